@@ -1,0 +1,122 @@
+//! An agent's own event, as the core sees it: read from the spool by the agents adapter, with the CLI's names and
+//! wrappers taken away.
+
+use super::id::{AgentId, Slug};
+use super::pane::ServerId;
+use serde::{Deserialize, Serialize};
+
+/// What happened (SPEC 3.3). The names are the contract's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HookKind {
+    /// A session of the CLI began.
+    SessionStart,
+    /// A prompt was submitted.
+    PromptSubmit,
+    /// A turn ended.
+    Stop,
+    /// A turn ended in an error.
+    StopFailure,
+    /// A person stopped the turn.
+    Interrupted,
+    /// A dialog waits for a person.
+    Blocked,
+    /// Anything else that the CLI wants a person to know.
+    Notification,
+    /// How full the context is.
+    Context,
+    /// A session of the CLI ended; the process may live on.
+    SessionEnd,
+}
+
+/// Why a session began or ended, as far as the flow must tell it apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionReason {
+    /// The process started, or is about to end.
+    Process,
+    /// The same process goes on with another session id: `/clear`, `/new`, a resume.
+    Replaced,
+    /// The same session goes on: a compaction.
+    Same,
+}
+
+/// How full an agent's context is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ContextGauge {
+    /// Tokens used.
+    pub used: u64,
+    /// Size of the context window in tokens, where the CLI tells it.
+    pub window: Option<u64>,
+}
+
+/// One event of one agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookEvent {
+    /// What happened.
+    pub kind: HookKind,
+    /// `TASUKI_AGENT_ID` of the process that reported it. A nested CLI inherits it, so it is a claim, not a proof.
+    pub agent_id: Option<AgentId>,
+    /// The number behind `%` in `TMUX_PANE`.
+    pub pane: Option<u32>,
+    /// The server pid that `$TMUX` names (its start time is not in there).
+    pub server_pid: Option<u32>,
+    /// The profile that reported it.
+    pub profile: Option<String>,
+    /// The persona that the reporter names.
+    pub persona_slug: Option<Slug>,
+    /// The CLI's own session id.
+    pub session_id: Option<String>,
+    /// The CLI's id of the turn that this belongs to.
+    pub turn_id: Option<String>,
+    /// The submitted prompt, the CLI's wrapper taken off.
+    pub text: Option<String>,
+    /// The last text of the answer.
+    pub last_text: Option<String>,
+    /// Where the CLI keeps its transcript.
+    pub transcript_path: Option<String>,
+    /// The CLI's working directory.
+    pub cwd: Option<String>,
+    /// For session starts and ends.
+    pub reason: Option<SessionReason>,
+    /// For a stop: something started in this turn is still running, so the turn only pauses.
+    pub paused: bool,
+    /// For blocked, notification and failure: what the CLI says, at most 500 characters, sanitised.
+    pub message: Option<String>,
+    /// Process ids from the hook's parent upwards, at most 8; empty where the reporter does not tell.
+    pub ancestors: Vec<u32>,
+    /// For context.
+    pub context: Option<ContextGauge>,
+}
+
+impl HookEvent {
+    /// An event of which nothing but its kind is known.
+    #[must_use]
+    pub fn new(kind: HookKind) -> Self {
+        HookEvent {
+            kind,
+            agent_id: None,
+            pane: None,
+            server_pid: None,
+            profile: None,
+            persona_slug: None,
+            session_id: None,
+            turn_id: None,
+            text: None,
+            last_text: None,
+            transcript_path: None,
+            cwd: None,
+            reason: None,
+            paused: false,
+            message: None,
+            ancestors: Vec::new(),
+            context: None,
+        }
+    }
+
+    /// Whether the event may come from a pane of that server.
+    #[must_use]
+    pub fn is_on(&self, server: &ServerId) -> bool {
+        self.server_pid.is_none_or(|pid| pid == server.pid)
+    }
+}

@@ -1,0 +1,201 @@
+//! What the core knows of tmux: which pane is meant, what was seen of it, and what became of a text that was to be
+//! typed there. Plain data; the tmux adapter fills it in.
+
+use super::id::DeliveryId;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// One life of one tmux server. Pane ids start again after a restart, so they mean nothing without this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ServerId {
+    /// The server's process id.
+    pub pid: u32,
+    /// `#{start_time}`: seconds since 1970.
+    pub start_time: u64,
+}
+
+/// A pane, known by all that identifies it (SPEC 5.6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct PaneRef {
+    /// The server that it lives in.
+    pub server: ServerId,
+    /// The number behind `%`.
+    pub pane: u32,
+    /// The process that the pane was made with.
+    pub pid: u32,
+}
+
+impl fmt::Display for PaneRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "%{}", self.pane)
+    }
+}
+
+/// A process, known by its id and the time it started (clock ticks since boot), for ids are used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Process {
+    /// Process id.
+    pub pid: u32,
+    /// Field 22 of `/proc/<pid>/stat`; 0 where the system has no such thing.
+    pub start_ticks: u64,
+}
+
+/// What the agent's program is doing, as far as its screen tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Activity {
+    /// The composer is there and waits for input.
+    Ready,
+    /// A turn is running.
+    Busy,
+    /// A dialog waits for a person: nothing may be typed.
+    Blocked,
+    /// Nothing that the profile knows: still starting, another program, or a screen never seen.
+    Unknown,
+}
+
+/// What stands in the composer (the box in which an agent's next prompt is written).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Composer {
+    /// Nothing but ghost text.
+    Empty,
+    /// Text, as far as the screen shows it, with white space and borders taken away.
+    Text(String),
+    /// Exactly one placeholder for a collapsed paste and nothing else; `size` is the number that it names, if any.
+    Collapsed {
+        /// Lines or characters, as the placeholder counts.
+        size: Option<u64>,
+    },
+    /// No composer was found.
+    Unreadable,
+}
+
+/// One look at a pane, read by the agent's profile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct View {
+    /// What the program is doing.
+    pub activity: Activity,
+    /// What stands in its composer.
+    pub composer: Composer,
+}
+
+/// Why nothing was typed. The words are part of the contract: they stand in `verdicts.*.reason`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refusal {
+    /// The pane does not exist any more.
+    PaneGone,
+    /// The pane runs another process than the one registered.
+    PaneChanged,
+    /// The pane's process is dead and tmux keeps the pane.
+    PaneDead,
+    /// A shell is in front, not the agent.
+    BareShell,
+    /// A permission or trust dialog is open.
+    Dialog,
+    /// Somebody's half-typed draft is in the composer.
+    Draft,
+    /// The agent is in the middle of a turn.
+    Busy,
+    /// The screen does not look like the agent's.
+    NotReady,
+    /// Input to the pane is switched off (`select-pane -d`).
+    InputOff,
+    /// The pane is in canonical mode, which drops long lines.
+    CookedMode,
+    /// No tmux server answers.
+    NoTmux,
+    /// The agent's hooks were never seen and its screen can't prove a delivery.
+    HooksUnseen,
+    /// The text can't be typed: it holds what a pane must not be given.
+    BadText,
+}
+
+impl Refusal {
+    /// What the operator is told to do.
+    #[must_use]
+    pub fn hint(self) -> &'static str {
+        match self {
+            Refusal::PaneGone => "the agent's pane is closed; hand it off with author salvage, or start a new agent",
+            Refusal::PaneChanged => "the pane runs another process now; register it again if it is an agent",
+            Refusal::PaneDead => "the pane's program has ended; close the pane",
+            Refusal::BareShell => "a shell is in front of the agent; bring the agent back (fg) or close the pane",
+            Refusal::Dialog => "answer the dialog in the pane, then retry",
+            Refusal::Draft => "send or clear the draft in the composer, then retry",
+            Refusal::Busy => "wait until the agent's turn ends, then retry",
+            Refusal::NotReady => "look at the pane; retry when the agent waits for input",
+            Refusal::InputOff => "switch input to the pane on again (select-pane -e), then retry",
+            Refusal::CookedMode => "the program in the pane does not read single keys; look at the pane",
+            Refusal::NoTmux => "start the tmux server, or check --tmux; then retry",
+            Refusal::HooksUnseen => "install the agent's hooks (tasuki hooks show PROFILE) and restart the agent",
+            Refusal::BadText => "remove the characters that a terminal can't be given",
+        }
+    }
+}
+
+/// What became of one text that was to be typed. Proof of arrival is not here: that is a receipt, which comes as an
+/// event from the agent's own hook.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Typed {
+    /// The whole text was put in, was seen, and was submitted; `proven` when the profile's screen proof was seen too.
+    Submitted {
+        /// The profile has no submit hook, and the screen showed that the prompt was taken.
+        proven: bool,
+    },
+    /// Nothing was typed.
+    Refused {
+        /// Why.
+        reason: Refusal,
+    },
+    /// Something may have been typed, and it can't be known how much of it arrived. Never typed again by itself.
+    Unknown {
+        /// A short code: `not_seen`, `ambiguous_mark`, `server_lost`, `pane_lost`, `deadline`, `stopped` …
+        reason: String,
+    },
+}
+
+/// The three verdicts of the contract: never a bare "sent".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// A receipt came.
+    Delivered,
+    /// It may have arrived; a person decides.
+    Unconfirmed,
+    /// Nothing was typed.
+    NotDelivered,
+}
+
+/// How one delivery ended, as views and results show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeliveryVerdict {
+    /// Which text.
+    pub delivery_id: DeliveryId,
+    /// How it ended.
+    pub verdict: Verdict,
+    /// Why, where it is not plainly delivered.
+    pub reason: Option<String>,
+    /// When that was known.
+    pub at: String,
+}
+
+/// What an identified pane is, for registration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PaneFacts {
+    /// The pane.
+    pub pane: PaneRef,
+    /// The session that its window is in.
+    pub session_name: String,
+    /// The directory that its front program works in.
+    pub cwd: String,
+    /// The agent's own process: the leader of the pane's foreground group, or the pane's process.
+    pub agent: Option<Process>,
+    /// Whether a bare shell is in front.
+    pub bare_shell: bool,
+    /// The profile whose `detect` pattern fits the front program's arguments.
+    pub profile: Option<String>,
+    /// The `TASUKI_AGENT_ID` in the pane process's environment, if there is one.
+    pub agent_id: Option<super::id::AgentId>,
+}

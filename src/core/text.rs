@@ -1,0 +1,111 @@
+//! Texts that are typed into panes: what is stripped, the two lines that frame them, and how a receipt is judged
+//! (SPEC sections 5 and 12).
+
+use super::id::DeliveryId;
+
+/// Longest text, in bytes, that is put into a pane; a longer one goes to a file that a short text names (SPEC 5.4).
+pub const MAX_TYPED_BYTES: usize = 64 * 1024;
+
+/// Takes away what must never reach a pane: control characters but newline and tab, C1, DEL and the marks that change
+/// the direction of writing. `\r\n` becomes `\n`.
+#[must_use]
+pub fn sanitise(text: &str) -> String {
+    text.chars().filter(|c| !is_forbidden(*c)).collect()
+}
+
+fn is_forbidden(c: char) -> bool {
+    let control = (c.is_control() && c != '\n' && c != '\t') || c == '\u{feff}';
+    let bidi = matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    control || bidi
+}
+
+/// The last line of every typed text: by it a receipt is known, and, being last, it shows that the whole text arrived.
+#[must_use]
+pub fn signature(id: &DeliveryId) -> String {
+    format!("(tasuki delivery {id}.)")
+}
+
+/// Frames a body: a first line of ours that begins with a letter, the sanitised body, our last line.
+#[must_use]
+pub fn frame(first_line: &str, body: &str, id: &DeliveryId) -> String {
+    let body = sanitise(body);
+    format!("{}\n{}\n{}", sanitise(first_line), body.trim_matches('\n'), signature(id))
+}
+
+/// A text with every run of white space made one blank: how two texts are compared, since CLIs wrap and re-indent.
+#[must_use]
+pub fn normalise(text: &str) -> String {
+    let mut normal = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !normal.is_empty() {
+            normal.push(' ');
+        }
+        normal.push_str(word);
+    }
+    normal
+}
+
+/// How much of a typed text a submitted prompt holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Match {
+    /// The whole text and nothing else.
+    Whole,
+    /// The whole text inside a longer prompt: somebody's draft was submitted with it.
+    Merged,
+    /// Our last line, but not the whole text.
+    Partial,
+    /// Not ours.
+    Foreign,
+}
+
+/// Compares a prompt, as a CLI reports it, with a text that was typed. `expected` is normalised already; the CLI's own
+/// wrapper has been taken off `prompt`.
+#[must_use]
+pub fn compare(expected: &str, id: &DeliveryId, prompt: &str) -> Match {
+    let prompt = normalise(prompt);
+    if prompt == expected {
+        Match::Whole
+    } else if prompt.contains(expected) {
+        Match::Merged
+    } else if prompt.contains(&signature(id)) {
+        Match::Partial
+    } else {
+        Match::Foreign
+    }
+}
+
+/// Whether a text that a person sends would be acted on by a CLI instead of being sent (SPEC 5.5).
+#[must_use]
+pub fn begins_like_a_command(text: &str) -> bool {
+    text.trim_start().starts_with(['/', '!', '#', '@'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id() -> DeliveryId {
+        DeliveryId::from_bits(0x5f2a_9c81_d0e3)
+    }
+
+    #[test]
+    fn nothing_that_drives_a_terminal_is_left() {
+        let nasty = "a\u{1b}[201~b\u{9b}c\u{7f}d\0e\r\nf\tg\u{202e}h\u{8}";
+        assert_eq!(sanitise(nasty), "a[201~bcde\nf\tgh");
+    }
+
+    #[test]
+    fn a_frame_begins_with_our_line_and_ends_with_our_sentence() {
+        let text = frame("Your skill follows.", "# Skill\n- one\n", &id());
+        assert_eq!(text, "Your skill follows.\n# Skill\n- one\n(tasuki delivery 5f2a9c81d0e3.)");
+    }
+
+    #[test]
+    fn receipts_are_told_apart() {
+        let text = normalise(&frame("Hello there.", "one  two\nthree", &id()));
+        assert_eq!(compare(&text, &id(), "Hello there.\n one two three\n\n(tasuki delivery 5f2a9c81d0e3.)"), Match::Whole);
+        assert_eq!(compare(&text, &id(), &format!("my draft {text}")), Match::Merged);
+        assert_eq!(compare(&text, &id(), "three (tasuki delivery 5f2a9c81d0e3.)"), Match::Partial);
+        assert_eq!(compare(&text, &id(), "one two three"), Match::Foreign);
+    }
+}

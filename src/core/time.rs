@@ -1,0 +1,119 @@
+//! Time as data. The core reads no clock: both clocks come in with each turn of the loop, and a deadline is stored so
+//! that neither a restart, nor a suspend, nor a clock that jumps can lose it, double it or fire it early (SPEC 12, Time).
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::{Deserialize, Serialize};
+
+/// Both clocks, read once per turn of the loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Now {
+    /// Wall clock, milliseconds since 1970 UTC.
+    pub wall_ms: i64,
+    /// Which boot of the machine this is: a hash of the kernel's boot id.
+    pub boot: u64,
+    /// `CLOCK_BOOTTIME`, milliseconds since that boot; it goes on while the machine sleeps.
+    pub boot_ms: u64,
+}
+
+impl Now {
+    /// The wall clock as the contract writes it: UTC, milliseconds, `Z`.
+    #[must_use]
+    pub fn stamp(&self) -> String {
+        stamp(self.wall_ms)
+    }
+}
+
+/// Formats milliseconds since 1970 as the contract writes times.
+#[must_use]
+pub fn stamp(wall_ms: i64) -> String {
+    date(wall_ms).to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+/// The date of a wall-clock reading; a reading outside chrono's range (±262,000 years) counts as 1970.
+#[must_use]
+pub fn date(wall_ms: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp_millis(wall_ms).unwrap_or_default()
+}
+
+/// A moment by which something must have happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deadline {
+    boot: u64,
+    due_boot_ms: u64,
+    due_wall_ms: i64,
+    length_ms: u64,
+}
+
+impl Deadline {
+    /// A deadline `length_ms` milliseconds from `now`.
+    #[must_use]
+    pub fn after(now: &Now, length_ms: u64) -> Self {
+        Deadline {
+            boot: now.boot,
+            due_boot_ms: now.boot_ms.saturating_add(length_ms),
+            due_wall_ms: now.wall_ms.saturating_add(i64::try_from(length_ms).unwrap_or(i64::MAX)),
+            length_ms,
+        }
+    }
+
+    /// Milliseconds left: by boot time within the same boot; by the wall clock across a reboot, and then never less
+    /// than nothing nor more than the whole length.
+    #[must_use]
+    pub fn remaining_ms(&self, now: &Now) -> u64 {
+        if self.boot == now.boot {
+            self.due_boot_ms.saturating_sub(now.boot_ms)
+        } else {
+            u64::try_from(self.due_wall_ms.saturating_sub(now.wall_ms)).unwrap_or(0).min(self.length_ms)
+        }
+    }
+
+    /// Whether the moment has come.
+    #[must_use]
+    pub fn is_due(&self, now: &Now) -> bool {
+        self.remaining_ms(now) == 0
+    }
+
+    /// The same deadline, counted in the present boot. Call it once after a restart: from then on the wall clock may
+    /// jump without effect.
+    #[must_use]
+    pub fn rebased(&self, now: &Now) -> Self {
+        if self.boot == now.boot {
+            return *self;
+        }
+        let left = self.remaining_ms(now);
+        Deadline { length_ms: self.length_ms, ..Deadline::after(now, left) }
+    }
+
+    /// When it will come by the wall clock, for people to read.
+    #[must_use]
+    pub fn stamp(&self) -> String {
+        stamp(self.due_wall_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(boot: u64, boot_ms: u64, wall_ms: i64) -> Now {
+        Now { wall_ms, boot, boot_ms }
+    }
+
+    #[test]
+    fn within_a_boot_the_wall_clock_does_not_count() {
+        let deadline = Deadline::after(&at(1, 1_000, 0), 5_000);
+        assert_eq!(deadline.remaining_ms(&at(1, 2_000, 10_000_000_000)), 4_000);
+        assert!(!deadline.is_due(&at(1, 5_999, -10_000_000_000)));
+        assert!(deadline.is_due(&at(1, 6_000, -10_000_000_000)));
+    }
+
+    #[test]
+    fn across_a_reboot_the_rest_is_clamped() {
+        let deadline = Deadline::after(&at(1, 1_000, 100_000), 5_000);
+        assert_eq!(deadline.remaining_ms(&at(2, 0, 102_000)), 3_000);
+        assert_eq!(deadline.remaining_ms(&at(2, 0, -1_000_000)), 5_000);
+        assert_eq!(deadline.remaining_ms(&at(2, 0, i64::MAX)), 0);
+        let rebased = deadline.rebased(&at(2, 10, 102_000));
+        assert_eq!(rebased.remaining_ms(&at(2, 1_010, 0)), 2_000);
+    }
+}

@@ -1,0 +1,2 @@
+//! Arguments → command → exit code.
+fn main() {}

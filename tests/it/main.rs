@@ -1,0 +1,3 @@
+//! The one integration binary: real tmux servers, real files, the real program.
+
+mod support;
