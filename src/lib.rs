@@ -11,4 +11,5 @@ pub mod notify;
 pub mod personas;
 pub mod process;
 pub mod spool;
+pub mod store;
 pub mod tmux;

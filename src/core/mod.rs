@@ -1,8 +1,154 @@
-//! The pure core: knows no file, no clock, no process and no randomness.
+//! The pure core: knows no file, no clock, no process and no randomness. [`decide`] takes the state and one event and
+//! says what is to be written and done; it cannot fail, for bad input is data too.
 
+pub mod agent;
+pub mod decision;
+pub mod effect;
+pub mod event;
+pub mod handoff;
 pub mod hook;
+mod hooks;
 pub mod id;
+mod life;
+mod meet;
 pub mod pane;
+pub mod reply;
+pub mod request;
 pub mod settings;
+pub mod state;
 pub mod text;
 pub mod time;
+mod typing;
+pub mod view;
+
+use agent::{AgentState, Primed};
+use decision::{Decision, Turn, Tx};
+use effect::{Effect, EffectKey, Outcome};
+use event::{Arrived, Event};
+use id::AgentId;
+use reply::{Answer, Refused, Reply};
+use request::Request;
+use serde_json::json;
+use state::{Meeting, OpenRequest, State};
+
+/// Decides one event. The caller applies the decision to the state before it asks about the next one.
+#[must_use]
+pub fn decide(state: &State, event: Event, turn: &Turn) -> Decision {
+    let mut tx = Tx::new(state, turn);
+    match event {
+        Event::Request(arrived) => request_arrived(&mut tx, *arrived),
+        Event::Hook(event) => hooks::arrived(&mut tx, &event),
+        Event::Settled { key, outcome } => settled(&mut tx, key, outcome),
+        Event::AgentGone { agent_id, how } => life::gone(&mut tx, &agent_id, how),
+        Event::DocumentGrew { handoff_id, bytes } => handoff::outcome::document_grew(&mut tx, handoff_id, bytes),
+        Event::Server(server) => tx.out.server = Some(server),
+        Event::Deadlines => deadlines(&mut tx),
+    }
+    nudge(&mut tx);
+    tx.out
+}
+
+/// Whatever has changed for an agent may be what a handoff or a text has waited for.
+fn nudge(tx: &mut Tx<'_>) {
+    let touched: Vec<AgentId> = tx.out.agents.keys().copied().collect();
+    for agent_id in touched {
+        if let Some(id) = tx.agent(&agent_id).and_then(|agent| agent.handoff_id) {
+            handoff::flow::wait(tx, id);
+        }
+        meet::pump(tx, &agent_id);
+    }
+}
+
+fn request_arrived(tx: &mut Tx<'_>, arrived: Arrived) {
+    let Arrived { id, sha256, read, facts } = arrived;
+    let request = match read.request {
+        Ok(request) => request,
+        Err(refused) => {
+            let reply = Reply::Refused(refused);
+            tx.out.answers.push(Answer { request_id: id, kind: read.kind, request_sha256: sha256, reply });
+            return;
+        }
+    };
+    tx.out.opened.push((id.clone(), OpenRequest { kind: read.kind.unwrap_or_default(), sha256 }));
+    match request {
+        Request::Handoff(asked) => handoff::trigger::asked(tx, &id, asked, &facts),
+        Request::HandoffRetry(asked) => handoff::ask::retry(tx, &id, &asked),
+        Request::HandoffAbandon(asked) => handoff::ask::abandon(tx, &id, &asked.handoff_id),
+        Request::HandoffCancel(asked) => handoff::ask::cancel(tx, &id, &asked.handoff_id),
+        Request::HandoffAccept(asked) => handoff::ask::accept(tx, &id, &asked.handoff_id),
+        Request::AgentCreate(asked) => life::create_asked(tx, &id, &asked, &facts),
+        Request::AgentRegister(asked) => meet::register_asked(tx, &id, asked, &facts),
+        Request::AgentShutdown(asked) => meet::shutdown_asked(tx, &id, &asked),
+        Request::AgentSend(asked) => meet::send_asked(tx, &id, asked),
+        Request::ErrorDismiss(asked) => dismiss(tx, &id, &asked.error_id, facts.error_known),
+    }
+}
+
+fn dismiss(tx: &mut Tx<'_>, request: &id::RequestId, text: &str, known: bool) {
+    match text.parse() {
+        Ok(error_id) if known => {
+            tx.out.dismissed.push(error_id);
+            tx.answer(request, Reply::Ok(json!({ "status": "dismissed", "error_id": error_id })));
+        }
+        _ => tx.refuse(request, Refused::new(404, "no_error", "Error not found")),
+    }
+}
+
+/// Hands an effect's end to whoever asked for it. One that is not in the outbox any more is answered too late.
+fn settled(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
+    let Some(effect) = tx.state.outbox.get(&key) else { return };
+    tx.out.dropped.push(key);
+    match (effect, outcome) {
+        (Effect::Type(plan), Outcome::Typed(typed)) => typing::settled(tx, &plan.agent_id, key, typed),
+        (Effect::Start(plan), Outcome::Started(started)) => life::start_settled(tx, &plan.agent_id, key, started),
+        (Effect::AwaitReady { agent_id, .. }, Outcome::Readiness(readiness)) => {
+            life::ready_settled(tx, agent_id, key, readiness);
+        }
+        (Effect::ReadPersona { .. }, outcome) => persona_read(tx, key, outcome),
+        (Effect::KillPane { agent_id, .. }, Outcome::Failed { why }) => life::pane_killed(tx, agent_id, Some(&why)),
+        (Effect::KillPane { agent_id, .. }, _) => life::pane_killed(tx, agent_id, None),
+        (Effect::Identify { .. }, outcome) => identified(tx, key, outcome),
+        (Effect::Tell(_) | Effect::DropPlace { .. }, _) => {}
+        (_, outcome) => {
+            let owner = tx.state.handoffs.values().find(|handoff| handoff.effect == Some(key));
+            if let Some(id) = owner.map(|handoff| handoff.handoff_id) {
+                handoff::outcome::settled(tx, id, key, outcome);
+            }
+        }
+    }
+}
+
+fn persona_read(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
+    let reads = |state: &State| {
+        let mut agents = state.agents.values();
+        agents.find(|agent| agent.primed == Primed::Reading { effect: key }).map(|agent| agent.agent_id)
+    };
+    let Some(agent_id) = reads(tx.state) else { return };
+    let texts = if let Outcome::Persona(texts) = outcome { texts } else { None };
+    life::persona_read(tx, &agent_id, texts);
+}
+
+fn identified(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
+    let Some(meeting) = tx.state.meetings.get(&key).cloned() else { return };
+    tx.out.met.push(key);
+    match outcome {
+        Outcome::Pane(facts) => meet::identified(tx, meeting, facts),
+        _ => match meeting {
+            Meeting::Request { request_id, .. } => tx.refuse(&request_id, handoff::trigger::no_tmux()),
+            Meeting::Event(_) => meet::identified(tx, meeting, None),
+        },
+    }
+}
+
+fn deadlines(tx: &mut Tx<'_>) {
+    for agent_id in tx.agent_ids() {
+        let is_waiting = tx.agent(&agent_id).is_some_and(|agent| agent.state != AgentState::Ended);
+        if is_waiting {
+            life::deadlines(tx, &agent_id);
+        }
+    }
+    let handoffs: Vec<_> = tx.state.handoffs.keys().copied().collect();
+    for id in handoffs {
+        handoff::outcome::deadline(tx, id);
+    }
+}

@@ -1,5 +1,6 @@
 //! What the core is told at start and at a reload: limits and the facts of each profile. Not durable.
 
+use super::handoff::prompts::Prompts;
 use std::collections::BTreeMap;
 
 /// The time limit of each step of the flow, in milliseconds (SPEC 4.3).
@@ -60,4 +61,8 @@ pub struct Settings {
     pub limits: Limits,
     /// By name.
     pub profiles: BTreeMap<String, ProfileFacts>,
+    /// The templates of our own texts.
+    pub prompts: Prompts,
+    /// Absolute path of the folder in which the personas lie: a text that is too long for a pane is named by its path.
+    pub personas_dir: String,
 }

@@ -1,0 +1,325 @@
+//! An agent's row: who it is, where it runs, what it is doing, and which text is on its way to it.
+
+use super::effect::EffectKey;
+use super::hook::ContextGauge;
+use super::id::{AgentId, DeliveryId, HandoffId, RequestId, Slug};
+use super::pane::{PaneRef, Process};
+use super::time::Deadline;
+use serde::{Deserialize, Serialize};
+
+/// What an agent is doing (SPEC 3.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentState {
+    /// It was started and has not registered, or is not ready.
+    Starting,
+    /// It waits for a prompt.
+    Idle,
+    /// It is in the middle of a turn.
+    Busy,
+    /// A dialog waits for a person.
+    Blocked,
+    /// Its process is dead.
+    Ended,
+    /// Its pane is gone, and no end was seen.
+    Lost,
+}
+
+impl AgentState {
+    /// Neither ended nor lost.
+    #[must_use]
+    pub fn is_live(self) -> bool {
+        !matches!(self, AgentState::Ended | AgentState::Lost)
+    }
+
+    /// The contract's word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            AgentState::Starting => "starting",
+            AgentState::Idle => "idle",
+            AgentState::Busy => "busy",
+            AgentState::Blocked => "blocked",
+            AgentState::Ended => "ended",
+            AgentState::Lost => "lost",
+        }
+    }
+}
+
+/// For whom a text is typed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// A handoff's instruction.
+    Instruction(HandoffId),
+    /// The persona's skill, within a handoff or after an `agent_create`.
+    Priming(Option<HandoffId>),
+    /// A handoff's injection prompt.
+    Briefing(HandoffId),
+    /// A request's text.
+    Send(RequestId),
+    /// The exit command, within a handoff or for an `agent_shutdown`.
+    Exit(Option<HandoffId>),
+}
+
+impl Purpose {
+    /// The handoff that it belongs to.
+    #[must_use]
+    pub fn handoff(&self) -> Option<HandoffId> {
+        match self {
+            Purpose::Instruction(id) | Purpose::Briefing(id) => Some(*id),
+            Purpose::Priming(id) | Purpose::Exit(id) => *id,
+            Purpose::Send(_) => None,
+        }
+    }
+
+    /// Its word in the journal.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Purpose::Instruction(_) => "instruction",
+            Purpose::Priming(_) => "priming",
+            Purpose::Briefing(_) => "briefing",
+            Purpose::Send(_) => "send",
+            Purpose::Exit(_) => "exit",
+        }
+    }
+}
+
+/// A text on its way: from the commit that asks for it until its verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Typing {
+    /// The text's id.
+    pub delivery_id: DeliveryId,
+    /// For whom.
+    pub purpose: Purpose,
+    /// The effect that types it; none once that is settled.
+    pub effect: Option<EffectKey>,
+    /// The whole text, normalised: what a receipt is compared with.
+    pub expected: String,
+    /// It was seen in the composer and Enter was pressed.
+    pub submitted: bool,
+    /// Why it is not known whether it arrived.
+    pub doubt: Option<String>,
+    /// When the verdict falls without a receipt.
+    pub deadline: Deadline,
+}
+
+/// A prompt of ours that was taken, whose turn has not ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OurTurn {
+    /// For whom.
+    pub purpose: Purpose,
+    /// The turn id that the receipt bore.
+    pub turn_id: Option<String>,
+    /// That turn was open already when the receipt came: our prompt was queued, and the next turn is ours.
+    pub queued: bool,
+}
+
+impl OurTurn {
+    /// Whether a turn's end with that id ends our turn (`flow.md` rule 1).
+    #[must_use]
+    pub fn ends_with(&self, turn_id: Option<&str>) -> bool {
+        match (self.turn_id.as_deref(), turn_id) {
+            (Some(ours), Some(ended)) => (ours == ended) != self.queued,
+            _ => true,
+        }
+    }
+}
+
+/// Who wants an agent started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Owner {
+    /// An `agent_create`.
+    Request(RequestId),
+    /// A handoff, as its successor.
+    Handoff(HandoffId),
+}
+
+/// A start that is not finished.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Start {
+    /// Who wants it.
+    pub owner: Owner,
+    /// The running effect: the start itself, then the wait for readiness.
+    pub effect: Option<EffectKey>,
+    /// A session start was seen.
+    pub registered: bool,
+    /// The pane that it came from, as the reporter says.
+    pub claimed_pane: Option<u32>,
+    /// The screen takes input, seen stable.
+    pub ready: bool,
+    /// When it has failed.
+    pub deadline: Deadline,
+}
+
+/// How far the one priming of an agent is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Primed {
+    /// Not yet.
+    Never,
+    /// The persona is being read; nothing was typed.
+    Reading {
+        /// The effect.
+        effect: EffectKey,
+    },
+    /// The text may have been typed. Never goes back, but for a proof that nothing was.
+    Begun,
+    /// It arrived, and its turn ended.
+    Done,
+}
+
+/// A text that waits for its turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Queued {
+    /// The request that brought it.
+    pub request_id: RequestId,
+    /// The text.
+    pub text: String,
+    /// When it is refused for want of an idle agent.
+    pub deadline: Deadline,
+}
+
+/// A shutdown that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shutdown {
+    /// The request.
+    pub request_id: RequestId,
+    /// The running effect, other than typing.
+    pub effect: Option<EffectKey>,
+    /// When it has failed.
+    pub deadline: Deadline,
+}
+
+/// The CLI session whose events count (`flow.md` rule 2).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Session {
+    /// The bound id; none until the first event that bears one.
+    pub id: Option<String>,
+    /// The bound session has ended by `/clear` or the like: the next session start binds anew.
+    pub replaced: bool,
+}
+
+/// One agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agent {
+    /// Its id for life.
+    pub agent_id: AgentId,
+    /// Its persona; none for an anonymous agent.
+    pub persona_slug: Option<Slug>,
+    /// Its profile.
+    pub profile: String,
+    /// Its pane.
+    pub pane: Option<PaneRef>,
+    /// Its own process.
+    pub process: Option<Process>,
+    /// Where it works.
+    pub cwd: Option<String>,
+    /// The tmux session of its window.
+    pub tmux_session: Option<String>,
+    /// Whose events count.
+    pub session: Session,
+    /// Where its CLI keeps the transcript.
+    pub transcript_path: Option<String>,
+    /// What it is doing.
+    pub state: AgentState,
+    /// Its predecessor.
+    pub previous_agent_id: Option<AgentId>,
+    /// Its successor.
+    pub successor_id: Option<AgentId>,
+    /// The handoff in progress in which it goes out or comes in.
+    pub handoff_id: Option<HandoffId>,
+    /// The handoff that has a record of it and was not abandoned.
+    pub record_of: Option<HandoffId>,
+    /// When the row was made.
+    pub created_at: String,
+    /// When it registered.
+    pub registered_at: Option<String>,
+    /// When it ended or was lost.
+    pub ended_at: Option<String>,
+    /// tasuki started it.
+    pub ours: bool,
+    /// One of its hooks was seen.
+    pub hooks_seen: bool,
+    /// The id of the running turn, if one runs and has an id.
+    pub open_turn: Option<String>,
+    /// Its start, while that lasts.
+    pub start: Option<Start>,
+    /// Its priming.
+    pub primed: Primed,
+    /// When a priming outside a handoff has failed.
+    pub priming_deadline: Option<Deadline>,
+    /// The text on its way.
+    pub typing: Option<Typing>,
+    /// The taken prompt of ours whose turn has not ended.
+    pub our_turn: Option<OurTurn>,
+    /// Texts that wait.
+    pub queue: Vec<Queued>,
+    /// A shutdown under way.
+    pub shutdown: Option<Shutdown>,
+    /// Its process is dead; judged when this is due, for its last hooks may still be writing.
+    pub dying: Option<Deadline>,
+    /// How full its context is.
+    pub context: Option<ContextGauge>,
+    /// The last text delivered by `agent_send` and the like, for the view.
+    pub last_message: Option<String>,
+}
+
+impl Agent {
+    /// A row of which nothing but this is known.
+    #[must_use]
+    pub fn new(agent_id: AgentId, profile: String, created_at: String) -> Self {
+        Agent {
+            agent_id,
+            persona_slug: None,
+            profile,
+            pane: None,
+            process: None,
+            cwd: None,
+            tmux_session: None,
+            session: Session::default(),
+            transcript_path: None,
+            state: AgentState::Starting,
+            previous_agent_id: None,
+            successor_id: None,
+            handoff_id: None,
+            record_of: None,
+            created_at,
+            registered_at: None,
+            ended_at: None,
+            ours: false,
+            hooks_seen: false,
+            open_turn: None,
+            start: None,
+            primed: Primed::Never,
+            priming_deadline: None,
+            typing: None,
+            our_turn: None,
+            queue: Vec::new(),
+            shutdown: None,
+            dying: None,
+            context: None,
+            last_message: None,
+        }
+    }
+
+    /// Nothing is on its way to it and it waits for a prompt.
+    #[must_use]
+    pub fn is_free(&self) -> bool {
+        self.state == AgentState::Idle
+            && self.typing.is_none()
+            && self.start.is_none()
+            && self.shutdown.is_none()
+            && self.our_turn.is_none()
+            && self.dying.is_none()
+            && !matches!(self.primed, Primed::Reading { .. })
+    }
+
+    /// Its row is history: nothing can happen to it without being asked for by name.
+    #[must_use]
+    pub fn is_past(&self) -> bool {
+        !self.state.is_live() && self.handoff_id.is_none() && self.typing.is_none() && self.queue.is_empty()
+    }
+}

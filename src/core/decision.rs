@@ -1,0 +1,316 @@
+//! What `decide` hands back, and the pencil with which the flows write it: reads go to the rows already changed in
+//! this decision first, then to the state.
+
+use super::agent::{Agent, AgentState};
+use super::effect::{Effect, EffectKey, Notice};
+use super::handoff::Handoff;
+use super::id::{AgentId, DeliveryId, ErrorId, HandoffId, RequestId};
+use super::pane::ServerId;
+use super::reply::{Answer, Refused, Reply};
+use super::state::{Meeting, OpenRequest, State};
+use super::time::Now;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use uuid::Uuid;
+
+/// What one turn of the loop brings besides the event: both clocks, and random bytes from which ids are made.
+#[derive(Debug, Clone, Copy)]
+pub struct Turn {
+    /// Both clocks.
+    pub now: Now,
+    /// Fresh for every event.
+    pub entropy: [u8; 32],
+}
+
+/// A failure that was told to the operator: the content of a file in `errors/`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorRow {
+    /// Its id, and the file's name.
+    pub error_id: ErrorId,
+    /// When.
+    pub at: String,
+    /// For programs.
+    pub code: String,
+    /// For people.
+    pub message: String,
+    /// What to do.
+    pub hint: String,
+    /// The handoff, if it failed in one.
+    pub handoff_id: Option<HandoffId>,
+    /// The agent, if it is about one.
+    pub agent_id: Option<AgentId>,
+    /// The step that failed.
+    pub step: Option<String>,
+}
+
+impl ErrorRow {
+    /// The error file's content.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({
+            "v": 1, "error_id": self.error_id, "at": self.at, "code": self.code, "message": self.message,
+            "hint": self.hint, "handoff_id": self.handoff_id, "agent_id": self.agent_id, "step": self.step,
+        })
+    }
+}
+
+/// Everything that one commit writes, and what may be done after it.
+#[derive(Debug, Clone, Default)]
+pub struct Decision {
+    /// Rows put.
+    pub agents: BTreeMap<AgentId, Agent>,
+    /// Rows put.
+    pub handoffs: BTreeMap<HandoffId, Handoff>,
+    /// Recorded documents: put, or taken away when no step needs them any more.
+    pub documents: BTreeMap<HandoffId, Option<String>>,
+    /// Requests taken and not answered yet.
+    pub opened: Vec<(RequestId, OpenRequest)>,
+    /// Requests answered.
+    pub answers: Vec<Answer>,
+    /// Effects added.
+    pub effects: Vec<(EffectKey, Effect)>,
+    /// Effects settled or cancelled.
+    pub dropped: Vec<EffectKey>,
+    /// Panes that are to be looked at.
+    pub meetings: Vec<(EffectKey, Meeting)>,
+    /// Panes that were looked at.
+    pub met: Vec<EffectKey>,
+    /// Failures to tell.
+    pub errors: Vec<ErrorRow>,
+    /// Error files to delete.
+    pub dismissed: Vec<ErrorId>,
+    /// Journal lines, numbered.
+    pub journal: Vec<(u64, Value)>,
+    /// The next effect's key after this.
+    pub next_effect: u64,
+    /// The next journal number after this.
+    pub next_seq: u64,
+    /// The tmux server, if it has changed.
+    pub server: Option<Option<ServerId>>,
+}
+
+impl Decision {
+    /// Joins a later decision of the same batch to this one.
+    pub fn absorb(&mut self, later: Decision) {
+        self.agents.extend(later.agents);
+        self.handoffs.extend(later.handoffs);
+        self.documents.extend(later.documents);
+        self.opened.extend(later.opened);
+        self.answers.extend(later.answers);
+        self.effects.extend(later.effects);
+        self.dropped.extend(later.dropped);
+        self.meetings.extend(later.meetings);
+        self.met.extend(later.met);
+        self.errors.extend(later.errors);
+        self.dismissed.extend(later.dismissed);
+        self.journal.extend(later.journal);
+        self.next_effect = self.next_effect.max(later.next_effect);
+        self.next_seq = self.next_seq.max(later.next_seq);
+        if later.server.is_some() {
+            self.server = later.server;
+        }
+    }
+
+    /// Whether a commit would write nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.agents.is_empty()
+            && self.handoffs.is_empty()
+            && self.documents.is_empty()
+            && self.opened.is_empty()
+            && self.answers.is_empty()
+            && self.effects.is_empty()
+            && self.dropped.is_empty()
+            && self.errors.is_empty()
+            && self.dismissed.is_empty()
+            && self.journal.is_empty()
+    }
+}
+
+/// A decision being written.
+pub(crate) struct Tx<'s> {
+    pub(crate) state: &'s State,
+    pub(crate) now: Now,
+    entropy: [u8; 32],
+    drawn: u64,
+    pub(crate) out: Decision,
+}
+
+impl<'s> Tx<'s> {
+    pub(crate) fn new(state: &'s State, turn: &Turn) -> Self {
+        let out = Decision { next_effect: state.next_effect, next_seq: state.next_seq, ..Decision::default() };
+        Tx { state, now: turn.now, entropy: turn.entropy, drawn: 0, out }
+    }
+
+    /// 32 bytes that no other call of this decision gets.
+    fn draw(&mut self) -> [u8; 32] {
+        self.drawn += 1;
+        let mut hash = Sha256::new();
+        hash.update(self.entropy);
+        hash.update(self.drawn.to_le_bytes());
+        hash.finalize().into()
+    }
+
+    fn draw_uuid(&mut self) -> Uuid {
+        let bytes = self.draw();
+        let mut half = [0; 16];
+        half.copy_from_slice(&bytes[..16]);
+        uuid::Builder::from_random_bytes(half).into_uuid()
+    }
+
+    pub(crate) fn new_agent_id(&mut self) -> AgentId {
+        AgentId(self.draw_uuid())
+    }
+
+    pub(crate) fn new_handoff_id(&mut self) -> HandoffId {
+        HandoffId(self.draw_uuid())
+    }
+
+    pub(crate) fn new_delivery_id(&mut self) -> DeliveryId {
+        let bytes = self.draw();
+        let mut bits = [0; 8];
+        bits.copy_from_slice(&bytes[..8]);
+        DeliveryId::from_bits(u64::from_le_bytes(bits))
+    }
+
+    pub(crate) fn agent(&self, id: &AgentId) -> Option<&Agent> {
+        self.out.agents.get(id).or_else(|| self.state.agents.get(id))
+    }
+
+    /// The agent's row, to be changed; an unknown id changes nothing.
+    pub(crate) fn agent_mut(&mut self, id: &AgentId) -> Option<&mut Agent> {
+        if !self.out.agents.contains_key(id) {
+            let row = self.state.agents.get(id)?.clone();
+            self.out.agents.insert(*id, row);
+        }
+        self.out.agents.get_mut(id)
+    }
+
+    pub(crate) fn handoff(&self, id: &HandoffId) -> Option<&Handoff> {
+        self.out.handoffs.get(id).or_else(|| self.state.handoffs.get(id))
+    }
+
+    pub(crate) fn handoff_mut(&mut self, id: &HandoffId) -> Option<&mut Handoff> {
+        if !self.out.handoffs.contains_key(id) {
+            let row = self.state.handoffs.get(id)?.clone();
+            self.out.handoffs.insert(*id, row);
+        }
+        self.out.handoffs.get_mut(id)
+    }
+
+    /// Every agent id there is, rows of this decision included.
+    pub(crate) fn agent_ids(&self) -> Vec<AgentId> {
+        let mut ids: Vec<AgentId> = self.state.agents.keys().copied().collect();
+        ids.extend(self.out.agents.keys().filter(|id| !self.state.agents.contains_key(id)));
+        ids
+    }
+
+    /// Adds an effect to the outbox.
+    pub(crate) fn effect(&mut self, effect: Effect) -> EffectKey {
+        let key = EffectKey(self.out.next_effect);
+        self.out.next_effect += 1;
+        self.out.effects.push((key, effect));
+        key
+    }
+
+    /// Takes an effect out of the outbox: it is settled, or nobody wants it any more.
+    pub(crate) fn drop_effect(&mut self, key: EffectKey) {
+        let before = self.out.effects.len();
+        self.out.effects.retain(|(other, _)| *other != key);
+        if self.out.effects.len() == before {
+            self.out.dropped.push(key);
+        }
+    }
+
+    pub(crate) fn journal(&mut self, kind: &str, mut fields: Value) {
+        fields["seq"] = json!(self.out.next_seq);
+        fields["at"] = json!(self.now.stamp());
+        fields["type"] = json!(kind);
+        self.out.journal.push((self.out.next_seq, fields));
+        self.out.next_seq += 1;
+    }
+
+    /// Answers an open request; one that was answered already is left alone.
+    pub(crate) fn answer(&mut self, request_id: &RequestId, reply: Reply) {
+        let opened = self.out.opened.iter().find(|(id, _)| id == request_id).map(|(_, open)| open);
+        let Some(open) = opened.or_else(|| self.state.open_requests.get(request_id)) else { return };
+        if self.out.answers.iter().any(|answer| answer.request_id == *request_id) {
+            return;
+        }
+        let answer = Answer {
+            request_id: request_id.clone(),
+            kind: Some(open.kind.clone()),
+            request_sha256: open.sha256.clone(),
+            reply,
+        };
+        self.out.answers.push(answer);
+    }
+
+    pub(crate) fn refuse(&mut self, request_id: &RequestId, refused: Refused) {
+        self.answer(request_id, Reply::Refused(refused));
+    }
+
+    /// Tells a failure: one error file, and every configured channel. The journal line is the caller's.
+    pub(crate) fn tell_failure(&mut self, failure: Failure) -> ErrorId {
+        let row = ErrorRow {
+            error_id: ErrorId(self.draw_uuid()),
+            at: self.now.stamp(),
+            code: failure.code,
+            message: failure.message,
+            hint: failure.hint,
+            handoff_id: failure.handoff_id,
+            agent_id: failure.agent_id,
+            step: failure.step,
+        };
+        let text = format!("tasuki: {} ({}). {}", row.message, row.code, row.hint);
+        self.effect(Effect::Tell(Notice { error_id: Some(row.error_id), text, json: row.to_json() }));
+        let error_id = row.error_id;
+        self.out.errors.push(row);
+        error_id
+    }
+
+    /// A failure outside every handoff: error file, channels and one journal line.
+    pub(crate) fn tell_error(&mut self, failure: Failure) {
+        let (code, message, agent_id) = (failure.code.clone(), failure.message.clone(), failure.agent_id);
+        let error_id = self.tell_failure(failure);
+        let line = json!({ "error_id": error_id, "code": code, "message": message, "agent_id": agent_id });
+        self.journal("error", line);
+    }
+
+    /// Tells the operator something that is no failure.
+    pub(crate) fn tell_notice(&mut self, text: String, mut fields: Value) {
+        fields["v"] = json!(1);
+        fields["at"] = json!(self.now.stamp());
+        fields["notice"] = json!(text);
+        self.effect(Effect::Tell(Notice { error_id: None, text: format!("tasuki: {text}"), json: fields }));
+    }
+
+    /// Changes what an agent is doing, with its journal line if that is a change.
+    pub(crate) fn set_state(&mut self, id: &AgentId, state: AgentState) {
+        let stamp = self.now.stamp();
+        let Some(agent) = self.agent_mut(id) else { return };
+        if agent.state == state {
+            return;
+        }
+        agent.state = state;
+        if !state.is_live() {
+            agent.ended_at.get_or_insert(stamp);
+            agent.open_turn = None;
+        }
+        let (slug, handoff_id) = (agent.persona_slug.clone(), agent.handoff_id);
+        let line = json!({ "agent_id": id, "persona_slug": slug, "handoff_id": handoff_id, "state": state.word() });
+        self.journal("agent.state", line);
+    }
+}
+
+/// What is told of a failure.
+pub(crate) struct Failure {
+    pub(crate) code: String,
+    pub(crate) message: String,
+    pub(crate) hint: String,
+    pub(crate) handoff_id: Option<HandoffId>,
+    pub(crate) agent_id: Option<AgentId>,
+    pub(crate) step: Option<String>,
+}

@@ -1,0 +1,104 @@
+//! What can happen.
+
+use super::effect::{EffectKey, Outcome};
+use super::hook::HookEvent;
+use super::id::{AgentId, HandoffId, RequestId, Slug};
+use super::pane::ServerId;
+use super::request;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// What the disk says of a persona, read by the intake when a request names it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PersonaFacts {
+    /// The folder is there.
+    pub exists: bool,
+    /// It has a `skill.md`.
+    pub has_skill: bool,
+    /// Its `persona.toml` can't be read: why.
+    pub broken: Option<String>,
+    /// Its own profile.
+    pub profile: Option<String>,
+    /// Its own working directory.
+    pub cwd: Option<String>,
+    /// Its own tmux session.
+    pub session: Option<String>,
+    /// The names in its `handoffs/` folder.
+    pub handoff_files: BTreeSet<String>,
+    /// The absolute path of that folder.
+    pub handoffs_dir: String,
+}
+
+/// What the intake knows of a request besides its text.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RequestFacts {
+    /// The persona that the request, or the agent in it, names.
+    pub persona: Option<(Slug, PersonaFacts)>,
+    /// For `error_dismiss`: there is such an error.
+    pub error_known: bool,
+}
+
+/// What the ledger says of a request id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    /// SHA-256 of the bytes that came first, hexadecimal.
+    pub sha256: String,
+    /// The answer, if it was given.
+    pub result: Option<Value>,
+}
+
+/// A request file that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arrived {
+    /// Its id.
+    pub id: RequestId,
+    /// SHA-256 of its bytes, hexadecimal.
+    pub sha256: String,
+    /// What it asks.
+    pub read: request::Read,
+    /// What else is known.
+    pub facts: RequestFacts,
+}
+
+/// How an agent went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gone {
+    /// Its process is dead.
+    Dead,
+    /// Its pane is gone, and its process is not known to be dead.
+    PaneGone,
+}
+
+/// What can happen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A request was read for the first time.
+    Request(Box<Arrived>),
+    /// An agent reported something.
+    Hook(Box<HookEvent>),
+    /// An effect ended.
+    Settled {
+        /// Which.
+        key: EffectKey,
+        /// How.
+        outcome: Outcome,
+    },
+    /// An agent is gone. Comes only after all events that lay in the spool when that was seen.
+    AgentGone {
+        /// Which.
+        agent_id: AgentId,
+        /// How.
+        how: Gone,
+    },
+    /// The awaited document has another size.
+    DocumentGrew {
+        /// Whose.
+        handoff_id: HandoffId,
+        /// Its size in bytes.
+        bytes: u64,
+    },
+    /// Another tmux server answers, or none.
+    Server(Option<ServerId>),
+    /// A deadline is due. Comes only after all events that lay in the spool when it became so.
+    Deadlines,
+}

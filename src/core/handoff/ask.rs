@@ -1,0 +1,274 @@
+//! What the operator may ask of a handoff: retry, cancel, accept, abandon (SPEC 3.5 and 12, "Doubt").
+
+use super::{Handoff, Reading, Step, flow, trigger};
+use crate::core::agent::{AgentState, OurTurn, Primed, Purpose};
+use crate::core::decision::Tx;
+use crate::core::id::{AgentId, HandoffId, RequestId};
+use crate::core::life;
+use crate::core::reply::{Refused, Reply};
+use crate::core::request::{Assume, RetryAsked};
+use serde_json::json;
+
+/// Finds the handoff that a request names.
+fn find<'t>(tx: &'t Tx<'_>, text: &str) -> Result<&'t Handoff, Refused> {
+    let found = text.parse::<HandoffId>().ok().and_then(|id| tx.handoff(&id));
+    found.ok_or_else(|| Refused::new(404, "no_handoff", "Handoff not found"))
+}
+
+fn ended(handoff: &Handoff) -> Refused {
+    let end = handoff.step.word();
+    Refused::new(409, "already_ended", format!("The handoff has ended: {end}")).hint("nothing was changed")
+}
+
+/// `handoff_cancel`.
+pub(crate) fn cancel(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
+    let id = match find(tx, text) {
+        Err(refused) => return tx.refuse(request, refused),
+        Ok(handoff) if handoff.step.is_end() => {
+            let refused = ended(handoff);
+            return tx.refuse(request, refused);
+        }
+        Ok(handoff) if handoff.step >= Step::Ending => {
+            let message = format!("It is too late to cancel: the handoff is in step {}", handoff.step.word());
+            return tx
+                .refuse(request, Refused::new(409, "too_late", message).hint("the record is kept; let it finish"));
+        }
+        Ok(handoff) => handoff.handoff_id,
+    };
+    let waiting_accept = tx.handoff(&id).and_then(|handoff| match &handoff.reading {
+        Some(Reading::Accepted(request)) => Some(request.clone()),
+        _ => None,
+    });
+    if let Some(accept) = waiting_accept {
+        tx.refuse(&accept, Refused::new(409, "already_ended", "The handoff was cancelled"));
+    }
+    flow::enter(tx, id, Step::Cancelled);
+    tx.answer(request, Reply::Ok(json!({ "status": "cancelled", "handoff_id": id })));
+}
+
+/// `handoff_abandon`.
+pub(crate) fn abandon(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
+    let id = match find(tx, text) {
+        Err(refused) => return tx.refuse(request, refused),
+        Ok(handoff) if matches!(handoff.step, Step::Done | Step::Cancelled) => {
+            let refused = ended(handoff);
+            return tx.refuse(request, refused);
+        }
+        Ok(handoff) if handoff.step != Step::Failed => {
+            let hint = "cancel it, or wait for its end";
+            let message = "Only a failed handoff can be abandoned; this one is running";
+            return tx.refuse(request, Refused::new(409, "handoff_in_progress", message).hint(hint));
+        }
+        Ok(handoff) => handoff.handoff_id,
+    };
+    flow::enter(tx, id, Step::Cancelled);
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let (agent_id, successor_id) = (handoff.agent_id, handoff.successor_id);
+    if tx.agent(&agent_id).is_some_and(|agent| agent.record_of == Some(id))
+        && let Some(agent) = tx.agent_mut(&agent_id)
+    {
+        agent.record_of = None;
+    }
+    if let Some(successor_id) = successor_id {
+        life::give_up_start(tx, &successor_id);
+    }
+    tx.answer(request, Reply::Ok(json!({ "status": "cancelled", "handoff_id": id })));
+}
+
+/// `handoff_accept`: looks at the document now; the answer comes when it was read.
+pub(crate) fn accept(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
+    let id = match find(tx, text) {
+        Err(refused) => return tx.refuse(request, refused),
+        Ok(handoff) => match accept_check(handoff) {
+            Err(refused) => return tx.refuse(request, refused),
+            Ok(()) => handoff.handoff_id,
+        },
+    };
+    flow::read_document(tx, id, Reading::Accepted(request.clone()));
+}
+
+fn accept_check(handoff: &Handoff) -> Result<(), Refused> {
+    if matches!(handoff.step, Step::Done | Step::Cancelled) {
+        return Err(ended(handoff));
+    }
+    if matches!(handoff.reading, Some(Reading::Accepted(_))) {
+        return Err(Refused::new(409, "already_accepted", "The document is being accepted already"));
+    }
+    if handoff.place_in_flow() == Step::Writing {
+        return Ok(());
+    }
+    if handoff.step == Step::Failed {
+        return Err(ended(handoff));
+    }
+    let message = format!("There is nothing to accept in step {}", handoff.step.word());
+    Err(Refused::new(409, "not_writing", message).hint("a document is accepted while it is being written"))
+}
+
+/// Takes a failed handoff up again: its agents belong to it once more, and its error is history.
+pub(crate) fn take_up(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused> {
+    let Some(handoff) = tx.handoff(&id) else { return Ok(()) };
+    let (agent_id, successor_id) = (handoff.agent_id, handoff.successor_id);
+    let taken = |agent_id: &AgentId| {
+        tx.agent(agent_id).is_some_and(|agent| {
+            agent.handoff_id.is_some_and(|other| other != id) || agent.record_of.is_some_and(|other| other != id)
+        })
+    };
+    if taken(&agent_id) || successor_id.as_ref().is_some_and(taken) {
+        return Err(Refused::new(409, "handoff_in_progress", "Another handoff of this agent is in progress"));
+    }
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.error = None;
+        handoff.wait_until = None;
+    }
+    for agent_id in [Some(agent_id), successor_id].into_iter().flatten() {
+        if let Some(agent) = tx.agent_mut(&agent_id) {
+            agent.handoff_id = Some(id);
+        }
+    }
+    Ok(())
+}
+
+/// `handoff_retry`.
+pub(crate) fn retry(tx: &mut Tx<'_>, request: &RequestId, asked: &RetryAsked) {
+    match retry_check(tx, asked).and_then(|id| go_on(tx, id, asked).map(|()| id)) {
+        Err(refused) => tx.refuse(request, refused),
+        Ok(id) => {
+            let step = tx.handoff(&id).map_or("", |handoff| handoff.step.word());
+            tx.answer(request, Reply::Ok(json!({ "status": "retrying", "handoff_id": id, "step": step })));
+        }
+    }
+}
+
+fn retry_check(tx: &Tx<'_>, asked: &RetryAsked) -> Result<HandoffId, Refused> {
+    let handoff = find(tx, &asked.handoff_id)?;
+    if matches!(handoff.step, Step::Done | Step::Cancelled) {
+        return Err(ended(handoff));
+    }
+    let Some(error) = handoff.error.as_ref().filter(|_| handoff.step == Step::Failed) else {
+        return Err(Refused::new(409, "handoff_in_progress", "The handoff is running: there is nothing to retry"));
+    };
+    if matches!(handoff.reading, Some(Reading::Accepted(_))) {
+        return Err(Refused::new(409, "already_accepted", "The document is being accepted already"));
+    }
+    if let Some(successor) = &asked.successor {
+        trigger::successor(successor)?;
+        if error.step < Step::Starting {
+            return Err(Refused::bad("successor", "can be changed only after the record, from step starting on"));
+        }
+    }
+    let in_doubt = error.code == "unconfirmed" || (error.step == Step::Priming && error.code == "priming_failed");
+    if in_doubt && asked.assume.is_none() && asked.successor.is_none() {
+        let message = format!("It is not known whether the text of step {} arrived and was obeyed", error.step.word());
+        let hint = "look at the pane, then retry with assume delivered or not_delivered";
+        return Err(Refused::new(409, "in_doubt", message).hint(hint));
+    }
+    let agent = tx.agent(&handoff.agent_id);
+    let is_live = agent.is_some_and(|agent| agent.state.is_live());
+    if matches!(error.step, Step::Waiting | Step::Instructing) && !is_live {
+        return Err(Refused::new(400, "not_active", "Agent is not active"));
+    }
+    if tx.state.server.is_none() {
+        return Err(match (error.step, handoff.successor_id) {
+            (Step::Starting, Some(_)) => {
+                let message = "No tmux server answers, so it can't be known whether the successor was started";
+                Refused::new(409, "start_in_doubt", message).hint("start tmux, then retry")
+            }
+            _ => trigger::no_tmux(),
+        });
+    }
+    Ok(handoff.handoff_id)
+}
+
+fn go_on(tx: &mut Tx<'_>, id: HandoffId, asked: &RetryAsked) -> Result<(), Refused> {
+    let Some(error) = tx.handoff(&id).and_then(|handoff| handoff.error.clone()) else { return Ok(()) };
+    take_up(tx, id)?;
+    let assume = asked.assume;
+    if asked.successor.is_some() {
+        replace_successor(tx, id);
+        flow::enter(tx, id, Step::Starting);
+        return Ok(());
+    }
+    match error.step {
+        Step::Instructing if error.code == "unconfirmed" && assume == Some(Assume::Delivered) => {
+            await_assumed_turn(tx, id);
+        }
+        Step::Waiting | Step::Instructing => flow::enter(tx, id, Step::Waiting),
+        Step::Writing => {
+            flow::enter(tx, id, Step::Writing);
+            flow::read_document(tx, id, Reading::Retry { instruct_anew: true });
+        }
+        Step::Ending => flow::enter(tx, id, Step::Ending),
+        Step::Starting => {
+            drop_dead_successor(tx, id);
+            flow::enter(tx, id, Step::Starting);
+        }
+        Step::Priming | Step::Briefing => retry_successor(tx, id, error.step, assume),
+        Step::Recording | Step::Done | Step::Failed | Step::Cancelled => {}
+    }
+    Ok(())
+}
+
+/// The operator says that the instruction arrived. Its turn may be running, or be over already.
+fn await_assumed_turn(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(agent_id) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return };
+    flow::enter(tx, id, Step::Writing);
+    if tx.agent(&agent_id).is_some_and(|agent| agent.state == AgentState::Idle) {
+        return flow::read_document(tx, id, Reading::Retry { instruct_anew: false });
+    }
+    if let Some(agent) = tx.agent_mut(&agent_id) {
+        agent.our_turn = Some(OurTurn { purpose: Purpose::Instruction(id), turn_id: None, queued: false });
+    }
+}
+
+/// A successor that is proven dead gives way to a new one; its id is kept.
+fn drop_dead_successor(tx: &mut Tx<'_>, id: HandoffId) {
+    let successor_id = tx.handoff(&id).and_then(|handoff| handoff.successor_id);
+    let is_dead = successor_id.is_some_and(|id| tx.agent(&id).is_none_or(|agent| !agent.state.is_live()));
+    if is_dead {
+        replace_successor(tx, id);
+    }
+}
+
+fn replace_successor(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff_mut(&id) else { return };
+    let Some(former) = handoff.successor_id.take() else { return };
+    handoff.former_successors.push(former);
+    let outgoing = handoff.agent_id;
+    life::give_up_start(tx, &former);
+    if tx.agent(&former).is_some_and(|agent| agent.handoff_id == Some(id))
+        && let Some(agent) = tx.agent_mut(&former)
+    {
+        agent.handoff_id = None;
+    }
+    if tx.agent(&outgoing).is_some_and(|agent| agent.successor_id == Some(former))
+        && let Some(agent) = tx.agent_mut(&outgoing)
+    {
+        agent.successor_id = None;
+    }
+}
+
+fn retry_successor(tx: &mut Tx<'_>, id: HandoffId, step: Step, assume: Option<Assume>) {
+    let Some(successor_id) = tx.handoff(&id).and_then(|handoff| handoff.successor_id) else {
+        return flow::enter(tx, id, Step::Starting);
+    };
+    if tx.agent(&successor_id).is_none_or(|agent| !agent.state.is_live()) {
+        replace_successor(tx, id);
+        return flow::enter(tx, id, Step::Starting);
+    }
+    match (step, assume) {
+        (Step::Priming, Some(Assume::Delivered)) => {
+            if let Some(agent) = tx.agent_mut(&successor_id) {
+                agent.primed = Primed::Done;
+            }
+            flow::enter(tx, id, Step::Briefing);
+        }
+        (Step::Priming, Some(Assume::NotDelivered)) => {
+            if let Some(agent) = tx.agent_mut(&successor_id) {
+                agent.primed = Primed::Never;
+            }
+            flow::enter(tx, id, Step::Priming);
+        }
+        (Step::Briefing, Some(Assume::Delivered)) => flow::enter(tx, id, Step::Done),
+        (step, _) => flow::enter(tx, id, step),
+    }
+}

@@ -1,0 +1,95 @@
+//! The document's name, and what its text tells.
+
+use crate::core::id::AgentId;
+use crate::core::time::date;
+use chrono::Duration;
+use std::collections::BTreeSet;
+
+/// Longest first paragraph, in characters, that goes into the briefing.
+const MAX_PARAGRAPH: usize = 600;
+
+/// The document's name: `<YYYYMMDDTHHmmss>-<first 8 of agent_id>.md`, UTC; if that is taken, the next free second.
+#[must_use]
+pub fn file_name(wall_ms: i64, agent_id: &AgentId, taken: &BTreeSet<String>) -> String {
+    let mut second = date(wall_ms);
+    loop {
+        let name = format!("{}-{}.md", second.format("%Y%m%dT%H%M%S"), agent_id.short());
+        if !taken.contains(&name) {
+            return name;
+        }
+        second += Duration::seconds(1);
+    }
+}
+
+/// The sections that the instruction asks for, each with the word stems by which a heading is known.
+const SECTIONS: [(&str, &[&str]); 6] = [
+    ("what was being worked on", &["work", "task", "goal", "context", "overview", "summary"]),
+    ("current progress", &["progress", "status", "state", "done"]),
+    ("key decisions", &["decision", "decided", "rationale"]),
+    ("blockers", &["blocker", "blocked", "obstacle", "problem", "issue", "risk"]),
+    ("files modified", &["file", "changes", "modified"]),
+    ("next steps", &["next", "remain", "todo", "to do"]),
+];
+
+/// Which of the asked sections have no heading: a warning, never a failure, for a validator too strict throws away
+/// good work.
+#[must_use]
+pub fn missing_sections(text: &str) -> Vec<String> {
+    let headings: Vec<String> = text.lines().filter(|line| is_heading(line)).map(str::to_lowercase).collect();
+    let is_there = |stems: &[&str]| headings.iter().any(|line| stems.iter().any(|stem| line.contains(stem)));
+    SECTIONS
+        .iter()
+        .filter(|(_, stems)| !is_there(stems))
+        .map(|(name, _)| format!("the document has no section about {name}"))
+        .collect()
+}
+
+fn is_heading(line: &str) -> bool {
+    let line = line.trim();
+    line.starts_with('#') || (line.starts_with("**") && line.len() < 100) || (line.ends_with(':') && line.len() < 100)
+}
+
+/// The first paragraph that is no heading, on one line: task context for the briefing.
+#[must_use]
+pub fn first_paragraph(text: &str) -> Option<String> {
+    let mut lines = text.lines().skip_while(|line| line.trim().is_empty() || is_heading(line));
+    let paragraph: Vec<&str> = lines.by_ref().take_while(|line| !line.trim().is_empty()).collect();
+    let joined = super::super::text::normalise(&super::super::text::sanitise(&paragraph.join(" ")));
+    if joined.is_empty() {
+        return None;
+    }
+    if joined.chars().count() <= MAX_PARAGRAPH {
+        return Some(joined);
+    }
+    Some(joined.chars().take(MAX_PARAGRAPH).chain(" …".chars()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    #[test]
+    fn a_taken_name_gives_the_next_free_second() {
+        let agent = AgentId(Uuid::from_u128(0x6f1c_3a52_8f0e_4d5b_9a57_2f64_c1f6_f0aa));
+        let wall_ms = 1_771_597_825_000;
+        let first = file_name(wall_ms, &agent, &BTreeSet::new());
+        assert_eq!(first, "20260220T143025-6f1c3a52.md");
+        let second = file_name(wall_ms, &agent, &BTreeSet::from([first]));
+        assert_eq!(second, "20260220T143026-6f1c3a52.md");
+    }
+
+    #[test]
+    fn missing_sections_are_named_and_present_ones_are_not() {
+        let text =
+            "# Handoff\n## What I was working on\nx\n## Progress\n## Key decisions\n**Blockers**\nFiles modified:\n";
+        assert_eq!(missing_sections(text), ["the document has no section about next steps"]);
+    }
+
+    #[test]
+    fn the_first_paragraph_skips_headings_and_is_bounded() {
+        assert_eq!(first_paragraph("# A\n\nI was\nhere.\n\nMore"), Some("I was here.".to_owned()));
+        assert_eq!(first_paragraph("# A\n\n"), None);
+        assert!(first_paragraph(&"wort ".repeat(1000)).is_some_and(|p| p.chars().count() <= MAX_PARAGRAPH + 2));
+    }
+}

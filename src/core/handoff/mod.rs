@@ -1,0 +1,254 @@
+//! The handoff: the one place that knows its steps.
+//!
+//! `trigger` checks and begins; `flow` enters and leaves steps; `outcome` takes what effects, receipts and agents bring;
+//! `ask` serves retry, cancel, accept and abandon; `document` knows names and contents; `prompts` writes the texts.
+
+pub mod ask;
+pub mod document;
+pub mod flow;
+pub mod outcome;
+pub mod prompts;
+pub mod trigger;
+
+use super::effect::{EffectKey, Place};
+use super::id::{AgentId, ErrorId, HandoffId, RequestId, Slug};
+use super::pane::DeliveryVerdict;
+use super::request::{Author, Successor};
+use super::settings::Limits;
+use super::time::Deadline;
+use serde::{Deserialize, Serialize};
+
+/// The steps of the flow, in their order (SPEC 4.3), and its three ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// For the agent's running turn.
+    Waiting,
+    /// Types the instruction.
+    Instructing,
+    /// Waits for the Stop after the receipt.
+    Writing,
+    /// Commits the record.
+    Recording,
+    /// Ends the outgoing agent.
+    Ending,
+    /// Starts the successor.
+    Starting,
+    /// Types the persona's skill.
+    Priming,
+    /// Types the injection prompt.
+    Briefing,
+    /// Finished.
+    Done,
+    /// Halted; a retry may go on.
+    Failed,
+    /// Stopped by the operator.
+    Cancelled,
+}
+
+impl Step {
+    /// Every step, for tables in tests and schemas.
+    pub const ALL: [Step; 11] = [
+        Step::Waiting,
+        Step::Instructing,
+        Step::Writing,
+        Step::Recording,
+        Step::Ending,
+        Step::Starting,
+        Step::Priming,
+        Step::Briefing,
+        Step::Done,
+        Step::Failed,
+        Step::Cancelled,
+    ];
+
+    /// The contract's word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Step::Waiting => "waiting",
+            Step::Instructing => "instructing",
+            Step::Writing => "writing",
+            Step::Recording => "recording",
+            Step::Ending => "ending",
+            Step::Starting => "starting",
+            Step::Priming => "priming",
+            Step::Briefing => "briefing",
+            Step::Done => "done",
+            Step::Failed => "failed",
+            Step::Cancelled => "cancelled",
+        }
+    }
+
+    /// No step follows by itself.
+    #[must_use]
+    pub fn is_end(self) -> bool {
+        matches!(self, Step::Done | Step::Failed | Step::Cancelled)
+    }
+
+    /// Its time limit in milliseconds; none for a step that does not wait.
+    #[must_use]
+    pub fn limit_ms(self, limits: &Limits) -> Option<u64> {
+        match self {
+            Step::Waiting => Some(limits.waiting_ms),
+            Step::Instructing => Some(limits.instructing_ms),
+            Step::Writing => Some(limits.writing_ms),
+            Step::Ending => Some(limits.ending_ms),
+            Step::Starting => Some(limits.starting_ms),
+            Step::Priming => Some(limits.priming_ms),
+            Step::Briefing => Some(limits.briefing_ms),
+            Step::Recording | Step::Done | Step::Failed | Step::Cancelled => None,
+        }
+    }
+}
+
+/// One stay in one step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    /// Which.
+    pub step: Step,
+    /// When it was entered.
+    pub entered_at: String,
+    /// When it was left.
+    pub left_at: Option<String>,
+}
+
+/// The last verdict on each of the three texts.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Verdicts {
+    /// On the instruction.
+    pub instruction: Option<DeliveryVerdict>,
+    /// On the priming.
+    pub priming: Option<DeliveryVerdict>,
+    /// On the briefing.
+    pub briefing: Option<DeliveryVerdict>,
+}
+
+/// Why it halted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandoffError {
+    /// The file in `errors/`.
+    pub error_id: ErrorId,
+    /// Where.
+    pub step: Step,
+    /// For programs.
+    pub code: String,
+    /// For people.
+    pub message: String,
+    /// What to do.
+    pub hint: String,
+}
+
+/// The durable record (SPEC 4.5), less what the handoff's own row says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// Size of the document in bytes.
+    pub bytes: u64,
+    /// Its SHA-256, hexadecimal.
+    pub sha256: String,
+    /// The body of the briefing.
+    pub injection_prompt: String,
+    /// When it was committed.
+    pub created_at: String,
+}
+
+/// The document as it grows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DocumentSeen {
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// When that was seen.
+    pub at: String,
+}
+
+/// Why the document is being read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reading {
+    /// The agent's turn has ended: the document must be there.
+    AtStop,
+    /// The operator accepts it as it is.
+    Accepted(RequestId),
+    /// A retry looks whether it is there by now.
+    Retry {
+        /// Type a new instruction if it is not.
+        instruct_anew: bool,
+    },
+}
+
+/// One handoff.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Handoff {
+    /// Its id.
+    pub handoff_id: HandoffId,
+    /// The outgoing agent.
+    pub agent_id: AgentId,
+    /// Its persona, and the successor's.
+    pub persona_slug: Slug,
+    /// Why.
+    pub reason: String,
+    /// What the document should dwell on.
+    pub focus: Option<String>,
+    /// What the successor has to do.
+    pub tasks: Vec<String>,
+    /// Do not wait for the end of a running turn.
+    pub now: bool,
+    /// Who writes the document.
+    pub author: Author,
+    /// Who takes over.
+    pub successor: Successor,
+    /// When it was asked for.
+    pub created_at: String,
+    /// The document's absolute path.
+    pub file_path: String,
+    /// Its name in the persona's folder.
+    pub file_name: String,
+    /// Where it stands.
+    pub step: Step,
+    /// Where it has been.
+    pub steps: Vec<Span>,
+    /// When this step has failed.
+    pub deadline: Option<Deadline>,
+    /// When waiting for the agent has failed; kept over a try that met a busy agent.
+    pub wait_until: Option<Deadline>,
+    /// This step's running effect, other than typing and what the successor's start runs.
+    pub effect: Option<EffectKey>,
+    /// Why the document is being read, while it is.
+    pub reading: Option<Reading>,
+    /// The verdicts.
+    pub verdicts: Verdicts,
+    /// Why it halted; null after a retry.
+    pub error: Option<HandoffError>,
+    /// The document as it grows.
+    pub document: Option<DocumentSeen>,
+    /// The record.
+    pub record: Option<Record>,
+    /// The successor, once one was asked for.
+    pub successor_id: Option<AgentId>,
+    /// Successors that died before they were briefed.
+    pub former_successors: Vec<AgentId>,
+    /// The place that was kept for the successor.
+    pub place: Option<Place>,
+    /// What is not as it should be and stops nothing.
+    pub warnings: Vec<String>,
+}
+
+impl Handoff {
+    /// Its row is history: nothing can happen to it without being asked for by name.
+    #[must_use]
+    pub fn is_past(&self) -> bool {
+        self.step.is_end() && self.effect.is_none()
+    }
+
+    /// The step in which it is, or in which it failed.
+    #[must_use]
+    pub fn place_in_flow(&self) -> Step {
+        self.error.as_ref().map_or(self.step, |error| error.step)
+    }
+
+    /// The tag of the window that keeps the session alive.
+    #[must_use]
+    pub fn place_tag(&self) -> String {
+        self.handoff_id.0.simple().to_string()
+    }
+}

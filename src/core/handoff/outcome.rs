@@ -1,0 +1,343 @@
+//! What effects, receipts, agents and time bring to a handoff, step by step.
+
+use super::{Handoff, Reading, Step, flow};
+use crate::core::agent::{AgentState, Purpose};
+use crate::core::decision::Tx;
+use crate::core::effect::{DocumentRead, Effect, EffectKey, Outcome, Readiness};
+use crate::core::hook::HookKind;
+use crate::core::id::{AgentId, HandoffId};
+use crate::core::pane::{DeliveryVerdict, Refusal};
+use crate::core::reply::{Refused, Reply};
+use crate::core::time::Deadline;
+use crate::core::typing::Ended;
+use serde_json::json;
+
+const LOOK: &str = "look at the agent's pane, then: tasuki retry HANDOFF";
+
+/// An effect of this handoff's own has ended.
+pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, key: EffectKey, outcome: Outcome) {
+    let Some(handoff) = tx.handoff_mut(&id) else { return };
+    if handoff.effect != Some(key) {
+        return;
+    }
+    handoff.effect = None;
+    let step = handoff.step;
+    match (step, outcome) {
+        (_, Outcome::Document(read)) => document(tx, id, read),
+        (Step::Waiting, Outcome::Readiness(readiness)) => idle_seen(tx, id, &readiness),
+        (Step::Instructing, Outcome::Done) => flow::instruct(tx, id),
+        (Step::Instructing, Outcome::Failed { why }) => {
+            let message = format!("The handoff folder could not be made: {why}");
+            flow::fail(tx, id, "not_delivered", message, "mend the folder, then retry; nothing was typed");
+        }
+        (Step::Ending, Outcome::Place(place)) => {
+            if let Some(handoff) = tx.handoff_mut(&id) {
+                handoff.place = place;
+            }
+            flow::type_exit(tx, id);
+        }
+        (Step::Ending, Outcome::Failed { .. }) => flow::type_exit(tx, id),
+        (Step::Ending, Outcome::Readiness(readiness)) => idle_before_exit(tx, id, &readiness),
+        (Step::Briefing, Outcome::Compared(unchanged)) => flow::brief(tx, id, unchanged),
+        (Step::Briefing, Outcome::Failed { .. }) => flow::brief(tx, id, false),
+        // Every other pair is an answer to a question that this step did not ask.
+        (_, _) => {}
+    }
+}
+
+fn idle_seen(tx: &mut Tx<'_>, id: HandoffId, readiness: &Readiness) {
+    let Some(agent_id) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return };
+    match readiness {
+        Readiness::Ready => {
+            tx.set_state(&agent_id, AgentState::Idle);
+            flow::wait(tx, id);
+        }
+        Readiness::Blocked => tx.set_state(&agent_id, AgentState::Blocked),
+        Readiness::NotReady { .. } | Readiness::Gone => {}
+    }
+}
+
+fn idle_before_exit(tx: &mut Tx<'_>, id: HandoffId, readiness: &Readiness) {
+    let Some(agent_id) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return };
+    if *readiness == Readiness::Ready {
+        tx.set_state(&agent_id, AgentState::Idle);
+        flow::type_exit(tx, id);
+    }
+}
+
+/// The document was read.
+fn document(tx: &mut Tx<'_>, id: HandoffId, read: DocumentRead) {
+    let Some(handoff) = tx.handoff_mut(&id) else { return };
+    let Some(reading) = handoff.reading.take() else { return };
+    let problem = match read {
+        DocumentRead::Whole { text, sha256 } => return document_is_there(tx, id, &reading, text, sha256),
+        DocumentRead::Missing => ("document_missing", "The agent ended its turn, but the document is not there"),
+        DocumentRead::Empty => ("document_empty", "The agent ended its turn, but the document is empty"),
+        DocumentRead::Unsafe { why } => return document_unsafe(tx, id, &reading, &why),
+    };
+    match reading {
+        Reading::AtStop | Reading::Retry { instruct_anew: false } => no_document(tx, id, problem),
+        Reading::Retry { instruct_anew: true } => instruct_anew(tx, id),
+        Reading::Accepted(request) => refuse_accept(tx, &request, problem.0, "There is no document to accept"),
+    }
+}
+
+fn no_document(tx: &mut Tx<'_>, id: HandoffId, (code, message): (&str, &str)) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let message = format!("{message}: {}", handoff.file_path);
+    let hint = "the agent is left running: have it write the document, then retry";
+    flow::fail(tx, id, code, message, hint);
+}
+
+fn document_unsafe(tx: &mut Tx<'_>, id: HandoffId, reading: &Reading, why: &str) {
+    if let Reading::Accepted(request) = reading {
+        return refuse_accept(tx, request, "document_unsafe", why);
+    }
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let message = format!("The document can't be taken: {why}: {}", handoff.file_path);
+    flow::fail(tx, id, "document_unsafe", message, "put a regular UTF-8 file in its place, then retry");
+}
+
+fn refuse_accept(tx: &mut Tx<'_>, request: &crate::core::id::RequestId, code: &str, message: &str) {
+    let hint = "the handoff was left as it was; write the document, then accept again";
+    tx.refuse(request, Refused::new(409, code, message).hint(hint));
+}
+
+/// A retry has found no document: the same path is asked for again, if there is an agent to ask.
+fn instruct_anew(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    match tx.agent(&handoff.agent_id).map(|agent| agent.state) {
+        Some(state) if state.is_live() => flow::enter(tx, id, Step::Waiting),
+        _ => agent_has_ended(tx, id),
+    }
+}
+
+fn document_is_there(tx: &mut Tx<'_>, id: HandoffId, reading: &Reading, text: String, sha256: String) {
+    if let Reading::Accepted(request) = reading {
+        if let Err(refused) = super::ask::take_up(tx, id) {
+            return tx.refuse(request, refused);
+        }
+        tx.answer(request, Reply::Ok(json!({ "status": "accepted", "handoff_id": id })));
+    }
+    flow::record(tx, id, text, sha256);
+}
+
+/// A text of this handoff has its verdict.
+pub(crate) fn verdict(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, verdict: DeliveryVerdict, ended: &Ended) {
+    let Some(handoff) = tx.handoff_mut(&id) else { return };
+    let (slot, next) = match purpose {
+        Purpose::Instruction(_) => (&mut handoff.verdicts.instruction, Some(Step::Writing)),
+        Purpose::Priming(_) => (&mut handoff.verdicts.priming, None),
+        Purpose::Briefing(_) => (&mut handoff.verdicts.briefing, Some(Step::Done)),
+        Purpose::Exit(_) => return exit_refused(tx, id, ended),
+        Purpose::Send(_) => return,
+    };
+    *slot = Some(verdict);
+    match ended {
+        Ended::Delivered(remark) => {
+            if let Some(remark) = remark {
+                handoff.warnings.push(format!("{}: {remark}", purpose.word()));
+            }
+            if let Some(step) = next {
+                flow::enter(tx, id, step);
+            }
+        }
+        Ended::Unconfirmed(reason) => unconfirmed(tx, id, purpose, reason),
+        Ended::Refused(Refusal::Busy) if matches!(purpose, Purpose::Instruction(_)) => wait_again(tx, id),
+        Ended::Refused(reason) => not_delivered(tx, id, purpose, *reason),
+    }
+}
+
+fn unconfirmed(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, reason: &str) {
+    let message = format!("It is not known whether the {} arrived ({reason})", purpose.word());
+    let hint = "look at the agent's pane, then: tasuki retry HANDOFF --assume delivered|not-delivered";
+    flow::fail(tx, id, "unconfirmed", message, hint);
+}
+
+fn not_delivered(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, reason: Refusal) {
+    let code = if reason == Refusal::PaneGone { "pane_gone" } else { "not_delivered" };
+    let message = format!("The {} was not typed: {}", purpose.word(), crate::core::typing::word(&reason));
+    flow::fail(tx, id, code, message, reason.hint());
+}
+
+/// The screen showed a turn that no event had told of: nothing was typed, so waiting is all that it takes.
+fn wait_again(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(agent_id) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return };
+    tx.set_state(&agent_id, AgentState::Busy);
+    flow::enter(tx, id, Step::Waiting);
+}
+
+fn exit_refused(tx: &mut Tx<'_>, id: HandoffId, ended: &Ended) {
+    let Ended::Refused(reason) = ended else { return };
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let agent_id = handoff.agent_id;
+    if *reason == Refusal::Busy {
+        let Some(agent) = tx.agent(&agent_id) else { return };
+        if let Some(pane) = agent.pane {
+            let profile = agent.profile.clone();
+            flow::run(tx, id, Effect::AwaitIdle { agent_id, pane, profile });
+        }
+        return;
+    }
+    if matches!(reason, Refusal::PaneGone | Refusal::PaneDead | Refusal::PaneChanged) {
+        return; // The end of the process, or the limit, decides.
+    }
+    let message = format!("The exit command was not typed: {}", crate::core::typing::word(reason));
+    flow::fail(tx, id, "did_not_exit", message, reason.hint());
+}
+
+/// Our instruction's turn has ended, one way or another.
+pub(crate) fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, kind: HookKind, message: Option<&str>) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    if handoff.step != Step::Writing || handoff.reading.is_some() {
+        return;
+    }
+    let said = message.map_or_else(String::new, |message| format!(": {message}"));
+    match kind {
+        HookKind::StopFailure => {
+            let text = format!("The agent's turn ended in an error{said}");
+            flow::fail(tx, id, "agent_failed", text, LOOK);
+        }
+        HookKind::Interrupted => {
+            flow::fail(tx, id, "agent_failed", "The agent's turn was interrupted", LOOK);
+        }
+        _ => flow::read_document(tx, id, Reading::AtStop),
+    }
+}
+
+/// The successor's priming is over: it arrived and its turn ended well, or not.
+pub(crate) fn primed(tx: &mut Tx<'_>, id: HandoffId, problem: Option<&str>) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    if handoff.step != Step::Priming {
+        return;
+    }
+    match problem {
+        None => flow::enter(tx, id, Step::Briefing),
+        Some(why) => {
+            let hint = "look at the successor's pane, then: tasuki retry HANDOFF --assume delivered|not-delivered";
+            flow::fail(tx, id, "priming_failed", why, hint);
+        }
+    }
+}
+
+/// The successor registered and is ready.
+pub(crate) fn successor_ready(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    if handoff.step == Step::Starting {
+        flow::drop_place(tx, id);
+        flow::enter(tx, id, Step::Priming);
+    }
+}
+
+/// The successor did not come to life.
+pub(crate) fn successor_failed(tx: &mut Tx<'_>, id: HandoffId, code: &str, why: &str) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    if handoff.step == Step::Starting {
+        let hint = "document and record are kept; mend the cause, then: tasuki retry HANDOFF";
+        flow::fail(tx, id, code, why, hint);
+    }
+}
+
+/// One of the two agents has ended or is lost.
+pub(crate) fn agent_ended(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let is_outgoing = handoff.agent_id == *agent_id;
+    let was_lost = tx.agent(agent_id).is_some_and(|agent| agent.state == AgentState::Lost);
+    match handoff.step {
+        Step::Waiting | Step::Instructing | Step::Writing if is_outgoing => {
+            if was_lost {
+                let message = "The agent's pane is gone, and its end was not seen";
+                flow::fail(tx, id, "pane_gone", message, "hand it off with author salvage, or start anew");
+            } else {
+                agent_has_ended(tx, id);
+            }
+        }
+        Step::Ending if is_outgoing && !was_lost => flow::enter(tx, id, Step::Starting),
+        Step::Priming | Step::Briefing if !is_outgoing => {
+            let message = "The successor has ended before it was briefed";
+            flow::fail(
+                tx,
+                id,
+                "agent_ended",
+                message,
+                "document and record are kept; a retry starts another successor",
+            );
+        }
+        _ => {}
+    }
+}
+
+fn agent_has_ended(tx: &mut Tx<'_>, id: HandoffId) {
+    let hint = "if it wrote the document, a retry takes it; else hand the agent off with author salvage";
+    flow::fail(tx, id, "agent_ended", "The agent has ended before its document was recorded", hint);
+}
+
+/// The step's time is up. Whatever is done here ends the deadline, so that it is never due twice.
+pub(crate) fn deadline(tx: &mut Tx<'_>, id: HandoffId) {
+    let now = tx.now;
+    let Some(handoff) = tx.handoff_mut(&id) else { return };
+    if !handoff.deadline.is_some_and(|deadline| deadline.is_due(&now)) {
+        return;
+    }
+    handoff.deadline = None;
+    let (step, is_reading) = (handoff.step, handoff.reading.is_some());
+    let retry = "look at the agent's pane, then retry";
+    match step {
+        Step::Waiting => {
+            flow::fail(tx, id, "agent_busy", "The agent was busy all the time", "retry, or ask with now");
+        }
+        Step::Instructing => flow::fail(tx, id, "not_delivered", "The instruction was not typed in time", retry),
+        // The document is being read: that has its own limit, and its outcome decides.
+        Step::Writing if is_reading => extend(tx, id),
+        Step::Writing => {
+            let hint = "if the document is good: tasuki accept HANDOFF; else retry";
+            flow::fail(tx, id, "stop_never_came", "The agent did not end its turn in time", hint);
+        }
+        Step::Ending => did_not_exit(tx, id),
+        Step::Starting => successor_failed(tx, id, "successor_failed", "The successor was not ready in time"),
+        Step::Priming => primed(tx, id, Some("The successor did not answer its priming in time")),
+        Step::Briefing => flow::fail(tx, id, "not_delivered", "The briefing was not typed in time", retry),
+        Step::Recording | Step::Done | Step::Failed | Step::Cancelled => {}
+    }
+}
+
+fn extend(tx: &mut Tx<'_>, id: HandoffId) {
+    let deadline = Deadline::after(&tx.now, 30_000);
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.deadline = Some(deadline);
+    }
+}
+
+fn did_not_exit(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let process = tx.agent(&handoff.agent_id).and_then(|agent| agent.process);
+    let pid = process.map_or_else(String::new, |process| format!(" (process {})", process.pid));
+    let message = format!("The agent did not end after its exit command{pid}");
+    flow::fail(tx, id, "did_not_exit", message, "end it yourself, then retry: the record is kept");
+}
+
+/// The awaited document has another size.
+pub(crate) fn document_grew(tx: &mut Tx<'_>, id: HandoffId, bytes: u64) {
+    let at = tx.now.stamp();
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let is_news = handoff.document.as_ref().is_none_or(|seen| seen.bytes != bytes);
+    if handoff.step != Step::Writing || !is_news {
+        return;
+    }
+    let agent_id = handoff.agent_id;
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.document = Some(super::DocumentSeen { bytes, at });
+    }
+    let line = json!({ "handoff_id": id, "agent_id": agent_id, "step": Step::Writing.word(), "document_bytes": bytes });
+    tx.journal("handoff.step", line);
+}
+
+/// Within a handoff, a dialog that waits for a person is told at once.
+pub(crate) fn blocked(tx: &mut Tx<'_>, handoff: &Handoff, agent_id: &AgentId, message: Option<&str>) {
+    let said = message.map_or_else(String::new, |message| format!(": {message}"));
+    let text = format!("agent {} waits for you in the handoff's step {}{said}", agent_id.short(), handoff.step.word());
+    tx.tell_notice(
+        text,
+        json!({ "handoff_id": handoff.handoff_id, "agent_id": agent_id, "step": handoff.step.word() }),
+    );
+}

@@ -1,0 +1,200 @@
+//! The texts that tasuki itself writes, from templates that a user may override (`HOME/data/prompts/*.md`).
+
+use minijinja::{Environment, UndefinedBehavior, context};
+use std::collections::BTreeMap;
+
+/// A template that can't be used.
+#[derive(Debug, thiserror::Error)]
+#[error("prompt template {name}.md: {why}")]
+pub struct PromptError {
+    /// Which.
+    pub name: String,
+    /// What is wrong, and where.
+    pub why: String,
+}
+
+const BUILT_IN: [(&str, &str); 4] = [
+    ("instruction", include_str!("../../../data/prompts/instruction.md")),
+    ("briefing", include_str!("../../../data/prompts/briefing.md")),
+    ("changed", include_str!("../../../data/prompts/changed.md")),
+    ("long", include_str!("../../../data/prompts/long.md")),
+];
+
+/// Names of the templates that can be overridden.
+#[must_use]
+pub fn names() -> [&'static str; 4] {
+    BUILT_IN.map(|(name, _)| name)
+}
+
+/// The templates, compiled, and tried once with every variable they are given.
+#[derive(Debug, Clone)]
+pub struct Prompts {
+    templates: Environment<'static>,
+}
+
+impl Default for Prompts {
+    fn default() -> Self {
+        Prompts::new(&BTreeMap::new()).expect("the built-in templates are tried by a test")
+    }
+}
+
+/// What an instruction says.
+#[derive(Debug, Clone)]
+pub struct Instruction<'a> {
+    /// Why the agent is handed off.
+    pub reason: &'a str,
+    /// Where the document goes.
+    pub file_path: &'a str,
+    /// What it should dwell on.
+    pub focus: Option<&'a str>,
+}
+
+/// What a briefing says.
+#[derive(Debug, Clone)]
+pub struct Briefing<'a> {
+    /// The outgoing agent.
+    pub predecessor_id: &'a str,
+    /// The persona of both.
+    pub persona: &'a str,
+    /// Why.
+    pub reason: &'a str,
+    /// The document.
+    pub file_path: &'a str,
+    /// What it dwells on.
+    pub focus: Option<&'a str>,
+    /// Where the outgoing agent worked.
+    pub cwd: Option<&'a str>,
+    /// What there is to do.
+    pub tasks: &'a [String],
+    /// The document's first paragraph.
+    pub summary: Option<&'a str>,
+}
+
+impl Prompts {
+    /// Compiles the built-in templates and the overrides, by name without `.md`.
+    ///
+    /// # Errors
+    /// Names the template that does not parse, or that uses a variable which it is not given.
+    pub fn new(overrides: &BTreeMap<String, String>) -> Result<Self, PromptError> {
+        let mut templates = Environment::new();
+        templates.set_undefined_behavior(UndefinedBehavior::Strict);
+        templates.set_fuel(Some(50_000));
+        for (name, text) in BUILT_IN {
+            let text = overrides.get(name).map_or(text, String::as_str).to_owned();
+            let failed = |error: minijinja::Error| PromptError { name: name.to_owned(), why: error.to_string() };
+            templates.add_template_owned(name, text).map_err(failed)?;
+        }
+        let prompts = Prompts { templates };
+        prompts.try_all()?;
+        Ok(prompts)
+    }
+
+    /// Renders every template with every variable set, so that a typing error is found at start and not at night.
+    fn try_all(&self) -> Result<(), PromptError> {
+        let instruction = Instruction { reason: "r", file_path: "/f.md", focus: Some("f") };
+        self.render("instruction", instruction_context(&instruction))?;
+        let tasks = ["t".to_owned()];
+        let briefing = Briefing {
+            predecessor_id: "p",
+            persona: "s",
+            reason: "r",
+            file_path: "/f.md",
+            focus: Some("f"),
+            cwd: Some("/"),
+            tasks: &tasks,
+            summary: Some("s"),
+        };
+        self.render("briefing", briefing_context(&briefing))?;
+        self.render("changed", context! { sha256 => "0" })?;
+        self.render("long", context! { file_path => "/f.md" })?;
+        Ok(())
+    }
+
+    fn render(&self, name: &str, context: minijinja::Value) -> Result<String, PromptError> {
+        let failed = |error: minijinja::Error| PromptError { name: name.to_owned(), why: error.to_string() };
+        let template = self.templates.get_template(name).map_err(failed)?;
+        Ok(template.render(context).map_err(failed)?.trim_end().to_owned())
+    }
+
+    /// A template that fails on real values although it passed the trial is replaced by the built-in one: a handoff at
+    /// night must not stop for a template.
+    fn render_or_built_in(&self, name: &str, context: &minijinja::Value) -> String {
+        self.render(name, context.clone()).unwrap_or_else(|_| {
+            let built_in = Prompts::default();
+            built_in.render(name, context.clone()).unwrap_or_default()
+        })
+    }
+
+    /// The instruction's body.
+    #[must_use]
+    pub fn instruction(&self, values: &Instruction<'_>) -> String {
+        self.render_or_built_in("instruction", &instruction_context(values))
+    }
+
+    /// The injection prompt: the briefing's body.
+    #[must_use]
+    pub fn briefing(&self, values: &Briefing<'_>) -> String {
+        self.render_or_built_in("briefing", &briefing_context(values))
+    }
+
+    /// What is added to a briefing whose document was changed after the record.
+    #[must_use]
+    pub fn changed(&self, sha256: &str) -> String {
+        self.render_or_built_in("changed", &context! { sha256 => sha256 })
+    }
+
+    /// The body that stands for a text in a file.
+    #[must_use]
+    pub fn long(&self, file_path: &str) -> String {
+        self.render_or_built_in("long", &context! { file_path => file_path })
+    }
+}
+
+fn instruction_context(values: &Instruction<'_>) -> minijinja::Value {
+    context! { reason => values.reason, file_path => values.file_path, focus => values.focus }
+}
+
+fn briefing_context(values: &Briefing<'_>) -> minijinja::Value {
+    context! {
+        predecessor_id => values.predecessor_id,
+        persona => values.persona,
+        reason => values.reason,
+        file_path => values.file_path,
+        focus => values.focus,
+        cwd => values.cwd,
+        tasks => values.tasks.to_vec(),
+        summary => values.summary,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_instruction_asks_for_the_six_sections_and_the_focus() {
+        let values = Instruction { reason: "context_limit", file_path: "/h/20260220T143025-6f1c3a52.md", focus: None };
+        let text = Prompts::default().instruction(&values);
+        for part in ["working on", "progress", "decisions", "Blockers", "Files modified", "Next steps", "first person"]
+        {
+            assert!(text.contains(part), "{part} is not in: {text}");
+        }
+        assert!(text.contains("`/h/20260220T143025-6f1c3a52.md`"));
+        assert!(!text.contains("Additional focus"));
+        let focused = Prompts::default().instruction(&Instruction { focus: Some("the parser"), ..values });
+        assert!(focused.ends_with("Additional focus: the parser"));
+    }
+
+    #[test]
+    fn a_template_with_an_unknown_variable_is_refused_at_start() {
+        let overrides = BTreeMap::from([("briefing".to_owned(), "{{ predecesor }}".to_owned())]);
+        let error = Prompts::new(&overrides).expect_err("the variable is unknown");
+        assert!(error.to_string().starts_with("prompt template briefing.md"), "{error}");
+    }
+
+    #[test]
+    fn values_are_not_templates() {
+        let values = Instruction { reason: "{{ 7 * 6 }}", file_path: "/f.md", focus: Some("{% raw %}") };
+        assert!(Prompts::default().instruction(&values).contains("{{ 7 * 6 }}"));
+    }
+}

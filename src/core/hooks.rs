@@ -1,0 +1,164 @@
+//! What agents report: whose event is it, and what does it change (`flow.md` rules 1 to 8).
+
+use super::agent::{Agent, AgentState, OurTurn, Purpose};
+use super::decision::Tx;
+use super::hook::{HookEvent, HookKind, SessionReason};
+use super::id::AgentId;
+use super::{handoff, life, meet, typing};
+
+/// Takes one event of one agent.
+pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
+    let Some(agent_id) = whose(tx, event) else {
+        if event.kind == HookKind::SessionStart {
+            meet::session_of_a_stranger(tx, event);
+        }
+        return;
+    };
+    if !counts(tx, &agent_id, event) {
+        return;
+    }
+    note(tx, &agent_id, event);
+    match event.kind {
+        HookKind::SessionStart => session_start(tx, &agent_id, event),
+        HookKind::PromptSubmit => prompt(tx, &agent_id, event),
+        HookKind::Stop if event.paused => {}
+        HookKind::Stop | HookKind::StopFailure | HookKind::Interrupted => turn_end(tx, &agent_id, event),
+        HookKind::Blocked => blocked(tx, &agent_id, event),
+        HookKind::Notification => {}
+        HookKind::Context => {
+            if let (Some(agent), Some(gauge)) = (tx.agent_mut(&agent_id), event.context) {
+                agent.context = Some(gauge);
+            }
+        }
+        HookKind::SessionEnd => session_end(tx, &agent_id, event),
+    }
+}
+
+/// Finds the agent: by the bound session, by the pane's present occupant, by the id from the environment; never an
+/// agent that has ended. An id that claims another pane than its agent's is inherited, not its own.
+fn whose(tx: &Tx<'_>, event: &HookEvent) -> Option<AgentId> {
+    let live = || tx.state.agents.values().filter_map(|row| tx.agent(&row.agent_id)).filter(|row| row.state.is_live());
+    let same_profile = |agent: &Agent| event.profile.as_ref().is_none_or(|profile| *profile == agent.profile);
+    if let Some(agent) = event.agent_id.and_then(|id| tx.agent(&id)).filter(|agent| agent.state.is_live())
+        && !is_elsewhere(agent, event)
+    {
+        return Some(agent.agent_id);
+    }
+    let by_session = event
+        .session_id
+        .as_ref()
+        .and_then(|session| live().find(|agent| agent.session.id.as_ref() == Some(session) && same_profile(agent)));
+    let by_pane = || event.pane.and_then(|pane| live().find(|agent| is_in_pane(agent, pane, event)));
+    by_session.or_else(by_pane).map(|agent| agent.agent_id)
+}
+
+fn is_in_pane(agent: &Agent, pane: u32, event: &HookEvent) -> bool {
+    agent.pane.is_some_and(|own| own.pane == pane && event.is_on(&own.server))
+}
+
+fn is_elsewhere(agent: &Agent, event: &HookEvent) -> bool {
+    agent.pane.is_some_and(|own| event.pane.is_some_and(|pane| pane != own.pane || !event.is_on(&own.server)))
+}
+
+/// Whether the event's session is the agent's own. A CLI that the agent itself runs inherits its environment and its
+/// pane, and has a session of its own: that does not count, unless the bound session was seen to be replaced.
+fn counts(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> bool {
+    let Some(agent) = tx.agent_mut(agent_id) else { return false };
+    let Some(session) = &event.session_id else { return true };
+    match &agent.session.id {
+        Some(bound) if bound == session => true,
+        None => {
+            agent.session.id = Some(session.clone());
+            true
+        }
+        Some(_) => {
+            let follows = agent.session.replaced && event.kind == HookKind::SessionStart;
+            let is_receipt = event.kind == HookKind::PromptSubmit && typing::is_ours(agent, event.text.as_deref());
+            if follows || is_receipt {
+                agent.session.id = Some(session.clone());
+                agent.session.replaced = false;
+            }
+            follows || is_receipt
+        }
+    }
+}
+
+/// What every event tells.
+fn note(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    agent.hooks_seen = true;
+    if let Some(path) = &event.transcript_path {
+        agent.transcript_path = Some(path.clone());
+    }
+}
+
+fn session_start(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
+    if event.reason == Some(SessionReason::Replaced)
+        && let Some(agent) = tx.agent_mut(agent_id)
+    {
+        agent.open_turn = None;
+    }
+    life::session_started(tx, agent_id, event);
+}
+
+fn prompt(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    let turn_was_open = event.turn_id.is_some() && agent.open_turn == event.turn_id;
+    agent.open_turn.clone_from(&event.turn_id);
+    if agent.start.is_none() {
+        tx.set_state(agent_id, AgentState::Busy);
+    }
+    typing::receipt(tx, agent_id, event, turn_was_open);
+}
+
+/// A turn has ended, well or not. It is ours only if it follows the receipt of our own prompt.
+fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    agent.open_turn = None;
+    let is_ours = agent.our_turn.as_ref().is_some_and(|turn| turn.ends_with(event.turn_id.as_deref()));
+    let ours: Option<OurTurn> = if is_ours { agent.our_turn.take() } else { None };
+    if agent.start.is_none() {
+        tx.set_state(agent_id, AgentState::Idle);
+    }
+    let Some(turn) = ours else { return };
+    match turn.purpose {
+        Purpose::Instruction(id) => handoff::outcome::turn_ended(tx, id, event.kind, event.message.as_deref()),
+        Purpose::Priming(_) => {
+            let problem = match event.kind {
+                HookKind::StopFailure => Some("The turn that answers the priming ended in an error"),
+                HookKind::Interrupted => Some("The turn that answers the priming was interrupted"),
+                _ => None,
+            };
+            life::priming_is_over(tx, agent_id, problem);
+        }
+        Purpose::Briefing(_) | Purpose::Send(_) | Purpose::Exit(_) => {}
+    }
+}
+
+fn blocked(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let was_blocked = agent.state == AgentState::Blocked;
+    let handoff = agent.handoff_id.and_then(|id| tx.handoff(&id)).cloned();
+    if agent.start.is_none() {
+        tx.set_state(agent_id, AgentState::Blocked);
+    }
+    if let Some(handoff) = handoff.filter(|_| !was_blocked) {
+        handoff::outcome::blocked(tx, &handoff, agent_id, event.message.as_deref());
+    }
+}
+
+/// The end of a session is not the end of the process: where the process is known, its death decides.
+fn session_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    match event.reason {
+        Some(SessionReason::Same) => {}
+        Some(SessionReason::Replaced) => {
+            agent.session.replaced = true;
+            agent.open_turn = None;
+        }
+        Some(SessionReason::Process) | None if agent.process.is_none() && agent.start.is_none() => {
+            life::end(tx, agent_id, AgentState::Ended);
+        }
+        Some(SessionReason::Process) | None => {}
+    }
+}

@@ -1,0 +1,262 @@
+//! Agents that run already: met by their first event, or registered by the operator; and the requests that concern one
+//! agent alone.
+
+use super::agent::{Agent, AgentState, Queued};
+use super::decision::Tx;
+use super::effect::Effect;
+use super::event::RequestFacts;
+use super::hook::HookEvent;
+use super::id::{AgentId, RequestId, Slug};
+use super::life;
+use super::pane::PaneFacts;
+use super::reply::{Refused, Reply};
+use super::request::{RegisterAsked, SendAsked, ShutdownAsked, pane_number};
+use super::state::Meeting;
+use super::time::Deadline;
+use super::typing;
+use serde_json::json;
+
+/// Most texts that may wait for one agent.
+const MAX_QUEUE: usize = 32;
+
+/// A session started that belongs to no agent we know. With a pane, the pane is looked at first; without one the
+/// reporter's word is all there is.
+pub(crate) fn session_of_a_stranger(tx: &mut Tx<'_>, event: &HookEvent) {
+    match event.pane {
+        Some(pane) => {
+            let effect = tx.effect(Effect::Identify { pane });
+            tx.out.meetings.push((effect, Meeting::Event(Box::new(event.clone()))));
+        }
+        None => {
+            let agent_id = fresh_id(tx, event.agent_id);
+            let profile = event.profile.clone().unwrap_or_else(|| "unknown".to_owned());
+            let mut agent = Agent::new(agent_id, profile, tx.now.stamp());
+            introduce(tx, &mut agent, event);
+            register(tx, agent);
+        }
+    }
+}
+
+/// The id that the reporter names, unless it was ever used.
+fn fresh_id(tx: &mut Tx<'_>, named: Option<AgentId>) -> AgentId {
+    named.filter(|id| tx.agent(id).is_none()).unwrap_or_else(|| tx.new_agent_id())
+}
+
+fn introduce(tx: &Tx<'_>, agent: &mut Agent, event: &HookEvent) {
+    agent.persona_slug.clone_from(&event.persona_slug);
+    agent.session.id.clone_from(&event.session_id);
+    agent.transcript_path.clone_from(&event.transcript_path);
+    agent.cwd = event.cwd.clone().or_else(|| agent.cwd.clone());
+    agent.hooks_seen = true;
+    agent.registered_at = Some(tx.now.stamp());
+    agent.state = AgentState::Idle;
+}
+
+fn register(tx: &mut Tx<'_>, agent: Agent) {
+    let agent_id = agent.agent_id;
+    let line = json!({ "agent_id": agent_id, "persona_slug": agent.persona_slug, "state": agent.state.word() });
+    tx.out.agents.insert(agent_id, agent);
+    tx.journal("agent.state", line);
+}
+
+/// `agent_register`.
+pub(crate) fn register_asked(tx: &mut Tx<'_>, request: &RequestId, asked: RegisterAsked, facts: &RequestFacts) {
+    if let Err(refused) = register_check(tx, &asked, facts) {
+        return tx.refuse(request, refused);
+    }
+    let Some(pane) = pane_number(&asked.pane) else { return };
+    let profile = asked.profile.or_else(|| facts.persona.as_ref().and_then(|(_, persona)| persona.profile.clone()));
+    let effect = tx.effect(Effect::Identify { pane });
+    let meeting = Meeting::Request { request_id: request.clone(), persona: asked.persona_slug, profile };
+    tx.out.meetings.push((effect, meeting));
+}
+
+fn register_check(tx: &Tx<'_>, asked: &RegisterAsked, facts: &RequestFacts) -> Result<(), Refused> {
+    if let Some(slug) = &asked.persona_slug {
+        let persona = facts.persona.as_ref().filter(|(named, persona)| named == slug && persona.exists);
+        let (_, persona) = persona.ok_or_else(|| Refused::new(404, "no_persona", "Persona not found"))?;
+        if !persona.has_skill {
+            return Err(Refused::new(400, "no_skill", format!("Persona {slug} has no skill.md")));
+        }
+    }
+    if asked.profile.as_ref().is_some_and(|profile| !tx.state.settings.profiles.contains_key(profile)) {
+        return Err(Refused::new(404, "no_profile", "Profile not found").field("profile"));
+    }
+    let Some(server) = tx.state.server else { return Err(super::handoff::trigger::no_tmux()) };
+    let named_pid = asked.tmux.as_deref().and_then(|tmux| tmux.split(',').nth(1)).and_then(|pid| pid.parse().ok());
+    if named_pid.is_some_and(|pid: u32| pid != server.pid) {
+        let message = "That pane belongs to another tmux server than the one that tasuki watches";
+        return Err(Refused::new(404, "no_pane", message).field("tmux"));
+    }
+    Ok(())
+}
+
+/// The pane was looked at.
+pub(crate) fn identified(tx: &mut Tx<'_>, meeting: Meeting, facts: Option<PaneFacts>) {
+    match meeting {
+        Meeting::Event(event) => met(tx, &event, facts),
+        Meeting::Request { request_id, persona, profile } => {
+            match facts.ok_or_else(|| Refused::new(404, "no_pane", "No such pane").field("pane")) {
+                Err(refused) => tx.refuse(&request_id, refused),
+                Ok(facts) => match adopt(tx, facts, persona, profile) {
+                    Err(refused) => tx.refuse(&request_id, refused),
+                    Ok(agent_id) => answer_registered(tx, &request_id, &agent_id),
+                },
+            }
+        }
+    }
+}
+
+/// Somebody else may have registered the pane while it was looked at: then this event is that agent's.
+fn met(tx: &mut Tx<'_>, event: &HookEvent, facts: Option<PaneFacts>) {
+    let occupant = facts.as_ref().and_then(|facts| occupant(tx, facts));
+    if let Some(agent_id) = occupant {
+        if let Some(agent) = tx.agent_mut(&agent_id) {
+            agent.hooks_seen = true;
+            if agent.session.id.is_none() {
+                agent.session.id.clone_from(&event.session_id);
+            }
+        }
+        return life::session_started(tx, &agent_id, event);
+    }
+    let agent_id = fresh_id(tx, event.agent_id);
+    let known = |profile: &Option<String>| profile.clone();
+    let detected = facts.as_ref().and_then(|facts| facts.profile.clone());
+    let profile = known(&event.profile).or(detected).unwrap_or_else(|| "unknown".to_owned());
+    let mut agent = Agent::new(agent_id, profile, tx.now.stamp());
+    if let Some(facts) = facts.filter(|facts| event.is_on(&facts.pane.server)) {
+        place(&mut agent, facts);
+    }
+    introduce(tx, &mut agent, event);
+    register(tx, agent);
+}
+
+fn place(agent: &mut Agent, facts: PaneFacts) {
+    agent.pane = Some(facts.pane);
+    agent.process = facts.agent;
+    agent.cwd = Some(facts.cwd);
+    agent.tmux_session = Some(facts.session_name);
+}
+
+fn occupant(tx: &Tx<'_>, facts: &PaneFacts) -> Option<AgentId> {
+    let lives_there =
+        |id: &AgentId| tx.agent(id).is_some_and(|agent| agent.state.is_live() && agent.pane == Some(facts.pane));
+    tx.agent_ids().into_iter().find(|id| lives_there(id))
+}
+
+/// Registers what runs in a pane, or gives a persona to an anonymous agent that is known there.
+fn adopt(
+    tx: &mut Tx<'_>,
+    facts: PaneFacts,
+    persona: Option<Slug>,
+    profile: Option<String>,
+) -> Result<AgentId, Refused> {
+    if let Some(agent_id) = occupant(tx, &facts) {
+        let is_anonymous = tx.agent(&agent_id).is_some_and(|agent| agent.persona_slug.is_none());
+        if !is_anonymous || persona.is_none() {
+            let message = format!("The pane is registered already, as agent {agent_id}");
+            return Err(Refused::new(409, "already_registered", message));
+        }
+        if let Some(agent) = tx.agent_mut(&agent_id) {
+            agent.persona_slug = persona;
+        }
+        return Ok(agent_id);
+    }
+    if facts.bare_shell {
+        let message = "A bare shell is in front in that pane; start the agent there first";
+        return Err(Refused::new(409, "bare_shell", message));
+    }
+    let profile = profile
+        .or_else(|| facts.profile.clone())
+        .ok_or_else(|| Refused::bad("profile", "must be given: no profile fits the program in that pane"))?;
+    let agent_id = fresh_id(tx, facts.agent_id);
+    let mut agent = Agent::new(agent_id, profile, tx.now.stamp());
+    place(&mut agent, facts);
+    agent.persona_slug = persona;
+    agent.registered_at = Some(tx.now.stamp());
+    agent.state = AgentState::Idle;
+    register(tx, agent);
+    Ok(agent_id)
+}
+
+fn answer_registered(tx: &mut Tx<'_>, request: &RequestId, agent_id: &AgentId) {
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let hooks = if agent.hooks_seen { "seen" } else { "unseen" };
+    let pane = agent.pane.map(|pane| pane.to_string());
+    let body = json!({ "status": "registered", "agent_id": agent_id, "pane": pane, "hooks": hooks });
+    tx.answer(request, Reply::Ok(body));
+}
+
+/// Finds an agent that may be typed to.
+fn addressed(tx: &Tx<'_>, text: &str) -> Result<AgentId, Refused> {
+    let agent = text.parse().ok().and_then(|id| tx.agent(&id));
+    let agent = agent.ok_or_else(|| Refused::new(404, "no_agent", "Agent not found"))?;
+    if agent.state == AgentState::Ended {
+        return Err(Refused::new(400, "not_active", "Agent is not active"));
+    }
+    if agent.persona_slug.is_none() {
+        return Err(Refused::new(400, "no_persona", "Agent has no persona"));
+    }
+    if agent.pane.is_none() || agent.state == AgentState::Lost {
+        return Err(Refused::new(400, "no_pane", "Agent has no tmux pane"));
+    }
+    if agent.handoff_id.is_some() {
+        return Err(Refused::new(409, "handoff_in_progress", "Handoff already in progress"));
+    }
+    if agent.shutdown.is_some() {
+        return Err(Refused::new(409, "shutting_down", "The agent is being shut down"));
+    }
+    if tx.state.server.is_none() {
+        return Err(super::handoff::trigger::no_tmux());
+    }
+    Ok(agent.agent_id)
+}
+
+/// `agent_send`: the text waits for an idle agent, at most as long as a handoff would.
+pub(crate) fn send_asked(tx: &mut Tx<'_>, request: &RequestId, asked: SendAsked) {
+    let agent_id = match addressed(tx, &asked.agent_id) {
+        Ok(agent_id) => agent_id,
+        Err(refused) => return tx.refuse(request, refused),
+    };
+    let deadline = Deadline::after(&tx.now, tx.state.settings.limits.waiting_ms);
+    let Some(agent) = tx.agent_mut(&agent_id) else { return };
+    if agent.queue.len() >= MAX_QUEUE {
+        let message = format!("{MAX_QUEUE} texts wait for this agent already");
+        return tx.refuse(request, Refused::new(429, "too_many", message).hint("send again when some were typed"));
+    }
+    agent.queue.push(Queued { request_id: request.clone(), text: asked.text, deadline });
+}
+
+/// Types the next waiting text, if the agent is free for it.
+pub(crate) fn pump(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let Some(agent) = tx.agent(agent_id) else { return };
+    if agent.queue.is_empty() || !agent.is_free() || agent.handoff_id.is_some() {
+        return;
+    }
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    let queued = agent.queue.remove(0);
+    let text =
+        typing::Text { first_line: "Message from the operator.".to_owned(), body: queued.text, allow_busy: false };
+    typing::begin(tx, agent_id, super::agent::Purpose::Send(queued.request_id), text, None);
+}
+
+/// `agent_shutdown`.
+pub(crate) fn shutdown_asked(tx: &mut Tx<'_>, request: &RequestId, asked: &ShutdownAsked) {
+    let checked = addressed(tx, &asked.agent_id).and_then(|agent_id| {
+        let agent = tx.agent(&agent_id);
+        let is_ours = agent.is_some_and(|agent| agent.ours);
+        if asked.force && !is_ours {
+            let message = "tasuki did not start this agent, so it does not kill it";
+            return Err(Refused::new(409, "not_ours", message).hint("end it yourself, or ask without force"));
+        }
+        if !asked.force && agent.is_some_and(|agent| agent.typing.is_some()) {
+            let message = "A text is on its way to this agent";
+            return Err(Refused::new(409, "refused", message).hint("ask again in a moment").field("busy"));
+        }
+        Ok(agent_id)
+    });
+    match checked {
+        Err(refused) => tx.refuse(request, refused),
+        Ok(agent_id) => life::shut_down(tx, &agent_id, request, asked.force),
+    }
+}

@@ -1,0 +1,137 @@
+//! Answers: what a dashboard finds in `results/` (SPEC 3.2).
+
+use super::id::RequestId;
+use super::time::Now;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// A refusal or failure, as an answer shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// With HTTP's meaning.
+    pub status: u16,
+    /// For programs.
+    pub code: String,
+    /// For people.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+    /// Which field of the request, if it is one field's fault.
+    pub field: Option<String>,
+    /// Where in the file.
+    pub line: Option<u64>,
+    /// Where in the line.
+    pub column: Option<u64>,
+}
+
+impl Refused {
+    /// A refusal with its code and message.
+    #[must_use]
+    pub fn new(status: u16, code: &str, message: impl Into<String>) -> Self {
+        Refused {
+            status,
+            code: code.to_owned(),
+            message: message.into(),
+            hint: None,
+            field: None,
+            line: None,
+            column: None,
+        }
+    }
+
+    /// 400 `bad_request` for one field.
+    #[must_use]
+    pub fn bad(field: &str, what: &str) -> Self {
+        Refused::new(400, "bad_request", format!("{field} {what}")).field(field)
+    }
+
+    /// Adds what to do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds the field.
+    #[must_use]
+    pub fn field(mut self, field: impl Into<String>) -> Self {
+        self.field = Some(field.into());
+        self
+    }
+
+    /// Adds the field if it is known.
+    #[must_use]
+    pub fn maybe_field(mut self, field: Option<String>) -> Self {
+        self.field = field;
+        self
+    }
+
+    /// Adds the position.
+    #[must_use]
+    pub fn at(mut self, line: u64, column: u64) -> Self {
+        self.line = Some(line);
+        self.column = Some(column);
+        self
+    }
+}
+
+/// What is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// 200 with what the kind promises.
+    Ok(Value),
+    /// Anything that is not 2xx.
+    Refused(Refused),
+}
+
+/// One result file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// Which request.
+    pub request_id: RequestId,
+    /// The kind, null where it can't be read.
+    pub kind: Option<String>,
+    /// SHA-256 of the request's bytes, hexadecimal.
+    pub request_sha256: String,
+    /// The answer.
+    pub reply: Reply,
+}
+
+impl Answer {
+    /// The result file's content.
+    #[must_use]
+    pub fn to_json(&self, now: &Now) -> Value {
+        let mut body = json!({
+            "v": 1,
+            "request_id": self.request_id.as_str(),
+            "kind": self.kind,
+            "at": now.stamp(),
+            "request_sha256": self.request_sha256,
+        });
+        match &self.reply {
+            Reply::Ok(result) => {
+                body["status"] = json!(200);
+                body["ok"] = json!(true);
+                body["result"] = result.clone();
+            }
+            Reply::Refused(refused) => {
+                body["status"] = json!(refused.status);
+                body["ok"] = json!(false);
+                body["error"] = error_json(refused);
+            }
+        }
+        body
+    }
+}
+
+fn error_json(refused: &Refused) -> Value {
+    let mut error = json!({ "code": refused.code, "message": refused.message, "hint": refused.hint });
+    if let Some(field) = &refused.field {
+        error["field"] = json!(field);
+    }
+    if let Some(line) = refused.line {
+        error["line"] = json!(line);
+        error["column"] = json!(refused.column);
+    }
+    error
+}

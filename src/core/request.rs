@@ -1,0 +1,442 @@
+//! What can be asked: every request kind with its fields (SPEC 3.5), and how a request file is read.
+
+use super::id::{RequestId, Slug};
+use super::reply::Refused;
+use schemars::JsonSchema;
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Longest reason, focus or task text, in bytes.
+const MAX_TEXT: usize = 16 * 1024;
+/// Longest text that `agent_send` takes, in bytes.
+const MAX_SEND: usize = 512 * 1024;
+/// Most tasks that a handoff may name.
+const MAX_TASKS: usize = 256;
+
+/// Who writes the handoff document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, serde::Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Author {
+    /// The agent, with its own tools.
+    #[default]
+    AgentFile,
+    /// The agent answers with the document.
+    AgentReply,
+    /// tasuki, from the transcript.
+    Salvage,
+    /// The one who asks.
+    Provided,
+}
+
+/// Who takes over.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, serde::Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Successor {
+    /// A new agent in a new window.
+    #[default]
+    New,
+    /// A new session in the same pane.
+    SamePane,
+    /// An agent that runs already.
+    #[serde(untagged)]
+    Existing {
+        /// Which.
+        agent_id: String,
+    },
+}
+
+/// How soon the successor must acknowledge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, serde::Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Urgency {
+    /// Within 5 minutes.
+    Immediate,
+    /// Within 15 minutes.
+    Prepare,
+    /// Within 30 minutes.
+    WhenAvailable,
+}
+
+/// `handoff`: hand an agent off.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HandoffAsked {
+    /// The outgoing agent.
+    pub agent_id: String,
+    /// Why.
+    pub reason: String,
+    /// What the document should dwell on.
+    pub focus: Option<String>,
+    /// Who writes the document.
+    #[serde(default)]
+    pub author: Author,
+    /// For author `provided`: `{"text":…}` or `{"path":…}`.
+    pub document: Option<serde_json::Value>,
+    /// Who takes over.
+    #[serde(default)]
+    pub successor: Successor,
+    /// What the successor has to do, each in one line.
+    #[serde(default)]
+    pub tasks: Vec<String>,
+    /// Absent: no acknowledgement wanted.
+    pub urgency: Option<Urgency>,
+    /// Where to publish the document.
+    pub publish: Option<serde_json::Value>,
+    /// Do not wait for the end of a running turn.
+    #[serde(default)]
+    pub now: bool,
+}
+
+/// What the operator knows of a text whose delivery is in doubt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Assume {
+    /// It arrived: go on.
+    Delivered,
+    /// It did not: type it anew.
+    NotDelivered,
+}
+
+/// `handoff_retry`: go on at the step that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RetryAsked {
+    /// Which.
+    pub handoff_id: String,
+    /// Settles a doubt.
+    pub assume: Option<Assume>,
+    /// Another successor, with the same record.
+    pub successor: Option<Successor>,
+}
+
+/// A request that names a handoff and nothing else.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HandoffNamed {
+    /// Which.
+    pub handoff_id: String,
+}
+
+/// `agent_create`: start an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateAsked {
+    /// Its persona.
+    #[schemars(with = "String")]
+    pub persona_slug: Slug,
+    /// Its profile; without it the persona's own.
+    pub profile: Option<String>,
+    /// Where it works.
+    pub cwd: Option<String>,
+    /// Its predecessor.
+    pub previous_agent_id: Option<String>,
+    /// The tmux session for its window; without it a detached session `tasuki-<slug>`.
+    pub session: Option<String>,
+}
+
+/// `agent_register`: adopt a pane that runs already.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RegisterAsked {
+    /// `%3`.
+    pub pane: String,
+    /// The value of `$TMUX` there.
+    pub tmux: Option<String>,
+    /// Its persona; without it the agent is anonymous.
+    #[schemars(with = "Option<String>")]
+    pub persona_slug: Option<Slug>,
+    /// Its profile; without it the persona's own, or what its command line shows.
+    pub profile: Option<String>,
+}
+
+/// `agent_shutdown`: end an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShutdownAsked {
+    /// Which.
+    pub agent_id: String,
+    /// Kill the pane, if tasuki started it.
+    #[serde(default)]
+    pub force: bool,
+}
+
+/// `agent_send`: type a text.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SendAsked {
+    /// To whom.
+    pub agent_id: String,
+    /// What.
+    pub text: String,
+}
+
+/// `error_dismiss`: delete an error file.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DismissAsked {
+    /// Which.
+    pub error_id: String,
+}
+
+/// A request that has been read and has passed every check that needs no state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// Hand an agent off.
+    Handoff(HandoffAsked),
+    /// Go on at the step that failed.
+    HandoffRetry(RetryAsked),
+    /// Close a failed handoff for good.
+    HandoffAbandon(HandoffNamed),
+    /// Stop a handoff before its agent ends.
+    HandoffCancel(HandoffNamed),
+    /// Take the document now.
+    HandoffAccept(HandoffNamed),
+    /// Start an agent.
+    AgentCreate(CreateAsked),
+    /// Adopt a pane.
+    AgentRegister(RegisterAsked),
+    /// End an agent.
+    AgentShutdown(ShutdownAsked),
+    /// Type a text.
+    AgentSend(SendAsked),
+    /// Delete an error file.
+    ErrorDismiss(DismissAsked),
+}
+
+/// Kinds of the contract that this version does not carry out. They are answered 501, not taken for typing errors.
+pub const LATER_KINDS: [&str; 12] = [
+    "work_create",
+    "work_claim",
+    "work_complete",
+    "work_retry_children",
+    "work_release",
+    "work_escalate",
+    "work_rollback",
+    "work_comment",
+    "ack",
+    "clarify",
+    "ack_override",
+    "publish",
+];
+
+/// A request file that was read: which kind it names, if that could be read, and what it asks or why it is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Read {
+    /// The `kind`, as far as it is a known one.
+    pub kind: Option<String>,
+    /// The request, or the answer that refuses it.
+    pub request: Result<Request, Refused>,
+}
+
+#[derive(Deserialize)]
+struct Envelope {
+    v: Option<serde_json::Value>,
+    kind: Option<String>,
+}
+
+/// Reads a request file's bytes. Never fails: what is wrong is an answer.
+#[must_use]
+pub fn read(bytes: &[u8]) -> Read {
+    let envelope: Envelope = match parse(bytes) {
+        Ok(envelope) => envelope,
+        Err(refused) => return Read { kind: None, request: Err(refused) },
+    };
+    let kind = envelope.kind.clone();
+    match envelope.v {
+        Some(serde_json::Value::Number(v)) if v.as_u64() == Some(1) => {}
+        Some(_) => {
+            let refused = Refused::new(400, "unsupported_version", "v must be 1, the only version there is").field("v");
+            return Read { kind: known(kind), request: Err(refused) };
+        }
+        None => return Read { kind: known(kind), request: Err(Refused::bad("v", "is missing: write \"v\":1")) },
+    }
+    let Some(kind) = kind else {
+        return Read { kind: None, request: Err(Refused::bad("kind", "is missing")) };
+    };
+    Read { request: by_kind(&kind, bytes), kind: known(Some(kind)) }
+}
+
+fn known(kind: Option<String>) -> Option<String> {
+    kind.filter(|kind| KINDS.contains(&kind.as_str()) || LATER_KINDS.contains(&kind.as_str()))
+}
+
+const KINDS: [&str; 10] = [
+    "handoff",
+    "handoff_retry",
+    "handoff_abandon",
+    "handoff_cancel",
+    "handoff_accept",
+    "agent_create",
+    "agent_register",
+    "agent_shutdown",
+    "agent_send",
+    "error_dismiss",
+];
+
+fn by_kind(kind: &str, bytes: &[u8]) -> Result<Request, Refused> {
+    let request = match kind {
+        "handoff" => Request::Handoff(body(bytes)?),
+        "handoff_retry" => Request::HandoffRetry(body(bytes)?),
+        "handoff_abandon" => Request::HandoffAbandon(body(bytes)?),
+        "handoff_cancel" => Request::HandoffCancel(body(bytes)?),
+        "handoff_accept" => Request::HandoffAccept(body(bytes)?),
+        "agent_create" => Request::AgentCreate(body(bytes)?),
+        "agent_register" => Request::AgentRegister(body(bytes)?),
+        "agent_shutdown" => Request::AgentShutdown(body(bytes)?),
+        "agent_send" => Request::AgentSend(body(bytes)?),
+        "error_dismiss" => Request::ErrorDismiss(body(bytes)?),
+        later if LATER_KINDS.contains(&later) => {
+            return Err(Refused::new(501, "not_built", format!("{later} is not carried out by this version")));
+        }
+        _ => return Err(Refused::new(400, "unknown_kind", "kind is not one that tasuki knows").field("kind")),
+    };
+    check(&request)?;
+    Ok(request)
+}
+
+/// The fields of one kind: the envelope's two are taken away first, so that what is left must be known to the kind.
+fn body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
+    let mut fields: Fields = parse(bytes)?;
+    fields.0.remove("v");
+    fields.0.remove("kind");
+    let rest = serde_json::to_string(&fields.0).map_err(|_| Refused::new(400, "bad_request", "can't be read"))?;
+    let mut deserializer = serde_json::Deserializer::from_str(&rest);
+    serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let path = error.path().to_string();
+        let message = plain(error.inner());
+        match path.as_str() {
+            "." => Refused::new(400, "bad_request", message.clone()).maybe_field(named_field(&message)),
+            path => Refused::new(400, "bad_request", format!("{path}: {message}")).field(path),
+        }
+    })
+}
+
+/// A JSON object's fields, unread. A field that stands twice is refused: which of the two was meant can't be known.
+struct Fields(BTreeMap<String, Box<RawValue>>);
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(FieldsVisitor)
+    }
+}
+
+struct FieldsVisitor;
+
+impl<'de> Visitor<'de> for FieldsVisitor {
+    type Value = Fields;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+        let mut fields = BTreeMap::new();
+        while let Some((name, value)) = map.next_entry::<String, Box<RawValue>>()? {
+            if fields.contains_key(&name) {
+                return Err(serde::de::Error::custom(format_args!("duplicate field `{name}`")));
+            }
+            fields.insert(name, value);
+        }
+        Ok(Fields(fields))
+    }
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        let at = format!("{} (line {}, column {})", plain(&error), error.line(), error.column());
+        Refused::new(400, "bad_request", at).at(error.line() as u64, error.column() as u64)
+    })
+}
+
+/// The message without the position that serde_json appends, cut to a length that a terminal can show.
+fn plain(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message);
+    super::text::sanitise(text).chars().take(300).collect()
+}
+
+/// serde names an unknown or missing field in backticks.
+fn named_field(message: &str) -> Option<String> {
+    message.split('`').nth(1).map(str::to_owned)
+}
+
+fn check(request: &Request) -> Result<(), Refused> {
+    match request {
+        Request::Handoff(asked) => check_handoff(asked),
+        Request::HandoffRetry(asked) => not_empty("handoff_id", &asked.handoff_id, 128),
+        Request::HandoffAbandon(asked) | Request::HandoffCancel(asked) | Request::HandoffAccept(asked) => {
+            not_empty("handoff_id", &asked.handoff_id, 128)
+        }
+        Request::AgentCreate(asked) => {
+            optional("profile", asked.profile.as_deref(), 64)?;
+            optional("cwd", asked.cwd.as_deref(), 4096)?;
+            optional("previous_agent_id", asked.previous_agent_id.as_deref(), 128)?;
+            session_name(asked.session.as_deref())
+        }
+        Request::AgentRegister(asked) => {
+            pane_number(&asked.pane).ok_or_else(|| Refused::bad("pane", "must be a pane id such as %3"))?;
+            optional("profile", asked.profile.as_deref(), 64)
+        }
+        Request::AgentShutdown(asked) => not_empty("agent_id", &asked.agent_id, 128),
+        Request::AgentSend(asked) => {
+            not_empty("agent_id", &asked.agent_id, 128)?;
+            not_empty("text", &asked.text, MAX_SEND)?;
+            if super::text::begins_like_a_command(&asked.text) {
+                return Err(Refused::bad("text", "must not begin with / ! # or @: a CLI would act on it"));
+            }
+            Ok(())
+        }
+        Request::ErrorDismiss(asked) => not_empty("error_id", &asked.error_id, 128),
+    }
+}
+
+fn check_handoff(asked: &HandoffAsked) -> Result<(), Refused> {
+    not_empty("agent_id", &asked.agent_id, 128)?;
+    not_empty("reason", &asked.reason, MAX_TEXT)?;
+    optional("focus", asked.focus.as_deref(), MAX_TEXT)?;
+    if asked.tasks.len() > MAX_TASKS {
+        return Err(Refused::bad("tasks", "may hold at most 256 entries"));
+    }
+    asked.tasks.iter().try_for_each(|task| not_empty("tasks", task, MAX_TEXT))
+}
+
+fn not_empty(field: &str, text: &str, max: usize) -> Result<(), Refused> {
+    if text.trim().is_empty() {
+        return Err(Refused::bad(field, "must not be empty"));
+    }
+    if text.len() > max {
+        return Err(Refused::bad(field, &format!("is longer than {max} bytes")));
+    }
+    Ok(())
+}
+
+fn optional(field: &str, text: Option<&str>, max: usize) -> Result<(), Refused> {
+    text.map_or(Ok(()), |text| not_empty(field, text, max))
+}
+
+/// tmux replaces `.` and `:` in session names, so a name with them could not be found again.
+fn session_name(name: Option<&str>) -> Result<(), Refused> {
+    let Some(name) = name else { return Ok(()) };
+    let ok = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | ' ' | '/' | '+' | '@');
+    if name.is_empty() || name.len() > 128 || !name.chars().all(ok) || name.starts_with(['-', '=', ' ']) {
+        return Err(Refused::bad("session", "must be 1 to 128 letters, digits, blanks or - _ / + @"));
+    }
+    Ok(())
+}
+
+/// The number of a pane id such as `%3`.
+#[must_use]
+pub fn pane_number(text: &str) -> Option<u32> {
+    let digits = text.strip_prefix('%')?;
+    let plain = !digits.is_empty() && digits.len() <= 9 && digits.bytes().all(|b| b.is_ascii_digit());
+    if plain { digits.parse().ok() } else { None }
+}
+
+/// The request id that a file name gives, if it gives one.
+#[must_use]
+pub fn id_of_file(name: &str) -> Option<RequestId> {
+    name.strip_suffix(".json")?.parse().ok()
+}

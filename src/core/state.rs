@@ -1,0 +1,151 @@
+//! The working set: everything that can still change, in memory, rebuilt from the store at start. Ended agents and
+//! handoffs are history; the sidecar puts a row of history back here before an event that names it is decided.
+
+use super::agent::Agent;
+use super::decision::Decision;
+use super::effect::{Effect, EffectKey};
+use super::handoff::Handoff;
+use super::hook::HookEvent;
+use super::id::{AgentId, HandoffId, RequestId, Slug};
+use super::pane::ServerId;
+use super::settings::Settings;
+use super::time::{Deadline, Now};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A request that was taken and is not answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenRequest {
+    /// Its kind.
+    pub kind: String,
+    /// SHA-256 of its bytes, hexadecimal.
+    pub sha256: String,
+}
+
+/// Why a pane is being looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Meeting {
+    /// A session started there that belongs to no agent we know.
+    Event(Box<HookEvent>),
+    /// The operator registers it.
+    Request {
+        /// The request.
+        request_id: RequestId,
+        /// The persona that it gives.
+        persona: Option<Slug>,
+        /// The profile that it names.
+        profile: Option<String>,
+    },
+}
+
+/// The working set.
+#[derive(Debug, Clone, Default)]
+pub struct State {
+    /// Agents.
+    pub agents: BTreeMap<AgentId, Agent>,
+    /// Handoffs.
+    pub handoffs: BTreeMap<HandoffId, Handoff>,
+    /// Requests without an answer.
+    pub open_requests: BTreeMap<RequestId, OpenRequest>,
+    /// Effects that are not settled.
+    pub outbox: BTreeMap<EffectKey, Effect>,
+    /// Panes that are being looked at, by the effect that looks.
+    pub meetings: BTreeMap<EffectKey, Meeting>,
+    /// The next effect's key.
+    pub next_effect: u64,
+    /// The next journal line's number.
+    pub next_seq: u64,
+    /// The tmux server that answers now. Not durable.
+    pub server: Option<ServerId>,
+    /// Limits and profiles. Not durable.
+    pub settings: Settings,
+}
+
+impl State {
+    /// Takes over what was decided. The state is what the next event of the same batch is decided on, before the
+    /// commit; if the commit fails, the state is thrown away and read again from the store.
+    pub fn apply(&mut self, decision: &Decision) {
+        for agent in decision.agents.values() {
+            self.agents.insert(agent.agent_id, agent.clone());
+        }
+        for handoff in decision.handoffs.values() {
+            self.handoffs.insert(handoff.handoff_id, handoff.clone());
+        }
+        for (id, open) in &decision.opened {
+            self.open_requests.insert(id.clone(), open.clone());
+        }
+        for answer in &decision.answers {
+            self.open_requests.remove(&answer.request_id);
+        }
+        for (key, effect) in &decision.effects {
+            self.outbox.insert(*key, effect.clone());
+        }
+        for key in &decision.dropped {
+            self.outbox.remove(key);
+        }
+        for (key, meeting) in &decision.meetings {
+            self.meetings.insert(*key, meeting.clone());
+        }
+        for key in &decision.met {
+            self.meetings.remove(key);
+        }
+        self.next_effect = self.next_effect.max(decision.next_effect);
+        self.next_seq = self.next_seq.max(decision.next_seq);
+        if let Some(server) = decision.server {
+            self.server = server;
+        }
+    }
+
+    /// Forgets rows that are history. Their place is the store.
+    pub fn evict_past(&mut self, decision: &Decision) {
+        for id in decision.agents.keys() {
+            if self.agents.get(id).is_some_and(Agent::is_past) {
+                self.agents.remove(id);
+            }
+        }
+        for id in decision.handoffs.keys() {
+            if self.handoffs.get(id).is_some_and(Handoff::is_past) {
+                self.handoffs.remove(id);
+            }
+        }
+    }
+
+    /// Every deadline that is running.
+    fn deadlines(&self) -> impl Iterator<Item = &Deadline> {
+        let of_agents = self.agents.values().flat_map(|agent| {
+            let start = agent.start.as_ref().map(|start| &start.deadline);
+            let typing = agent.typing.as_ref().map(|typing| &typing.deadline);
+            let shutdown = agent.shutdown.as_ref().map(|shutdown| &shutdown.deadline);
+            let queue = agent.queue.iter().map(|queued| &queued.deadline);
+            [start, typing, shutdown, agent.priming_deadline.as_ref(), agent.dying.as_ref()]
+                .into_iter()
+                .flatten()
+                .chain(queue)
+        });
+        of_agents.chain(self.handoffs.values().filter_map(|handoff| handoff.deadline.as_ref()))
+    }
+
+    /// Milliseconds until the next deadline; none if no deadline runs.
+    #[must_use]
+    pub fn next_deadline_ms(&self, now: &Now) -> Option<u64> {
+        self.deadlines().map(|deadline| deadline.remaining_ms(now)).min()
+    }
+
+    /// Counts every deadline in the present boot, once, after a restart.
+    pub fn rebase(&mut self, now: &Now) {
+        for agent in self.agents.values_mut() {
+            let typing = agent.typing.as_mut().map(|typing| &mut typing.deadline);
+            let start = agent.start.as_mut().map(|start| &mut start.deadline);
+            let shutdown = agent.shutdown.as_mut().map(|shutdown| &mut shutdown.deadline);
+            let queue = agent.queue.iter_mut().map(|queued| &mut queued.deadline);
+            let others = [typing, start, shutdown, agent.priming_deadline.as_mut(), agent.dying.as_mut()];
+            for deadline in others.into_iter().flatten().chain(queue) {
+                *deadline = deadline.rebased(now);
+            }
+        }
+        for deadline in self.handoffs.values_mut().filter_map(|handoff| handoff.deadline.as_mut()) {
+            *deadline = deadline.rebased(now);
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! A text's way: from the commit that asks for it, over its receipt, to its verdict (SPEC section 5).
+
+use super::agent::{Agent, OurTurn, Primed, Purpose, Typing};
+use super::decision::Tx;
+use super::effect::{Attachment, Effect, EffectKey, How, TypeText};
+use super::hook::HookEvent;
+use super::id::{AgentId, DeliveryId, HandoffId, RequestId};
+use super::pane::{DeliveryVerdict, PaneRef, Refusal, Typed, Verdict};
+use super::reply::{Refused, Reply};
+use super::text::{self, Match};
+use super::time::Deadline;
+use super::{handoff, life};
+use serde_json::{Value, json};
+
+/// How long a receipt may still come after a delivery went into doubt, in milliseconds.
+const DOUBT_MS: u64 = 5_000;
+/// The limit of a delivery that nothing else limits, in milliseconds.
+pub(crate) const DEFAULT_LIMIT_MS: u64 = 60_000;
+
+/// A prompt to be typed.
+pub(crate) struct Text {
+    /// Our line before it.
+    pub(crate) first_line: String,
+    /// The text itself.
+    pub(crate) body: String,
+    /// Type it although a turn is running.
+    pub(crate) allow_busy: bool,
+}
+
+/// Begins to type a prompt. What stands against it is a verdict too, given at once.
+pub(crate) fn begin(tx: &mut Tx<'_>, agent_id: &AgentId, purpose: Purpose, text: Text, deadline: Option<Deadline>) {
+    let delivery_id = tx.new_delivery_id();
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let pane = match takes_prompts(tx, agent) {
+        Ok(pane) => pane,
+        Err(reason) => return refuse(tx, agent_id, delivery_id, purpose, reason),
+    };
+    let (attachment, body) = attach(tx, agent, &delivery_id, text.body);
+    let whole = text::frame(&text.first_line, &body, &delivery_id);
+    let expected = text::normalise(&whole);
+    let effect = Effect::Type(TypeText {
+        agent_id: *agent_id,
+        pane,
+        profile: agent.profile.clone(),
+        delivery_id: delivery_id.clone(),
+        text: whole,
+        how: How::Prompt,
+        attachment,
+        allow_busy: text.allow_busy,
+    });
+    start(tx, agent_id, delivery_id, purpose, expected, effect, deadline);
+}
+
+/// Begins to type the profile's exit command.
+pub(crate) fn begin_exit(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: Option<HandoffId>, deadline: Option<Deadline>) {
+    let delivery_id = tx.new_delivery_id();
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let Some(pane) = agent.pane else {
+        return refuse(tx, agent_id, delivery_id, Purpose::Exit(handoff), Refusal::PaneGone);
+    };
+    let effect = Effect::Type(TypeText {
+        agent_id: *agent_id,
+        pane,
+        profile: agent.profile.clone(),
+        delivery_id: delivery_id.clone(),
+        text: String::new(),
+        how: How::Command,
+        attachment: None,
+        allow_busy: false,
+    });
+    start(tx, agent_id, delivery_id, Purpose::Exit(handoff), String::new(), effect, deadline);
+}
+
+fn start(
+    tx: &mut Tx<'_>,
+    agent_id: &AgentId,
+    delivery_id: DeliveryId,
+    purpose: Purpose,
+    expected: String,
+    effect: Effect,
+    deadline: Option<Deadline>,
+) {
+    let key = tx.effect(effect);
+    let deadline = deadline.unwrap_or_else(|| Deadline::after(&tx.now, DEFAULT_LIMIT_MS));
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    if matches!(purpose, Purpose::Priming(_)) {
+        agent.primed = Primed::Begun;
+    }
+    agent.typing =
+        Some(Typing { delivery_id, purpose, effect: Some(key), expected, submitted: false, doubt: None, deadline });
+}
+
+/// Whether a prompt may be typed at all: there is a pane, and there will be a proof.
+fn takes_prompts(tx: &Tx<'_>, agent: &Agent) -> Result<PaneRef, Refusal> {
+    let pane = agent.pane.filter(|_| agent.state.is_live()).ok_or(Refusal::PaneGone)?;
+    let profile = tx.state.settings.profiles.get(&agent.profile);
+    let has_proof = profile
+        .is_some_and(|profile| profile.screen_proof || (profile.reports_prompts && (agent.hooks_seen || agent.ours)));
+    if has_proof { Ok(pane) } else { Err(Refusal::HooksUnseen) }
+}
+
+/// A text over 64 KiB goes into a file, and a short text that names the file is typed.
+fn attach(tx: &Tx<'_>, agent: &Agent, id: &DeliveryId, body: String) -> (Option<Attachment>, String) {
+    let Some(persona) = agent.persona_slug.clone().filter(|_| body.len() > text::MAX_TYPED_BYTES - 1024) else {
+        return (None, body);
+    };
+    let file_name = format!("{id}.md");
+    let path = format!("{}/{persona}/texts/{file_name}", tx.state.settings.personas_dir);
+    let short = tx.state.settings.prompts.long(&path);
+    (Some(Attachment { persona, file_name, body }), short)
+}
+
+/// Nothing was typed, and nothing will be.
+fn refuse(tx: &mut Tx<'_>, agent_id: &AgentId, delivery_id: DeliveryId, purpose: Purpose, reason: Refusal) {
+    decided(tx, agent_id, delivery_id, &purpose, Ended::Refused(reason));
+}
+
+/// How a delivery ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// A receipt came; with a remark, if there is one.
+    Delivered(Option<String>),
+    /// It can't be known, and why.
+    Unconfirmed(String),
+    /// Nothing was typed, and why.
+    Refused(Refusal),
+}
+
+impl Ended {
+    fn verdict(&self, delivery_id: DeliveryId, at: String) -> DeliveryVerdict {
+        let (verdict, reason) = match self {
+            Ended::Delivered(remark) => (Verdict::Delivered, remark.clone()),
+            Ended::Unconfirmed(reason) => (Verdict::Unconfirmed, Some(reason.clone())),
+            Ended::Refused(reason) => (Verdict::NotDelivered, Some(word(reason))),
+        };
+        DeliveryVerdict { delivery_id, verdict, reason, at }
+    }
+}
+
+/// The contract's word for a refusal or verdict.
+pub(crate) fn word<T: serde::Serialize>(value: &T) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(word)) => word,
+        _ => String::new(),
+    }
+}
+
+/// Takes the outcome of the effect that types.
+pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, typed: Typed) {
+    let doubt_ends = Deadline::after(&tx.now, DOUBT_MS);
+    let now = tx.now;
+    let Some(typing) = tx.agent_mut(agent_id).and_then(|agent| agent.typing.as_mut()) else { return };
+    if typing.effect != Some(key) {
+        return;
+    }
+    typing.effect = None;
+    let is_exit = matches!(typing.purpose, Purpose::Exit(_));
+    match typed {
+        Typed::Refused { reason } => finish(tx, agent_id, Ended::Refused(reason)),
+        Typed::Submitted { .. } | Typed::Unknown { .. } if is_exit => exit_typed(tx, agent_id),
+        Typed::Submitted { proven: true } => {
+            let turn = OurTurn { purpose: typing.purpose.clone(), turn_id: None, queued: false };
+            if let Some(agent) = tx.agent_mut(agent_id) {
+                agent.our_turn = Some(turn);
+            }
+            finish(tx, agent_id, Ended::Delivered(None));
+        }
+        Typed::Submitted { proven: false } => typing.submitted = true,
+        Typed::Unknown { reason } => {
+            typing.doubt = Some(reason);
+            if typing.deadline.remaining_ms(&now) > DOUBT_MS {
+                typing.deadline = doubt_ends;
+            }
+        }
+    }
+}
+
+/// The exit command has no receipt: the end of the process is its proof, and the step's limit counts.
+fn exit_typed(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    if let Some(agent) = tx.agent_mut(agent_id) {
+        agent.typing = None;
+    }
+}
+
+/// Compares a submitted prompt with the text on its way. `turn_was_open`: the id that the prompt bears was that of the
+/// running turn already.
+pub(crate) fn receipt(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent, turn_was_open: bool) {
+    let Some(typing) = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()) else { return };
+    let Some(prompt) = event.text.as_deref().filter(|_| !matches!(typing.purpose, Purpose::Exit(_))) else { return };
+    let ended = match text::compare(&typing.expected, &typing.delivery_id, prompt) {
+        Match::Foreign => return,
+        Match::Whole => Ended::Delivered(None),
+        Match::Merged => Ended::Delivered(Some("merged_draft".to_owned())),
+        Match::Partial => Ended::Unconfirmed("partial".to_owned()),
+    };
+    let turn = OurTurn { purpose: typing.purpose.clone(), turn_id: event.turn_id.clone(), queued: turn_was_open };
+    if let Some(agent) = tx.agent_mut(agent_id) {
+        agent.our_turn = Some(turn);
+    }
+    finish(tx, agent_id, ended);
+}
+
+/// Whether a prompt holds the text that is on its way to this agent.
+pub(crate) fn is_ours(agent: &Agent, prompt: Option<&str>) -> bool {
+    let (Some(typing), Some(prompt)) = (&agent.typing, prompt) else { return false };
+    !typing.expected.is_empty() && text::compare(&typing.expected, &typing.delivery_id, prompt) != Match::Foreign
+}
+
+/// The delivery's time is up.
+pub(crate) fn deadline(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let now = tx.now;
+    let Some(typing) = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()) else { return };
+    if !typing.deadline.is_due(&now) {
+        return;
+    }
+    if matches!(typing.purpose, Purpose::Exit(_)) {
+        let effect = typing.effect;
+        exit_typed(tx, agent_id);
+        if let Some(key) = effect {
+            tx.drop_effect(key);
+        }
+        return;
+    }
+    let reason = match (&typing.doubt, typing.submitted) {
+        (Some(doubt), _) => doubt.clone(),
+        (None, true) => "no_receipt".to_owned(),
+        (None, false) => "deadline".to_owned(),
+    };
+    finish(tx, agent_id, Ended::Unconfirmed(reason));
+}
+
+/// Ends the delivery with its verdict.
+pub(crate) fn finish(tx: &mut Tx<'_>, agent_id: &AgentId, ended: Ended) {
+    let Some(typing) = tx.agent_mut(agent_id).and_then(|agent| agent.typing.take()) else { return };
+    if let Some(key) = typing.effect {
+        tx.drop_effect(key);
+    }
+    decided(tx, agent_id, typing.delivery_id, &typing.purpose, ended);
+}
+
+/// Forgets what is on its way for a handoff that leaves its step: cancelled in the same commit.
+pub(crate) fn forget(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: HandoffId) {
+    let Some(typing) = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()) else { return };
+    if typing.purpose.handoff() != Some(handoff) {
+        return;
+    }
+    let effect = typing.effect;
+    if let Some(agent) = tx.agent_mut(agent_id) {
+        agent.typing = None;
+    }
+    if let Some(key) = effect {
+        tx.drop_effect(key);
+    }
+}
+
+fn decided(tx: &mut Tx<'_>, agent_id: &AgentId, delivery_id: DeliveryId, purpose: &Purpose, ended: Ended) {
+    let verdict = ended.verdict(delivery_id, tx.now.stamp());
+    tx.journal(
+        "delivery",
+        json!({
+            "agent_id": agent_id, "handoff_id": purpose.handoff(), "purpose": purpose.word(),
+            "delivery_id": verdict.delivery_id, "verdict": verdict.verdict, "reason": verdict.reason,
+        }),
+    );
+    if let Purpose::Priming(_) = purpose {
+        life::priming_verdict(tx, agent_id, &ended);
+    }
+    match purpose {
+        Purpose::Send(request) => answer_send(tx, request, &verdict, &ended),
+        Purpose::Exit(None) => life::exit_refused(tx, agent_id, &ended),
+        Purpose::Priming(None) => life::priming_failed_outside(tx, agent_id, &ended),
+        Purpose::Instruction(id) | Purpose::Briefing(id) | Purpose::Priming(Some(id)) | Purpose::Exit(Some(id)) => {
+            handoff::outcome::verdict(tx, *id, purpose, verdict, &ended);
+        }
+    }
+}
+
+/// `agent_send` answers 200 with the verdict, or 409 if nothing was typed.
+fn answer_send(tx: &mut Tx<'_>, request: &RequestId, verdict: &DeliveryVerdict, ended: &Ended) {
+    match ended {
+        Ended::Delivered(_) | Ended::Unconfirmed(_) => {
+            let body = serde_json::to_value(verdict).unwrap_or(Value::Null);
+            tx.answer(request, Reply::Ok(body));
+        }
+        Ended::Refused(reason) => {
+            let message = format!("Nothing was typed: {}", word(reason));
+            tx.refuse(request, Refused::new(409, "refused", message).hint(reason.hint()).field(word(reason)));
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What a dashboard reads: rows as JSON objects (SPEC 3.4).
+
+use super::agent::Agent;
+use super::handoff::{Handoff, HandoffError, Span};
+use serde_json::{Value, json};
+
+/// `view/agents/<agent_id>.json`.
+#[must_use]
+pub fn agent(agent: &Agent) -> Value {
+    json!({
+        "v": 1,
+        "agent_id": agent.agent_id,
+        "persona_slug": agent.persona_slug,
+        "profile": agent.profile,
+        "pane": agent.pane.map(|pane| pane.to_string()),
+        "pid": agent.process.map(|process| process.pid),
+        "tmux_session": agent.tmux_session,
+        "cwd": agent.cwd,
+        "session_id": agent.session.id,
+        "transcript_path": agent.transcript_path,
+        "state": agent.state.word(),
+        "previous_agent_id": agent.previous_agent_id,
+        "successor_id": agent.successor_id,
+        "handoff_id": agent.handoff_id,
+        "created_at": agent.created_at,
+        "registered_at": agent.registered_at,
+        "ended_at": agent.ended_at,
+        "started_by_tasuki": agent.ours,
+        "hooks": if agent.hooks_seen { "seen" } else { "unseen" },
+        "primed": agent.primed == super::agent::Primed::Done,
+        "waiting_texts": agent.queue.len(),
+        "context": agent.context,
+    })
+}
+
+/// `view/handoffs/<handoff_id>.json`.
+#[must_use]
+pub fn handoff(handoff: &Handoff) -> Value {
+    let record = handoff.record.as_ref();
+    json!({
+        "v": 1,
+        "handoff_id": handoff.handoff_id,
+        "agent_id": handoff.agent_id,
+        "persona_slug": handoff.persona_slug,
+        "reason": handoff.reason,
+        "focus": handoff.focus,
+        "tasks": handoff.tasks,
+        "author": handoff.author,
+        "successor": handoff.successor,
+        "file_path": handoff.file_path,
+        "bytes": record.map(|record| record.bytes),
+        "sha256": record.map(|record| record.sha256.as_str()),
+        "injection_prompt": record.map(|record| record.injection_prompt.as_str()),
+        "recorded_at": record.map(|record| record.created_at.as_str()),
+        "created_at": handoff.created_at,
+        "successor_id": handoff.successor_id,
+        "former_successors": handoff.former_successors,
+        "step": handoff.step.word(),
+        "steps": handoff.steps.iter().map(span).collect::<Vec<_>>(),
+        "deadline": handoff.deadline.map(|deadline| deadline.stamp()),
+        "document": handoff.document,
+        "verdicts": handoff.verdicts,
+        "warnings": handoff.warnings,
+        "error": handoff.error.as_ref().map(error),
+        "ack": Value::Null,
+        "publish": Value::Null,
+        "checklist": checklist(handoff),
+    })
+}
+
+fn span(span: &Span) -> Value {
+    json!({ "step": span.step.word(), "entered_at": span.entered_at, "left_at": span.left_at })
+}
+
+fn error(error: &HandoffError) -> Value {
+    json!({
+        "error_id": error.error_id, "step": error.step.word(), "code": error.code, "message": error.message,
+        "hint": error.hint,
+    })
+}
+
+/// The points of a delivery, each with the time at which it was reached.
+fn checklist(handoff: &Handoff) -> Value {
+    let reached = |step| {
+        let span = handoff.steps.iter().rev().find(|span| span.step == step);
+        span.and_then(|span| span.left_at.clone())
+    };
+    let point = |what: &str, at: Option<String>| json!({ "point": what, "at": at });
+    let at = |verdict: &Option<super::pane::DeliveryVerdict>| {
+        let delivered = verdict.as_ref().filter(|verdict| verdict.verdict == super::pane::Verdict::Delivered);
+        delivered.map(|verdict| verdict.at.clone())
+    };
+    json!([
+        point("instruction delivered", at(&handoff.verdicts.instruction)),
+        point("document recorded", handoff.record.as_ref().map(|record| record.created_at.clone())),
+        point("outgoing agent ended", reached(super::handoff::Step::Ending).filter(|_| handoff.successor_id.is_some())),
+        point("successor registered and ready", at_ready(handoff)),
+        point("priming delivered", at(&handoff.verdicts.priming)),
+        point("briefing delivered", at(&handoff.verdicts.briefing)),
+    ])
+}
+
+fn at_ready(handoff: &Handoff) -> Option<String> {
+    let priming = handoff.steps.iter().rev().find(|span| span.step == super::handoff::Step::Priming);
+    priming.map(|span| span.entered_at.clone())
+}

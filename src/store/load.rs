@@ -1,0 +1,139 @@
+//! Reading the working set, and what the last run left to be written.
+
+use super::{Error, LedgerRow, Store, StoredError, tables};
+use crate::core::decision::ErrorRow;
+use crate::core::effect::EffectKey;
+use crate::core::id::{AgentId, HandoffId, RequestId};
+use crate::core::state::State;
+use redb::{ReadableTable, TableDefinition};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use uuid::Uuid;
+
+/// What a start begins with.
+pub struct Loaded {
+    /// The working set, without settings.
+    pub state: State,
+    /// Journal lines that may be missing in the file.
+    pub journal: Vec<(u64, Value)>,
+    /// Results that may be missing in `results/`, by request id.
+    pub results: Vec<(RequestId, Value)>,
+    /// Views that may be older than the store: `agents/<id>`, `handoffs/<id>`.
+    pub dirty_views: Vec<String>,
+    /// Error files that may not have been written.
+    pub errors: Vec<ErrorRow>,
+}
+
+pub(crate) fn load(store: &Store) -> Result<Loaded, Error> {
+    let read = store.read()?;
+    let state = load_state(store, &read)?;
+    let failed = |error: redb::Error| store.io("read", error);
+    let journal = rows(store, &read, tables::JOURNAL)?;
+    let stored: Vec<(u128, StoredError)> = rows(store, &read, tables::ERRORS)?;
+    let errors = stored.into_iter().filter(|(_, error)| !error.written).map(|(_, error)| error.row).collect();
+    let results = unsynced_results(store, &read).map_err(failed)?;
+    let dirty_views = dirty_views(&read).map_err(failed)?;
+    Ok(Loaded { state, journal, results, dirty_views, errors })
+}
+
+fn load_state(store: &Store, read: &redb::ReadTransaction) -> Result<State, Error> {
+    let agents = rows(store, read, tables::AGENTS)?.into_iter();
+    let handoffs = rows(store, read, tables::HANDOFFS)?.into_iter();
+    let outbox = rows(store, read, tables::OUTBOX)?.into_iter();
+    let meetings = rows(store, read, tables::MEETINGS)?.into_iter();
+    Ok(State {
+        agents: agents.map(|(key, row)| (AgentId(Uuid::from_u128(key)), row)).collect(),
+        handoffs: handoffs.map(|(key, row)| (HandoffId(Uuid::from_u128(key)), row)).collect(),
+        open_requests: open_requests(store, read)?,
+        outbox: outbox.map(|(key, row)| (EffectKey(key), row)).collect(),
+        meetings: meetings.map(|(key, row)| (EffectKey(key), row)).collect(),
+        next_effect: store.meta("next_effect")?.unwrap_or(1),
+        next_seq: store.meta("next_seq")?.unwrap_or(1),
+        ..State::default()
+    })
+}
+
+fn open_requests(
+    store: &Store,
+    read: &redb::ReadTransaction,
+) -> Result<BTreeMap<RequestId, crate::core::state::OpenRequest>, Error> {
+    let table = read.open_table(tables::OPEN).map_err(|error| store.io("read", error))?;
+    let mut open = BTreeMap::new();
+    for entry in table.iter().map_err(|error| store.io("read", error))? {
+        let (key, value) = entry.map_err(|error| store.io("read", error))?;
+        let id = key.value().parse().map_err(|error| store.io("read", error))?;
+        let row = serde_json::from_slice(value.value()).map_err(|error| store.io("read", error))?;
+        open.insert(id, row);
+    }
+    Ok(open)
+}
+
+fn rows<K, T>(
+    store: &Store,
+    read: &redb::ReadTransaction,
+    table: TableDefinition<'static, K, &'static [u8]>,
+) -> Result<Vec<(K, T)>, Error>
+where
+    K: redb::Key + 'static + for<'a> redb::Value<SelfType<'a> = K> + Copy,
+    T: DeserializeOwned,
+{
+    let table = read.open_table(table).map_err(|error| store.io("read", error))?;
+    let mut rows = Vec::new();
+    for entry in table.iter().map_err(|error| store.io("read", error))? {
+        let (key, value) = entry.map_err(|error| store.io("read", error))?;
+        let row = serde_json::from_slice(value.value()).map_err(|error| store.io("read", error))?;
+        rows.push((key.value(), row));
+    }
+    Ok(rows)
+}
+
+/// Results written since the last checkpoint: their files were renamed, but perhaps not synced.
+fn unsynced_results(store: &Store, read: &redb::ReadTransaction) -> Result<Vec<(RequestId, Value)>, redb::Error> {
+    let synced = store.meta("ledger_synced").ok().flatten().unwrap_or(0);
+    let (order, ledger) = (read.open_table(tables::LEDGER_ORDER)?, read.open_table(tables::LEDGER)?);
+    let mut results = Vec::new();
+    for entry in order.range(synced..)? {
+        let (_, id) = entry?;
+        let row: Option<LedgerRow> =
+            ledger.get(id.value())?.and_then(|value| serde_json::from_slice(value.value()).ok());
+        if let (Some(result), Ok(id)) = (row.and_then(|row| row.result), id.value().parse()) {
+            results.push((id, result));
+        }
+    }
+    Ok(results)
+}
+
+fn dirty_views(read: &redb::ReadTransaction) -> Result<Vec<String>, redb::Error> {
+    let table = read.open_table(tables::DIRTY)?;
+    let mut dirty = Vec::new();
+    for entry in table.iter()? {
+        let (key, ()) = entry.map(|(key, _)| (key, ()))?;
+        dirty.push(key.value().to_owned());
+    }
+    Ok(dirty)
+}
+
+/// Every id in a table of history, for a view folder that must be rebuilt in full.
+pub(crate) fn ids(store: &Store, table: TableDefinition<'static, u128, &'static [u8]>) -> Result<Vec<Uuid>, Error> {
+    let read = store.read()?;
+    let table = read.open_table(table).map_err(|error| store.io("read", error))?;
+    let mut ids = Vec::new();
+    for entry in table.iter().map_err(|error| store.io("read", error))? {
+        let (key, _) = entry.map_err(|error| store.io("read", error))?;
+        ids.push(Uuid::from_u128(key.value()));
+    }
+    Ok(ids)
+}
+
+impl Store {
+    /// Ids of all agents and handoffs that are history: needed only to rebuild the views in full.
+    ///
+    /// # Errors
+    /// What the disk refused.
+    pub fn past_ids(&self) -> Result<(Vec<AgentId>, Vec<HandoffId>), Error> {
+        let agents = ids(self, tables::AGENTS_PAST)?.into_iter().map(AgentId).collect();
+        let handoffs = ids(self, tables::HANDOFFS_PAST)?.into_iter().map(HandoffId).collect();
+        Ok((agents, handoffs))
+    }
+}

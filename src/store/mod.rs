@@ -1,0 +1,431 @@
+//! The one truth: a redb file that only the sidecar opens, one transaction for each batch of decisions.
+//!
+//! `tables` names what lies in it; `load` builds the working set; this file opens, commits and looks up.
+//! Rows are JSON, so that an older row without a newer field can still be read.
+
+mod load;
+mod tables;
+
+use crate::core::agent::Agent;
+use crate::core::decision::{Decision, ErrorRow};
+use crate::core::effect::EffectKey;
+use crate::core::event::Known;
+use crate::core::handoff::Handoff;
+use crate::core::id::{AgentId, ErrorId, HandoffId, RequestId};
+use crate::core::state::State;
+use crate::core::time::Now;
+use redb::{Database, Durability, ReadableDatabase, ReadableTable};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+pub use load::Loaded;
+pub use tables::SCHEMA;
+
+/// Memory that redb may use for pages, in bytes: its own default of 1 GiB is meant for servers.
+const CACHE_BYTES: usize = 16 * 1024 * 1024;
+/// Most ledger rows that one clean-up looks at.
+const PURGE_BATCH: usize = 2_000;
+/// How long an answered request is remembered, in milliseconds (SPEC 3.1: 30 days).
+const REMEMBER_MS: i64 = 30 * 24 * 60 * 60 * 1000;
+/// Event files that are remembered after they were taken.
+const EVENTS_REMEMBERED: u64 = 20_000;
+
+/// Why the store can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Another sidecar has it.
+    #[error("another sidecar (pid {pid}) runs on {}; nothing was touched. Stop it first, or use another --home", path.display())]
+    Locked {
+        /// The state file.
+        path: PathBuf,
+        /// Who.
+        pid: String,
+    },
+    /// The file is damaged, foreign or of an old format.
+    #[error(
+        "the state file {} can't be read: {why}. It was left as it is. Put a copy back, or move it away to begin with an empty state", path.display()
+    )]
+    Unreadable {
+        /// The state file.
+        path: PathBuf,
+        /// What redb says.
+        why: String,
+    },
+    /// A newer tasuki has written it.
+    #[error(
+        "the state file {} is of schema {found}; this tasuki knows schemas up to {SCHEMA}. It was left as it is. Use the tasuki that wrote it", path.display()
+    )]
+    NewerSchema {
+        /// The state file.
+        path: PathBuf,
+        /// Its schema.
+        found: u64,
+    },
+    /// Anything that the disk refused. What was being committed may or may not be there.
+    #[error("the state file {} could not be {what}: {why}", path.display())]
+    Io {
+        /// The state file.
+        path: PathBuf,
+        /// What was tried.
+        what: &'static str,
+        /// Why not.
+        why: String,
+    },
+}
+
+/// The ledger's row of a request.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct LedgerRow {
+    pub(crate) kind: Option<String>,
+    pub(crate) sha256: String,
+    pub(crate) at_ms: i64,
+    pub(crate) result: Option<Value>,
+}
+
+/// A failure, and whether its file was written.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct StoredError {
+    pub(crate) row: ErrorRow,
+    pub(crate) written: bool,
+}
+
+/// An event file that was taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenEvent {
+    /// Its name; bytes that are not UTF-8 are escaped.
+    pub name: String,
+    /// Its inode.
+    pub ino: u64,
+    /// When its inode changed, in nanoseconds.
+    pub ctime_ns: i64,
+    /// SHA-256 of its bytes, hexadecimal.
+    pub sha256: String,
+}
+
+/// Everything of one commit.
+pub struct Batch<'a> {
+    /// What was decided.
+    pub decision: &'a Decision,
+    /// When.
+    pub now: Now,
+    /// Event files that it took.
+    pub seen: &'a [SeenEvent],
+}
+
+/// What a checkpoint confirms: files that are known to lie on the disk.
+#[derive(Debug, Default)]
+pub struct Checkpoint {
+    /// Journal lines below this number.
+    pub journal_below: u64,
+    /// Ledger rows below this number have their result file.
+    pub ledger_below: u64,
+    /// Views written.
+    pub views: Vec<String>,
+    /// Error files written.
+    pub errors: Vec<ErrorId>,
+}
+
+/// The store.
+pub struct Store {
+    path: PathBuf,
+    database: Option<Database>,
+    next_ledger: u64,
+    next_seen: u64,
+    // Held for its lock: one sidecar for each home, also on systems where redb's own lock is advisory.
+    _lock: File,
+}
+
+impl Store {
+    /// Opens the state file under `state_dir`, or begins a new one if there is none.
+    ///
+    /// # Errors
+    /// [`Error::Locked`], [`Error::Unreadable`], [`Error::NewerSchema`], or what the disk refused.
+    pub fn open(state_dir: &Path) -> Result<Store, Error> {
+        let path = state_dir.join("tasuki.redb");
+        let lock = lock(&state_dir.join("tasuki.lock"), &path)?;
+        if !path.exists() {
+            begin_new(state_dir, &path)?;
+        }
+        let database = open_existing(&path)?;
+        let mut store = Store { path, database: Some(database), next_ledger: 0, next_seen: 0, _lock: lock };
+        store.check_schema()?;
+        store.find_ends()?;
+        Ok(store)
+    }
+
+    /// Closes the file and opens it again: redb refuses to write after an I/O error until that was done.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn reopen(&mut self) -> Result<(), Error> {
+        self.database = None;
+        self.database = Some(open_existing(&self.path)?);
+        self.find_ends()
+    }
+
+    /// Whether the file on disk is still the one that is open.
+    #[must_use]
+    pub fn is_in_place(&self) -> bool {
+        self.path.exists()
+    }
+
+    fn database(&self) -> Result<&Database, Error> {
+        self.database.as_ref().ok_or_else(|| self.io("used", "it is closed after an error"))
+    }
+
+    fn io(&self, what: &'static str, why: impl ToString) -> Error {
+        Error::Io { path: self.path.clone(), what, why: why.to_string() }
+    }
+
+    fn read(&self) -> Result<redb::ReadTransaction, Error> {
+        self.database()?.begin_read().map_err(|error| self.io("read", error))
+    }
+
+    fn check_schema(&self) -> Result<(), Error> {
+        let found = self.meta("schema")?.unwrap_or(0);
+        if found > SCHEMA {
+            return Err(Error::NewerSchema { path: self.path.clone(), found });
+        }
+        Ok(())
+    }
+
+    fn meta(&self, name: &str) -> Result<Option<u64>, Error> {
+        let table = self.read()?.open_table(tables::META).map_err(|error| self.io("read", error))?;
+        let found = table.get(name).map_err(|error| self.io("read", error))?;
+        Ok(found.map(|value| value.value()))
+    }
+
+    fn find_ends(&mut self) -> Result<(), Error> {
+        let read = self.read()?;
+        let failed = |error: redb::Error| self.io("read", error);
+        let last = |table: redb::TableDefinition<'static, u64, &'static str>| -> Result<u64, redb::Error> {
+            let table = read.open_table(table)?;
+            let last = table.last()?.map_or(0, |(key, _)| key.value() + 1);
+            Ok(last)
+        };
+        let (next_ledger, next_seen) =
+            (last(tables::LEDGER_ORDER).map_err(failed)?, last(tables::SEEN_ORDER).map_err(failed)?);
+        self.next_ledger = next_ledger.max(self.meta("ledger_synced")?.unwrap_or(0));
+        self.next_seen = next_seen;
+        Ok(())
+    }
+
+    /// The 8 hexadecimal digits that name this home's things inside a tmux server.
+    ///
+    /// # Errors
+    /// What the disk refused.
+    pub fn home_tag(&self) -> Result<String, Error> {
+        Ok(format!("{:08x}", self.meta("home")?.unwrap_or(0) & 0xffff_ffff))
+    }
+
+    /// The number of the next request that the ledger takes.
+    #[must_use]
+    pub fn next_ledger(&self) -> u64 {
+        self.next_ledger
+    }
+
+    /// Commits one batch: all of it, or nothing.
+    ///
+    /// # Errors
+    /// What the disk refused. Then it is not known whether the batch is there: reopen, and read the state again.
+    pub fn commit(&mut self, batch: &Batch<'_>) -> Result<(), Error> {
+        let ends = self.write(|write| tables::put_batch(write, batch, self.next_ledger, self.next_seen))?;
+        (self.next_ledger, self.next_seen) = ends;
+        Ok(())
+    }
+
+    /// Confirms files that were synced, so that the next start need not look at them.
+    ///
+    /// # Errors
+    /// What the disk refused.
+    pub fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), Error> {
+        self.write(|write| tables::put_checkpoint(write, checkpoint))
+    }
+
+    /// Writes live rows anew, with deadlines counted in the present boot.
+    ///
+    /// # Errors
+    /// What the disk refused.
+    pub fn put_live(&mut self, state: &State) -> Result<(), Error> {
+        let decision = Decision {
+            agents: state.agents.clone(),
+            handoffs: state.handoffs.clone(),
+            next_effect: state.next_effect,
+            next_seq: state.next_seq,
+            ..Decision::default()
+        };
+        let now = Now { wall_ms: 0, boot: 0, boot_ms: 0 };
+        self.commit(&Batch { decision: &decision, now, seen: &[] })
+    }
+
+    /// Forgets requests that were answered more than 30 days ago, and event files beyond the last 20,000; a bounded
+    /// amount of work for each call.
+    ///
+    /// # Errors
+    /// What the disk refused.
+    pub fn purge(&mut self, now: &Now) -> Result<usize, Error> {
+        let before_ms = now.wall_ms.saturating_sub(REMEMBER_MS);
+        let seen_below = self.next_seen.saturating_sub(EVENTS_REMEMBERED);
+        if !self.has_purgeable(before_ms, seen_below)? {
+            return Ok(0);
+        }
+        self.write(|write| tables::purge(write, before_ms, seen_below, PURGE_BATCH))
+    }
+
+    /// Looks before it writes, so that an idle sidecar never commits.
+    fn has_purgeable(&self, before_ms: i64, seen_below: u64) -> Result<bool, Error> {
+        let read = self.read()?;
+        let failed = |error: redb::Error| self.io("read", error);
+        tables::has_purgeable(&read, before_ms, seen_below).map_err(failed)
+    }
+
+    fn write<T>(&self, work: impl FnOnce(&redb::WriteTransaction) -> Result<T, redb::Error>) -> Result<T, Error> {
+        let mut write = self.database()?.begin_write().map_err(|error| self.io("written", error))?;
+        write.set_durability(Durability::Immediate).map_err(|error| self.io("written", error))?;
+        write.set_quick_repair(true);
+        let done = work(&write).map_err(|error| self.io("written", error))?;
+        write.commit().map_err(|error| self.io("written", error))?;
+        Ok(done)
+    }
+
+    /// Reads the working set.
+    ///
+    /// # Errors
+    /// What the disk refused, or a row that can't be read.
+    pub fn load(&self) -> Result<Loaded, Error> {
+        load::load(self)
+    }
+
+    /// What the ledger says of a request id.
+    ///
+    /// # Errors
+    /// What the disk refused.
+    pub fn known(&self, id: &RequestId) -> Result<Option<Known>, Error> {
+        let row: Option<LedgerRow> = self.get(tables::LEDGER, id.as_str())?;
+        Ok(row.map(|row| Known { sha256: row.sha256, result: row.result }))
+    }
+
+    /// Whether an event file was taken before.
+    ///
+    /// # Errors
+    /// What the disk refused.
+    pub fn was_seen(&self, event: &SeenEvent) -> Result<bool, Error> {
+        let row: Option<SeenEvent> = self.get(tables::SEEN, event.name.as_str())?;
+        Ok(row.is_some_and(|row| row == *event))
+    }
+
+    /// An agent that is history.
+    ///
+    /// # Errors
+    /// What the disk refused.
+    pub fn past_agent(&self, id: &AgentId) -> Result<Option<Agent>, Error> {
+        self.get(tables::AGENTS_PAST, id.0.as_u128())
+    }
+
+    /// A handoff that is history.
+    ///
+    /// # Errors
+    /// What the disk refused.
+    pub fn past_handoff(&self, id: &HandoffId) -> Result<Option<Handoff>, Error> {
+        self.get(tables::HANDOFFS_PAST, id.0.as_u128())
+    }
+
+    /// Whether there is such an error that was not dismissed.
+    ///
+    /// # Errors
+    /// What the disk refused.
+    pub fn has_error(&self, id: &ErrorId) -> Result<bool, Error> {
+        let found: Option<StoredError> = self.get(tables::ERRORS, id.0.as_u128())?;
+        Ok(found.is_some())
+    }
+
+    /// The recorded document of a handoff that is not done.
+    ///
+    /// # Errors
+    /// What the disk refused.
+    pub fn document(&self, id: &HandoffId) -> Result<Option<String>, Error> {
+        let table = self.read()?.open_table(tables::DOCUMENTS).map_err(|error| self.io("read", error))?;
+        let found = table.get(id.0.as_u128()).map_err(|error| self.io("read", error))?;
+        Ok(found.map(|value| value.value().to_owned()))
+    }
+
+    fn get<'k, K, T>(
+        &self,
+        table: redb::TableDefinition<'static, K, &'static [u8]>,
+        key: impl std::borrow::Borrow<K::SelfType<'k>>,
+    ) -> Result<Option<T>, Error>
+    where
+        K: redb::Key + 'static,
+        T: for<'de> Deserialize<'de>,
+    {
+        let table = self.read()?.open_table(table).map_err(|error| self.io("read", error))?;
+        let Some(found) = table.get(key).map_err(|error| self.io("read", error))? else { return Ok(None) };
+        serde_json::from_slice(found.value()).map(Some).map_err(|error| self.io("read", error))
+    }
+}
+
+/// Takes the home's lock; the file holds the pid of whoever has it.
+fn lock(lock_path: &Path, state_path: &Path) -> Result<File, Error> {
+    let failed = |what, why: std::io::Error| Error::Io { path: lock_path.to_path_buf(), what, why: why.to_string() };
+    let mut file = File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(lock_path)
+        .map_err(|error| failed("opened", error))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(std::fs::TryLockError::WouldBlock) => {
+            let pid = std::fs::read_to_string(lock_path).unwrap_or_default().trim().chars().take(10).collect();
+            return Err(Error::Locked { path: state_path.to_path_buf(), pid });
+        }
+        Err(std::fs::TryLockError::Error(error)) => return Err(failed("locked", error)),
+    }
+    let pid = format!("{}\n", std::process::id());
+    file.set_len(0).and_then(|()| file.write_all(pid.as_bytes())).map_err(|error| failed("written", error))?;
+    Ok(file)
+}
+
+fn builder() -> redb::Builder {
+    let mut builder = Database::builder();
+    builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(true);
+    builder
+}
+
+fn open_existing(path: &Path) -> Result<Database, Error> {
+    let length = std::fs::metadata(path).map(|meta| meta.len()).unwrap_or(0);
+    let unreadable = |why: String| Error::Unreadable { path: path.to_path_buf(), why };
+    if length == 0 {
+        return Err(unreadable("it is empty".to_owned()));
+    }
+    builder().open(path).map_err(|error| match error {
+        redb::DatabaseError::DatabaseAlreadyOpen => Error::Locked { path: path.to_path_buf(), pid: "unknown".into() },
+        other => unreadable(other.to_string()),
+    })
+}
+
+/// Makes the file under another name and moves it into place when it is whole, so that a state file that is empty or
+/// half made is always damage and never a beginning.
+fn begin_new(state_dir: &Path, path: &Path) -> Result<(), Error> {
+    let failed = |what, why: String| Error::Io { path: path.to_path_buf(), what, why };
+    let fresh = state_dir.join("tasuki.redb.new");
+    match std::fs::remove_file(&fresh) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed("created", error.to_string())),
+        _ => {}
+    }
+    let database = builder().create(&fresh).map_err(|error| failed("created", error.to_string()))?;
+    let home = uuid::Uuid::new_v4().as_u128() as u64;
+    tables::create(&database, home).map_err(|error| failed("created", error.to_string()))?;
+    drop(database);
+    let synced = std::fs::rename(&fresh, path).and_then(|()| File::open(state_dir)).and_then(|dir| dir.sync_all());
+    synced.map_err(|error| failed("created", error.to_string()))
+}
+
+/// The key of an effect in the outbox table.
+pub(crate) fn outbox_key(key: EffectKey) -> u64 {
+    key.0
+}

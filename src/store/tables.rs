@@ -1,0 +1,334 @@
+//! The tables, and what one transaction writes into them.
+
+use super::{Batch, Checkpoint, LedgerRow, SeenEvent, StoredError, outbox_key};
+use crate::core::agent::Agent;
+use crate::core::decision::Decision;
+use crate::core::handoff::Handoff;
+use redb::{Database, ReadableTable, TableDefinition, WriteTransaction};
+use serde::Serialize;
+
+/// The schema that this version writes.
+pub const SCHEMA: u64 = 1;
+
+type Bytes = &'static [u8];
+
+/// Numbers: `schema`, `home`, `next_effect`, `next_seq`, `journal_synced`, `ledger_synced`.
+pub(crate) const META: TableDefinition<'static, &'static str, u64> = TableDefinition::new("meta");
+/// Agents of the working set.
+pub(crate) const AGENTS: TableDefinition<'static, u128, Bytes> = TableDefinition::new("agents");
+/// Agents that are history.
+pub(crate) const AGENTS_PAST: TableDefinition<'static, u128, Bytes> = TableDefinition::new("agents_past");
+/// Handoffs of the working set.
+pub(crate) const HANDOFFS: TableDefinition<'static, u128, Bytes> = TableDefinition::new("handoffs");
+/// Handoffs that are history.
+pub(crate) const HANDOFFS_PAST: TableDefinition<'static, u128, Bytes> = TableDefinition::new("handoffs_past");
+/// Recorded documents of handoffs that are not done.
+pub(crate) const DOCUMENTS: TableDefinition<'static, u128, &'static str> = TableDefinition::new("documents");
+/// Effects that are not settled.
+pub(crate) const OUTBOX: TableDefinition<'static, u64, Bytes> = TableDefinition::new("outbox");
+/// Panes that are being looked at.
+pub(crate) const MEETINGS: TableDefinition<'static, u64, Bytes> = TableDefinition::new("meetings");
+/// Requests that were taken, and their answers.
+pub(crate) const LEDGER: TableDefinition<'static, &'static str, Bytes> = TableDefinition::new("ledger");
+/// Request ids in the order in which they were taken or answered.
+pub(crate) const LEDGER_ORDER: TableDefinition<'static, u64, &'static str> = TableDefinition::new("ledger_order");
+/// Requests that are not answered.
+pub(crate) const OPEN: TableDefinition<'static, &'static str, Bytes> = TableDefinition::new("open_requests");
+/// Event files that were taken.
+pub(crate) const SEEN: TableDefinition<'static, &'static str, Bytes> = TableDefinition::new("seen_events");
+/// Their names in the order in which they were taken.
+pub(crate) const SEEN_ORDER: TableDefinition<'static, u64, &'static str> = TableDefinition::new("seen_order");
+/// Failures that were not dismissed.
+pub(crate) const ERRORS: TableDefinition<'static, u128, Bytes> = TableDefinition::new("errors");
+/// Journal lines that are not known to be on the disk.
+pub(crate) const JOURNAL: TableDefinition<'static, u64, Bytes> = TableDefinition::new("journal");
+/// Views that are not known to be on the disk: `agents/<id>`, `handoffs/<id>`.
+pub(crate) const DIRTY: TableDefinition<'static, &'static str, ()> = TableDefinition::new("dirty_views");
+
+fn json<T: Serialize>(value: &T) -> Vec<u8> {
+    serde_json::to_vec(value).expect("rows have string keys and no non-finite numbers")
+}
+
+/// Makes every table, so that reading never meets a missing one.
+pub(crate) fn create(database: &Database, home: u64) -> Result<(), redb::Error> {
+    let mut write = database.begin_write()?;
+    write.set_quick_repair(true);
+    open_all(&write)?;
+    {
+        let mut meta = write.open_table(META)?;
+        meta.insert("schema", SCHEMA)?;
+        meta.insert("home", home)?;
+        meta.insert("next_seq", 1)?;
+        meta.insert("next_effect", 1)?;
+    }
+    write.commit()?;
+    Ok(())
+}
+
+fn open_all(write: &WriteTransaction) -> Result<(), redb::Error> {
+    write.open_table(AGENTS)?;
+    write.open_table(AGENTS_PAST)?;
+    write.open_table(HANDOFFS)?;
+    write.open_table(HANDOFFS_PAST)?;
+    write.open_table(DOCUMENTS)?;
+    write.open_table(OUTBOX)?;
+    write.open_table(MEETINGS)?;
+    write.open_table(LEDGER)?;
+    write.open_table(LEDGER_ORDER)?;
+    write.open_table(OPEN)?;
+    write.open_table(SEEN)?;
+    write.open_table(SEEN_ORDER)?;
+    write.open_table(ERRORS)?;
+    write.open_table(JOURNAL)?;
+    write.open_table(DIRTY)?;
+    Ok(())
+}
+
+/// Writes one batch. Returns the next numbers of the ledger and of the seen events.
+pub(crate) fn put_batch(
+    write: &WriteTransaction,
+    batch: &Batch<'_>,
+    next_ledger: u64,
+    next_seen: u64,
+) -> Result<(u64, u64), redb::Error> {
+    let decision = batch.decision;
+    put_agents(write, decision)?;
+    put_handoffs(write, decision)?;
+    put_outbox(write, decision)?;
+    put_errors(write, decision)?;
+    if !decision.journal.is_empty() {
+        let mut journal = write.open_table(JOURNAL)?;
+        for (seq, line) in &decision.journal {
+            journal.insert(seq, json(line).as_slice())?;
+        }
+    }
+    if decision.next_effect > 0 {
+        let mut meta = write.open_table(META)?;
+        meta.insert("next_effect", decision.next_effect)?;
+        meta.insert("next_seq", decision.next_seq)?;
+    }
+    let next_ledger = put_requests(write, batch, next_ledger)?;
+    let next_seen = put_seen(write, batch.seen, next_seen)?;
+    Ok((next_ledger, next_seen))
+}
+
+fn put_agents(write: &WriteTransaction, decision: &Decision) -> Result<(), redb::Error> {
+    if decision.agents.is_empty() {
+        return Ok(());
+    }
+    let (mut live, mut past) = (write.open_table(AGENTS)?, write.open_table(AGENTS_PAST)?);
+    let mut dirty = write.open_table(DIRTY)?;
+    for (id, agent) in &decision.agents {
+        let key = id.0.as_u128();
+        let (into, from) = if Agent::is_past(agent) { (&mut past, &mut live) } else { (&mut live, &mut past) };
+        into.insert(key, json(agent).as_slice())?;
+        from.remove(key)?;
+        dirty.insert(format!("agents/{id}").as_str(), ())?;
+    }
+    Ok(())
+}
+
+fn put_handoffs(write: &WriteTransaction, decision: &Decision) -> Result<(), redb::Error> {
+    if !decision.handoffs.is_empty() {
+        let (mut live, mut past) = (write.open_table(HANDOFFS)?, write.open_table(HANDOFFS_PAST)?);
+        let mut dirty = write.open_table(DIRTY)?;
+        for (id, handoff) in &decision.handoffs {
+            let key = id.0.as_u128();
+            let (into, from) = if Handoff::is_past(handoff) { (&mut past, &mut live) } else { (&mut live, &mut past) };
+            into.insert(key, json(handoff).as_slice())?;
+            from.remove(key)?;
+            dirty.insert(format!("handoffs/{id}").as_str(), ())?;
+        }
+    }
+    if !decision.documents.is_empty() {
+        let mut documents = write.open_table(DOCUMENTS)?;
+        for (id, text) in &decision.documents {
+            match text {
+                Some(text) => documents.insert(id.0.as_u128(), text.as_str())?,
+                None => documents.remove(id.0.as_u128())?,
+            };
+        }
+    }
+    Ok(())
+}
+
+fn put_outbox(write: &WriteTransaction, decision: &Decision) -> Result<(), redb::Error> {
+    if !decision.effects.is_empty() || !decision.dropped.is_empty() {
+        let mut outbox = write.open_table(OUTBOX)?;
+        for (key, effect) in &decision.effects {
+            outbox.insert(outbox_key(*key), json(effect).as_slice())?;
+        }
+        for key in &decision.dropped {
+            outbox.remove(outbox_key(*key))?;
+        }
+    }
+    if !decision.meetings.is_empty() || !decision.met.is_empty() {
+        let mut meetings = write.open_table(MEETINGS)?;
+        for (key, meeting) in &decision.meetings {
+            meetings.insert(outbox_key(*key), json(meeting).as_slice())?;
+        }
+        for key in &decision.met {
+            meetings.remove(outbox_key(*key))?;
+        }
+    }
+    Ok(())
+}
+
+fn put_errors(write: &WriteTransaction, decision: &Decision) -> Result<(), redb::Error> {
+    if decision.errors.is_empty() && decision.dismissed.is_empty() {
+        return Ok(());
+    }
+    let mut errors = write.open_table(ERRORS)?;
+    for row in &decision.errors {
+        let stored = StoredError { row: row.clone(), written: false };
+        errors.insert(row.error_id.0.as_u128(), json(&stored).as_slice())?;
+    }
+    for id in &decision.dismissed {
+        errors.remove(id.0.as_u128())?;
+    }
+    Ok(())
+}
+
+fn put_requests(write: &WriteTransaction, batch: &Batch<'_>, mut next: u64) -> Result<u64, redb::Error> {
+    let decision = batch.decision;
+    if decision.opened.is_empty() && decision.answers.is_empty() {
+        return Ok(next);
+    }
+    let mut ledger = write.open_table(LEDGER)?;
+    let mut order = write.open_table(LEDGER_ORDER)?;
+    let mut open = write.open_table(OPEN)?;
+    let answered = |id| decision.answers.iter().any(|answer| answer.request_id == id);
+    for (id, request) in &decision.opened {
+        if answered(id.clone()) {
+            continue;
+        }
+        let row = LedgerRow {
+            kind: Some(request.kind.clone()),
+            sha256: request.sha256.clone(),
+            at_ms: batch.now.wall_ms,
+            result: None,
+        };
+        ledger.insert(id.as_str(), json(&row).as_slice())?;
+        open.insert(id.as_str(), json(request).as_slice())?;
+        order.insert(next, id.as_str())?;
+        next += 1;
+    }
+    for answer in &decision.answers {
+        let row = LedgerRow {
+            kind: answer.kind.clone(),
+            sha256: answer.request_sha256.clone(),
+            at_ms: batch.now.wall_ms,
+            result: Some(answer.to_json(&batch.now)),
+        };
+        ledger.insert(answer.request_id.as_str(), json(&row).as_slice())?;
+        open.remove(answer.request_id.as_str())?;
+        order.insert(next, answer.request_id.as_str())?;
+        next += 1;
+    }
+    Ok(next)
+}
+
+fn put_seen(write: &WriteTransaction, events: &[SeenEvent], mut next: u64) -> Result<u64, redb::Error> {
+    if events.is_empty() {
+        return Ok(next);
+    }
+    let (mut seen, mut order) = (write.open_table(SEEN)?, write.open_table(SEEN_ORDER)?);
+    for event in events {
+        seen.insert(event.name.as_str(), json(event).as_slice())?;
+        order.insert(next, event.name.as_str())?;
+        next += 1;
+    }
+    Ok(next)
+}
+
+/// Takes out what is known to be on the disk.
+pub(crate) fn put_checkpoint(write: &WriteTransaction, checkpoint: &Checkpoint) -> Result<(), redb::Error> {
+    let mut meta = write.open_table(META)?;
+    if checkpoint.journal_below > 0 {
+        let mut journal = write.open_table(JOURNAL)?;
+        journal.retain_in(..checkpoint.journal_below, |_, _| false)?;
+        meta.insert("journal_synced", checkpoint.journal_below)?;
+    }
+    if checkpoint.ledger_below > 0 {
+        meta.insert("ledger_synced", checkpoint.ledger_below)?;
+    }
+    if !checkpoint.views.is_empty() {
+        let mut dirty = write.open_table(DIRTY)?;
+        for view in &checkpoint.views {
+            dirty.remove(view.as_str())?;
+        }
+    }
+    if !checkpoint.errors.is_empty() {
+        let mut errors = write.open_table(ERRORS)?;
+        for id in &checkpoint.errors {
+            let key = id.0.as_u128();
+            let stored: Option<StoredError> =
+                errors.get(key)?.and_then(|value| serde_json::from_slice(value.value()).ok());
+            if let Some(mut stored) = stored {
+                stored.written = true;
+                errors.insert(key, json(&stored).as_slice())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether there is anything that [`purge`] would take away. Ledger rows are looked at in their order, so the first
+/// one tells.
+pub(crate) fn has_purgeable(
+    read: &redb::ReadTransaction,
+    before_ms: i64,
+    seen_below: u64,
+) -> Result<bool, redb::Error> {
+    let seen = read.open_table(SEEN_ORDER)?;
+    if seen.first()?.is_some_and(|(key, _)| key.value() < seen_below) {
+        return Ok(true);
+    }
+    let (order, ledger) = (read.open_table(LEDGER_ORDER)?, read.open_table(LEDGER)?);
+    let Some((_, id)) = order.first()? else { return Ok(false) };
+    let row: Option<LedgerRow> = ledger.get(id.value())?.and_then(|value| serde_json::from_slice(value.value()).ok());
+    Ok(row.is_none_or(|row| row.at_ms < before_ms && row.result.is_some()))
+}
+
+/// Takes away at most `most` old rows of each kind.
+pub(crate) fn purge(
+    write: &WriteTransaction,
+    before_ms: i64,
+    seen_below: u64,
+    most: usize,
+) -> Result<usize, redb::Error> {
+    let purged = purge_ledger(write, before_ms, most)?;
+    let (mut seen, mut order) = (write.open_table(SEEN)?, write.open_table(SEEN_ORDER)?);
+    let old: Vec<(u64, String)> = order
+        .range(..seen_below)?
+        .take(most)
+        .map(|entry| entry.map(|(key, name)| (key.value(), name.value().to_owned())))
+        .collect::<Result<_, _>>()?;
+    for (key, name) in &old {
+        order.remove(key)?;
+        seen.remove(name.as_str())?;
+    }
+    Ok(purged + old.len())
+}
+
+fn purge_ledger(write: &WriteTransaction, before_ms: i64, most: usize) -> Result<usize, redb::Error> {
+    let (mut ledger, mut order) = (write.open_table(LEDGER)?, write.open_table(LEDGER_ORDER)?);
+    let mut old = Vec::new();
+    for entry in order.iter()?.take(most) {
+        let (key, id) = entry?;
+        let row: Option<LedgerRow> =
+            ledger.get(id.value())?.and_then(|value| serde_json::from_slice(value.value()).ok());
+        match row {
+            Some(row) if row.at_ms >= before_ms => break,
+            Some(row) if row.result.is_none() => old.push((key.value(), None)),
+            _ => old.push((key.value(), Some(id.value().to_owned()))),
+        }
+    }
+    for (key, id) in &old {
+        order.remove(key)?;
+        if let Some(id) = id {
+            ledger.remove(id.as_str())?;
+        }
+    }
+    Ok(old.len())
+}
