@@ -2,7 +2,6 @@
 
 use crate::core::settings::Limits;
 use crate::files::{self, Meta};
-use serde::Deserialize;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -191,7 +190,10 @@ impl Config {
     pub fn load(path: &Path) -> Result<Config, ConfigError> {
         let read = |source| ConfigError::Read { path: path.to_owned(), source };
         let mut options = std::fs::OpenOptions::new();
-        std::os::unix::fs::OpenOptionsExt::custom_flags(options.read(true), nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY);
+        std::os::unix::fs::OpenOptionsExt::custom_flags(
+            options.read(true),
+            nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY,
+        );
         let file = match options.open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Config::default()),

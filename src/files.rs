@@ -327,7 +327,14 @@ pub fn replace_at(dir: impl AsFd, temp: &OsStr, name: &OsStr, bytes: &[u8], grad
 ///
 /// # Errors
 /// The system's.
-pub fn create_at(from: impl AsFd, temp: &OsStr, to: impl AsFd, name: &OsStr, bytes: &[u8], grade: Grade) -> io::Result<bool> {
+pub fn create_at(
+    from: impl AsFd,
+    temp: &OsStr,
+    to: impl AsFd,
+    name: &OsStr,
+    bytes: &[u8],
+    grade: Grade,
+) -> io::Result<bool> {
     let (from, to) = (from.as_fd(), to.as_fd());
     write_temp(from, temp, bytes, grade)?;
     if let Err(error) = rename_new(from, temp, to, name) {

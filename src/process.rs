@@ -51,7 +51,8 @@ pub fn is_alive(process: &Process) -> bool {
     if !cfg!(target_os = "linux") {
         return answers(process.pid);
     }
-    stat(process.pid).is_some_and(|stat| stat.start_ticks == process.start_ticks && !matches!(stat.state, b'Z' | b'X' | b'x'))
+    stat(process.pid)
+        .is_some_and(|stat| stat.start_ticks == process.start_ticks && !matches!(stat.state, b'Z' | b'X' | b'x'))
 }
 
 /// The parents of a process, nearest first, at most `max`; the system's first process is left out.
@@ -218,9 +219,7 @@ async fn wait_for_end(process: &Process) {
         if !is_alive(process) {
             return;
         }
-        if let Ok(fd) = tokio::io::unix::AsyncFd::register_with_interest(fd, tokio::io::Interest::READABLE)
-            && fd.readable().await.is_ok()
-        {
+        if fd.readable().await.is_ok() {
             return;
         }
     }
@@ -232,14 +231,17 @@ async fn wait_for_end(process: &Process) {
 /// A file descriptor that becomes readable when the process ends. It is not inherited by children.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
-fn pidfd_open(pid: u32) -> std::io::Result<std::os::fd::OwnedFd> {
-    use std::os::fd::FromRawFd;
+fn pidfd_open(pid: u32) -> std::io::Result<tokio::io::unix::AsyncFd<std::os::fd::OwnedFd>> {
+    use std::os::fd::{FromRawFd, OwnedFd};
+    use tokio::io::{Interest, unix::AsyncFd};
     let pid = i32::try_from(pid).map_err(|_| std::io::Error::from(std::io::ErrorKind::InvalidInput))?;
     // SAFETY: the call takes two integers and touches no memory; no wrapper for it exists in nix or std.
     let fd = unsafe { nix::libc::syscall(nix::libc::SYS_pidfd_open, pid, 0) };
     let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0).ok_or_else(std::io::Error::last_os_error)?;
     // SAFETY: the system has just made this descriptor for us, and nobody else knows it.
-    Ok(unsafe { std::os::fd::OwnedFd::from_raw_fd(fd) })
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    // SAFETY: an `OwnedFd` keeps one and the same open descriptor until it is dropped.
+    Ok(unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?)
 }
 
 #[cfg(test)]

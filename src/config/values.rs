@@ -106,7 +106,8 @@ impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let example = "a duration such as \"90s\", \"10m\" or \"1h 30m\"";
-        let span = humantime::parse_duration(&text).map_err(|error| de::Error::custom(format!("{text:?} is not {example}: {error}")))?;
+        let span = humantime::parse_duration(&text)
+            .map_err(|error| de::Error::custom(format!("{text:?} is not {example}: {error}")))?;
         if span < SHORTEST || span > LONGEST {
             let message = format!("{text:?} is out of bounds: at least \"100ms\", at most \"7days\"");
             return Err(de::Error::custom(message));

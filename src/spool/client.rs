@@ -94,7 +94,11 @@ pub fn sidecar_alive(home: &Path, now: &Now) -> Sidecar {
     let Ok(beat) = DateTime::parse_from_rfc3339(&heart.heartbeat) else { return Sidecar::None };
     let age_ms = now.wall_ms.saturating_sub(beat.timestamp_millis());
     // A heartbeat from the future is one from before the clock was set back.
-    if age_ms.saturating_abs() > STALE_MS { Sidecar::Stale { pid: heart.pid, age_ms } } else { Sidecar::Alive { pid: heart.pid } }
+    if age_ms.saturating_abs() > STALE_MS {
+        Sidecar::Stale { pid: heart.pid, age_ms }
+    } else {
+        Sidecar::Alive { pid: heart.pid }
+    }
 }
 
 fn drop_file(home: &Path, lane: &str, name: &str, bytes: &[u8], grade: Grade) -> Result<(), Error> {

@@ -130,7 +130,8 @@ impl Journal {
         let mut file = self.open_file(spool)?;
         let (end, last) = last_whole_line(&mut file).map_err(|error| self.failed("read", error))?;
         let size = file.metadata().map_err(|error| self.failed("read", error))?.len();
-        let is_one_torn_line = size <= MAX_LINE_BYTES && last_feed_before(&mut file, size).is_ok_and(|feed| feed.is_none());
+        let is_one_torn_line =
+            size <= MAX_LINE_BYTES && last_feed_before(&mut file, size).is_ok_and(|feed| feed.is_none());
         if end == 0 && size > 0 && !is_one_torn_line {
             self.set_aside(spool)?;
             file = self.open_file(spool)?;
@@ -146,11 +147,13 @@ impl Journal {
     }
 
     fn open_file(&self, spool: &Spool) -> Result<File, Error> {
-        let flags = OFlag::O_RDWR | OFlag::O_APPEND | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        let flags =
+            OFlag::O_RDWR | OFlag::O_APPEND | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let file = openat(spool.dir(Room::Spool), NAME, flags, Mode::S_IRUSR | Mode::S_IWUSR);
         let file = File::from(file.map_err(|error| self.failed("open", error))?);
         let meta: Meta = files::meta(&file).map_err(|error| self.failed("open", error))?;
-        files::check_readable(&meta, u64::MAX).map_err(|unfit| self.failed("open", io::Error::other(unfit.to_string())))?;
+        files::check_readable(&meta, u64::MAX)
+            .map_err(|unfit| self.failed("open", io::Error::other(unfit.to_string())))?;
         Ok(file)
     }
 
@@ -178,7 +181,8 @@ impl Journal {
         }
         let name = format!("journal-{first}.jsonl");
         let dir = spool.dir(Room::Spool);
-        files::rename_new(dir, OsStr::new(NAME), dir, OsStr::new(&name)).map_err(|error| self.failed("rotate", error))?;
+        files::rename_new(dir, OsStr::new(NAME), dir, OsStr::new(&name))
+            .map_err(|error| self.failed("rotate", error))?;
         self.open = None;
         let file = self.open_file(spool)?;
         self.open = Some(Open { file, size: 0, first: None });
@@ -188,11 +192,14 @@ impl Journal {
     /// The last line of the newest rotated file: where an empty journal goes on.
     fn last_rotated(&self, spool: &Spool) -> Result<Option<u64>, Error> {
         let dir = spool.dir(Room::Spool);
-        let number = |name: &OsStr| name.to_str()?.strip_prefix("journal-")?.strip_suffix(".jsonl")?.parse::<u64>().ok();
-        let (names, _) = files::names(dir, 100_000, |name| number(name).is_some()).map_err(|error| self.failed("look beside", error))?;
+        let number =
+            |name: &OsStr| name.to_str()?.strip_prefix("journal-")?.strip_suffix(".jsonl")?.parse::<u64>().ok();
+        let (names, _) = files::names(dir, 100_000, |name| number(name).is_some())
+            .map_err(|error| self.failed("look beside", error))?;
         let Some(newest) = names.iter().max_by_key(|name| number(name)) else { return Ok(None) };
         let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
-        let file = openat(dir, newest.as_os_str(), flags, Mode::empty()).map_err(|error| self.failed("look beside", error))?;
+        let file =
+            openat(dir, newest.as_os_str(), flags, Mode::empty()).map_err(|error| self.failed("look beside", error))?;
         let (_, last) = last_whole_line(&mut File::from(file)).map_err(|error| self.failed("look beside", error))?;
         Ok(last)
     }

@@ -83,7 +83,12 @@ mod tests {
         let name = event_name("6f1c3a52", 12_345, 77);
         assert_eq!(name, "6f1c3a52-00000000000000012345-77.json");
         assert_eq!(parse(OsStr::new(&name)), Some(EventName { boot: *b"6f1c3a52", ns: 12_345, pid: 77 }));
-        for other in ["a.json", "6f1c3a52-1-77.json", "6f1c3a52-00000000000000012345-.json", "6f1c3a52-00000000000000012345-7-8.json"] {
+        for other in [
+            "a.json",
+            "6f1c3a52-1-77.json",
+            "6f1c3a52-00000000000000012345-.json",
+            "6f1c3a52-00000000000000012345-7-8.json",
+        ] {
             assert_eq!(parse(OsStr::new(other)), None, "{other}");
         }
     }

@@ -148,7 +148,11 @@ impl Spool {
 
 /// Makes the home if it is missing, resolves links in its path, and checks every folder above it.
 fn prepare_home(home: &Path) -> Result<PathBuf, Error> {
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(home).map_err(|error| Error::io("make the folder", home, error))?;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(home)
+        .map_err(|error| Error::io("make the folder", home, error))?;
     let home = home.canonicalize().map_err(|error| Error::io("find the folder", home, error))?;
     for path in home.ancestors() {
         let meta = stat_path(path).map_err(|error| Error::io("check the folder", path, error))?;
@@ -228,7 +232,8 @@ fn check_parent(path: &Path, meta: &Meta) -> Result<(), Error> {
         return refuse(what, "Choose a home inside your own folders".to_owned());
     }
     if meta.mode & 0o022 != 0 && meta.mode & STICKY == 0 {
-        let what = format!("can be written by other users (mode {:04o}), who could replace the folders in it", meta.mode);
+        let what =
+            format!("can be written by other users (mode {:04o}), who could replace the folders in it", meta.mode);
         return refuse(what, format!("Run: chmod go-w '{}'", path.display()));
     }
     Ok(())

@@ -169,7 +169,8 @@ impl Spool {
                 Look::Nothing => {}
                 Look::Later(ms) => wait_ms = Some(wait_ms.map_or(ms, |known| known.min(ms))),
                 Look::Found(found) => {
-                    bytes = bytes.saturating_add(usize::try_from(found.stamp.size.min(MAX_INPUT_BYTES)).unwrap_or(usize::MAX));
+                    bytes = bytes
+                        .saturating_add(usize::try_from(found.stamp.size.min(MAX_INPUT_BYTES)).unwrap_or(usize::MAX));
                     scan.found.push(found);
                 }
             }
@@ -184,7 +185,8 @@ impl Spool {
     fn list(&mut self, lane: Lane) -> Result<(), Error> {
         let failed = |spool: &Spool, error| Error::io("list the folder", spool.path(lane.room()), error);
         let read = |name: &OsStr| !name.as_bytes().starts_with(b".") && !name.as_bytes().ends_with(b".tmp");
-        let (names, cut) = files::names(self.dir(lane.room()), MAX_LISTED, read).map_err(|error| failed(self, error))?;
+        let (names, cut) =
+            files::names(self.dir(lane.room()), MAX_LISTED, read).map_err(|error| failed(self, error))?;
         let mut listed = Vec::with_capacity(names.len());
         for name in names {
             if let Some(meta) = files::meta_at(self.dir(lane.room()), &name).map_err(|error| failed(self, error))? {
@@ -222,7 +224,9 @@ impl Spool {
         match files::read_at(self.dir(lane.room()), &name, MAX_INPUT_BYTES) {
             Ok((bytes, stamp)) => Ok(self.judge(lane, name, stamp, bytes, quiet, now)),
             Err(Unfit::Missing) => Ok(self.forget(lane, &name)),
-            Err(Unfit::Io(error)) if is_shortage(&error) => Err(Error::io("open a file in", self.path(lane.room()), error)),
+            Err(Unfit::Io(error)) if is_shortage(&error) => {
+                Err(Error::io("open a file in", self.path(lane.room()), error))
+            }
             Err(unfit) => {
                 // What can't become a file that may be read needs no patience.
                 let hopeless = matches!(unfit, Unfit::Link | Unfit::NotRegular | Unfit::Foreign);
@@ -244,7 +248,9 @@ impl Spool {
                 return self.found(lane, name, stamp, Content::Whole { bytes, sha256 });
             }
             Ok(()) => Flaw { code: "bad_name", message: bad_name(lane).to_owned(), line: None, column: None },
-            Err(_) if !lane.allows(&name) => Flaw { code: "bad_name", message: bad_name(lane).to_owned(), line: None, column: None },
+            Err(_) if !lane.allows(&name) => {
+                Flaw { code: "bad_name", message: bad_name(lane).to_owned(), line: None, column: None }
+            }
             Err(flaw) => flaw,
         };
         if !quiet {

@@ -174,7 +174,8 @@ impl Watch {
 
     fn build(&self, spool: &Spool) -> notify::Result<RecommendedWatcher> {
         let shared = Arc::clone(&self.shared);
-        let mut watcher = RecommendedWatcher::new(move |event| shared.take(event), Config::default().with_follow_symlinks(false))?;
+        let mut watcher =
+            RecommendedWatcher::new(move |event| shared.take(event), Config::default().with_follow_symlinks(false))?;
         for room in [Room::Spool, Room::Requests, Room::Events] {
             watcher.watch(spool.path(room), RecursiveMode::NonRecursive)?;
         }
@@ -232,7 +233,8 @@ impl Paths {
         if cfg!(not(target_os = "linux")) {
             return true;
         }
-        let brings = !matches!(event.kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)));
+        let brings =
+            !matches!(event.kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)));
         event.paths.iter().any(|path| {
             let is_root = *path == self.spool || self.inside.contains(path);
             let lies_inside = path.parent().is_some_and(|parent| self.inside.iter().any(|folder| folder == parent));
