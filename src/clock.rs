@@ -1,1 +1,98 @@
-//! (being written)
+//! The only place that reads a clock.
+
+use crate::core::time::Now;
+use nix::time::{ClockId, clock_gettime};
+
+#[cfg(target_os = "linux")]
+const BOOT_CLOCK: ClockId = ClockId::CLOCK_BOOTTIME;
+// On macOS the monotonic clock is the one that goes on while the machine sleeps.
+#[cfg(not(target_os = "linux"))]
+const BOOT_CLOCK: ClockId = ClockId::CLOCK_MONOTONIC;
+
+/// Reads both clocks; knows which boot of the machine this is.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    boot: u64,
+}
+
+impl Clock {
+    /// Learns the machine's boot once; it can't change while this process lives.
+    #[must_use]
+    pub fn new() -> Clock {
+        Clock { boot: boot_hash() }
+    }
+
+    /// Both clocks. A clock that can't be read counts as 0; on the systems that tasuki runs on that does not happen.
+    #[must_use]
+    pub fn now(&self) -> Now {
+        let wall_ms = i64::try_from(read_ns(ClockId::CLOCK_REALTIME) / 1_000_000).unwrap_or(i64::MAX);
+        Now { wall_ms, boot: self.boot, boot_ms: boot_ns() / 1_000_000 }
+    }
+
+    /// The first 8 hexadecimal digits of the boot id: the first part of an event file's name.
+    #[must_use]
+    pub fn boot8(&self) -> String {
+        format!("{:08x}", self.boot >> 32)
+    }
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Clock::new()
+    }
+}
+
+/// Nanoseconds since boot, sleep included: the second part of an event file's name.
+#[must_use]
+pub fn boot_ns() -> u64 {
+    u64::try_from(read_ns(BOOT_CLOCK)).unwrap_or(0)
+}
+
+fn read_ns(clock: ClockId) -> i128 {
+    clock_gettime(clock).map_or(0, |time| i128::from(time.tv_sec()) * 1_000_000_000 + i128::from(time.tv_nsec()))
+}
+
+/// A number that differs from boot to boot: the first 64 bits of the kernel's random boot id.
+#[cfg(target_os = "linux")]
+fn boot_hash() -> u64 {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").map_or(0, |text| first_64_bits(&text))
+}
+
+/// A number that differs from boot to boot: the second in which the kernel started, spread over 64 bits.
+#[cfg(not(target_os = "linux"))]
+fn boot_hash() -> u64 {
+    use sha2::{Digest, Sha256};
+    let output = std::process::Command::new("/usr/sbin/sysctl").args(["-n", "kern.boottime"]).output();
+    let text = output.map(|output| output.stdout).unwrap_or_default();
+    // "{ sec = 1700000000, usec = 1 } …": the part after the comma moves when the clock is set.
+    let second = text.split(|byte| *byte == b',').next().unwrap_or_default();
+    let hash = Sha256::digest(second);
+    hash.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+#[cfg(any(target_os = "linux", test))]
+fn first_64_bits(boot_id: &str) -> u64 {
+    let digits: String = boot_id.chars().filter(char::is_ascii_hexdigit).take(16).collect();
+    u64::from_str_radix(&digits, 16).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_clocks_run_within_one_boot() {
+        let clock = Clock::new();
+        let (first, second) = (clock.now(), clock.now());
+        assert_eq!(first.boot, second.boot);
+        assert!(second.boot_ms >= first.boot_ms);
+        assert!(first.wall_ms > 1_700_000_000_000);
+    }
+
+    #[test]
+    fn the_boot_number_begins_as_the_boot_id_does() {
+        let boot = first_64_bits("6f1c3a52-8f0e-4d5b-9a57-2f64c1f6f0aa\n");
+        assert_eq!(boot, 0x6f1c_3a52_8f0e_4d5b);
+        assert_eq!(Clock { boot }.boot8(), "6f1c3a52");
+    }
+}

@@ -1,1 +1,243 @@
-//! (being written)
+//! Where everything lies ([`Home`]) and what the operator has set ([`Config`]): SPEC section 2.
+
+use crate::core::settings::Limits;
+use crate::files::{self, Meta};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+mod values;
+
+pub use values::Target;
+use values::{Raw, line_of};
+
+/// The most that `config.toml` may hold, in bytes.
+const MAX_CONFIG_BYTES: u64 = 1024 * 1024;
+
+/// The example with every key and its default, as it lies in the repository's `data/`.
+pub const EXAMPLE: &str = include_str!("../data/config.toml");
+
+/// The one folder below which everything lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home {
+    root: PathBuf,
+    /// Where `config.toml` may lie too, if the home is the default one.
+    config_place: Option<PathBuf>,
+}
+
+impl Home {
+    /// The home that a person means: `--home`, else `TASUKI_HOME`, else the user's own data place.
+    ///
+    /// # Errors
+    /// The system knows no home folder of this user, or the path can't be made absolute.
+    pub fn resolve(flag: Option<PathBuf>) -> Result<Home, ConfigError> {
+        let variable = std::env::var_os("TASUKI_HOME").map(PathBuf::from);
+        match flag.or(variable).filter(|path| !path.as_os_str().is_empty()) {
+            Some(path) => Home::at(&path),
+            None => {
+                let dirs = directories::ProjectDirs::from("", "", "tasuki").ok_or(ConfigError::NoHome)?;
+                let home = Home::at(dirs.data_local_dir())?;
+                Ok(Home { config_place: Some(dirs.config_dir().join("config.toml")), ..home })
+            }
+        }
+    }
+
+    /// The home at a path; a relative one counts from the present folder.
+    ///
+    /// # Errors
+    /// The path can't be made absolute.
+    pub fn at(path: &Path) -> Result<Home, ConfigError> {
+        let root = std::path::absolute(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+        Ok(Home { root, config_place: None })
+    }
+
+    /// The home itself.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// `config.toml`: in the home, or, for the default home, where the user's configurations lie if it is there only.
+    #[must_use]
+    pub fn config(&self) -> PathBuf {
+        let here = self.root.join("config.toml");
+        match &self.config_place {
+            Some(place) if !here.exists() && place.exists() => place.clone(),
+            _ => here,
+        }
+    }
+
+    /// `spool/`.
+    #[must_use]
+    pub fn spool(&self) -> PathBuf {
+        self.root.join("spool")
+    }
+
+    /// `state/`.
+    #[must_use]
+    pub fn state(&self) -> PathBuf {
+        self.root.join("state")
+    }
+
+    /// `view/`.
+    #[must_use]
+    pub fn view(&self) -> PathBuf {
+        self.root.join("view")
+    }
+
+    /// `data/personas/`.
+    #[must_use]
+    pub fn personas(&self) -> PathBuf {
+        self.root.join("data/personas")
+    }
+
+    /// `data/profiles/`.
+    #[must_use]
+    pub fn profiles(&self) -> PathBuf {
+        self.root.join("data/profiles")
+    }
+
+    /// `data/prompts/`.
+    #[must_use]
+    pub fn prompts(&self) -> PathBuf {
+        self.root.join("data/prompts")
+    }
+
+    /// `data/rules.toml`.
+    #[must_use]
+    pub fn rules(&self) -> PathBuf {
+        self.root.join("data/rules.toml")
+    }
+}
+
+/// All that can be set, with defaults for what is not.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Config {
+    /// The limits of the steps.
+    pub limits: Limits,
+    /// How long an acknowledgement may take.
+    pub ack: AckTimes,
+    /// The operator's own command for notices (arguments, no shell); empty if there is none.
+    pub notify_command: Vec<String>,
+    /// Whom an acknowledgement that never came is told to.
+    pub escalation_target: Target,
+    /// Who is asked when a successor needs clarification.
+    pub orchestrator: Target,
+    /// The tmux server: a name as for `tmux -L`, or a path if it has a slash; none for the user's default.
+    pub tmux_socket: Option<String>,
+    /// A tmux server is started where none runs.
+    pub tmux_start: bool,
+}
+
+/// The time T of each urgency, in milliseconds (SPEC section 8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AckTimes {
+    /// Of `immediate`.
+    pub immediate_ms: u64,
+    /// Of `prepare`.
+    pub prepare_ms: u64,
+    /// Of `when_available`.
+    pub when_available_ms: u64,
+}
+
+impl Default for AckTimes {
+    fn default() -> Self {
+        const MINUTE: u64 = 60_000;
+        AckTimes { immediate_ms: 5 * MINUTE, prepare_ms: 15 * MINUTE, when_available_ms: 30 * MINUTE }
+    }
+}
+
+/// Why the configuration can't be used. tasuki does not start on a guess.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// There is no home folder to be found.
+    #[error("this user has no home folder; name one with --home or TASUKI_HOME")]
+    NoHome,
+    /// It can't be read.
+    #[error("{path}: can't be read: {source}", path = .path.display())]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// Others could write it, and it names commands that are run.
+    #[error("{path}: {what}; it names commands that are run. Nothing was read. Run: chmod go-w '{path}'", path = .path.display())]
+    NotAllowed {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A key or a value is wrong.
+    #[error("{path}, line {line}: {key}: {message}", path = .path.display())]
+    Wrong {
+        /// Which file.
+        path: PathBuf,
+        /// Which key, with its table: `limits.waiting`.
+        key: String,
+        /// In which line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        message: String,
+    },
+}
+
+impl Config {
+    /// Reads `config.toml`; without one, all is as by default.
+    ///
+    /// # Errors
+    /// It can't be read, others can write it, or a key or value is wrong: then file, key and line are named.
+    pub fn load(path: &Path) -> Result<Config, ConfigError> {
+        let read = |source| ConfigError::Read { path: path.to_owned(), source };
+        let mut options = std::fs::OpenOptions::new();
+        std::os::unix::fs::OpenOptionsExt::custom_flags(
+            options.read(true),
+            nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY,
+        );
+        let file = match options.open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Config::default()),
+            Err(error) => return Err(read(error)),
+        };
+        check(path, &files::meta(&file).map_err(read)?)?;
+        let mut text = String::new();
+        file.take(MAX_CONFIG_BYTES).read_to_string(&mut text).map_err(read)?;
+        Config::parse(path, &text)
+    }
+
+    /// Reads a configuration from its text; `path` is for messages.
+    ///
+    /// # Errors
+    /// A key or value is wrong.
+    pub fn parse(path: &Path, text: &str) -> Result<Config, ConfigError> {
+        let wrong = |key: String, span: Option<std::ops::Range<usize>>, message: &str| ConfigError::Wrong {
+            path: path.to_owned(),
+            key,
+            line: line_of(text, span),
+            message: message.trim().to_owned(),
+        };
+        let parsed = toml::Deserializer::parse(text);
+        let deserializer = parsed.map_err(|error| wrong("syntax".to_owned(), error.span(), error.message()))?;
+        match serde_path_to_error::deserialize::<_, Raw>(deserializer) {
+            Ok(raw) => Ok(raw.into_config()),
+            Err(error) => Err(wrong(error.path().to_string(), error.inner().span(), error.inner().message())),
+        }
+    }
+}
+
+fn check(path: &Path, meta: &Meta) -> Result<(), ConfigError> {
+    let refuse = |what: String| Err(ConfigError::NotAllowed { path: path.to_owned(), what });
+    if !meta.is_file() {
+        return refuse("is not a regular file".to_owned());
+    }
+    if !meta.is_ours() && meta.uid != 0 {
+        return refuse(format!("belongs to user {}", meta.uid));
+    }
+    if meta.mode & 0o022 != 0 {
+        return refuse(format!("can be written by other users (mode {:04o})", meta.mode));
+    }
+    if meta.stamp.size > MAX_CONFIG_BYTES {
+        return refuse(format!("has {} bytes, more than {MAX_CONFIG_BYTES}", meta.stamp.size));
+    }
+    Ok(())
+}

@@ -7,6 +7,7 @@ pub mod config;
 pub mod core;
 pub mod demo;
 pub mod exit;
+pub mod files;
 pub mod notify;
 pub mod personas;
 pub mod process;

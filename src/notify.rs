@@ -1,1 +1,159 @@
-//! (being written)
+//! Telling the operator through a command of their own choice: `[notify] command` in the configuration.
+
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+use tokio::process::{Child, Command};
+
+/// How long the command may take.
+pub const LIMIT: Duration = Duration::from_secs(10);
+
+/// What belongs to the sidecar's own service, and must not be taken by a child for its own.
+const NOT_FOR_CHILDREN: [&str; 7] =
+    ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "JOURNAL_STREAM"];
+
+/// Why the operator could not be told. What was to be told is not repeated.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no command.
+    #[error("[notify] command is empty")]
+    Empty,
+    /// It can't be started.
+    #[error("the notify command {program:?} can't be started: {source}; check [notify] command")]
+    Start {
+        /// Which program.
+        program: String,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// It did not end in time and was killed.
+    #[error("the notify command {program:?} took more than {seconds} s and was stopped")]
+    TooSlow {
+        /// Which program.
+        program: String,
+        /// The limit.
+        seconds: u64,
+    },
+    /// It failed.
+    #[error("the notify command {program:?} failed ({status})")]
+    Failed {
+        /// Which program.
+        program: String,
+        /// How it ended.
+        status: std::process::ExitStatus,
+    },
+    /// Its end could not be awaited.
+    #[error("the notify command {program:?} was lost: {source}")]
+    Lost {
+        /// Which program.
+        program: String,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+}
+
+/// Runs the command (a list of arguments, no shell) with `json` on its standard input, for at most [`LIMIT`]. If it is
+/// slower, it alone is killed; so it is when the future is dropped.
+///
+/// # Errors
+/// It could not be started, was too slow, or ended with another code than 0.
+pub async fn run(command: &[String], json: &[u8]) -> Result<(), Error> {
+    run_within(command, json, LIMIT).await
+}
+
+/// As [`run`], with another limit.
+///
+/// # Errors
+/// As for [`run`].
+pub async fn run_within(command: &[String], json: &[u8], limit: Duration) -> Result<(), Error> {
+    let [program, arguments @ ..] = command else { return Err(Error::Empty) };
+    let program = program.clone();
+    let mut child = match start(&program, arguments) {
+        Ok(child) => child,
+        Err(source) => return Err(Error::Start { program, source }),
+    };
+    match tokio::time::timeout(limit, feed(&mut child, json)).await {
+        Ok(Ok(status)) if status.success() => Ok(()),
+        Ok(Ok(status)) => Err(Error::Failed { program, status }),
+        Ok(Err(source)) => Err(Error::Lost { program, source }),
+        Err(_) => {
+            // It may have ended by itself at this very moment.
+            let _ = child.start_kill();
+            let _ = tokio::time::timeout(Duration::from_secs(1), child.wait()).await;
+            Err(Error::TooSlow { program, seconds: limit.as_secs() })
+        }
+    }
+}
+
+fn start(program: &str, arguments: &[String]) -> std::io::Result<Child> {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+    for name in NOT_FOR_CHILDREN {
+        command.env_remove(name);
+    }
+    command.spawn()
+}
+
+/// Gives the child its input and waits for its end. A child that does not read is not at fault.
+async fn feed(child: &mut Child, json: &[u8]) -> std::io::Result<std::process::ExitStatus> {
+    let input = child.stdin.take();
+    let write = async {
+        if let Some(mut input) = input {
+            let _ = input.write_all(json).await;
+            let _ = input.shutdown().await;
+        }
+    };
+    tokio::select! {
+        status = child.wait() => return status,
+        () = write => {}
+    }
+    child.wait().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn argv(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[tokio::test]
+    async fn the_json_comes_on_standard_input() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let file = dir.path().join("told");
+        let command = argv(&["sh", "-c", "cat > \"$1\"", "sh", &file.to_string_lossy()]);
+        run(&command, br#"{"code":"did_not_exit"}"#).await.expect("told");
+        assert_eq!(std::fs::read(&file).expect("written"), br#"{"code":"did_not_exit"}"#);
+    }
+
+    #[tokio::test]
+    async fn arguments_reach_no_shell() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let file = dir.path().join("$(touch pwned); x");
+        run(&argv(&["touch", &file.to_string_lossy()]), b"{}").await.expect("told");
+        assert!(file.exists());
+    }
+
+    #[tokio::test]
+    async fn a_command_that_does_not_read_is_not_at_fault() {
+        let large = vec![b' '; 1024 * 1024];
+        run(&argv(&["true"]), &large).await.expect("told");
+    }
+
+    #[tokio::test]
+    async fn failures_say_which_command_and_why_and_never_what() {
+        let secret = b"very secret";
+        let failed = run(&argv(&["false"]), secret).await.expect_err("it fails").to_string();
+        assert!(failed.contains("\"false\"") && failed.contains('1') && !failed.contains("secret"), "{failed}");
+        let missing = run(&argv(&["/no/such/program"]), secret).await.expect_err("none such");
+        assert!(matches!(missing, Error::Start { .. }));
+        assert!(matches!(run(&[], secret).await, Err(Error::Empty)));
+    }
+
+    #[tokio::test]
+    async fn a_slow_command_is_stopped() {
+        let slow = run_within(&argv(&["sleep", "600"]), b"{}", Duration::from_millis(50)).await;
+        assert!(matches!(slow, Err(Error::TooSlow { .. })));
+    }
+}

@@ -1,1 +1,320 @@
-//! (being written)
+//! Personas: folders in `data/personas/`. The folder is the registration, and `skill.md` makes it one (SPEC 12, Persona).
+
+use crate::core::id::Slug;
+use crate::files::{self, Grade, Unfit};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// The most that `skill.md` or `experience.md` may hold, in bytes.
+pub const MAX_TEXT_BYTES: u64 = 1024 * 1024;
+/// The most that `persona.toml` may hold, in bytes.
+const MAX_TOML_BYTES: u64 = 64 * 1024;
+/// The most personas that are listed.
+const MAX_PERSONAS: usize = 10_000;
+/// The most names of documents that are told.
+const MAX_DOCUMENTS: usize = 100_000;
+/// The fixed temporary name of a file in a folder that nobody else sees yet.
+const TEMP: &str = ".tasuki-new";
+
+/// What `persona.toml` may say.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PersonaFile {
+    /// The name that people read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The profile of agents that are started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// The folder in which they work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// The role that it plays for work items.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// The tmux session in which its windows are made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+}
+
+/// What is known of one persona, for a decision.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PersonaFacts {
+    /// The folder is there.
+    pub exists: bool,
+    /// It has a plain `skill.md`.
+    pub has_skill: bool,
+    /// What its `persona.toml` says.
+    pub file: PersonaFile,
+    /// The names in its `handoffs/`, in order; not complete beyond 100,000.
+    pub handoff_files: Vec<String>,
+}
+
+/// A persona that comes with the program.
+#[derive(Debug, Clone, Copy)]
+pub struct Example {
+    /// Its folder's name.
+    pub slug: &'static str,
+    /// Its `persona.toml`.
+    pub toml: &'static str,
+    /// Its `skill.md`.
+    pub skill: &'static str,
+    /// Its `experience.md`, if it has one.
+    pub experience: Option<&'static str>,
+}
+
+/// The personas that come with the program; the first is what a new one is made from.
+pub const EXAMPLES: [Example; 3] = [
+    Example {
+        slug: "developer",
+        toml: include_str!("../data/personas/developer/persona.toml"),
+        skill: include_str!("../data/personas/developer/skill.md"),
+        experience: Some(include_str!("../data/personas/developer/experience.md")),
+    },
+    Example {
+        slug: "project-manager",
+        toml: include_str!("../data/personas/project-manager/persona.toml"),
+        skill: include_str!("../data/personas/project-manager/skill.md"),
+        experience: None,
+    },
+    Example {
+        slug: "scrum-master",
+        toml: include_str!("../data/personas/scrum-master/persona.toml"),
+        skill: include_str!("../data/personas/scrum-master/skill.md"),
+        experience: None,
+    },
+];
+
+/// Trouble with a persona's files. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no such persona, or it has no `skill.md`.
+    #[error("{path}: there is no such file; a persona is a folder with a skill.md")]
+    Missing {
+        /// Which file.
+        path: String,
+    },
+    /// A file is not fit to be read.
+    #[error("{path}: {why}; it was left untouched")]
+    Unfit {
+        /// Which file.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// `persona.toml` is wrong.
+    #[error("{path}, line {line}: {message}")]
+    Wrong {
+        /// Which file.
+        path: String,
+        /// In which line, from 1.
+        line: usize,
+        /// What is wrong there.
+        message: String,
+    },
+    /// There is one of that name already.
+    #[error("{path}: there is a persona of that name; nothing was changed. Choose another name")]
+    Taken {
+        /// Its folder.
+        path: String,
+    },
+    /// The system would not let us.
+    #[error("{path}: could not {action}: {source}")]
+    Io {
+        /// What was tried, as a verb.
+        action: &'static str,
+        /// With which file.
+        path: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    fn io(action: &'static str, path: &Path, source: io::Error) -> Error {
+        Error::Io { action, path: path.display().to_string(), source }
+    }
+
+    fn unfit(path: &Path, unfit: Unfit) -> Error {
+        match unfit {
+            Unfit::Missing => Error::Missing { path: path.display().to_string() },
+            Unfit::Io(source) => Error::io("read", path, source),
+            other => Error::Unfit { path: path.display().to_string(), why: other.to_string() },
+        }
+    }
+}
+
+/// What is known of a persona; one that is not there is a fact too. `personas` is `HOME/data/personas`.
+///
+/// # Errors
+/// Its folder is a link, or its `persona.toml` is wrong: file and line are named.
+pub fn facts(personas: &Path, slug: &Slug) -> Result<PersonaFacts, Error> {
+    let path = personas.join(slug.as_str());
+    let Some(dir) = open(personas, slug)? else { return Ok(PersonaFacts::default()) };
+    let skill =
+        files::meta_at(&dir, "skill.md").map_err(|error| Error::io("look at", &path.join("skill.md"), error))?;
+    let has_skill = skill.is_some_and(|meta| files::check_readable(&meta, MAX_TEXT_BYTES).is_ok());
+    let file = read_toml(&dir, &path.join("persona.toml"))?;
+    Ok(PersonaFacts { exists: true, has_skill, file, handoff_files: documents(&dir, &path)? })
+}
+
+/// The names of all personas, in order: folders with a legal name and a `skill.md`.
+///
+/// # Errors
+/// The folder can't be read; one that is missing holds no personas.
+pub fn list(personas: &Path) -> Result<Vec<Slug>, Error> {
+    let dir = match files::open_dir(personas) {
+        Ok(dir) => dir,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Error::io("list the folder", personas, error)),
+    };
+    let legal = |name: &OsStr| name.to_str().is_some_and(|name| name.parse::<Slug>().is_ok());
+    let (names, _) =
+        files::names(&dir, MAX_PERSONAS, legal).map_err(|error| Error::io("list the folder", personas, error))?;
+    let has_skill = |slug: &Slug| {
+        files::open_dir_at(&dir, slug.as_str())
+            .is_ok_and(|persona| files::meta_at(&persona, "skill.md").is_ok_and(|skill| skill.is_some()))
+    };
+    let mut slugs: Vec<Slug> = names.iter().filter_map(|name| name.to_str()?.parse().ok()).filter(has_skill).collect();
+    slugs.sort_unstable();
+    Ok(slugs)
+}
+
+/// The skill, and the experience if there is one: what a successor is primed with.
+///
+/// # Errors
+/// There is no skill, or a file is a link, too large or not UTF-8.
+pub fn read_texts(personas: &Path, slug: &Slug) -> Result<(String, Option<String>), Error> {
+    let path = personas.join(slug.as_str());
+    let dir =
+        open(personas, slug)?.ok_or_else(|| Error::Missing { path: path.join("skill.md").display().to_string() })?;
+    let skill = read_text(&dir, &path, "skill.md")?;
+    match read_text(&dir, &path, "experience.md") {
+        Ok(text) => Ok((skill, Some(text).filter(|text| !text.trim().is_empty()))),
+        Err(Error::Missing { .. }) => Ok((skill, None)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes a persona from the example of the same name, or else from the first one, with `file` over what the example
+/// says. It appears whole or not at all. Gives its folder.
+///
+/// # Errors
+/// There is one of that name, or the system refuses.
+pub fn create(personas: &Path, slug: &Slug, file: &PersonaFile) -> Result<PathBuf, Error> {
+    let path = personas.join(slug.as_str());
+    let failed = |error: io::Error| Error::io("make the persona", &path, error);
+    let example = EXAMPLES.iter().find(|example| example.slug == slug.as_str());
+    let (example, own) = (example.unwrap_or(&EXAMPLES[0]), example.is_some());
+    let toml = toml_of(example, own, file, slug).map_err(|error| failed(io::Error::other(error)))?;
+    std::os::unix::fs::DirBuilderExt::mode(std::fs::DirBuilder::new().recursive(true), 0o700)
+        .create(personas)
+        .map_err(failed)?;
+    let root = files::open_dir(personas).map_err(failed)?;
+    // Made under a name that is no slug, so that nobody takes half a persona for one; what a crash leaves is taken up
+    // again.
+    let temp = format!(".new-{slug}");
+    let dir = files::make_dir_at(&root, &temp).map_err(failed)?;
+    let write = |name: &str, text: &str| {
+        files::replace_at(&dir, OsStr::new(TEMP), OsStr::new(name), text.as_bytes(), Grade::Durable).map_err(failed)
+    };
+    write("persona.toml", &toml)?;
+    if let Some(text) = example.experience {
+        write("experience.md", text)?;
+    }
+    write("skill.md", example.skill)?;
+    files::make_dir_at(&dir, "handoffs").map_err(failed)?;
+    match move_folder(&root, &temp, slug) {
+        Ok(()) => Ok(path),
+        Err(error) => {
+            let _ = std::fs::remove_dir_all(personas.join(&temp));
+            match error.kind() {
+                io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty => {
+                    Err(Error::Taken { path: path.display().to_string() })
+                }
+                _ => Err(failed(error)),
+            }
+        }
+    }
+}
+
+/// A plain rename would take the place of an empty folder; asked first, for no system has it otherwise for folders.
+fn move_folder(root: &OwnedFd, temp: &str, slug: &Slug) -> io::Result<()> {
+    if files::meta_at(root, slug.as_str())?.is_some() {
+        return Err(io::Error::from(io::ErrorKind::AlreadyExists));
+    }
+    nix::fcntl::renameat(root, temp, root, slug.as_str())?;
+    Ok(nix::unistd::fsync(root)?)
+}
+
+fn toml_of(example: &Example, own: bool, file: &PersonaFile, slug: &Slug) -> Result<String, String> {
+    let base: PersonaFile = toml::from_str(example.toml).map_err(|error| error.to_string())?;
+    let name = if own { base.name } else { Some(slug.to_string()) };
+    let merged = PersonaFile {
+        name: file.name.clone().or(name),
+        profile: file.profile.clone().or(base.profile),
+        cwd: file.cwd.clone().or(base.cwd),
+        role: file.role.clone().or(base.role),
+        session: file.session.clone().or(base.session),
+    };
+    let keys = toml::to_string(&merged).map_err(|error| error.to_string())?;
+    Ok(format!("# All keys are optional: name, profile, cwd, role, session.\n{keys}"))
+}
+
+fn open(personas: &Path, slug: &Slug) -> Result<Option<OwnedFd>, Error> {
+    let path = personas.join(slug.as_str());
+    let opened = files::open_dir(personas).and_then(|root| files::open_dir_at(&root, slug.as_str()));
+    match opened {
+        Ok(dir) => Ok(Some(dir)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if files::is_not_a_dir(&error) => {
+            let why = "it is a link or a file; a persona is a folder".to_owned();
+            Err(Error::Unfit { path: path.display().to_string(), why })
+        }
+        Err(error) => Err(Error::io("open the folder", &path, error)),
+    }
+}
+
+fn read_toml(dir: &OwnedFd, path: &Path) -> Result<PersonaFile, Error> {
+    let bytes = match files::read_at(dir, OsStr::new("persona.toml"), MAX_TOML_BYTES) {
+        Ok((bytes, _)) => bytes,
+        Err(Unfit::Missing) => return Ok(PersonaFile::default()),
+        Err(unfit) => return Err(Error::unfit(path, unfit)),
+    };
+    let text = utf8(bytes, path)?;
+    toml::from_str(&text).map_err(|error| {
+        let start = error.span().map_or(0, |span| span.start).min(text.len());
+        let line = text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count() + 1;
+        Error::Wrong { path: path.display().to_string(), line, message: error.message().trim().to_owned() }
+    })
+}
+
+fn read_text(dir: &OwnedFd, folder: &Path, name: &str) -> Result<String, Error> {
+    let path = folder.join(name);
+    match files::read_at(dir, OsStr::new(name), MAX_TEXT_BYTES) {
+        Ok((bytes, _)) => utf8(bytes, &path),
+        Err(unfit) => Err(Error::unfit(&path, unfit)),
+    }
+}
+
+fn utf8(bytes: Vec<u8>, path: &Path) -> Result<String, Error> {
+    String::from_utf8(bytes)
+        .map_err(|_| Error::Unfit { path: path.display().to_string(), why: "it is not UTF-8".to_owned() })
+}
+
+fn documents(dir: &OwnedFd, path: &Path) -> Result<Vec<String>, Error> {
+    let handoffs = match files::open_dir_at(dir, "handoffs") {
+        Ok(handoffs) => handoffs,
+        // A link or a file there is told when a document is to be written.
+        Err(error) if error.kind() == io::ErrorKind::NotFound || files::is_not_a_dir(&error) => return Ok(Vec::new()),
+        Err(error) => return Err(Error::io("open the folder", &path.join("handoffs"), error)),
+    };
+    let listed = files::names(&handoffs, MAX_DOCUMENTS, |name| name.to_str().is_some());
+    let (names, _) = listed.map_err(|error| Error::io("list the folder", &path.join("handoffs"), error))?;
+    let mut names: Vec<String> = names.into_iter().filter_map(|name| name.into_string().ok()).collect();
+    names.sort_unstable();
+    Ok(names)
+}

@@ -1,1 +1,33 @@
-//! (being written)
+//! The spool: what lies in HOME's folders, read and written so that neither a crash nor a stranger can spoil it
+//! (SPEC sections 2, 3, 10 and 12). It knows files, not what they mean.
+//!
+//! Where to read: [`rooms`] opens and checks the folders, [`scan`] takes files in, [`dispose`] puts them away,
+//! [`write`] and [`journal`] give answers, [`watch`] says when to look, [`documents`] looks into personas' folders and
+//! [`client`] is the other half, for those who drop requests. The directory scan is the truth; every notice of a
+//! watcher is only a hint to look sooner.
+
+pub mod client;
+pub mod dispose;
+pub mod documents;
+mod error;
+pub mod journal;
+mod json;
+mod order;
+pub mod rooms;
+pub mod scan;
+pub mod sweep;
+pub mod watch;
+pub mod write;
+
+pub use crate::files::Stamp;
+pub use dispose::{Disposed, RejectOutcome, Why};
+pub use error::{Error, ErrorKind};
+pub use journal::Journal;
+pub use order::event_name;
+pub use rooms::Spool;
+pub use scan::{Content, Found, Lane, Scan};
+pub use watch::Watch;
+pub use write::{Place, Shelf};
+
+/// The most that a request or event may hold, in bytes (SPEC 3.1).
+pub const MAX_INPUT_BYTES: u64 = 1024 * 1024;

@@ -1,0 +1,178 @@
+//! The shape of `config.toml`, and the values in it that have rules of their own.
+
+use super::{AckTimes, Config};
+use crate::core::settings::Limits;
+use serde::{Deserialize, Deserializer, de};
+use std::time::Duration;
+
+/// The shortest and the longest limit that makes sense.
+const SHORTEST: Duration = Duration::from_millis(100);
+const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// Who is told.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Target {
+    /// The operator, by every configured channel.
+    #[default]
+    Operator,
+    /// An agent, by id or persona slug, in its pane.
+    Agent(String),
+    /// A command (arguments, no shell), as for `[notify]`.
+    Command(Vec<String>),
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Raw {
+    limits: RawLimits,
+    ack: RawAck,
+    notify: RawNotify,
+    escalation: RawEscalation,
+    tmux: RawTmux,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RawLimits {
+    waiting: Option<Span>,
+    instructing: Option<Span>,
+    writing: Option<Span>,
+    ending: Option<Span>,
+    starting: Option<Span>,
+    priming: Option<Span>,
+    briefing: Option<Span>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RawAck {
+    immediate: Option<Span>,
+    prepare: Option<Span>,
+    when_available: Option<Span>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RawNotify {
+    command: Option<Argv>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RawEscalation {
+    target: Target,
+    orchestrator: Target,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RawTmux {
+    socket: Option<Socket>,
+    start: bool,
+}
+
+impl Raw {
+    pub(super) fn into_config(self) -> Config {
+        let or = |given: Option<Span>, default: u64| given.map_or(default, |span| span.0);
+        let (limits, ack) = (Limits::default(), AckTimes::default());
+        Config {
+            limits: Limits {
+                waiting_ms: or(self.limits.waiting, limits.waiting_ms),
+                instructing_ms: or(self.limits.instructing, limits.instructing_ms),
+                writing_ms: or(self.limits.writing, limits.writing_ms),
+                ending_ms: or(self.limits.ending, limits.ending_ms),
+                starting_ms: or(self.limits.starting, limits.starting_ms),
+                priming_ms: or(self.limits.priming, limits.priming_ms),
+                briefing_ms: or(self.limits.briefing, limits.briefing_ms),
+            },
+            ack: AckTimes {
+                immediate_ms: or(self.ack.immediate, ack.immediate_ms),
+                prepare_ms: or(self.ack.prepare, ack.prepare_ms),
+                when_available_ms: or(self.ack.when_available, ack.when_available_ms),
+            },
+            notify_command: self.notify.command.map(|command| command.0).unwrap_or_default(),
+            escalation_target: self.escalation.target,
+            orchestrator: self.escalation.orchestrator,
+            tmux_socket: self.tmux.socket.map(|socket| socket.0),
+            tmux_start: self.tmux.start,
+        }
+    }
+}
+
+/// A duration such as "90s", in milliseconds.
+struct Span(u64);
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let example = "a duration such as \"90s\", \"10m\" or \"1h 30m\"";
+        let span = humantime::parse_duration(&text)
+            .map_err(|error| de::Error::custom(format!("{text:?} is not {example}: {error}")))?;
+        if span < SHORTEST || span > LONGEST {
+            let message = format!("{text:?} is out of bounds: at least \"100ms\", at most \"7days\"");
+            return Err(de::Error::custom(message));
+        }
+        Ok(Span(u64::try_from(span.as_millis()).unwrap_or(u64::MAX)))
+    }
+}
+
+/// A command as a list of arguments.
+struct Argv(Vec<String>);
+
+impl<'de> Deserialize<'de> for Argv {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        check_argv(Vec::deserialize(deserializer)?).map(Argv).map_err(de::Error::custom)
+    }
+}
+
+fn check_argv(words: Vec<String>) -> Result<Vec<String>, &'static str> {
+    if words.first().is_some_and(String::is_empty) {
+        return Err("the first argument, the program, is empty");
+    }
+    if words.iter().any(|word| word.contains('\0')) {
+        return Err("an argument holds a NUL character");
+    }
+    Ok(words)
+}
+
+/// A tmux server's name or path.
+struct Socket(String);
+
+impl<'de> Deserialize<'de> for Socket {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text.is_empty() || text.chars().any(char::is_control) {
+            return Err(de::Error::custom("a socket is a name, or a path with a slash"));
+        }
+        Ok(Socket(text))
+    }
+}
+
+impl<'de> Deserialize<'de> for Target {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "a target is \"operator\", \"agent:<id or slug>\" or a list of arguments")]
+        enum Form {
+            Text(String),
+            List(Vec<String>),
+        }
+        let rule = "a target is \"operator\", \"agent:<id or slug>\" or a list of arguments";
+        match Form::deserialize(deserializer)? {
+            Form::Text(text) if text == "operator" => Ok(Target::Operator),
+            Form::Text(text) => match text.strip_prefix("agent:") {
+                Some(agent) if !agent.is_empty() && agent.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') => {
+                    Ok(Target::Agent(agent.to_owned()))
+                }
+                _ => Err(de::Error::custom(format!("{text:?} is no target; {rule}"))),
+            },
+            Form::List(words) if words.is_empty() => Err(de::Error::custom(format!("the list is empty; {rule}"))),
+            Form::List(words) => check_argv(words).map(Target::Command).map_err(de::Error::custom),
+        }
+    }
+}
+
+/// The line in which a place of the text lies, from 1.
+pub(super) fn line_of(text: &str, span: Option<std::ops::Range<usize>>) -> usize {
+    let start = span.map_or(0, |span| span.start).min(text.len());
+    text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count() + 1
+}

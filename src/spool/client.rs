@@ -1,0 +1,129 @@
+//! The other half of the spool: how commands and hooks drop files, and how they learn whether anybody takes them.
+
+use super::error::Error;
+use super::rooms::check_mode;
+use crate::core::id::RequestId;
+use crate::core::time::Now;
+use crate::files::{self, Unfit};
+use chrono::DateTime;
+use serde::Deserialize;
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+pub use crate::files::Grade;
+
+/// A heartbeat older than this, in milliseconds, is no heartbeat (SPEC 12, Time).
+const STALE_MS: i64 = 15_000;
+/// The largest result that is read, in bytes.
+const MAX_RESULT_BYTES: u64 = 64 * 1024 * 1024;
+/// The largest `sidecar.json` that is read, in bytes.
+const MAX_SIDECAR_BYTES: u64 = 1024 * 1024;
+
+/// Whether a sidecar works on a home.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sidecar {
+    /// Its heart beats.
+    Alive {
+        /// Its process id.
+        pid: u32,
+    },
+    /// It was there; its heart has not beaten for more than 15 s.
+    Stale {
+        /// The process id that it had.
+        pid: u32,
+        /// How long ago its last heartbeat was written, in milliseconds.
+        age_ms: i64,
+    },
+    /// None has ever run here, or its view can't be read.
+    None,
+}
+
+#[derive(Deserialize)]
+struct Heart {
+    pid: u32,
+    heartbeat: String,
+}
+
+/// Drops a request so that it survives a power cut from the moment this returns.
+///
+/// # Errors
+/// `NoSpool` where none is, `Taken` where a request of that id waits, `NotAllowed` where the spool is open to others.
+pub fn drop_request(home: &Path, id: &RequestId, bytes: &[u8]) -> Result<(), Error> {
+    drop_file(home, "requests", &format!("{id}.json"), bytes, Grade::Durable)
+}
+
+/// Drops an event under a name made by [`super::event_name`]. The fast grade is for hooks, which must not make an agent
+/// wait for a disk.
+///
+/// # Errors
+/// As for [`drop_request`].
+pub fn drop_event(home: &Path, name: &str, bytes: &[u8], grade: Grade) -> Result<(), Error> {
+    drop_file(home, "events", name, bytes, grade)
+}
+
+/// The answer to a request, once there is one.
+///
+/// # Errors
+/// It is there but can't be read.
+pub fn read_result(home: &Path, id: &RequestId) -> Result<Option<Vec<u8>>, Error> {
+    let path = home.join("spool/results").join(format!("{id}.json"));
+    let dir = match files::open_dir(&home.join("spool/results")) {
+        Ok(dir) => dir,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::io("read", path, error)),
+    };
+    match files::read_at(&dir, OsStr::new(&format!("{id}.json")), MAX_RESULT_BYTES) {
+        Ok((bytes, _)) => Ok(Some(bytes)),
+        Err(Unfit::Missing | Unfit::Changing) => Ok(None),
+        Err(Unfit::Io(error)) => Err(Error::io("read", path, error)),
+        Err(unfit) => Err(Error::io("read", path, io::Error::other(unfit.to_string()))),
+    }
+}
+
+/// Whether a sidecar works on this home, by its heartbeat.
+#[must_use]
+pub fn sidecar_alive(home: &Path, now: &Now) -> Sidecar {
+    let read = || -> Option<Heart> {
+        let dir = files::open_dir(&home.join("view")).ok()?;
+        let (bytes, _) = files::read_at(&dir, OsStr::new("sidecar.json"), MAX_SIDECAR_BYTES).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    };
+    let Some(heart) = read() else { return Sidecar::None };
+    let Ok(beat) = DateTime::parse_from_rfc3339(&heart.heartbeat) else { return Sidecar::None };
+    let age_ms = now.wall_ms.saturating_sub(beat.timestamp_millis());
+    // A heartbeat from the future is one from before the clock was set back.
+    if age_ms.saturating_abs() > STALE_MS {
+        Sidecar::Stale { pid: heart.pid, age_ms }
+    } else {
+        Sidecar::Alive { pid: heart.pid }
+    }
+}
+
+fn drop_file(home: &Path, lane: &str, name: &str, bytes: &[u8], grade: Grade) -> Result<(), Error> {
+    let spool = home.join("spool");
+    let path = spool.join(lane).join(name);
+    if !files::is_plain(OsStr::new(name)) {
+        return Err(Error::io("write", path, io::Error::from(io::ErrorKind::InvalidFilename)));
+    }
+    let root = open(&spool, files::open_dir(&spool))?;
+    let meta = files::meta(&root).map_err(|error| Error::io("check the folder", &spool, error))?;
+    check_mode(&spool, &meta, 0o077)?;
+    let tmp = open(&spool.join("tmp"), files::open_dir_at(&root, "tmp"))?;
+    let to = open(&spool.join(lane), files::open_dir_at(&root, lane))?;
+    // The id alone may be 133 bytes long; with this ending it stays below what a name may have.
+    let temp = format!("{name}.{}.tmp", std::process::id());
+    match files::create_at(&tmp, OsStr::new(&temp), &to, OsStr::new(name), bytes, grade) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Error::Taken { path }),
+        Err(error) => Err(Error::io("write", path, error)),
+    }
+}
+
+fn open(path: &Path, opened: io::Result<OwnedFd>) -> Result<OwnedFd, Error> {
+    opened.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Error::NoSpool { path: PathBuf::from(path) },
+        _ => Error::io("open the folder", path, error),
+    })
+}

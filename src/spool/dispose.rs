@@ -1,0 +1,292 @@
+//! Putting files away after they were decided. Nothing is unlinked while somebody waits: a file that was taken is
+//! renamed to `state/reap/` and removed later; one that could not be taken is kept in `rejected/`, with the reason.
+
+use super::error::Error;
+use super::rooms::{Room, Spool};
+use super::scan::Found;
+use crate::core::time::Now;
+use crate::files::{self, Grade, Stamp};
+use nix::fcntl::renameat;
+use nix::unistd::{UnlinkatFlags, unlinkat};
+use serde::Serialize;
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+
+/// The most files that `rejected/` holds (their `.why.json` not counted).
+const MAX_REJECTED_FILES: u64 = 1_000;
+/// The most bytes that they take on the disk together.
+const MAX_REJECTED_BYTES: u64 = 64 * 1024 * 1024;
+/// The longest part of a rejected file's own name that is kept, in bytes (SPEC 12, Files).
+const MAX_SAFE_NAME: usize = 100;
+/// The fixed temporary name under which a reason is written.
+const TEMP: &str = ".tasuki-new";
+
+/// What became of a file that was to be put away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Disposed {
+    /// It lies in `state/reap/`.
+    Moved,
+    /// It is not there any more.
+    Gone,
+    /// Another file lies there, or it was written again: the next scan decides about that one.
+    Changed,
+}
+
+/// Why a file was not taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Why {
+    /// The code of the contract.
+    pub code: String,
+    /// For people.
+    pub message: String,
+    /// The field that it is about.
+    pub field: Option<String>,
+    /// Where in the file, from 1.
+    pub line: Option<u64>,
+    /// Where in that line, from 1.
+    pub column: Option<u64>,
+}
+
+/// What became of a file that was to be rejected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RejectOutcome {
+    /// It lies in `rejected/` under this name.
+    Moved(String),
+    /// It is not there any more, or another one is.
+    Gone,
+    /// `rejected/` is full, or the file can't be moved. It stays where it is, and is not found again until it changes
+    /// or there is room.
+    Full,
+}
+
+/// How much of `rejected/` is used.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Usage {
+    files: u64,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+struct WhyFile<'a> {
+    v: u32,
+    at: String,
+    code: &'a str,
+    message: &'a str,
+    field: Option<&'a str>,
+    line: Option<u64>,
+    column: Option<u64>,
+    name: String,
+    size: u64,
+    sha256: Option<String>,
+}
+
+impl Spool {
+    /// Puts a decided file away, if it is still the one that was decided.
+    ///
+    /// # Errors
+    /// It could not be moved; it will be found again.
+    pub fn dispose(&self, found: &Found) -> Result<Disposed, Error> {
+        let stamp = &found.stamp;
+        let name = format!("{:x}-{:x}-{:x}", stamp.dev, stamp.ino, stamp.ctime_ns);
+        let from = self.dir(found.lane.room());
+        let failed = |error: io::Error| Error::io("put a file away from", self.path(found.lane.room()), error);
+        match files::meta_at(from, &found.name).map_err(failed)? {
+            None => return Ok(Disposed::Gone),
+            Some(meta) if meta.stamp != *stamp => return Ok(Disposed::Changed),
+            Some(_) => {}
+        }
+        let reap = self.dir(Room::Reap);
+        match renameat(from, found.name.as_os_str(), reap, name.as_str()) {
+            Ok(()) => {}
+            Err(nix::errno::Errno::ENOENT) => return Ok(Disposed::Gone),
+            Err(errno) => return Err(failed(errno.into())),
+        }
+        self.undo_if_other(reap, OsStr::new(&name), found).map_err(failed)
+    }
+
+    /// Somebody may have put another file under the name between our look and our rename: it goes back.
+    fn undo_if_other(&self, dir: impl std::os::fd::AsFd, name: &OsStr, found: &Found) -> io::Result<Disposed> {
+        let moved = files::meta_at(&dir, name)?;
+        if moved.is_none_or(|meta| same_content(&meta.stamp, &found.stamp)) {
+            return Ok(Disposed::Moved);
+        }
+        files::rename_new(&dir, name, self.dir(found.lane.room()), &found.name)?;
+        Ok(Disposed::Changed)
+    }
+
+    /// Moves a file that can't be taken to `rejected/<seq>-<safe name>` and writes the reason beside it. `seq` is the
+    /// caller's, rising, and never used for two files.
+    ///
+    /// # Errors
+    /// The reason could not be written; the file stays where it is.
+    pub fn reject(&mut self, seq: u64, found: &Found, why: &Why, now: &Now) -> Result<RejectOutcome, Error> {
+        let from = found.lane.room();
+        let path = self.path(from).to_owned();
+        let failed = |error: io::Error| Error::io("reject a file from", &path, error);
+        let meta = match files::meta_at(self.dir(from), &found.name).map_err(failed)? {
+            Some(meta) if same_content(&meta.stamp, &found.stamp) => meta,
+            _ => return Ok(RejectOutcome::Gone),
+        };
+        if !self.fits_in_rejected(meta.on_disk, now) {
+            self.hold(found, now);
+            return Ok(RejectOutcome::Full);
+        }
+        let name = format!("{seq}-{}", safe_name(&found.name));
+        let reason = format!("{name}.why.json");
+        // The reason first: a crash in between leaves a reason too many, never a file without one.
+        let json = serde_json::to_vec_pretty(&why_file(found, why, now)).map_err(|error| failed(error.into()))?;
+        let rejected = self.dir(Room::Rejected);
+        files::replace_at(rejected, OsStr::new(TEMP), OsStr::new(&reason), &json, Grade::Fast).map_err(failed)?;
+        match files::rename_new(self.dir(from), &found.name, rejected, OsStr::new(&name)) {
+            Ok(()) => {
+                if let Some(usage) = &mut self.rejected {
+                    usage.files += 1;
+                    usage.bytes = usage.bytes.saturating_add(meta.on_disk);
+                }
+                Ok(RejectOutcome::Moved(name))
+            }
+            Err(error) => {
+                let _ = files::remove_at(rejected, OsStr::new(&reason));
+                if error.kind() == io::ErrorKind::NotFound {
+                    return Ok(RejectOutcome::Gone);
+                }
+                tracing::warn!(%error, seq, "a bad file can't be moved to rejected/; it stays where it is");
+                self.hold(found, now);
+                Ok(RejectOutcome::Full)
+            }
+        }
+    }
+
+    /// The file stays; scans pass over it in this state.
+    fn hold(&mut self, found: &Found, now: &Now) {
+        self.lane(found.lane).held.insert(found.name.clone(), found.stamp);
+        self.full_since.get_or_insert(now.boot_ms);
+    }
+
+    fn fits_in_rejected(&mut self, bytes: u64, now: &Now) -> bool {
+        if self.full_since.is_some_and(|since| now.boot_ms.saturating_sub(since) < super::scan::HELD_MS) {
+            return self.rejected.is_some_and(|usage| usage.has_room_for(bytes));
+        }
+        // What was counted may be out of date in one direction only: an operator removes files.
+        if !self.rejected.is_some_and(|usage| usage.has_room_for(bytes)) {
+            self.rejected = self.count_rejected().ok();
+        }
+        self.rejected.is_some_and(|usage| usage.has_room_for(bytes))
+    }
+
+    pub(super) fn has_room_in_rejected(&mut self) -> bool {
+        self.rejected = self.count_rejected().ok();
+        self.rejected.is_some_and(|usage| usage.has_room_for(0))
+    }
+
+    fn count_rejected(&self) -> io::Result<Usage> {
+        let dir = self.dir(Room::Rejected);
+        let (names, _) = files::names(dir, 4 * MAX_REJECTED_FILES as usize, |name| {
+            !name.as_bytes().ends_with(b".why.json") && name != TEMP
+        })?;
+        let mut usage = Usage::default();
+        for name in names {
+            if let Some(meta) = files::meta_at(dir, &name)? {
+                usage.files += 1;
+                usage.bytes = usage.bytes.saturating_add(meta.on_disk);
+            }
+        }
+        Ok(usage)
+    }
+
+    /// Removes at most `max` files that were put away; gives how many went. Meant for idle moments.
+    #[must_use]
+    pub fn reap(&self, max: usize) -> usize {
+        let dir = self.dir(Room::Reap);
+        let Ok((names, _)) = files::names(dir, max, |_| true) else { return 0 };
+        let removed = |name: &OsString| {
+            unlinkat(dir, name.as_os_str(), UnlinkatFlags::NoRemoveDir).is_ok()
+                || unlinkat(dir, name.as_os_str(), UnlinkatFlags::RemoveDir).is_ok()
+        };
+        names.iter().filter(|name| removed(name)).count()
+    }
+}
+
+impl Usage {
+    fn has_room_for(self, bytes: u64) -> bool {
+        self.files < MAX_REJECTED_FILES && self.bytes.saturating_add(bytes) <= MAX_REJECTED_BYTES
+    }
+}
+
+/// A rename changes the time of the inode, so that alone makes no other file.
+fn same_content(a: &Stamp, b: &Stamp) -> bool {
+    a.is_same_file(b) && a.size == b.size && a.mtime_ns == b.mtime_ns
+}
+
+fn why_file<'a>(found: &Found, why: &'a Why, now: &Now) -> WhyFile<'a> {
+    WhyFile {
+        v: 1,
+        at: now.stamp(),
+        code: &why.code,
+        message: &why.message,
+        field: why.field.as_deref(),
+        line: why.line,
+        column: why.column,
+        name: readable_name(&found.name),
+        size: found.stamp.size,
+        sha256: found.sha256().map(hex),
+    }
+}
+
+/// A name with nothing in it that could trouble a path, a shell or a terminal.
+fn safe_name(name: &OsStr) -> String {
+    let safe = |byte: &u8| if byte.is_ascii_alphanumeric() || b"._-".contains(byte) { char::from(*byte) } else { '_' };
+    name.as_bytes().iter().take(MAX_SAFE_NAME).map(safe).collect()
+}
+
+/// A name for people: as it is where that is plain text, with escapes where not.
+fn readable_name(name: &OsStr) -> String {
+    match name.to_str() {
+        Some(text) if !text.chars().any(char::is_control) => text.to_owned(),
+        _ => name.as_bytes().escape_ascii().to_string(),
+    }
+}
+
+/// A hash as the contract writes it.
+pub(super) fn hex(hash: [u8; 32]) -> String {
+    hash.iter().fold(String::with_capacity(64), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+impl Found {
+    /// The reason that the scan itself saw, for a file that is bad whatever it means.
+    #[must_use]
+    pub fn why(&self) -> Option<Why> {
+        match &self.content {
+            super::Content::Whole { .. } => None,
+            super::Content::Bad { code, message, line, column, .. } => Some(Why {
+                code: (*code).to_owned(),
+                message: message.clone(),
+                field: None,
+                line: *line,
+                column: *column,
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_safe_name_is_short_and_plain() {
+        assert_eq!(safe_name(OsStr::from_bytes(b"a b\xff/\x1b[31m.json")), "a_b___[31m.json".replace('[', "_"));
+        assert_eq!(safe_name(OsStr::new(&"x".repeat(255))).len(), 100);
+    }
+
+    #[test]
+    fn a_readable_name_shows_what_a_terminal_must_not_get() {
+        assert_eq!(readable_name(OsStr::new("é.json")), "é.json");
+        assert_eq!(readable_name(OsStr::from_bytes(b"a\x1b\xff")), "a\\x1b\\xff");
+    }
+}

@@ -1,0 +1,232 @@
+//! Documents: a persona's `handoffs/` and `texts/` folders, entered step by step so that no link leads out of them
+//! (SPEC 4.4 and 12, Document).
+
+use super::error::Error;
+use crate::core::id::{DeliveryId, Slug};
+use crate::files::{self, Grade, Stamp, Unfit};
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+
+/// The most that a document may hold, in bytes (SPEC 4.4).
+pub const MAX_DOCUMENT_BYTES: u64 = 1024 * 1024;
+/// The most names that a folder's listing gives.
+const MAX_NAMES: usize = 100_000;
+/// The fixed temporary name of a file that tasuki writes itself.
+const TEMP: &str = ".tasuki-new";
+
+/// What lies under a document's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DocumentLook {
+    /// Nothing.
+    Missing,
+    /// Something that is never read: `link`, `not_regular`, `foreign`, `linked`, `too_large` or `unreadable`.
+    Unsafe(&'static str),
+    /// A plain file.
+    Present {
+        /// Which state of it: unchanged for a while, it is settled.
+        stamp: Stamp,
+    },
+}
+
+/// One reading of a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reading {
+    /// All of it.
+    pub bytes: Vec<u8>,
+    /// Which state of the file; compare two readings to see whether it has settled.
+    pub stamp: Stamp,
+}
+
+/// Why a document does not count.
+#[derive(Debug, thiserror::Error)]
+pub enum DocumentError {
+    /// `document_missing`.
+    #[error("{path}: there is no such document", path = .path.display())]
+    Missing {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// `document_empty`.
+    #[error("{path}: the document holds nothing but white space", path = .path.display())]
+    Empty {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// `document_unsafe`.
+    #[error("{path}: {why}; it was left untouched", path = .path.display())]
+    Unsafe {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+        /// It changed while it was read: another reading may succeed.
+        changing: bool,
+    },
+}
+
+impl DocumentError {
+    /// The code of the contract.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            DocumentError::Missing { .. } => "document_missing",
+            DocumentError::Empty { .. } => "document_empty",
+            DocumentError::Unsafe { .. } => "document_unsafe",
+        }
+    }
+}
+
+/// A folder below a persona's, held open.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    fd: OwnedFd,
+}
+
+/// Makes `data/personas/<slug>/handoffs` where it is missing, each folder with mode 0700, and opens it.
+///
+/// # Errors
+/// One of the folders is a link or a file, or the system refuses.
+pub fn prepare_folder(home: &Path, slug: &Slug) -> Result<Folder, Error> {
+    enter(home, &["data", "personas", slug.as_str(), "handoffs"], true)
+}
+
+/// Opens `data/personas/<slug>/handoffs`.
+///
+/// # Errors
+/// It is missing, or one of the folders is a link or a file.
+pub fn open_folder(home: &Path, slug: &Slug) -> Result<Folder, Error> {
+    enter(home, &["data", "personas", slug.as_str(), "handoffs"], false)
+}
+
+/// Writes a text that is too long for a pane to `data/personas/<slug>/texts/<delivery_id>.md`, synced, and gives its
+/// path. Writing the same text again is harmless.
+///
+/// # Errors
+/// The system's, or a folder is a link.
+pub fn write_text(home: &Path, slug: &Slug, id: &DeliveryId, text: &str) -> Result<PathBuf, Error> {
+    let folder = enter(home, &["data", "personas", slug.as_str(), "texts"], true)?;
+    let name = format!("{id}.md");
+    files::replace_at(&folder.fd, OsStr::new(TEMP), OsStr::new(&name), text.as_bytes(), Grade::Durable)
+        .map_err(|error| Error::io("write", folder.path.join(&name), error))?;
+    Ok(folder.path.join(name))
+}
+
+/// Reads a document that an operator provides by path: absolute or relative to the home, but inside it, without a link
+/// on the way.
+///
+/// # Errors
+/// Each rule that it breaks is a [`DocumentError`].
+pub fn read_inside(home: &Path, path: &Path) -> Result<Reading, DocumentError> {
+    let refuse = |why: &str| DocumentError::Unsafe { path: path.to_owned(), why: why.to_owned(), changing: false };
+    let canonical = home.canonicalize().map_err(|error| refuse(&error.to_string()))?;
+    let below = match path.strip_prefix(home).or_else(|_| path.strip_prefix(&canonical)) {
+        Ok(below) => below,
+        Err(_) if path.is_absolute() => return Err(refuse("it does not lie inside the home")),
+        Err(_) => path,
+    };
+    let mut parts = Vec::new();
+    for part in below.components() {
+        match part {
+            Component::Normal(name) => parts.push(name.to_str().ok_or_else(|| refuse("its path is not UTF-8"))?),
+            Component::CurDir => {}
+            _ => return Err(refuse("its path does not lead straight into the home")),
+        }
+    }
+    let Some(file) = parts.pop() else { return Err(refuse("its path names no file")) };
+    match enter(&canonical, &parts, false) {
+        Ok(folder) => folder.read(OsStr::new(file)),
+        Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            Err(DocumentError::Missing { path: path.to_owned() })
+        }
+        Err(error) => Err(refuse(&error.to_string())),
+    }
+}
+
+fn enter(home: &Path, below: &[&str], make: bool) -> Result<Folder, Error> {
+    let mut path = home.canonicalize().map_err(|error| Error::io("find the folder", home, error))?;
+    let mut fd = files::open_dir(&path).map_err(|error| Error::io("open the folder", &path, error))?;
+    for name in below {
+        path.push(name);
+        let next = if make { files::make_dir_at(&fd, name) } else { files::open_dir_at(&fd, name) };
+        fd = next.map_err(|error| Error::open_dir(&path, error))?;
+    }
+    Ok(Folder { path, fd })
+}
+
+impl Folder {
+    /// Its absolute path: what an instruction names, and what may be watched.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What lies under a name; opens nothing.
+    #[must_use]
+    pub fn look(&self, file: &OsStr) -> DocumentLook {
+        if !files::is_plain(file) {
+            return DocumentLook::Unsafe("bad_name");
+        }
+        match files::meta_at(&self.fd, file) {
+            Ok(None) => DocumentLook::Missing,
+            Err(_) => DocumentLook::Unsafe("unreadable"),
+            Ok(Some(meta)) => match files::check_readable(&meta, MAX_DOCUMENT_BYTES) {
+                Ok(()) => DocumentLook::Present { stamp: meta.stamp },
+                Err(Unfit::Missing) => DocumentLook::Missing,
+                Err(unfit) => DocumentLook::Unsafe(unfit.code()),
+            },
+        }
+    }
+
+    /// Reads a document once and checks it: plain, ours, at most 1 MiB, UTF-8, and more than white space. Whether it has
+    /// settled is for the caller to see, by a second reading or look some time later.
+    ///
+    /// # Errors
+    /// Each rule that it breaks is a [`DocumentError`].
+    pub fn read(&self, file: &OsStr) -> Result<Reading, DocumentError> {
+        let path = self.path.join(file);
+        let refuse = |path: PathBuf, why: String, changing: bool| DocumentError::Unsafe { path, why, changing };
+        if !files::is_plain(file) {
+            return Err(refuse(path, "its name is not the name of a file".to_owned(), false));
+        }
+        let (bytes, stamp) = match files::read_at(&self.fd, file, MAX_DOCUMENT_BYTES) {
+            Ok(reading) => reading,
+            Err(Unfit::Missing) => return Err(DocumentError::Missing { path }),
+            Err(unfit) => return Err(refuse(path, unfit.to_string(), matches!(unfit, Unfit::Changing))),
+        };
+        match std::str::from_utf8(&bytes) {
+            Err(_) => Err(refuse(path, "it is not UTF-8".to_owned(), false)),
+            Ok(text) if text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}').is_empty() => {
+                Err(DocumentError::Empty { path })
+            }
+            Ok(_) => Ok(Reading { bytes, stamp }),
+        }
+    }
+
+    /// Writes a document that tasuki itself makes (from an answer, a transcript or the operator's text), synced. `false`
+    /// if the name is taken: then nothing was written.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn write_new(&self, file: &OsStr, bytes: &[u8]) -> Result<bool, Error> {
+        if !files::is_plain(file) {
+            return Err(Error::io("write", self.path.join(file), io::Error::from(io::ErrorKind::InvalidFilename)));
+        }
+        files::create_at(&self.fd, OsStr::new(TEMP), &self.fd, file, bytes, Grade::Durable)
+            .map_err(|error| Error::io("write", self.path.join(file), error))
+    }
+
+    /// The names in the folder, in order: where a free one is looked for. Names that are not UTF-8 can't be ours.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn list(&self) -> Result<Vec<String>, Error> {
+        let listed = files::names(self.fd.as_fd(), MAX_NAMES, |name| name.to_str().is_some());
+        let (names, _) = listed.map_err(|error| Error::io("list the folder", &self.path, error))?;
+        let mut names: Vec<String> = names.into_iter().filter_map(|name: OsString| name.into_string().ok()).collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+}

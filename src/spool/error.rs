@@ -1,0 +1,112 @@
+//! What goes wrong with the spool, in words for people.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An error of the spool adapter.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A folder or file is open to others, or not ours. Nothing was changed.
+    #[error("{path}: {what}. Nothing was changed. {fix}", path = .path.display())]
+    NotAllowed {
+        /// Which one.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+        /// What to do about it.
+        fix: String,
+    },
+    /// The folders can't be used as they lie.
+    #[error("{path}: {what}. Nothing was changed. {fix}", path = .path.display())]
+    Layout {
+        /// Which one.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+        /// What to do about it.
+        fix: String,
+    },
+    /// There is no spool here.
+    #[error("{path}: there is no spool; nothing was written. Start the sidecar (`tasuki run`) or check --home", path = .path.display())]
+    NoSpool {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// The name is taken.
+    #[error("{path}: a file of that name is there already; nothing was written. Use another id", path = .path.display())]
+    Taken {
+        /// Which name.
+        path: PathBuf,
+    },
+    /// A journal line would leave a gap.
+    #[error("{path}: line {got} was to follow line {last}; nothing was written", path = .path.display())]
+    Gap {
+        /// The journal.
+        path: PathBuf,
+        /// The last line that it has.
+        last: u64,
+        /// The line that was to be added.
+        got: u64,
+    },
+    /// The system would not let us.
+    #[error("{path}: could not {action}: {source}", path = .path.display())]
+    Io {
+        /// What was tried, as a verb: "read", "move aside".
+        action: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+/// The kinds that callers tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// Exit code 77.
+    NotAllowed,
+    /// Exit code 78: the folders are not usable as they lie.
+    Layout,
+    /// Exit code 69: no sidecar has ever run here.
+    NoSpool,
+    /// The name is taken.
+    Taken,
+    /// The disk or the quota is full.
+    Full,
+    /// Any other trouble with a file; trying again may help.
+    Io,
+}
+
+impl Error {
+    /// Which kind of trouble it is.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::NotAllowed { .. } => ErrorKind::NotAllowed,
+            Error::Layout { .. } => ErrorKind::Layout,
+            Error::NoSpool { .. } => ErrorKind::NoSpool,
+            Error::Taken { .. } => ErrorKind::Taken,
+            Error::Gap { .. } => ErrorKind::Io,
+            Error::Io { source, .. } => match source.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::Full,
+                io::ErrorKind::PermissionDenied => ErrorKind::NotAllowed,
+                _ => ErrorKind::Io,
+            },
+        }
+    }
+
+    /// A folder that could not be opened.
+    pub(super) fn open_dir(path: &Path, error: io::Error) -> Error {
+        if crate::files::is_not_a_dir(&error) {
+            let what = "is a link or a file, where a folder must be".to_owned();
+            let fix = "Move it away; tasuki makes the folder itself".to_owned();
+            return Error::Layout { path: path.to_owned(), what, fix };
+        }
+        Error::io("open the folder", path, error)
+    }
+
+    /// An error of the system, with what was tried.
+    pub(super) fn io(action: &'static str, path: impl Into<PathBuf>, source: impl Into<io::Error>) -> Error {
+        Error::Io { action, path: path.into(), source: source.into() }
+    }
+}

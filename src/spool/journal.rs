@@ -1,0 +1,256 @@
+//! `journal.jsonl`: every public event, one JSON object a line, `seq` rising by 1 without gaps (SPEC section 3). It is
+//! appended from the store, so that what a crash cut off is written again, and nothing is written twice.
+
+use super::error::Error;
+use super::rooms::{Room, Spool};
+use crate::files::{self, Meta};
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::Mode;
+use serde::Deserialize;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+
+/// The journal's name in the spool.
+const NAME: &str = "journal.jsonl";
+/// At this size, in bytes, a new file is begun.
+const ROTATE_BYTES: u64 = 64 * 1024 * 1024;
+/// The longest line that is read back, in bytes.
+const MAX_LINE_BYTES: u64 = 16 * 1024 * 1024;
+/// How much is read at once when the end of the file is looked for, in bytes.
+const CHUNK: u64 = 64 * 1024;
+
+/// The open journal.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    /// `None` after an error: the end of the file must be looked at before anything follows it.
+    open: Option<Open>,
+    last: u64,
+    rotate_bytes: u64,
+}
+
+#[derive(Debug)]
+struct Open {
+    file: File,
+    size: u64,
+    first: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    seq: u64,
+}
+
+impl Journal {
+    /// Opens the journal, cuts off a last line that is not whole, and gives the last `seq` that is on the disk (0 if
+    /// none). Lines after that one up to `next_seq` must be appended again from the store. If it is `next_seq` or more,
+    /// the store is older than the journal: the caller must number on from it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn open(spool: &Spool, next_seq: u64) -> Result<(Journal, u64), Error> {
+        Journal::open_with(spool, next_seq, ROTATE_BYTES)
+    }
+
+    /// As [`Journal::open`], with another size at which a new file is begun.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn open_with(spool: &Spool, next_seq: u64, rotate_bytes: u64) -> Result<(Journal, u64), Error> {
+        let path = spool.path(Room::Spool).join(NAME);
+        let mut journal = Journal { path, open: None, last: 0, rotate_bytes };
+        journal.reopen(spool)?;
+        if journal.last >= next_seq.max(1) {
+            tracing::warn!(on_disk = journal.last, next_seq, "the journal is ahead of the store");
+        }
+        let last = journal.last;
+        Ok((journal, last))
+    }
+
+    /// The last `seq` that was written.
+    #[must_use]
+    pub fn last_seq(&self) -> u64 {
+        self.last
+    }
+
+    /// Appends lines in one write. Those that are on the disk already are passed over; the rest must go on without a
+    /// gap. Each text is one JSON object without a line break.
+    ///
+    /// # Errors
+    /// `Gap` for lines that do not follow; else the system's, and then the next call looks first how much was written.
+    pub fn append(&mut self, spool: &Spool, lines: &[(u64, String)]) -> Result<(), Error> {
+        if !self.is_in_place(spool) {
+            self.reopen(spool)?;
+        }
+        let lines: Vec<&(u64, String)> = lines.iter().filter(|(seq, _)| *seq > self.last).collect();
+        let Some((first, _)) = lines.first() else { return Ok(()) };
+        let buffer = self.join(&lines)?;
+        self.rotate_if_full(spool, buffer.len() as u64)?;
+        let Some(open) = &mut self.open else { return Err(self.failed("append to", Errno::EBADF)) };
+        if let Err(error) = open.file.write_all(&buffer) {
+            self.open = None;
+            return Err(self.failed("append to", error));
+        }
+        open.size += buffer.len() as u64;
+        open.first.get_or_insert(*first);
+        self.last = lines.last().map_or(self.last, |(seq, _)| *seq);
+        Ok(())
+    }
+
+    /// All lines as they will stand in the file, after a check that they follow each other and the last one.
+    fn join(&self, lines: &[&(u64, String)]) -> Result<Vec<u8>, Error> {
+        let mut last = self.last;
+        let mut buffer = Vec::with_capacity(lines.iter().map(|(_, json)| json.len() + 1).sum());
+        for (seq, json) in lines {
+            // An empty journal may begin anywhere: its owner may have moved the old one away.
+            if last != 0 && *seq != last + 1 {
+                return Err(Error::Gap { path: self.path.clone(), last, got: *seq });
+            }
+            last = *seq;
+            buffer.extend(json.bytes().map(|byte| if byte == b'\n' || byte == b'\r' { b' ' } else { byte }));
+            buffer.push(b'\n');
+        }
+        Ok(buffer)
+    }
+
+    /// Whether the open file is the one under the journal's name, and nobody has written to it.
+    fn is_in_place(&self, spool: &Spool) -> bool {
+        let Some(open) = &self.open else { return false };
+        let there = files::meta_at(spool.dir(Room::Spool), NAME).ok().flatten();
+        let ours = files::meta(&open.file).ok();
+        matches!((there, ours), (Some(there), Some(ours)) if there.stamp.is_same_file(&ours.stamp) && ours.stamp.size == open.size)
+    }
+
+    /// Opens the file, cuts its end where needed, and learns the last line.
+    fn reopen(&mut self, spool: &Spool) -> Result<(), Error> {
+        self.open = None;
+        let mut file = self.open_file(spool)?;
+        let (end, last) = last_whole_line(&mut file).map_err(|error| self.failed("read", error))?;
+        let size = file.metadata().map_err(|error| self.failed("read", error))?.len();
+        let is_one_torn_line =
+            size <= MAX_LINE_BYTES && last_feed_before(&mut file, size).is_ok_and(|feed| feed.is_none());
+        if end == 0 && size > 0 && !is_one_torn_line {
+            self.set_aside(spool)?;
+            file = self.open_file(spool)?;
+        } else if end < size {
+            file.set_len(end).map_err(|error| self.failed("cut the end of", error))?;
+        }
+        let first = first_seq(&mut file).map_err(|error| self.failed("read", error))?;
+        self.open = Some(Open { file, size: end, first });
+        let rotated = if last.is_none() { self.last_rotated(spool)? } else { None };
+        // What was written in this life counts even if somebody took the file away.
+        self.last = last.or(rotated).unwrap_or(0).max(if last.is_none() { self.last } else { 0 });
+        Ok(())
+    }
+
+    fn open_file(&self, spool: &Spool) -> Result<File, Error> {
+        let flags =
+            OFlag::O_RDWR | OFlag::O_APPEND | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        let file = openat(spool.dir(Room::Spool), NAME, flags, Mode::S_IRUSR | Mode::S_IWUSR);
+        let file = File::from(file.map_err(|error| self.failed("open", error))?);
+        let meta: Meta = files::meta(&file).map_err(|error| self.failed("open", error))?;
+        files::check_readable(&meta, u64::MAX)
+            .map_err(|unfit| self.failed("open", io::Error::other(unfit.to_string())))?;
+        Ok(file)
+    }
+
+    /// A journal without one readable line is kept under another name: nothing of it is destroyed.
+    fn set_aside(&self, spool: &Spool) -> Result<(), Error> {
+        let dir = spool.dir(Room::Spool);
+        for number in 1..1_000 {
+            let name = format!("journal-damaged-{number}.jsonl");
+            match files::rename_new(dir, OsStr::new(NAME), dir, OsStr::new(&name)) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(self.failed("set aside", error)),
+                Ok(()) => {
+                    tracing::warn!(name, "the journal held no readable line; it was set aside and a new one begun");
+                    return Ok(());
+                }
+            }
+        }
+        Err(self.failed("set aside", Errno::EEXIST))
+    }
+
+    fn rotate_if_full(&mut self, spool: &Spool, more: u64) -> Result<(), Error> {
+        let Some(Open { size, first: Some(first), .. }) = &self.open else { return Ok(()) };
+        if *size == 0 || size + more <= self.rotate_bytes {
+            return Ok(());
+        }
+        let name = format!("journal-{first}.jsonl");
+        let dir = spool.dir(Room::Spool);
+        files::rename_new(dir, OsStr::new(NAME), dir, OsStr::new(&name))
+            .map_err(|error| self.failed("rotate", error))?;
+        self.open = None;
+        let file = self.open_file(spool)?;
+        self.open = Some(Open { file, size: 0, first: None });
+        Ok(())
+    }
+
+    /// The last line of the newest rotated file: where an empty journal goes on.
+    fn last_rotated(&self, spool: &Spool) -> Result<Option<u64>, Error> {
+        let dir = spool.dir(Room::Spool);
+        let number =
+            |name: &OsStr| name.to_str()?.strip_prefix("journal-")?.strip_suffix(".jsonl")?.parse::<u64>().ok();
+        let (names, _) = files::names(dir, 100_000, |name| number(name).is_some())
+            .map_err(|error| self.failed("look beside", error))?;
+        let Some(newest) = names.iter().max_by_key(|name| number(name)) else { return Ok(None) };
+        let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        let file =
+            openat(dir, newest.as_os_str(), flags, Mode::empty()).map_err(|error| self.failed("look beside", error))?;
+        let (_, last) = last_whole_line(&mut File::from(file)).map_err(|error| self.failed("look beside", error))?;
+        Ok(last)
+    }
+
+    fn failed(&self, action: &'static str, error: impl Into<io::Error>) -> Error {
+        Error::io(action, &self.path, error)
+    }
+}
+
+/// Where the last line ends that is whole and has a `seq`, and that `seq`; (0, none) if there is no such line. Read
+/// from the end, for a journal may be long.
+fn last_whole_line(file: &mut File) -> io::Result<(u64, Option<u64>)> {
+    let size = file.metadata()?.len();
+    // `end` is just after a line feed, or the end of the file.
+    let mut end = size;
+    loop {
+        let Some(feed) = last_feed_before(file, end)? else { return Ok((0, None)) };
+        let start = last_feed_before(file, feed)?.map_or(0, |before| before + 1);
+        if feed - start <= MAX_LINE_BYTES {
+            let mut line = vec![0; usize::try_from(feed - start).unwrap_or(0)];
+            file.seek(SeekFrom::Start(start))?;
+            file.read_exact(&mut line)?;
+            if let Ok(line) = serde_json::from_slice::<Line>(&line) {
+                return Ok((feed + 1, Some(line.seq)));
+            }
+        }
+        end = feed;
+    }
+}
+
+/// The place of the last line feed before `end`.
+fn last_feed_before(file: &mut File, end: u64) -> io::Result<Option<u64>> {
+    let mut end = end;
+    let mut chunk = Vec::new();
+    while end > 0 {
+        let start = end.saturating_sub(CHUNK);
+        chunk.resize(usize::try_from(end - start).unwrap_or(0), 0);
+        file.seek(SeekFrom::Start(start))?;
+        file.read_exact(&mut chunk)?;
+        if let Some(place) = chunk.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(Some(start + place as u64));
+        }
+        end = start;
+    }
+    Ok(None)
+}
+
+/// The `seq` of the first line, by which a rotated file is named.
+fn first_seq(file: &mut File) -> io::Result<Option<u64>> {
+    file.seek(SeekFrom::Start(0))?;
+    let mut line = Vec::new();
+    BufReader::new(file).take(MAX_LINE_BYTES).read_until(b'\n', &mut line)?;
+    Ok(serde_json::from_slice::<Line>(&line).ok().map(|line| line.seq))
+}

@@ -1,0 +1,240 @@
+//! The folders of one home: made if missing, checked, and held open, so that all work is done on the very folders that
+//! were checked.
+
+use super::error::Error;
+use super::scan::{Lane, LaneState};
+use super::{dispose::Usage, sweep::Sweeper};
+use crate::files::{self, Meta};
+use nix::sys::stat::{Mode, umask};
+use nix::unistd::geteuid;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// One folder of the contract. The order is that of [`ROOMS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Room {
+    Home,
+    Spool,
+    Tmp,
+    Requests,
+    Events,
+    Results,
+    Errors,
+    Rejected,
+    State,
+    Reap,
+    View,
+    Agents,
+    Handoffs,
+    Work,
+}
+
+/// Every folder with its place below home, parents first.
+const ROOMS: [(Room, &str); 14] = [
+    (Room::Home, ""),
+    (Room::Spool, "spool"),
+    (Room::Tmp, "spool/tmp"),
+    (Room::Requests, "spool/requests"),
+    (Room::Events, "spool/events"),
+    (Room::Results, "spool/results"),
+    (Room::Errors, "spool/errors"),
+    (Room::Rejected, "spool/rejected"),
+    (Room::State, "state"),
+    (Room::Reap, "state/reap"),
+    (Room::View, "view"),
+    (Room::Agents, "view/agents"),
+    (Room::Handoffs, "view/handoffs"),
+    (Room::Work, "view/work"),
+];
+
+#[derive(Debug)]
+struct OpenRoom {
+    path: PathBuf,
+    fd: OwnedFd,
+    identity: (u64, u64),
+}
+
+/// The spool, the state folder and the views of one home, held open. Made for one thread.
+#[derive(Debug)]
+pub struct Spool {
+    home: PathBuf,
+    rooms: Vec<OpenRoom>,
+    pub(super) requests: LaneState,
+    pub(super) events: LaneState,
+    pub(super) rejected: Option<Usage>,
+    pub(super) full_since: Option<u64>,
+    pub(super) sweeper: Sweeper,
+}
+
+impl Spool {
+    /// Opens the folders of a home, making those that are missing with mode 0700, and sets the umask of the process to 077.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotAllowed`](super::ErrorKind) if others could get at them: SPEC section 10; `Layout` if they are
+    /// links or lie on several file systems; else the system's.
+    pub fn open(home: &Path) -> Result<Spool, Error> {
+        umask(Mode::from_bits_truncate(0o077));
+        let home = prepare_home(home)?;
+        let rooms = open_rooms(&home)?;
+        Ok(Spool {
+            home,
+            rooms,
+            requests: LaneState::default(),
+            events: LaneState::default(),
+            rejected: None,
+            full_since: None,
+            sweeper: Sweeper::default(),
+        })
+    }
+
+    /// The home, absolute and without links.
+    #[must_use]
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// Opens everything anew after folders were moved or replaced. On an error the old ones stay in use.
+    ///
+    /// # Errors
+    /// As for [`Spool::open`].
+    pub fn reopen(&mut self) -> Result<(), Error> {
+        *self = Spool::open(&self.home)?;
+        Ok(())
+    }
+
+    /// Whether the paths still lead to the folders that are open here.
+    #[must_use]
+    pub fn is_in_place(&self) -> bool {
+        self.rooms.iter().all(|room| {
+            let there = files::open_dir(&room.path).and_then(files::meta);
+            there.is_ok_and(|meta| (meta.stamp.dev, meta.stamp.ino) == room.identity)
+        })
+    }
+
+    /// Checks owner and permission bits of all folders again, on the open folders themselves.
+    ///
+    /// # Errors
+    /// `NotAllowed` names the first that is open to others.
+    pub fn check(&self) -> Result<(), Error> {
+        self.rooms.iter().zip(ROOMS).try_for_each(|(open, (room, _))| check_open(open, room))
+    }
+
+    /// What must hold at every intake: spool, state and the lane are ours alone.
+    pub(super) fn check_intake(&self, lane: Lane) -> Result<(), Error> {
+        [Room::Spool, Room::State, lane.room()].into_iter().try_for_each(|room| check_open(self.open_room(room), room))
+    }
+
+    pub(super) fn dir(&self, room: Room) -> BorrowedFd<'_> {
+        self.open_room(room).fd.as_fd()
+    }
+
+    pub(super) fn path(&self, room: Room) -> &Path {
+        &self.open_room(room).path
+    }
+
+    fn open_room(&self, room: Room) -> &OpenRoom {
+        &self.rooms[room as usize]
+    }
+
+    pub(super) fn lane(&mut self, lane: Lane) -> &mut LaneState {
+        match lane {
+            Lane::Requests => &mut self.requests,
+            Lane::Events => &mut self.events,
+        }
+    }
+}
+
+/// Makes the home if it is missing, resolves links in its path, and checks every folder above it.
+fn prepare_home(home: &Path) -> Result<PathBuf, Error> {
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(home)
+        .map_err(|error| Error::io("make the folder", home, error))?;
+    let home = home.canonicalize().map_err(|error| Error::io("find the folder", home, error))?;
+    for path in home.ancestors() {
+        let meta = stat_path(path).map_err(|error| Error::io("check the folder", path, error))?;
+        check_parent(path, &meta)?;
+    }
+    Ok(home)
+}
+
+fn stat_path(path: &Path) -> io::Result<Meta> {
+    Ok(Meta::from(nix::sys::stat::stat(path)?))
+}
+
+fn open_rooms(home: &Path) -> Result<Vec<OpenRoom>, Error> {
+    let mut rooms: Vec<OpenRoom> = Vec::with_capacity(ROOMS.len());
+    for (room, below) in ROOMS {
+        let path = if below.is_empty() { home.to_owned() } else { home.join(below) };
+        let parent = path.parent().and_then(|parent| rooms.iter().find(|open| open.path == parent));
+        let fd = match (parent, path.file_name()) {
+            (Some(parent), Some(name)) => files::make_dir_at(&parent.fd, name),
+            _ => files::open_dir(&path),
+        };
+        let fd = fd.map_err(|error| Error::open_dir(&path, error))?;
+        let meta = files::meta(&fd).map_err(|error| Error::io("check the folder", &path, error))?;
+        let open = OpenRoom { path, fd, identity: (meta.stamp.dev, meta.stamp.ino) };
+        check_open(&open, room)?;
+        rooms.push(open);
+    }
+    check_one_file_system(&rooms)?;
+    Ok(rooms)
+}
+
+/// Files are moved by rename between these folders, which one file system alone can do.
+fn check_one_file_system(rooms: &[OpenRoom]) -> Result<(), Error> {
+    let of = |room: Room| &rooms[room as usize];
+    let device = of(Room::Spool).identity.0;
+    let moved = [Room::Tmp, Room::Requests, Room::Events, Room::Rejected, Room::Reap];
+    match moved.into_iter().map(of).find(|open| open.identity.0 != device) {
+        None => Ok(()),
+        Some(open) => Err(Error::Layout {
+            path: open.path.clone(),
+            what: "lies on another file system than spool/".to_owned(),
+            fix: "Put spool/ and state/ with all their folders on one file system".to_owned(),
+        }),
+    }
+}
+
+fn check_open(open: &OpenRoom, room: Room) -> Result<(), Error> {
+    let meta = files::meta(&open.fd).map_err(|error| Error::io("check the folder", &open.path, error))?;
+    match room {
+        Room::Home => check_parent(&open.path, &meta),
+        // Views may be shown to others by their owner's own will; nobody else may write them.
+        Room::View | Room::Agents | Room::Handoffs | Room::Work => check_mode(&open.path, &meta, 0o022),
+        _ => check_mode(&open.path, &meta, 0o077),
+    }
+}
+
+/// A folder of ours that has none of the forbidden permission bits.
+pub(super) fn check_mode(path: &Path, meta: &Meta, forbidden: u32) -> Result<(), Error> {
+    let refuse = |what: String, fix: String| Err(Error::NotAllowed { path: path.to_owned(), what, fix });
+    if !meta.is_ours() {
+        let what = format!("belongs to user {}, not to the user that runs tasuki ({})", meta.uid, geteuid());
+        return refuse(what, "Run tasuki as its owner, or choose another home".to_owned());
+    }
+    if meta.mode & forbidden != 0 {
+        let what = format!("is open to other users (mode {:04o})", meta.mode);
+        return refuse(what, format!("Run: chmod go-rwx '{}'", path.display()));
+    }
+    Ok(())
+}
+
+/// A folder above ours: its owner is root or us, and nobody else can rename what lies in it.
+fn check_parent(path: &Path, meta: &Meta) -> Result<(), Error> {
+    const STICKY: u32 = 0o1000;
+    let refuse = |what: String, fix: String| Err(Error::NotAllowed { path: path.to_owned(), what, fix });
+    if meta.uid != 0 && !meta.is_ours() {
+        let what = format!("belongs to user {}, who could replace the folders in it", meta.uid);
+        return refuse(what, "Choose a home inside your own folders".to_owned());
+    }
+    if meta.mode & 0o022 != 0 && meta.mode & STICKY == 0 {
+        let what =
+            format!("can be written by other users (mode {:04o}), who could replace the folders in it", meta.mode);
+        return refuse(what, format!("Run: chmod go-w '{}'", path.display()));
+    }
+    Ok(())
+}

@@ -1,0 +1,319 @@
+//! Taking files in: the directory is listed, each file is opened safely, and one that is wholly written is handed on
+//! with its bytes. What is not (yet) fit is left alone until nobody has changed it for a while.
+
+use super::error::Error;
+use super::json::{Flaw, check_object};
+use super::rooms::{Room, Spool};
+use super::{MAX_INPUT_BYTES, order};
+use crate::core::id::RequestId;
+use crate::core::time::Now;
+use crate::files::{self, Stamp, Unfit};
+use nix::errno::Errno;
+use sha2::{Digest, Sha256};
+use std::collections::{HashMap, VecDeque};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
+
+/// How long a file that is not fit must lie unchanged before it is called bad (SPEC section 3), in milliseconds.
+const PATIENCE_MS: u64 = 2_000;
+
+/// How long until files that can't be moved to `rejected/` are looked at again, in milliseconds.
+pub(super) const HELD_MS: u64 = 5_000;
+
+/// The most names that one listing holds in memory; the rest comes with the next listing.
+const MAX_LISTED: usize = 100_000;
+
+/// Where files come in. Each lane has its own listing, so that a flood of events delays no request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Lane {
+    /// `spool/requests/`.
+    Requests,
+    /// `spool/events/`.
+    Events,
+}
+
+impl Lane {
+    pub(super) fn room(self) -> Room {
+        match self {
+            Lane::Requests => Room::Requests,
+            Lane::Events => Room::Events,
+        }
+    }
+
+    fn allows(self, name: &OsStr) -> bool {
+        match self {
+            Lane::Requests => request_id(name).is_some(),
+            Lane::Events => name.as_bytes().ends_with(b".json"),
+        }
+    }
+}
+
+/// The request id that a file name stands for, if it is a legal one.
+fn request_id(name: &OsStr) -> Option<RequestId> {
+    name.to_str()?.strip_suffix(".json")?.parse().ok()
+}
+
+/// A file that is to be decided upon.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Where it lies.
+    pub lane: Lane,
+    /// Its name: bytes, not always text.
+    pub name: OsString,
+    /// Which state of the file this is.
+    pub stamp: Stamp,
+    /// What it holds.
+    pub content: Content,
+}
+
+impl Found {
+    /// For requests: the id that its name gives. Whoever drops a file with a valid id is owed a result (SPEC 12, Files).
+    #[must_use]
+    pub fn request_id(&self) -> Option<RequestId> {
+        if self.lane == Lane::Requests { request_id(&self.name) } else { None }
+    }
+
+    /// The hash of its bytes, where they could be read.
+    #[must_use]
+    pub fn sha256(&self) -> Option<[u8; 32]> {
+        match &self.content {
+            Content::Whole { sha256, .. } => Some(*sha256),
+            Content::Bad { sha256, .. } => *sha256,
+        }
+    }
+}
+
+/// What a found file holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// One whole JSON object, of whatever meaning.
+    Whole {
+        /// All of it.
+        bytes: Vec<u8>,
+        /// Its hash.
+        sha256: [u8; 32],
+    },
+    /// Something that can't be taken.
+    Bad {
+        /// `bad_name`, `incomplete`, `not_json`, `not_object`, `too_large`, `link`, `not_regular`, `foreign`, `linked`,
+        /// `changing` or `unreadable`.
+        code: &'static str,
+        /// The same for people.
+        message: String,
+        /// Where in the file, from 1.
+        line: Option<u64>,
+        /// Where in that line, in bytes from 1.
+        column: Option<u64>,
+        /// The hash, if it could be read.
+        sha256: Option<[u8; 32]>,
+        /// The bytes, if they could be read.
+        bytes: Option<Vec<u8>>,
+    },
+}
+
+/// What one scan gave.
+#[derive(Debug, Default)]
+pub struct Scan {
+    /// In the order in which they are to be decided.
+    pub found: Vec<Found>,
+    /// When to scan again although no hint comes: a file waits to be finished, or for room in `rejected/`.
+    pub look_again: Option<Duration>,
+    /// There may be more to take at once. Only a scan that says `false` here, and found nothing, has listed the folder
+    /// after it was called and seen all of it.
+    pub more: bool,
+}
+
+/// What is remembered of a lane between scans.
+#[derive(Debug, Default)]
+pub(super) struct LaneState {
+    /// Names of the last listing that were not looked at yet, so that a flood is listed and sorted once, not once for each batch.
+    backlog: VecDeque<OsString>,
+    cut: bool,
+    waiting: HashMap<OsString, Waiting>,
+    /// Files that could not be moved away, and the state in which they were decided.
+    pub(super) held: HashMap<OsString, Stamp>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    stamp: Stamp,
+    since_ms: u64,
+}
+
+/// What a look at one file gave.
+enum Look {
+    Nothing,
+    Later(u64),
+    Found(Found),
+}
+
+impl Spool {
+    /// Takes the next files of a lane: at most `max_files`, and not many more than `max_bytes` together. It changes nothing.
+    ///
+    /// # Errors
+    /// The folder is open to others, or can't be read. A file that can't be read is no error, but a bad file.
+    pub fn scan(&mut self, lane: Lane, max_files: usize, max_bytes: usize, now: &Now) -> Result<Scan, Error> {
+        self.check_intake(lane)?;
+        self.release_held(now);
+        let fresh = self.lane(lane).backlog.is_empty();
+        if fresh {
+            self.list(lane)?;
+        }
+        let mut scan = Scan::default();
+        let mut bytes = 0usize;
+        let mut wait_ms: Option<u64> = None;
+        while scan.found.len() < max_files.max(1) && (bytes < max_bytes || scan.found.is_empty()) {
+            let Some(name) = self.lane(lane).backlog.pop_front() else { break };
+            match self.look_at(lane, name, now)? {
+                Look::Nothing => {}
+                Look::Later(ms) => wait_ms = Some(wait_ms.map_or(ms, |known| known.min(ms))),
+                Look::Found(found) => {
+                    bytes = bytes
+                        .saturating_add(usize::try_from(found.stamp.size.min(MAX_INPUT_BYTES)).unwrap_or(usize::MAX));
+                    scan.found.push(found);
+                }
+            }
+        }
+        let state = self.lane(lane);
+        scan.more = !state.backlog.is_empty() || !fresh || state.cut;
+        scan.look_again = wait_ms.map(|ms| Duration::from_millis(ms.max(1)));
+        Ok(scan)
+    }
+
+    /// Lists a lane anew and forgets what is gone.
+    fn list(&mut self, lane: Lane) -> Result<(), Error> {
+        let failed = |spool: &Spool, error| Error::io("list the folder", spool.path(lane.room()), error);
+        let read = |name: &OsStr| !name.as_bytes().starts_with(b".") && !name.as_bytes().ends_with(b".tmp");
+        let (names, cut) =
+            files::names(self.dir(lane.room()), MAX_LISTED, read).map_err(|error| failed(self, error))?;
+        let mut listed = Vec::with_capacity(names.len());
+        for name in names {
+            if let Some(meta) = files::meta_at(self.dir(lane.room()), &name).map_err(|error| failed(self, error))? {
+                listed.push((name, meta.stamp.mtime_ns));
+            }
+        }
+        let sorted = match lane {
+            Lane::Requests => order::by_time(listed),
+            Lane::Events => order::events(listed),
+        };
+        let state = self.lane(lane);
+        if !state.waiting.is_empty() || !state.held.is_empty() {
+            let present: std::collections::HashSet<&OsString> = sorted.iter().collect();
+            state.waiting.retain(|name, _| present.contains(name));
+            state.held.retain(|name, _| present.contains(name));
+        }
+        state.backlog = sorted.into();
+        state.cut = cut;
+        Ok(())
+    }
+
+    fn look_at(&mut self, lane: Lane, name: OsString, now: &Now) -> Result<Look, Error> {
+        let meta = match files::meta_at(self.dir(lane.room()), &name) {
+            Ok(Some(meta)) => meta,
+            Ok(None) => return Ok(self.forget(lane, &name)),
+            Err(error) => return Err(Error::io("look at a file in", self.path(lane.room()), error)),
+        };
+        if self.lane(lane).held.get(&name) == Some(&meta.stamp) {
+            return Ok(Look::Later(HELD_MS));
+        }
+        let quiet = match self.quiet_ms(lane, &name, &meta.stamp, now) {
+            Some(ms) if ms < PATIENCE_MS => return Ok(Look::Later(PATIENCE_MS - ms)),
+            known => known.is_some(),
+        };
+        match files::read_at(self.dir(lane.room()), &name, MAX_INPUT_BYTES) {
+            Ok((bytes, stamp)) => Ok(self.judge(lane, name, stamp, bytes, quiet, now)),
+            Err(Unfit::Missing) => Ok(self.forget(lane, &name)),
+            Err(Unfit::Io(error)) if is_shortage(&error) => {
+                Err(Error::io("open a file in", self.path(lane.room()), error))
+            }
+            Err(unfit) => {
+                // What can't become a file that may be read needs no patience.
+                let hopeless = matches!(unfit, Unfit::Link | Unfit::NotRegular | Unfit::Foreign);
+                if quiet || hopeless {
+                    let content = bad(unfit.code(), unfit.to_string());
+                    Ok(self.found(lane, name, meta.stamp, content))
+                } else {
+                    Ok(self.wait(lane, name, meta.stamp, now))
+                }
+            }
+        }
+    }
+
+    /// Decides about bytes that were read; `quiet` says that nobody has changed them for long enough.
+    fn judge(&mut self, lane: Lane, name: OsString, stamp: Stamp, bytes: Vec<u8>, quiet: bool, now: &Now) -> Look {
+        let flaw = match check_object(&bytes) {
+            Ok(()) if lane.allows(&name) => {
+                let sha256 = Sha256::digest(&bytes).into();
+                return self.found(lane, name, stamp, Content::Whole { bytes, sha256 });
+            }
+            Ok(()) => Flaw { code: "bad_name", message: bad_name(lane).to_owned(), line: None, column: None },
+            Err(_) if !lane.allows(&name) => {
+                Flaw { code: "bad_name", message: bad_name(lane).to_owned(), line: None, column: None }
+            }
+            Err(flaw) => flaw,
+        };
+        if !quiet {
+            return self.wait(lane, name, stamp, now);
+        }
+        let Flaw { code, message, line, column } = flaw;
+        let sha256 = Some(Sha256::digest(&bytes).into());
+        self.found(lane, name, stamp, Content::Bad { code, message, line, column, sha256, bytes: Some(bytes) })
+    }
+
+    fn found(&mut self, lane: Lane, name: OsString, stamp: Stamp, content: Content) -> Look {
+        let state = self.lane(lane);
+        state.waiting.remove(&name);
+        state.held.remove(&name);
+        Look::Found(Found { lane, name, stamp, content })
+    }
+
+    fn forget(&mut self, lane: Lane, name: &OsStr) -> Look {
+        let state = self.lane(lane);
+        state.waiting.remove(name);
+        state.held.remove(name);
+        Look::Nothing
+    }
+
+    fn wait(&mut self, lane: Lane, name: OsString, stamp: Stamp, now: &Now) -> Look {
+        self.lane(lane).waiting.insert(name, Waiting { stamp, since_ms: now.boot_ms });
+        Look::Later(PATIENCE_MS)
+    }
+
+    /// How long a waiting file has lain in this very state, counted by boot time since we saw it first.
+    fn quiet_ms(&mut self, lane: Lane, name: &OsStr, stamp: &Stamp, now: &Now) -> Option<u64> {
+        let waiting = self.lane(lane).waiting.get(name)?;
+        (waiting.stamp == *stamp).then(|| now.boot_ms.saturating_sub(waiting.since_ms))
+    }
+
+    /// After a while, everything that found no room in `rejected/` is offered again.
+    fn release_held(&mut self, now: &Now) {
+        if self.full_since.is_some_and(|since| now.boot_ms.saturating_sub(since) >= HELD_MS) {
+            self.full_since = None;
+            self.rejected = None;
+            if self.has_room_in_rejected() {
+                self.requests.held.clear();
+                self.events.held.clear();
+            } else {
+                self.full_since = Some(now.boot_ms);
+            }
+        }
+    }
+}
+
+fn bad(code: &'static str, message: String) -> Content {
+    Content::Bad { code, message, line: None, column: None, sha256: None, bytes: None }
+}
+
+fn bad_name(lane: Lane) -> &'static str {
+    match lane {
+        Lane::Requests => "the name is not <request id>.json, the id being 1 to 128 of A-Z a-z 0-9 . _ -",
+        Lane::Events => "the name does not end in .json",
+    }
+}
+
+/// Whether we lack something, rather than the file: then the scan fails, and no file is blamed.
+fn is_shortage(error: &std::io::Error) -> bool {
+    let short = [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::EINTR];
+    error.raw_os_error().is_some_and(|code| short.contains(&Errno::from_raw(code)))
+}

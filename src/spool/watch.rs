@@ -1,0 +1,287 @@
+//! When to look. Notices of the system are hints and nothing more: no path in them is used, a lost one costs only time,
+//! and the folders are looked at on a slow tick as well. Arm first, scan second.
+
+use super::error::Error;
+use super::rooms::{Room, Spool};
+use crate::files;
+use notify::event::{EventKind, ModifyKind, RenameMode};
+use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// The most document folders that are watched at once; more are looked at on the tick alone.
+const MAX_FOLDERS: usize = 256;
+
+/// How the folders are watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// The system tells of changes; the tick is slow.
+    Armed,
+    /// It can't (no more watches, a file system without them): the tick is fast.
+    Poll,
+}
+
+/// What a check of the folders found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checked {
+    /// All is as it was.
+    Same,
+    /// Folders were opened or watches armed anew: scan now, for something may have been missed.
+    Rescan,
+}
+
+/// Watches the spool, its lanes, and the folders in which documents are awaited.
+#[derive(Debug)]
+pub struct Watch {
+    watcher: Option<RecommendedWatcher>,
+    shared: Arc<Shared>,
+    folders: BTreeMap<PathBuf, Option<(u64, u64)>>,
+    told: bool,
+}
+
+/// What the watcher's own thread and ours share.
+#[derive(Debug, Default)]
+struct Shared {
+    dirty: AtomicBool,
+    broken: AtomicBool,
+    wake: Notify,
+    paths: Mutex<Paths>,
+}
+
+#[derive(Debug, Default, Clone)]
+struct Paths {
+    spool: PathBuf,
+    /// Lanes and document folders: what changes inside them counts.
+    inside: Vec<PathBuf>,
+}
+
+/// Waits for hints, on any task.
+#[derive(Debug, Clone)]
+pub struct Hints {
+    shared: Arc<Shared>,
+}
+
+impl Hints {
+    /// Returns at the next hint, or at once if one came since the last call. Safe to drop half-way.
+    pub async fn next(&self) {
+        while !self.shared.dirty.swap(false, Ordering::AcqRel) {
+            self.shared.wake.notified().await;
+        }
+    }
+}
+
+impl Watch {
+    /// Arms the watches. Where that is not possible it says so once and goes on in [`Mode::Poll`].
+    #[must_use]
+    pub fn new(spool: &Spool) -> Watch {
+        let shared = Arc::new(Shared::default());
+        let mut watch = Watch { watcher: None, shared, folders: BTreeMap::new(), told: false };
+        watch.arm(spool);
+        watch
+    }
+
+    /// Where hints come out.
+    #[must_use]
+    pub fn hints(&self) -> Hints {
+        Hints { shared: Arc::clone(&self.shared) }
+    }
+
+    /// Whether hints can be expected.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        if self.watcher.is_some() { Mode::Armed } else { Mode::Poll }
+    }
+
+    /// How often to call [`Watch::check`] and to scan without a hint.
+    #[must_use]
+    pub fn tick(&self) -> Duration {
+        match self.mode() {
+            Mode::Armed => Duration::from_secs(5),
+            Mode::Poll => Duration::from_secs(1),
+        }
+    }
+
+    /// The tick: are the folders that we hold still those at their paths, are they still ours alone, and do the watches
+    /// work? If not, they are opened, checked and armed anew.
+    ///
+    /// # Errors
+    /// A folder is open to others, or can't be opened; the old ones stay in use, and the next tick tries again.
+    pub fn check(&mut self, spool: &mut Spool) -> Result<Checked, Error> {
+        let mut rearm = self.watcher.is_none() || self.shared.broken.swap(false, Ordering::AcqRel);
+        let was_armed = self.watcher.is_some();
+        if spool.is_in_place() {
+            spool.check()?;
+        } else {
+            tracing::warn!(home = %spool.home().display(), "folders of the spool were moved or replaced; opening them anew");
+            spool.reopen()?;
+            rearm = true;
+        }
+        let replaced = self.folders.iter().any(|(path, known)| *known != identity(path));
+        if !rearm && !replaced {
+            return Ok(Checked::Same);
+        }
+        self.arm(spool);
+        // In poll mode each tick scans anyway.
+        Ok(if was_armed || self.watcher.is_some() { Checked::Rescan } else { Checked::Same })
+    }
+
+    /// Gives hints about a document folder too, from now on. It need not exist yet.
+    pub fn watch_dir(&mut self, spool: &Spool, path: &Path) {
+        if self.folders.contains_key(path) || self.folders.len() >= MAX_FOLDERS {
+            return;
+        }
+        self.folders.insert(path.to_owned(), None);
+        self.publish_paths(spool);
+        self.arm_folder(path);
+        self.shared.hint();
+    }
+
+    /// No hints about that folder any more.
+    pub fn unwatch_dir(&mut self, spool: &Spool, path: &Path) {
+        if self.folders.remove(path).is_some() {
+            self.publish_paths(spool);
+            if let Some(watcher) = &mut self.watcher {
+                // It may be gone, and its watch with it.
+                let _ = watcher.unwatch(path);
+            }
+        }
+    }
+
+    /// A new watcher for everything: an old one can't be mended (a folder that was replaced stays silent in it).
+    fn arm(&mut self, spool: &Spool) {
+        self.watcher = None;
+        self.publish_paths(spool);
+        match self.build(spool) {
+            Ok(watcher) => {
+                self.watcher = Some(watcher);
+                self.told = false;
+            }
+            Err(error) => {
+                if !self.told {
+                    tracing::warn!(%error, "the folders can't be watched; looking every second instead");
+                }
+                self.told = true;
+            }
+        }
+        let paths: Vec<PathBuf> = self.folders.keys().cloned().collect();
+        paths.iter().for_each(|path| self.arm_folder(path));
+        self.shared.hint();
+    }
+
+    fn build(&self, spool: &Spool) -> notify::Result<RecommendedWatcher> {
+        let shared = Arc::clone(&self.shared);
+        let mut watcher =
+            RecommendedWatcher::new(move |event| shared.take(event), Config::default().with_follow_symlinks(false))?;
+        for room in [Room::Spool, Room::Requests, Room::Events] {
+            watcher.watch(spool.path(room), RecursiveMode::NonRecursive)?;
+        }
+        Ok(watcher)
+    }
+
+    fn arm_folder(&mut self, path: &Path) {
+        let Some(watcher) = &mut self.watcher else { return };
+        let known = if watcher.watch(path, RecursiveMode::NonRecursive).is_ok() { identity(path) } else { None };
+        self.folders.insert(path.to_owned(), known);
+    }
+
+    fn publish_paths(&self, spool: &Spool) {
+        let lanes = [spool.path(Room::Requests), spool.path(Room::Events)];
+        let inside = lanes.into_iter().map(Path::to_owned).chain(self.folders.keys().cloned()).collect();
+        let paths = Paths { spool: spool.path(Room::Spool).to_owned(), inside };
+        *self.shared.paths.lock().unwrap_or_else(PoisonError::into_inner) = paths;
+    }
+}
+
+impl Shared {
+    /// Called on the watcher's thread: sets a flag and wakes, nothing else.
+    fn take(&self, event: notify::Result<Event>) {
+        match event {
+            Ok(event) => {
+                let relevant = self.paths.lock().unwrap_or_else(PoisonError::into_inner).concern(&event);
+                if relevant {
+                    self.hint();
+                }
+            }
+            Err(_) => {
+                self.broken.store(true, Ordering::Release);
+                self.hint();
+            }
+        }
+    }
+
+    fn hint(&self) {
+        self.dirty.store(true, Ordering::Release);
+        self.wake.notify_one();
+    }
+}
+
+impl Paths {
+    /// Whether an event can mean that there is something to take. What we do ourselves (reading, moving files out,
+    /// appending to the journal) must not count, or every scan would cause the next.
+    fn concern(&self, event: &Event) -> bool {
+        if event.need_rescan() || event.paths.is_empty() {
+            return true;
+        }
+        if matches!(event.kind, EventKind::Access(_)) {
+            return false;
+        }
+        // Elsewhere events are merged and their kinds mean little.
+        if cfg!(not(target_os = "linux")) {
+            return true;
+        }
+        let brings =
+            !matches!(event.kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)));
+        event.paths.iter().any(|path| {
+            let is_root = *path == self.spool || self.inside.contains(path);
+            let lies_inside = path.parent().is_some_and(|parent| self.inside.iter().any(|folder| folder == parent));
+            is_root || (brings && lies_inside)
+        })
+    }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let meta = files::open_dir(path).and_then(files::meta).ok()?;
+    Some((meta.stamp.dev, meta.stamp.ino))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use notify::event::{AccessKind, AccessMode, CreateKind, DataChange, Flag, RemoveKind};
+
+    fn paths() -> Paths {
+        Paths { spool: "/h/spool".into(), inside: vec!["/h/spool/requests".into(), "/h/docs".into()] }
+    }
+
+    fn event(kind: EventKind, path: &str) -> Event {
+        Event::new(kind).add_path(path.into())
+    }
+
+    #[test]
+    fn a_notice_without_a_path_means_look() {
+        assert!(paths().concern(&Event::new(EventKind::Other).set_flag(Flag::Rescan)));
+        assert!(paths().concern(&Event::new(EventKind::Other)));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_arrives_counts_and_what_we_do_ourselves_does_not() {
+        let to = EventKind::Modify(ModifyKind::Name(RenameMode::To));
+        let from = EventKind::Modify(ModifyKind::Name(RenameMode::From));
+        let data = EventKind::Modify(ModifyKind::Data(DataChange::Any));
+        assert!(paths().concern(&event(to, "/h/spool/requests/a.json")));
+        assert!(paths().concern(&event(EventKind::Create(CreateKind::File), "/h/docs/a.md")));
+        assert!(paths().concern(&event(data, "/h/docs/a.md")));
+        assert!(paths().concern(&event(from, "/h/spool/requests")));
+        assert!(paths().concern(&event(EventKind::Remove(RemoveKind::Folder), "/h/spool/requests")));
+        assert!(!paths().concern(&event(from, "/h/spool/requests/a.json")));
+        assert!(!paths().concern(&event(EventKind::Remove(RemoveKind::File), "/h/spool/requests/a.json")));
+        assert!(!paths().concern(&event(data, "/h/spool/journal.jsonl")));
+        let closed = EventKind::Access(AccessKind::Close(AccessMode::Write));
+        assert!(!paths().concern(&event(closed, "/h/spool/requests/a.json")));
+    }
+}

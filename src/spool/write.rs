@@ -1,0 +1,183 @@
+//! What others read: results, error files and views. All of it is a projection of the store, so a copy that is lost is
+//! written again; each file is replaced whole by a rename.
+
+use super::error::Error;
+use super::rooms::{Room, Spool};
+use crate::core::id::{AgentId, ErrorId, HandoffId, RequestId};
+use crate::files::{self, Grade, Unfit};
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use uuid::Uuid;
+
+/// The largest projection that is read back, in bytes.
+const MAX_PROJECTION_BYTES: u64 = 64 * 1024 * 1024;
+/// The most ids that a listing gives.
+const MAX_IDS: usize = 1_000_000;
+/// One writer, one thread: one temporary name for each folder is enough, and a crash leaves at most that one behind.
+const TEMP: &str = ".tasuki-new";
+
+/// A file that tasuki writes for others.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// `spool/results/<id>.json`.
+    Result(RequestId),
+    /// `spool/results/<id>.reused.json`: the answer to other bytes under an id that was answered.
+    Reused(RequestId),
+    /// `spool/errors/<id>.json`.
+    Error(ErrorId),
+    /// `view/sidecar.json`.
+    Sidecar,
+    /// `view/agents/<id>.json`.
+    Agent(AgentId),
+    /// `view/handoffs/<id>.json`.
+    Handoff(HandoffId),
+    /// `view/work/<id>.json`.
+    Work(Uuid),
+}
+
+impl Place {
+    fn room(&self) -> Room {
+        match self {
+            Place::Result(_) | Place::Reused(_) => Room::Results,
+            Place::Error(_) => Room::Errors,
+            Place::Sidecar => Room::View,
+            Place::Agent(_) => Room::Agents,
+            Place::Handoff(_) => Room::Handoffs,
+            Place::Work(_) => Room::Work,
+        }
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Place::Result(id) => format!("{id}.json"),
+            Place::Reused(id) => format!("{id}.reused.json"),
+            Place::Error(id) => format!("{id}.json"),
+            Place::Sidecar => "sidecar.json".to_owned(),
+            Place::Agent(id) => format!("{id}.json"),
+            Place::Handoff(id) => format!("{id}.json"),
+            Place::Work(id) => format!("{}.json", id.as_hyphenated()),
+        }
+    }
+}
+
+/// A folder of projections whose ids can be listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shelf {
+    /// `view/agents/`.
+    Agents,
+    /// `view/handoffs/`.
+    Handoffs,
+    /// `view/work/`.
+    Work,
+    /// `spool/errors/`.
+    Errors,
+}
+
+impl Spool {
+    /// Writes a file whole, over whatever lies there. Not synced: see [`Spool::sync`]. Error files are written by
+    /// [`Spool::put_error`].
+    ///
+    /// # Errors
+    /// The system's; then the file is as it was.
+    pub fn put(&self, place: &Place, bytes: &[u8]) -> Result<(), Error> {
+        let name = place.name();
+        files::replace_at(self.dir(place.room()), OsStr::new(TEMP), OsStr::new(&name), bytes, Grade::Fast)
+            .map_err(|error| Error::io("write", self.path_of(place), error))
+    }
+
+    /// Writes an error file, synced, unless there is one of that id already, which is never written again. Whether it
+    /// was written.
+    ///
+    /// # Errors
+    /// The system's; then there is no such file.
+    pub fn put_error(&self, id: &ErrorId, bytes: &[u8]) -> Result<bool, Error> {
+        let place = Place::Error(*id);
+        let (dir, name) = (self.dir(Room::Errors), place.name());
+        files::create_at(dir, OsStr::new(TEMP), dir, OsStr::new(&name), bytes, Grade::Durable)
+            .map_err(|error| Error::io("write", self.path_of(&place), error))
+    }
+
+    /// Removes a file: a dismissed error, the view of something that is gone. Whether it was there.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn remove(&self, place: &Place) -> Result<bool, Error> {
+        files::remove_at(self.dir(place.room()), OsStr::new(&place.name()))
+            .map_err(|error| Error::io("remove", self.path_of(place), error))
+    }
+
+    /// Whether the file is there. An error file that was written and is not there was dismissed.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn exists(&self, place: &Place) -> Result<bool, Error> {
+        let meta = files::meta_at(self.dir(place.room()), place.name());
+        Ok(meta.map_err(|error| Error::io("look at", self.path_of(place), error))?.is_some())
+    }
+
+    /// Whether the file is there and holds exactly these bytes; what a power cut may have spoilt does not.
+    #[must_use]
+    pub fn holds(&self, place: &Place, bytes: &[u8]) -> bool {
+        matches!(self.get(place), Ok(Some(there)) if there == bytes)
+    }
+
+    /// The file's bytes; `None` if it is not there.
+    ///
+    /// # Errors
+    /// It can't be read, or is not a plain file of ours.
+    pub fn get(&self, place: &Place) -> Result<Option<Vec<u8>>, Error> {
+        match files::read_at(self.dir(place.room()), OsStr::new(&place.name()), MAX_PROJECTION_BYTES) {
+            Ok((bytes, _)) => Ok(Some(bytes)),
+            Err(Unfit::Missing) => Ok(None),
+            Err(Unfit::Io(error)) => Err(Error::io("read", self.path_of(place), error)),
+            Err(unfit) => Err(Error::io("read", self.path_of(place), std::io::Error::other(unfit.to_string()))),
+        }
+    }
+
+    /// The ids that have a file on a shelf, in no order: at a start, what the store does not know is removed.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn ids(&self, shelf: Shelf) -> Result<Vec<Uuid>, Error> {
+        let room = match shelf {
+            Shelf::Agents => Room::Agents,
+            Shelf::Handoffs => Room::Handoffs,
+            Shelf::Work => Room::Work,
+            Shelf::Errors => Room::Errors,
+        };
+        let listed = files::names(self.dir(room), MAX_IDS, |name| id_of(name).is_some());
+        let (names, _) = listed.map_err(|error| Error::io("list the folder", self.path(room), error))?;
+        Ok(names.iter().filter_map(|name| id_of(name)).collect())
+    }
+
+    /// Where a file lies, for messages.
+    #[must_use]
+    pub fn path_of(&self, place: &Place) -> PathBuf {
+        self.path(place.room()).join(place.name())
+    }
+
+    /// Brings everything that was written so far onto the disk: a checkpoint, after which only what was written later
+    /// need be compared with the store.
+    ///
+    /// # Errors
+    /// The system's; then the checkpoint does not count.
+    pub fn sync(&self) -> Result<(), Error> {
+        sync_file_system(self.dir(Room::Spool)).map_err(|error| Error::io("sync", self.path(Room::Spool), error))?;
+        sync_file_system(self.dir(Room::View)).map_err(|error| Error::io("sync", self.path(Room::View), error))
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn sync_file_system(dir: impl std::os::fd::AsFd) -> std::io::Result<()> {
+    Ok(nix::unistd::syncfs(dir)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn sync_file_system(_dir: impl std::os::fd::AsFd) -> std::io::Result<()> {
+    nix::unistd::sync();
+    Ok(())
+}
+
+fn id_of(name: &OsStr) -> Option<Uuid> {
+    Uuid::try_parse(name.to_str()?.strip_suffix(".json")?).ok()
+}

@@ -1,0 +1,96 @@
+//! The configuration: every key has a default, and what is wrong is named with its line.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use tasuki::config::{Config, ConfigError, EXAMPLE, Home, Target};
+
+fn parse(text: &str) -> Result<Config, ConfigError> {
+    Config::parse(Path::new("/h/config.toml"), text)
+}
+
+fn wrong(text: &str) -> (String, usize, String) {
+    match parse(text) {
+        Err(ConfigError::Wrong { key, line, message, .. }) => (key, line, message),
+        other => panic!("{text:?}: {other:?}"),
+    }
+}
+
+#[test]
+fn the_example_names_every_default() {
+    assert_eq!(parse(EXAMPLE).expect("as it is"), Config::default());
+    let keys = EXAMPLE.lines().filter(|line| !line.starts_with("# ")).map(|line| line.trim_start_matches('#'));
+    let all: String = keys.filter(|line| !line.starts_with("socket")).map(|line| format!("{line}\n")).collect();
+    assert_eq!(parse(&all).expect("with every key"), Config::default());
+    assert_eq!(all.matches(" = ").count(), 14);
+}
+
+#[test]
+fn every_key_is_taken() {
+    let config = parse(
+        "[limits]\nwaiting = \"90s\"\nending = \"1m 30s\"\n[ack]\nprepare = \"2h\"\n[notify]\ncommand = [\"notify-send\", \"a b\"]\n\
+         [escalation]\ntarget = \"agent:orchestrator\"\norchestrator = [\"page\"]\n[tmux]\nsocket = \"work\"\nstart = true\n",
+    )
+    .expect("legal");
+    assert_eq!((config.limits.waiting_ms, config.limits.ending_ms, config.ack.prepare_ms), (90_000, 90_000, 7_200_000));
+    assert_eq!(config.notify_command, ["notify-send", "a b"]);
+    assert_eq!(config.escalation_target, Target::Agent("orchestrator".into()));
+    assert_eq!(config.orchestrator, Target::Command(vec!["page".into()]));
+    assert_eq!((config.tmux_socket.as_deref(), config.tmux_start), (Some("work"), true));
+}
+
+#[test]
+fn a_wrong_key_or_value_names_key_and_line() {
+    let (key, line, message) = wrong("[limits]\n\nwating = \"1s\"\n");
+    assert_eq!((key.as_str(), line), ("limits.wating", 3));
+    assert!(message.contains("wating"), "{message}");
+    let (key, line, message) = wrong("[limits]\nwaiting = \"1m\"\nwriting = \"soon\"\n");
+    assert_eq!((key.as_str(), line), ("limits.writing", 3));
+    assert!(message.contains("soon"), "{message}");
+    assert_eq!(wrong("[limits]\nwaiting = 90\n").0, "limits.waiting");
+    assert_eq!(wrong("[ack]\nimmediate = \"10ms\"\n").1, 2);
+    assert_eq!(wrong("[ack]\nimmediate = \"8days\"\n").0, "ack.immediate");
+    assert_eq!(wrong("\n[limit]\n").1, 2);
+    assert_eq!(wrong("[notify]\ncommand = \"notify-send it\"\n").0, "notify.command");
+    assert_eq!(wrong("[notify]\ncommand = [\"\"]\n").0, "notify.command");
+    assert_eq!(wrong("[escalation]\ntarget = \"somebody\"\n").0, "escalation.target");
+    assert_eq!(wrong("[escalation]\ntarget = []\n").1, 2);
+    assert_eq!(wrong("[tmux]\nsocket = \"\"\n").0, "tmux.socket");
+    assert_eq!(wrong("[limits]\nwaiting = \n").1, 2);
+    let text = parse("[tmux]\nstart = 1\n").expect_err("no boolean").to_string();
+    assert!(text.starts_with("/h/config.toml, line 2: tmux.start: "), "{text}");
+}
+
+#[test]
+fn no_file_is_no_error_and_a_file_that_others_can_write_is_refused() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("config.toml");
+    assert_eq!(Config::load(&path).expect("defaults"), Config::default());
+    fs::write(&path, "[tmux]\nstart = true\n").expect("written");
+    fs::set_permissions(&path, Permissions::from_mode(0o644)).expect("set");
+    assert!(Config::load(&path).expect("read").tmux_start);
+    fs::set_permissions(&path, Permissions::from_mode(0o666)).expect("set");
+    assert!(matches!(Config::load(&path), Err(ConfigError::NotAllowed { .. })));
+    fs::remove_file(&path).expect("removed");
+    nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("pipe");
+    assert!(matches!(Config::load(&path), Err(ConfigError::NotAllowed { .. })), "and no pipe is waited for");
+}
+
+#[test]
+fn all_paths_lie_below_the_home() {
+    let home = Home::resolve(Some(PathBuf::from("/h/x"))).expect("absolute");
+    assert_eq!(home.root(), Path::new("/h/x"));
+    for (path, below) in [
+        (home.config(), "config.toml"),
+        (home.spool(), "spool"),
+        (home.state(), "state"),
+        (home.view(), "view"),
+        (home.personas(), "data/personas"),
+        (home.profiles(), "data/profiles"),
+        (home.prompts(), "data/prompts"),
+        (home.rules(), "data/rules.toml"),
+    ] {
+        assert_eq!(path, Path::new("/h/x").join(below));
+    }
+    assert!(Home::at(Path::new("relative")).expect("made absolute").root().is_absolute());
+}

@@ -1,0 +1,78 @@
+//! Personas: the folder is the registration.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use tasuki::core::id::Slug;
+use tasuki::personas::{EXAMPLES, Error, PersonaFile, create, facts, list, read_texts};
+
+fn slug(text: &str) -> Slug {
+    text.parse().expect("a legal slug")
+}
+
+#[test]
+fn a_new_persona_is_whole_and_listed() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let personas = dir.path().join("data/personas");
+    assert!(list(&personas).expect("none yet").is_empty());
+    assert!(!facts(&personas, &slug("con-1")).expect("a fact too").exists);
+    let file = PersonaFile { role: Some("reviewer".into()), cwd: Some("/a \"b\"".into()), ..PersonaFile::default() };
+    let path = create(&personas, &slug("con-1"), &file).expect("made");
+    assert_eq!(path, personas.join("con-1"));
+    let facts = facts(&personas, &slug("con-1")).expect("read");
+    assert!(facts.exists && facts.has_skill && facts.handoff_files.is_empty());
+    assert_eq!((facts.file.name.as_deref(), facts.file.role.as_deref()), (Some("con-1"), Some("reviewer")));
+    assert_eq!(facts.file.cwd.as_deref(), Some("/a \"b\""));
+    let (skill, experience) = read_texts(&personas, &slug("con-1")).expect("read");
+    assert!(skill.starts_with("# ") && experience.is_some());
+    assert!(matches!(create(&personas, &slug("con-1"), &file), Err(Error::Taken { .. })));
+    assert_eq!(list(&personas).expect("listed"), [slug("con-1")]);
+    assert_eq!(fs::read_dir(&personas).expect("listed").count(), 1);
+}
+
+#[test]
+fn every_example_can_be_made_under_its_own_name() {
+    let dir = tempfile::tempdir().expect("a folder");
+    for example in EXAMPLES {
+        create(dir.path(), &slug(example.slug), &PersonaFile::default()).expect("made");
+        let facts = facts(dir.path(), &slug(example.slug)).expect("read");
+        assert!(facts.has_skill && facts.file.name.is_some() && facts.file.role.is_some());
+        assert_eq!(read_texts(dir.path(), &slug(example.slug)).expect("read").0, example.skill);
+    }
+    assert_eq!(list(dir.path()).expect("listed").len(), EXAMPLES.len());
+}
+
+#[test]
+fn a_folder_with_a_skill_is_enough_and_one_without_is_no_persona() {
+    let dir = tempfile::tempdir().expect("a folder");
+    for name in ["with", "without", "Illegal"] {
+        fs::create_dir_all(dir.path().join(name).join("handoffs")).expect("made");
+    }
+    fs::write(dir.path().join("with/skill.md"), "# Skill").expect("written");
+    fs::write(dir.path().join("Illegal/skill.md"), "# Skill").expect("written");
+    fs::write(dir.path().join("with/handoffs/b.md"), "").expect("written");
+    fs::write(dir.path().join("with/handoffs/a.md"), "").expect("written");
+    assert_eq!(list(dir.path()).expect("listed"), [slug("with")]);
+    let with = facts(dir.path(), &slug("with")).expect("read");
+    assert_eq!((with.has_skill, with.file.clone()), (true, PersonaFile::default()));
+    assert_eq!(with.handoff_files, ["a.md", "b.md"]);
+    assert_eq!(read_texts(dir.path(), &slug("with")).expect("read"), ("# Skill".to_owned(), None));
+    let without = facts(dir.path(), &slug("without")).expect("read");
+    assert!(without.exists && !without.has_skill);
+    assert!(matches!(read_texts(dir.path(), &slug("without")), Err(Error::Missing { .. })));
+}
+
+#[test]
+fn links_and_wrong_files_are_named() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let at = |below: &str| dir.path().join(below);
+    fs::create_dir(at("a")).expect("made");
+    fs::write(at("secret"), "# It").expect("written");
+    symlink(at("secret"), at("a/skill.md")).expect("link");
+    assert!(!facts(dir.path(), &slug("a")).expect("read").has_skill);
+    assert!(matches!(read_texts(dir.path(), &slug("a")), Err(Error::Unfit { .. })));
+    fs::write(at("a/persona.toml"), "name = \"A\"\nprofle = \"claude\"\n").expect("written");
+    let error = facts(dir.path(), &slug("a")).expect_err("a wrong key").to_string();
+    assert!(error.contains("persona.toml, line 2") && error.contains("profle"), "{error}");
+    symlink(at("a"), at("b")).expect("link");
+    assert!(matches!(facts(dir.path(), &slug("b")), Err(Error::Unfit { .. })));
+}

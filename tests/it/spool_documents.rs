@@ -1,0 +1,115 @@
+//! Documents: what counts, and that no link leads out of a persona's folder.
+
+use crate::support::home::TestHome;
+use nix::sys::stat::Mode;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use tasuki::core::id::{DeliveryId, Slug};
+use tasuki::spool::ErrorKind;
+use tasuki::spool::documents::{DocumentError, DocumentLook, open_folder, prepare_folder, read_inside, write_text};
+
+fn slug() -> Slug {
+    "developer-con-1".parse().expect("a legal slug")
+}
+
+fn code(result: Result<tasuki::spool::documents::Reading, DocumentError>) -> &'static str {
+    result.map_or_else(|error| error.code(), |_| "read")
+}
+
+#[test]
+fn the_folder_is_made_for_us_alone_and_listed_in_order() {
+    let home = TestHome::new();
+    assert!(open_folder(home.spool.home(), &slug()).is_err());
+    let folder = prepare_folder(home.spool.home(), &slug()).expect("made");
+    assert_eq!(folder.path(), home.path("data/personas/developer-con-1/handoffs"));
+    let mode = fs::metadata(folder.path()).expect("made").permissions().mode() & 0o777;
+    assert_eq!(mode, 0o700);
+    assert!(folder.write_new(OsStr::new("b.md"), b"b").expect("written"));
+    assert!(folder.write_new(OsStr::new("a.md"), b"a").expect("written"));
+    assert!(!folder.write_new(OsStr::new("a.md"), b"c").expect("taken"));
+    assert_eq!(folder.list().expect("listed"), ["a.md", "b.md"]);
+}
+
+#[test]
+fn only_a_plain_file_with_text_in_it_counts() {
+    let home = TestHome::new();
+    let folder = prepare_folder(home.spool.home(), &slug()).expect("made");
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("good.md"), "# Handoff\n").expect("written");
+    fs::write(at("empty.md"), "").expect("written");
+    fs::write(at("blank.md"), " \n\t\u{feff}\u{a0}\n").expect("written");
+    fs::write(at("latin.md"), b"caf\xe9").expect("written");
+    fs::write(at("large.md"), vec![b'x'; 1024 * 1024 + 1]).expect("written");
+    symlink(at("good.md"), at("link.md")).expect("link");
+    fs::create_dir(at("folder.md")).expect("made");
+    nix::unistd::mkfifo(&at("pipe.md"), Mode::S_IRWXU).expect("pipe");
+    let codes = [
+        "good.md",
+        "none.md",
+        "empty.md",
+        "blank.md",
+        "latin.md",
+        "large.md",
+        "link.md",
+        "folder.md",
+        "pipe.md",
+        "../x",
+    ];
+    let codes = codes.map(|name| code(folder.read(OsStr::new(name))));
+    let (empty, bad) = ("document_empty", "document_unsafe");
+    assert_eq!(codes, ["read", "document_missing", empty, empty, bad, bad, bad, bad, bad, bad]);
+    assert_eq!(folder.look(OsStr::new("none.md")), DocumentLook::Missing);
+    assert_eq!(folder.look(OsStr::new("link.md")), DocumentLook::Unsafe("link"));
+    assert_eq!(folder.look(OsStr::new("pipe.md")), DocumentLook::Unsafe("not_regular"));
+    assert!(matches!(folder.look(OsStr::new("empty.md")), DocumentLook::Present { stamp } if stamp.size == 0));
+}
+
+#[test]
+fn two_readings_show_whether_a_document_has_settled() {
+    let home = TestHome::new();
+    let folder = prepare_folder(home.spool.home(), &slug()).expect("made");
+    let name = OsStr::new("a.md");
+    fs::write(folder.path().join("a.md"), "first").expect("written");
+    let one = folder.read(name).expect("read");
+    assert_eq!(folder.read(name).expect("read"), one);
+    fs::write(folder.path().join("a.md"), "second").expect("written");
+    assert_ne!(folder.read(name).expect("read").stamp, one.stamp);
+}
+
+#[test]
+fn no_folder_on_the_way_may_be_a_link() {
+    let home = TestHome::new();
+    let elsewhere = home.path("elsewhere");
+    fs::create_dir_all(elsewhere.join("handoffs")).expect("made");
+    fs::create_dir_all(home.path("data/personas")).expect("made");
+    symlink(&elsewhere, home.path("data/personas/developer-con-1")).expect("link");
+    assert_eq!(prepare_folder(home.spool.home(), &slug()).expect_err("refused").kind(), ErrorKind::Layout);
+}
+
+#[test]
+fn a_provided_document_lies_inside_the_home() {
+    let home = TestHome::new();
+    let root = home.spool.home();
+    home.put("doc.md", "# It");
+    fs::create_dir(home.path("deep")).expect("made");
+    home.put("deep/doc.md", "# It");
+    symlink("/etc", home.path("etc")).expect("link");
+    assert_eq!(code(read_inside(root, Path::new("doc.md"))), "read");
+    assert_eq!(code(read_inside(root, &home.path("deep/doc.md"))), "read");
+    assert_eq!(code(read_inside(root, Path::new("./none/doc.md"))), "document_missing");
+    for bad in ["/etc/passwd", "../x", "deep/../doc.md", "etc/passwd", "", "."] {
+        assert_eq!(code(read_inside(root, Path::new(bad))), "document_unsafe", "{bad}");
+    }
+}
+
+#[test]
+fn a_long_text_goes_to_a_file_of_its_own() {
+    let home = TestHome::new();
+    let id = DeliveryId::from_bits(0x5f2a_9c81_d0e3);
+    let path = write_text(home.spool.home(), &slug(), &id, "long").expect("written");
+    assert_eq!(path, home.path("data/personas/developer-con-1/texts/5f2a9c81d0e3.md"));
+    assert_eq!(write_text(home.spool.home(), &slug(), &id, "long").expect("again"), path);
+    assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
+}

@@ -1,0 +1,113 @@
+//! Hints: they come for what arrives, not for what we do ourselves, and a lost watch is noticed at the tick.
+
+use crate::support::home::TestHome;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+use tasuki::spool::watch::{Checked, Hints, Mode};
+use tasuki::spool::{ErrorKind, Lane, Watch};
+
+const LIMIT: Duration = Duration::from_secs(10);
+
+async fn hinted(hints: &Hints) {
+    tokio::time::timeout(LIMIT, hints.next()).await.expect("a hint within ten seconds");
+}
+
+/// Waits until hints that are still under way have come.
+async fn quiet(hints: &Hints) {
+    while tokio::time::timeout(Duration::from_millis(300), hints.next()).await.is_ok() {}
+}
+
+fn drop_file(home: &TestHome, lane: &str, name: &str) {
+    home.put(format!("spool/tmp/{name}"), b"{\"v\":1}");
+    fs::rename(home.path(&format!("spool/tmp/{name}")), home.path(&format!("spool/{lane}/{name}"))).expect("moved");
+}
+
+#[tokio::test]
+async fn a_file_that_arrives_gives_a_hint_and_taking_it_gives_none() {
+    let mut home = TestHome::new();
+    let watch = Watch::new(&home.spool);
+    assert_eq!(watch.mode(), Mode::Armed);
+    let hints = watch.hints();
+    quiet(&hints).await;
+    drop_file(&home, "requests", "a.json");
+    hinted(&hints).await;
+    drop_file(&home, "events", "b.json");
+    hinted(&hints).await;
+    quiet(&hints).await;
+    for lane in [Lane::Requests, Lane::Events] {
+        for found in home.scan(lane).found {
+            home.spool.dispose(&found).expect("moved");
+        }
+    }
+    home.put("spool/journal.jsonl", b"{}\n");
+    let silence = tokio::time::timeout(Duration::from_millis(300), hints.next()).await;
+    assert!(silence.is_err(), "our own work gives no hint");
+}
+
+#[tokio::test]
+async fn a_file_written_in_place_gives_a_hint_when_it_grows() {
+    let home = TestHome::new();
+    let watch = Watch::new(&home.spool);
+    let hints = watch.hints();
+    quiet(&hints).await;
+    home.put("spool/requests/a.json", b"{");
+    hinted(&hints).await;
+    quiet(&hints).await;
+    home.put("spool/requests/a.json", b"{}");
+    hinted(&hints).await;
+}
+
+#[tokio::test]
+async fn a_lane_that_was_moved_away_and_made_anew_is_opened_anew() {
+    let mut home = TestHome::new();
+    let mut watch = Watch::new(&home.spool);
+    let hints = watch.hints();
+    assert_eq!(watch.check(&mut home.spool).expect("fine"), Checked::Same);
+    fs::rename(home.path("spool/requests"), home.path("spool/old")).expect("moved");
+    fs::create_dir(home.path("spool/requests")).expect("made");
+    home.put("spool/requests/a.json", b"{}");
+    assert_eq!(watch.check(&mut home.spool).expect_err("open to others").kind(), ErrorKind::NotAllowed);
+    fs::set_permissions(home.path("spool/requests"), Permissions::from_mode(0o700)).expect("closed");
+    assert_eq!(watch.check(&mut home.spool).expect("opened anew"), Checked::Rescan);
+    assert_eq!(home.scan(Lane::Requests).found.len(), 1);
+    quiet(&hints).await;
+    drop_file(&home, "requests", "b.json");
+    hinted(&hints).await;
+    assert_eq!(home.scan(Lane::Requests).found.len(), 2);
+    assert_eq!(watch.check(&mut home.spool).expect("fine"), Checked::Same);
+}
+
+#[tokio::test]
+async fn a_spool_that_was_removed_is_made_anew() {
+    let mut home = TestHome::new();
+    let mut watch = Watch::new(&home.spool);
+    fs::remove_dir_all(home.path("spool")).expect("removed");
+    assert!(home.scan(Lane::Requests).found.is_empty());
+    assert_eq!(watch.check(&mut home.spool).expect("made anew"), Checked::Rescan);
+    drop_file(&home, "requests", "a.json");
+    assert_eq!(home.scan(Lane::Requests).found.len(), 1);
+}
+
+#[tokio::test]
+async fn document_folders_give_hints_while_they_are_watched() {
+    let mut home = TestHome::new();
+    let mut watch = Watch::new(&home.spool);
+    let hints = watch.hints();
+    let folder = home.path("docs");
+    fs::create_dir(&folder).expect("made");
+    watch.watch_dir(&home.spool, &folder);
+    quiet(&hints).await;
+    home.put("docs/a.md", b"# It");
+    hinted(&hints).await;
+    fs::remove_dir_all(&folder).expect("removed");
+    fs::create_dir(&folder).expect("made anew");
+    assert_eq!(watch.check(&mut home.spool).expect("armed anew"), Checked::Rescan);
+    quiet(&hints).await;
+    home.put("docs/b.md", b"# It");
+    hinted(&hints).await;
+    watch.unwatch_dir(&home.spool, &folder);
+    quiet(&hints).await;
+    home.put("docs/c.md", b"# It");
+    assert!(tokio::time::timeout(Duration::from_millis(300), hints.next()).await.is_err());
+}
