@@ -1,0 +1,323 @@
+//! One connection: lines go out, replies come back to whoever asked.
+//!
+//! A request is one line and a second one that prints a random number. Whatever answers of ours come before that number
+//! belong to the request, be they none or many: hooks, aliases, parse errors and braces can't shift replies. At most
+//! [`MAX_REQUESTS`] or [`MAX_BYTES`] are on their way, and a request that is not answered in time makes the whole
+//! connection suspect: it is given up, and what was on its way is settled by reading marks, never by sending again.
+
+use super::protocol::{Block, Event, Parser};
+use super::pty::PtyClient;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::collections::VecDeque;
+use std::io::{self, Read as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+/// Requests on their way at a time.
+const MAX_REQUESTS: usize = 32;
+/// Bytes on their way at a time; a single request may be bigger.
+const MAX_BYTES: usize = 64 * 1024;
+/// Answers that one request may have.
+const MAX_BLOCKS: usize = 4096;
+/// Notifications that may wait to be looked at.
+const MAX_NOTICES: usize = 1024;
+/// Every request's deadline.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+
+/// All answers to one line.
+pub(super) type Reply = Vec<Block>;
+
+/// Why a request has no reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Lost {
+    /// Whether tmux may have got the line.
+    pub(super) sent: bool,
+}
+
+/// One line with its asker.
+#[derive(Debug)]
+pub(super) struct Request {
+    /// Without its line end; never empty (an empty line detaches).
+    pub(super) line: String,
+    /// Gets the reply; the asker may have gone.
+    pub(super) reply: oneshot::Sender<Result<Reply, Lost>>,
+    /// When it is too late.
+    pub(super) due: Instant,
+}
+
+/// Why a connection is over.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Ended {
+    /// The server or the client went.
+    #[error("the tmux client has ended{}", if .0.is_empty() { String::new() } else { format!(": {}", .0) })]
+    Gone(String),
+    /// Nothing came in time.
+    #[error("tmux did not answer within {} s", PATIENCE.as_secs())]
+    Silent,
+    /// The stream broke its own rules.
+    #[error(transparent)]
+    Desync(#[from] super::protocol::Desync),
+    /// The terminal failed.
+    #[error("the control client's terminal failed: {0}")]
+    Io(#[from] io::Error),
+    /// Nobody holds the handle any more, or it was closed.
+    #[error("closed")]
+    Closed,
+}
+
+#[derive(Debug)]
+struct InFlight {
+    nonce: String,
+    size: usize,
+    blocks: Vec<Block>,
+    due: Instant,
+    reply: oneshot::Sender<Result<Reply, Lost>>,
+}
+
+/// The connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    client: PtyClient,
+    parser: Parser,
+    outgoing: Vec<u8>,
+    written: usize,
+    queue: VecDeque<Request>,
+    in_flight: VecDeque<InFlight>,
+    notices: VecDeque<(String, String)>,
+    last_words: String,
+}
+
+impl Connection {
+    /// Takes over a client that was just started.
+    pub(super) fn new(client: PtyClient) -> Connection {
+        Connection {
+            client,
+            parser: Parser::default(),
+            outgoing: Vec::new(),
+            written: 0,
+            queue: VecDeque::new(),
+            in_flight: VecDeque::new(),
+            notices: VecDeque::new(),
+            last_words: String::new(),
+        }
+    }
+
+    /// The client's process id.
+    pub(super) fn pid(&self) -> u32 {
+        self.client.pid()
+    }
+
+    /// The next notification that came in.
+    pub(super) fn next_notice(&mut self) -> Option<(String, String)> {
+        self.notices.pop_front()
+    }
+
+    /// Asks from the connection's own thread, serving everybody else meanwhile.
+    pub(super) fn ask(&mut self, line: &str, wake: &Waker<'_>) -> Result<Reply, Ended> {
+        let (reply, mut answer) = oneshot::channel();
+        self.queue.push_back(Request { line: line.to_owned(), reply, due: Instant::now() + PATIENCE });
+        loop {
+            self.pump(wake, PATIENCE)?;
+            match answer.try_recv() {
+                Ok(Ok(blocks)) => return Ok(blocks),
+                Ok(Err(_)) | Err(oneshot::error::TryRecvError::Closed) => return Err(Ended::Silent),
+                Err(oneshot::error::TryRecvError::Empty) => {}
+            }
+        }
+    }
+
+    /// Serves the connection once: takes requests, writes, waits for at most `wait`, reads, answers.
+    pub(super) fn pump(&mut self, wake: &Waker<'_>, wait: Duration) -> Result<(), Ended> {
+        self.take_requests(wake);
+        self.check_deadlines(Instant::now())?;
+        self.fill();
+        self.flush()?;
+        self.wait(wake, wait)?;
+        self.drain()?;
+        if wake.stop.load(Ordering::Acquire) { Err(Ended::Closed) } else { Ok(()) }
+    }
+
+    fn take_requests(&mut self, wake: &Waker<'_>) {
+        let Some(inbox) = wake.inbox else { return };
+        while self.queue.len() < MAX_REQUESTS {
+            let Ok(request) = inbox.try_recv() else { break };
+            self.queue.push_back(request);
+        }
+    }
+
+    fn check_deadlines(&mut self, now: Instant) -> Result<(), Ended> {
+        if self.in_flight.front().is_some_and(|first| first.due <= now) {
+            return Err(Ended::Silent);
+        }
+        // What was not sent has not happened; only its asker needs to know.
+        let (late, rest) = self.queue.drain(..).partition::<VecDeque<_>, _>(|request| request.due <= now);
+        self.queue = rest;
+        for request in late {
+            let _ = request.reply.send(Err(Lost { sent: false }));
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self) {
+        let mut bytes: usize = self.in_flight.iter().map(|request| request.size).sum();
+        while let Some(next) = self.queue.front() {
+            let size = next.line.len();
+            let full = self.in_flight.len() >= MAX_REQUESTS || bytes + size > MAX_BYTES;
+            if full && !self.in_flight.is_empty() {
+                break;
+            }
+            let Some(request) = self.queue.pop_front() else { break };
+            let nonce = nonce();
+            debug_assert!(!request.line.is_empty() && !request.line.contains('\n'), "an empty line detaches");
+            self.outgoing.extend_from_slice(request.line.as_bytes());
+            self.outgoing.extend_from_slice(format!("\ndisplay-message -p {nonce}\n").as_bytes());
+            // A line that waited here has its full time from the moment that tmux can see it.
+            let due = Instant::now() + PATIENCE;
+            self.in_flight.push_back(InFlight { nonce, size, blocks: Vec::new(), due, reply: request.reply });
+            bytes += size;
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), Ended> {
+        while self.written < self.outgoing.len() {
+            match self.client.write(&self.outgoing[self.written..]) {
+                Ok(count) => self.written += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // The end is reported by the reading side, with the server's last words.
+                Err(error) if error.raw_os_error() == Some(Errno::EIO as i32) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.outgoing.clear();
+        self.written = 0;
+        Ok(())
+    }
+
+    fn wait(&self, wake: &Waker<'_>, wait: Duration) -> Result<(), Ended> {
+        let now = Instant::now();
+        let dues = self.in_flight.iter().map(|sent| sent.due).chain(self.queue.iter().map(|request| request.due));
+        let wait = dues.min().map_or(wait, |due| wait.min(due.saturating_duration_since(now)));
+        let Some(fd) = self.client.fd() else { return Err(Ended::Closed) };
+        let mut interest = PollFlags::POLLIN;
+        if self.written < self.outgoing.len() {
+            interest |= PollFlags::POLLOUT;
+        }
+        let mut fds = [PollFd::new(fd, interest), PollFd::new(wake.pipe.as_fd(), PollFlags::POLLIN)];
+        wait_for(&mut fds, wait)?;
+        wake.clear();
+        Ok(())
+    }
+
+    fn drain(&mut self) -> Result<(), Ended> {
+        let mut buffer = [0; 16 * 1024];
+        let mut events = Vec::new();
+        loop {
+            match self.client.read(&mut buffer) {
+                Ok(0) => {
+                    self.handle(events);
+                    return Err(Ended::Gone(std::mem::take(&mut self.last_words)));
+                }
+                Ok(count) => {
+                    self.parser.push(&buffer[..count], &mut events)?;
+                    self.handle(std::mem::take(&mut events));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn handle(&mut self, events: Vec<Event>) {
+        for event in events {
+            match event {
+                Event::Block(block) if block.ours => self.answer(block),
+                Event::Block(_) => {}
+                Event::Notice { name, args } => {
+                    if self.notices.len() < MAX_NOTICES {
+                        self.notices.push_back((name, args));
+                    }
+                }
+                Event::Stray(line) => {
+                    tracing::debug!("tmux said something outside every answer");
+                    self.last_words = line.chars().take(200).collect();
+                }
+                Event::Exit { reason } => self.last_words = reason.chars().take(200).collect(),
+            }
+        }
+    }
+
+    fn answer(&mut self, block: Block) {
+        let Some(first) = self.in_flight.front_mut() else { return };
+        let ends = block.ok && block.lines.len() == 1 && block.lines[0] == first.nonce.as_bytes();
+        if !ends {
+            if first.blocks.len() < MAX_BLOCKS {
+                first.blocks.push(block);
+            }
+            return;
+        }
+        if let Some(done) = self.in_flight.pop_front() {
+            // The asker may have been cancelled; the line was carried out all the same.
+            let _ = done.reply.send(Ok(done.blocks));
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        for sent in self.in_flight.drain(..) {
+            let _ = sent.reply.send(Err(Lost { sent: true }));
+        }
+        for request in self.queue.drain(..) {
+            let _ = request.reply.send(Err(Lost { sent: false }));
+        }
+        self.client.end();
+    }
+}
+
+/// How the connection's thread is told that there is something to do.
+pub(super) struct Waker<'a> {
+    /// Bytes come in when somebody has put a request into the inbox, or wants the thread to end.
+    pub(super) pipe: &'a UnixStream,
+    /// Requests; `None` while the connection is being set up.
+    pub(super) inbox: Option<&'a Receiver<Request>>,
+    /// Set when the thread is to end.
+    pub(super) stop: &'a AtomicBool,
+}
+
+impl Waker<'_> {
+    /// Takes the bytes away. The pipe does not block.
+    pub(super) fn clear(&self) {
+        let mut buffer = [0; 64];
+        let mut pipe = self.pipe;
+        while matches!(pipe.read(&mut buffer), Ok(count) if count == buffer.len()) {}
+    }
+
+    /// Sleeps until woken, for at most `wait`.
+    pub(super) fn sleep(&self, wait: Duration) {
+        let mut fds = [PollFd::new(self.pipe.as_fd(), PollFlags::POLLIN)];
+        if wait_for(&mut fds, wait).is_ok() {
+            self.clear();
+        }
+    }
+}
+
+fn wait_for(fds: &mut [PollFd<'_>], wait: Duration) -> io::Result<()> {
+    // One millisecond more, so that a deadline has passed when the wait for it is over.
+    let millis = u16::try_from(wait.as_millis().saturating_add(1)).unwrap_or(u16::MAX);
+    match poll(fds, PollTimeout::from(millis)) {
+        Ok(_) | Err(Errno::EINTR) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// A random number that no answer can hold by chance.
+pub(super) fn nonce() -> String {
+    format!("{:016x}", (uuid::Uuid::new_v4().as_u128() >> 64) as u64)
+}

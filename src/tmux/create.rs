@@ -1,0 +1,258 @@
+//! New panes, made once, and found again by what was put into them when they were made.
+//!
+//! The line that makes a window also notes, inside the server, that it was made; so a repeat does nothing. The creation
+//! id is in the environment of the program, put there by that very line, and is later noted at the pane too, for a
+//! program may overwrite its own environment.
+
+use super::guard::Names;
+use super::pane::{first, same};
+use super::protocol::Block;
+use super::quote::{is_plain_id, quote};
+use super::supervisor::Live;
+use super::{Error, Tmux};
+use crate::core::pane::PaneRef;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+use tokio::time::{Instant, sleep};
+
+/// The variable that bears the creation id.
+const VARIABLE: &str = "TASUKI_CREATION";
+/// How long a pane that was just made may look as if it were not there: between fork and exec it has no environment of
+/// its own.
+const BIRTH: Duration = Duration::from_millis(500);
+/// Most that is read of an environment, in bytes.
+const MAX_ENVIRONMENT: u64 = 2 * 1024 * 1024;
+/// How often a creation is tried over new connections.
+const TRIES: u32 = 3;
+
+/// A program to be started in a new window.
+#[derive(Debug, Clone)]
+pub struct SpawnPlan {
+    /// Unique for ever; hexadecimal digits and hyphens.
+    pub creation: String,
+    /// The session that the window goes into.
+    pub session: String,
+    /// Make the session, detached, if it is missing.
+    pub own_session: bool,
+    /// The window's name.
+    pub window_name: String,
+    /// Where the program starts; must be a directory.
+    pub cwd: PathBuf,
+    /// Added to the environment.
+    pub env: Vec<(String, String)>,
+    /// The program and its arguments; no shell is in between.
+    pub argv: Vec<String>,
+    /// Columns and rows of a session that is made.
+    pub size: (u16, u16),
+}
+
+/// What became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SpawnOutcome {
+    /// It runs, or ran a moment ago, in this pane.
+    Started(PaneRef),
+    /// It was started and is gone again.
+    Died,
+    /// It was not started.
+    Failed(String),
+    /// No server answers. If the connection was lost on the way it may have been started: look again.
+    NoTmux,
+}
+
+/// What is there of a creation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// It lives in this pane.
+    Alive(PaneRef),
+    /// It was made, and is gone.
+    Died,
+    /// It was never made in this life of the server.
+    Never,
+}
+
+impl Tmux {
+    /// Starts a program in a new window, once for each creation id, however often it is called. Nobody's current window
+    /// changes.
+    pub async fn spawn(&self, plan: &SpawnPlan) -> SpawnOutcome {
+        if let Err(error) = check(plan) {
+            return SpawnOutcome::Failed(error);
+        }
+        for _ in 0..TRIES {
+            match self.spawn_once(plan).await {
+                Err(Error::NoServer(_)) => return SpawnOutcome::NoTmux,
+                Err(Error::Said(text)) => return SpawnOutcome::Failed(text),
+                Err(Error::Lost | Error::NotConnected(_)) => {}
+                Err(error) => return SpawnOutcome::Failed(error.to_string()),
+                Ok(outcome) => return outcome,
+            }
+        }
+        SpawnOutcome::NoTmux
+    }
+
+    async fn spawn_once(&self, plan: &SpawnPlan) -> Result<SpawnOutcome, Error> {
+        match self.find_spawned(&plan.creation).await? {
+            Found::Alive(pane) => return Ok(SpawnOutcome::Started(pane)),
+            Found::Died => return Ok(SpawnOutcome::Died),
+            Found::Never => {}
+        }
+        let names = &self.inner.shared.names;
+        let live = self.live().await?;
+        let session = quote(&format!("={}", plan.session)).map_err(no_nul)?;
+        let exists = self.change(&live, format!("has-session -t {session}")).await?;
+        let exists = exists.first().is_some_and(|block| block.ok);
+        if !exists && !plan.own_session {
+            return Err(Error::Said(format!("there is no session {:?}", plan.session)));
+        }
+        let reply = self.change(&live, creation_line(names, &live, plan, exists)?).await?;
+        if let Some(error) = reply.iter().find(|block| !block.ok) {
+            // The note must not say that something was made; the fence makes sure that nobody else made it meanwhile.
+            let made = names.made(&plan.creation);
+            self.change(&live, format!("if-shell -F \"{}\" {{ set-option -s -u {made} }}", names.fenced(&live.fence)))
+                .await?;
+            return Err(Error::Said(error.text()));
+        }
+        let Some(pane) = reply.iter().find_map(|block| created(block, &live)) else {
+            // The guard refused: it exists already, or another connection has taken over. Looking again tells which.
+            return Err(Error::Lost);
+        };
+        let born = names.born();
+        let note = format!(
+            "if-shell -F -t {pane} \"{}\" {{ set-option -p -t {pane} {born} {} }}",
+            names.same_pane(&live.fence, &pane),
+            plan.creation
+        );
+        // The pane is made, whatever becomes of the note.
+        let _ = self.change(&live, note).await;
+        tracing::info!(pane = %pane, creation = plan.creation, "made a window");
+        Ok(SpawnOutcome::Started(pane))
+    }
+
+    /// Looks for what a creation made.
+    ///
+    /// # Errors
+    /// When no server answers, or the id is none.
+    pub async fn find_spawned(&self, creation: &str) -> Result<Found, Error> {
+        if !is_plain_id(creation) {
+            return Err(Error::BadArgument { what: "the creation id", rule: "hexadecimal digits and hyphens" });
+        }
+        let names = &self.inner.shared.names;
+        let until = Instant::now() + BIRTH;
+        loop {
+            let (live, reply) = self.read(&format!("display-message -p \"#{{{}}}\"", names.made(creation))).await?;
+            let made = !first(&reply)?.text().trim().is_empty();
+            for noted in self.list_noted().await? {
+                let pane = noted.row.pane;
+                if pane.server == live.info.id && (noted.born == creation || bears(pane.pid, creation)) {
+                    return Ok(if noted.row.dead { Found::Died } else { Found::Alive(pane) });
+                }
+            }
+            if !made {
+                return Ok(Found::Never);
+            }
+            if Instant::now() >= until {
+                return Ok(Found::Died);
+            }
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Kills exactly this pane, decided inside the server. `false` when it was gone already, or is another one.
+    ///
+    /// # Errors
+    /// When no server answers, or the connection was lost on the way.
+    pub async fn kill_pane(&self, pane: &PaneRef) -> Result<bool, Error> {
+        let names = &self.inner.shared.names;
+        let live = self.live().await?;
+        let before = self.noted(&live, pane.pane).await?.map(|noted| noted.row);
+        if same(pane, before).is_err() {
+            return Ok(false);
+        }
+        let guard = names.same_pane(&live.fence, pane);
+        self.change(&live, format!("if-shell -F -t {pane} \"{guard}\" {{ kill-pane -t {pane} }}")).await?;
+        let after = self.noted(&live, pane.pane).await?.map(|noted| noted.row);
+        Ok(same(pane, after).is_err())
+    }
+}
+
+fn no_nul(_: super::quote::HasNul) -> Error {
+    Error::BadArgument { what: "a name, path, variable or argument", rule: "free of NUL characters" }
+}
+
+fn check(plan: &SpawnPlan) -> Result<(), String> {
+    if plan.argv.is_empty() {
+        return Err("the launch line is empty".to_owned());
+    }
+    if plan.session.is_empty()
+        || plan.session.contains([':', '.', '#', '\n'])
+        || plan.session.starts_with(['=', '@', '$', '%'])
+    {
+        return Err(format!("{:?} can't be the name of a tmux session", plan.session));
+    }
+    // tmux would silently take the home folder instead.
+    if !plan.cwd.is_dir() || plan.cwd.to_str().is_none() {
+        return Err(format!("{} is not a directory that tmux can be given", plan.cwd.display()));
+    }
+    if let Some((name, _)) = plan.env.iter().find(|(name, _)| name.is_empty() || name.contains(['=', '\0'])) {
+        return Err(format!("{name:?} can't be the name of a variable"));
+    }
+    Ok(())
+}
+
+/// One line: carry the directory past tmux's expansion, then make the window if nobody has.
+fn creation_line(names: &Names, live: &Live, plan: &SpawnPlan, exists: bool) -> Result<String, Error> {
+    let made = names.made(&plan.creation);
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+    let guard = format!("#{{&&:{},#{{==:#{{{made}}},}}}}", names.fenced(&live.fence));
+    let directory = names.directory();
+    let mut make = match exists {
+        true => format!("new-window -d -t {}", quote(&format!("={}:", plan.session)).map_err(no_nul)?),
+        false => {
+            let (columns, rows) = plan.size;
+            format!("new-session -d -E -x {columns} -y {rows} -s {}", quote(&plan.session).map_err(no_nul)?)
+        }
+    };
+    let name: String = plan.window_name.chars().filter(|c| !c.is_control() && !matches!(c, '#' | '%')).collect();
+    make.push_str(&format!(
+        " -P -F \"#{{pane_id}} #{{pane_pid}}\" -n {} -c \"#{{{directory}}}\"",
+        quote(&name).map_err(no_nul)?
+    ));
+    let creation = (VARIABLE.to_owned(), plan.creation.clone());
+    for (name, value) in plan.env.iter().chain([&creation]) {
+        make.push_str(&format!(" -e {}", quote(&format!("{name}={value}")).map_err(no_nul)?));
+    }
+    make.push_str(" --");
+    // A single word would be given to a shell; several are executed as they are.
+    let env = (plan.argv.len() == 1).then(|| "env".to_owned());
+    for word in env.iter().chain(&plan.argv) {
+        make.push(' ');
+        make.push_str(&quote(word).map_err(no_nul)?);
+    }
+    let cwd = quote(&plan.cwd.to_string_lossy()).map_err(no_nul)?;
+    Ok(format!(
+        "set-option -s {directory} -- {cwd} ; if-shell -F \"{guard}\" {{ set-option -s {made} {now} ; {make} }}"
+    ))
+}
+
+fn created(block: &Block, live: &Live) -> Option<PaneRef> {
+    let text = block.text();
+    let (pane, pid) = text.strip_prefix('%')?.split_once(' ')?;
+    Some(PaneRef { server: live.info.id, pane: pane.parse().ok()?, pid: pid.trim().parse().ok()? })
+}
+
+#[cfg(target_os = "linux")]
+fn bears(pid: u32, creation: &str) -> bool {
+    use std::io::Read as _;
+    let mut environment = Vec::new();
+    let Ok(file) = std::fs::File::open(format!("/proc/{pid}/environ")) else { return false };
+    if file.take(MAX_ENVIRONMENT).read_to_end(&mut environment).is_err() {
+        return false;
+    }
+    let wanted = format!("{VARIABLE}={creation}");
+    environment.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes())
+}
+
+/// Without `/proc` only the note at the pane tells.
+#[cfg(not(target_os = "linux"))]
+fn bears(_pid: u32, _creation: &str) -> bool {
+    false
+}

@@ -1,0 +1,193 @@
+//! Everything of ours inside a tmux server bears the home's tag, and every line that changes something is guarded.
+//!
+//! The guard is evaluated by the server, in the same breath as the change: the fence (no former connection of ours can
+//! act late), the pane's mark (no text is typed twice), the pane's process, and that the pane is alive and takes input.
+
+use super::quote::in_comparison;
+use crate::core::id::DeliveryId;
+use crate::core::pane::PaneRef;
+
+/// Names inside the server, for one home.
+#[derive(Debug, Clone)]
+pub(super) struct Names {
+    tag: String,
+}
+
+impl Names {
+    /// `tag` is 8 hexadecimal digits.
+    pub(super) fn new(tag: &str) -> Names {
+        Names { tag: tag.to_owned() }
+    }
+
+    /// The private session that our control client sits in.
+    pub(super) fn session(&self) -> String {
+        format!("{}{}", Self::SESSIONS, self.tag)
+    }
+
+    /// How private sessions of all homes begin.
+    pub(super) const SESSIONS: &'static str = "_tasuki-";
+
+    /// Server option: which connection may act.
+    pub(super) fn fence(&self) -> String {
+        format!("@tasuki_fence_{}", self.tag)
+    }
+
+    /// Pane option: what was typed last.
+    pub(super) fn mark(&self) -> String {
+        format!("@tasuki_mark_{}", self.tag)
+    }
+
+    /// Server option: this creation was carried out. Its value is the time, in seconds since 1970.
+    pub(super) fn made(&self, creation: &str) -> String {
+        format!("{}{}", self.made_prefix(), creation.replace('-', ""))
+    }
+
+    /// How the names of creation marks begin.
+    pub(super) fn made_prefix(&self) -> String {
+        format!("@tasuki_made_{}_", self.tag)
+    }
+
+    /// Pane option: the creation that made the pane.
+    pub(super) fn born(&self) -> String {
+        format!("@tasuki_born_{}", self.tag)
+    }
+
+    /// Server option: carries a directory past tmux's expansion of formats.
+    pub(super) fn directory(&self) -> String {
+        format!("@tasuki_dir_{}", self.tag)
+    }
+
+    /// How the names of our paste buffers begin.
+    pub(super) fn buffers(&self) -> String {
+        format!("tasuki-{}-", self.tag)
+    }
+
+    /// The name of a placeholder window.
+    pub(super) fn place(&self, tag: &str) -> String {
+        format!("tasuki-place-{}-{tag}", self.tag)
+    }
+
+    /// True while that connection may act.
+    pub(super) fn fenced(&self, fence: &str) -> String {
+        format!("#{{==:#{{{}}},{fence}}}", self.fence())
+    }
+
+    /// True while that connection may act and the pane is still the same.
+    pub(super) fn same_pane(&self, fence: &str, pane: &PaneRef) -> String {
+        format!("#{{&&:{},#{{==:#{{pane_pid}},{}}}}}", self.fenced(fence), pane.pid)
+    }
+
+    /// The whole guard of a line that types.
+    pub(super) fn may_type(&self, fence: &str, pane: &PaneRef, before: &str, front: Option<&str>) -> String {
+        let mark = format!("#{{==:#{{{}}},{before}}}", self.mark());
+        let alive = "#{==:#{pane_dead}#{pane_input_off},00}";
+        let same = self.same_pane(fence, pane);
+        let guard = format!("#{{&&:{same},#{{&&:{mark},{alive}}}}}");
+        match front {
+            None => guard,
+            Some(name) => {
+                format!("#{{&&:{guard},#{{==:#{{pane_current_command}},{}}}}}", in_comparison(name))
+            }
+        }
+    }
+}
+
+/// How far one delivery has come, as its pane's mark tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Piece `n` (from 1) was begun and not ended: a hook of the user's waits in between, or was killed there.
+    Begun(usize),
+    /// `n` pieces are in, and more are to come.
+    Pieces(usize),
+    /// The whole text is in.
+    Pasted,
+    /// Enter number `n` (from 1) was begun and not ended.
+    EnterBegun(u32),
+    /// Enter was pressed `n` times.
+    Entered(u32),
+}
+
+impl Stage {
+    /// The mark of that stage.
+    pub(super) fn mark(self, id: &DeliveryId) -> String {
+        match self {
+            Stage::Begun(n) => format!("{id}.{n}b"),
+            Stage::Pieces(n) => format!("{id}.{n}"),
+            Stage::Pasted => format!("{id}.P"),
+            Stage::EnterBegun(1) => format!("{id}.e"),
+            Stage::EnterBegun(n) => format!("{id}.e{n}"),
+            Stage::Entered(1) => format!("{id}.E"),
+            Stage::Entered(n) => format!("{id}.E{n}"),
+        }
+    }
+
+    /// Reads a mark; `None` when it belongs to another delivery, or to none.
+    pub(super) fn read(mark: &str, id: &DeliveryId) -> Option<Stage> {
+        let stage = mark.strip_prefix(id.as_str())?.strip_prefix('.')?;
+        let count = |digits: &str| if digits.is_empty() { Some(1) } else { digits.parse().ok() };
+        if stage == "P" {
+            Some(Stage::Pasted)
+        } else if let Some(digits) = stage.strip_prefix('e') {
+            count(digits).map(Stage::EnterBegun)
+        } else if let Some(digits) = stage.strip_prefix('E') {
+            count(digits).map(Stage::Entered)
+        } else if let Some(digits) = stage.strip_suffix('b') {
+            digits.parse().ok().map(Stage::Begun)
+        } else {
+            stage.parse().ok().map(Stage::Pieces)
+        }
+    }
+}
+
+/// Whether a mark may stand inside a format. A mark that we did not write, with anything else in it, is nobody's.
+pub(super) fn is_mark(mark: &str) -> bool {
+    mark.len() <= 64 && mark.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::pane::ServerId;
+
+    #[test]
+    fn marks_are_read_as_they_were_written() {
+        let id = DeliveryId::from_bits(0xabc);
+        let other = DeliveryId::from_bits(0xabd);
+        let stages = [
+            Stage::Begun(1),
+            Stage::Begun(12),
+            Stage::Pieces(1),
+            Stage::Pieces(3),
+            Stage::Pasted,
+            Stage::EnterBegun(1),
+            Stage::EnterBegun(2),
+            Stage::Entered(1),
+            Stage::Entered(4),
+        ];
+        for stage in stages {
+            let mark = stage.mark(&id);
+            assert!(is_mark(&mark));
+            assert_eq!(Stage::read(&mark, &id), Some(stage), "{mark}");
+            assert_eq!(Stage::read(&mark, &other), None);
+        }
+        for foreign in ["", "000000000abc", "000000000abc.x", "000000000abcP", "000000000abc.", "000000000abc.-1"] {
+            assert_eq!(Stage::read(foreign, &id), None, "{foreign}");
+        }
+        assert!(!is_mark("#{pid}"));
+    }
+
+    #[test]
+    fn the_guard_names_fence_process_mark_life_and_front() {
+        let pane = PaneRef { server: ServerId { pid: 1, start_time: 2 }, pane: 3, pid: 44 };
+        let guard = Names::new("00c0ffee").may_type("f1", &pane, "m0", Some("a,b"));
+        for part in [
+            "#{==:#{@tasuki_fence_00c0ffee},f1}",
+            "#{==:#{@tasuki_mark_00c0ffee},m0}",
+            "#{==:#{pane_pid},44}",
+            "#{==:#{pane_dead}#{pane_input_off},00}",
+            "#{==:#{pane_current_command},a#,b}",
+        ] {
+            assert!(guard.contains(part), "{part}");
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! The one place that runs a `tmux` process for a question: before a connection is made.
+//!
+//! It learns whether a server is there, which life of it, how old it is, and which control clients of a former process
+//! of ours still hang on it.
+
+use super::Socket;
+use crate::core::pane::ServerId;
+use std::fmt;
+use std::io::{self, Read as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long the question may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Most that is read of an answer, in bytes.
+const MAX_ANSWER: u64 = 256 * 1024;
+/// What a service manager gives to its service and nobody else may inherit.
+const SERVICE_VARIABLES: [&str; 12] = [
+    "NOTIFY_SOCKET",
+    "WATCHDOG_PID",
+    "WATCHDOG_USEC",
+    "LISTEN_FDS",
+    "LISTEN_FDNAMES",
+    "LISTEN_PID",
+    "MAINPID",
+    "MANAGERPID",
+    "INVOCATION_ID",
+    "JOURNAL_STREAM",
+    "SYSTEMD_EXEC_PID",
+    "CREDENTIALS_DIRECTORY",
+];
+
+/// tmux's version, as far as features depend on it. `next-3.8` counts as 3.8, `3.3a` as 3.3; one that bears no number,
+/// such as `master`, counts as newer than all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version {
+    /// Before the point.
+    pub major: u32,
+    /// After it.
+    pub minor: u32,
+}
+
+impl Version {
+    /// The oldest that is driven: older ones lack `-N`, client flags and subscriptions.
+    pub const MINIMUM: Version = Version { major: 3, minor: 2 };
+
+    /// Reads a version loosely.
+    #[must_use]
+    pub fn parse(text: &str) -> Version {
+        let start = text.find(|c: char| c.is_ascii_digit()).unwrap_or(text.len());
+        let mut numbers = text[start..].split('.').map(|part| {
+            let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
+            digits.parse::<u32>().ok()
+        });
+        match (numbers.next().flatten(), numbers.next().flatten()) {
+            // OpenBSD names its tmux after the system; any that still runs is new enough.
+            _ if text.contains("openbsd") => Version { major: u32::MAX, minor: 0 },
+            (Some(major), minor) => Version { major, minor: minor.unwrap_or(0) },
+            (None, _) => Version { major: u32::MAX, minor: 0 },
+        }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.major == u32::MAX { f.write_str("unnumbered") } else { write!(f, "{}.{}", self.major, self.minor) }
+    }
+}
+
+/// What the probe found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Found {
+    /// A server answers.
+    Server {
+        /// Which life.
+        id: ServerId,
+        /// How old.
+        version: Version,
+        /// Process ids of control clients in our private session.
+        clients: Vec<u32>,
+    },
+    /// It is certain that none runs.
+    NoServer {
+        /// What tmux said.
+        reason: String,
+    },
+    /// It could not be known.
+    Unclear {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A socket file as it was when it was found dead: while it stays the same, nothing needs to be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SocketState {
+    inode: u64,
+    changed: (i64, i64),
+}
+
+/// Looks at the socket file; `None` when there is none.
+pub(super) fn socket_state(path: &Path) -> Option<SocketState> {
+    let meta = std::fs::symlink_metadata(path).ok()?;
+    let state = SocketState { inode: meta.ino(), changed: (meta.ctime(), meta.ctime_nsec()) };
+    (meta.file_type().is_socket() || meta.file_type().is_symlink()).then_some(state)
+}
+
+/// Where the socket lies, by tmux's own rule for names.
+pub(super) fn socket_path(socket: &Socket) -> PathBuf {
+    let name = match socket {
+        Socket::Path(path) => return path.clone(),
+        Socket::Name(name) => name.as_str(),
+        Socket::Default => "default",
+    };
+    let base =
+        std::env::var_os("TMUX_TMPDIR").filter(|dir| !dir.is_empty()).map_or_else(|| "/tmp".into(), PathBuf::from);
+    base.join(format!("tmux-{}", nix::unistd::getuid())).join(name)
+}
+
+/// A command that runs tmux on that socket, in UTF-8, never starting a server, and outside any pane that we may run in.
+pub(super) fn tmux(program: &Path, socket: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.arg("-u").arg("-N").arg("-S").arg(socket);
+    strip(&mut command);
+    command
+}
+
+/// Takes away the variables that would tie the child to our own pane or to our own service.
+pub(super) fn strip(command: &mut Command) {
+    for name in SERVICE_VARIABLES.iter().chain(&["TMUX", "TMUX_PANE"]) {
+        command.env_remove(name);
+    }
+}
+
+/// Asks.
+pub(super) fn probe(program: &Path, socket: &Path, session: &str) -> Found {
+    let mut command = tmux(program, socket);
+    command.args(["display-message", "-p", "#{pid} #{start_time} #{version}", ";"]);
+    command.args(["list-clients", "-F", "#{client_control_mode} #{client_pid} #{client_session}"]);
+    match run(&mut command, PATIENCE) {
+        Err(error) => Found::Unclear { reason: format!("{} can't be run: {error}", program.display()) },
+        Ok(Answer { ok: true, out, .. }) => read_answer(&out, session),
+        Ok(Answer { out, err, .. }) => {
+            let text = if err.trim().is_empty() { out } else { err };
+            let reason = text.lines().next().unwrap_or_default().chars().take(300).collect();
+            let none = text.contains("no server running") || text.contains("No such file") || text.contains("refused");
+            if none { Found::NoServer { reason } } else { Found::Unclear { reason } }
+        }
+    }
+}
+
+fn read_answer(out: &str, session: &str) -> Found {
+    let mut lines = out.lines();
+    let head: Vec<&str> = lines.next().unwrap_or_default().splitn(3, ' ').collect();
+    let [pid, start_time, version] = head[..] else { return unreadable() };
+    let (Ok(pid), Ok(start_time)) = (pid.parse(), start_time.parse()) else { return unreadable() };
+    let clients = lines.filter_map(|line| {
+        let mut fields = line.splitn(3, ' ');
+        let (control, pid, name) = (fields.next()?, fields.next()?, fields.next()?);
+        if control == "1" && name == session { pid.parse().ok() } else { None }
+    });
+    let id = ServerId { pid, start_time };
+    Found::Server { id, version: Version::parse(version), clients: clients.collect() }
+}
+
+fn unreadable() -> Found {
+    Found::Unclear { reason: "tmux's answer can't be read".to_owned() }
+}
+
+/// What a short-lived child said.
+pub(super) struct Answer {
+    pub(super) ok: bool,
+    pub(super) out: String,
+    pub(super) err: String,
+}
+
+/// Runs a child to its end, but no longer than `patience`. What it prints goes to files without a name, so that a
+/// process which it leaves behind can't hold us up by an open pipe.
+pub(super) fn run(command: &mut Command, patience: Duration) -> io::Result<Answer> {
+    let (out, err) = (tempfile::tempfile()?, tempfile::tempfile()?);
+    let mut child = command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(err.try_clone()?).spawn()?;
+    let until = Instant::now() + patience;
+    let mut asked_to_end = false;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if Instant::now() >= until + Duration::from_secs(1) {
+            child.kill()?;
+            child.wait()?;
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        if Instant::now() >= until && !asked_to_end {
+            asked_to_end = true;
+            let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));
+            nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM)?;
+        }
+        thread::sleep(Duration::from_millis(2));
+    };
+    if asked_to_end {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    Ok(Answer { ok: status.success(), out: read_back(out)?, err: read_back(err)? })
+}
+
+fn read_back(mut file: std::fs::File) -> io::Result<String> {
+    use std::io::Seek as _;
+    file.rewind()?;
+    let mut bytes = Vec::new();
+    file.take(MAX_ANSWER).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_loosely() {
+        for (text, major, minor) in [("3.3a", 3, 3), ("next-3.8", 3, 8), ("3.2", 3, 2), ("4", 4, 0), ("3.5-rc2", 3, 5)]
+        {
+            assert_eq!(Version::parse(text), Version { major, minor }, "{text}");
+        }
+        assert!(Version::parse("master") > Version::MINIMUM);
+        assert!(Version::parse("openbsd-7.6") > Version::MINIMUM);
+        assert!(Version::parse("3.1c") < Version::MINIMUM);
+    }
+
+    #[test]
+    fn only_control_clients_of_our_session_are_ours() {
+        let out = "77 1700000000 3.3a\n1 5 _tasuki-00\n0 6 _tasuki-00\n1 7 main\n1 x _tasuki-00\n";
+        let id = ServerId { pid: 77, start_time: 1_700_000_000 };
+        let expected = Found::Server { id, version: Version { major: 3, minor: 3 }, clients: vec![5] };
+        assert_eq!(read_answer(out, "_tasuki-00"), expected);
+    }
+
+    #[test]
+    fn a_child_that_hangs_is_ended() {
+        let started = Instant::now();
+        let result = run(Command::new("sleep").arg("60"), Duration::from_millis(50));
+        assert!(matches!(result, Err(error) if error.kind() == io::ErrorKind::TimedOut));
+        assert!(started.elapsed() < Duration::from_secs(5));
+    }
+}

@@ -1,0 +1,175 @@
+//! A control client on a pseudo-terminal of its own.
+//!
+//! A pty and not a pipe, for when the sidecar dies the kernel hangs the terminal up and the client goes; a client on
+//! pipes with answers in flight stays for ever and can make the server undead. The terminal is raw and is the client's
+//! controlling terminal; on Linux the client also dies with the *thread* that started it, so that thread must live as
+//! long as the sidecar.
+
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::termios::{SetArg, cfmakeraw, tcgetattr, tcsetattr};
+use nix::unistd::Pid;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long an ending client is given before the next, stronger way.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A child with the other end of its terminal.
+#[derive(Debug)]
+pub(super) struct PtyClient {
+    /// `None` once hung up.
+    master: Option<OwnedFd>,
+    child: Child,
+}
+
+impl PtyClient {
+    /// Starts `command` on a new raw pty. Call it from a thread that lives as long as the client should.
+    pub(super) fn start(mut command: Command) -> io::Result<PtyClient> {
+        let (master, slave) = open_pair()?;
+        let mut modes = tcgetattr(&slave)?;
+        cfmakeraw(&mut modes);
+        tcsetattr(&slave, SetArg::TCSANOW, &modes)?;
+        nix::fcntl::fcntl(&master, nix::fcntl::FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+        command
+            .stdin(Stdio::from(slave.try_clone()?))
+            .stdout(Stdio::from(slave.try_clone()?))
+            .stderr(Stdio::from(slave));
+        lead_a_session(&mut command);
+        let child = command.spawn()?;
+        // The command keeps our copies of the slave; they must go, or the end of the client would never be seen.
+        drop(command);
+        Ok(PtyClient { master: Some(master), child })
+    }
+
+    /// For poll.
+    pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.master.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Reads what is there. `Ok(0)` is the end: a pty says `EIO` when the other side is gone.
+    pub(super) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Some(master) = &self.master else { return Ok(0) };
+        match nix::unistd::read(master, buffer) {
+            Ok(count) => Ok(count),
+            Err(Errno::EIO) => Ok(0),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Writes as much as there is room for.
+    pub(super) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(master) = &self.master else { return Err(io::ErrorKind::BrokenPipe.into()) };
+        Ok(nix::unistd::write(master, bytes)?)
+    }
+
+    /// The client's process id.
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Hangs up and waits until the client is gone: of itself, then by SIGTERM, and only a client that has long been
+    /// running and does not heed that by SIGKILL (killing one that is still starting can crash the server).
+    pub(super) fn end(&mut self) {
+        self.master = None;
+        if self.gone_within(PATIENCE) {
+            return;
+        }
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap_or(i32::MAX));
+        if kill(pid, Signal::SIGTERM).is_ok() && self.gone_within(PATIENCE) {
+            return;
+        }
+        if self.child.kill().is_err() || !self.gone_within(PATIENCE) {
+            tracing::warn!(pid = self.child.id(), "a tmux control client does not end");
+        }
+    }
+
+    fn gone_within(&mut self, patience: Duration) -> bool {
+        let until = Instant::now() + patience;
+        loop {
+            match self.child.try_wait() {
+                Ok(None) if Instant::now() < until => thread::sleep(Duration::from_millis(5)),
+                Ok(None) => return false,
+                Ok(Some(_)) | Err(_) => return true,
+            }
+        }
+    }
+}
+
+impl Drop for PtyClient {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Both ends are closed on exec from the start, so that no child that another thread forks can hold them open.
+#[cfg(target_os = "linux")]
+fn open_pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    use nix::pty::{grantpt, posix_openpt, ptsname_r, unlockpt};
+    let master = posix_openpt(OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC)?;
+    grantpt(&master)?;
+    unlockpt(&master)?;
+    let flags = OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+    let slave = nix::fcntl::open(ptsname_r(&master)?.as_str(), flags, nix::sys::stat::Mode::empty())?;
+    Ok((master.into(), slave))
+}
+
+/// Without `ptsname_r` the flag can only be set a moment later.
+#[cfg(not(target_os = "linux"))]
+fn open_pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+    let pair = nix::pty::openpty(None, None)?;
+    for end in [&pair.master, &pair.slave] {
+        fcntl(end, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
+    }
+    Ok((pair.master, pair.slave))
+}
+
+nix::ioctl_write_int_bad!(set_controlling_terminal, nix::libc::TIOCSCTTY);
+
+/// Makes the child lead its own session with the pty as its controlling terminal, and die with us.
+#[allow(unsafe_code)]
+fn lead_a_session(command: &mut Command) {
+    #[cfg(target_os = "linux")]
+    let parent = nix::unistd::getpid();
+    // SAFETY: the closure runs between fork and exec and calls only async-signal-safe functions: setsid, ioctl,
+    // prctl, getppid and close_range. It allocates nothing and takes no lock.
+    unsafe {
+        command.pre_exec(move || {
+            nix::unistd::setsid()?;
+            set_controlling_terminal(0, 0)?;
+            #[cfg(target_os = "linux")]
+            {
+                nix::sys::prctl::set_pdeathsig(Signal::SIGTERM)?;
+                if nix::unistd::getppid() != parent {
+                    return Err(Errno::ESRCH.into());
+                }
+                // Whatever another library left inheritable must not live on in the client. An old kernel without
+                // this call only loses the extra care.
+                nix::libc::syscall(nix::libc::SYS_close_range, 3, u32::MAX, nix::libc::CLOSE_RANGE_CLOEXEC);
+            }
+            Ok(())
+        });
+    }
+}
+
+/// Reads a terminal's modes and tells whether it collects lines (canonical mode), in which a long line is cut.
+///
+/// # Errors
+/// When the terminal can't be opened or is none.
+pub(super) fn collects_lines(tty: &str) -> io::Result<bool> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    if !tty.starts_with("/dev/") {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let flags = OFlag::O_NOCTTY | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    let file: File = std::fs::OpenOptions::new().read(true).custom_flags(flags.bits()).open(tty)?;
+    let modes = tcgetattr(&file)?;
+    Ok(modes.local_flags.contains(nix::sys::termios::LocalFlags::ICANON))
+}

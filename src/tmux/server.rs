@@ -1,0 +1,154 @@
+//! What is done with a server once a connection to it stands, and what is left there when it ends.
+//!
+//! Our client sits in a private session, for in a user's own it would be seen: focus events, alerts that stop, `attach
+//! -d` that throws it out. The session has no process, takes no part in sizes, and goes when it is the last one.
+
+use super::ServerInfo;
+use super::client::{Connection, Ended, Reply, Waker, nonce};
+use super::guard::Names;
+use super::probe::{self, Version};
+use super::quote::quote;
+use crate::core::pane::ServerId;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+/// After this long nobody asks again for what a creation made.
+const MARKS_LIVE: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How long a server may take to start.
+const START_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The control client's command line.
+pub(super) fn control_client(program: &Path, socket: &Path, names: &Names) -> Command {
+    let mut command = probe::tmux(program, socket);
+    let session = names.session();
+    command.args(["-C", "new-session", "-E", "-A", "-x", "20", "-y", "5", "-f", "ignore-size,no-output"]);
+    command.args(["-s", &session, "exec cat", ";"]);
+    // A user may have switched this on for all sessions; with it, the death of a control client crashes the server.
+    command.args(["set-option", "-t", &format!("={session}:"), "destroy-unattached", "off"]);
+    command
+}
+
+/// Takes the fence, puts the private session in order, sweeps what a former process left, subscribes to changes.
+pub(super) fn settle_in(
+    connection: &mut Connection,
+    wake: &Waker<'_>,
+    names: &Names,
+) -> Result<(ServerInfo, String), Ended> {
+    let fence = nonce();
+    let ask = format!(
+        "set-option -s {} {fence} ; display-message -p \"#{{pid}} #{{start_time}} #{{version}} #{{socket_path}}\"",
+        names.fence()
+    );
+    let reply = connection.ask(&ask, wake)?;
+    let info = reply.last().and_then(|block| read_info(&block.text()));
+    let info = info.ok_or_else(|| Ended::Gone("tmux's answer about itself can't be read".to_owned()))?;
+    empty_session(connection, wake, names)?;
+    sweep_buffers(connection, wake, names)?;
+    sweep_creations(connection, wake, names)?;
+    let all = "tasuki::#{S:#{W:#{P:#{pane_id}.#{pane_pid}.#{pane_dead} }}}";
+    connection.ask(&format!("refresh-client -B \"{all}\""), wake)?;
+    Ok((info, fence))
+}
+
+fn read_info(text: &str) -> Option<ServerInfo> {
+    let mut fields = text.splitn(4, ' ');
+    let id = ServerId { pid: fields.next()?.parse().ok()?, start_time: fields.next()?.parse().ok()? };
+    let version = Version::parse(fields.next()?);
+    Some(ServerInfo { id, version, socket_path: fields.next()?.to_owned() })
+}
+
+fn first_lines(reply: &Reply) -> impl Iterator<Item = String> {
+    let lines = reply.first().filter(|block| block.ok).map(|block| block.text()).unwrap_or_default();
+    lines.lines().map(str::to_owned).collect::<Vec<_>>().into_iter()
+}
+
+/// Replaces the program that a session must be made with by a pane without any.
+fn empty_session(connection: &mut Connection, wake: &Waker<'_>, names: &Names) -> Result<(), Ended> {
+    let session = format!("\"={}:\"", names.session());
+    let reply = connection.ask(&format!("list-panes -s -t {session} -F \"#{{pane_id}} #{{pane_pid}}\""), wake)?;
+    let panes: Vec<String> = first_lines(&reply).collect();
+    let programs = panes.iter().filter_map(|row| row.split_once(' ')).filter(|(_, pid)| *pid != "0");
+    let kills: Vec<String> = programs.map(|(pane, _)| format!("kill-pane -t {pane}")).collect();
+    if kills.is_empty() {
+        return Ok(());
+    }
+    if kills.len() == panes.len() {
+        connection.ask(&format!("split-window -d -t {session} ''"), wake)?;
+    }
+    connection.ask(&kills.join(" ; "), wake)?;
+    Ok(())
+}
+
+fn sweep_buffers(connection: &mut Connection, wake: &Waker<'_>, names: &Names) -> Result<(), Ended> {
+    let reply = connection.ask("list-buffers -F \"#{buffer_name}\"", wake)?;
+    for name in first_lines(&reply).filter(|name| name.starts_with(&names.buffers())) {
+        if let Ok(name) = quote(&name) {
+            connection.ask(&format!("delete-buffer -b {name}"), wake)?;
+        }
+    }
+    Ok(())
+}
+
+fn sweep_creations(connection: &mut Connection, wake: &Waker<'_>, names: &Names) -> Result<(), Ended> {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let reply = connection.ask("show-options -s", wake)?;
+    for row in first_lines(&reply).filter(|row| row.starts_with(&names.made_prefix())) {
+        let Some((name, value)) = row.split_once(' ') else { continue };
+        let made = Duration::from_secs(value.trim_matches('"').parse().unwrap_or(0));
+        if made + MARKS_LIVE < now {
+            connection.ask(&format!("set-option -s -u {name}"), wake)?;
+        }
+    }
+    Ok(())
+}
+
+/// Moves somebody else's client, which tmux has put into our private session when its own ended, to where it was last
+/// active; if there is nothing else, it is detached, as it would have been without us.
+pub(super) fn show_out(connection: &mut Connection, wake: &Waker<'_>, client: &str) -> Result<(), Ended> {
+    let Ok(client) = quote(client) else { return Ok(()) };
+    let rows = "list-sessions -F \"#{session_activity} #{session_id} #{session_name}\"";
+    let reply = connection.ask(rows, wake)?;
+    let others = first_lines(&reply).filter_map(|row| {
+        let mut fields = row.splitn(3, ' ');
+        let (activity, id, name) = (fields.next()?.parse::<u64>().ok()?, fields.next()?, fields.next()?);
+        (!name.starts_with(Names::SESSIONS)).then(|| (activity, id.to_owned()))
+    });
+    let line = match others.max().and_then(|(_, id)| quote(&id).ok()) {
+        Some(id) => format!("switch-client -c {client} -t {id}"),
+        None => format!("detach-client -t {client}"),
+    };
+    connection.ask(&line, wake)?;
+    Ok(())
+}
+
+/// The line that ends our session when only private ones are left and the server would end without any: we must not be
+/// what keeps a server alive that its user has left. It is decided inside the server.
+pub(super) fn leave_if_alone(names: &Names) -> String {
+    let others = format!("#{{S:#{{?#{{m:{}*,#{{session_name}}}},,x}}}}", Names::SESSIONS);
+    format!("if-shell -F \"#{{&&:#{{==:{others},}},#{{exit-empty}}}}\" {{ kill-session -t \"={}\" }}", names.session())
+}
+
+/// Starts a server outside the service that we may be part of: a restart of the service must end no agent.
+pub(super) fn start(program: &Path, socket: &Path, names: &Names) -> Result<(), String> {
+    if let Some(folder) = socket.parent() {
+        use std::os::unix::fs::DirBuilderExt as _;
+        // If it can't be made, tmux says so better.
+        let _ = std::fs::DirBuilder::new().mode(0o700).create(folder);
+    }
+    let mut scoped = Command::new("systemd-run");
+    scoped.args(["--user", "--scope", "--quiet", "--collect", "--"]).arg(program);
+    let mut plain = Command::new(program);
+    let mut said = String::new();
+    for command in [&mut scoped, &mut plain] {
+        command.arg("-u").arg("-S").arg(socket);
+        command.args(["new-session", "-d", "-x", "20", "-y", "5", "-s", &names.session(), "exec cat"]);
+        probe::strip(command);
+        match probe::run(command, START_PATIENCE) {
+            Ok(answer) if answer.ok => return Ok(()),
+            Ok(answer) => said = answer.err.lines().next().unwrap_or_default().chars().take(300).collect(),
+            Err(error) => said = error.to_string(),
+        }
+    }
+    Err(format!("no tmux server could be started: {said}"))
+}

@@ -1,0 +1,399 @@
+//! The one thread that keeps the connection: finds the server, connects with care, serves, and begins again.
+//!
+//! A careless control client can crash a user's server (before 3.7, when one connects while another one's end is being
+//! told). So there is one client at a time, none is started within [`HYGIENE`] of another's end or of our own start,
+//! and a former process's client is ended first, politely.
+
+use super::client::{Connection, Ended, Lost, PATIENCE, Reply, Request, Waker};
+use super::guard::Names;
+use super::probe::{self, Found, SocketState, Version};
+use super::pty::PtyClient;
+use super::{Error, Notice, Options, ServerInfo, server};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::collections::VecDeque;
+use std::io::Write as _;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// Between one client's end, or our start, and the next client.
+const HYGIENE: Duration = Duration::from_millis(250);
+/// Longest pause between two looks for a server by running tmux.
+const MAX_PAUSE: Duration = Duration::from_secs(5);
+/// Longest pause between two looks at the socket file, which cost next to nothing.
+const MAX_STAT_PAUSE: Duration = Duration::from_secs(1);
+/// Even without a notice, panes are looked over this often.
+const RECONCILE: Duration = Duration::from_secs(30);
+/// How long we stay behind in a server that holds nothing but private sessions.
+const LINGER: Duration = Duration::from_secs(3);
+/// Requests that may wait for their turn.
+const INBOX: usize = 256;
+
+/// How things stand.
+#[derive(Debug, Clone)]
+pub(super) enum Status {
+    /// Not known yet.
+    Looking,
+    /// Connected.
+    Live(Arc<Live>),
+    /// Not connected; `certain` when no server that could be used runs.
+    Down {
+        /// Why.
+        reason: String,
+        /// Whether it makes sense to wait for this very server.
+        certain: bool,
+    },
+    /// For good.
+    Closed,
+}
+
+/// A connection as its users see it.
+#[derive(Debug)]
+pub(super) struct Live {
+    /// The server.
+    pub(super) info: ServerInfo,
+    /// Which connection this is; each line that changes something names it.
+    pub(super) fence: String,
+    inbox: SyncSender<Request>,
+    wake: UnixStream,
+}
+
+impl Live {
+    /// Sends a line and waits for all its answers.
+    pub(super) async fn ask(&self, line: String) -> Result<Reply, Lost> {
+        let (reply, answer) = oneshot::channel();
+        let request = Request { line, reply, due: Instant::now() + PATIENCE };
+        if self.inbox.try_send(request).is_err() {
+            return Err(Lost { sent: false });
+        }
+        wake(&self.wake);
+        // A sender that is dropped unanswered was still in the inbox when the connection ended.
+        answer.await.unwrap_or(Err(Lost { sent: false }))
+    }
+}
+
+fn wake(mut pipe: &UnixStream) {
+    // A full pipe wakes just as well.
+    let _ = pipe.write(&[1]);
+}
+
+/// What the handle and the thread share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    /// Names inside the server.
+    pub(super) names: Names,
+    /// How things stand.
+    pub(super) status: watch::Sender<Status>,
+    stop: AtomicBool,
+    wake: UnixStream,
+}
+
+impl Shared {
+    /// Ends the thread: the client's terminal is closed, and nothing is done any more.
+    pub(super) fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+        wake(&self.wake);
+    }
+}
+
+/// Starts the thread.
+pub(super) fn start(options: Options, notices: mpsc::Sender<Notice>) -> Result<Arc<Shared>, Error> {
+    let (pipe, waker) = UnixStream::pair().map_err(Error::Thread)?;
+    pipe.set_nonblocking(true).map_err(Error::Thread)?;
+    waker.set_nonblocking(true).map_err(Error::Thread)?;
+    let shared = Arc::new(Shared {
+        names: Names::new(&options.home_tag),
+        status: watch::Sender::new(Status::Looking),
+        stop: AtomicBool::new(false),
+        wake: waker,
+    });
+    let socket = probe::socket_path(&options.socket);
+    let notices = Outbox { notices, waiting: VecDeque::new() };
+    let now = Instant::now();
+    let mut supervisor =
+        Supervisor { shared: Arc::clone(&shared), options, socket, pipe, notices, last_end: now, dead: None };
+    let thread = thread::Builder::new().name("tmux".to_owned());
+    thread.spawn(move || supervisor.run()).map_err(Error::Thread)?;
+    Ok(shared)
+}
+
+struct Supervisor {
+    shared: Arc<Shared>,
+    options: Options,
+    socket: PathBuf,
+    pipe: UnixStream,
+    notices: Outbox,
+    last_end: Instant,
+    dead: Option<SocketState>,
+}
+
+/// Why there is no connection.
+struct NotNow {
+    reason: String,
+    certain: bool,
+    longest_pause: Duration,
+}
+
+impl Supervisor {
+    fn run(&mut self) {
+        let mut pause = HYGIENE;
+        while !self.stopped() {
+            match self.attempt() {
+                Ok((connection, live, inbox)) => {
+                    pause = HYGIENE;
+                    let reason = self.serve(connection, live, &inbox);
+                    self.last_end = Instant::now();
+                    if !self.stopped() {
+                        self.shared.status.send_replace(Status::Looking);
+                    }
+                    tracing::info!(%reason, "disconnected from tmux");
+                    self.notices.put(Notice::Disconnected { reason });
+                }
+                Err(not_now) => {
+                    self.report(&not_now);
+                    self.rest(pause.min(not_now.longest_pause));
+                    pause = (pause * 2).min(MAX_PAUSE);
+                }
+            }
+        }
+        self.shared.status.send_replace(Status::Closed);
+    }
+
+    fn stopped(&self) -> bool {
+        self.shared.stop.load(Ordering::Acquire)
+    }
+
+    fn report(&mut self, not_now: &NotNow) {
+        let NotNow { reason, certain, .. } = not_now;
+        let first = matches!(&*self.shared.status.borrow(), Status::Looking);
+        self.shared.status.send_replace(Status::Down { reason: reason.clone(), certain: *certain });
+        if first {
+            self.notices.put(Notice::Disconnected { reason: reason.clone() });
+        }
+    }
+
+    /// Pauses; a wake-up shortens it, but never below [`HYGIENE`].
+    fn rest(&mut self, pause: Duration) {
+        let (began, shared) = (Instant::now(), Arc::clone(&self.shared));
+        loop {
+            self.notices.flush();
+            let left = pause.saturating_sub(began.elapsed());
+            if left.is_zero() || shared.stop.load(Ordering::Acquire) {
+                return;
+            }
+            let slice = if self.notices.waiting.is_empty() { left } else { left.min(Duration::from_millis(50)) };
+            Waker { pipe: &self.pipe, inbox: None, stop: &shared.stop }.sleep(slice);
+        }
+    }
+
+    fn attempt(&mut self) -> Result<(Connection, Arc<Live>, Receiver<Request>), NotNow> {
+        self.find_server()?;
+        self.rest((self.last_end + HYGIENE).saturating_duration_since(Instant::now()));
+        if self.stopped() {
+            return Err(unclear("closed".to_owned()));
+        }
+        let names = self.shared.names.clone();
+        let command = server::control_client(&self.options.program, &self.socket, &names);
+        let client = PtyClient::start(command).map_err(|error| unclear(format!("tmux can't be run: {error}")))?;
+        let mut connection = Connection::new(client);
+        let waker = Waker { pipe: &self.pipe, inbox: None, stop: &self.shared.stop };
+        match server::settle_in(&mut connection, &waker, &names) {
+            Ok((info, fence)) => {
+                let (inbox, requests) = sync_channel(INBOX);
+                let wake = self.shared.wake.try_clone().map_err(|error| unclear(error.to_string()))?;
+                Ok((connection, Arc::new(Live { info, fence, inbox, wake }), requests))
+            }
+            Err(ended) => {
+                drop(connection);
+                self.last_end = Instant::now();
+                Err(unclear(ended.to_string()))
+            }
+        }
+    }
+
+    /// Makes sure that a usable server runs and that no client of a former process hangs on it.
+    fn find_server(&mut self) -> Result<(), NotNow> {
+        let state = probe::socket_state(&self.socket);
+        if state.is_none() || state == self.dead {
+            return self.no_server(format!("no server running on {}", self.socket.display()));
+        }
+        let session = self.shared.names.session();
+        match probe::probe(&self.options.program, &self.socket, &session) {
+            Found::NoServer { reason } => {
+                self.dead = state;
+                self.no_server(reason)
+            }
+            Found::Unclear { reason } => Err(unclear(reason)),
+            Found::Server { version, .. } if version < Version::MINIMUM => Err(NotNow {
+                reason: format!("tmux {version} is too old: {} or newer is needed", Version::MINIMUM),
+                certain: true,
+                longest_pause: MAX_PAUSE,
+            }),
+            Found::Server { clients, .. } => {
+                for pid in clients {
+                    end_stale_client(pid, &session);
+                    self.last_end = Instant::now();
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn no_server(&self, reason: String) -> Result<(), NotNow> {
+        if !self.options.start_server {
+            return Err(NotNow { reason, certain: true, longest_pause: MAX_STAT_PAUSE });
+        }
+        server::start(&self.options.program, &self.socket, &self.shared.names).map_err(|reason| NotNow {
+            reason,
+            certain: true,
+            longest_pause: MAX_PAUSE,
+        })
+    }
+
+    fn serve(&mut self, mut connection: Connection, live: Arc<Live>, inbox: &Receiver<Request>) -> String {
+        tracing::info!(server = live.info.id.pid, version = %live.info.version, "connected to tmux");
+        self.notices.put(Notice::Connected(live.info.clone()));
+        self.notices.put(Notice::PanesChanged);
+        self.shared.status.send_replace(Status::Live(live));
+        let ended = loop {
+            if let Err(ended) = self.serve_once(&mut connection, inbox) {
+                break ended;
+            }
+        };
+        if matches!(ended, Ended::Closed) {
+            // The handle's owner said good-bye already; only the terminal is left.
+            return ended.to_string();
+        }
+        // Whoever is told that its line was lost must not find the dead connection again.
+        self.shared.status.send_replace(Status::Looking);
+        ended.to_string()
+    }
+
+    /// One turn, up to [`RECONCILE`] long.
+    fn serve_once(&mut self, connection: &mut Connection, inbox: &Receiver<Request>) -> Result<(), Ended> {
+        let began = Instant::now();
+        let mut leave = Some(began + LINGER);
+        let shared = Arc::clone(&self.shared);
+        while began.elapsed() < RECONCILE {
+            let waker = Waker { pipe: &self.pipe, inbox: Some(inbox), stop: &shared.stop };
+            while let Some((name, args)) = connection.next_notice() {
+                match name.as_str() {
+                    "client-session-changed" => {
+                        if let Some(client) = guest(&args, &shared.names.session(), connection.pid()) {
+                            server::show_out(connection, &waker, client)?;
+                        }
+                    }
+                    "sessions-changed" => leave = Some(Instant::now() + LINGER),
+                    _ => {}
+                }
+                if changes_panes(&name) {
+                    self.notices.put(Notice::PanesChanged);
+                }
+            }
+            if !self.options.start_server && leave.is_some_and(|at| at <= Instant::now()) {
+                leave = None;
+                connection.ask(&server::leave_if_alone(&shared.names), &waker)?;
+            }
+            self.notices.flush();
+            let mut wait = RECONCILE.saturating_sub(began.elapsed());
+            if !self.notices.waiting.is_empty() {
+                wait = wait.min(Duration::from_millis(50));
+            }
+            if let Some(at) = leave {
+                wait = wait.min(at.saturating_duration_since(Instant::now()));
+            }
+            connection.pump(&waker, wait)?;
+        }
+        self.notices.put(Notice::PanesChanged);
+        Ok(())
+    }
+}
+
+fn unclear(reason: String) -> NotNow {
+    NotNow { reason, certain: false, longest_pause: MAX_PAUSE }
+}
+
+/// The client that `%client-session-changed` names, if it landed in our session and is not ours.
+fn guest<'a>(args: &'a str, session: &str, our_pid: u32) -> Option<&'a str> {
+    let mut fields = args.splitn(3, ' ');
+    let (client, _, name) = (fields.next()?, fields.next()?, fields.next()?);
+    (name == session && client != format!("client-{our_pid}")).then_some(client)
+}
+
+fn changes_panes(notice: &str) -> bool {
+    matches!(
+        notice,
+        "subscription-changed"
+            | "sessions-changed"
+            | "window-add"
+            | "window-close"
+            | "unlinked-window-add"
+            | "unlinked-window-close"
+            | "window-pane-changed"
+    )
+}
+
+/// Ends a control client that a former process of this home left behind, after making sure that it is one.
+fn end_stale_client(pid: u32, session: &str) {
+    let Ok(raw) = i32::try_from(pid) else { return };
+    if !is_our_client(pid, session) || kill(Pid::from_raw(raw), Signal::SIGTERM).is_err() {
+        return;
+    }
+    tracing::info!(pid, "ended the control client of a former process");
+    let until = Instant::now() + PATIENCE;
+    while is_our_client(pid, session) && Instant::now() < until {
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn is_our_client(pid: u32, session: &str) -> bool {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let mut words = line.split(|byte| *byte == 0);
+    words.clone().any(|word| word == b"-C") && words.any(|word| word == session.as_bytes())
+}
+
+/// Without `/proc` the answer of the server, that this is a control client in our private session, has to do.
+#[cfg(not(target_os = "linux"))]
+fn is_our_client(pid: u32, _session: &str) -> bool {
+    i32::try_from(pid).is_ok_and(|pid| kill(Pid::from_raw(pid), None).is_ok())
+}
+
+/// Notices on their way to a receiver that may be slow: none about the connection is lost, and any number of changed
+/// panes are one.
+struct Outbox {
+    notices: mpsc::Sender<Notice>,
+    waiting: VecDeque<Notice>,
+}
+
+impl Outbox {
+    fn put(&mut self, notice: Notice) {
+        let last_is_same = matches!((&notice, self.waiting.back()), (Notice::PanesChanged, Some(Notice::PanesChanged)));
+        if !last_is_same {
+            self.waiting.push_back(notice);
+        }
+        // A receiver that sleeps through many lives of the server needs to know only the latest.
+        if self.waiting.len() > 16 {
+            self.waiting.pop_front();
+        }
+        self.flush();
+    }
+
+    fn flush(&mut self) {
+        while let Some(notice) = self.waiting.pop_front() {
+            match self.notices.try_send(notice) {
+                Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => {}
+                Err(mpsc::error::TrySendError::Full(notice)) => {
+                    self.waiting.push_front(notice);
+                    return;
+                }
+            }
+        }
+    }
+}

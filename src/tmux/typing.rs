@@ -1,0 +1,406 @@
+//! Typing, exactly once.
+//!
+//! The pane's own mark is the only truth about what was typed, for it is changed in the same breath as the text goes in.
+//! So the machine has one rule: read the mark, do the next thing, read the mark again. A crash, a lost connection and a
+//! guard that refused are then all the same case; nothing is ever sent again because an answer was lost.
+
+use super::deliver::{Input, TypePlan};
+use super::guard::{Stage, is_mark};
+use super::look::{Eye, Invitation, Sight, Stopped, ends_with, invitation, obstacle, pause, sight};
+use super::pane::{Noted, PaneRow, same};
+use super::quote::quote;
+use super::supervisor::Live;
+use super::{Error, Tmux};
+use crate::core::pane::{Activity, Refusal, Typed, View};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// Between two looks of which the second confirms the first.
+const CONFIRM: Duration = Duration::from_millis(100);
+/// Between two looks while something is expected to appear.
+const GLANCE: Duration = Duration::from_millis(40);
+/// How long a user's own hook may take between two halves of a line of ours.
+const HOOK_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a lost connection is waited for.
+const RECONNECT_PATIENCE: Duration = Duration::from_secs(20);
+/// How often an obstacle in the middle of a text is looked at again before it is the end.
+const MAX_BALKS: u32 = 20;
+fn refused(reason: Refusal) -> Typed {
+    Typed::Refused { reason }
+}
+
+fn unknown(reason: &str) -> Typed {
+    Typed::Unknown { reason: reason.to_owned() }
+}
+
+/// The word of the contract for a refusal.
+fn word(reason: Refusal) -> String {
+    serde_json::to_value(reason).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// Why the machine leaves its step without having ended.
+enum Halt {
+    /// It was asked to stop.
+    Stopped,
+    /// The connection went, or the line could not be sent.
+    Lost,
+}
+
+impl From<Stopped> for Halt {
+    fn from(_: Stopped) -> Halt {
+        Halt::Stopped
+    }
+}
+
+/// What a step came to: an end, or another look at the mark.
+type Step = Result<Option<Typed>, Halt>;
+
+/// One text on its way.
+pub(super) struct Delivery<'a> {
+    tmux: &'a Tmux,
+    plan: &'a TypePlan,
+    eye: &'a dyn Eye,
+    stop: &'a CancellationToken,
+    pieces: Vec<String>,
+    due: Instant,
+    /// The mark was ours.
+    seen_ours: bool,
+    /// Something may have been typed, although the mark was not seen to be ours.
+    doubt: bool,
+    /// Number of the piece that was put in last over the present connection.
+    fresh: usize,
+    /// Enter was pressed in this run.
+    entered: bool,
+    /// How often the pane would not take a further line.
+    balked: u32,
+}
+
+impl<'a> Delivery<'a> {
+    /// A text that has not been looked after yet in this process.
+    pub(super) fn new(
+        tmux: &'a Tmux,
+        plan: &'a TypePlan,
+        eye: &'a dyn Eye,
+        stop: &'a CancellationToken,
+        pieces: Vec<String>,
+        due: Instant,
+    ) -> Self {
+        let doubt = plan.resumed;
+        Delivery { tmux, plan, eye, stop, pieces, due, seen_ours: false, doubt, fresh: 0, entered: false, balked: 0 }
+    }
+
+    /// Types it, submits it, and tells what became of it.
+    pub(super) async fn run(mut self) -> Typed {
+        loop {
+            if self.stop.is_cancelled() {
+                return self.end("stopped", Refusal::NotReady);
+            }
+            if Instant::now() >= self.due {
+                return self.end("deadline", Refusal::NotReady);
+            }
+            match self.step().await {
+                Ok(Some(typed)) => return typed,
+                Ok(None) => {}
+                Err(Halt::Stopped) => return self.end("stopped", Refusal::NotReady),
+                Err(Halt::Lost) => self.fresh = 0,
+            }
+        }
+    }
+
+    /// The end when things can't go on: refused while it is certain that nothing was typed.
+    fn end(&self, reason: &str, refusal: Refusal) -> Typed {
+        if self.seen_ours || self.doubt { unknown(reason) } else { refused(refusal) }
+    }
+
+    /// The end when the pane or its server is gone. A command such as `/exit` has then done what it is for.
+    fn vanished(&self, reason: &str, refusal: Refusal) -> Typed {
+        if self.entered && self.plan.input == Input::Command {
+            return Typed::Submitted { proven: false };
+        }
+        self.end(reason, refusal)
+    }
+
+    async fn step(&mut self) -> Step {
+        let live = match self.connection().await? {
+            Ok(live) => live,
+            Err(typed) => return Ok(Some(typed)),
+        };
+        let noted = self.tmux.noted(&live, self.plan.pane.pane).await.map_err(|_| Halt::Lost)?;
+        let row = match same(&self.plan.pane, noted.as_ref().map(|noted| noted.row.clone())) {
+            Ok(row) if row.dead => return Ok(Some(self.vanished("pane_lost", Refusal::PaneDead))),
+            Ok(row) => row,
+            Err(Refusal::PaneChanged) => return Ok(Some(self.vanished("pane_changed", Refusal::PaneChanged))),
+            Err(reason) => return Ok(Some(self.vanished("pane_lost", reason))),
+        };
+        let Some(noted) = noted else { return Err(Halt::Lost) };
+        if noted.fence != live.fence {
+            // Another process of this home has taken over; it will end this connection, and the mark tells what it did.
+            pause(CONFIRM, self.stop).await?;
+            return Err(Halt::Lost);
+        }
+        let stage = Stage::read(&noted.mark, &self.plan.delivery);
+        match stage {
+            None if self.seen_ours => return Ok(Some(unknown("mark_lost"))),
+            // The fence keeps lines of former connections out, so this is certain: nothing was typed.
+            None => self.doubt = false,
+            Some(_) => self.seen_ours = true,
+        }
+        match stage {
+            None => self.begin(&live, &noted).await,
+            Some(Stage::Begun(n)) => self.settle(&live, n).await,
+            Some(Stage::Pieces(n)) => self.go_on(&live, n, &row).await,
+            Some(Stage::Pasted) => self.submit(&live, Stage::Pasted, &row).await,
+            Some(stage @ (Stage::EnterBegun(n) | Stage::Entered(n))) => self.verify(&live, stage, n).await,
+        }
+    }
+
+    /// The connection to the pane's own server, or the end.
+    async fn connection(&self) -> Result<Result<Arc<Live>, Typed>, Halt> {
+        let patience = RECONNECT_PATIENCE.min(self.due.saturating_duration_since(Instant::now()));
+        let live = tokio::select! {
+            biased;
+            () = self.stop.cancelled() => return Err(Halt::Stopped),
+            live = self.tmux.live_within(patience) => live,
+        };
+        Ok(match live {
+            Ok(live) if live.info.id == self.plan.pane.server => Ok(live),
+            Ok(_) => Err(self.vanished("server_lost", Refusal::PaneGone)),
+            Err(Error::NoServer(_)) => Err(self.vanished("server_lost", Refusal::NoTmux)),
+            Err(_) => Err(self.end("deadline", Refusal::NoTmux)),
+        })
+    }
+
+    async fn begin(&mut self, live: &Live, noted: &Noted) -> Step {
+        if !is_mark(&noted.mark) {
+            return Ok(Some(refused(Refusal::NotReady)));
+        }
+        match self.invited(live).await? {
+            Ok(()) => self.put(live, &noted.mark, 1).await,
+            Err(reason) => Ok(Some(refused(reason))),
+        }
+    }
+
+    /// Waits until the pane invites a text, seen so twice.
+    async fn invited(&self, live: &Live) -> Result<Result<(), Refusal>, Halt> {
+        let until = Instant::now() + self.plan.hold.max(5 * CONFIRM);
+        let front = self.plan.foreground.as_deref();
+        let mut before: Option<(View, Invitation)> = None;
+        loop {
+            let noted = self.tmux.noted(live, self.plan.pane.pane).await.map_err(|_| Halt::Lost)?;
+            let view = match self.view().await? {
+                Ok(view) => view,
+                Err(reason) => return Ok(Err(reason)),
+            };
+            let verdict = match same(&self.plan.pane, noted.map(|noted| noted.row)) {
+                Ok(row) => obstacle(&row, front).unwrap_or_else(|| invitation(&view, self.plan.allow_busy)),
+                Err(reason) => Invitation::No(reason),
+            };
+            let now = (view, verdict);
+            match verdict {
+                // These are facts and not impressions: they need no second look.
+                Invitation::No(reason) if reason != Refusal::Busy => return Ok(Err(reason)),
+                Invitation::No(reason) if before.as_ref() == Some(&now) => return Ok(Err(reason)),
+                Invitation::Open if before.as_ref() == Some(&now) => return Ok(Ok(())),
+                Invitation::Open if Instant::now() >= until => return Ok(Err(Refusal::NotReady)),
+                Invitation::No(reason) | Invitation::Wait(reason) if Instant::now() >= until => return Ok(Err(reason)),
+                _ => before = Some(now),
+            }
+            pause(CONFIRM, self.stop).await?;
+        }
+    }
+
+    /// One look; the error is what became of the pane.
+    async fn view(&self) -> Result<Result<View, Refusal>, Halt> {
+        match self.tmux.capture(&self.plan.pane).await {
+            Ok(capture) => Ok(Ok(self.eye.look(&capture))),
+            Err(Error::Pane { reason, .. }) => Ok(Err(reason)),
+            Err(_) => Err(Halt::Lost),
+        }
+    }
+
+    async fn put(&mut self, live: &Live, before: &str, number: usize) -> Step {
+        let Some(text) = self.pieces.get(number - 1) else { return Ok(Some(unknown("ambiguous_mark"))) };
+        let after = if number == self.pieces.len() { Stage::Pasted } else { Stage::Pieces(number) };
+        let bracketed = self.plan.input == Input::Bracketed;
+        let line = self.line(live, before, Stage::Begun(number), after, text, bracketed);
+        self.send(live, line).await?;
+        self.fresh = number;
+        Ok(None)
+    }
+
+    /// One guarded line: it puts `text` in and moves the mark, or does nothing at all.
+    fn line(
+        &self,
+        live: &Live,
+        before: &str,
+        during: Stage,
+        after: Stage,
+        text: &str,
+        bracketed: bool,
+    ) -> Option<String> {
+        let (names, plan) = (&self.tmux.inner.shared.names, self.plan);
+        let guard = quote(&names.may_type(&live.fence, &plan.pane, before, plan.foreground.as_deref())).ok()?;
+        let (pane, mark, id) = (plan.pane, names.mark(), &plan.delivery);
+        let buffer = format!("{}{id}", names.buffers());
+        let (during, after) = (during.mark(id), after.mark(id));
+        let (text, paste) = (quote(text).ok()?, if bracketed { "paste-buffer -p -r" } else { "paste-buffer -r" });
+        Some(format!(
+            "set-buffer -b {buffer} -- {text} ; if-shell -F -t {pane} {guard} {{ set-option -p -t {pane} {mark} {during} ; \
+             {paste} -b {buffer} -t {pane} ; set-option -p -t {pane} {mark} {after} }} ; delete-buffer -b {buffer}"
+        ))
+    }
+
+    async fn send(&mut self, live: &Live, line: Option<String>) -> Result<(), Halt> {
+        let Some(line) = line else { return Err(Halt::Stopped) };
+        match live.ask(line).await {
+            Ok(_) => Ok(()),
+            Err(lost) => {
+                self.doubt |= lost.sent;
+                Err(Halt::Lost)
+            }
+        }
+    }
+
+    /// Half of a line was done: a hook of the user's waits in between, or was killed there.
+    async fn settle(&mut self, live: &Live, number: usize) -> Step {
+        let mark = Stage::Begun(number).mark(&self.plan.delivery);
+        let until = Instant::now() + HOOK_PATIENCE;
+        while Instant::now() < until {
+            pause(CONFIRM, self.stop).await?;
+            let noted = self.tmux.noted(live, self.plan.pane.pane).await.map_err(|_| Halt::Lost)?;
+            if noted.is_none_or(|noted| noted.mark != mark) {
+                return Ok(None);
+            }
+        }
+        let Ok(view) = self.view().await? else { return Ok(None) };
+        let whole = number == self.pieces.len();
+        let arrived = match whole {
+            true => sight(&view.composer, &self.plan.text, self.tail()) == Sight::Shown,
+            false => ends_with(&view.composer, &self.pieces[..number.min(self.pieces.len())].concat()),
+        };
+        match (arrived && view.activity != Activity::Blocked, whole) {
+            (false, _) => Ok(Some(unknown("ambiguous_mark"))),
+            (true, true) => self.press(live, &mark, 1).await,
+            (true, false) => self.put(live, &mark, number + 1).await,
+        }
+    }
+
+    /// Puts the next piece in.
+    async fn go_on(&mut self, live: &Live, number: usize, row: &PaneRow) -> Step {
+        if let Some(end) = self.balks(row).await? {
+            return Ok(end);
+        }
+        let so_far = self.pieces[..number.min(self.pieces.len())].concat();
+        let until = Instant::now() + self.plan.seen_within;
+        loop {
+            let Ok(view) = self.view().await? else { return Ok(None) };
+            if view.activity == Activity::Blocked {
+                return Ok(Some(unknown("dialog")));
+            }
+            // A piece that this run put in a moment ago need not be on the screen; any other must be, and be last.
+            if self.fresh == number || ends_with(&view.composer, &so_far) {
+                break;
+            }
+            if Instant::now() >= until {
+                return Ok(Some(unknown("ambiguous")));
+            }
+            pause(GLANCE, self.stop).await?;
+        }
+        if let Input::Pieces { gap, .. } = self.plan.input {
+            pause(gap, self.stop).await?;
+        }
+        let mark = Stage::Pieces(number).mark(&self.plan.delivery);
+        self.put(live, &mark, number + 1).await
+    }
+
+    /// After the first piece an obstacle is given a moment; then it is the end.
+    async fn balks(&mut self, row: &PaneRow) -> Result<Option<Option<Typed>>, Halt> {
+        let Some(Invitation::No(reason) | Invitation::Wait(reason)) = obstacle(row, self.plan.foreground.as_deref())
+        else {
+            return Ok(None);
+        };
+        if self.balked >= MAX_BALKS {
+            return Ok(Some(Some(unknown(&word(reason)))));
+        }
+        tracing::debug!(?reason, pane = %self.plan.pane, "the pane does not take the rest of a text at present");
+        self.balked += 1;
+        pause(CONFIRM, self.stop).await?;
+        Ok(Some(None))
+    }
+
+    fn tail(&self) -> &str {
+        if self.plan.seen_tail.trim().is_empty() { &self.plan.text } else { &self.plan.seen_tail }
+    }
+
+    /// Waits until the text is seen, waits a little more, looks again, presses Enter.
+    async fn submit(&mut self, live: &Live, stage: Stage, row: &PaneRow) -> Step {
+        if let Some(end) = self.balks(row).await? {
+            return Ok(end);
+        }
+        if let Input::Pieces { settle, .. } = self.plan.input {
+            pause(settle, self.stop).await?;
+        }
+        let until = Instant::now() + self.plan.seen_within;
+        let mut seen = false;
+        loop {
+            let Ok(view) = self.view().await? else { return Ok(None) };
+            if view.activity == Activity::Blocked {
+                return Ok(Some(unknown("dialog")));
+            }
+            match sight(&view.composer, &self.plan.text, self.tail()) {
+                Sight::Shown if seen => break,
+                Sight::Shown => seen = true,
+                Sight::Absent | Sight::Hidden => seen = false,
+            }
+            if Instant::now() >= until && !seen {
+                return Ok(Some(unknown("not_seen")));
+            }
+            pause(if seen { self.plan.enter_delay } else { GLANCE }, self.stop).await?;
+        }
+        let mark = stage.mark(&self.plan.delivery);
+        self.press(live, &mark, 1).await
+    }
+
+    async fn press(&mut self, live: &Live, before: &str, number: u32) -> Step {
+        let line = self.line(live, before, Stage::EnterBegun(number), Stage::Entered(number), "\r", false);
+        // Also when the answer is lost: what matters is whether the program may have seen it.
+        self.entered = true;
+        self.send(live, line).await?;
+        Ok(None)
+    }
+
+    /// Looks whether the text has left the composer; if it plainly has not, Enter is pressed again.
+    async fn verify(&mut self, live: &Live, stage: Stage, number: u32) -> Step {
+        let until = Instant::now() + self.plan.enter_retry_after;
+        let mut absent = false;
+        loop {
+            let Ok(view) = self.view().await? else { return Ok(None) };
+            let sight = sight(&view.composer, &self.plan.text, self.tail());
+            let blocked = view.activity == Activity::Blocked;
+            if sight == Sight::Absent && !blocked {
+                if absent {
+                    return Ok(Some(Typed::Submitted {
+                        proven: self.plan.screen_proof && view.activity != Activity::Unknown,
+                    }));
+                }
+                absent = true;
+            } else {
+                absent = false;
+            }
+            if Instant::now() >= until && !absent {
+                return match sight {
+                    _ if blocked => Ok(Some(unknown("dialog"))),
+                    // The screen says nothing; whether it was taken is for the receipt to tell.
+                    Sight::Absent | Sight::Hidden => Ok(Some(Typed::Submitted { proven: false })),
+                    Sight::Shown if number <= self.plan.enter_retries => {
+                        self.press(live, &stage.mark(&self.plan.delivery), number + 1).await
+                    }
+                    Sight::Shown => Ok(Some(unknown("not_submitted"))),
+                };
+            }
+            pause(GLANCE, self.stop).await?;
+        }
+    }
+}
