@@ -1,1 +1,23 @@
-//! (being written)
+//! What tasuki knows of agent CLIs, all of it data: one TOML profile each says how the CLI is launched, how its screen
+//! is read and which of its own hook events mean what. This room knows no tmux and no spool; it turns screens into
+//! [`crate::core::pane::View`]s, hook JSON into event files and event files into [`crate::core::hook::HookEvent`]s.
+//!
+//! In reading order: [`format`] and [`hook_format`] (the TOML), [`profile`] (loading), [`launch`], [`ansi`] and [`screen`] (screens),
+//! [`rules`] (which hook event means what), [`hook`] (the `tasuki hook` command), [`event`] (the sidecar's side).
+
+pub mod ansi;
+pub mod event;
+pub mod format;
+pub mod hook;
+pub mod hook_format;
+pub mod launch;
+pub mod profile;
+mod prune;
+pub mod rules;
+pub mod screen;
+pub mod stamp;
+
+pub use event::{EventError, EventFile, read_event};
+pub use format::{InputMode, ProfileFile};
+pub use launch::{Launch, LaunchContext};
+pub use profile::{Profile, ProfileError, Profiles};

@@ -1,0 +1,217 @@
+//! A captured screen as cells. `capture-pane -e` gives one line for each row, with SGR escapes where the looks change;
+//! the looks go on over the end of a line.
+
+/// How a cell's foreground is coloured, as far as ghosts must be told from text.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Colour {
+    /// The terminal's own.
+    #[default]
+    Plain,
+    /// The parameters that chose it, joined by semicolons: `31`, `90`, `38;5;8`, `38;2;1;2;3`.
+    Sgr(String),
+}
+
+/// How a cell looks.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Look {
+    /// SGR 2.
+    pub dim: bool,
+    /// SGR 7: a cursor that the program draws itself.
+    pub reverse: bool,
+    /// The foreground.
+    pub colour: Colour,
+}
+
+/// One character and its look.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cell {
+    /// The character.
+    pub char: char,
+    /// Its look.
+    pub look: Look,
+}
+
+/// Largest capture that is read, in bytes; a screen of 500 × 200 cells with an escape before each stays below it.
+const MAX_BYTES: usize = 4 << 20;
+
+/// Reads a capture into rows of cells: at most `height` rows of at most `width` characters. Trailing blanks stay.
+#[must_use]
+pub fn cells(screen: &str, width: u16, height: u16) -> Vec<Vec<Cell>> {
+    let mut end = screen.len().min(MAX_BYTES);
+    while !screen.is_char_boundary(end) {
+        end -= 1;
+    }
+    let mut reader = Reader::default();
+    screen[..end]
+        .split('\n')
+        .take(usize::from(height))
+        .map(|line| {
+            let mut row = reader.line(line);
+            row.truncate(usize::from(width));
+            row
+        })
+        .collect()
+}
+
+#[derive(Default)]
+struct Reader {
+    look: Look,
+    /// Between SO and SI letters stand for line-drawing characters.
+    drawing: bool,
+}
+
+impl Reader {
+    fn line(&mut self, line: &str) -> Vec<Cell> {
+        let mut row = Vec::new();
+        let mut chars = line.chars();
+        while let Some(c) = chars.next() {
+            match c {
+                '\u{1b}' => self.escape(&mut chars),
+                '\u{e}' => self.drawing = true,
+                '\u{f}' => self.drawing = false,
+                c if c.is_control() => {}
+                c => row.push(Cell { char: if self.drawing { line_drawing(c) } else { c }, look: self.look.clone() }),
+            }
+        }
+        row
+    }
+
+    fn escape(&mut self, chars: &mut std::str::Chars<'_>) {
+        match chars.next() {
+            Some('[') => {
+                let mut parameters = String::new();
+                for c in chars.by_ref() {
+                    if ('@'..='~').contains(&c) {
+                        if c == 'm' {
+                            self.sgr(&parameters);
+                        }
+                        return;
+                    }
+                    parameters.push(c);
+                }
+            }
+            // A hyperlink or another operating-system command: it ends with BEL or with ESC \.
+            Some(']') => {
+                while let Some(c) = chars.next() {
+                    if c == '\u{7}' {
+                        return;
+                    }
+                    if c == '\u{1b}' {
+                        chars.next();
+                        return;
+                    }
+                }
+            }
+            Some('(' | ')') => {
+                chars.next();
+            }
+            _ => {}
+        }
+    }
+
+    fn sgr(&mut self, parameters: &str) {
+        let mut words = parameters.split(';');
+        while let Some(word) = words.next() {
+            if let Some((first, rest)) = word.split_once(':') {
+                self.with_colons(first, rest);
+                continue;
+            }
+            match word.trim_start_matches('0') {
+                "" => self.look = Look::default(),
+                "2" => self.look.dim = true,
+                "22" => self.look.dim = false,
+                "7" => self.look.reverse = true,
+                "27" => self.look.reverse = false,
+                "39" => self.look.colour = Colour::Plain,
+                "38" => self.look.colour = extended(&mut words),
+                // The parameters of a background or an underline colour must not be read as looks of their own.
+                "48" | "58" => drop(extended(&mut words)),
+                simple => {
+                    if simple.parse().is_ok_and(|n: u16| (30..38).contains(&n) || (90..98).contains(&n)) {
+                        self.look.colour = Colour::Sgr(simple.to_owned());
+                    }
+                }
+            }
+        }
+    }
+
+    /// `38:5:8` and `38:2::1:2:3`, the newer way to write colours; `4:3` is an underline and says nothing here.
+    fn with_colons(&mut self, first: &str, rest: &str) {
+        if first == "38" {
+            let mut words = rest.split(':').filter(|word| !word.is_empty());
+            self.look.colour = extended(&mut words);
+        }
+    }
+}
+
+fn extended<'w>(words: &mut impl Iterator<Item = &'w str>) -> Colour {
+    let kind = words.next().unwrap_or_default();
+    let count = if kind == "2" { 3 } else { 1 };
+    let mut spec = format!("38;{kind}");
+    for word in words.take(count) {
+        spec.push(';');
+        spec.push_str(word);
+    }
+    Colour::Sgr(spec)
+}
+
+fn line_drawing(c: char) -> char {
+    match c {
+        'j' => '┘',
+        'k' => '┐',
+        'l' => '┌',
+        'm' => '└',
+        'n' => '┼',
+        'q' => '─',
+        't' => '├',
+        'u' => '┤',
+        'v' => '┴',
+        'w' => '┬',
+        'x' => '│',
+        c => c,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(line: &str) -> Vec<Cell> {
+        cells(line, 80, 24).remove(0)
+    }
+
+    fn dims(line: &str) -> String {
+        row(line).iter().map(|cell| if cell.look.dim { 'd' } else { '.' }).collect()
+    }
+
+    #[test]
+    fn faint_is_a_look_and_a_parameter_of_a_colour_is_not() {
+        assert_eq!(dims("a\u{1b}[2mb\u{1b}[22mc\u{1b}[0;2md\u{1b}[me"), ".d.d.");
+        assert_eq!(dims("\u{1b}[38;5;2ma\u{1b}[48;5;2mb\u{1b}[38;2;2;2;2mc\u{1b}[58;5;2md"), "....");
+        assert_eq!(dims("\u{1b}[38:5:2ma\u{1b}[4:2mb\u{1b}[02mc"), "..d");
+    }
+
+    #[test]
+    fn colours_are_kept_as_they_were_chosen() {
+        let colour = |line: &str| row(line)[0].look.colour.clone();
+        assert_eq!(colour("\u{1b}[90ma"), Colour::Sgr("90".into()));
+        assert_eq!(colour("\u{1b}[1;38;5;8ma"), Colour::Sgr("38;5;8".into()));
+        assert_eq!(colour("\u{1b}[38:2::1:2:3ma"), Colour::Sgr("38;2;1;2;3".into()));
+        assert_eq!(colour("\u{1b}[31;39ma"), Colour::Plain);
+    }
+
+    #[test]
+    fn looks_go_on_over_lines_and_other_escapes_leave_no_trace() {
+        let rows = cells("\u{1b}[2ma\nb\u{1b}]8;;http://x\u{1b}\\c\u{1b}]8;;\u{7}d\u{1b}[?25he\u{e}q\u{f}q", 80, 24);
+        assert!(rows[1].iter().all(|cell| cell.look.dim));
+        assert_eq!(rows[1].iter().map(|cell| cell.char).collect::<String>(), "bcde─q");
+    }
+
+    #[test]
+    fn nothing_beyond_the_size_is_read_and_cut_escapes_do_no_harm() {
+        assert_eq!(cells("abc\ndef\nghi", 2, 2).iter().map(Vec::len).collect::<Vec<_>>(), [2, 2]);
+        for cut in ["\u{1b}", "\u{1b}[", "\u{1b}[38;5", "\u{1b}[38;5m", "\u{1b}]8;;"] {
+            assert!(row(cut).is_empty(), "{cut:?}");
+        }
+    }
+}

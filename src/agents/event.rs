@@ -1,0 +1,282 @@
+//! The sidecar's side of an event file (SPEC 3.3): any program may write one, so everything in it is checked, cut to
+//! size and cleaned before the core sees it.
+
+use super::profile::{Profile, Profiles};
+use super::rules::Extract;
+use crate::core::hook::{ContextGauge, HookEvent, HookKind, SessionReason};
+use crate::core::id::{AgentId, Slug};
+use crate::core::text::sanitise;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// Why an event file can't be taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct EventError {
+    /// A code for programs: `bad_json`, `unsupported_version`, `unknown_event`, `unknown_field`, `bad_field`.
+    pub code: &'static str,
+    /// For people.
+    pub message: String,
+    /// The field that is wrong.
+    pub field: Option<String>,
+}
+
+impl EventError {
+    fn field(code: &'static str, field: &str, message: impl Into<String>) -> Self {
+        EventError {
+            code,
+            message: message.into(),
+            field: Some(field.chars().filter(|c| !c.is_control()).take(64).collect()),
+        }
+    }
+}
+
+/// One file in `spool/events/`. Only `v` and `event` are required, and one of `agent_id`, `pane` and `session_id` to
+/// say whose event it is. What stands here wins over what the profile finds in `payload`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EventFile {
+    /// The format's version: 1.
+    pub v: u32,
+    /// What happened.
+    pub event: HookKind,
+    /// `TASUKI_AGENT_ID` of the process that reports.
+    #[schemars(with = "Option<String>")]
+    pub agent_id: Option<AgentId>,
+    /// The tmux pane: `%3`.
+    pub pane: Option<String>,
+    /// The value of `$TMUX`.
+    pub tmux: Option<String>,
+    /// The profile by whose rules `payload` is read.
+    pub profile: Option<String>,
+    /// When it happened: UTC, RFC 3339.
+    pub at: Option<String>,
+    /// The CLI's own hook JSON.
+    pub payload: Option<Value>,
+    /// The submitted prompt; of one over 64 KiB the last 64 KiB.
+    pub text: Option<String>,
+    /// For a prompt over 64 KiB: what the whole of it was.
+    pub text_digest: Option<TextDigest>,
+    /// The last text of the answer.
+    pub last_text: Option<String>,
+    /// The CLI's session id.
+    pub session_id: Option<String>,
+    /// The CLI's turn id.
+    pub turn_id: Option<String>,
+    /// Where the transcript is.
+    pub transcript_path: Option<String>,
+    /// The working directory.
+    pub cwd: Option<String>,
+    /// The persona that the reporter names.
+    #[schemars(with = "Option<String>")]
+    pub persona_slug: Option<Slug>,
+    /// For session starts and ends: `process`, `replaced` (another session in the same process) or `same`.
+    #[schemars(with = "Option<String>")]
+    pub reason: Option<SessionReason>,
+    /// For a stop: the turn only pauses.
+    pub paused: Option<bool>,
+    /// What the CLI says, for people.
+    pub message: Option<String>,
+    /// How full the context is.
+    pub context: Option<ContextGauge>,
+    /// Process ids from the reporter's parent upwards.
+    pub ancestors: Option<Vec<u32>>,
+}
+
+/// What a prompt that was too long to be reported was.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TextDigest {
+    /// The id in its last line, if it is a text of tasuki's.
+    pub delivery_id: Option<String>,
+    /// Its length in bytes with every run of white space made one blank.
+    pub bytes: u64,
+    /// SHA-256 of that, in hexadecimal.
+    pub sha256: String,
+}
+
+/// Longest id, path and message that are taken over; longer ones are cut.
+const MAX_ID: usize = 200;
+const MAX_PATH: usize = 4096;
+const MAX_MESSAGE: usize = 500;
+/// Most ancestors that are looked at.
+const MAX_ANCESTORS: usize = 8;
+
+/// Reads an event file.
+///
+/// # Errors
+/// When it is not JSON, not an object, has a field that the contract does not know, or a value of the wrong kind.
+pub fn read_event(bytes: &[u8], profiles: &Profiles) -> Result<HookEvent, EventError> {
+    let map: Map<String, Value> = serde_json::from_slice(bytes).map_err(|why| EventError {
+        code: "bad_json",
+        message: format!("is not a JSON object: {why}"),
+        field: None,
+    })?;
+    check_envelope(&map)?;
+    let file: EventFile = serde_path_to_error::deserialize(Value::Object(map)).map_err(|why| {
+        let field = why.path().to_string();
+        let code = if why.inner().to_string().starts_with("unknown field") { "unknown_field" } else { "bad_field" };
+        EventError::field(code, &field, format!("field `{field}`: {}", why.inner()))
+    })?;
+    let profile = file.profile.as_deref().and_then(|name| profiles.get(name));
+    let payload = file.payload.clone().unwrap_or(Value::Null);
+    let found = profile.map(|profile| profile.file.hooks.extract_kind(file.event, &payload)).unwrap_or_default();
+    build(file, found, profile)
+}
+
+/// The version and the event's name are looked at first, so that a file from a later tasuki is told apart from a
+/// wrong one.
+fn check_envelope(map: &Map<String, Value>) -> Result<(), EventError> {
+    match map.get("v") {
+        Some(Value::Number(v)) if v.as_u64() == Some(1) => {}
+        Some(Value::Number(v)) => {
+            return Err(EventError::field(
+                "unsupported_version",
+                "v",
+                format!("version {v} is not known; this tasuki reads 1"),
+            ));
+        }
+        _ => return Err(EventError::field("bad_field", "v", "field `v` must be the number 1")),
+    }
+    let known = map.get("event").is_some_and(|event| serde_json::from_value::<HookKind>(event.clone()).is_ok());
+    if known {
+        return Ok(());
+    }
+    let names =
+        "session_start, prompt_submit, stop, stop_failure, interrupted, blocked, notification, context, session_end";
+    Err(EventError::field("unknown_event", "event", format!("field `event` must be one of {names}")))
+}
+
+fn build(file: EventFile, found: Extract, profile: Option<&Profile>) -> Result<HookEvent, EventError> {
+    let pane = match file.pane.as_deref() {
+        None => None,
+        Some(text) => {
+            let number = text.strip_prefix('%').and_then(|digits| digits.parse().ok());
+            Some(number.ok_or_else(|| EventError::field("bad_field", "pane", "field `pane` must look like %3"))?)
+        }
+    };
+    let unwrap = |text: String| sanitise(&profile.map_or_else(|| text.clone(), |profile| profile.unwrap_prompt(&text)));
+    let id = |text: Option<String>| text.map(|text| one_line(&text, MAX_ID)).filter(|text| !text.is_empty());
+    let path = |text: Option<String>| text.map(|text| one_line(&text, MAX_PATH)).filter(|text| !text.is_empty());
+    let mut ancestors = file.ancestors.unwrap_or_default();
+    ancestors.truncate(MAX_ANCESTORS);
+    Ok(HookEvent {
+        kind: file.event,
+        agent_id: file.agent_id,
+        pane,
+        server_pid: file.tmux.as_deref().and_then(server_pid),
+        profile: id(file.profile),
+        persona_slug: file.persona_slug,
+        session_id: id(file.session_id.or(found.session_id)),
+        turn_id: id(file.turn_id.or(found.turn_id)),
+        text: file.text.or(found.text).map(unwrap),
+        last_text: file.last_text.or(found.last_text).map(|text| sanitise(&text)),
+        transcript_path: path(file.transcript_path.or(found.transcript_path)),
+        cwd: path(file.cwd.or(found.cwd)),
+        reason: file.reason.or(found.reason),
+        paused: file.paused.unwrap_or(found.paused),
+        message: file.message.or(found.message).map(|text| one_line(&text, MAX_MESSAGE)),
+        ancestors,
+        context: file.context.or(found.context),
+    })
+}
+
+impl Profile {
+    /// Takes off what the CLI puts around a prompt. A prompt may hold several wrapped parts.
+    #[must_use]
+    pub fn unwrap_prompt(&self, text: &str) -> String {
+        let replace =
+            |text: String, wrapper: &super::format::Pattern| wrapper.0.replace_all(&text, "${text}").into_owned();
+        self.file.hooks.wrappers.iter().fold(text.to_owned(), replace)
+    }
+}
+
+/// `$TMUX` is `<socket>,<server pid>,<session>`; the socket's path may hold commas.
+fn server_pid(tmux: &str) -> Option<u32> {
+    tmux.rsplit(',').nth(1)?.parse().ok()
+}
+
+/// At most `max` characters in one line, without anything that drives a terminal.
+fn one_line(text: &str, max: usize) -> String {
+    let clean = sanitise(text);
+    clean.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).take(max).collect::<String>().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(value: &Value) -> Result<HookEvent, EventError> {
+        read_event(value.to_string().as_bytes(), &Profiles::load(None).expect("built in"))
+    }
+
+    const AGENT: &str = "6f1c3a52-8f0e-4d5b-9a57-2f64c1f6f0aa";
+
+    #[test]
+    fn any_program_may_report_with_three_fields() {
+        let event = read(&json!({"v":1,"event":"stop","agent_id":AGENT})).expect("enough");
+        assert_eq!(event, HookEvent { agent_id: AGENT.parse().ok(), ..HookEvent::new(HookKind::Stop) });
+    }
+
+    #[test]
+    fn what_stands_on_top_wins_over_the_payload() {
+        let payload =
+            json!({"hook_event_name":"UserPromptSubmit","prompt":"from the payload","session_id":"s1","prompt_id":"p"});
+        let file = json!({"v":1,"event":"prompt_submit","profile":"claude","pane":"%7","tmux":"/tmp/a,b/default,4711,0",
+            "text":"from the top","payload":payload});
+        let event = read(&file).expect("right");
+        assert_eq!(event.text.as_deref(), Some("from the top"));
+        assert_eq!((event.session_id.as_deref(), event.turn_id.as_deref()), (Some("s1"), Some("p")));
+        assert_eq!((event.pane, event.server_pid), (Some(7), Some(4711)));
+    }
+
+    #[test]
+    fn unknown_fields_are_refused_by_name() {
+        let error = read(&json!({"v":1,"event":"stop","agentid":AGENT})).expect_err("a typo");
+        assert_eq!((error.code, error.field.as_deref()), ("unknown_field", Some("agentid")));
+        assert!(error.message.contains("agentid"));
+    }
+
+    #[test]
+    fn wrong_values_are_refused_with_their_field() {
+        for (file, code, field) in [
+            (json!({"event":"stop"}), "bad_field", Some("v")),
+            (json!({"v":2,"event":"stop","new":1}), "unsupported_version", Some("v")),
+            (json!({"v":1,"event":"stopp"}), "unknown_event", Some("event")),
+            (json!({"v":1,"event":"stop","agent_id":"x"}), "bad_field", Some("agent_id")),
+            (json!({"v":1,"event":"stop","persona_slug":"../x"}), "bad_field", Some("persona_slug")),
+            (json!({"v":1,"event":"stop","pane":"3"}), "bad_field", Some("pane")),
+            (json!([1]), "bad_json", None),
+        ] {
+            let error = read(&file).expect_err("wrong");
+            assert_eq!((error.code, error.field.as_deref()), (code, field), "{file}");
+        }
+    }
+
+    #[test]
+    fn the_clis_wrapper_is_taken_off_and_what_drives_a_terminal_too() {
+        let prompt = "Please do:\n<pasted_content id=\"d675\">\none\ntwo\u{1b}[31m\n</pasted_content id=\"d675\">";
+        let event = read(&json!({"v":1,"event":"prompt_submit","profile":"claude","text":prompt})).expect("right");
+        assert_eq!(event.text.as_deref(), Some("Please do:\none\ntwo[31m"));
+    }
+
+    #[test]
+    fn strings_are_cut_and_kept_to_one_line() {
+        let event =
+            read(&json!({"v":1,"event":"notification","message":"a\n\u{1b}b".repeat(400),"session_id":"s".repeat(500),
+            "ancestors":(1..100).collect::<Vec<u32>>()}))
+            .expect("right");
+        let message = event.message.expect("there");
+        assert!(message.len() <= 500 && !message.contains(['\n', '\u{1b}']));
+        assert_eq!(event.session_id.map(|id| id.len()), Some(200));
+        assert_eq!(event.ancestors.len(), 8);
+    }
+
+    #[test]
+    fn an_unknown_profile_does_no_harm() {
+        let event = read(&json!({"v":1,"event":"stop","profile":"other","payload":{"session_id":"x"}})).expect("right");
+        assert_eq!((event.profile.as_deref(), event.session_id), (Some("other"), None));
+    }
+}

@@ -1,0 +1,315 @@
+//! The profile format: everything that driving one agent CLI takes, as data (SPEC section 2). The doc comments here
+//! are what `tasuki schema profile` prints.
+
+use super::hook_format::HooksSection;
+use regex::{Regex, RegexBuilder};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A regular expression (Rust `regex` syntax), compiled when the profile is loaded.
+#[derive(Debug, Clone)]
+pub struct Pattern(pub Regex);
+
+/// Largest compiled size of one expression, in bytes: a profile is a person's own file, but a slip must not eat memory.
+const REGEX_LIMIT: usize = 1 << 20;
+
+impl Pattern {
+    /// Compiles a pattern; `^` and `$` stand for the ends of the text unless the pattern switches on `(?m)`.
+    ///
+    /// # Errors
+    /// When the text is not a regular expression, or compiles to more than 1 MiB.
+    pub fn compile(text: &str) -> Result<Self, regex::Error> {
+        RegexBuilder::new(text).size_limit(REGEX_LIMIT).build().map(Pattern)
+    }
+}
+
+impl<'de> Deserialize<'de> for Pattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Pattern::compile(&text).map_err(|why| serde::de::Error::custom(format!("not a regular expression: {why}")))
+    }
+}
+
+impl JsonSchema for Pattern {
+    fn schema_name() -> Cow<'static, str> {
+        "Pattern".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "string", "format": "regex", "description": "A regular expression in the syntax of Rust's regex crate."})
+    }
+}
+
+/// One agent CLI. The file's name, less `.toml`, is the profile's name.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileFile {
+    /// What people call this CLI.
+    pub title: String,
+    /// Tells the CLI by its arguments, joined by single blanks (`node /usr/bin/codex --foo`). Without it a pane is
+    /// never taken for this CLI by itself.
+    pub detect: Option<Pattern>,
+    /// How tasuki starts it. Without it the CLI can only be adopted.
+    pub launch: Option<LaunchSection>,
+    /// How it is ended.
+    pub exit: ExitSection,
+    /// How a new session is begun in the same pane; without it `same_pane` is refused.
+    pub new_session: Option<NewSection>,
+    /// How text is put in and submitted.
+    pub input: InputSection,
+    /// When it counts as ready after a start.
+    #[serde(default)]
+    pub ready: ReadySection,
+    /// How its screen is read.
+    pub screen: ScreenSection,
+    /// Which of its own events mean what.
+    pub hooks: HooksSection,
+    /// What a person puts into the CLI's own configuration so that an agent that tasuki did not start reports too.
+    pub install: Option<InstallSection>,
+}
+
+/// How tasuki starts the CLI. In every value of this section `{home}`, `{program}` (tasuki's own path), `{agent_id}`,
+/// `{creation}`, `{persona}`, `{handoffs}` (the folder of the persona's documents), `{cwd}`, `{previous}` and
+/// `{profile}` are replaced; `{handoffs:json}` is escaped for the inside of a JSON string, `{program:sh}` quoted as
+/// one word of a shell, `{program:sh:json}` first one, then the other.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LaunchSection {
+    /// Program and arguments. They are never given to a shell.
+    pub argv: Vec<String>,
+    /// Added to the environment. `TASUKI_AGENT_ID`, `TASUKI_HOME`, `TASUKI_PERSONA` and `TASUKI_CREATION` are always there.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// Names taken out of the environment first, such as `CLAUDECODE`.
+    #[serde(default)]
+    pub unset: Vec<String>,
+}
+
+/// How the CLI is ended.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExitSection {
+    /// Typed as one unbracketed piece, then Enter: `/exit`.
+    pub command: String,
+}
+
+/// How a new session is begun in the same process.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewSection {
+    /// Typed as one unbracketed piece, then Enter: `/clear`.
+    pub command: String,
+    /// The new session reports itself only with its first prompt; until then the empty screen is the only sign.
+    #[serde(default)]
+    pub lazy: bool,
+}
+
+/// How text goes in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum InputMode {
+    /// As one bracketed paste.
+    Bracketed,
+    /// As unbracketed pieces with a pause between, as if typed.
+    Pieces,
+}
+
+/// How text is put in and submitted.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InputSection {
+    /// One bracketed paste, or typed pieces.
+    pub mode: InputMode,
+    /// For pieces: characters in one piece.
+    #[serde(default = "piece_chars")]
+    pub piece_chars: usize,
+    /// For pieces: the pause between two of them.
+    #[serde(default = "ms::<30>", deserialize_with = "duration")]
+    #[schemars(with = "String")]
+    pub piece_gap: Duration,
+    /// For pieces: the pause between the last one and Enter.
+    #[serde(default = "ms::<500>", deserialize_with = "duration")]
+    #[schemars(with = "String")]
+    pub settle: Duration,
+    /// The pause between seeing the text in the composer and Enter.
+    #[serde(default = "ms::<150>", deserialize_with = "duration")]
+    #[schemars(with = "String")]
+    pub enter_delay: Duration,
+    /// If the text still stands in the composer after this time, Enter is pressed again.
+    #[serde(default = "ms::<2000>", deserialize_with = "duration")]
+    #[schemars(with = "String")]
+    pub enter_retry_after: Duration,
+    /// How often Enter may be pressed again.
+    #[serde(default = "one")]
+    pub enter_retries: u32,
+}
+
+/// When the CLI counts as ready after a start.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ReadySection {
+    /// For how long the screen must have looked ready, unchanged.
+    #[serde(deserialize_with = "duration")]
+    #[schemars(with = "String")]
+    pub calm: Duration,
+    /// How long that may take.
+    #[serde(deserialize_with = "duration")]
+    #[schemars(with = "String")]
+    pub timeout: Duration,
+}
+
+impl Default for ReadySection {
+    fn default() -> Self {
+        ReadySection { calm: Duration::from_millis(500), timeout: Duration::from_secs(60) }
+    }
+}
+
+/// How the screen is read. Lines are matched without their trailing blanks.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScreenSection {
+    /// The composer: the box in which the next prompt is written.
+    pub composer: ComposerSection,
+    /// A turn is running if one of these matches a line near the composer: one of the last `busy_lines` lines above
+    /// it that are not blank, or one below it. What stands in the composer never counts.
+    #[serde(default)]
+    pub busy: Vec<Pattern>,
+    /// How many lines above the composer are looked at for `busy`.
+    #[serde(default = "busy_lines")]
+    pub busy_lines: usize,
+    /// A dialog is open if one of these matches the live end of the screen: the last `blocked_lines` lines that are
+    /// not blank, joined by newlines, or, where a composer is there, only what stands below it. Match the whole menu
+    /// with `(?m)`, not a single word: an old menu further up, or a list in the agent's prose, is no dialog.
+    #[serde(default)]
+    pub blocked: Vec<Pattern>,
+    /// How many lines at the end of the screen are looked at for `blocked`.
+    #[serde(default = "blocked_lines")]
+    pub blocked_lines: usize,
+    /// All of these must match some line of the screen before the CLI counts as ready.
+    #[serde(default)]
+    pub ready: Vec<Pattern>,
+    /// None of these may match a line of the screen: a splash, a start-up question.
+    #[serde(default)]
+    pub not_ready: Vec<Pattern>,
+    /// The screen alone proves that a prompt was taken: the composer is emptied and a turn begins. Only for a CLI
+    /// that does not report prompts.
+    #[serde(default)]
+    pub proof: bool,
+}
+
+/// From which side the composer is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Anchor {
+    /// The last line that matches `bottom`, then upwards the nearest `top`.
+    #[default]
+    Bottom,
+    /// The last line that matches `top`, then downwards the first `bottom`, or the end of the screen.
+    Top,
+}
+
+/// Where the composer stands and what in it is not text.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ComposerSection {
+    /// The line above the composer's text, such as a border; with `top_is_text` its first line.
+    pub top: Pattern,
+    /// The line below its text.
+    pub bottom: Pattern,
+    /// From which side to look.
+    #[serde(default)]
+    pub anchor: Anchor,
+    /// The `top` line holds text itself.
+    #[serde(default)]
+    pub top_is_text: bool,
+    /// What the first line of text must look like, such as a prompt sign.
+    pub first: Option<Pattern>,
+    /// The terminal's cursor must stand inside: for a CLI that shows the real cursor.
+    #[serde(default)]
+    pub cursor_inside: bool,
+    /// Taken off each line, one after the other: borders, the prompt sign.
+    #[serde(default)]
+    pub strip: Vec<Pattern>,
+    /// How ghost text (a hint that stands where text would) is drawn. Faint (`dim`) and bright black (`grey8`) unless
+    /// said otherwise.
+    #[serde(default = "ghost_looks")]
+    pub ghost: Vec<GhostLook>,
+    /// Foreground colours that only ghost text has: `38;5;244`, `38;2;108;112;134`, `37`.
+    #[serde(default)]
+    pub ghost_colours: Vec<String>,
+    /// Texts that are ghosts however they are drawn; matched against the whole composer.
+    #[serde(default)]
+    pub ghost_texts: Vec<Pattern>,
+    /// What a collapsed paste looks like, with the number in a group named `size`. Blanks in the pattern do not
+    /// count: it is matched against the composer's text without white space.
+    #[serde(default)]
+    pub collapsed: Vec<Collapsed>,
+}
+
+/// How ghost text may be drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GhostLook {
+    /// Faint: SGR 2.
+    Dim,
+    /// Bright black: SGR 90 or 38;5;8.
+    Grey8,
+}
+
+/// A pattern whose blanks do not count.
+#[derive(Debug, Clone, JsonSchema)]
+#[schemars(transparent)]
+pub struct Collapsed(pub Pattern);
+
+impl<'de> Deserialize<'de> for Collapsed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?.replace(' ', "");
+        Pattern::compile(&format!("^(?:{text})$"))
+            .map(Collapsed)
+            .map_err(|why| serde::de::Error::custom(format!("not a regular expression: {why}")))
+    }
+}
+
+/// What a person puts into the CLI's own configuration.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InstallSection {
+    /// The file that it goes into, as people write it: `~/.claude/settings.json`.
+    pub file: String,
+    /// The text, with `{program}`, `{home}` and `{profile}` as in `launch`.
+    pub text: String,
+}
+
+fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let value = humantime::parse_duration(&text)
+        .map_err(|why| serde::de::Error::custom(format!("not a duration such as \"150ms\": {why}")))?;
+    if value <= Duration::from_secs(600) { Ok(value) } else { Err(serde::de::Error::custom("at most 10 minutes")) }
+}
+
+fn ms<const N: u64>() -> Duration {
+    Duration::from_millis(N)
+}
+
+fn piece_chars() -> usize {
+    400
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn busy_lines() -> usize {
+    8
+}
+
+fn blocked_lines() -> usize {
+    20
+}
+
+fn ghost_looks() -> Vec<GhostLook> {
+    vec![GhostLook::Dim, GhostLook::Grey8]
+}

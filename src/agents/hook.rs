@@ -1,0 +1,268 @@
+//! `tasuki hook <profile> [--event NAME] [--home DIR]`: run by an agent's CLI for each of its hook events, with the
+//! hook's JSON on standard input. It leaves one file in `spool/events/` and is gone within a few milliseconds. It never
+//! prints, never fails and never makes the agent wait: exit 2 or a line on standard output would be acted on by some
+//! CLIs. So there is no argument parser here, no runtime, no compiled pattern, and only the `hooks` part of the profile.
+
+use super::hook_format::HooksSection;
+use super::profile::{self, BUILT_IN};
+use super::prune::{digest, prune, tail};
+use super::rules::Extract;
+use super::stamp::{Stamp, ancestors};
+use crate::core::hook::HookKind;
+use crate::core::id::{AgentId, Slug};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value, json};
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io::{self, IsTerminal, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Most that is kept of standard input, in bytes.
+const MAX_INPUT: usize = 1 << 20;
+/// Most that is read and thrown away after that, so that the CLI does not meet a closed pipe.
+const MAX_DRAIN: usize = 16 << 20;
+/// How long standard input may take as a whole.
+const INPUT_TIME: Duration = Duration::from_secs(1);
+/// After this silence, what was read is taken if it is a whole JSON object: some CLIs keep the pipe open.
+const SILENCE: Duration = Duration::from_millis(50);
+/// A payload larger than this is cut down, in bytes of JSON.
+const MAX_PAYLOAD: usize = 256 * 1024;
+/// A prompt longer than this is described instead of sent whole, in bytes.
+const MAX_TEXT: usize = crate::core::text::MAX_TYPED_BYTES;
+/// Most processes above the hook that are named.
+const MAX_ANCESTORS: usize = 8;
+
+/// The whole command. `args` are those after `hook`. The exit code is always 0.
+pub fn main(args: impl Iterator<Item = OsString>) -> u8 {
+    let stamp = Stamp::take();
+    let options = Options::parse(args);
+    // The default hook would print; nothing of ours may reach the CLI.
+    std::panic::set_hook(Box::new(|_| {}));
+    let _ = std::panic::catch_unwind(|| {
+        if let Some(home) = options.home() {
+            let input = if io::stdin().is_terminal() { Vec::new() } else { read_all(&mut io::stdin().lock()) };
+            if let Some(event) = event(&options, &home, &input, &stamp, &|name| std::env::var(name).ok()) {
+                // There is nobody to tell: the agent must not be disturbed, and the sidecar sees hooks that are missing.
+                let _ = write(&home, &stamp.file_name(), &event);
+            }
+        }
+    });
+    0
+}
+
+/// What the command line says.
+#[derive(Debug, Default)]
+struct Options {
+    profile: String,
+    event: Option<String>,
+    home: Option<PathBuf>,
+}
+
+impl Options {
+    /// Unknown words are passed over: a later tasuki may have written the hook's command.
+    fn parse(mut args: impl Iterator<Item = OsString>) -> Self {
+        let mut options = Options::default();
+        while let Some(arg) = args.next() {
+            match arg.to_str() {
+                Some("--event") => options.event = args.next().and_then(|name| name.into_string().ok()),
+                Some("--home") => options.home = args.next().map(PathBuf::from),
+                Some(word) if !word.starts_with('-') && options.profile.is_empty() => options.profile = word.to_owned(),
+                _ => {}
+            }
+        }
+        options
+    }
+
+    /// The home that the launch put into the environment, else the one that `hooks install` wrote into the command.
+    fn home(&self) -> Option<PathBuf> {
+        let from_env = std::env::var_os("TASUKI_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+        from_env.or_else(|| self.home.clone()).filter(|home| home.is_absolute())
+    }
+}
+
+/// Reads until the end, the limit, or the deadline.
+fn read_all(input: &mut (impl Read + AsFd)) -> Vec<u8> {
+    let deadline = Instant::now() + INPUT_TIME;
+    let (mut kept, mut drained, mut chunk) = (Vec::new(), 0_usize, vec![0_u8; 64 * 1024]);
+    while drained < MAX_DRAIN {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            break;
+        }
+        if !is_readable(input, left.min(SILENCE)) {
+            if kept.last() == Some(&b'}') && serde_json::from_slice::<IgnoredAny>(&kept).is_ok() {
+                break;
+            }
+            continue;
+        }
+        match input.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(count) => {
+                let room = MAX_INPUT.saturating_add(1).saturating_sub(kept.len()).min(count);
+                kept.extend_from_slice(&chunk[..room]);
+                drained += count - room;
+            }
+            Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    kept
+}
+
+fn is_readable(input: &impl AsFd, time: Duration) -> bool {
+    let mut fds = [PollFd::new(input.as_fd(), PollFlags::POLLIN)];
+    let time = PollTimeout::try_from(time).unwrap_or(PollTimeout::ZERO);
+    poll(&mut fds, time).is_ok_and(|count| count > 0)
+}
+
+/// The profile's `hooks` part alone; the rest of the file is not looked at.
+#[derive(Deserialize)]
+struct HooksOnly {
+    hooks: HooksSection<IgnoredAny>,
+}
+
+fn hooks_of(name: &str, home: &Path) -> Result<HooksSection<IgnoredAny>, String> {
+    if !profile::is_name(name) {
+        return Err("the hook's command names no profile".into());
+    }
+    let path = home.join("data/profiles").join(format!("{name}.toml"));
+    let built_in = BUILT_IN.iter().find(|(built_in, _)| *built_in == name).map(|(_, text)| (*text).to_owned());
+    let text = match profile::read_regular(&path) {
+        Ok(text) => text,
+        Err(profile::ProfileError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            built_in.ok_or_else(|| format!("there is no profile {name}"))?
+        }
+        Err(why) => return Err(why.to_string()),
+    };
+    toml::from_str::<HooksOnly>(&text)
+        .map(|only| only.hooks)
+        .map_err(|why| format!("profile {name}: {}", why.message()))
+}
+
+/// The event file's content; `None` if the profile wants this hook ignored. Whatever is wrong becomes a `notification`
+/// that says so, or, where the event's name can still be made out, that event with a message.
+fn event(
+    options: &Options,
+    home: &Path,
+    input: &[u8],
+    stamp: &Stamp,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Option<Value> {
+    let (payload, mut complaint) = parse(input);
+    let mut found = Extract { kind: Some(HookKind::Notification), ..Extract::default() };
+    match hooks_of(&options.profile, home) {
+        Err(why) => complaint = Some(why),
+        Ok(hooks) => {
+            let salvaged = || hooks.name.as_ref().and_then(|at| salvage(input, at.top_level()?));
+            let name = options.event.clone().or_else(|| hooks.name_in(&payload)).or_else(salvaged);
+            match name.as_deref().map(|name| (name, hooks.extract(name, &payload))) {
+                Some((_, Some(extract))) => found = extract,
+                Some((name, None)) => {
+                    found = Extract { kind: found.kind, ..hooks.common(&payload) };
+                    complaint.get_or_insert(format!("the profile has no rule for the event {name:.64}"));
+                }
+                None => {
+                    complaint.get_or_insert("the hook's input names no event".into());
+                }
+            }
+        }
+    }
+    if let Some(complaint) = complaint {
+        found.message = Some(format!("tasuki hook: {complaint}"));
+    }
+    found.kind.map(|kind| assemble(kind, found, payload, options, stamp, env))
+}
+
+/// The input as JSON, or an empty object and what is wrong.
+fn parse(input: &[u8]) -> (Value, Option<String>) {
+    let empty = || Value::Object(Map::new());
+    if input.iter().all(u8::is_ascii_whitespace) {
+        return (empty(), Some("the hook's input is missing".into()));
+    }
+    if input.len() > MAX_INPUT {
+        return (empty(), Some("the hook's input is over 1 MiB".into()));
+    }
+    match serde_json::from_slice::<Value>(input) {
+        Ok(value @ Value::Object(_)) => (value, None),
+        Ok(_) => (empty(), Some("the hook's input is not a JSON object".into())),
+        Err(why) => {
+            (empty(), Some(format!("the hook's input is not JSON (line {}, column {})", why.line(), why.column())))
+        }
+    }
+}
+
+/// The string behind `"key":` in input that can't be parsed as a whole: cut off, or too long. So a Stop stays a Stop.
+fn salvage(input: &[u8], key: &str) -> Option<String> {
+    let text = String::from_utf8_lossy(&input[..input.len().min(MAX_INPUT)]);
+    let (_, after) = text.split_once(&format!("\"{key}\""))?;
+    let value = after.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
+    let (value, _) = value.split_once('"')?;
+    (!value.is_empty() && value.len() <= 64 && !value.contains('\\')).then(|| value.to_owned())
+}
+
+fn assemble(
+    kind: HookKind,
+    found: Extract,
+    payload: Value,
+    options: &Options,
+    stamp: &Stamp,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Value {
+    let agent_id = env("TASUKI_AGENT_ID").filter(|id| id.parse::<AgentId>().is_ok());
+    let pane = env("TMUX_PANE").filter(|pane| pane.strip_prefix('%').is_some_and(|n| n.parse::<u32>().is_ok()));
+    let slug = env("TASUKI_PERSONA").filter(|slug| slug.parse::<Slug>().is_ok());
+    let digest = found.text.as_deref().filter(|text| text.len() > MAX_TEXT).map(digest);
+    let text = found.text.as_deref().map(|text| tail(text, MAX_TEXT));
+    let last_text = found.last_text.as_deref().map(|text| tail(text, MAX_PAYLOAD));
+    let mut event = json!({
+        "v": 1,
+        "event": kind,
+        "agent_id": agent_id,
+        "pane": pane,
+        "tmux": env("TMUX"),
+        "profile": options.profile,
+        "at": crate::core::time::stamp(stamp.wall_ms),
+        "payload": prune(payload, MAX_PAYLOAD),
+        "ancestors": ancestors(MAX_ANCESTORS),
+    });
+    let more = [
+        ("text", json!(text)),
+        ("text_digest", json!(digest)),
+        ("last_text", json!(last_text)),
+        ("session_id", json!(found.session_id)),
+        ("turn_id", json!(found.turn_id)),
+        ("transcript_path", json!(found.transcript_path)),
+        ("cwd", json!(found.cwd)),
+        ("persona_slug", json!(slug)),
+        ("reason", json!(found.reason)),
+        ("paused", json!(found.paused.then_some(true))),
+        ("message", json!(found.message.map(|text| text.chars().take(500).collect::<String>()))),
+        ("context", json!(found.context)),
+    ];
+    if let Some(map) = event.as_object_mut() {
+        map.extend(more.into_iter().filter(|(_, value)| !value.is_null()).map(|(key, value)| (key.to_owned(), value)));
+    }
+    event
+}
+
+/// Writes the file beside the spool's folders and renames it in. Not synced: an agent's event that a power cut
+/// takes away has lost its agent too.
+fn write(home: &Path, name: &str, event: &Value) -> io::Result<()> {
+    let spool = home.join("spool");
+    let (draft, place) = (spool.join("tmp").join(format!("{name}.tmp")), spool.join("events").join(name));
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+    let written = file.write_all(event.to_string().as_bytes()).and_then(|()| fs::rename(&draft, &place));
+    if written.is_err() {
+        let _ = fs::remove_file(&draft);
+    }
+    written
+}
+
+#[cfg(test)]
+#[path = "hook_tests.rs"]
+mod tests;

@@ -1,0 +1,154 @@
+//! The `hooks` part of the profile format: which of a CLI's own events mean what, and where in their JSON things stand.
+
+use super::format::Pattern;
+use crate::core::hook::HookKind;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// A JSON pointer (RFC 6901) into a hook's JSON, with one addition: a negative number counts an array's items from
+/// its end, so `/messages/-1/text` is the text of the last message.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+#[schemars(transparent)]
+pub struct Pointer(String);
+
+impl<'de> Deserialize<'de> for Pointer {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text.starts_with('/') && text.len() <= 256 {
+            Ok(Pointer(text))
+        } else {
+            Err(serde::de::Error::custom("a JSON pointer begins with / and has at most 256 characters"))
+        }
+    }
+}
+
+impl Pointer {
+    /// The value that it points to.
+    #[must_use]
+    pub fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
+        self.0[1..].split('/').try_fold(value, |value, token| {
+            let token = token.replace("~1", "/").replace("~0", "~");
+            match value {
+                Value::Object(map) => map.get(&token),
+                Value::Array(items) => match token.strip_prefix('-') {
+                    Some(back) => items.len().checked_sub(back.parse().ok()?).and_then(|at| items.get(at)),
+                    None => items.get(token.parse::<usize>().ok()?),
+                },
+                _ => None,
+            }
+        })
+    }
+
+    /// The name of the field, if it is one field of the top level.
+    #[must_use]
+    pub fn top_level(&self) -> Option<&str> {
+        self.0.strip_prefix('/').filter(|name| !name.contains(['/', '~']))
+    }
+}
+
+/// Which of the CLI's own events mean what, and where in their JSON things stand.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, bound(deserialize = "W: Deserialize<'de>"))]
+pub struct HooksSection<W = Pattern> {
+    /// Where the event's name stands; `tasuki hook PROFILE --event NAME` goes before it.
+    pub name: Option<Pointer>,
+    /// Where the session id stands.
+    pub session_id: Option<Pointer>,
+    /// Where the id of the turn stands.
+    pub turn_id: Option<Pointer>,
+    /// Where the transcript's path stands.
+    pub transcript_path: Option<Pointer>,
+    /// Where the working directory stands.
+    pub cwd: Option<Pointer>,
+    /// A session start is reported at launch; otherwise only with the first prompt.
+    #[serde(default)]
+    pub starts_at_launch: bool,
+    /// What the CLI puts around a prompt; the group `text` is what stays.
+    #[serde(default)]
+    pub wrappers: Vec<W>,
+    /// One rule for each event; the first that fits is taken.
+    #[serde(default)]
+    pub on: Vec<HookRule>,
+}
+
+/// What one event of the CLI means.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HookRule {
+    /// The CLI's own name for it.
+    pub name: String,
+    /// The rule fits only where a value says so.
+    pub when: Option<When>,
+    /// What it means.
+    pub event: Meaning,
+    /// Where the submitted prompt stands.
+    pub text: Option<Pointer>,
+    /// Where the last text of the answer stands.
+    pub last_text: Option<Pointer>,
+    /// Where a message for people stands; the first that is there.
+    #[serde(default)]
+    pub message: Vec<Pointer>,
+    /// Where the reason of a session's start or end stands, and what its values mean.
+    pub reason: Option<ReasonRule>,
+    /// If something stands here (neither null, false, empty nor 0), the turn only pauses.
+    pub paused: Option<Pointer>,
+    /// Where the numbers of a `context` event stand.
+    pub context: Option<ContextRule>,
+}
+
+/// A condition on one value.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct When {
+    /// Where the value stands.
+    pub at: Pointer,
+    /// It must be one of these texts; a missing value fits none.
+    #[serde(default)]
+    pub is: Vec<String>,
+    /// It must be none of these texts.
+    #[serde(default)]
+    pub is_not: Vec<String>,
+}
+
+/// What an event means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", untagged)]
+pub enum Meaning {
+    /// One of the contract's events.
+    Event(HookKind),
+    /// Nothing: no event file is written.
+    Ignore(Ignore),
+}
+
+/// The word `ignore`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Ignore {
+    /// Nothing is reported.
+    Ignore,
+}
+
+/// What the values of a session's reason mean. Any other value: the process starts, or is about to end.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReasonRule {
+    /// Where it stands.
+    pub at: Pointer,
+    /// The process goes on with another session id: `clear`, `resume`.
+    #[serde(default)]
+    pub replaced: Vec<String>,
+    /// The same session goes on: `compact`.
+    #[serde(default)]
+    pub same: Vec<String>,
+}
+
+/// Where the numbers of a context gauge stand.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ContextRule {
+    /// The numbers whose sum is the tokens used; missing ones count as 0, but one must be there.
+    pub used: Vec<Pointer>,
+    /// The size of the window.
+    pub window: Option<Pointer>,
+}

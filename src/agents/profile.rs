@@ -1,0 +1,361 @@
+//! Profiles as they are used: the built-in ones, and those that a home adds or puts in their place.
+
+use super::format::ProfileFile;
+use super::hook_format::{HookRule, Meaning};
+use crate::core::hook::HookKind;
+use crate::core::settings::ProfileFacts;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// The profiles that are compiled in, by name.
+pub(super) const BUILT_IN: &[(&str, &str)] = &[
+    ("claude", include_str!("../../data/profiles/claude.toml")),
+    ("codex", include_str!("../../data/profiles/codex.toml")),
+    ("demo", include_str!("../../data/profiles/demo.toml")),
+    ("pi", include_str!("../../data/profiles/pi.toml")),
+];
+
+/// Largest profile file, in bytes.
+pub(super) const MAX_BYTES: u64 = 256 * 1024;
+/// Most profile files that one home may have.
+const MAX_FILES: usize = 256;
+
+/// Why profiles could not be loaded. Nothing was changed anywhere.
+#[derive(Debug, thiserror::Error)]
+pub enum ProfileError {
+    /// The folder or a file could not be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is not one that is read.
+    #[error("{path} {rule}; the profile was not loaded")]
+    Unfit {
+        /// Which.
+        path: PathBuf,
+        /// The rule that it breaks.
+        rule: &'static str,
+    },
+    /// The text is not a profile.
+    #[error("{path}, line {line}, key `{key}`: {message}")]
+    Wrong {
+        /// Which file.
+        path: PathBuf,
+        /// Where in it, from 1.
+        line: usize,
+        /// The key, as a dotted path.
+        key: String,
+        /// What is wrong with it.
+        message: String,
+    },
+}
+
+/// One profile, ready for use.
+#[derive(Debug, Clone)]
+pub struct Profile {
+    /// Its name: the file's name less `.toml`.
+    pub name: String,
+    /// What it says.
+    pub file: ProfileFile,
+}
+
+impl Profile {
+    /// Reads a profile's text. `path` is only for messages.
+    ///
+    /// # Errors
+    /// [`ProfileError::Wrong`] with file, line and key.
+    pub fn parse(name: &str, path: &Path, text: &str) -> Result<Self, ProfileError> {
+        let wrong = |line: usize, key: String, message: String| ProfileError::Wrong {
+            path: path.to_owned(),
+            line,
+            key,
+            message,
+        };
+        let deserializer = toml::Deserializer::parse(text)
+            .map_err(|why| wrong(line_of(text, why.span()), ".".into(), why.message().to_owned()))?;
+        let file: ProfileFile = serde_path_to_error::deserialize(deserializer).map_err(|why| {
+            let key = why.path().to_string();
+            let inner = why.into_inner();
+            wrong(line_of(text, inner.span()), key, inner.message().to_owned())
+        })?;
+        let profile = Profile { name: name.to_owned(), file };
+        profile.check().map_err(|(key, message)| wrong(line_of_key(text, key), key.to_owned(), message))?;
+        Ok(profile)
+    }
+
+    /// What serde can't check.
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        if let Some(launch) = &self.file.launch {
+            if launch.argv.first().is_none_or(String::is_empty) {
+                return Err(("launch.argv", "must name a program".into()));
+            }
+            let mut values = launch.argv.iter().chain(launch.env.values());
+            if let Some(name) = values.find_map(|value| super::launch::unknown_placeholder(value)) {
+                return Err(("launch", format!("no placeholder is called {{{name}}}")));
+            }
+            if launch.unset.iter().chain(launch.env.keys()).any(|name| !is_variable(name)) {
+                return Err(("launch", "a variable's name has letters, digits and _ only".into()));
+            }
+        }
+        if !is_command(&self.file.exit.command) {
+            return Err(("exit.command", "must be one line of 1 to 200 characters".into()));
+        }
+        if self.file.new_session.as_ref().is_some_and(|new| !is_command(&new.command)) {
+            return Err(("new_session.command", "must be one line of 1 to 200 characters".into()));
+        }
+        if !(1..=4_000).contains(&self.file.input.piece_chars) {
+            return Err(("input.piece_chars", "must be from 1 to 4000".into()));
+        }
+        if self.file.input.enter_retries > 5 {
+            return Err(("input.enter_retries", "must be at most 5".into()));
+        }
+        if self.file.hooks.wrappers.iter().any(|wrapper| wrapper.0.capture_names().flatten().all(|name| name != "text"))
+        {
+            return Err(("hooks.wrappers", "needs a group named `text`, as in (?<text>.*)".into()));
+        }
+        Ok(())
+    }
+
+    /// What the flow must know of it.
+    #[must_use]
+    pub fn facts(&self) -> ProfileFacts {
+        let reports = |rule: &HookRule| rule.event == Meaning::Event(HookKind::PromptSubmit) && rule.text.is_some();
+        ProfileFacts {
+            name: self.name.clone(),
+            launchable: self.file.launch.is_some(),
+            reports_prompts: self.file.hooks.on.iter().any(reports),
+            screen_proof: self.file.screen.proof,
+            starts_at_launch: self.file.hooks.starts_at_launch,
+            turn_ids: self.file.hooks.turn_id.is_some(),
+        }
+    }
+
+    /// Whether a program with these arguments is this CLI.
+    #[must_use]
+    pub fn detects(&self, argv: &[String]) -> bool {
+        self.file.detect.as_ref().is_some_and(|pattern| pattern.0.is_match(&argv.join(" ")))
+    }
+
+    /// What is typed to end the CLI.
+    #[must_use]
+    pub fn exit_command(&self) -> &str {
+        &self.file.exit.command
+    }
+
+    /// What is typed to begin a new session in the same pane, if the CLI has that.
+    #[must_use]
+    pub fn new_command(&self) -> Option<&str> {
+        self.file.new_session.as_ref().map(|new| new.command.as_str())
+    }
+}
+
+/// All profiles of a home, by name.
+#[derive(Debug, Clone)]
+pub struct Profiles {
+    by_name: BTreeMap<String, Profile>,
+}
+
+impl Profiles {
+    /// The built-in profiles, and in their place or beside them those in `dir` (HOME/data/profiles), if it is there.
+    ///
+    /// # Errors
+    /// When a file can't be read, is not a regular file of at most 256 KiB with a legal name, or is not a profile.
+    pub fn load(dir: Option<&Path>) -> Result<Self, ProfileError> {
+        let mut by_name = BTreeMap::new();
+        for (name, text) in BUILT_IN {
+            let place = PathBuf::from(format!("built-in profile {name}.toml"));
+            by_name.insert((*name).to_owned(), Profile::parse(name, &place, text)?);
+        }
+        for path in dir.map(files_in).transpose()?.unwrap_or_default() {
+            let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
+            if !is_name(&name) {
+                let rule = "is not named with a-z, 0-9 and - (1 to 64 characters, not beginning with -)";
+                return Err(ProfileError::Unfit { path, rule });
+            }
+            let text = read_regular(&path)?;
+            by_name.insert(name.clone(), Profile::parse(&name, &path, &text)?);
+        }
+        Ok(Profiles { by_name })
+    }
+
+    /// The profile of that name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Profile> {
+        self.by_name.get(name)
+    }
+
+    /// All of them, in the order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = &Profile> {
+        self.by_name.values()
+    }
+
+    /// What the flow must know of each.
+    #[must_use]
+    pub fn facts(&self) -> BTreeMap<String, ProfileFacts> {
+        self.by_name.iter().map(|(name, profile)| (name.clone(), profile.facts())).collect()
+    }
+
+    /// The first profile, by name, whose `detect` fits a program's arguments.
+    #[must_use]
+    pub fn detect(&self, argv: &[String]) -> Option<&Profile> {
+        self.iter().find(|profile| profile.detects(argv))
+    }
+}
+
+/// Reads a file of at most 256 KiB without following a link at its end and without waiting at a FIFO.
+pub(super) fn read_regular(path: &Path) -> Result<String, ProfileError> {
+    let failed = |source| ProfileError::Read { path: path.to_owned(), source };
+    let unfit = |rule| ProfileError::Unfit { path: path.to_owned(), rule };
+    let flags = (nix::fcntl::OFlag::O_NOFOLLOW | nix::fcntl::OFlag::O_NONBLOCK | nix::fcntl::OFlag::O_NOCTTY).bits();
+    let file = File::options().read(true).custom_flags(flags).open(path).map_err(failed)?;
+    let meta = file.metadata().map_err(failed)?;
+    if !meta.is_file() {
+        return Err(unfit("is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(unfit("is larger than 256 KiB"));
+    }
+    String::from_utf8(bytes).map_err(|_| unfit("is not UTF-8"))
+}
+
+fn files_in(dir: &Path) -> Result<Vec<PathBuf>, ProfileError> {
+    let failed = |source| ProfileError::Read { path: dir.to_owned(), source };
+    let entries = match fs::read_dir(dir) {
+        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other.map_err(failed)?,
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(failed)?.path();
+        let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        if !hidden && path.extension().is_some_and(|end| end == "toml") {
+            files.push(path);
+        }
+        if files.len() > MAX_FILES {
+            return Err(ProfileError::Unfit { path: dir.to_owned(), rule: "holds more than 256 profiles" });
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// A profile's name obeys the rule of persona slugs: it is part of a path.
+pub(super) fn is_name(name: &str) -> bool {
+    name.parse::<crate::core::id::Slug>().is_ok()
+}
+
+fn is_variable(name: &str) -> bool {
+    !name.is_empty()
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        && !name.as_bytes()[0].is_ascii_digit()
+}
+
+fn is_command(text: &str) -> bool {
+    !text.is_empty() && text.len() <= 200 && !text.chars().any(char::is_control)
+}
+
+fn line_of(text: &str, span: Option<std::ops::Range<usize>>) -> usize {
+    let start = span.map_or(0, |span| span.start.min(text.len()));
+    text.as_bytes()[..start].iter().filter(|b| **b == b'\n').count() + 1
+}
+
+/// The line on which a dotted key's last part is set, for rules that are checked after parsing.
+fn line_of_key(text: &str, key: &str) -> usize {
+    let mut parts = key.split('.');
+    let section = parts.next().unwrap_or_default();
+    let header = text.lines().position(|line| line.trim().trim_matches(['[', ']']) == section).unwrap_or(0);
+    let Some(last) = parts.next_back() else { return header + 1 };
+    let below = text.lines().skip(header).position(|line| line.trim_start().starts_with(last)).unwrap_or(0);
+    header + below + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn demo() -> &'static str {
+        BUILT_IN.iter().find(|(name, _)| *name == "demo").map_or("", |(_, text)| text)
+    }
+
+    fn fault(text: &str) -> String {
+        Profile::parse("x", Path::new("x.toml"), text).expect_err("must be refused").to_string()
+    }
+
+    #[test]
+    fn every_built_in_profile_loads() {
+        let profiles = Profiles::load(None).expect("the built-in profiles are right");
+        let facts = profiles.get("demo").expect("there is a demo").facts();
+        assert!(facts.launchable && facts.reports_prompts && facts.starts_at_launch && facts.turn_ids);
+        assert_eq!(profiles.facts().len(), BUILT_IN.len());
+    }
+
+    #[test]
+    fn a_wrong_key_is_named_with_its_file_and_line() {
+        let text = demo().replacen("[exit]", "[exit]\ncommnd = 1", 1);
+        let line = text.lines().position(|line| line.starts_with("commnd")).expect("it is there") + 1;
+        let message = fault(&text);
+        assert!(
+            message.contains("x.toml") && message.contains("commnd") && message.contains(&format!("line {line}")),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_wrong_pattern_is_named_with_its_line() {
+        let text = demo().replacen("detect = '", "detect = '(", 1);
+        let line = text.lines().position(|line| line.starts_with("detect")).expect("it is there") + 1;
+        let message = fault(&text);
+        assert!(message.contains("`detect`") && message.contains(&format!("line {line},")), "{message}");
+        assert!(message.contains("regular expression"), "{message}");
+    }
+
+    #[test]
+    fn what_serde_cannot_see_is_checked_too() {
+        let message = fault(&demo().replacen("{program}", "{programm}", 1));
+        assert!(message.contains("{programm}"), "{message}");
+        assert!(fault(&demo().replacen("command = \"/exit\"", "command = \"a\\nb\"", 1)).contains("exit.command"));
+    }
+
+    #[test]
+    fn detection_looks_at_the_arguments() {
+        let profiles = Profiles::load(None).expect("built in");
+        let name = |argv: &[&str]| {
+            let argv: Vec<String> = argv.iter().map(ToString::to_string).collect();
+            profiles.detect(&argv).map(|profile| profile.name.clone())
+        };
+        assert_eq!(name(&["/usr/bin/tasuki", "demo-agent"]).as_deref(), Some("demo"));
+        assert_eq!(name(&["claude", "--continue"]).as_deref(), Some("claude"));
+        assert_eq!(name(&["node", "/usr/lib/node_modules/@openai/codex/bin/codex.js"]).as_deref(), Some("codex"));
+        assert_eq!(name(&["node", "/usr/local/bin/pi"]).as_deref(), Some("pi"));
+        assert_eq!(name(&["vim", "claude.md"]), None);
+        assert_eq!(name(&["bash"]), None);
+    }
+
+    #[test]
+    fn a_home_puts_its_own_in_place_and_links_are_refused() {
+        let dir = tempfile::tempdir().expect("a folder");
+        fs::write(dir.path().join("mine.toml"), demo()).expect("written");
+        fs::write(dir.path().join("demo.toml"), demo().replacen("/exit", "/bye", 1)).expect("written");
+        let profiles = Profiles::load(Some(dir.path())).expect("both are right");
+        assert_eq!(profiles.get("demo").map(Profile::exit_command), Some("/bye"));
+        assert!(profiles.get("mine").is_some());
+        std::os::unix::fs::symlink("mine.toml", dir.path().join("other.toml")).expect("linked");
+        assert!(Profiles::load(Some(dir.path())).expect_err("a link").to_string().contains("other.toml"));
+    }
+
+    #[test]
+    fn a_profile_over_its_size_is_refused() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let big = usize::try_from(MAX_BYTES).expect("small") + 1;
+        fs::write(dir.path().join("big.toml"), "#".repeat(big)).expect("written");
+        assert!(Profiles::load(Some(dir.path())).expect_err("too large").to_string().contains("256 KiB"));
+    }
+}

@@ -1,0 +1,182 @@
+//! One look at an agent's screen: what the program is doing and what stands in its composer. Where a screen can be
+//! read in two ways, the one that keeps tasuki from typing is taken.
+
+use super::ansi::{self, Cell, Colour};
+use super::format::{Anchor, ComposerSection, GhostLook, Pattern, ScreenSection};
+use super::profile::Profile;
+use crate::core::pane::{Activity, Composer, View};
+use std::ops::Range;
+
+/// A screen's rows, with their plain text beside the cells.
+struct Rows {
+    cells: Vec<Vec<Cell>>,
+    text: Vec<String>,
+}
+
+/// Where the composer's text stands: rows `text`, and all that belongs to it: rows `whole`.
+struct Place {
+    text: Range<usize>,
+    whole: Range<usize>,
+}
+
+impl Profile {
+    /// Reads a screen as `capture-pane -e -p` prints it. `cursor` is column and row, both from 0.
+    #[must_use]
+    pub fn view(&self, screen: &str, width: u16, height: u16, cursor: (u16, u16)) -> View {
+        let section = &self.file.screen;
+        let rows = Rows::read(screen, width, height);
+        let place = rows.find_composer(&section.composer, usize::from(cursor.1));
+        let composer = match &place {
+            Some(place) => rows.composer(&section.composer, place),
+            None => Composer::Unreadable,
+        };
+        let activity = if rows.is_blocked(section, place.as_ref()) {
+            Activity::Blocked
+        } else if rows.is_busy(section, place.as_ref()) {
+            Activity::Busy
+        } else if place.is_some() && rows.is_ready(section) {
+            Activity::Ready
+        } else {
+            Activity::Unknown
+        };
+        View { activity, composer }
+    }
+}
+
+impl Rows {
+    fn read(screen: &str, width: u16, height: u16) -> Self {
+        let cells = ansi::cells(screen, width, height);
+        let text = cells
+            .iter()
+            .map(|row| row.iter().map(|cell| cell.char).collect::<String>().trim_end_matches(' ').to_owned())
+            .collect();
+        Rows { cells, text }
+    }
+
+    fn find_composer(&self, section: &ComposerSection, cursor_row: usize) -> Option<Place> {
+        let is = |pattern: &Pattern, row: usize| pattern.0.is_match(&self.text[row]);
+        let all = 0..self.text.len();
+        let places = |top: usize, bottom: usize| {
+            let first = if section.top_is_text { top } else { top + 1 };
+            let begins_right = section.first.as_ref().is_none_or(|first_line| is(first_line, first));
+            let cursor_right = !section.cursor_inside || (first..bottom).contains(&cursor_row);
+            (first < bottom && begins_right && cursor_right)
+                .then(|| Place { text: first..bottom, whole: top..(bottom + 1).min(self.text.len()) })
+        };
+        match section.anchor {
+            Anchor::Bottom => {
+                let bottom = all.rev().find(|row| is(&section.bottom, *row))?;
+                (0..bottom).rev().filter(|row| is(&section.top, *row)).find_map(|top| places(top, bottom))
+            }
+            Anchor::Top => {
+                let top = all.clone().rev().find(|row| is(&section.top, *row))?;
+                let bottom = (top + 1..all.end).find(|row| is(&section.bottom, *row)).unwrap_or(all.end);
+                places(top, bottom)
+            }
+        }
+    }
+
+    fn composer(&self, section: &ComposerSection, place: &Place) -> Composer {
+        let (mut text, mut with_ghosts) = (String::new(), String::new());
+        for row in place.text.clone() {
+            let cells = &self.cells[row];
+            let ghosts = ghosts(cells, section);
+            let stripped = self.strip(section, row);
+            for (at, cell) in cells.iter().enumerate() {
+                if cell.char.is_whitespace() || stripped[at] {
+                    continue;
+                }
+                with_ghosts.push(cell.char);
+                if !ghosts[at] {
+                    text.push(cell.char);
+                }
+            }
+        }
+        // Some CLIs draw the placeholder itself faint, so it is looked for among the ghosts too.
+        let placeholder = section
+            .collapsed
+            .iter()
+            .find_map(|pattern| [&text, &with_ghosts].into_iter().find_map(|text| pattern.0.0.captures(text)));
+        if let Some(found) = placeholder {
+            let size = found.name("size").and_then(|size| size.as_str().parse().ok());
+            return Composer::Collapsed { size };
+        }
+        let spaced = self.spaced(section, place);
+        if text.is_empty() || section.ghost_texts.iter().any(|ghost| ghost.0.is_match(&spaced)) {
+            Composer::Empty
+        } else {
+            Composer::Text(text)
+        }
+    }
+
+    /// The composer's text with its blanks, lines joined by single blanks: what `ghost_texts` are matched against.
+    fn spaced(&self, section: &ComposerSection, place: &Place) -> String {
+        let lines = place.text.clone().map(|row| {
+            let stripped = self.strip(section, row);
+            let kept = self.cells[row].iter().zip(stripped).filter(|(_, stripped)| !stripped);
+            kept.map(|(cell, _)| cell.char).collect::<String>().trim().to_owned()
+        });
+        lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Which columns of a row are border or prompt sign.
+    fn strip(&self, section: &ComposerSection, row: usize) -> Vec<bool> {
+        let cells = &self.cells[row];
+        let mut stripped = vec![false; cells.len()];
+        for pattern in &section.strip {
+            let kept: Vec<usize> = (0..cells.len()).filter(|at| !stripped[*at]).collect();
+            let text: String = kept.iter().map(|at| cells[*at].char).collect();
+            let Some(found) = pattern.0.find(&text) else { continue };
+            let first = text[..found.start()].chars().count();
+            for at in &kept[first..first + found.as_str().chars().count()] {
+                stripped[*at] = true;
+            }
+        }
+        stripped
+    }
+
+    fn is_blocked(&self, section: &ScreenSection, place: Option<&Place>) -> bool {
+        let from = place.map_or(0, |place| place.whole.end);
+        let mut lines: Vec<&str> = self.lines(from..self.text.len()).rev().take(section.blocked_lines).collect();
+        lines.reverse();
+        let end = lines.join("\n");
+        section.blocked.iter().any(|pattern| pattern.0.is_match(&end))
+    }
+
+    fn is_busy(&self, section: &ScreenSection, place: Option<&Place>) -> bool {
+        let all = self.text.len();
+        let (above, below) = place.map_or((0..all, all..all), |place| (0..place.whole.start, place.whole.end..all));
+        let mut near = self.lines(above).rev().take(section.busy_lines).chain(self.lines(below));
+        near.any(|line| section.busy.iter().any(|pattern| pattern.0.is_match(line)))
+    }
+
+    fn is_ready(&self, section: &ScreenSection) -> bool {
+        let seen = |pattern: &Pattern| self.text.iter().any(|line| pattern.0.is_match(line));
+        section.ready.iter().all(seen) && !section.not_ready.iter().any(seen)
+    }
+
+    /// The lines of a range of rows that are not blank.
+    fn lines(&self, rows: Range<usize>) -> impl DoubleEndedIterator<Item = &str> {
+        self.text[rows].iter().map(String::as_str).filter(|line| !line.trim().is_empty())
+    }
+}
+
+/// Which cells are ghost text. A cursor that the program draws itself covers the ghost's first character, so a
+/// reversed cell right before a ghost is one too.
+fn ghosts(cells: &[Cell], section: &ComposerSection) -> Vec<bool> {
+    let mut ghosts: Vec<bool> = cells.iter().map(|cell| is_ghost(cell, section)).collect();
+    for at in 1..cells.len() {
+        if ghosts[at] && !ghosts[at - 1] && cells[at - 1].look.reverse && cells[at].char != ' ' {
+            ghosts[at - 1] = true;
+        }
+    }
+    ghosts
+}
+
+fn is_ghost(cell: &Cell, section: &ComposerSection) -> bool {
+    let by_look = section.ghost.iter().any(|look| match look {
+        GhostLook::Dim => cell.look.dim,
+        GhostLook::Grey8 => matches!(&cell.look.colour, Colour::Sgr(sgr) if sgr == "90" || sgr == "38;5;8"),
+    });
+    by_look || matches!(&cell.look.colour, Colour::Sgr(sgr) if section.ghost_colours.contains(sgr))
+}
