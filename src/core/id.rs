@@ -90,7 +90,11 @@ impl TryFrom<String> for DeliveryId {
     type Error = InvalidId;
     fn try_from(text: String) -> Result<Self, InvalidId> {
         let ok = text.len() == Self::DIGITS && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
-        if ok { Ok(DeliveryId(text)) } else { Err(InvalidId { what: "delivery id", rule: "12 lower-case hexadecimal digits" }) }
+        if ok {
+            Ok(DeliveryId(text))
+        } else {
+            Err(InvalidId { what: "delivery id", rule: "12 lower-case hexadecimal digits" })
+        }
     }
 }
 

@@ -103,7 +103,10 @@ mod tests {
     #[test]
     fn receipts_are_told_apart() {
         let text = normalise(&frame("Hello there.", "one  two\nthree", &id()));
-        assert_eq!(compare(&text, &id(), "Hello there.\n one two three\n\n(tasuki delivery 5f2a9c81d0e3.)"), Match::Whole);
+        assert_eq!(
+            compare(&text, &id(), "Hello there.\n one two three\n\n(tasuki delivery 5f2a9c81d0e3.)"),
+            Match::Whole
+        );
         assert_eq!(compare(&text, &id(), &format!("my draft {text}")), Match::Merged);
         assert_eq!(compare(&text, &id(), "three (tasuki delivery 5f2a9c81d0e3.)"), Match::Partial);
         assert_eq!(compare(&text, &id(), "one two three"), Match::Foreign);

@@ -1,1 +1,3 @@
-//! What tests share.
+//! What several modules of the integration tests share.
+
+pub(crate) mod fake_sidecar;
