@@ -55,14 +55,14 @@ pub fn liveness(view: Option<&Value>, wall_ms: i64) -> Liveness {
 pub struct Pulse<'a> {
     home: &'a Home,
     last: Option<String>,
-    changed: Instant,
+    changed: Option<Instant>,
 }
 
 impl<'a> Pulse<'a> {
     /// Starts watching.
     #[must_use]
     pub fn new(home: &'a Home) -> Self {
-        Pulse { home, last: None, changed: Instant::now() }
+        Pulse { home, last: None, changed: None }
     }
 
     /// What the view says at this moment. A beat that was seen to change within the last 15 s counts whatever the wall
@@ -70,19 +70,21 @@ impl<'a> Pulse<'a> {
     pub fn check(&mut self) -> Liveness {
         let view = view::read_json(&self.home.sidecar_view()).ok().flatten();
         let beat = view.as_ref().and_then(|view| view::text(view, "heartbeat")).map(str::to_owned);
-        let first = self.last.is_none();
-        if beat.is_some() && beat != self.last {
-            self.last = beat;
-            self.changed = Instant::now();
-            if !first {
-                return Liveness::Alive;
+        if let Some(beat) = beat {
+            if self.last.as_ref().is_some_and(|last| *last != beat) {
+                self.changed = Some(Instant::now());
             }
+            self.last = Some(beat);
         }
-        let seen = liveness(view.as_ref(), chrono::Utc::now().timestamp_millis());
-        match seen {
-            Liveness::Stale { .. } if !first && self.changed.elapsed() < STALE_AFTER => Liveness::Alive,
-            other => other,
+        match liveness(view.as_ref(), chrono::Utc::now().timestamp_millis()) {
+            Liveness::Stale { .. } if self.has_beaten() => Liveness::Alive,
+            seen => seen,
         }
+    }
+
+    /// Whether a beat was seen to change within the last 15 s.
+    fn has_beaten(&self) -> bool {
+        self.changed.is_some_and(|changed| changed.elapsed() < STALE_AFTER)
     }
 }
 
@@ -95,11 +97,10 @@ pub fn require_sidecar(home: &Home) -> Result<(), CliError> {
     let mut pulse = Pulse::new(home);
     let seen = pulse.check();
     let Liveness::Stale { pid: Some(pid), .. } = seen else { return judge(home, &seen) };
-    let first = pulse.last.clone();
     let end = Instant::now() + WAKE_UP;
     while process_exists(pid) && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(100));
-        if pulse.check() == Liveness::Alive && pulse.last != first {
+        if pulse.check() == Liveness::Alive {
             return Ok(());
         }
     }

@@ -14,6 +14,7 @@ pub mod errors;
 pub mod follow;
 pub mod formats;
 pub mod handoff;
+mod handoff_args;
 pub mod handoffs;
 pub mod home;
 pub mod hook;

@@ -29,9 +29,28 @@ const ROOMS: [(&str, u8); 17] = [
 
 /// What would make the core depend on when or where it runs.
 const IMPURE: [&str; 22] = [
-    "std::fs", "std::process", "std::net", "std::env", "std::io", "std::thread", "std::time", "Instant::now",
-    "SystemTime", "Utc::now", "Local::now", "HashMap", "HashSet", "now_v7", "new_v4", "rand::", "tokio", "redb", "nix::",
-    "notify::", "println!", "tracing::",
+    "std::fs",
+    "std::process",
+    "std::net",
+    "std::env",
+    "std::io",
+    "std::thread",
+    "std::time",
+    "Instant::now",
+    "SystemTime",
+    "Utc::now",
+    "Local::now",
+    "HashMap",
+    "HashSet",
+    "now_v7",
+    "new_v4",
+    "rand::",
+    "tokio",
+    "redb",
+    "nix::",
+    "notify::",
+    "println!",
+    "tracing::",
 ];
 
 const LONGEST_FILE: usize = 400;
@@ -130,7 +149,8 @@ fn members(group: &str) -> Vec<String> {
 }
 
 fn first_word(path: &str) -> Option<String> {
-    let word: String = path.trim_start().chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect();
+    let word: String =
+        path.trim_start().chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect();
     (!word.is_empty()).then_some(word)
 }
 
@@ -178,7 +198,8 @@ fn no_source_file_is_longer_than_four_hundred_lines() {
 
 #[test]
 fn nothing_is_left_to_do() {
-    let words = [["to", "do!("].concat(), ["unimple", "mented!("].concat(), ["TO", "DO"].concat(), ["FIX", "ME"].concat()];
+    let words =
+        [["to", "do!("].concat(), ["unimple", "mented!("].concat(), ["TO", "DO"].concat(), ["FIX", "ME"].concat()];
     let mut wrong = Vec::new();
     for (file, text) in sources() {
         for (number, line) in text.lines().enumerate() {
