@@ -1,1 +1,161 @@
-//! (being written)
+//! The command line: one file for each command. All but `run`, `hook` and `demo` are clients of the spool and the views;
+//! none opens the database (SPEC section 9).
+//!
+//! Read [`args`] for what there is, [`client`] for how a request is dropped and answered, [`names`] for how agents and
+//! handoffs are named, [`follow`] and [`wait`] for `--wait`.
+
+pub mod agents;
+pub mod args;
+pub mod client;
+pub mod completions;
+pub mod demo;
+pub mod error;
+pub mod errors;
+pub mod follow;
+pub mod formats;
+pub mod handoff;
+mod handoff_args;
+pub mod handoffs;
+pub mod home;
+pub mod hook;
+pub mod hooks;
+pub mod input;
+pub mod lineage;
+pub mod names;
+pub mod output;
+pub mod persona;
+pub mod run;
+pub mod schema;
+pub mod view;
+pub mod wait;
+
+use crate::core::text::sanitise;
+use crate::exit;
+use args::{Cli, Command};
+use clap::Parser;
+use error::CliError;
+use home::Home;
+use output::{Out, Tone, eprint_quietly};
+use serde_json::{Map, Value};
+use std::ffi::OsString;
+use std::time::Duration;
+
+/// How long an answer may take that needs only a decision.
+pub const ANSWER_SOON: Duration = Duration::from_secs(60);
+
+/// How long an answer may take that waits for an agent: to start, to take a text, to end.
+pub const ANSWER_LATE: Duration = Duration::from_secs(30 * 60);
+
+/// What every command works with.
+#[derive(Debug)]
+pub struct Session {
+    /// The one folder.
+    pub home: Home,
+    /// Where it prints.
+    pub out: Out,
+    /// `--timeout`.
+    pub timeout: Option<Duration>,
+}
+
+impl Session {
+    /// Drops a request and waits for its answer, for `patience` where `--timeout` says nothing.
+    ///
+    /// # Errors
+    /// As [`client::ask`].
+    pub fn ask(&self, kind: &str, fields: Map<String, Value>, patience: Duration) -> Result<Value, CliError> {
+        let patience = self.timeout.unwrap_or(patience);
+        client::ask(&self.home, &client::Request { kind, fields, patience })
+    }
+
+    /// Prints an answer: as it is under `--json`, else as a line for people.
+    ///
+    /// # Errors
+    /// When the output is closed.
+    pub fn tell(&self, answer: &Value, line: &str) -> Result<(), CliError> {
+        if self.out.is_json() { self.out.document(answer) } else { self.out.line(line) }
+    }
+
+    /// Refuses (69) when no sidecar ever wrote a view here, and says so when what will be shown may be old.
+    ///
+    /// # Errors
+    /// `no_sidecar`.
+    pub fn require_views(&self) -> Result<(), CliError> {
+        match client::Pulse::new(&self.home).check() {
+            client::Liveness::Alive => Ok(()),
+            seen if self.home.view().is_dir() => {
+                let note = format!("{} This is what was last known.", client::no_sidecar(&self.home, &seen).message);
+                self.out.note(&self.out.paint(Tone::Faint, &note));
+                Ok(())
+            }
+            seen => Err(client::no_sidecar(&self.home, &seen)),
+        }
+    }
+}
+
+/// Runs one command line, the program's name first, and returns the exit code.
+#[must_use]
+pub fn main(args: &[OsString]) -> u8 {
+    if let Some(own) = hook::arguments(args) {
+        hook::run(&own);
+        return exit::DONE;
+    }
+    if args.get(1).is_some_and(|arg| arg == "demo-agent") {
+        return run::demo_agent(args.get(2..).unwrap_or_default());
+    }
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => return usage(args, &error),
+    };
+    let json = cli.json;
+    match dispatch(&cli) {
+        Ok(code) => code,
+        Err(error) => complain(&error, json),
+    }
+}
+
+/// Help and version go to standard output with code 0, mistakes to standard error with code 2.
+fn usage(args: &[OsString], error: &clap::Error) -> u8 {
+    if error.use_stderr() && args.iter().any(|arg| arg == "--json") {
+        let text = error.to_string();
+        let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        return complain(&CliError::usage(sanitise(first)).hint("See tasuki --help."), true);
+    }
+    // The reader of a help text may go away before its end; that is no failure.
+    let _ = error.print();
+    if error.use_stderr() { exit::USAGE } else { exit::DONE }
+}
+
+fn complain(error: &CliError, json: bool) -> u8 {
+    if !error.is_silent() {
+        eprint_quietly(&if json { error.json().to_string() } else { error.text() });
+    }
+    error.exit
+}
+
+fn dispatch(cli: &Cli) -> Result<u8, CliError> {
+    if let Command::Demo = cli.command {
+        return demo::command(cli.json);
+    }
+    let session = Session { home: Home::resolve(cli.home.as_deref())?, out: Out::new(cli.json), timeout: cli.timeout };
+    match &cli.command {
+        Command::Run(args) => return Ok(run::start(&run::RunOptions::new(&session.home, args))),
+        Command::Handoff(args) => handoff::handoff(&session, args),
+        Command::Retry(args) => handoff::retry(&session, args),
+        Command::Cancel(args) => handoff::cancel(&session, args),
+        Command::Accept(args) => handoff::accept(&session, args),
+        Command::Abandon(args) => handoff::abandon(&session, args),
+        Command::Agents(args) => agents::list(&session, args),
+        Command::Handoffs(args) => handoffs::command(&session, args),
+        Command::Lineage(args) => lineage::command(&session, args),
+        Command::Send(args) => agents::send(&session, args),
+        Command::Agent(command) => agents::command(&session, command),
+        Command::Persona(command) => persona::command(&session, command),
+        Command::Errors(args) => errors::command(&session, args),
+        Command::Hooks(command) => hooks::command(&session, command),
+        Command::Schema(args) => schema::command(&session, args),
+        Command::Completions(args) => completions::command(&session, args),
+        // Both are taken before the parser; these arms are for help and completions.
+        Command::Hook(_) | Command::Demo => Ok(()),
+    }?;
+    Ok(exit::DONE)
+}

@@ -1,6 +1,11 @@
 //! The one integration binary: real tmux servers, real files, the real program.
 
+mod cli;
+mod cli_client;
+mod cli_demo;
+mod cli_wait;
 mod config;
+mod house;
 mod personas;
 mod spool_documents;
 mod spool_intake;

@@ -1,3 +1,4 @@
-//! What tests share.
+//! What several modules of the integration tests share.
 
+pub(crate) mod fake_sidecar;
 pub(crate) mod home;

@@ -1,0 +1,50 @@
+# Shell parts that the scripts share; it is sourced, not run.
+
+# Steps are told on standard error, so that what a program prints stays apart from what we say about it.
+say() { printf '\033[1m==>\033[0m %s\n' "$*" | { if [ -t 2 ] && [ -z "${NO_COLOR:-}" ]; then cat; else sed $'s/\033\\[[0-9;]*m//g'; fi; } >&2; }
+
+fail() { say "$*"; exit 1; }
+
+# step NAME COMMAND…: runs the command, says how long it took, and ends the script when it fails.
+step() {
+  local name=$1 start=$SECONDS
+  shift
+  say "$name"
+  if "$@"; then say "$name: ok, $((SECONDS - start)) s"; else
+    local code=$?
+    say "$name: FAILED with code $code after $((SECONDS - start)) s"
+    exit "$code"
+  fi
+}
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"
+  elif command -v sudo >/dev/null; then sudo "$@"
+  else fail "needs root and there is no sudo: $*"
+  fi
+}
+
+# need_tmux: tmux is the one program that everything here needs beside Rust. Installs it if it is missing, and says so.
+need_tmux() {
+  command -v tmux >/dev/null && return 0
+  say "tmux is missing: installing it by this system's package manager"
+  if command -v apt-get >/dev/null; then
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends tmux
+  elif command -v dnf >/dev/null; then as_root dnf install -y -q tmux
+  elif command -v pacman >/dev/null; then as_root pacman -Sy --noconfirm --needed tmux
+  elif command -v apk >/dev/null; then as_root apk add --quiet tmux
+  elif command -v zypper >/dev/null; then as_root zypper --quiet --non-interactive install tmux
+  elif command -v brew >/dev/null; then brew install --quiet tmux
+  else fail "no package manager that I know: install tmux 3.2 or newer, then run this again"
+  fi
+  command -v tmux >/dev/null || fail "tmux was installed, but is not found in PATH"
+  say "installed $(tmux -V)"
+}
+
+# need_rust: we don't install a compiler behind anybody's back.
+need_rust() {
+  command -v cargo >/dev/null && return 0
+  [ -x "$HOME/.cargo/bin/cargo" ] && export PATH="$HOME/.cargo/bin:$PATH" && return 0
+  fail "cargo is missing: install Rust 1.90 or newer from https://rustup.rs, then run this again"
+}

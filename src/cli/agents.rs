@@ -1,0 +1,118 @@
+//! `agents`, `agent create|register|shutdown`, `send`.
+
+use super::Session;
+use super::args::{AgentCommand, AgentsArgs, CreateArgs, RegisterArgs, SendArgs, ShutdownArgs};
+use super::error::CliError;
+use super::output::Tone;
+use super::{input, names, view};
+use crate::core::text::sanitise;
+use serde_json::{Map, Value};
+use std::path::Path;
+
+/// Lists the agents.
+///
+/// # Errors
+/// When the views can't be read, or there are none.
+pub fn list(session: &Session, args: &AgentsArgs) -> Result<(), CliError> {
+    session.require_views()?;
+    let mut agents = view::objects(&session.home.agent_views())?;
+    agents.retain(|agent| args.all || view::is_living(agent));
+    agents.sort_by_key(|agent| (view::cell(agent, "registered_at"), view::cell(agent, "agent_id")));
+    if session.out.is_json() {
+        return session.out.document(&Value::Array(agents));
+    }
+    if agents.is_empty() {
+        session.out.note("No agents. Start one with: tasuki agent create PERSONA");
+        return Ok(());
+    }
+    let columns = ["agent_id", "persona_slug", "profile", "pane", "state", "handoff_id", "cwd"];
+    let rows: Vec<Vec<String>> =
+        agents.iter().map(|agent| columns.iter().map(|key| view::cell(agent, key)).collect()).collect();
+    session.out.table(&["AGENT", "PERSONA", "PROFILE", "PANE", "STATE", "HANDOFF", "CWD"], &rows)
+}
+
+/// Starts, adopts or ends an agent.
+///
+/// # Errors
+/// What the sidecar refused.
+pub fn command(session: &Session, command: &AgentCommand) -> Result<(), CliError> {
+    match command {
+        AgentCommand::Create(args) => create(session, args),
+        AgentCommand::Register(args) => register(session, args),
+        AgentCommand::Shutdown(args) => shutdown(session, args),
+    }
+}
+
+fn create(session: &Session, args: &CreateArgs) -> Result<(), CliError> {
+    let mut fields = Map::from_iter([("persona_slug".to_owned(), args.persona.clone().into())]);
+    let mut put = |key: &str, value: Option<String>| {
+        if let Some(value) = value {
+            fields.insert(key.to_owned(), value.into());
+        }
+    };
+    put("profile", args.profile.clone());
+    put("session", args.session.clone());
+    put("cwd", args.cwd.as_deref().map(folder).transpose()?);
+    put("previous_agent_id", args.previous.as_deref().map(|name| names::agent(&session.home, name)).transpose()?);
+    let answer = session.ask("agent_create", fields, super::ANSWER_LATE)?;
+    session.tell(&answer, &format!("agent {} in pane {}", view::cell(&answer, "agent_id"), view::cell(&answer, "pane")))
+}
+
+/// A folder as an absolute path in UTF-8, for JSON carries no other.
+pub fn folder(path: &Path) -> Result<String, CliError> {
+    let full = std::fs::canonicalize(path).map_err(|error| CliError::file("There is no folder", path, &error))?;
+    full.into_os_string()
+        .into_string()
+        .map_err(|name| CliError::usage(format!("The path {} is not UTF-8.", Path::new(&name).display())))
+}
+
+fn register(session: &Session, args: &RegisterArgs) -> Result<(), CliError> {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let pane = match args.pane.as_str() {
+        "." => {
+            variable("TMUX_PANE").ok_or_else(|| CliError::usage("This runs in no tmux pane (TMUX_PANE is not set)."))?
+        }
+        pane => pane.to_owned(),
+    };
+    let mut fields = Map::from_iter([("pane".to_owned(), pane.clone().into())]);
+    let mut put = |key: &str, value: Option<String>| {
+        if let Some(value) = value {
+            fields.insert(key.to_owned(), value.into());
+        }
+    };
+    put("tmux", variable("TMUX"));
+    put("persona_slug", args.persona.clone());
+    put("profile", args.profile.clone());
+    let answer = session.ask("agent_register", fields, super::ANSWER_SOON)?;
+    session.tell(&answer, &format!("agent {} in pane {}", view::cell(&answer, "agent_id"), sanitise(&pane)))
+}
+
+fn shutdown(session: &Session, args: &ShutdownArgs) -> Result<(), CliError> {
+    let id = names::agent(&session.home, &args.agent)?;
+    let mut fields = Map::from_iter([("agent_id".to_owned(), id.clone().into())]);
+    if args.force {
+        fields.insert("force".to_owned(), Value::Bool(true));
+    }
+    let answer = session.ask("agent_shutdown", fields, super::ANSWER_LATE)?;
+    session.tell(&answer, &format!("agent {id} ended at {}", view::cell(&answer, "ended_at")))
+}
+
+/// Types a text into an agent's composer and says what became of it.
+///
+/// # Errors
+/// What the sidecar refused; exit code 1 too when the verdict is not `delivered`.
+pub fn send(session: &Session, args: &SendArgs) -> Result<(), CliError> {
+    let id = names::agent(&session.home, &args.agent)?;
+    let text = if args.text == "-" { input::standard_input()? } else { args.text.clone() };
+    let fields = Map::from_iter([("agent_id".to_owned(), id.into()), ("text".to_owned(), text.into())]);
+    let answer = session.ask("agent_send", fields, super::ANSWER_LATE)?;
+    let verdict = view::cell(&answer, "verdict");
+    let tone = if verdict == "delivered" { Tone::Good } else { Tone::Bad };
+    session.tell(&answer, &session.out.paint(tone, &sanitise(&verdict)))?;
+    if verdict == "delivered" {
+        return Ok(());
+    }
+    let reason = view::text(&answer, "reason").map(|reason| format!(" ({})", sanitise(reason))).unwrap_or_default();
+    Err(CliError::refused(sanitise(&verdict), format!("The text's arrival is not proven{reason}."))
+        .hint("Look at the pane before you send it again: it may be there."))
+}

@@ -1,0 +1,289 @@
+//! The command line as data.
+
+pub use super::handoff_args::{
+    AcceptArgs, Assume, Author, HandoffArgs, HandoffName, HandoffsArgs, HandoffsCommand, RetryArgs, Urgency,
+};
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Hands a coding agent's work to its successor, in tmux, and proves that every step happened.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tasuki",
+    version,
+    arg_required_else_help = true,
+    after_help = "Example:\n  tasuki demo                                   see one whole handoff, leave nothing behind\n  tasuki run                                    the sidecar, in a pane of its own\n  tasuki handoff kai --reason context --wait    hand off the agent of persona kai\n\nExit codes: 0 done, 1 refused or failed, 2 usage, 69 no sidecar answers, 75 try again,\n77 not allowed, 78 configuration."
+)]
+pub struct Cli {
+    /// The folder that everything lies in [else TASUKI_HOME, else your data folder].
+    #[arg(long, global = true, value_name = "DIR")]
+    pub home: Option<PathBuf>,
+    /// Print JSON; errors too, on standard error.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// How long to wait for an answer, such as 30s or 10m.
+    #[arg(long, global = true, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub timeout: Option<Duration>,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the sidecar in the foreground, until it is interrupted.
+    #[command(after_help = "Example:\n  tasuki run --home ~/fleet --tmux work")]
+    Run(RunArgs),
+    /// Show one whole handoff on a private tmux server; nothing is left behind.
+    #[command(after_help = "Example:\n  tasuki demo")]
+    Demo,
+    /// Ask for a handoff: the agent writes, ends, and its successor is primed and briefed.
+    #[command(
+        after_help = "Example:\n  tasuki handoff kai --reason \"context is full\" --focus \"the flaky test\" --wait"
+    )]
+    Handoff(HandoffArgs),
+    /// Go on with a failed handoff at the step where it stopped.
+    #[command(after_help = "Example:\n  tasuki retry 5f2a --assume not-delivered --wait")]
+    Retry(RetryArgs),
+    /// Call off a handoff; possible until the outgoing agent is ended.
+    #[command(after_help = "Example:\n  tasuki cancel 5f2a")]
+    Cancel(HandoffName),
+    /// Accept the document as it is, although the agent has not said that it is done.
+    #[command(after_help = "Example:\n  tasuki accept 5f2a --wait")]
+    Accept(AcceptArgs),
+    /// Close a failed handoff for good; document and record are kept.
+    #[command(after_help = "Example:\n  tasuki abandon 5f2a")]
+    Abandon(HandoffName),
+    /// List the agents.
+    #[command(after_help = "Example:\n  tasuki agents --all")]
+    Agents(AgentsArgs),
+    /// List the handoffs, or show one.
+    #[command(
+        after_help = "Example:\n  tasuki handoffs --limit 5\n  tasuki handoffs show 5f2a",
+        args_conflicts_with_subcommands = true
+    )]
+    Handoffs(HandoffsArgs),
+    /// Show who came before and after an agent.
+    #[command(after_help = "Example:\n  tasuki lineage kai")]
+    Lineage(AgentName),
+    /// Type a text into an agent's composer, submit it, and wait for its receipt.
+    #[command(after_help = "Example:\n  tasuki send kai \"Run the tests again.\"\n  git diff | tasuki send kai -")]
+    Send(SendArgs),
+    /// Start, adopt or end an agent.
+    #[command(subcommand, after_help = "Example:\n  tasuki agent create kai")]
+    Agent(AgentCommand),
+    /// Make or list personas.
+    #[command(subcommand, after_help = "Example:\n  tasuki persona new kai --name Kai --role developer --profile demo")]
+    Persona(PersonaCommand),
+    /// List the failures that nobody has dismissed, or dismiss them.
+    #[command(
+        after_help = "Example:\n  tasuki errors\n  tasuki errors dismiss --all",
+        args_conflicts_with_subcommands = true
+    )]
+    Errors(ErrorsArgs),
+    /// What an agent CLI runs at its own events: takes its JSON on standard input, always exits 0.
+    #[command(after_help = "Example:\n  echo '{\"hook_event_name\":\"Stop\"}' | tasuki hook demo")]
+    Hook(HookArgs),
+    /// What an agent CLI must be told so that it reports its events.
+    #[command(subcommand, after_help = "Example:\n  tasuki hooks show demo")]
+    Hooks(HooksCommand),
+    /// Print the JSON Schema of the files that tasuki reads and writes.
+    #[command(after_help = "Example:\n  tasuki schema\n  tasuki schema result")]
+    Schema(SchemaArgs),
+    /// Print a completion script for a shell.
+    #[command(after_help = "Example:\n  tasuki completions bash > ~/.local/share/bash-completion/completions/tasuki")]
+    Completions(CompletionsArgs),
+}
+
+/// `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// The tmux server: a name as for `tmux -L`, or a path if it has a slash [else TASUKI_TMUX, else your default server].
+    #[arg(long, value_name = "SOCKET")]
+    pub tmux: Option<String>,
+}
+
+/// `agents`.
+#[derive(Debug, Args)]
+pub struct AgentsArgs {
+    /// Also those that have ended.
+    #[arg(long, short)]
+    pub all: bool,
+}
+
+/// One agent.
+#[derive(Debug, Args)]
+pub struct AgentName {
+    /// Agent id, its beginning, its persona, or `.` for the agent in whose pane this runs.
+    pub agent: String,
+}
+
+/// `send`.
+#[derive(Debug, Args)]
+pub struct SendArgs {
+    /// Agent id, its beginning, its persona, or `.` for the agent in whose pane this runs.
+    pub agent: String,
+    /// The text, or `-` for standard input.
+    pub text: String,
+}
+
+/// `agent …`.
+#[derive(Debug, Subcommand)]
+pub enum AgentCommand {
+    /// Start an agent of a persona; it is primed with the persona's skill.
+    #[command(after_help = "Example:\n  tasuki agent create kai --profile demo --cwd ~/src/app")]
+    Create(CreateArgs),
+    /// Adopt an agent that already runs in a pane. Nothing is typed into it.
+    #[command(after_help = "Example:\n  tasuki agent register %3 --persona kai")]
+    Register(RegisterArgs),
+    /// End an agent by its profile's exit command.
+    #[command(after_help = "Example:\n  tasuki agent shutdown kai")]
+    Shutdown(ShutdownArgs),
+}
+
+/// `agent create`.
+#[derive(Debug, Args)]
+pub struct CreateArgs {
+    /// The persona's slug.
+    pub persona: String,
+    /// The profile, where the persona names none or another is wanted.
+    #[arg(long)]
+    pub profile: Option<String>,
+    /// The folder to work in.
+    #[arg(long, value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
+    /// The tmux session to open the window in.
+    #[arg(long)]
+    pub session: Option<String>,
+    /// The agent whose work this one goes on with.
+    #[arg(long, value_name = "AGENT")]
+    pub previous: Option<String>,
+}
+
+/// `agent register`.
+#[derive(Debug, Args)]
+pub struct RegisterArgs {
+    /// The pane, such as `%3`; `.` is the pane in which this runs. Inside tmux, panes of that server are meant.
+    pub pane: String,
+    /// The persona that the agent is to have; without one it is seen, and left alone.
+    #[arg(long, value_name = "SLUG")]
+    pub persona: Option<String>,
+    /// The profile, where the screen does not tell.
+    #[arg(long)]
+    pub profile: Option<String>,
+}
+
+/// `agent shutdown`.
+#[derive(Debug, Args)]
+pub struct ShutdownArgs {
+    /// Agent id, its beginning, or its persona.
+    pub agent: String,
+    /// Close the pane if the agent does not end; only for agents that tasuki started.
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `persona …`.
+#[derive(Debug, Subcommand)]
+pub enum PersonaCommand {
+    /// Make a persona's folder with a skill to edit.
+    #[command(after_help = "Example:\n  tasuki persona new kai --name Kai --role developer --profile demo")]
+    New(PersonaArgs),
+    /// List the personas.
+    #[command(after_help = "Example:\n  tasuki persona list")]
+    List,
+}
+
+/// `persona new`.
+#[derive(Debug, Args)]
+pub struct PersonaArgs {
+    /// The folder's name: 1 to 64 of a-z, 0-9 and -.
+    pub slug: crate::core::id::Slug,
+    /// The name that it goes by.
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Its role, such as `developer`.
+    #[arg(long)]
+    pub role: Option<String>,
+    /// The profile that its agents run with.
+    #[arg(long)]
+    pub profile: Option<String>,
+    /// The folder that its agents work in.
+    #[arg(long, value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
+}
+
+/// `errors`.
+#[derive(Debug, Args)]
+pub struct ErrorsArgs {
+    /// The newest so many.
+    #[arg(long, default_value_t = 20)]
+    pub limit: usize,
+    /// Dismiss instead.
+    #[command(subcommand)]
+    pub command: Option<ErrorsCommand>,
+}
+
+/// `errors …`.
+#[derive(Debug, Subcommand)]
+pub enum ErrorsCommand {
+    /// Dismiss one failure, or all.
+    #[command(after_help = "Example:\n  tasuki errors dismiss 5f2a\n  tasuki errors dismiss --all")]
+    Dismiss(DismissArgs),
+}
+
+/// `errors dismiss`.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct DismissArgs {
+    /// Error id or its beginning.
+    pub error: Option<String>,
+    /// All of them.
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// `hook`.
+#[derive(Debug, Args)]
+pub struct HookArgs {
+    /// The profile of the agent CLI that calls.
+    pub profile: Option<String>,
+    /// What the profile's hook takes beside that.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    pub rest: Vec<std::ffi::OsString>,
+}
+
+/// `hooks …`.
+#[derive(Debug, Subcommand)]
+pub enum HooksCommand {
+    /// Print what to put into the CLI's own configuration.
+    #[command(after_help = "Example:\n  tasuki hooks show demo")]
+    Show(ProfileName),
+}
+
+/// One profile.
+#[derive(Debug, Args)]
+pub struct ProfileName {
+    /// The profile's name.
+    pub profile: String,
+}
+
+/// `schema`.
+#[derive(Debug, Args)]
+pub struct SchemaArgs {
+    /// Which; without it, their names.
+    pub kind: Option<String>,
+}
+
+/// `completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell.
+    pub shell: clap_complete::Shell,
+}
+
+#[cfg(test)]
+#[path = "args_tests.rs"]
+mod tests;

@@ -1,0 +1,73 @@
+//! What the command line takes, and what it refuses.
+
+use super::*;
+use clap::CommandFactory;
+
+fn parse(line: &str) -> Result<Cli, clap::error::ErrorKind> {
+    Cli::try_parse_from(line.split_whitespace()).map_err(|error| error.kind())
+}
+
+#[test]
+fn the_commands_hold_together() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn every_help_has_an_example() {
+    fn walk(command: &clap::Command) {
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        assert!(help.contains("Example:"), "{} has no example", command.get_name());
+        command.get_subcommands().filter(|sub| sub.get_name() != "help").for_each(walk);
+    }
+    walk(&Cli::command());
+}
+
+#[test]
+fn a_handoff_takes_all_its_dials() {
+    let line = "tasuki handoff kai --reason r --author agent_file --successor same-pane --urgency when-available --task a --task b --now --wait --json";
+    let cli = parse(line).expect("a legal line");
+    let Command::Handoff(args) = cli.command else { panic!("not a handoff") };
+    assert!(cli.json && args.now && args.wait);
+    assert_eq!(args.tasks, ["a", "b"]);
+    assert_eq!((args.author, args.urgency), (Some(Author::AgentFile), Some(Urgency::WhenAvailable)));
+}
+
+#[test]
+fn a_provided_document_must_be_given() {
+    assert!(parse("tasuki handoff kai --author provided").is_err());
+    assert!(parse("tasuki handoff kai --author provided --document a.md").is_ok());
+}
+
+#[test]
+fn global_options_stand_before_or_after() {
+    for line in ["tasuki --home /h agents", "tasuki agents --home /h"] {
+        assert_eq!(parse(line).expect("a legal line").home, Some(PathBuf::from("/h")), "{line}");
+    }
+    let cli = parse("tasuki send kai hello --timeout 2m").expect("a legal line");
+    assert_eq!(cli.timeout, Some(Duration::from_secs(120)));
+}
+
+#[test]
+fn mistakes_are_refused() {
+    for line in [
+        "tasuki persona new Kai",
+        "tasuki persona new ../kai",
+        "tasuki errors dismiss",
+        "tasuki errors dismiss 5f --all",
+        "tasuki retry 5f --assume maybe",
+        "tasuki handoff kai --urgency soon",
+        "tasuki send kai",
+        "tasuki agents --timeout soon",
+        "tasuki nonsense",
+    ] {
+        assert!(parse(line).is_err(), "{line}");
+    }
+}
+
+#[test]
+fn lists_take_a_subcommand_or_options() {
+    assert!(parse("tasuki handoffs").is_ok());
+    assert!(parse("tasuki handoffs show 5f").is_ok());
+    assert!(parse("tasuki handoffs --limit 3").is_ok());
+    assert!(parse("tasuki errors").is_ok());
+}

@@ -1,0 +1,112 @@
+//! `demo`: the whole main job on any machine with tmux, and nothing left behind: [`stage`] is what is built up and
+//! cleared away, [`play`] what is shown, [`interrupts`] what may end it early.
+
+mod interrupts;
+mod play;
+mod stage;
+
+use super::Session;
+use super::error::CliError;
+use super::output::{Out, Tone, eprint_quietly};
+use crate::core::text::sanitise;
+use crate::exit;
+use interrupts::Interrupts;
+use play::Play;
+use serde_json::json;
+use stage::Stage;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+/// How long the demo may last in all.
+const LONGEST: Duration = Duration::from_secs(120);
+
+/// Shows one whole handoff.
+///
+/// # Errors
+/// What failed; the stage is cleared away first, and the end of the sidecar's log is shown.
+pub fn command(json: bool) -> Result<u8, CliError> {
+    let start = Instant::now();
+    let interrupts = Interrupts::watch()
+        .map_err(|error| CliError::refused("signals", format!("Can't watch for Ctrl-C: {error}")))?;
+    let mut stage = Stage::new()?;
+    let session = Arc::new(Session { home: stage.home().clone(), out: Out::new(json), timeout: None });
+    let shown = show(&mut stage, &session, &interrupts);
+    if let Err(error) = &shown
+        && !error.is_silent()
+        && !interrupts.seen()
+    {
+        explain(&stage, &session.out);
+    }
+    let cleared = stage.clear();
+    shown?;
+    cleared?;
+    let took = super::follow::span(u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX));
+    if json {
+        session.out.record(&json!({"v": 1, "type": "demo_done", "took": took}))?;
+    } else {
+        session.out.line("")?;
+        let last = format!("Done in {took}. The tmux server, the agents, the sidecar and the home are gone again.");
+        session.out.line(&session.out.paint(Tone::Good, &last))?;
+    }
+    Ok(exit::DONE)
+}
+
+/// Builds the stage up and lets the play run in a thread of its own, so that an interrupt is answered at once, whatever
+/// the play is waiting for.
+fn show(stage: &mut Stage, session: &Arc<Session>, interrupts: &Interrupts) -> Result<(), CliError> {
+    let stop = || interrupts.seen();
+    let play = Play { session, stop: &stop };
+    let socket = stage.socket();
+    let root = session.home.root().display().to_string();
+    play.say(
+        "A private tmux server, a temporary home, and a sidecar.",
+        &format!("tasuki run --home {root} --tmux {}", socket.display()),
+    )?;
+    stage.start_tmux()?;
+    stage.start_sidecar(&stop).map_err(|error| interrupted(interrupts).unwrap_or(error))?;
+    let halt = Arc::new(AtomicBool::new(false));
+    let (tell, told) = mpsc::channel();
+    let (theirs, flag) = (Arc::clone(session), Arc::clone(&halt));
+    let spawned = std::thread::Builder::new().name("play".to_owned()).spawn(move || {
+        let stop = || flag.load(Ordering::SeqCst);
+        // The receiver has gone only when the demo is over anyway.
+        let _ = tell.send(Play { session: &theirs, stop: &stop }.run());
+    });
+    spawned.map_err(|error| CliError::refused("thread", format!("The demo can't be started: {error}")))?;
+    let end = Instant::now() + LONGEST;
+    let ended = loop {
+        match told.recv_timeout(Duration::from_millis(50)) {
+            Ok(ended) => break ended,
+            Err(RecvTimeoutError::Disconnected) => break Err(CliError::refused("bug", "The demo broke off.")),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        let over = || (Instant::now() >= end).then(|| CliError::refused("too_long", "The demo took too long."));
+        if let Some(error) = interrupted(interrupts).or_else(|| stage.sidecar_ended()).or_else(over) {
+            break Err(error);
+        }
+    };
+    halt.store(true, Ordering::SeqCst);
+    ended
+}
+
+fn interrupted(interrupts: &Interrupts) -> Option<CliError> {
+    interrupts.seen().then(|| CliError::refused("interrupted", "Interrupted; all of the demo is cleared away."))
+}
+
+/// What a person needs to see why a step failed: the failures that were told, and the end of the sidecar's log.
+fn explain(stage: &Stage, out: &Out) {
+    if out.is_json() {
+        return;
+    }
+    for error in super::view::newest(&stage.home().errors(), 5).unwrap_or_default() {
+        let cell = |key: &str| sanitise(&super::view::cell(&error, key));
+        eprint_quietly(&format!("error file: {}: {}", cell("code"), cell("message")));
+    }
+    let tail = stage.log_tail();
+    if !tail.is_empty() {
+        eprint_quietly("the end of the sidecar's log:");
+        tail.iter().for_each(|line| eprint_quietly(&format!("  {line}")));
+    }
+}

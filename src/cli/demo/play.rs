@@ -1,0 +1,153 @@
+//! The play itself: one agent, some work, one handoff, and what is left for the successor.
+
+use crate::cli::args::PersonaArgs;
+use crate::cli::error::CliError;
+use crate::cli::output::Tone;
+use crate::cli::{Session, lineage, persona, view, wait};
+use crate::core::id::Slug;
+use crate::core::text::sanitise;
+use serde_json::{Map, Value, json};
+use std::time::{Duration, Instant};
+
+const SLUG: &str = "kai";
+const WORK: [&str; 2] = [
+    "Find out why the checkout test fails once in ten runs, and write down what you learn.",
+    "It is the clock: the test compares local time with UTC. Fix it in src/checkout.rs and keep the old API.",
+];
+const REASON: &str = "the context window is nearly full";
+
+/// How long the agent may take to be idle.
+const IDLE_LIMIT: Duration = Duration::from_secs(20);
+
+/// How long the handoff may take.
+const HANDOFF_LIMIT: Duration = Duration::from_secs(60);
+
+/// One play, and how to tell that it is to be broken off.
+pub(super) struct Play<'a> {
+    pub(super) session: &'a Session,
+    pub(super) stop: &'a dyn Fn() -> bool,
+}
+
+impl Play<'_> {
+    /// From the persona to the lineage.
+    pub(super) fn run(&self) -> Result<(), CliError> {
+        let agent = self.cast()?;
+        for text in WORK {
+            self.send(&agent, text)?;
+        }
+        let handoff = self.hand_off(&agent)?;
+        self.document(&handoff)?;
+        self.lineage(&handoff)
+    }
+
+    /// A heading that tells what happens, and the command that does it.
+    pub(super) fn say(&self, text: &str, command: &str) -> Result<(), CliError> {
+        let out = &self.session.out;
+        if out.is_json() {
+            return out.record(&json!({"v": 1, "type": "scene", "text": text, "command": command}));
+        }
+        out.line("")?;
+        out.line(&out.paint(Tone::Strong, text))?;
+        if command.is_empty() { Ok(()) } else { out.line(&out.paint(Tone::Faint, &format!("$ {command}"))) }
+    }
+
+    fn cast(&self) -> Result<String, CliError> {
+        self.say("A persona is a folder with a skill in it.", &format!("tasuki persona new {SLUG} --profile demo"))?;
+        let slug = Slug::try_from(SLUG.to_owned()).map_err(|error| CliError::refused("bad_slug", error.to_string()))?;
+        let name = Some("Kai".to_owned());
+        let role = Some("developer".to_owned());
+        let args = PersonaArgs { slug, name, role, profile: Some("demo".to_owned()), cwd: None };
+        let folder = persona::create(&self.session.home.personas(), &args)?;
+        let answer = json!({"v": 1, "type": "persona", "persona_slug": SLUG, "path": folder});
+        self.tell(&answer, &format!("  {}", folder.display()))?;
+        self.say("An agent of that persona starts in a tmux pane and is given the skill.", "tasuki agent create kai")?;
+        let fields = Map::from_iter([("persona_slug".to_owned(), SLUG.into())]);
+        let answer = self.session.ask("agent_create", fields, IDLE_LIMIT)?;
+        let id = view::cell(&answer, "agent_id");
+        self.tell(&answer, &format!("  agent {} in pane {}", sanitise(&id), sanitise(&view::cell(&answer, "pane"))))?;
+        self.until_idle(&id)?;
+        Ok(id)
+    }
+
+    /// An answer: as it is for programs, one line for people.
+    fn tell(&self, answer: &Value, line: &str) -> Result<(), CliError> {
+        if self.session.out.is_json() { self.session.out.record(answer) } else { self.session.out.line(line) }
+    }
+
+    /// Waits until the agent has been idle for a moment: between its priming's receipt and its turn it may look so too.
+    fn until_idle(&self, agent_id: &str) -> Result<(), CliError> {
+        const CALM: Duration = Duration::from_millis(700);
+        let end = Instant::now() + IDLE_LIMIT;
+        let mut idle_since = None;
+        while Instant::now() < end && !(self.stop)() {
+            let agent = view::agent(&self.session.home, agent_id)?.unwrap_or(Value::Null);
+            match view::text(&agent, "state") {
+                Some("idle") => {
+                    if idle_since.get_or_insert_with(Instant::now).elapsed() >= CALM {
+                        return Ok(());
+                    }
+                }
+                _ => idle_since = None,
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Err(CliError::refused("agent_busy", format!("The agent {agent_id} did not become idle.")))
+    }
+
+    /// Gives the agent some work. A refusal because of a running turn means that nothing was typed, so asking again is
+    /// safe; anything else is not asked again.
+    fn send(&self, agent_id: &str, text: &str) -> Result<(), CliError> {
+        self.say("It is given some work.", &format!("tasuki send {SLUG} \"{text}\""))?;
+        let end = Instant::now() + IDLE_LIMIT;
+        let answer = loop {
+            let fields = Map::from_iter([("agent_id".to_owned(), agent_id.into()), ("text".to_owned(), text.into())]);
+            match self.session.ask("agent_send", fields, IDLE_LIMIT) {
+                Err(error) if error.code == "refused" && Instant::now() < end && !(self.stop)() => {
+                    std::thread::sleep(Duration::from_millis(200));
+                }
+                other => break other?,
+            }
+        };
+        let verdict = view::cell(&answer, "verdict");
+        self.tell(&answer, &format!("  {}", sanitise(&verdict)))?;
+        if verdict != "delivered" {
+            return Err(CliError::refused(sanitise(&verdict), "The work did not provably arrive."));
+        }
+        self.until_idle(agent_id)
+    }
+
+    fn hand_off(&self, agent_id: &str) -> Result<Value, CliError> {
+        self.say(
+            "Now the handoff: the agent writes, ends, and its successor takes over.",
+            &format!("tasuki handoff {SLUG} --reason \"{REASON}\" --wait"),
+        )?;
+        let fields = Map::from_iter([("agent_id".to_owned(), agent_id.into()), ("reason".to_owned(), REASON.into())]);
+        let answer = self.session.ask("handoff", fields, IDLE_LIMIT)?;
+        let id = view::cell(&answer, "handoff_id");
+        wait::follow_until(self.session, &id, HANDOFF_LIMIT, self.stop)
+    }
+
+    fn document(&self, handoff: &Value) -> Result<(), CliError> {
+        let path = view::cell(handoff, "file_path");
+        let text = crate::cli::input::text_file(std::path::Path::new(&path))?;
+        if self.session.out.is_json() {
+            return self.session.out.record(&json!({"v": 1, "type": "document", "path": path, "text": text}));
+        }
+        self.say("The document that the successor was given:", &format!("cat {path}"))?;
+        text.lines().try_for_each(|line| self.session.out.line(&format!("  | {}", sanitise(line))))
+    }
+
+    fn lineage(&self, handoff: &Value) -> Result<(), CliError> {
+        let successor = view::cell(handoff, "successor_id");
+        let members = lineage::members(&successor, &view::objects(&self.session.home.agent_views())?);
+        if members.len() < 2 {
+            return Err(CliError::refused("no_lineage", "The successor's view does not name its predecessor."));
+        }
+        if self.session.out.is_json() {
+            let agents: Vec<&Value> = members.iter().map(|member| &member.view).collect();
+            return self.session.out.record(&json!({"v": 1, "type": "lineage", "lineage": agents}));
+        }
+        self.say("And who came from whom:", &format!("tasuki lineage {SLUG}"))?;
+        lineage::print(self.session, &successor, &members)
+    }
+}

@@ -1,0 +1,234 @@
+//! What the demo needs around it, and the clearing of it: a temporary home, a private tmux server, a sidecar. Nothing of
+//! it outlives the stage, whichever way the demo ends.
+
+use crate::cli::client::{self, Liveness, Pulse};
+use crate::cli::error::CliError;
+use crate::cli::home::Home;
+use crate::core::text::sanitise;
+use crate::exit;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The longest path that a Unix socket can have is 107 bytes; this leaves room for our names.
+const LONGEST_BASE: usize = 70;
+
+/// How long one tmux command may take.
+const TMUX_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long each part of the clearing may take.
+const CLEAR_LIMIT: Duration = Duration::from_secs(4);
+
+/// The variables that would tie what is started to the tmux or the tasuki that the demo itself is run from.
+const NOT_INHERITED: [&str; 7] =
+    ["TMUX", "TMUX_PANE", "TMUX_TMPDIR", "TASUKI_TMUX", "TASUKI_AGENT_ID", "TASUKI_PERSONA", "TASUKI_HOME"];
+
+/// A temporary home, a private tmux server, a sidecar.
+pub(super) struct Stage {
+    folder: PathBuf,
+    home: Home,
+    sidecar: Option<Child>,
+    cleared: bool,
+}
+
+impl Stage {
+    /// Makes the temporary folder; nothing is started.
+    pub(super) fn new() -> Result<Self, CliError> {
+        let base = std::env::temp_dir();
+        let base = if base.as_os_str().len() > LONGEST_BASE { PathBuf::from("/tmp") } else { base };
+        let folder = base.join(format!("tasuki-demo-{}", uuid::Uuid::new_v4().simple()));
+        let made = fs::DirBuilder::new().mode(0o700).create(&folder);
+        made.map_err(|error| CliError::file("Can't make", &folder, &error))?;
+        let home = Home::resolve(Some(&folder.join("home")))?;
+        let stage = Stage { folder, home, sidecar: None, cleared: false };
+        let made = fs::DirBuilder::new().mode(0o700).create(stage.home.root());
+        made.map_err(|error| CliError::file("Can't make", stage.home.root(), &error))?;
+        Ok(stage)
+    }
+
+    /// The temporary home.
+    pub(super) fn home(&self) -> &Home {
+        &self.home
+    }
+
+    /// The private tmux server's socket.
+    pub(super) fn socket(&self) -> PathBuf {
+        self.folder.join("tmux")
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.join("sidecar.log")
+    }
+
+    /// Starts the private tmux server. Its first window ends by itself after a while, so that even a demo that was
+    /// killed outright leaves no server for long.
+    pub(super) fn start_tmux(&self) -> Result<(), CliError> {
+        let start = ["-f", "/dev/null", "new-session", "-d", "-s", "demo", "-x", "140", "-y", "45", "sleep 600"];
+        self.tmux(&start).map(|_| ())
+    }
+
+    /// Starts a sidecar and waits for its first heartbeat; `stop` ends the wait.
+    pub(super) fn start_sidecar(&mut self, stop: &dyn Fn() -> bool) -> Result<(), CliError> {
+        let failed =
+            |error: std::io::Error| CliError::refused("no_sidecar", format!("The sidecar can't be started: {error}"));
+        let program = std::env::current_exe().map_err(failed)?;
+        let log = fs::OpenOptions::new().create(true).append(true).open(self.log()).map_err(failed)?;
+        let mut command = Command::new(program);
+        command.arg("run").arg("--home").arg(self.home.root()).arg("--tmux").arg(self.socket());
+        // A process group of its own: Ctrl-C is for the demo, which then ends the sidecar in order.
+        self.private(&mut command).process_group(0).stdin(Stdio::null());
+        command.stdout(log.try_clone().map_err(failed)?).stderr(log);
+        self.sidecar = Some(command.spawn().map_err(failed)?);
+        let end = Instant::now() + Duration::from_secs(10);
+        let home = self.home.clone();
+        let mut pulse = Pulse::new(&home);
+        while pulse.check() != Liveness::Alive {
+            if let Some(error) = self.sidecar_ended() {
+                return Err(error);
+            }
+            if stop() || Instant::now() >= end {
+                return Err(client::no_sidecar(&self.home, &Liveness::Absent));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// The error to give when the sidecar has ended by itself.
+    pub(super) fn sidecar_ended(&mut self) -> Option<CliError> {
+        let status = self.sidecar.as_mut()?.try_wait().ok().flatten()?;
+        Some(CliError::refused("sidecar_ended", format!("The sidecar ended in the middle of the demo: {status}.")))
+    }
+
+    /// The end of the sidecar's log, for a person to see what went wrong.
+    pub(super) fn log_tail(&self) -> Vec<String> {
+        const LINES: usize = 30;
+        const BYTES: usize = 64 << 10;
+        let bytes = fs::read(self.log()).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(BYTES)..]).into_owned();
+        let lines: Vec<String> = text.lines().map(sanitise).collect();
+        lines[lines.len().saturating_sub(LINES)..].to_vec()
+    }
+
+    /// Gives a command this home and takes away what ties it to the surroundings.
+    fn private<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        for name in NOT_INHERITED {
+            command.env_remove(name);
+        }
+        command.env(Home::VARIABLE, self.home.root()).current_dir(&self.folder)
+    }
+
+    fn tmux(&self, args: &[&str]) -> Result<String, CliError> {
+        let mut command = Command::new("tmux");
+        command.arg("-S").arg(self.socket()).args(args);
+        self.private(&mut command).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let failed = |what: String| CliError::refused("tmux", format!("tmux {}: {what}", args.join(" ")));
+        let mut child = command.spawn().map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => CliError::new(exit::CONFIG, "no_tmux", "There is no tmux on this machine.")
+                .hint("Install it by your system's package manager, for instance: apt-get install tmux"),
+            _ => failed(error.to_string()),
+        })?;
+        if !ends_within(&mut child, TMUX_LIMIT) {
+            return Err(failed("no answer".to_owned()));
+        }
+        let output = child.wait_with_output().map_err(|error| failed(error.to_string()))?;
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+            false => Err(failed(sanitise(String::from_utf8_lossy(&output.stderr).trim()))),
+        }
+    }
+
+    /// Ends the sidecar, the tmux server and every process that bears this home in its environment, then removes the
+    /// folder. Does all of it even when a part fails, and says what is left if something is.
+    pub(super) fn clear(&mut self) -> Result<(), CliError> {
+        if std::mem::replace(&mut self.cleared, true) {
+            return Ok(());
+        }
+        if let Some(mut sidecar) = self.sidecar.take() {
+            signal(sidecar.id(), Signal::SIGTERM);
+            ends_within(&mut sidecar, CLEAR_LIMIT);
+        }
+        let server = self.tmux(&["display-message", "-p", "#{pid}"]).ok().and_then(|pid| pid.trim().parse().ok());
+        if let Some(pid) = server {
+            let _ = self.tmux(&["kill-server"]);
+            wait_until(CLEAR_LIMIT, || !exists(pid));
+        }
+        if !wait_until(CLEAR_LIMIT, || bearers(self.home.root()).is_empty()) {
+            bearers(self.home.root()).into_iter().for_each(|pid| signal(pid, Signal::SIGKILL));
+        }
+        let gone = wait_until(CLEAR_LIMIT, || {
+            let _ = fs::remove_dir_all(&self.folder);
+            bearers(self.home.root()).is_empty() && !self.folder.exists()
+        });
+        if gone {
+            return Ok(());
+        }
+        let folder = self.folder.display();
+        Err(CliError::refused("left_behind", format!("Not all of the demo could be cleared away: look at {folder}.")))
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        let _ = self.clear();
+    }
+}
+
+/// Waits for a child of ours; kills it when it takes longer. True when it ended by itself.
+fn ends_within(child: &mut Child, limit: Duration) -> bool {
+    if wait_until(limit, || child.try_wait().ok().flatten().is_some()) {
+        return true;
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    false
+}
+
+fn wait_until(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + limit;
+    loop {
+        if done() {
+            return true;
+        }
+        if Instant::now() >= end {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn exists(pid: u32) -> bool {
+    i32::try_from(pid).is_ok_and(|pid| kill(Pid::from_raw(pid), None).is_ok())
+}
+
+fn signal(pid: u32, signal: Signal) {
+    if let Ok(pid) = i32::try_from(pid) {
+        let _ = kill(Pid::from_raw(pid), signal);
+    }
+}
+
+/// The processes, other than this one, that were started with this home: its path is random, so they are the demo's.
+#[cfg(target_os = "linux")]
+fn bearers(home: &Path) -> Vec<u32> {
+    use std::os::unix::ffi::OsStrExt;
+    let mut wanted = format!("{}=", Home::VARIABLE).into_bytes();
+    wanted.extend_from_slice(home.as_os_str().as_bytes());
+    let bears = |pid: &u32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == wanted)
+    };
+    let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| *pid != std::process::id()).filter(bears).collect()
+}
+
+/// Where the environment of a process can't be read, the tmux server's end has to do.
+#[cfg(not(target_os = "linux"))]
+fn bearers(_home: &Path) -> Vec<u32> {
+    Vec::new()
+}

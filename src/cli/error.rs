@@ -1,0 +1,137 @@
+//! What a command says when it does not do what it was asked: one code for programs, one sentence for people, one hint,
+//! and the exit code (SPEC section 9).
+
+use crate::core::text::sanitise;
+use crate::exit;
+use serde_json::{Value, json};
+
+/// What a shell reports of a program that wrote to a closed pipe (128 + SIGPIPE).
+pub const CLOSED_PIPE: u8 = 141;
+
+/// Why a command failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct CliError {
+    /// The exit code of the process.
+    pub exit: u8,
+    /// A short word for programs.
+    pub code: String,
+    /// What happened, to which file or agent, and what was left untouched.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+impl CliError {
+    /// An error with its exit code.
+    pub fn new(exit: u8, code: impl Into<String>, message: impl Into<String>) -> Self {
+        CliError { exit, code: code.into(), message: message.into(), hint: None }
+    }
+
+    /// Refused or failed: exit code 1.
+    pub fn refused(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new(exit::REFUSED, code, message)
+    }
+
+    /// The command line is wrong: exit code 2.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(exit::USAGE, "usage", message)
+    }
+
+    /// The configuration or the place is not usable: exit code 78.
+    pub fn config(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new(exit::CONFIG, code, message)
+    }
+
+    /// A file that could not be read or written.
+    #[must_use]
+    pub fn file(what: &str, path: &std::path::Path, error: &std::io::Error) -> Self {
+        let code = if error.kind() == std::io::ErrorKind::PermissionDenied { exit::NOT_ALLOWED } else { exit::REFUSED };
+        Self::new(code, "file", format!("{what} {}: {error}", path.display()))
+    }
+
+    /// The reader of our output has gone away. Nothing is said about it.
+    #[must_use]
+    pub fn closed_pipe() -> Self {
+        Self::new(CLOSED_PIPE, "closed_pipe", "The output was closed.")
+    }
+
+    /// Adds what to do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The error of a result file (SPEC 3.2) or of a handoff's view (SPEC 3.4); `status` is HTTP's where there is one.
+    #[must_use]
+    pub fn from_answer(error: &Value, status: Option<u64>) -> Self {
+        let text = |key: &str| error.get(key).and_then(Value::as_str).filter(|text| !text.is_empty()).map(sanitise);
+        CliError {
+            exit: exit_for(status),
+            code: text("code").unwrap_or_else(|| "failed".to_owned()),
+            message: text("message").unwrap_or_else(|| "The sidecar refused and gave no reason.".to_owned()),
+            hint: text("hint"),
+        }
+    }
+
+    /// As programs read it, on standard error under `--json`.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        json!({"error": {"code": self.code, "message": self.message, "hint": self.hint}})
+    }
+
+    /// As people read it.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = format!("tasuki: {} ({})", self.message, self.code);
+        if let Some(hint) = &self.hint {
+            text.push_str("\n  ");
+            text.push_str(hint);
+        }
+        text
+    }
+
+    /// Whether anything should be said at all.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        self.exit == CLOSED_PIPE
+    }
+}
+
+/// The exit code that fits HTTP's meaning of an answer's status.
+fn exit_for(status: Option<u64>) -> u8 {
+    match status {
+        Some(401 | 403) => exit::NOT_ALLOWED,
+        Some(429 | 503) => exit::TRY_AGAIN,
+        _ => exit::REFUSED,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_of_an_answer_becomes_an_exit_code() {
+        let error = json!({"code": "no_persona", "message": "Agent has no persona", "hint": "make one"});
+        for (status, exit) in [(400, 1), (404, 1), (409, 1), (422, 1), (500, 1), (403, 77), (503, 75), (429, 75)] {
+            assert_eq!(CliError::from_answer(&error, Some(status)).exit, exit, "{status}");
+        }
+    }
+
+    #[test]
+    fn nothing_from_outside_drives_the_terminal() {
+        let error = CliError::from_answer(&json!({"code": "x", "message": "a\u{1b}[2Jb"}), None);
+        assert_eq!(error.text(), "tasuki: a[2Jb (x)");
+    }
+
+    #[test]
+    fn programs_get_code_message_and_hint() {
+        let error = CliError::refused("no_agent", "Agent not found").hint("look");
+        assert_eq!(
+            error.json().to_string(),
+            r#"{"error":{"code":"no_agent","hint":"look","message":"Agent not found"}}"#
+        );
+    }
+}

@@ -1,0 +1,73 @@
+//! `errors` and `errors dismiss`.
+
+use super::Session;
+use super::args::{DismissArgs, ErrorsArgs, ErrorsCommand};
+use super::client::{Liveness, Pulse};
+use super::error::CliError;
+use super::{names, view};
+use crate::core::text::sanitise;
+use serde_json::{Map, Value, json};
+
+/// Lists the failures that nobody has dismissed, or dismisses them.
+///
+/// # Errors
+/// When the files can't be read, or the sidecar refused.
+pub fn command(session: &Session, args: &ErrorsArgs) -> Result<(), CliError> {
+    match &args.command {
+        Some(ErrorsCommand::Dismiss(what)) => dismiss(session, what),
+        None => list(session, args.limit),
+    }
+}
+
+fn list(session: &Session, limit: usize) -> Result<(), CliError> {
+    let errors = view::newest(&session.home.errors(), limit)?;
+    if session.out.is_json() {
+        return session.out.document(&Value::Array(errors));
+    }
+    if errors.is_empty() {
+        session.out.note("No errors.");
+    }
+    for error in &errors {
+        let cell = |key: &str| sanitise(&view::cell(error, key));
+        let about = [("handoff", "handoff_id"), ("agent", "agent_id"), ("step", "step")]
+            .into_iter()
+            .filter_map(|(name, key)| Some(format!("{name} {}", sanitise(view::text(error, key)?))));
+        session.out.line(&format!("{}  {}  {}", cell("error_id"), cell("at"), cell("code")))?;
+        session.out.line(&format!("  {}", cell("message")))?;
+        if let Some(hint) = view::text(error, "hint") {
+            session.out.line(&format!("  {}", sanitise(hint)))?;
+        }
+        let about = about.collect::<Vec<_>>().join(", ");
+        if !about.is_empty() {
+            session.out.line(&format!("  {about}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn dismiss(session: &Session, args: &DismissArgs) -> Result<(), CliError> {
+    let known = view::stems(&session.home.errors())?;
+    let chosen = match &args.error {
+        Some(text) => vec![names::pick_id("error", text, &known)?],
+        None => known,
+    };
+    for id in &chosen {
+        dismiss_one(session, id)?;
+    }
+    session.tell(&json!({"dismissed": chosen}), &format!("{} dismissed", chosen.len()))
+}
+
+/// By request where a sidecar runs, so that its journal says so; else by deleting the file, which is what dismissing is.
+fn dismiss_one(session: &Session, id: &str) -> Result<(), CliError> {
+    if Pulse::new(&session.home).check() == Liveness::Alive {
+        let fields = Map::from_iter([("error_id".to_owned(), id.into())]);
+        return session.ask("error_dismiss", fields, super::ANSWER_SOON).map(|_| ());
+    }
+    let path = session.home.errors().join(format!("{id}.json"));
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(CliError::file("Can't delete", &path, &error))
+        }
+        _ => Ok(()),
+    }
+}

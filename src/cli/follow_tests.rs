@@ -1,0 +1,105 @@
+//! Lists of snapshots in, lines out.
+
+use super::*;
+use serde_json::json;
+
+fn step(name: &str, from: u32, to: Option<u32>) -> Value {
+    let at = |second: u32| format!("2026-11-21T20:00:{second:02}.000Z");
+    json!({"step": name, "entered_at": at(from), "left_at": to.map(at)})
+}
+
+fn lines(follower: &mut Follower, views: &[Value]) -> Vec<String> {
+    let told = |news: &Progress| match news {
+        Progress::Entered { step } => format!("> {step}"),
+        Progress::Ended(outcome) => format!("= {}", outcome.word()),
+        other => line(other).expect("a line").0,
+    };
+    views.iter().flat_map(|view| follower.observe(view)).map(|news| told(&news)).collect()
+}
+
+#[test]
+fn each_step_is_told_once_when_it_begins_and_once_when_it_is_behind() {
+    let first = json!({"step": "instructing", "steps": [step("waiting", 0, Some(1)), step("instructing", 1, None)]});
+    let second = json!({
+        "step": "done",
+        "verdicts": {"instruction": {"verdict": "delivered"}, "briefing": {"verdict": "delivered"}},
+        "steps": [step("waiting", 0, Some(1)), step("instructing", 1, Some(3)), step("briefing", 3, Some(4)), step("done", 4, None)],
+    });
+    let told = lines(&mut Follower::new(), &[first.clone(), first, second.clone(), second]);
+    let expected = [
+        "> waiting",
+        "waiting            1.0 s",
+        "> instructing",
+        "instructing        2.0 s  delivered",
+        "> briefing",
+        "briefing           1.0 s  delivered",
+        "= done",
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_failure_is_told_at_its_step_whether_or_not_the_step_was_left() {
+    for left in [Some(9), None] {
+        let view = json!({
+            "step": "failed", "handoff_id": "h1", "steps": [step("waiting", 0, Some(1)), step("writing", 1, left)],
+            "error": {"code": "document_missing", "message": "There is no document.", "hint": null},
+        });
+        let told = lines(&mut Follower::new(), std::slice::from_ref(&view));
+        assert!(told.iter().any(|line| line.starts_with("writing") && line.ends_with("stopped here")), "{told:?}");
+        assert_eq!(told.last().map(String::as_str), Some("= failed"));
+        let error = failure(&view, Outcome::Failed).expect("an error");
+        assert_eq!((error.exit, error.code.as_str()), (1, "document_missing"));
+        assert_eq!(error.hint.as_deref(), Some("When the cause is mended: tasuki retry h1"));
+    }
+}
+
+#[test]
+fn the_old_end_of_a_retried_handoff_is_not_its_new_end() {
+    let before = json!({"step": "failed", "steps": [step("waiting", 0, Some(1)), step("writing", 1, Some(2))]});
+    let after = json!({
+        "step": "recording",
+        "steps": [step("waiting", 0, Some(1)), step("writing", 1, Some(2)), step("writing", 5, Some(6)), step("recording", 6, None)],
+    });
+    let told = lines(&mut Follower::after(&before), &[before.clone(), after]);
+    assert_eq!(told, ["> writing", "writing            1.0 s", "> recording"]);
+}
+
+#[test]
+fn cancelled_is_told_apart_from_failed() {
+    let view = json!({"step": "cancelled", "steps": [step("waiting", 0, Some(1))]});
+    assert_eq!(
+        lines(&mut Follower::new(), std::slice::from_ref(&view)).last().map(String::as_str),
+        Some("= cancelled")
+    );
+    assert_eq!(failure(&view, Outcome::Cancelled).map(|error| error.code).as_deref(), Some("cancelled"));
+    assert_eq!(failure(&view, Outcome::Done), None);
+}
+
+#[test]
+fn the_summary_names_document_successor_and_verdicts() {
+    let view = json!({
+        "file_path": "/h/a.md", "bytes": 12, "successor_id": "s1", "warnings": ["section missing: blockers"],
+        "verdicts": {"instruction": {"verdict": "delivered"}, "priming": null, "briefing": {"verdict": "unconfirmed", "reason": "partial"}},
+    });
+    let expected = [
+        "document   /h/a.md (12 bytes)",
+        "successor  s1",
+        "verdicts   instruction delivered, briefing unconfirmed (partial)",
+        "warning    section missing: blockers",
+    ];
+    assert_eq!(summary(&view), expected);
+}
+
+#[test]
+fn spans_are_short() {
+    assert_eq!((span(0).as_str(), span(59_999).as_str(), span(61_000).as_str()), ("0.0 s", "59.9 s", "1 min 01 s"));
+}
+
+#[test]
+fn views_of_any_shape_do_no_harm() {
+    for view in [json!(null), json!({"steps": 3}), json!({"step": 1, "steps": [null, {"step": []}]}), json!([])] {
+        let _ = Follower::new().observe(&view);
+        let _ = summary(&view);
+    }
+}

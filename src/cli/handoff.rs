@@ -1,0 +1,166 @@
+//! `handoff`, `retry`, `cancel`, `accept`, `abandon`.
+
+use super::Session;
+use super::args::{AcceptArgs, Assume, Author, HandoffArgs, HandoffName, RetryArgs, Urgency};
+use super::error::CliError;
+use super::follow::Follower;
+use super::{input, names, view, wait};
+use serde_json::{Map, Value, json};
+use std::path::Path;
+
+/// Asks for a handoff.
+///
+/// # Errors
+/// What the sidecar refused, or, with `--wait`, how the handoff failed.
+pub fn handoff(session: &Session, args: &HandoffArgs) -> Result<(), CliError> {
+    let agent_id = match args.agent.as_deref() {
+        Some(name) => names::agent(&session.home, name)?,
+        None => names::own_id()?,
+    };
+    let fields = handoff_fields(session, args, &agent_id)?;
+    let answer = session.ask("handoff", fields, super::ANSWER_SOON)?;
+    let id = view::text(&answer, "handoff_id").unwrap_or_default().to_owned();
+    if session.out.is_json() {
+        if !args.wait {
+            return session.out.document(&answer);
+        }
+        session
+            .out
+            .record(&json!({"v": 1, "type": "initiated", "handoff_id": id, "file_path": answer.get("file_path")}))?;
+    } else {
+        session.out.line(&format!("handoff {}", crate::core::text::sanitise(&id)))?;
+    }
+    if args.wait {
+        return wait::follow_to_end(session, &id, Follower::new()).map(|_| ());
+    }
+    if let Some(path) = view::text(&answer, "file_path") {
+        session.out.line(&format!("  document  {}", crate::core::text::sanitise(path)))?;
+    }
+    session.out.note(&format!("Follow it with: tasuki handoffs show {id}"));
+    Ok(())
+}
+
+/// The fields of the request; absent is what was not asked for, so that the sidecar's defaults hold.
+fn handoff_fields(session: &Session, args: &HandoffArgs, agent_id: &str) -> Result<Map<String, Value>, CliError> {
+    let mut fields = Map::new();
+    let mut put = |key: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            fields.insert(key.to_owned(), value);
+        }
+    };
+    put("agent_id", Some(agent_id.into()));
+    put("reason", Some(args.reason.clone().into()));
+    put("focus", args.focus.clone().map(Value::from));
+    put("author", args.author.map(|author| author_word(author).into()));
+    put("urgency", args.urgency.map(|urgency| urgency_word(urgency).into()));
+    put("document", args.document.as_deref().map(|path| document(session, path)).transpose()?);
+    put("successor", args.successor.as_deref().map(|who| successor(session, who)).transpose()?);
+    put("tasks", (!args.tasks.is_empty()).then(|| args.tasks.clone().into()));
+    put("now", args.now.then_some(Value::Bool(true)));
+    Ok(fields)
+}
+
+fn author_word(author: Author) -> &'static str {
+    match author {
+        Author::AgentFile => "agent_file",
+        Author::AgentReply => "agent_reply",
+        Author::Salvage => "salvage",
+        Author::Provided => "provided",
+    }
+}
+
+fn urgency_word(urgency: Urgency) -> &'static str {
+    match urgency {
+        Urgency::Immediate => "immediate",
+        Urgency::Prepare => "prepare",
+        Urgency::WhenAvailable => "when_available",
+    }
+}
+
+/// The successor dial: two words, else an agent.
+fn successor(session: &Session, who: &str) -> Result<Value, CliError> {
+    match who {
+        "new" => Ok("new".into()),
+        "same-pane" | "same_pane" => Ok("same_pane".into()),
+        name => Ok(json!({"agent_id": names::agent(&session.home, name)?})),
+    }
+}
+
+/// A document inside HOME goes by its path, any other by its text.
+fn document(session: &Session, path: &Path) -> Result<Value, CliError> {
+    if path == Path::new("-") {
+        return Ok(json!({"text": input::standard_input()?}));
+    }
+    let absolute = std::fs::canonicalize(path).map_err(|error| CliError::file("Can't read", path, &error))?;
+    let inside = std::fs::canonicalize(session.home.root()).is_ok_and(|home| absolute.starts_with(home));
+    match absolute.to_str().filter(|_| inside) {
+        Some(name) => Ok(json!({"path": name})),
+        None => Ok(json!({"text": input::text_file(&absolute)?})),
+    }
+}
+
+/// Goes on with a failed handoff.
+///
+/// # Errors
+/// What the sidecar refused, or, with `--wait`, how the handoff failed.
+pub fn retry(session: &Session, args: &RetryArgs) -> Result<(), CliError> {
+    let id = names::handoff(&session.home, &args.handoff)?;
+    let mut fields = Map::new();
+    fields.insert("handoff_id".to_owned(), id.clone().into());
+    if let Some(assume) = args.assume {
+        let word = match assume {
+            Assume::Delivered => "delivered",
+            Assume::NotDelivered => "not_delivered",
+        };
+        fields.insert("assume".to_owned(), word.into());
+    }
+    if let Some(who) = args.successor.as_deref() {
+        fields.insert("successor".to_owned(), successor(session, who)?);
+    }
+    go_on(session, "handoff_retry", &id, fields, args.wait)
+}
+
+/// Accepts the document as it is.
+///
+/// # Errors
+/// What the sidecar refused, or, with `--wait`, how the handoff failed.
+pub fn accept(session: &Session, args: &AcceptArgs) -> Result<(), CliError> {
+    let id = names::handoff(&session.home, &args.handoff)?;
+    let fields = Map::from_iter([("handoff_id".to_owned(), id.clone().into())]);
+    go_on(session, "handoff_accept", &id, fields, args.wait)
+}
+
+fn go_on(session: &Session, kind: &str, id: &str, fields: Map<String, Value>, and_wait: bool) -> Result<(), CliError> {
+    let before = view::handoff(&session.home, id)?.unwrap_or(Value::Null);
+    let answer = session.ask(kind, fields, super::ANSWER_SOON)?;
+    if !and_wait {
+        return session.tell(&answer, &format!("handoff {id} goes on"));
+    }
+    if session.out.is_json() {
+        session.out.record(&json!({"v": 1, "type": "resumed", "handoff_id": id}))?;
+    }
+    wait::follow_to_end(session, id, Follower::after(&before)).map(|_| ())
+}
+
+/// Calls a handoff off.
+///
+/// # Errors
+/// What the sidecar refused.
+pub fn cancel(session: &Session, args: &HandoffName) -> Result<(), CliError> {
+    end(session, "handoff_cancel", args, "is cancelled")
+}
+
+/// Closes a failed handoff for good.
+///
+/// # Errors
+/// What the sidecar refused.
+pub fn abandon(session: &Session, args: &HandoffName) -> Result<(), CliError> {
+    end(session, "handoff_abandon", args, "is closed; its document and record are kept")
+}
+
+fn end(session: &Session, kind: &str, args: &HandoffName, what: &str) -> Result<(), CliError> {
+    let id = names::handoff(&session.home, &args.handoff)?;
+    let fields = Map::from_iter([("handoff_id".to_owned(), id.clone().into())]);
+    let answer = session.ask(kind, fields, super::ANSWER_SOON)?;
+    session.tell(&answer, &format!("handoff {id} {what}"))
+}

@@ -1,0 +1,127 @@
+//! The arguments of the commands that are about handoffs.
+
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// `handoff`.
+#[derive(Debug, Args)]
+pub struct HandoffArgs {
+    /// Agent id, its beginning, or its persona; without it, or with `.`, the agent in whose pane this runs.
+    pub agent: Option<String>,
+    /// Why.
+    #[arg(long, default_value = "requested by the operator")]
+    pub reason: String,
+    /// What the document should dwell on.
+    #[arg(long)]
+    pub focus: Option<String>,
+    /// Who writes the document.
+    #[arg(long, value_enum)]
+    pub author: Option<Author>,
+    /// The document itself, for `--author provided`: a file, or `-` for standard input.
+    #[arg(long, value_name = "FILE", required_if_eq("author", "provided"))]
+    pub document: Option<PathBuf>,
+    /// Who goes on: `new`, `same-pane`, or an agent that runs already.
+    #[arg(long, value_name = "WHO")]
+    pub successor: Option<String>,
+    /// Ask the successor for an acknowledgement, this urgently.
+    #[arg(long, value_enum)]
+    pub urgency: Option<Urgency>,
+    /// A task for the successor; may be given several times.
+    #[arg(long = "task", value_name = "TEXT")]
+    pub tasks: Vec<String>,
+    /// Do not wait for the agent's running turn to end.
+    #[arg(long)]
+    pub now: bool,
+    /// Show each step as it passes, and exit only when the handoff has ended.
+    #[arg(long)]
+    pub wait: bool,
+}
+
+/// Who writes the document (SPEC 4.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Author {
+    /// The agent, with its own tools.
+    #[value(alias = "agent_file")]
+    AgentFile,
+    /// The agent, as its answer.
+    #[value(alias = "agent_reply")]
+    AgentReply,
+    /// tasuki, from the transcript; for agents that have died.
+    Salvage,
+    /// You.
+    Provided,
+}
+
+/// How urgent the acknowledgement is (SPEC section 8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Urgency {
+    /// Within 5 minutes.
+    Immediate,
+    /// Within 15 minutes.
+    Prepare,
+    /// Within 30 minutes.
+    #[value(alias = "when_available")]
+    WhenAvailable,
+}
+
+/// One handoff.
+#[derive(Debug, Args)]
+pub struct HandoffName {
+    /// Handoff id or its beginning.
+    pub handoff: String,
+}
+
+/// `retry`.
+#[derive(Debug, Args)]
+pub struct RetryArgs {
+    /// Handoff id or its beginning.
+    pub handoff: String,
+    /// Whether the text whose verdict is `unconfirmed` arrived, as you have seen it in the pane.
+    #[arg(long, value_enum)]
+    pub assume: Option<Assume>,
+    /// Start again with another successor: `new`, `same-pane`, or an agent that runs already.
+    #[arg(long, value_name = "WHO")]
+    pub successor: Option<String>,
+    /// Show each step as it passes, and exit only when the handoff has ended.
+    #[arg(long)]
+    pub wait: bool,
+}
+
+/// What a person has seen of a text in doubt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Assume {
+    /// It is there: go on.
+    Delivered,
+    /// It is not there: type it anew.
+    #[value(alias = "not_delivered")]
+    NotDelivered,
+}
+
+/// `accept`.
+#[derive(Debug, Args)]
+pub struct AcceptArgs {
+    /// Handoff id or its beginning.
+    pub handoff: String,
+    /// Show each step as it passes, and exit only when the handoff has ended.
+    #[arg(long)]
+    pub wait: bool,
+}
+
+/// `handoffs`.
+#[derive(Debug, Args)]
+pub struct HandoffsArgs {
+    /// The newest so many.
+    #[arg(long, default_value_t = 20)]
+    pub limit: usize,
+    /// Show one instead.
+    #[command(subcommand)]
+    pub command: Option<HandoffsCommand>,
+}
+
+/// `handoffs …`.
+#[derive(Debug, Subcommand)]
+pub enum HandoffsCommand {
+    /// Show one handoff with its steps.
+    #[command(after_help = "Example:\n  tasuki handoffs show 5f2a")]
+    Show(HandoffName),
+}

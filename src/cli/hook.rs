@@ -1,0 +1,65 @@
+//! `hook`: what an agent CLI runs at its own events. It is found here before anything else is looked at, for it must
+//! cost a few milliseconds, must never fail in a way that the CLI would act on, and so never meets the argument parser.
+
+use std::ffi::OsString;
+
+/// The arguments behind `hook`, if that is what the command line asks for; options that go before it are allowed.
+/// `--help` as its only argument is a person's question, and goes to the parser.
+#[must_use]
+pub fn arguments(args: &[OsString]) -> Option<Vec<OsString>> {
+    let mut before = Vec::new();
+    let mut rest = args.iter().skip(1);
+    while let Some(arg) = rest.next() {
+        match arg.to_str() {
+            Some("hook") => {
+                let own: Vec<OsString> = rest.cloned().collect();
+                let help = matches!(own.as_slice(), [only] if only == "--help" || only == "-h");
+                // The hook's own arguments come first: it takes the profile from the front.
+                return (!help).then(|| own.into_iter().chain(before).collect());
+            }
+            Some("--home" | "--tmux" | "--timeout") => {
+                before.push(arg.clone());
+                before.extend(rest.next().cloned());
+            }
+            Some(option) if option.starts_with("--") => before.push(arg.clone()),
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// Takes one event. The one place where the command line meets the agents adapter; it always ends with exit code 0.
+pub fn run(args: &[OsString]) {
+    let _ = args;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(line: &str) -> Option<String> {
+        let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        let own = arguments(&args)?;
+        Some(own.iter().filter_map(|arg| arg.to_str()).collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn the_hook_is_found_before_anything_is_parsed() {
+        assert_eq!(split("tasuki hook claude").as_deref(), Some("claude"));
+        assert_eq!(split("tasuki hook").as_deref(), Some(""));
+        assert_eq!(
+            split("tasuki --home /h hook claude --event Stop").as_deref(),
+            Some("claude --event Stop --home /h")
+        );
+        assert_eq!(split("tasuki --no-such-option hook claude").as_deref(), Some("claude --no-such-option"));
+    }
+
+    #[test]
+    fn other_commands_are_left_to_the_parser() {
+        for line in
+            ["tasuki", "tasuki send hook hook", "tasuki hooks show demo", "tasuki hook --help", "tasuki --home hook"]
+        {
+            assert_eq!(split(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! `lineage`: who came before and after an agent, as a small tree.
+
+use super::Session;
+use super::args::AgentName;
+use super::error::CliError;
+use super::output::Tone;
+use super::{names, view};
+use crate::core::text::sanitise;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One agent of a lineage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// The agent's id.
+    pub id: String,
+    /// How many generations below the first ancestor.
+    pub depth: usize,
+    /// Its view; null when the agent is named by another, but has no view.
+    pub view: Value,
+}
+
+/// Shows an agent's lineage.
+///
+/// # Errors
+/// When the agent is not known or the views can't be read.
+pub fn command(session: &Session, args: &AgentName) -> Result<(), CliError> {
+    session.require_views()?;
+    let id = names::agent(&session.home, &args.agent)?;
+    let members = members(&id, &view::objects(&session.home.agent_views())?);
+    if members.iter().all(|member| member.view.is_null()) {
+        return Err(CliError::refused("no_agent", "Agent not found"));
+    }
+    print(session, &id, &members)
+}
+
+/// Prints a lineage, with the agent that was asked for marked.
+pub(crate) fn print(session: &Session, id: &str, members: &[Member]) -> Result<(), CliError> {
+    if session.out.is_json() {
+        let agents: Vec<&Value> = members.iter().map(|member| &member.view).filter(|view| view.is_object()).collect();
+        return session.out.document(&json!({"agent_id": id, "lineage": agents}));
+    }
+    for member in members {
+        let line = line(member);
+        let own = member.id == id;
+        let tone = if own { Tone::Strong } else { Tone::Plain };
+        session.out.line(&format!("{}{}", session.out.paint(tone, &line), if own { "  <-" } else { "" }))?;
+    }
+    Ok(())
+}
+
+fn line(member: &Member) -> String {
+    let branch =
+        if member.depth == 0 { String::new() } else { format!("{}└─ ", "   ".repeat(member.depth.min(40) - 1)) };
+    let about = ["persona_slug", "state", "pane"].map(|key| view::cell(&member.view, key)).join("  ");
+    let when = view::text(&member.view, "registered_at").unwrap_or_default();
+    sanitise(format!("{branch}{}  {about}  {when}", member.id).trim_end())
+}
+
+/// The first ancestor of an agent and everyone who came after it, in depth-first order. An agent is met once, so a
+/// circle, which no sidecar writes, ends.
+#[must_use]
+pub fn members(id: &str, agents: &[Value]) -> Vec<Member> {
+    let by_id: BTreeMap<&str, &Value> =
+        agents.iter().filter_map(|agent| Some((view::text(agent, "agent_id")?, agent))).collect();
+    let previous = |id: &str| by_id.get(id).and_then(|agent| view::text(agent, "previous_agent_id"));
+    let mut children: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut ordered: Vec<&&Value> = by_id.values().collect();
+    ordered.sort_by_key(|agent| view::cell(agent, "registered_at"));
+    for agent in ordered {
+        let parent = view::text(agent, "previous_agent_id").zip(view::text(agent, "agent_id"));
+        if let Some((parent, child)) = parent {
+            children.entry(parent).or_default().push(child);
+        }
+    }
+    let mut first = id;
+    let mut climbed = BTreeSet::from([first]);
+    while let Some(parent) = previous(first).filter(|parent| !climbed.contains(parent)) {
+        climbed.insert(parent);
+        first = parent;
+    }
+    let mut met = BTreeSet::new();
+    let mut open = vec![(first, 0)];
+    let mut members = Vec::new();
+    while let Some((next, depth)) = open.pop() {
+        if !met.insert(next) {
+            continue;
+        }
+        let view = by_id.get(next).map_or(Value::Null, |view| (*view).clone());
+        members.push(Member { id: next.to_owned(), depth, view });
+        let below = children.get(next).map(Vec::as_slice).unwrap_or_default();
+        open.extend(below.iter().rev().map(|child| (*child, depth + 1)));
+    }
+    members
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agent(id: &str, previous: Option<&str>, at: u32) -> Value {
+        json!({"agent_id": id, "previous_agent_id": previous, "registered_at": format!("2026-01-01T00:00:{at:02}Z")})
+    }
+
+    fn tree(id: &str, agents: &[Value]) -> Vec<(String, usize)> {
+        members(id, agents).into_iter().map(|member| (member.id, member.depth)).collect()
+    }
+
+    #[test]
+    fn a_lineage_is_the_same_from_each_of_its_members() {
+        let agents = [agent("c", Some("b"), 3), agent("a", None, 1), agent("b", Some("a"), 2), agent("x", None, 4)];
+        let expected = [("a".to_owned(), 0), ("b".to_owned(), 1), ("c".to_owned(), 2)];
+        for id in ["a", "b", "c"] {
+            assert_eq!(tree(id, &agents), expected, "{id}");
+        }
+    }
+
+    #[test]
+    fn several_successors_stand_in_the_order_in_which_they_came() {
+        let agents = [agent("a", None, 1), agent("z", Some("a"), 2), agent("b", Some("a"), 3)];
+        assert_eq!(tree("a", &agents), [("a".to_owned(), 0), ("z".to_owned(), 1), ("b".to_owned(), 1)]);
+    }
+
+    #[test]
+    fn a_circle_ends_and_a_missing_ancestor_is_still_named() {
+        let circle = [agent("a", Some("b"), 1), agent("b", Some("a"), 2)];
+        assert_eq!(tree("a", &circle).len(), 2);
+        let orphan = [agent("b", Some("gone"), 2)];
+        assert_eq!(tree("b", &orphan), [("gone".to_owned(), 0), ("b".to_owned(), 1)]);
+    }
+}

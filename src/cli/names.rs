@@ -1,0 +1,199 @@
+//! Which agent or handoff a person means: a whole id, the beginning of one that no other has, or, for agents, the slug
+//! of a persona that one living agent has (SPEC section 9).
+
+use super::error::CliError;
+use super::home::Home;
+use super::view;
+use serde_json::Value;
+
+/// The environment variable by which an agent knows its own id.
+pub const OWN_ID: &str = "TASUKI_AGENT_ID";
+
+/// What naming needs to know of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    /// The agent's id.
+    pub id: String,
+    /// Its persona.
+    pub slug: Option<String>,
+    /// It has not ended.
+    pub living: bool,
+    /// State and pane, for a list of candidates.
+    pub about: String,
+}
+
+impl Known {
+    fn read(view: &Value) -> Option<Self> {
+        Some(Known {
+            id: view::text(view, "agent_id")?.to_owned(),
+            slug: view::text(view, "persona_slug").map(str::to_owned),
+            living: view::is_living(view),
+            about: format!("{} {}", view::cell(view, "state"), view::cell(view, "pane")),
+        })
+    }
+
+    fn candidate(&self) -> String {
+        format!("{}  {}  {}", self.id, self.slug.as_deref().unwrap_or("-"), self.about)
+    }
+}
+
+/// Finds the agent that `text` names; `.` is the agent in whose pane the command runs.
+///
+/// # Errors
+/// `no_agent` or `ambiguous`, the latter with the candidates.
+pub fn agent(home: &Home, text: &str) -> Result<String, CliError> {
+    if text == "." {
+        return own_id();
+    }
+    if text.parse::<crate::core::id::AgentId>().is_ok() {
+        return Ok(text.to_ascii_lowercase());
+    }
+    let known: Vec<Known> = view::objects(&home.agent_views())?.iter().filter_map(Known::read).collect();
+    pick_agent(text, &known)
+}
+
+/// The agent in whose pane the command runs.
+///
+/// # Errors
+/// A usage error when it runs in none.
+pub fn own_id() -> Result<String, CliError> {
+    let id = std::env::var(OWN_ID).ok().filter(|id| id.parse::<crate::core::id::AgentId>().is_ok());
+    id.ok_or_else(|| {
+        CliError::usage(format!("No agent is named, and this is no agent's pane ({OWN_ID} is not set)."))
+            .hint("Name an agent by id, by the beginning of its id, or by its persona. `tasuki agents` lists them.")
+    })
+}
+
+/// Finds the agent among those that are known.
+///
+/// # Errors
+/// `no_agent` or `ambiguous`, the latter with the candidates.
+pub fn pick_agent(text: &str, known: &[Known]) -> Result<String, CliError> {
+    let wanted = text.to_ascii_lowercase();
+    let same_slug: Vec<&Known> = known.iter().filter(|agent| agent.slug.as_deref() == Some(text)).collect();
+    let living: Vec<&Known> = same_slug.iter().copied().filter(|agent| agent.living).collect();
+    let mut found = if living.is_empty() { same_slug } else { living };
+    for agent in known.iter().filter(|agent| !wanted.is_empty() && agent.id.starts_with(&wanted)) {
+        if !found.contains(&agent) {
+            found.push(agent);
+        }
+    }
+    match found.as_slice() {
+        [one] => Ok(one.id.clone()),
+        [] => Err(CliError::refused("no_agent", "Agent not found")
+            .hint("`tasuki agents --all` lists all agents by id, persona and pane.")),
+        several => Err(ambiguous("agents", text, several.iter().map(|agent| agent.candidate()))),
+    }
+}
+
+/// Finds the handoff that `text` names.
+///
+/// # Errors
+/// `no_handoff` or `ambiguous`, the latter with the candidates.
+pub fn handoff(home: &Home, text: &str) -> Result<String, CliError> {
+    if text.parse::<crate::core::id::HandoffId>().is_ok() {
+        return Ok(text.to_ascii_lowercase());
+    }
+    let hint = "`tasuki handoffs` lists them.";
+    pick_id("handoff", text, &view::stems(&home.handoff_views())?).map_err(|error| match error.hint {
+        None => error.hint(hint),
+        Some(_) => error,
+    })
+}
+
+/// Finds the one id that begins with `text`.
+///
+/// # Errors
+/// `no_<what>` or `ambiguous`, the latter with the candidates.
+pub fn pick_id(what: &str, text: &str, ids: &[String]) -> Result<String, CliError> {
+    let wanted = text.to_ascii_lowercase();
+    let found: Vec<&String> = ids.iter().filter(|id| !wanted.is_empty() && id.starts_with(&wanted)).collect();
+    match found.as_slice() {
+        [one] => Ok((*one).clone()),
+        [] => Err(CliError::refused(format!("no_{what}"), format!("{} not found", capital(what)))),
+        several => Err(ambiguous(&format!("{what}s"), text, several.iter().map(|id| (*id).clone()))),
+    }
+}
+
+fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map(|first| first.to_ascii_uppercase().to_string() + letters.as_str()).unwrap_or_default()
+}
+
+fn ambiguous(what: &str, text: &str, candidates: impl Iterator<Item = String>) -> CliError {
+    const MOST: usize = 10;
+    let all: Vec<String> = candidates.collect();
+    let mut shown: Vec<String> = all.iter().take(MOST).cloned().collect();
+    if all.len() > MOST {
+        shown.push(format!("… and {} more", all.len() - MOST));
+    }
+    let text = crate::core::text::sanitise(text);
+    CliError::refused("ambiguous", format!("\"{text}\" names {} {what}.", all.len()))
+        .hint(format!("Name one of them by its id:\n    {}", shown.join("\n    ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(id: &str, slug: Option<&str>, living: bool) -> Known {
+        Known { id: id.to_owned(), slug: slug.map(str::to_owned), living, about: "idle %1".to_owned() }
+    }
+
+    fn some() -> Vec<Known> {
+        vec![
+            known("aaaa1111-0000", Some("kai"), false),
+            known("aaab2222-0000", Some("kai"), true),
+            known("bbbb3333-0000", Some("mia"), true),
+            known("bbbc4444-0000", Some("mia"), true),
+            known("cccc5555-0000", Some("old"), false),
+            known("dddd6666-0000", None, true),
+        ]
+    }
+
+    fn code(text: &str) -> String {
+        pick_agent(text, &some()).unwrap_or_else(|error| error.code)
+    }
+
+    #[test]
+    fn a_slug_names_the_living_agent() {
+        assert_eq!(code("kai"), "aaab2222-0000");
+    }
+
+    #[test]
+    fn a_slug_of_one_that_has_ended_names_it_if_no_other_lives() {
+        assert_eq!(code("old"), "cccc5555-0000");
+    }
+
+    #[test]
+    fn a_prefix_must_be_unique_and_case_does_not_matter() {
+        assert_eq!(code("AAAB"), "aaab2222-0000");
+        assert_eq!(code("d"), "dddd6666-0000");
+        assert_eq!(code("aaa"), "ambiguous");
+        assert_eq!(code("zz"), "no_agent");
+        assert_eq!(code(""), "no_agent");
+    }
+
+    #[test]
+    fn an_ambiguity_lists_the_candidates() {
+        let error = pick_agent("mia", &some()).expect_err("two living agents");
+        let hint = error.hint.expect("a list");
+        assert!(hint.contains("bbbb3333-0000") && hint.contains("bbbc4444-0000"), "{hint}");
+        assert_eq!(error.exit, crate::exit::REFUSED);
+    }
+
+    #[test]
+    fn a_word_that_is_both_a_slug_and_a_prefix_is_ambiguous() {
+        let all = [known("feed0000-0000", None, true), known("1234-0000", Some("feed"), true)];
+        assert_eq!(pick_agent("feed", &all).expect_err("two meanings").code, "ambiguous");
+    }
+
+    #[test]
+    fn handoffs_are_named_by_a_unique_prefix() {
+        let ids = ["0193aa".to_owned(), "0193ab".to_owned()];
+        assert_eq!(pick_id("handoff", "0193aa", &ids), Ok("0193aa".to_owned()));
+        assert_eq!(pick_id("handoff", "0193", &ids).expect_err("two").code, "ambiguous");
+        let error = pick_id("handoff", "x", &ids).expect_err("none");
+        assert_eq!((error.code.as_str(), error.message.as_str()), ("no_handoff", "Handoff not found"));
+    }
+}

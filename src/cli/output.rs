@@ -1,0 +1,225 @@
+//! Standard output and standard error: colour only where a terminal wants it, JSON on demand, and no panic when the
+//! reader goes away.
+
+use super::error::CliError;
+use crate::core::text::sanitise;
+use serde_json::Value;
+use std::io::{self, IsTerminal, Write};
+
+/// What a piece of text means; the colours follow from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// Text as it is.
+    Plain,
+    /// It went well.
+    Good,
+    /// It did not.
+    Bad,
+    /// Less important.
+    Faint,
+    /// A heading.
+    Strong,
+}
+
+/// Where and how a command prints.
+#[derive(Debug, Clone)]
+pub struct Out {
+    json: bool,
+    colour: bool,
+    live: bool,
+    unicode: bool,
+}
+
+/// What of the environment decides about colour.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    /// Standard output is a terminal.
+    pub terminal: bool,
+    /// `NO_COLOR` is set and not empty.
+    pub no_colour: bool,
+    /// `CLICOLOR_FORCE` is set and not `0`.
+    pub force: bool,
+    /// `TERM` is `dumb`.
+    pub dumb: bool,
+    /// The locale is UTF-8.
+    pub unicode: bool,
+}
+
+impl Surroundings {
+    /// Reads them from this process.
+    #[must_use]
+    pub fn read() -> Self {
+        let var = |name: &str| std::env::var(name).unwrap_or_default();
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].map(var).into_iter().find(|value| !value.is_empty());
+        let locale = locale.unwrap_or_default().to_ascii_lowercase();
+        Surroundings {
+            terminal: io::stdout().is_terminal(),
+            no_colour: !var("NO_COLOR").is_empty(),
+            force: !matches!(var("CLICOLOR_FORCE").as_str(), "" | "0"),
+            dumb: var("TERM") == "dumb",
+            unicode: locale.contains("utf-8") || locale.contains("utf8"),
+        }
+    }
+
+    /// Colour: never with `NO_COLOR`; always with `CLICOLOR_FORCE`; else on a terminal that is not dumb.
+    #[must_use]
+    pub fn colour(&self) -> bool {
+        !self.no_colour && (self.force || (self.terminal && !self.dumb))
+    }
+}
+
+impl Out {
+    /// Output as this process's surroundings want it.
+    #[must_use]
+    pub fn new(json: bool) -> Self {
+        Self::with(json, &Surroundings::read())
+    }
+
+    /// Output for given surroundings.
+    #[must_use]
+    pub fn with(json: bool, around: &Surroundings) -> Self {
+        Out {
+            json,
+            colour: around.colour() && !json,
+            live: around.terminal && !around.dumb && !json,
+            unicode: around.unicode && around.terminal,
+        }
+    }
+
+    /// Whether JSON is wanted.
+    #[must_use]
+    pub fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Whether a line may be drawn again and again.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.live
+    }
+
+    /// Whether signs beyond ASCII will be shown as they are meant.
+    #[must_use]
+    pub fn is_unicode(&self) -> bool {
+        self.unicode
+    }
+
+    /// The text in its tone.
+    #[must_use]
+    pub fn paint(&self, tone: Tone, text: &str) -> String {
+        let code = match tone {
+            Tone::Plain => return text.to_owned(),
+            Tone::Good => "32",
+            Tone::Bad => "31",
+            Tone::Faint => "2",
+            Tone::Strong => "1",
+        };
+        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    /// One line on standard output.
+    ///
+    /// # Errors
+    /// When the output is closed or can't be written.
+    pub fn line(&self, text: &str) -> Result<(), CliError> {
+        self.raw(&format!("{text}\n"))
+    }
+
+    /// Text as it is, on standard output, at once.
+    ///
+    /// # Errors
+    /// When the output is closed or can't be written.
+    pub fn raw(&self, text: &str) -> Result<(), CliError> {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| match error.kind() {
+            io::ErrorKind::BrokenPipe => CliError::closed_pipe(),
+            _ => CliError::refused("output", format!("The output can't be written: {error}")),
+        })
+    }
+
+    /// One JSON document, readable by people too.
+    ///
+    /// # Errors
+    /// When the output is closed or can't be written.
+    pub fn document(&self, value: &Value) -> Result<(), CliError> {
+        self.line(&format!("{value:#}"))
+    }
+
+    /// One JSON document on one line.
+    ///
+    /// # Errors
+    /// When the output is closed or can't be written.
+    pub fn record(&self, value: &Value) -> Result<(), CliError> {
+        self.line(&value.to_string())
+    }
+
+    /// One line on standard error, for people; nothing under `--json`.
+    pub fn note(&self, text: &str) {
+        if !self.json {
+            eprint_quietly(text);
+        }
+    }
+
+    /// Rows under headings, each column as wide as its widest cell.
+    ///
+    /// # Errors
+    /// When the output is closed or can't be written.
+    pub fn table(&self, headings: &[&str], rows: &[Vec<String>]) -> Result<(), CliError> {
+        let mut lines = columns(headings, rows).into_iter();
+        if let Some(first) = lines.next() {
+            self.line(&self.paint(Tone::Strong, &first))?;
+        }
+        lines.try_for_each(|line| self.line(&line))
+    }
+}
+
+/// Writes to standard error; that nobody reads it is no failure of the command.
+pub fn eprint_quietly(text: &str) {
+    let mut stderr = io::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.write_all(b"\n"));
+}
+
+/// Headings and rows as aligned lines. Cells are sanitised: they may come from outside.
+#[must_use]
+pub fn columns(headings: &[&str], rows: &[Vec<String>]) -> Vec<String> {
+    let clean = |cell: &String| sanitise(cell).replace(['\n', '\t'], " ");
+    let mut all: Vec<Vec<String>> = vec![headings.iter().map(|heading| (*heading).to_owned()).collect()];
+    all.extend(rows.iter().map(|row| row.iter().map(clean).collect()));
+    let width = |column: usize| all.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let widths: Vec<usize> = (0..headings.len()).map(|column| width(column).unwrap_or(0)).collect();
+    all.iter()
+        .map(|row| {
+            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}", width = *width));
+            cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colour_obeys_the_usual_variables() {
+        let terminal = Surroundings { terminal: true, ..Surroundings::default() };
+        assert!(terminal.colour());
+        assert!(!Surroundings::default().colour());
+        assert!(Surroundings { force: true, ..Surroundings::default() }.colour());
+        assert!(!Surroundings { no_colour: true, force: true, ..terminal }.colour());
+        assert!(!Surroundings { terminal: true, dumb: true, ..Surroundings::default() }.colour());
+    }
+
+    #[test]
+    fn json_is_never_coloured_and_never_drawn_twice() {
+        let out = Out::with(true, &Surroundings { terminal: true, force: true, ..Surroundings::default() });
+        assert_eq!(out.paint(Tone::Bad, "x"), "x");
+        assert!(!out.is_live());
+    }
+
+    #[test]
+    fn columns_line_up_and_hold_no_control_characters() {
+        let rows =
+            vec![vec!["a\u{1b}[1m\nb".to_owned(), "x".to_owned()], vec!["longer cell".to_owned(), String::new()]];
+        assert_eq!(columns(&["id", "state"], &rows), ["id           state", "a[1m b       x", "longer cell"]);
+    }
+}

@@ -1,0 +1,169 @@
+//! Reading what the sidecar wrote: views, results, error files. Every read is bounded and follows no link, and a file
+//! that is missing is an answer, not an error.
+
+use super::error::CliError;
+use super::home::Home;
+use nix::fcntl::OFlag;
+use serde_json::Value;
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// The largest JSON file that is read, in bytes: the largest request, every character of it escaped, and some room.
+pub const LARGEST: u64 = 8 << 20;
+
+/// How many names of one folder are looked at.
+pub const MOST_NAMES: usize = 200_000;
+
+/// Opens a regular file for reading, without following a link and without waiting for a writer.
+fn open(path: &Path) -> std::io::Result<fs::File> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    let file = fs::OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(std::io::Error::other("is not a regular file"))
+}
+
+/// The bytes of a file of at most `limit` bytes; `None` when there is none.
+///
+/// # Errors
+/// When it can't be read, or is no regular file, or is larger.
+pub fn read_bytes(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, CliError> {
+    let failed = |error: &std::io::Error| CliError::file("Can't read", path, error);
+    let file = match open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(&error)),
+    };
+    let mut bytes = Vec::new();
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+    if bytes.len() as u64 > limit {
+        return Err(CliError::refused("too_large", format!("{} is larger than {limit} bytes.", path.display())));
+    }
+    Ok(Some(bytes))
+}
+
+/// One JSON file; `None` when there is none.
+///
+/// # Errors
+/// When it can't be read or is not JSON.
+pub fn read_json(path: &Path) -> Result<Option<Value>, CliError> {
+    let Some(bytes) = read_bytes(path, LARGEST)? else { return Ok(None) };
+    serde_json::from_slice(&bytes).map(Some).map_err(|error| {
+        CliError::refused("not_json", format!("{} is not JSON: {error}.", path.display()))
+            .hint("The sidecar writes this file whole; if it does not mend itself, restart the sidecar.")
+    })
+}
+
+/// The names, less `.json`, of a folder's JSON files, sorted. A folder that is not there has none.
+///
+/// # Errors
+/// When the folder can't be read.
+pub fn stems(folder: &Path) -> Result<Vec<String>, CliError> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(CliError::file("Can't read", folder, &error)),
+    };
+    let names =
+        entries.take(MOST_NAMES).filter_map(Result::ok).filter_map(|entry| entry.file_name().into_string().ok());
+    let mut stems: Vec<String> = names
+        .filter(|name| !name.starts_with('.'))
+        .filter_map(|name| name.strip_suffix(".json").map(str::to_owned))
+        .collect();
+    stems.sort_unstable();
+    Ok(stems)
+}
+
+/// All JSON objects of a folder. One that vanishes meanwhile or can't be read is left out: the rest is still true.
+///
+/// # Errors
+/// When the folder can't be read.
+pub fn objects(folder: &Path) -> Result<Vec<Value>, CliError> {
+    let read = |stem: String| read_json(&folder.join(format!("{stem}.json"))).ok().flatten();
+    Ok(stems(folder)?.into_iter().filter_map(read).filter(Value::is_object).collect())
+}
+
+/// The `most` JSON objects of a folder that changed last, the newest first.
+///
+/// # Errors
+/// When the folder can't be read.
+pub fn newest(folder: &Path, most: usize) -> Result<Vec<Value>, CliError> {
+    let mut found: Vec<_> = stems(folder)?
+        .into_iter()
+        .map(|stem| folder.join(format!("{stem}.json")))
+        .filter_map(|path| Some((fs::symlink_metadata(&path).ok()?.modified().ok()?, path)))
+        .collect();
+    found.sort_unstable_by(|a, b| b.cmp(a));
+    let read = |(_, path): (_, std::path::PathBuf)| read_json(&path).ok().flatten();
+    Ok(found.into_iter().filter_map(read).filter(Value::is_object).take(most).collect())
+}
+
+/// One agent's view.
+///
+/// # Errors
+/// When it can't be read.
+pub fn agent(home: &Home, agent_id: &str) -> Result<Option<Value>, CliError> {
+    read_json(&home.agent_views().join(format!("{agent_id}.json")))
+}
+
+/// One handoff's view.
+///
+/// # Errors
+/// When it can't be read.
+pub fn handoff(home: &Home, handoff_id: &str) -> Result<Option<Value>, CliError> {
+    read_json(&home.handoff_views().join(format!("{handoff_id}.json")))
+}
+
+/// A text field of a view, or nothing.
+#[must_use]
+pub fn text<'a>(view: &'a Value, key: &str) -> Option<&'a str> {
+    view.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
+}
+
+/// A text field of a view for a table: `-` where there is none.
+#[must_use]
+pub fn cell(view: &Value, key: &str) -> String {
+    text(view, key).unwrap_or("-").to_owned()
+}
+
+/// Whether a state word means that the agent runs.
+#[must_use]
+pub fn is_living(agent: &Value) -> bool {
+    !matches!(text(agent, "state"), Some("ended" | "lost")) && text(agent, "ended_at").is_none()
+}
+
+/// Milliseconds from one time of the contract to another.
+#[must_use]
+pub fn millis_between(from: &str, to: &str) -> Option<u64> {
+    let parse = |text: &str| chrono::DateTime::parse_from_rfc3339(text).ok();
+    u64::try_from((parse(to)? - parse(from)?).num_milliseconds()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_and_pipes_are_not_read_and_sizes_are_bounded() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let file = dir.path().join("a.json");
+        fs::write(&file, "{\"a\":1}").expect("a file");
+        std::os::unix::fs::symlink(&file, dir.path().join("link.json")).expect("a link");
+        nix::unistd::mkfifo(&dir.path().join("fifo.json"), nix::sys::stat::Mode::S_IRUSR).expect("a pipe");
+        assert!(read_json(&dir.path().join("link.json")).is_err());
+        assert!(read_json(&dir.path().join("fifo.json")).is_err());
+        assert_eq!(read_json(&dir.path().join("missing.json")), Ok(None));
+        assert_eq!(read_bytes(&file, 3).map_err(|error| error.code), Err("too_large".to_owned()));
+        assert_eq!(objects(dir.path()).expect("readable").len(), 1);
+        assert_eq!(newest(dir.path(), 5).expect("readable").len(), 1);
+    }
+
+    #[test]
+    fn times_are_subtracted() {
+        assert_eq!(millis_between("2026-11-21T20:00:00.000Z", "2026-11-21T20:00:01.250Z"), Some(1_250));
+        assert_eq!(millis_between("2026-11-21T20:00:02Z", "2026-11-21T20:00:01Z"), None);
+    }
+}

@@ -1,0 +1,227 @@
+//! The command line from outside: what it refuses, what it prints, and its exit codes.
+
+use crate::support::fake_sidecar::{FakeHome, FakeSidecar};
+use serde_json::{Value, json};
+use std::process::{Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+
+const KAI: &str = "11111111-1111-4111-8111-111111111111";
+const NEXT: &str = "22222222-2222-4222-8222-222222222222";
+const MIA: &str = "33333333-3333-4333-8333-333333333333";
+
+pub(crate) fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub(crate) fn err(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap_or(-1)
+}
+
+/// Runs one command against a sidecar that answers so, and gives what was asked of it.
+fn asked(answer: (u16, Value), args: &[&str]) -> (Output, Vec<Value>) {
+    let home = Arc::new(FakeHome::new());
+    home.agent(KAI, Some("kai"), None, "idle");
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&seen);
+    let take = move |_: &FakeHome, request: &Value| {
+        log.lock().expect("no panic").push(request.clone());
+        Some(answer.clone())
+    };
+    let sidecar = FakeSidecar::start(&home, Box::new(take));
+    let output = home.run(args);
+    drop(sidecar);
+    let seen = seen.lock().expect("no panic").clone();
+    (output, seen)
+}
+
+#[test]
+fn a_wrong_command_line_ends_with_2() {
+    let home = FakeHome::new();
+    for args in [&["nonsense"][..], &["handoff", "--nonsense"], &["persona", "new", "Not A Slug"], &[]] {
+        assert_eq!(code(&home.run(args)), 2, "{args:?}");
+    }
+    let output = home.run(&["agents", "--nonsense", "--json"]);
+    let error: Value = serde_json::from_slice(&output.stderr).expect("JSON on standard error");
+    assert_eq!((code(&output), error["error"]["code"].as_str()), (2, Some("usage")));
+}
+
+#[test]
+fn help_and_version_end_with_0_on_standard_output() {
+    let home = FakeHome::new();
+    for args in [&["--help"][..], &["handoff", "--help"], &["--version"], &["hook", "--help"]] {
+        let output = home.run(args);
+        assert_eq!(code(&output), 0, "{args:?}");
+        assert!(!output.stdout.is_empty() && output.stderr.is_empty(), "{args:?}");
+    }
+}
+
+#[test]
+fn without_a_sidecar_commands_end_with_69_and_nothing_is_dropped() {
+    let home = FakeHome::new();
+    home.agent(KAI, Some("kai"), None, "idle");
+    let output = home.run(&["handoff", "kai"]);
+    assert_eq!(code(&output), 69);
+    assert!(err(&output).contains("tasuki run --home"), "{}", err(&output));
+    assert!(home.files("spool/requests").is_empty() && home.files("spool/tmp").is_empty());
+    home.beat(60);
+    let output = home.run(&["send", "kai", "hello", "--json"]);
+    let error: Value = serde_json::from_slice(&output.stderr).expect("JSON on standard error");
+    assert_eq!((code(&output), error["error"]["code"].as_str()), (69, Some("no_sidecar")));
+}
+
+#[test]
+fn a_refusal_is_said_with_its_exact_message() {
+    let error = json!({"code": "no_persona", "message": "Agent has no persona", "hint": "Give it one."});
+    for (status, exit) in [(400, 1), (403, 77), (409, 1), (503, 75)] {
+        let (output, _) = asked((status, error.clone()), &["handoff", "kai"]);
+        assert_eq!(code(&output), exit, "{status}");
+        assert_eq!(err(&output), "tasuki: Agent has no persona (no_persona)\n  Give it one.\n");
+    }
+}
+
+#[test]
+fn a_handoff_request_holds_what_was_asked_for_and_nothing_else() {
+    let answer = json!({"status": "initiated", "handoff_id": "h1", "file_path": "/d.md"});
+    let (output, requests) = asked((200, answer.clone()), &["handoff", "kai", "--json"]);
+    assert_eq!(requests, [json!({"v": 1, "kind": "handoff", "agent_id": KAI, "reason": "requested by the operator"})]);
+    assert_eq!(serde_json::from_slice::<Value>(&output.stdout).ok(), Some(answer.clone()));
+    let all = ["handoff", &KAI[..6], "--reason", "r", "--focus", "f", "--author", "agent-reply", "--successor", "kai"];
+    let more = ["--urgency", "when-available", "--task", "a", "--task", "b", "--now"];
+    let (output, requests) = asked((200, answer), &[&all[..], &more[..]].concat());
+    let expected = json!({
+        "v": 1, "kind": "handoff", "agent_id": KAI, "reason": "r", "focus": "f", "author": "agent_reply",
+        "successor": {"agent_id": KAI}, "urgency": "when_available", "tasks": ["a", "b"], "now": true,
+    });
+    assert_eq!(requests, [expected]);
+    assert!(out(&output).starts_with("handoff h1\n"), "{}", out(&output));
+}
+
+#[test]
+fn an_agent_names_itself_by_its_environment() {
+    let home = Arc::new(FakeHome::new());
+    let answer = json!({"handoff_id": "h", "file_path": "/d.md"});
+    let echo = move |_: &FakeHome, request: &Value| match request["agent_id"] == KAI {
+        true => Some((200, answer.clone())),
+        false => Some((404, json!({"code": "no_agent", "message": "Agent not found"}))),
+    };
+    let _sidecar = FakeSidecar::start(&home, Box::new(echo));
+    for args in [&["handoff"][..], &["handoff", "."]] {
+        let output = home.command(args).env("TASUKI_AGENT_ID", KAI).output().expect("the program runs");
+        assert_eq!(code(&output), 0, "{}", err(&output));
+    }
+    assert_eq!(code(&home.run(&["handoff"])), 2);
+}
+
+#[test]
+fn a_send_that_is_not_proven_is_no_success() {
+    let verdict = |word: &str| json!({"delivery_id": "x", "verdict": word, "reason": null, "at": "t"});
+    let (output, requests) = asked((200, verdict("delivered")), &["send", "kai", "hello"]);
+    assert_eq!((code(&output), out(&output).as_str()), (0, "delivered\n"));
+    assert_eq!(requests[0]["text"], "hello");
+    let (output, _) = asked((200, verdict("unconfirmed")), &["send", "kai", "hello"]);
+    assert_eq!(code(&output), 1);
+}
+
+#[test]
+fn an_ambiguous_name_lists_the_candidates() {
+    let home = FakeHome::new();
+    home.agent(KAI, Some("kai"), None, "idle");
+    home.agent(MIA, Some("kai"), None, "busy");
+    let output = home.run(&["lineage", "kai"]);
+    assert_eq!(code(&output), 1);
+    assert!(err(&output).contains(KAI) && err(&output).contains(MIA), "{}", err(&output));
+}
+
+#[test]
+fn lists_and_lineage_are_read_from_the_views_even_when_nobody_beats() {
+    let home = FakeHome::new();
+    home.agent(KAI, Some("kai"), None, "ended");
+    home.agent(NEXT, Some("kai"), Some(KAI), "idle");
+    let output = home.run(&["agents"]);
+    assert_eq!(code(&output), 0, "{}", err(&output));
+    assert!(out(&output).contains(NEXT) && !out(&output).contains(KAI), "{}", out(&output));
+    assert!(out(&home.run(&["agents", "--all"])).contains(KAI));
+    let lineage = out(&home.run(&["lineage", "kai"]));
+    let lines: Vec<&str> = lineage.lines().collect();
+    assert!(lines[0].starts_with(KAI) && lines[1].starts_with(&format!("└─ {NEXT}")), "{lineage}");
+    let json: Value = serde_json::from_slice(&home.run(&["agents", "--all", "--json"]).stdout).expect("JSON");
+    assert_eq!(json.as_array().map(Vec::len), Some(2));
+    assert_eq!(json[0]["agent_id"], KAI);
+}
+
+#[test]
+fn errors_are_listed_and_dismissed_by_deleting_when_nobody_beats() {
+    let home = FakeHome::new();
+    let error = json!({"v": 1, "error_id": KAI, "at": "t", "code": "document_missing", "message": "No document."});
+    home.write(&format!("spool/errors/{KAI}.json"), &error);
+    assert!(out(&home.run(&["errors"])).contains("document_missing"));
+    assert_eq!(code(&home.run(&["errors", "dismiss", "99"])), 1);
+    assert_eq!(code(&home.run(&["errors", "dismiss", "1111"])), 0);
+    assert!(home.files("spool/errors").is_empty());
+}
+
+#[test]
+fn a_hook_always_ends_with_0_and_prints_nothing() {
+    let home = FakeHome::new();
+    for args in [&["hook"][..], &["hook", "no such profile"], &["hook", "--nonsense"], &["--nonsense", "hook", "demo"]]
+    {
+        let output = home.run(args);
+        assert_eq!((code(&output), output.stdout.len()), (0, 0), "{args:?}");
+    }
+}
+
+#[test]
+fn a_persona_needs_no_sidecar() {
+    let home = FakeHome::new();
+    let output = home.run(&["persona", "new", "kai", "--name", "Kai", "--profile", "demo"]);
+    assert_eq!(code(&output), 0, "{}", err(&output));
+    assert!(home.path().join("data/personas/kai/skill.md").is_file());
+    assert_eq!(code(&home.run(&["persona", "new", "kai"])), 1);
+    let list: Value = serde_json::from_slice(&home.run(&["persona", "list", "--json"]).stdout).expect("JSON");
+    assert_eq!((list[0]["persona_slug"].as_str(), list[0]["has_skill"].as_bool()), (Some("kai"), Some(true)));
+}
+
+#[test]
+fn colour_is_for_terminals_and_for_those_who_force_it() {
+    let home = FakeHome::new();
+    home.agent(KAI, Some("kai"), None, "idle");
+    let coloured = |name: &str| {
+        let output = home.command(&["agents"]).env(name, "1").output().expect("the program runs");
+        out(&output).contains('\u{1b}')
+    };
+    assert!(!coloured("NOTHING") && !coloured("NO_COLOR"));
+    assert!(coloured("CLICOLOR_FORCE"));
+}
+
+#[test]
+fn a_closed_output_is_no_panic() {
+    for args in [&["completions", "bash"][..], &["schema", "handoff"], &["--help"]] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tasuki"))
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program runs");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("it ends");
+        assert!(output.stderr.is_empty(), "{args:?}: {}", err(&output));
+    }
+}
+
+#[test]
+fn schemas_and_hooks_are_shown() {
+    let home = FakeHome::new();
+    let names = out(&home.run(&["schema"]));
+    for name in names.lines() {
+        let schema: Value = serde_json::from_slice(&home.run(&["schema", name]).stdout).expect("JSON");
+        assert_eq!(schema["type"], "object", "{name}");
+    }
+    assert!(names.lines().any(|name| name == "handoff"));
+    assert_eq!(code(&home.run(&["schema", "nonsense"])), 1);
+    assert_eq!(code(&home.run(&["hooks", "show", "demo"])), 0);
+    assert_eq!(code(&home.run(&["hooks", "show", "nonsense"])), 1);
+}

@@ -1,0 +1,53 @@
+//! Requests that get no answer: what became of them is always said.
+
+use crate::cli::err;
+use crate::support::fake_sidecar::{FakeHome, FakeSidecar};
+use std::sync::Arc;
+
+const KAI: &str = "11111111-1111-4111-8111-111111111111";
+
+#[test]
+fn a_request_that_nobody_took_in_time_is_taken_back() {
+    let home = FakeHome::new();
+    home.agent(KAI, Some("kai"), None, "idle");
+    home.beat(0);
+    let output = home.run(&["send", "kai", "hello", "--timeout", "200ms"]);
+    assert_eq!(output.status.code(), Some(75));
+    assert!(err(&output).contains("taken back"), "{}", err(&output));
+    assert!(home.files("spool/requests").is_empty() && home.files("spool/tmp").is_empty());
+}
+
+#[test]
+fn a_request_that_was_taken_but_not_answered_is_said_to_be_on_its_way() {
+    let home = Arc::new(FakeHome::new());
+    home.agent(KAI, Some("kai"), None, "idle");
+    let _sidecar = FakeSidecar::start(&home, Box::new(|_, _| None));
+    let output = home.run(&["send", "kai", "hello", "--timeout", "1s"]);
+    assert_eq!(output.status.code(), Some(75));
+    assert!(err(&output).contains("may still be carried out"), "{}", err(&output));
+}
+
+#[test]
+fn a_heartbeat_that_stops_ends_the_wait() {
+    let home = FakeHome::new();
+    home.agent(KAI, Some("kai"), None, "idle");
+    // Fresh enough to begin with, and stale a second or two later.
+    home.beat(13);
+    let output = home.run(&["send", "kai", "hello"]);
+    assert_eq!(output.status.code(), Some(69), "{}", err(&output));
+    assert!(home.files("spool/requests").is_empty());
+}
+
+#[test]
+fn a_request_over_one_mebibyte_is_not_sent() {
+    let home = FakeHome::new();
+    home.agent(KAI, Some("kai"), None, "idle");
+    home.beat(0);
+    let file = home.path().join("big");
+    std::fs::write(&file, "x".repeat((1 << 20) - 10)).expect("written");
+    let stdin = std::fs::File::open(&file).expect("a file");
+    let output = home.command(&["send", "kai", "-"]).stdin(stdin).output().expect("the program runs");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(err(&output).contains("too_large"), "{}", err(&output));
+    assert!(home.files("spool/requests").is_empty());
+}

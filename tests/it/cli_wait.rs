@@ -1,0 +1,127 @@
+//! `--wait` against a sidecar that plays a handoff.
+
+use crate::cli::{err, out};
+use crate::support::fake_sidecar::{FakeHome, FakeSidecar};
+use serde_json::{Value, json};
+use std::process::Output;
+use std::sync::Arc;
+
+const KAI: &str = "11111111-1111-4111-8111-111111111111";
+const HANDOFF: &str = "44444444-4444-4444-8444-444444444444";
+
+fn step(name: &str, from: u32, to: Option<u32>) -> Value {
+    let at = |second: u32| format!("2026-11-21T20:00:{second:02}.000Z");
+    json!({"step": name, "entered_at": at(from), "left_at": to.map(at)})
+}
+
+fn show(home: &FakeHome, view: &Value) {
+    home.write(&format!("view/handoffs/{HANDOFF}.json"), view);
+}
+
+fn at(step_name: &str, steps: &[Value]) -> Value {
+    json!({"handoff_id": HANDOFF, "agent_id": KAI, "step": step_name, "steps": steps, "warnings": [], "error": null})
+}
+
+/// Runs a handoff that passes through these views, a moment apart.
+fn play(views: Vec<Value>, args: &[&str]) -> Output {
+    let home = Arc::new(FakeHome::new());
+    home.agent(KAI, Some("kai"), None, "idle");
+    let answer = move |home: &FakeHome, _: &Value| {
+        show(home, &views[0]);
+        let (path, rest) = (home.path().to_path_buf(), views[1..].to_vec());
+        std::thread::spawn(move || {
+            for view in rest {
+                std::thread::sleep(std::time::Duration::from_millis(120));
+                let file = path.join(format!("view/handoffs/{HANDOFF}.json"));
+                crate::support::fake_sidecar::write_whole(&file, &view);
+            }
+        });
+        Some((200, json!({"status": "initiated", "handoff_id": HANDOFF, "file_path": "/d.md"})))
+    };
+    let _sidecar = FakeSidecar::start(&home, Box::new(answer));
+    home.run(args)
+}
+
+fn good() -> Vec<Value> {
+    let waiting = step("waiting", 0, Some(1));
+    let mut done = at("done", &[waiting.clone(), step("writing", 1, Some(3)), step("briefing", 3, Some(4))]);
+    done["file_path"] = json!("/d.md");
+    done["successor_id"] = json!("s1");
+    done["verdicts"] = json!({"instruction": null, "priming": null, "briefing": {"verdict": "delivered"}});
+    vec![at("waiting", &[step("waiting", 0, None)]), at("writing", &[waiting, step("writing", 1, None)]), done]
+}
+
+#[test]
+fn each_step_is_shown_and_done_is_0() {
+    let output = play(good(), &["handoff", "kai", "--wait"]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let text = out(&output);
+    let lines: Vec<String> = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let expected = [
+        format!("handoff {HANDOFF}"),
+        "waiting 1.0 s".to_owned(),
+        "writing 2.0 s".to_owned(),
+        "briefing 1.0 s delivered".to_owned(),
+        "done".to_owned(),
+        "document /d.md".to_owned(),
+        "successor s1".to_owned(),
+        "verdicts briefing delivered".to_owned(),
+    ];
+    assert_eq!(lines, expected);
+    assert!(!text.contains('\u{1b}') && !text.contains('\r'));
+}
+
+#[test]
+fn programs_get_one_object_a_line_and_the_view_last() {
+    let output = play(good(), &["handoff", "kai", "--wait", "--json"]);
+    let lines: Vec<Value> = out(&output).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let types: Vec<&str> = lines.iter().filter_map(|line| line["type"].as_str()).collect();
+    assert_eq!(types, ["initiated", "entered", "passed", "entered", "passed", "entered", "passed", "done"]);
+    assert_eq!(lines.last().expect("a line")["handoff"]["successor_id"], "s1");
+}
+
+#[test]
+fn a_failed_handoff_is_1_with_code_message_and_hint() {
+    let mut failed = at("failed", &[step("waiting", 0, Some(1)), step("writing", 1, Some(2))]);
+    let message = "There is no document at /d.md.";
+    failed["error"] =
+        json!({"error_id": "e", "step": "writing", "code": "document_missing", "message": message, "hint": "Look."});
+    let output = play(vec![failed], &["handoff", "kai", "--wait"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(err(&output), format!("tasuki: {message} (document_missing)\n  Look.\n"));
+    assert!(out(&output).contains("stopped here"));
+}
+
+#[test]
+fn a_cancelled_handoff_is_1_and_not_called_failed() {
+    let output = play(vec![at("cancelled", &[step("waiting", 0, Some(1))])], &["handoff", "kai", "--wait"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(err(&output).contains("(cancelled)") && !err(&output).contains("failed"), "{}", err(&output));
+}
+
+#[test]
+fn a_wait_that_is_over_leaves_the_handoff_alone() {
+    let views = vec![at("writing", &[step("writing", 1, None)])];
+    let output = play(views, &["handoff", "kai", "--wait", "--timeout", "1s"]);
+    assert_eq!(output.status.code(), Some(75));
+    assert!(err(&output).contains("goes on"), "{}", err(&output));
+}
+
+#[test]
+fn a_retry_is_followed_from_where_it_stopped() {
+    let home = Arc::new(FakeHome::new());
+    let before = [step("waiting", 0, Some(1)), step("writing", 1, Some(2))];
+    let mut failed = at("failed", &before);
+    failed["error"] = json!({"code": "document_missing", "message": "x", "step": "writing"});
+    show(&home, &failed);
+    let answer = move |home: &FakeHome, _: &Value| {
+        let mut steps = before.to_vec();
+        steps.push(step("writing", 5, Some(9)));
+        show(home, &at("done", &steps));
+        Some((200, json!({"handoff_id": HANDOFF})))
+    };
+    let _sidecar = FakeSidecar::start(&home, Box::new(answer));
+    let output = home.run(&["retry", "4444", "--wait"]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(out(&output).contains("4.0 s") && !out(&output).contains("waiting"), "{}", out(&output));
+}

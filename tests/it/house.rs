@@ -1,0 +1,239 @@
+//! The rules of the house that no compiler checks: which room may look into which, what the pure core never touches, how
+//! long a file may be.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// The rooms by rank: a room may look into rooms of a lower rank only. Rooms of the same rank never look into each other.
+const ROOMS: [(&str, u8); 17] = [
+    ("core", 0),
+    ("exit", 0),
+    ("agents", 1),
+    ("clock", 1),
+    ("config", 1),
+    ("demo", 1),
+    ("notify", 1),
+    ("personas", 1),
+    ("process", 1),
+    ("publish", 1),
+    ("spool", 1),
+    ("store", 1),
+    ("tmux", 1),
+    ("runner", 2),
+    ("sidecar", 3),
+    ("cli", 4),
+    ("lib", 5),
+];
+
+/// What would make the core depend on when or where it runs.
+const IMPURE: [&str; 22] = [
+    "std::fs",
+    "std::process",
+    "std::net",
+    "std::env",
+    "std::io",
+    "std::thread",
+    "std::time",
+    "Instant::now",
+    "SystemTime",
+    "Utc::now",
+    "Local::now",
+    "HashMap",
+    "HashSet",
+    "now_v7",
+    "new_v4",
+    "rand::",
+    "tokio",
+    "redb",
+    "nix::",
+    "notify::",
+    "println!",
+    "tracing::",
+];
+
+const LONGEST_FILE: usize = 400;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() { files_below(&path, found) } else { found.push(path) }
+    }
+}
+
+/// Every Rust file in `src`: its path from there, and its text.
+fn sources() -> BTreeMap<String, String> {
+    let src = root().join("src");
+    let mut files = Vec::new();
+    files_below(&src, &mut files);
+    let rust = files.into_iter().filter(|path| path.extension().is_some_and(|end| end == "rs"));
+    rust.map(|path| {
+        let name = path.strip_prefix(&src).expect("below src").display().to_string();
+        (name, fs::read_to_string(&path).expect("readable"))
+    })
+    .collect()
+}
+
+/// The text without comments and without what stands between quotation marks, so that words there count for nothing.
+fn code(text: &str) -> String {
+    let mut code = String::with_capacity(text.len());
+    for line in text.lines() {
+        let mut quoted = false;
+        let mut before = ' ';
+        let letters: Vec<char> = line.chars().collect();
+        for (at, letter) in letters.iter().enumerate() {
+            if !quoted && *letter == '/' && letters.get(at + 1) == Some(&'/') {
+                break;
+            }
+            if *letter == '"' && before != '\\' && !(before == '\'' && letters.get(at + 1) == Some(&'\'')) {
+                quoted = !quoted;
+            }
+            if !quoted {
+                code.push(*letter);
+            }
+            before = if before == '\\' { ' ' } else { *letter };
+        }
+        code.push('\n');
+    }
+    code
+}
+
+/// The room of a file: its first folder, or its own name.
+fn room(file: &str) -> &str {
+    file.split('/').next().unwrap_or(file).trim_end_matches(".rs")
+}
+
+/// The rooms that a text looks into: the first segments of its `crate::` paths, also of grouped ones.
+fn looks_into(text: &str) -> BTreeSet<String> {
+    let code = code(text);
+    let mut rooms = BTreeSet::new();
+    for (at, start) in code.match_indices("crate::") {
+        if code[..at].ends_with('$') {
+            continue;
+        }
+        let rest = &code[at + start.len()..];
+        match rest.strip_prefix('{') {
+            Some(group) => rooms.extend(members(group)),
+            None => rooms.extend(first_word(rest)),
+        }
+    }
+    rooms
+}
+
+/// The first segments of a `{…}` group of paths.
+fn members(group: &str) -> Vec<String> {
+    let mut depth = 1;
+    let mut member = String::new();
+    let mut found = Vec::new();
+    for letter in group.chars() {
+        match letter {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 || (depth == 1 && letter == ',') {
+            found.extend(first_word(&std::mem::take(&mut member)));
+            if depth == 0 {
+                break;
+            }
+        } else {
+            member.push(letter);
+        }
+    }
+    found
+}
+
+fn first_word(path: &str) -> Option<String> {
+    let word: String =
+        path.trim_start().chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect();
+    (!word.is_empty()).then_some(word)
+}
+
+#[test]
+fn every_room_is_known_and_looks_only_downwards() {
+    let ranks: BTreeMap<&str, u8> = ROOMS.into_iter().collect();
+    let mut wrong = Vec::new();
+    for (file, text) in sources() {
+        if file == "main.rs" {
+            continue;
+        }
+        let own = room(&file);
+        let Some(rank) = ranks.get(own) else {
+            wrong.push(format!("{file}: the room {own} has no rank; give it one here and in the README"));
+            continue;
+        };
+        for other in looks_into(&text).iter().filter(|other| *other != own) {
+            // A macro or a re-export at the top of the crate is nobody's room.
+            if let Some(theirs) = ranks.get(other.as_str()).filter(|theirs| *theirs >= rank) {
+                wrong.push(format!("{file} (rank {rank}) looks into {other} (rank {theirs})"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_core_touches_no_file_no_clock_no_process_and_no_chance() {
+    let mut wrong = Vec::new();
+    for (file, text) in sources().into_iter().filter(|(file, _)| room(file) == "core") {
+        for (number, line) in code(&text).lines().enumerate() {
+            let found = IMPURE.into_iter().filter(|word| line.contains(word));
+            wrong.extend(found.map(|word| format!("src/{file}:{}: {word}", number + 1)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_source_file_is_longer_than_four_hundred_lines() {
+    let long = sources().into_iter().map(|(file, text)| (file, text.lines().count()));
+    let long: Vec<_> = long.filter(|(_, lines)| *lines > LONGEST_FILE).collect();
+    assert!(long.is_empty(), "{long:?}");
+}
+
+#[test]
+fn nothing_is_left_to_do() {
+    let words =
+        [["to", "do!("].concat(), ["unimple", "mented!("].concat(), ["TO", "DO"].concat(), ["FIX", "ME"].concat()];
+    let mut wrong = Vec::new();
+    for (file, text) in sources() {
+        for (number, line) in text.lines().enumerate() {
+            if words.iter().any(|word| line.contains(word)) {
+                wrong.push(format!("src/{file}:{}", number + 1));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_source_file_says_what_it_is_for() {
+    let silent: Vec<String> =
+        sources().into_iter().filter(|(_, text)| !text.starts_with("//!")).map(|(file, _)| file).collect();
+    assert!(silent.is_empty(), "{silent:?}");
+}
+
+#[test]
+fn scripts_can_be_run() {
+    let mut scripts = Vec::new();
+    files_below(&root().join("scripts"), &mut scripts);
+    scripts.push(root().join(".ci/run"));
+    for script in scripts.iter().filter(|path| path.extension().is_none()) {
+        let mode = fs::metadata(script).expect("a script").permissions().mode();
+        assert_eq!(mode & 0o111, 0o111, "{}", script.display());
+        let text = fs::read_to_string(script).expect("readable");
+        assert!(text.starts_with("#!"), "{} has no interpreter line", script.display());
+    }
+}
+
+#[test]
+fn paths_are_found_in_any_form() {
+    let text = "use crate::core::id;\nuse crate::{exit, tmux::{client, pane}, spool};\n// crate::notify\nlet x = \"crate::demo\"; crate::cli::main();";
+    let found: Vec<String> = looks_into(text).into_iter().collect();
+    assert_eq!(found, ["cli", "core", "exit", "spool", "tmux"]);
+}
