@@ -11,6 +11,8 @@ pub mod files;
 pub mod notify;
 pub mod personas;
 pub mod process;
+pub mod runner;
+pub mod sidecar;
 pub mod spool;
 pub mod store;
 pub mod tmux;

@@ -27,17 +27,18 @@ impl RunOptions {
 /// Runs the sidecar until it is told to end; returns its exit code. The one place where the command line meets it.
 #[must_use]
 pub fn start(options: &RunOptions) -> u8 {
-    let error = CliError::config("no_sidecar", "This build of tasuki has no sidecar.");
-    let home = options.home.display();
-    super::output::eprint_quietly(&error.hint(format!("Nothing in {home} was touched.")).text());
-    exit::CONFIG
+    let home = match crate::config::Home::at(&options.home) {
+        Ok(home) => home,
+        Err(error) => {
+            super::output::eprint_quietly(&CliError::config("no_home", error.to_string()).text());
+            return exit::CONFIG;
+        }
+    };
+    crate::sidecar::run(&crate::sidecar::Options { home, tmux: options.tmux.clone(), json: options.json })
 }
 
 /// Runs the built-in demo agent in this terminal; returns its exit code. The one place where the command line meets it.
 #[must_use]
 pub fn demo_agent(args: &[std::ffi::OsString]) -> u8 {
-    let _ = args;
-    let error = CliError::config("no_demo_agent", "This build of tasuki has no demo agent.");
-    super::output::eprint_quietly(&error.text());
-    exit::CONFIG
+    crate::demo::agent::main(args.iter().cloned())
 }

@@ -1,0 +1,266 @@
+//! Does one effect. Each may be done again after a crash: see `core::effect`.
+
+use super::{Tools, document};
+use crate::agents::ansi;
+use crate::agents::format::InputMode;
+use crate::agents::launch::LaunchContext;
+use crate::agents::profile::Profile;
+use crate::core::effect::{Effect, How, Notice, Outcome, PersonaTexts, Place, Readiness, StartAgent, Started, TypeText};
+use crate::core::pane::{PaneFacts, PaneRef, Refusal, Typed, View};
+use crate::core::text::{sanitise, signature};
+use crate::spool::documents;
+use crate::tmux::{
+    Capture, Error as TmuxError, Eye, Input, Ready, ReadyPlan, SpawnOutcome, SpawnPlan, TypePlan,
+};
+use crate::{notify, personas, process};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How long to wait for a clean composer before a text is refused.
+const HOLD: Duration = Duration::from_secs(3);
+/// How long a text may take to be seen in the composer.
+const SEEN_WITHIN: Duration = Duration::from_secs(10);
+/// For how long a screen must look idle before a turn counts as over although no event said so.
+const IDLE_CALM: Duration = Duration::from_secs(5);
+/// How long a screen is watched for that; the step's own limit is shorter or the same.
+const IDLE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
+/// Pause between two looks for readiness.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Most lines of a screen that are shown to a person.
+const SCREEN_LINES: usize = 6;
+
+/// Does one effect.
+pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &CancellationToken) -> Outcome {
+    match effect {
+        Effect::PrepareFolder { persona } => match documents::prepare_folder(tools.home.root(), persona) {
+            Ok(_) => Outcome::Done,
+            Err(error) => Outcome::Failed { why: error.to_string() },
+        },
+        Effect::Type(plan) => Outcome::Typed(type_text(tools, plan, resumed, stop).await),
+        Effect::ReadDocument { persona, file_name, .. } => {
+            Outcome::Document(document::read_settled(&tools.home, persona, file_name).await)
+        }
+        Effect::CompareDocument { persona, file_name, sha256 } => {
+            Outcome::Compared(document::is_unchanged(&tools.home, persona, file_name, sha256))
+        }
+        Effect::ReadPersona { persona } => match personas::read_texts(&tools.home.personas(), persona) {
+            Ok((skill, experience)) => Outcome::Persona(Some(PersonaTexts { skill, experience })),
+            Err(_) => Outcome::Persona(None),
+        },
+        Effect::AwaitIdle { pane, profile, .. } => Outcome::Readiness(await_idle(tools, pane, profile, stop).await),
+        Effect::AwaitReady { pane, profile, .. } => Outcome::Readiness(await_ready(tools, pane, profile, stop).await),
+        Effect::HoldPlace { pane, tag } => hold_place(tools, pane, tag).await,
+        Effect::DropPlace { tag } => done(tools.tmux.drop_place(tag).await),
+        Effect::Start(plan) => Outcome::Started(start(tools, plan).await),
+        Effect::Identify { pane } => identify(tools, *pane).await,
+        Effect::KillPane { pane, .. } => match tools.tmux.kill_pane(pane).await {
+            Ok(_) => Outcome::Done,
+            Err(error) => Outcome::Failed { why: error.to_string() },
+        },
+        Effect::Tell(notice) => tell(tools, notice).await,
+    }
+}
+
+fn done(result: Result<(), TmuxError>) -> Outcome {
+    match result {
+        Ok(()) => Outcome::Done,
+        Err(error) => Outcome::Failed { why: error.to_string() },
+    }
+}
+
+/// A profile's eyes.
+struct ProfileEye<'p>(&'p Profile);
+
+impl Eye for ProfileEye<'_> {
+    fn look(&self, capture: &Capture) -> View {
+        let screen = capture.lines.join("\n");
+        self.0.view(&screen, capture.width, capture.height, (capture.cursor_x, capture.cursor_y))
+    }
+}
+
+async fn type_text(tools: &Tools, plan: &TypeText, resumed: bool, stop: &CancellationToken) -> Typed {
+    let Some(profile) = tools.profiles.get(&plan.profile) else {
+        return Typed::Refused { reason: Refusal::NotReady };
+    };
+    if let Some(attachment) = &plan.attachment
+        && documents::write_text(tools.home.root(), &attachment.persona, &plan.delivery_id, &attachment.body).is_err()
+    {
+        return Typed::Refused { reason: Refusal::BadText };
+    }
+    let input = &profile.file.input;
+    let (text, how, seen_tail) = match plan.how {
+        How::Command => (profile.exit_command().to_owned(), Input::Command, String::new()),
+        How::Prompt => {
+            let how = match input.mode {
+                InputMode::Bracketed => Input::Bracketed,
+                InputMode::Pieces => {
+                    Input::Pieces { chars: input.piece_chars, gap: input.piece_gap, settle: input.settle }
+                }
+            };
+            (plan.text.clone(), how, signature(&plan.delivery_id))
+        }
+    };
+    let typing = TypePlan {
+        pane: plan.pane,
+        delivery: plan.delivery_id.clone(),
+        text,
+        input: how,
+        foreground: None,
+        enter_delay: input.enter_delay,
+        enter_retry_after: input.enter_retry_after,
+        enter_retries: input.enter_retries,
+        hold: HOLD,
+        seen_within: SEEN_WITHIN,
+        resumed,
+        allow_busy: plan.allow_busy,
+        screen_proof: profile.file.screen.proof,
+        seen_tail,
+    };
+    tools.tmux.type_text(&typing, &ProfileEye(profile), stop).await
+}
+
+async fn await_idle(tools: &Tools, pane: &PaneRef, profile: &str, stop: &CancellationToken) -> Readiness {
+    let plan = ReadyPlan { within: IDLE_LIMIT, calm: IDLE_CALM, every: Duration::from_secs(1) };
+    wait_ready(tools, pane, profile, &plan, stop).await
+}
+
+async fn await_ready(tools: &Tools, pane: &PaneRef, profile: &str, stop: &CancellationToken) -> Readiness {
+    let Some(ready) = tools.profiles.get(profile).map(|profile| profile.file.ready.clone()) else {
+        return Readiness::NotReady { screen: format!("(the profile {profile} is not known any more)") };
+    };
+    let plan = ReadyPlan { within: ready.timeout, calm: ready.calm, every: LOOK_EVERY };
+    wait_ready(tools, pane, profile, &plan, stop).await
+}
+
+async fn wait_ready(
+    tools: &Tools,
+    pane: &PaneRef,
+    profile: &str,
+    plan: &ReadyPlan,
+    stop: &CancellationToken,
+) -> Readiness {
+    let Some(profile) = tools.profiles.get(profile) else {
+        return Readiness::NotReady { screen: "(its profile is not known any more)".to_owned() };
+    };
+    match tools.tmux.wait_ready(pane, plan, &ProfileEye(profile), stop).await {
+        Ready::Ready(_) => Readiness::Ready,
+        Ready::Blocked(_) => Readiness::Blocked,
+        Ready::Gone(_) => Readiness::Gone,
+        Ready::NotReady(_) | Ready::Stopped => Readiness::NotReady { screen: screen_end(tools, pane).await },
+        Ready::NoTmux => Readiness::NotReady { screen: "(no tmux server answers)".to_owned() },
+    }
+}
+
+/// The last lines of a screen, for a person to see what is the matter.
+async fn screen_end(tools: &Tools, pane: &PaneRef) -> String {
+    let Ok(capture) = tools.tmux.capture(pane).await else { return String::new() };
+    let rows = ansi::cells(&capture.lines.join("\n"), capture.width, capture.height);
+    let plain = |row: &Vec<ansi::Cell>| sanitise(&row.iter().map(|cell| cell.char).collect::<String>()).trim().to_owned();
+    let lines: Vec<String> = rows.iter().map(plain).filter(|line| !line.is_empty()).collect();
+    let from = lines.len().saturating_sub(SCREEN_LINES);
+    lines[from..].join(" / ").chars().take(400).collect()
+}
+
+async fn hold_place(tools: &Tools, pane: &PaneRef, tag: &str) -> Outcome {
+    let cwd = tools.tmux.facts(pane.pane).await.ok().flatten().map(|row| row.cwd).filter(|cwd| !cwd.is_empty());
+    match tools.tmux.hold_place(pane, tag).await {
+        Ok(place) => Outcome::Place(Some(Place { session: place.session, size: place.size, cwd })),
+        Err(TmuxError::Pane { .. }) => Outcome::Place(None),
+        Err(error) => Outcome::Failed { why: error.to_string() },
+    }
+}
+
+async fn start(tools: &Tools, plan: &StartAgent) -> Started {
+    let Some(profile) = tools.profiles.get(&plan.profile) else {
+        return Started::Failed { why: format!("the profile {} is not known", plan.profile) };
+    };
+    let cwd = plan.cwd.as_ref().map_or_else(home_dir, PathBuf::from);
+    let folder = match documents::prepare_folder(tools.home.root(), &plan.persona) {
+        Ok(folder) => folder,
+        Err(error) => return Started::Failed { why: error.to_string() },
+    };
+    let creation = plan.agent_id.to_string();
+    let context = LaunchContext {
+        home: tools.home.root(),
+        agent_id: plan.agent_id,
+        creation: &creation,
+        persona_slug: &plan.persona,
+        handoffs_dir: folder.path(),
+        program: &tools.program,
+        cwd: &cwd,
+        previous: plan.previous,
+    };
+    let Some(launch) = profile.launch(&context) else {
+        return Started::Failed { why: format!("the profile {} has no launch line", plan.profile) };
+    };
+    let spawn = SpawnPlan {
+        creation: creation.clone(),
+        session: plan.session.clone(),
+        own_session: true,
+        window_name: plan.persona.to_string(),
+        cwd: cwd.clone(),
+        env: launch.env,
+        argv: launch.argv,
+        size: plan.size,
+    };
+    match tools.tmux.spawn(&spawn).await {
+        SpawnOutcome::Started(pane) => Started::Running { pane, process: process::identify(pane.pid) },
+        SpawnOutcome::Died => Started::Died,
+        SpawnOutcome::Failed(why) => Started::Failed { why },
+        SpawnOutcome::NoTmux => Started::NoTmux,
+    }
+}
+
+fn home_dir() -> PathBuf {
+    directories::BaseDirs::new().map_or_else(|| PathBuf::from("/"), |dirs| dirs.home_dir().to_path_buf())
+}
+
+async fn identify(tools: &Tools, pane: u32) -> Outcome {
+    let row = match tools.tmux.facts(pane).await {
+        Ok(Some(row)) if !row.dead => row,
+        Ok(_) => return Outcome::Pane(None),
+        Err(error) => return Outcome::Failed { why: error.to_string() },
+    };
+    let agent = process::foreground_leader(row.pane.pid).or_else(|| process::identify(row.pane.pid));
+    let argv = agent.and_then(|agent| process::argv(agent.pid)).unwrap_or_default();
+    let profile = tools.profiles.detect(&argv).map(|profile| profile.name.clone());
+    let agent_id = process::environ_var(row.pane.pid, "TASUKI_AGENT_ID").and_then(|id| id.parse().ok());
+    let bare_shell = profile.is_none() && is_shell(&argv);
+    Outcome::Pane(Some(PaneFacts {
+        pane: row.pane,
+        session_name: row.session_name,
+        cwd: row.cwd,
+        agent,
+        bare_shell,
+        profile,
+        agent_id,
+    }))
+}
+
+/// A shell that waits for commands: its name and nothing but options behind it.
+fn is_shell(argv: &[String]) -> bool {
+    const SHELLS: [&str; 9] = ["sh", "bash", "zsh", "fish", "dash", "ksh", "tcsh", "nu", "ash"];
+    let Some((program, rest)) = argv.split_first() else { return false };
+    let name = Path::new(program).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    SHELLS.contains(&name.trim_start_matches('-')) && rest.iter().all(|arg| arg.starts_with('-') && arg != "-c")
+}
+
+/// Tells the operator by every channel there is; the error file and the journal do not depend on it.
+async fn tell(tools: &Tools, notice: &Notice) -> Outcome {
+    let on_tmux = tools.tmux.tell_clients(&notice.text).await;
+    if let Err(error) = &on_tmux {
+        tracing::debug!(%error, "no tmux client was told");
+    }
+    if tools.notify_command.is_empty() {
+        return Outcome::Done;
+    }
+    let json = serde_json::to_vec(&notice.json).unwrap_or_default();
+    match notify::run(&tools.notify_command, &json).await {
+        Ok(()) => Outcome::Done,
+        Err(error) => {
+            tracing::warn!(%error, "the operator could not be told by the notify command");
+            Outcome::Failed { why: error.to_string() }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Runs effects: one lane for each agent, so that nothing overtakes in a pane, and everything else side by side.
+//!
+//! `act` does one effect with the adapters; `document` reads documents that have settled; this file keeps the lanes.
+
+mod act;
+mod document;
+
+use crate::agents::profile::Profiles;
+use crate::config::Home;
+use crate::core::effect::{Effect, EffectKey, Lane, Outcome};
+use crate::tmux::Tmux;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// Outcomes that may wait for the loop.
+const QUEUE: usize = 1024;
+
+/// What effects are carried out with.
+#[derive(Debug)]
+pub struct Tools {
+    /// The tmux server.
+    pub tmux: Tmux,
+    /// Profiles by name.
+    pub profiles: Profiles,
+    /// The home.
+    pub home: Home,
+    /// The operator's own notice command; empty if there is none.
+    pub notify_command: Vec<String>,
+    /// The path of this program, for hooks and for the demo agent.
+    pub program: PathBuf,
+}
+
+/// An effect that has ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// Which.
+    pub key: EffectKey,
+    /// How.
+    pub outcome: Outcome,
+}
+
+struct Waiting {
+    key: EffectKey,
+    effect: Effect,
+    resumed: bool,
+}
+
+struct Running {
+    lane: Lane,
+    stop: CancellationToken,
+}
+
+/// The lanes.
+pub struct Runner {
+    tools: Arc<Tools>,
+    lanes: BTreeMap<Lane, VecDeque<Waiting>>,
+    running: HashMap<EffectKey, Running>,
+    ended: mpsc::Sender<Ended>,
+}
+
+impl Runner {
+    /// A runner, and where ended effects come out. Each must be given back by [`Runner::finished`].
+    #[must_use]
+    pub fn new(tools: Arc<Tools>) -> (Runner, mpsc::Receiver<Ended>) {
+        let (ended, receiver) = mpsc::channel(QUEUE);
+        (Runner { tools, lanes: BTreeMap::new(), running: HashMap::new(), ended }, receiver)
+    }
+
+    /// Uses other tools for effects that begin from now on.
+    pub fn set_tools(&mut self, tools: Arc<Tools>) {
+        self.tools = tools;
+    }
+
+    /// Takes an effect that was committed. `resumed`: a former process may have begun it.
+    pub fn submit(&mut self, key: EffectKey, effect: Effect, resumed: bool) {
+        let lane = effect.lane(key);
+        tracing::debug!(effect = key.0, kind = effect.kind(), resumed, "effect");
+        self.lanes.entry(lane).or_default().push_back(Waiting { key, effect, resumed });
+        self.go(lane);
+    }
+
+    /// Stops an effect that nobody wants any more. One that runs keeps its lane until it has really stopped.
+    pub fn cancel(&mut self, key: EffectKey) {
+        if let Some(running) = self.running.get(&key) {
+            running.stop.cancel();
+        }
+        self.lanes.retain(|_, queue| {
+            queue.retain(|waiting| waiting.key != key);
+            true
+        });
+    }
+
+    /// Takes back an effect that has ended: the next one of its lane may begin.
+    pub fn finished(&mut self, key: EffectKey) {
+        let Some(running) = self.running.remove(&key) else { return };
+        self.go(running.lane);
+        if self.lanes.get(&running.lane).is_some_and(VecDeque::is_empty) {
+            self.lanes.remove(&running.lane);
+        }
+    }
+
+    /// How many effects run.
+    #[must_use]
+    pub fn running(&self) -> usize {
+        self.running.len()
+    }
+
+    /// Asks everything that runs to stop, at the end of the sidecar. What was not settled is in the outbox.
+    pub fn stop_all(&mut self) {
+        self.lanes.clear();
+        for running in self.running.values() {
+            running.stop.cancel();
+        }
+    }
+
+    fn go(&mut self, lane: Lane) {
+        let is_taken = self.running.values().any(|running| running.lane == lane);
+        if is_taken {
+            return;
+        }
+        let Some(next) = self.lanes.get_mut(&lane).and_then(VecDeque::pop_front) else { return };
+        let stop = CancellationToken::new();
+        self.running.insert(next.key, Running { lane, stop: stop.clone() });
+        let (tools, ended) = (Arc::clone(&self.tools), self.ended.clone());
+        tokio::spawn(async move {
+            let outcome = act::act(&tools, &next.effect, next.resumed, &stop).await;
+            // Nobody listens any more only at the end of the sidecar; the outbox still has the effect then.
+            let _ = ended.send(Ended { key: next.key, outcome }).await;
+        });
+    }
+}

@@ -1,0 +1,154 @@
+//! What an event needs besides itself: rows of history that it names, and what the disk says of a persona.
+
+use super::Sidecar;
+use crate::core::event::{Event, PersonaFacts, RequestFacts};
+use crate::core::hook::HookKind;
+use crate::core::id::{AgentId, HandoffId, Slug};
+use crate::core::request::Request;
+use crate::personas;
+
+impl Sidecar {
+    /// Puts rows of history that an event names into the working set.
+    pub(super) fn page_in(&mut self, event: &Event) {
+        match event {
+            Event::Request(arrived) => {
+                if let Ok(request) = &arrived.read.request {
+                    self.page_in_request(request);
+                }
+            }
+            Event::Hook(event) if event.kind == HookKind::SessionStart => {
+                if let Some(id) = event.agent_id {
+                    self.page_in_agent(id);
+                }
+                self.page_in_predecessors();
+            }
+            Event::Settled { .. } => self.page_in_predecessors(),
+            _ => {}
+        }
+    }
+
+    fn page_in_request(&mut self, request: &Request) {
+        match request {
+            Request::Handoff(asked) => self.page_in_agent_text(&asked.agent_id),
+            Request::HandoffRetry(asked) => self.page_in_handoff(&asked.handoff_id),
+            Request::HandoffAbandon(asked) | Request::HandoffCancel(asked) | Request::HandoffAccept(asked) => {
+                self.page_in_handoff(&asked.handoff_id);
+            }
+            Request::AgentCreate(asked) => {
+                if let Some(previous) = &asked.previous_agent_id {
+                    self.page_in_agent_text(previous);
+                }
+            }
+            Request::AgentShutdown(asked) => self.page_in_agent_text(&asked.agent_id),
+            Request::AgentSend(asked) => self.page_in_agent_text(&asked.agent_id),
+            Request::AgentRegister(_) | Request::ErrorDismiss(_) => {}
+        }
+    }
+
+    /// An agent that registers is written into its predecessor's row, which may be history.
+    fn page_in_predecessors(&mut self) {
+        let starting = self.state.agents.values().filter(|agent| agent.start.is_some());
+        let wanted: Vec<AgentId> = starting.filter_map(|agent| agent.previous_agent_id).collect();
+        for id in wanted {
+            self.page_in_agent(id);
+        }
+    }
+
+    fn page_in_agent_text(&mut self, text: &str) {
+        if let Ok(id) = text.parse() {
+            self.page_in_agent(id);
+        }
+    }
+
+    fn page_in_agent(&mut self, id: AgentId) {
+        if self.state.agents.contains_key(&id) {
+            return;
+        }
+        match self.store.past_agent(&id) {
+            Ok(Some(agent)) => {
+                self.state.agents.insert(id, agent);
+                self.pending.paged_agents.push(id);
+            }
+            Ok(None) => {}
+            Err(error) => tracing::error!(%error, agent = %id, "a row of history can't be read"),
+        }
+    }
+
+    fn page_in_handoff(&mut self, text: &str) {
+        let Ok(id) = text.parse::<HandoffId>() else { return };
+        if !self.state.handoffs.contains_key(&id) {
+            match self.store.past_handoff(&id) {
+                Ok(Some(handoff)) => {
+                    self.state.handoffs.insert(id, handoff);
+                    self.pending.paged_handoffs.push(id);
+                }
+                Ok(None) => {}
+                Err(error) => tracing::error!(%error, handoff = %id, "a row of history can't be read"),
+            }
+        }
+        let Some(handoff) = self.state.handoffs.get(&id) else { return };
+        let agents = [Some(handoff.agent_id), handoff.successor_id];
+        for agent_id in agents.into_iter().flatten() {
+            self.page_in_agent(agent_id);
+        }
+    }
+
+    /// Forgets rows of history again that did not come back to life.
+    pub(super) fn evict_paged(&mut self) {
+        for id in std::mem::take(&mut self.pending.paged_agents) {
+            if self.state.agents.get(&id).is_some_and(crate::core::agent::Agent::is_past) {
+                self.state.agents.remove(&id);
+            }
+        }
+        for id in std::mem::take(&mut self.pending.paged_handoffs) {
+            if self.state.handoffs.get(&id).is_some_and(crate::core::handoff::Handoff::is_past) {
+                self.state.handoffs.remove(&id);
+            }
+        }
+    }
+
+    /// What the disk says that a request's answer depends on.
+    pub(super) fn facts(&mut self, request: &Request) -> RequestFacts {
+        let slug = match request {
+            Request::Handoff(asked) => {
+                self.page_in_agent_text(&asked.agent_id);
+                let agent = asked.agent_id.parse().ok().and_then(|id: AgentId| self.state.agents.get(&id));
+                agent.and_then(|agent| agent.persona_slug.clone())
+            }
+            Request::AgentCreate(asked) => Some(asked.persona_slug.clone()),
+            Request::AgentRegister(asked) => asked.persona_slug.clone(),
+            _ => None,
+        };
+        let error_known = match request {
+            Request::ErrorDismiss(asked) => {
+                asked.error_id.parse().is_ok_and(|id| self.store.has_error(&id).unwrap_or(false))
+            }
+            _ => false,
+        };
+        RequestFacts { persona: slug.map(|slug| (slug.clone(), self.persona_facts(&slug))), error_known }
+    }
+
+    fn persona_facts(&self, slug: &Slug) -> PersonaFacts {
+        let personas = self.home.personas();
+        let handoffs_dir = personas.join(slug.as_str()).join("handoffs").display().to_string();
+        match personas::facts(&personas, slug) {
+            Ok(facts) => PersonaFacts {
+                exists: facts.exists,
+                has_skill: facts.has_skill,
+                broken: None,
+                profile: facts.file.profile,
+                cwd: facts.file.cwd,
+                session: facts.file.session,
+                handoff_files: facts.handoff_files.into_iter().collect(),
+                handoffs_dir,
+            },
+            Err(error) => PersonaFacts {
+                exists: true,
+                has_skill: true,
+                broken: Some(error.to_string()),
+                handoffs_dir,
+                ..PersonaFacts::default()
+            },
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! The loop: the only place that reads the clock, the only caller of `decide` and of `commit`.
+//!
+//! Read `turn` for what one turn does, `intake` for how files become events, `project` for what is written for others,
+//! `watch` for processes, panes and documents, `start` for the beginning; this file waits and ends.
+
+mod facts;
+mod intake;
+mod project;
+mod start;
+mod turn;
+mod watch;
+
+use crate::clock::Clock;
+use crate::config::Home;
+use crate::core::event::Event;
+use crate::core::pane::Process;
+use crate::core::state::State;
+use crate::process::ExitWatch;
+use crate::runner::{Ended, Runner, Tools};
+use crate::spool::watch::Hints;
+use crate::spool::{Spool, Watch};
+use crate::store::Store;
+use crate::tmux::{Notice, Tmux};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+pub use start::{Options, run};
+
+/// How long running effects may take to stop at the end.
+const STOP_WITHIN: Duration = Duration::from_secs(3);
+/// How long a lost tmux server may take to come back before requests are told that there is none.
+const TMUX_GRACE: Duration = Duration::from_millis(1500);
+
+/// What the loop was woken by.
+enum Input {
+    /// Files may have come.
+    Hint,
+    /// It is time.
+    Timer,
+    /// An effect has ended.
+    Ended(Ended),
+    /// tmux has told something.
+    Tmux(Notice),
+    /// A process has ended.
+    Exit(Process),
+    /// The list of panes that was asked for.
+    Panes(watch::Listing),
+    /// The configuration is to be read again.
+    Reload,
+    /// It is to end.
+    Stop,
+}
+
+/// The sidecar: everything that one loop needs.
+pub(crate) struct Sidecar {
+    home: Home,
+    clock: Clock,
+    store: Store,
+    spool: Spool,
+    watch: Watch,
+    state: State,
+    runner: Runner,
+    tools: Arc<Tools>,
+    tmux: Tmux,
+    exits: ExitWatch,
+    panes: watch::Panes,
+    projector: project::Projector,
+    pending: turn::Pending,
+    rejected: u64,
+}
+
+/// Where the loop's inputs come from.
+pub(crate) struct Sources {
+    hints: Hints,
+    ended: mpsc::Receiver<Ended>,
+    notices: mpsc::Receiver<Notice>,
+    exits: mpsc::Receiver<Process>,
+    listings: mpsc::Receiver<watch::Listing>,
+    signals: start::Signals,
+}
+
+impl Sources {
+    /// Waits for the next input, at most for `sleep`. Only builds it; what it means is decided elsewhere.
+    async fn next(&mut self, sleep: Duration) -> Input {
+        tokio::select! {
+            biased;
+            () = self.signals.stop.notified() => Input::Stop,
+            () = self.signals.reload.notified() => Input::Reload,
+            Some(ended) = self.ended.recv() => Input::Ended(ended),
+            Some(process) = self.exits.recv() => Input::Exit(process),
+            Some(notice) = self.notices.recv() => Input::Tmux(notice),
+            Some(listing) = self.listings.recv() => Input::Panes(listing),
+            () = self.hints.next() => Input::Hint,
+            () = tokio::time::sleep(sleep) => Input::Timer,
+        }
+    }
+
+    /// What else has come by now, without waiting: it goes into the same commit.
+    fn rest(&mut self) -> Vec<Input> {
+        let mut rest = Vec::new();
+        while rest.len() < turn::BATCH {
+            if let Ok(ended) = self.ended.try_recv() {
+                rest.push(Input::Ended(ended));
+            } else if let Ok(process) = self.exits.try_recv() {
+                rest.push(Input::Exit(process));
+            } else {
+                break;
+            }
+        }
+        rest
+    }
+}
+
+impl Sidecar {
+    /// Runs until it is told to end.
+    async fn run(&mut self, sources: &mut Sources) {
+        loop {
+            let sleep = self.sleep();
+            let first = sources.next(sleep).await;
+            let mut stop = false;
+            for input in std::iter::once(first).chain(sources.rest()) {
+                stop |= self.take(input);
+            }
+            if stop {
+                break;
+            }
+            self.turn().await;
+        }
+        self.end(sources).await;
+    }
+
+    /// Notes one input. Says whether the loop is to end.
+    fn take(&mut self, input: Input) -> bool {
+        match input {
+            Input::Hint => self.pending.files = true,
+            Input::Timer => {}
+            Input::Ended(ended) => {
+                self.runner.finished(ended.key);
+                self.pending.events.push(Event::Settled { key: ended.key, outcome: ended.outcome });
+            }
+            Input::Tmux(notice) => self.tmux_said(notice),
+            Input::Exit(process) => self.process_ended(&process),
+            Input::Panes(listing) => self.panes_listed(listing),
+            Input::Reload => self.reload(),
+            Input::Stop => return true,
+        }
+        false
+    }
+
+    fn tmux_said(&mut self, notice: Notice) {
+        let now = self.clock.now();
+        match notice {
+            Notice::Connected(info) => {
+                tracing::info!(server_pid = info.id.pid, "tmux answers");
+                self.pending.tmux_lost = None;
+                if self.state.server != Some(info.id) {
+                    self.pending.events.push(Event::Server(Some(info.id)));
+                }
+                self.panes.wanted = true;
+            }
+            Notice::Disconnected { reason } => {
+                tracing::info!(reason, "tmux does not answer");
+                let grace = u64::try_from(TMUX_GRACE.as_millis()).unwrap_or(u64::MAX);
+                self.pending.tmux_lost = Some(crate::core::time::Deadline::after(&now, grace));
+            }
+            Notice::PanesChanged => self.panes.wanted = true,
+        }
+    }
+
+    /// Ends in good order: nothing is lost by it, for what was not settled is in the outbox.
+    async fn end(&mut self, sources: &mut Sources) {
+        tracing::info!("ending");
+        self.runner.stop_all();
+        let deadline = tokio::time::Instant::now() + STOP_WITHIN;
+        while self.runner.running() > 0 {
+            match tokio::time::timeout_at(deadline, sources.ended.recv()).await {
+                Ok(Some(ended)) => self.runner.finished(ended.key),
+                Ok(None) | Err(_) => break,
+            }
+        }
+        self.tmux.close().await;
+        self.checkpoint();
+        self.projector.withdraw(&self.spool);
+    }
+}

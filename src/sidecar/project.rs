@@ -1,0 +1,259 @@
+//! What others read: results, views, error files and the journal. All of it is a projection of the store; what could
+//! not be written is kept and tried again, and what was written since the last checkpoint is checked at the next start.
+
+use super::Sidecar;
+use crate::core::decision::{Decision, ErrorRow};
+use crate::core::id::ErrorId;
+use crate::core::pane::ServerId;
+use crate::core::time::{Deadline, Now};
+use crate::core::view;
+use crate::spool::watch::Checked;
+use crate::spool::{Journal, Place, Spool};
+use crate::store::Checkpoint;
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+
+/// Pause between two heartbeats, in milliseconds; a client gives a sidecar up after three of them.
+pub(super) const TICK_MS: u64 = 5_000;
+/// So many files may be written before a checkpoint is due at once.
+const CHECKPOINT_AFTER: usize = 4_000;
+/// Files that are removed from `state/reap/` in one tick.
+const REAP_AT_TICK: usize = 20_000;
+/// Old files of the spool that are looked at in one tick.
+const SWEEP_AT_TICK: usize = 500;
+/// Ticks between two clean-ups of the spool and the ledger.
+const CLEAN_EVERY: u64 = 120;
+
+/// Writes for others.
+pub(super) struct Projector {
+    journal: Journal,
+    lines: Vec<(u64, String)>,
+    waiting: VecDeque<(Place, String)>,
+    errors: Vec<ErrorRow>,
+    views: Vec<String>,
+    written: Vec<ErrorId>,
+    since_checkpoint: usize,
+    started_at: String,
+    ticks: u64,
+    /// Why commits fail, while they do.
+    pub(super) problem: Option<String>,
+    /// Why the spool can't be read, while it can't.
+    pub(super) intake_problem: Option<String>,
+    /// `rejected/` is full.
+    pub(super) rejected_full: bool,
+    /// `armed` or `poll`.
+    pub(super) watch_mode: &'static str,
+}
+
+impl Projector {
+    pub(super) fn new(journal: Journal, now: &Now) -> Self {
+        Projector {
+            journal,
+            lines: Vec::new(),
+            waiting: VecDeque::new(),
+            errors: Vec::new(),
+            views: Vec::new(),
+            written: Vec::new(),
+            since_checkpoint: 0,
+            started_at: now.stamp(),
+            ticks: 0,
+            problem: None,
+            intake_problem: None,
+            rejected_full: false,
+            watch_mode: "armed",
+        }
+    }
+
+    /// Shows what was committed: views and journal first, so that whoever sees a result finds what it speaks of.
+    pub(super) fn show(&mut self, spool: &Spool, now: &Now, decision: &Decision) {
+        for agent in decision.agents.values() {
+            self.view(spool, Place::Agent(agent.agent_id), &view::agent(agent));
+        }
+        for handoff in decision.handoffs.values() {
+            self.view(spool, Place::Handoff(handoff.handoff_id), &view::handoff(handoff));
+        }
+        self.lines.extend(decision.journal.iter().map(|(seq, line)| (*seq, line.to_string())));
+        self.append(spool);
+        self.errors.extend(decision.errors.iter().cloned());
+        self.write_errors(spool);
+        for id in &decision.dismissed {
+            self.errors.retain(|row| row.error_id != *id);
+            if let Err(error) = spool.remove(&Place::Error(*id)) {
+                tracing::warn!(%error, "a dismissed error file can't be removed");
+            }
+        }
+        for answer in &decision.answers {
+            self.put(spool, Place::Result(answer.request_id.clone()), answer.to_json(now).to_string());
+        }
+    }
+
+    pub(super) fn view(&mut self, spool: &Spool, place: Place, json: &Value) {
+        match &place {
+            Place::Agent(id) => self.views.push(format!("agents/{id}")),
+            Place::Handoff(id) => self.views.push(format!("handoffs/{id}")),
+            _ => {}
+        }
+        self.put(spool, place, json.to_string());
+    }
+
+    /// Writes one file, or keeps it for the next tick.
+    pub(super) fn put(&mut self, spool: &Spool, place: Place, text: String) {
+        self.since_checkpoint += 1;
+        self.waiting.retain(|(other, _)| *other != place);
+        if let Err(error) = spool.put(&place, text.as_bytes()) {
+            tracing::warn!(%error, "a file for others can't be written; it is tried again");
+            self.waiting.push_back((place, text));
+        }
+    }
+
+    pub(super) fn journal_lines(&mut self, spool: &Spool, lines: Vec<(u64, String)>) {
+        self.lines.extend(lines);
+        self.append(spool);
+    }
+
+    fn append(&mut self, spool: &Spool) {
+        if self.lines.is_empty() {
+            return;
+        }
+        match self.journal.append(spool, &self.lines) {
+            Ok(()) => {
+                self.lines.clear();
+                self.since_checkpoint += 1;
+            }
+            Err(error) => tracing::warn!(%error, "the journal can't be written; it is tried again"),
+        }
+    }
+
+    pub(super) fn error_rows(&mut self, spool: &Spool, rows: Vec<ErrorRow>) {
+        self.errors.extend(rows);
+        self.write_errors(spool);
+    }
+
+    fn write_errors(&mut self, spool: &Spool) {
+        let rows = std::mem::take(&mut self.errors);
+        for row in rows {
+            match spool.put_error(&row.error_id, row.to_json().to_string().as_bytes()) {
+                Ok(_) => self.written.push(row.error_id),
+                Err(error) => {
+                    tracing::error!(%error, "an error file can't be written; it is tried again");
+                    self.errors.push(row);
+                }
+            }
+        }
+    }
+
+    fn retry(&mut self, spool: &Spool) {
+        for (place, text) in std::mem::take(&mut self.waiting) {
+            self.put(spool, place, text);
+        }
+        self.append(spool);
+        self.write_errors(spool);
+    }
+
+    /// Says that the sidecar lives.
+    pub(super) fn heartbeat(&self, spool: &Spool, now: &Now, server: Option<&ServerId>) {
+        let problem = self.problem.as_ref().or(self.intake_problem.as_ref());
+        let full = self.rejected_full.then(|| "rejected/ is full: bad files stay where they are".to_owned());
+        let view = json!({
+            "v": 1,
+            "pid": std::process::id(),
+            "version": env!("CARGO_PKG_VERSION"),
+            "started_at": self.started_at,
+            "heartbeat": now.stamp(),
+            "tmux": server.map(|server| json!({ "pid": server.pid, "start_time": server.start_time })),
+            "state": if problem.is_some() { "degraded" } else { "running" },
+            "problem": problem.cloned().or(full),
+            "watch": self.watch_mode,
+            "journal_seq": self.journal.last_seq(),
+        });
+        if let Err(error) = spool.put(&Place::Sidecar, view.to_string().as_bytes()) {
+            tracing::warn!(%error, "the heartbeat can't be written");
+        }
+    }
+
+    /// Says that it lives no more.
+    pub(super) fn withdraw(&self, spool: &Spool) {
+        if let Err(error) = spool.remove(&Place::Sidecar) {
+            tracing::warn!(%error, "the heartbeat can't be withdrawn");
+        }
+    }
+
+    fn wants_checkpoint(&self, is_tick: bool) -> bool {
+        self.since_checkpoint >= CHECKPOINT_AFTER || (is_tick && self.since_checkpoint > 0) || !self.written.is_empty()
+    }
+}
+
+impl Sidecar {
+    /// What is done every 5 seconds: looks whether the folders are still the same, writes what could not be written,
+    /// confirms what was, says that the sidecar lives, and tidies up.
+    pub(super) fn tick_if_due(&mut self, now: &Now) {
+        let is_tick = self.pending.tick.is_none_or(|tick| tick.is_due(now));
+        if self.projector.wants_checkpoint(is_tick) {
+            self.checkpoint();
+        }
+        if !is_tick {
+            return;
+        }
+        self.pending.tick = Some(Deadline::after(now, u64::try_from(self.watch.tick().as_millis()).unwrap_or(TICK_MS)));
+        self.pending.files = true;
+        match self.watch.check(&mut self.spool) {
+            Ok(Checked::Same) => self.projector.intake_problem = None,
+            Ok(Checked::Rescan) => tracing::info!("folders were opened or watched anew"),
+            Err(error) => self.projector.intake_problem = Some(error.to_string()),
+        }
+        self.projector.watch_mode = match self.watch.mode() {
+            crate::spool::watch::Mode::Armed => "armed",
+            crate::spool::watch::Mode::Poll => "poll",
+        };
+        self.look_at_documents();
+        self.projector.retry(&self.spool);
+        self.projector.heartbeat(&self.spool, now, self.state.server.as_ref());
+        self.projector.ticks += 1;
+        if self.projector.ticks.is_multiple_of(6) {
+            self.panes.wanted = true;
+        }
+        let _ = self.spool.reap(REAP_AT_TICK);
+        if self.projector.ticks % CLEAN_EVERY == 1 {
+            self.clean_up(now);
+        }
+    }
+
+    fn clean_up(&mut self, now: &Now) {
+        self.projector.rejected_full = false;
+        let _ = self.spool.sweep(SWEEP_AT_TICK, now);
+        if let Err(error) = self.store.purge(now) {
+            tracing::warn!(%error, "old requests can't be forgotten");
+        }
+    }
+
+    /// Syncs what was written and confirms it, so that the next start need not look.
+    pub(super) fn checkpoint(&mut self) {
+        let projector = &mut self.projector;
+        if projector.since_checkpoint == 0 && projector.written.is_empty() {
+            return;
+        }
+        if let Err(error) = self.spool.sync() {
+            tracing::warn!(%error, "files for others can't be synced");
+            return;
+        }
+        let all_written = projector.waiting.is_empty();
+        let checkpoint = Checkpoint {
+            journal_below: projector.journal.last_seq() + 1,
+            ledger_below: if all_written { self.store.next_ledger() } else { 0 },
+            views: if all_written { std::mem::take(&mut projector.views) } else { Vec::new() },
+            errors: std::mem::take(&mut projector.written),
+        };
+        projector.since_checkpoint = 0;
+        if let Err(error) = self.store.checkpoint(&checkpoint) {
+            tracing::warn!(%error, "a checkpoint failed");
+            projector.written = checkpoint.errors;
+            projector.views = checkpoint.views;
+            projector.since_checkpoint = 1;
+            self.projector.problem = Some(error.to_string());
+            let now = self.clock.now();
+            if let Err(error) = self.reload_state(&now) {
+                tracing::error!(%error, "the store can't be opened again");
+            }
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! The beginning: opens everything in an order in which each failure is told and nothing is half done.
+
+use super::turn::Pending;
+use super::{Sidecar, Sources, project, watch};
+use crate::agents::Profiles;
+use crate::clock::Clock;
+use crate::config::{Config, Home};
+use crate::core::handoff::prompts::{self, Prompts};
+use crate::core::id::RequestId;
+use crate::core::settings::Settings;
+use crate::core::state::State;
+use crate::core::time::Now;
+use crate::core::view;
+use crate::exit;
+use crate::process::ExitWatch;
+use crate::runner::{Runner, Tools};
+use crate::spool::{ErrorKind, Journal, Place, Spool, Watch};
+use crate::store::{Loaded, Store};
+use crate::tmux::{self, Socket, Tmux};
+use anyhow::{Context, anyhow};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{Notify, mpsc};
+
+/// Largest prompt template that is read, in bytes.
+const MAX_TEMPLATE: u64 = 256 * 1024;
+
+/// What the sidecar is started with.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The home.
+    pub home: Home,
+    /// The tmux server, over what environment and configuration say.
+    pub tmux: Option<String>,
+    /// Log as JSON lines.
+    pub json: bool,
+}
+
+/// Asked for by signals.
+pub(super) struct Signals {
+    pub(super) stop: Arc<Notify>,
+    pub(super) reload: Arc<Notify>,
+}
+
+/// A start that failed, and the exit code that says how.
+struct Failed {
+    code: u8,
+    error: anyhow::Error,
+}
+
+/// Runs the sidecar until it is told to end. Returns the exit code.
+#[must_use]
+pub fn run(options: &Options) -> u8 {
+    start_log(options.json);
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return complain(&Failed { code: exit::TRY_AGAIN, error: error.into() }),
+    };
+    let code = runtime.block_on(async {
+        match open(options).await {
+            Ok((mut sidecar, mut sources)) => {
+                sidecar.run(&mut sources).await;
+                exit::DONE
+            }
+            Err(failed) => complain(&failed),
+        }
+    });
+    runtime.shutdown_timeout(std::time::Duration::from_secs(2));
+    code
+}
+
+fn complain(failed: &Failed) -> u8 {
+    eprintln!("tasuki: {:#}", failed.error);
+    failed.code
+}
+
+/// Logs go to standard error: ids and kinds, never the text of a prompt or a document.
+fn start_log(json: bool) {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("TASUKI_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    // A subscriber that is there already (in a test) is as good.
+    let _ = if json {
+        builder.json().try_init()
+    } else {
+        builder.with_ansi(std::io::stderr().is_terminal()).try_init()
+    };
+}
+
+fn fails<T, E: Into<anyhow::Error>>(code: u8, result: Result<T, E>) -> Result<T, Failed> {
+    result.map_err(|error| Failed { code, error: error.into() })
+}
+
+async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed> {
+    let home = options.home.clone();
+    let config = fails(exit::CONFIG, Config::load(&home.config()))?;
+    let (profiles, prompts) = (fails(exit::CONFIG, Profiles::load(Some(&home.profiles())))?, load_prompts(&home)?);
+    let program = fails(exit::CONFIG, std::env::current_exe().context("this program's own path is not known"))?;
+    make_home(&home)?;
+    let spool = Spool::open(home.root()).map_err(spool_failed)?;
+    let store = Store::open(&home.state()).map_err(store_failed)?;
+    let clock = Clock::new();
+    let now = clock.now();
+    let loaded = store.load().map_err(store_failed)?;
+    let (notice_sender, notices) = mpsc::channel(64);
+    let tmux_options = tmux::Options {
+        socket: socket(options, &config),
+        home_tag: store.home_tag().map_err(store_failed)?,
+        program: PathBuf::from("tmux"),
+        start_server: config.tmux_start,
+    };
+    let tmux = fails(exit::CONFIG, Tmux::start(tmux_options, notice_sender))?;
+    let settings = settings(&home, &config, &profiles, prompts);
+    let tools =
+        Arc::new(Tools { tmux: tmux.clone(), profiles, home: home.clone(), notify_command: config.notify_command, program });
+    let (runner, ended) = Runner::new(Arc::clone(&tools));
+    let (journal, last_seq) = Journal::open(&spool, loaded.state.next_seq).map_err(spool_failed)?;
+    let (exits, exit_receiver) = ExitWatch::new();
+    let (panes, listings) = watch::Panes::new();
+    let watch = Watch::new(&spool);
+    let sources = Sources {
+        hints: watch.hints(),
+        ended,
+        notices,
+        exits: exit_receiver,
+        listings,
+        signals: fails(exit::TRY_AGAIN, listen_for_signals())?,
+    };
+    let rejected = first_free_number(&home);
+    let projector = project::Projector::new(journal, &now);
+    let pending = Pending { files: true, initial: loaded.state.outbox.keys().copied().collect(), ..Pending::default() };
+    let mut sidecar = Sidecar {
+        home, clock, store, spool, watch, state: State::default(), runner, tools, tmux, exits, panes, projector, pending,
+        rejected,
+    };
+    sidecar.begin(&now, loaded, settings, last_seq)?;
+    Ok((sidecar, sources))
+}
+
+/// The home's own folders that the spool does not make.
+fn make_home(home: &Home) -> Result<(), Failed> {
+    for folder in [home.root().to_path_buf(), home.personas(), home.profiles(), home.prompts()] {
+        let made = std::os::unix::fs::DirBuilderExt::mode(std::fs::DirBuilder::new().recursive(true), 0o700)
+            .create(&folder)
+            .with_context(|| format!("the folder {} can't be made", folder.display()));
+        fails(exit::CONFIG, made)?;
+    }
+    Ok(())
+}
+
+fn spool_failed(error: crate::spool::Error) -> Failed {
+    let code = match error.kind() {
+        ErrorKind::NotAllowed => exit::NOT_ALLOWED,
+        ErrorKind::Full | ErrorKind::Io => exit::TRY_AGAIN,
+        ErrorKind::Layout | ErrorKind::NoSpool | ErrorKind::Taken => exit::CONFIG,
+    };
+    Failed { code, error: error.into() }
+}
+
+fn store_failed(error: crate::store::Error) -> Failed {
+    use crate::store::Error;
+    let code = match &error {
+        Error::Locked { .. } | Error::Io { .. } => exit::TRY_AGAIN,
+        Error::Unreadable { .. } | Error::NewerSchema { .. } => exit::CONFIG,
+    };
+    Failed { code, error: error.into() }
+}
+
+/// `--tmux`, else `TASUKI_TMUX`, else the configuration, else the user's default server.
+fn socket(options: &Options, config: &Config) -> Socket {
+    let variable = std::env::var("TASUKI_TMUX").ok().filter(|name| !name.is_empty());
+    match options.tmux.clone().or(variable).or_else(|| config.tmux_socket.clone()) {
+        None => Socket::Default,
+        Some(name) if name.contains('/') => Socket::Path(PathBuf::from(name)),
+        Some(name) => Socket::Name(name),
+    }
+}
+
+fn settings(home: &Home, config: &Config, profiles: &Profiles, prompts: Prompts) -> Settings {
+    Settings {
+        limits: config.limits.clone(),
+        profiles: profiles.facts(),
+        prompts,
+        personas_dir: home.personas().display().to_string(),
+    }
+}
+
+fn load_prompts(home: &Home) -> Result<Prompts, Failed> {
+    let mut overrides = BTreeMap::new();
+    for name in prompts::names() {
+        let path = home.prompts().join(format!("{name}.md"));
+        match std::fs::metadata(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Ok(meta) if meta.is_file() && meta.len() <= MAX_TEMPLATE => {}
+            _ => {
+                let error = anyhow!("{} is no readable file of at most {MAX_TEMPLATE} bytes", path.display());
+                return Err(Failed { code: exit::CONFIG, error });
+            }
+        }
+        let text = std::fs::read_to_string(&path).with_context(|| format!("{} can't be read", path.display()));
+        overrides.insert(name.to_owned(), fails(exit::CONFIG, text)?);
+    }
+    fails(exit::CONFIG, Prompts::new(&overrides))
+}
+
+/// The first number that no rejected file bears.
+fn first_free_number(home: &Home) -> u64 {
+    let Ok(entries) = std::fs::read_dir(home.spool().join("rejected")) else { return 1 };
+    let number = |name: &str| name.split('-').next().and_then(|digits| digits.parse::<u64>().ok());
+    let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str().and_then(number));
+    numbers.max().map_or(1, |most| most + 1)
+}
+
+/// Listens for the signals that end or reload. A hang-up ends a sidecar that was started in a terminal, and lets any
+/// other read its configuration again.
+fn listen_for_signals() -> anyhow::Result<Signals> {
+    let (stop, reload) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let in_terminal = std::io::stderr().is_terminal();
+    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
+        let mut received = signal(kind).context("signals can't be listened for")?;
+        let ends = kind != SignalKind::hangup() || in_terminal;
+        let notify = Arc::clone(if ends { &stop } else { &reload });
+        tokio::spawn(async move {
+            while received.recv().await.is_some() {
+                notify.notify_one();
+            }
+        });
+    }
+    Ok(Signals { stop, reload })
+}
+
+impl Sidecar {
+    /// Takes over what the last run left: brings what others read up to date, and counts deadlines in this boot.
+    fn begin(&mut self, now: &Now, loaded: Loaded, settings: Settings, last_seq: u64) -> Result<(), Failed> {
+        let Loaded { mut state, journal, results, dirty_views, errors } = loaded;
+        state.settings = settings;
+        state.next_seq = state.next_seq.max(last_seq + 1);
+        state.rebase(now);
+        self.state = state;
+        self.store.put_live(&self.state).map_err(store_failed)?;
+        let lines: Vec<(u64, String)> = journal.into_iter().map(|(seq, line)| (seq, line.to_string())).collect();
+        self.projector.journal_lines(&self.spool, lines);
+        self.projector.error_rows(&self.spool, errors);
+        self.results_again(results);
+        self.views_again(dirty_views);
+        for agent in self.state.agents.values().cloned().collect::<Vec<_>>() {
+            self.watch_process(&agent);
+        }
+        self.look_at_documents();
+        self.projector.heartbeat(&self.spool, now, None);
+        tracing::info!(home = %self.home.root().display(), pid = std::process::id(), "tasuki runs");
+        Ok(())
+    }
+
+    fn results_again(&mut self, results: Vec<(RequestId, Value)>) {
+        for (id, result) in results {
+            let (place, text) = (Place::Result(id), result.to_string());
+            if !self.spool.holds(&place, text.as_bytes()) {
+                self.projector.put(&self.spool, place, text);
+            }
+        }
+    }
+
+    /// Writes views that may be older than the store; all of them where the folder was not built by this home.
+    fn views_again(&mut self, dirty: Vec<String>) {
+        let mark = self.home.view().join(".built");
+        let tag = self.store.home_tag().unwrap_or_default();
+        let is_built = std::fs::read_to_string(&mark).is_ok_and(|text| text == tag);
+        let mut views = dirty;
+        if !is_built {
+            views.extend(self.state.agents.keys().map(|id| format!("agents/{id}")));
+            views.extend(self.state.handoffs.keys().map(|id| format!("handoffs/{id}")));
+            if let Ok((agents, handoffs)) = self.store.past_ids() {
+                views.extend(agents.iter().map(|id| format!("agents/{id}")));
+                views.extend(handoffs.iter().map(|id| format!("handoffs/{id}")));
+            }
+        }
+        for view in views {
+            self.view_again(&view);
+        }
+        if !is_built && let Err(error) = std::fs::write(&mark, tag) {
+            tracing::warn!(%error, "the view folder can't be marked as built");
+        }
+    }
+
+    fn view_again(&mut self, name: &str) {
+        let Some((kind, id)) = name.split_once('/') else { return };
+        let found = match (kind, id.parse(), id.parse()) {
+            ("agents", Ok(id), _) => {
+                let row = self.state.agents.get(&id).cloned();
+                let row = row.or_else(|| self.store.past_agent(&id).ok().flatten());
+                row.map(|row| (Place::Agent(id), view::agent(&row)))
+            }
+            ("handoffs", _, Ok(id)) => {
+                let row = self.state.handoffs.get(&id).cloned();
+                let row = row.or_else(|| self.store.past_handoff(&id).ok().flatten());
+                row.map(|row| (Place::Handoff(id), view::handoff(&row)))
+            }
+            _ => None,
+        };
+        let Some((place, json)) = found else { return };
+        if !self.spool.holds(&place, json.to_string().as_bytes()) {
+            self.projector.view(&self.spool, place, &json);
+        }
+    }
+
+    /// Both lanes were seen empty: what was left unsettled goes on.
+    pub(super) fn drained(&mut self) {
+        self.pending.drained = true;
+        let initial = std::mem::take(&mut self.pending.initial);
+        for (key, effect) in self.state.outbox.clone() {
+            self.runner.submit(key, effect, initial.contains(&key));
+        }
+        self.panes.wanted = true;
+    }
+
+    /// Opens the store anew and reads the state again, after a commit of which nothing is known.
+    pub(super) fn reload_state(&mut self, now: &Now) -> Result<(), crate::store::Error> {
+        self.store.reopen()?;
+        let mut loaded = self.store.load()?;
+        loaded.state.settings = std::mem::take(&mut self.state.settings);
+        loaded.state.server = self.state.server;
+        loaded.state.rebase(now);
+        self.state = loaded.state;
+        let lines = loaded.journal.into_iter().map(|(seq, line)| (seq, line.to_string())).collect();
+        self.projector.journal_lines(&self.spool, lines);
+        Ok(())
+    }
+
+    /// Reads configuration, profiles and prompts again. If one of them is wrong, everything stays as it was.
+    pub(super) fn reload(&mut self) {
+        let read = || -> anyhow::Result<(Config, Profiles, Prompts)> {
+            let config = Config::load(&self.home.config())?;
+            let profiles = Profiles::load(Some(&self.home.profiles()))?;
+            let prompts = load_prompts(&self.home).map_err(|failed| failed.error)?;
+            Ok((config, profiles, prompts))
+        };
+        match read() {
+            Ok((config, profiles, prompts)) => {
+                self.state.settings = settings(&self.home, &config, &profiles, prompts);
+                self.tools = Arc::new(Tools {
+                    tmux: self.tmux.clone(),
+                    profiles,
+                    home: self.home.clone(),
+                    notify_command: config.notify_command,
+                    program: self.tools.program.clone(),
+                });
+                self.runner.set_tools(Arc::clone(&self.tools));
+                tracing::info!("the configuration was read again");
+            }
+            Err(error) => tracing::error!("the configuration stays as it was: {error:#}"),
+        }
+    }
+}
