@@ -111,7 +111,7 @@ impl Watch {
     /// # Errors
     /// A folder is open to others, or can't be opened; the old ones stay in use, and the next tick tries again.
     pub fn check(&mut self, spool: &mut Spool) -> Result<Checked, Error> {
-        let mut rearm = self.watcher.is_none() || self.shared.broken.swap(false, Ordering::AcqRel);
+        let mut rearm = self.watcher.is_none() || self.shared.broken.load(Ordering::Acquire);
         let was_armed = self.watcher.is_some();
         if spool.is_in_place() {
             spool.check()?;
@@ -154,6 +154,7 @@ impl Watch {
     /// A new watcher for everything: an old one can't be mended (a folder that was replaced stays silent in it).
     fn arm(&mut self, spool: &Spool) {
         self.watcher = None;
+        self.shared.broken.store(false, Ordering::Release);
         self.publish_paths(spool);
         match self.build(spool) {
             Ok(watcher) => {
