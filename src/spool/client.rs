@@ -112,8 +112,7 @@ fn drop_file(home: &Path, lane: &str, name: &str, bytes: &[u8], grade: Grade) ->
     check_mode(&spool, &meta, 0o077)?;
     let tmp = open(&spool.join("tmp"), files::open_dir_at(&root, "tmp"))?;
     let to = open(&spool.join(lane), files::open_dir_at(&root, lane))?;
-    // The id alone may be 133 bytes long; with this ending it stays below what a name may have.
-    let temp = format!("{name}.{}.tmp", std::process::id());
+    let temp = format!("{}.tmp", uuid::Uuid::new_v4().simple());
     match files::create_at(&tmp, OsStr::new(&temp), &to, OsStr::new(name), bytes, grade) {
         Ok(true) => Ok(()),
         Ok(false) => Err(Error::Taken { path }),

@@ -7,6 +7,7 @@ use crate::files;
 use notify::event::{EventKind, ModifyKind, RenameMode};
 use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher};
 use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,7 +40,9 @@ pub enum Checked {
 pub struct Watch {
     watcher: Option<RecommendedWatcher>,
     shared: Arc<Shared>,
-    folders: BTreeMap<PathBuf, Option<(u64, u64)>>,
+    /// Each with the folder that is watched there, held open: while it is, no other can be given its inode number, and a
+    /// folder that was removed and made anew is known to be another one.
+    folders: BTreeMap<PathBuf, Option<OwnedFd>>,
     told: bool,
 }
 
@@ -111,7 +114,7 @@ impl Watch {
     /// # Errors
     /// A folder is open to others, or can't be opened; the old ones stay in use, and the next tick tries again.
     pub fn check(&mut self, spool: &mut Spool) -> Result<Checked, Error> {
-        let mut rearm = self.watcher.is_none() || self.shared.broken.swap(false, Ordering::AcqRel);
+        let mut rearm = self.watcher.is_none() || self.shared.broken.load(Ordering::Acquire);
         let was_armed = self.watcher.is_some();
         if spool.is_in_place() {
             spool.check()?;
@@ -120,7 +123,10 @@ impl Watch {
             spool.reopen()?;
             rearm = true;
         }
-        let replaced = self.folders.iter().any(|(path, known)| *known != identity(path));
+        let replaced = self
+            .folders
+            .iter()
+            .any(|(path, known)| identity(known.as_ref()) != identity(files::open_dir(path).ok().as_ref()));
         if !rearm && !replaced {
             return Ok(Checked::Same);
         }
@@ -154,6 +160,7 @@ impl Watch {
     /// A new watcher for everything: an old one can't be mended (a folder that was replaced stays silent in it).
     fn arm(&mut self, spool: &Spool) {
         self.watcher = None;
+        self.shared.broken.store(false, Ordering::Release);
         self.publish_paths(spool);
         match self.build(spool) {
             Ok(watcher) => {
@@ -184,7 +191,8 @@ impl Watch {
 
     fn arm_folder(&mut self, path: &Path) {
         let Some(watcher) = &mut self.watcher else { return };
-        let known = if watcher.watch(path, RecursiveMode::NonRecursive).is_ok() { identity(path) } else { None };
+        let opened = files::open_dir(path).ok();
+        let known = opened.filter(|_| watcher.watch(path, RecursiveMode::NonRecursive).is_ok());
         self.folders.insert(path.to_owned(), known);
     }
 
@@ -243,8 +251,8 @@ impl Paths {
     }
 }
 
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    let meta = files::open_dir(path).and_then(files::meta).ok()?;
+fn identity(folder: Option<&OwnedFd>) -> Option<(u64, u64)> {
+    let meta = files::meta(folder?).ok()?;
     Some((meta.stamp.dev, meta.stamp.ino))
 }
 

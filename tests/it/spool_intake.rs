@@ -225,7 +225,7 @@ fn a_reason_lies_beside_what_is_rejected() {
     let reason: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
     assert_eq!(reason["at"], "2027-01-15T08:00:00.000Z");
     assert_eq!((&reason["v"], &reason["code"], &reason["field"]), (&1.into(), &"bad_request".into(), &"reason".into()));
-    assert_eq!((&reason["name"], &reason["size"]), (&"a.json".into(), &20.into()));
+    assert_eq!((&reason["name"], &reason["size"]), (&"a.json".into(), &19.into()));
     assert_eq!(reason["sha256"].as_str().map(str::len), Some(64));
 }
 

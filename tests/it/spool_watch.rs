@@ -66,6 +66,7 @@ async fn a_lane_that_was_moved_away_and_made_anew_is_opened_anew() {
     assert_eq!(watch.check(&mut home.spool).expect("fine"), Checked::Same);
     fs::rename(home.path("spool/requests"), home.path("spool/old")).expect("moved");
     fs::create_dir(home.path("spool/requests")).expect("made");
+    fs::set_permissions(home.path("spool/requests"), Permissions::from_mode(0o755)).expect("opened");
     home.put("spool/requests/a.json", b"{}");
     assert_eq!(watch.check(&mut home.spool).expect_err("open to others").kind(), ErrorKind::NotAllowed);
     fs::set_permissions(home.path("spool/requests"), Permissions::from_mode(0o700)).expect("closed");

@@ -1,0 +1,117 @@
+//! Files that appear whole or not at all, and names that are never taken from somebody else.
+
+use super::meta_at;
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat};
+use nix::sys::stat::Mode;
+use nix::unistd::{UnlinkatFlags, fsync, unlinkat};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+
+/// How firmly a file is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grade {
+    /// Seen whole or not at all, whatever is killed; a power cut may lose it.
+    Fast,
+    /// On the disk when the call returns: file and folder are synced.
+    Durable,
+}
+
+/// Writes a file whole under `temp` and moves it over `name`, whatever lay there.
+///
+/// # Errors
+/// The system's; then `name` is as it was.
+pub fn replace_at(dir: impl AsFd, temp: &OsStr, name: &OsStr, bytes: &[u8], grade: Grade) -> io::Result<()> {
+    let dir = dir.as_fd();
+    write_temp(dir, temp, bytes, grade)?;
+    if let Err(errno) = nix::fcntl::renameat(dir, temp, dir, name) {
+        let _ = unlinkat(dir, temp, UnlinkatFlags::NoRemoveDir);
+        return Err(errno.into());
+    }
+    if grade == Grade::Durable {
+        fsync(dir)?;
+    }
+    Ok(())
+}
+
+/// Writes a file whole under `temp` in one directory and moves it to `name` in another (which may be the same), where
+/// nothing may lie. `false` if something lies there; then it is as it was.
+///
+/// # Errors
+/// The system's.
+pub fn create_at(
+    from: impl AsFd,
+    temp: &OsStr,
+    to: impl AsFd,
+    name: &OsStr,
+    bytes: &[u8],
+    grade: Grade,
+) -> io::Result<bool> {
+    let (from, to) = (from.as_fd(), to.as_fd());
+    write_temp(from, temp, bytes, grade)?;
+    if let Err(error) = rename_new(from, temp, to, name) {
+        let _ = unlinkat(from, temp, UnlinkatFlags::NoRemoveDir);
+        return if error.kind() == io::ErrorKind::AlreadyExists { Ok(false) } else { Err(error) };
+    }
+    if grade == Grade::Durable {
+        fsync(to)?;
+    }
+    Ok(true)
+}
+
+fn write_temp(dir: impl AsFd, temp: &OsStr, bytes: &[u8], grade: Grade) -> io::Result<()> {
+    let dir = dir.as_fd();
+    let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let mode = Mode::S_IRUSR | Mode::S_IWUSR;
+    let fd = match openat(dir, temp, flags, mode) {
+        // Left over from a crash: temporary names are ours alone.
+        Err(Errno::EEXIST) => {
+            unlinkat(dir, temp, UnlinkatFlags::NoRemoveDir)?;
+            openat(dir, temp, flags, mode)?
+        }
+        other => other?,
+    };
+    let mut file = File::from(fd);
+    let written = file.write_all(bytes).and_then(|()| if grade == Grade::Durable { file.sync_all() } else { Ok(()) });
+    if written.is_err() {
+        let _ = unlinkat(dir, temp, UnlinkatFlags::NoRemoveDir);
+    }
+    written
+}
+
+/// Moves a file to a name where nothing may lie.
+///
+/// # Errors
+/// `AlreadyExists` if something lies there, else the system's.
+pub fn rename_new(from: impl AsFd, old: &OsStr, to: impl AsFd, new: &OsStr) -> io::Result<()> {
+    let (from, to) = (from.as_fd(), to.as_fd());
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    match nix::fcntl::renameat2(from, old, to, new, nix::fcntl::RenameFlags::RENAME_NOREPLACE) {
+        // Some file systems do not know the flag.
+        Err(Errno::EINVAL | Errno::ENOSYS) => {}
+        other => return Ok(other?),
+    }
+    if meta_at(from, old)?.is_some_and(|meta| meta.is_dir()) {
+        // A folder can have no second name; between the look and the move only we write here.
+        return match meta_at(to, new)? {
+            Some(_) => Err(Errno::EEXIST.into()),
+            None => Ok(nix::fcntl::renameat(from, old, to, new)?),
+        };
+    }
+    nix::unistd::linkat(from, old, to, new, AtFlags::empty())?;
+    Ok(unlinkat(from, old, UnlinkatFlags::NoRemoveDir)?)
+}
+
+/// Removes a name. `false` if it was not there.
+///
+/// # Errors
+/// The system's.
+pub fn remove_at(dir: impl AsFd, name: &OsStr) -> io::Result<bool> {
+    match unlinkat(dir, name, UnlinkatFlags::NoRemoveDir) {
+        Ok(()) => Ok(true),
+        Err(Errno::ENOENT) => Ok(false),
+        Err(errno) => Err(errno.into()),
+    }
+}
