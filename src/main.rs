@@ -7,6 +7,7 @@ fn main() -> ExitCode {
     let command = args.next();
     ExitCode::from(match command.as_ref().and_then(|word| word.to_str()) {
         Some("hook") => tasuki::agents::hook::main(args),
+        Some("demo-agent") => tasuki::demo::agent::main(args),
         _ => tasuki::exit::USAGE,
     })
 }
