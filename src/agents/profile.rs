@@ -298,6 +298,17 @@ mod tests {
     }
 
     #[test]
+    fn the_schema_describes_every_field() {
+        let schema = serde_json::to_value(schemars::schema_for!(ProfileFile)).expect("JSON");
+        let definitions = schema["$defs"].as_object().expect("definitions").values().chain([&schema]);
+        for definition in definitions {
+            for (name, field) in definition["properties"].as_object().into_iter().flatten() {
+                assert!(field.get("description").is_some(), "{name}: {field}");
+            }
+        }
+    }
+
+    #[test]
     fn a_wrong_key_is_named_with_its_file_and_line() {
         let text = demo().replacen("[exit]", "[exit]\ncommnd = 1", 1);
         let line = text.lines().position(|line| line.starts_with("commnd")).expect("it is there") + 1;

@@ -1,1 +1,20 @@
-//! (being written)
+//! The demo agent: a small real terminal program with a composer and hooks, so that the whole main job can be shown
+//! and tested on any machine with tmux. It behaves as real agent CLIs do, and by [`faults`] it misbehaves as they do.
+//!
+//! Pure: [`keys`] (bytes → keys), [`composer`], [`draw`] (state → ANSI), [`model`] (what a prompt asks and what to
+//! answer), [`plan`] (a turn as a list of timed acts), [`faults`]. With the world: [`terminal`], [`hooks`], [`record`],
+//! [`app`] (the state and what changes it) and [`agent`] (the loop).
+
+pub mod agent;
+pub mod app;
+pub mod composer;
+pub mod draw;
+pub mod faults;
+pub mod hooks;
+pub mod keys;
+pub mod model;
+pub mod plan;
+pub mod record;
+pub mod terminal;
+mod turn;
+mod width;

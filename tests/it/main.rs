@@ -1,10 +1,14 @@
 //! The one integration binary: real tmux servers, real files, the real program.
 
+mod agents_hook;
+mod agents_screens;
 mod cli;
 mod cli_client;
 mod cli_demo;
 mod cli_wait;
 mod config;
+mod demo;
+mod demo_faults;
 mod house;
 mod personas;
 mod spool_documents;

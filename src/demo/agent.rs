@@ -1,0 +1,119 @@
+//! The loop of the demo agent: one thread that waits for the terminal, for signals and for what is due.
+
+use super::app::App;
+use super::keys::Parser;
+use super::terminal::{self, Notice, Terminal};
+use crate::exit;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+/// An escape character with nothing behind it for this long was the Escape key.
+const ESCAPE_TIME: Duration = Duration::from_millis(50);
+/// The longest sleep: a bound, though every change wakes the loop by itself.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// `tasuki demo-agent`. `args` are those after the command's name; the result is the exit code.
+pub fn main(args: impl Iterator<Item = OsString>) -> u8 {
+    if args.into_iter().any(|arg| arg == "--nested") {
+        super::hooks::nested();
+        return exit::DONE;
+    }
+    let mut app = App::new(Instant::now());
+    let opened = terminal::signals().and_then(|signals| Ok((signals, Terminal::open(app.is_bracketed())?)));
+    match opened {
+        Ok((signals, screen)) => {
+            run(&mut app, signals, &screen);
+            exit::DONE
+        }
+        Err(why) => {
+            eprintln!("tasuki demo-agent: needs a terminal on its standard input ({why}); run it in a tmux pane");
+            exit::USAGE
+        }
+    }
+}
+
+fn run(app: &mut App, mut signals: UnixStream, screen: &Terminal) {
+    let (mut parser, mut resized) = (Parser::default(), false);
+    terminal::write(&app.paint(terminal::size(), false, Instant::now()));
+    app.start();
+    let reason = loop {
+        let now = Instant::now();
+        if app.has_just_started(now) {
+            screen.discard_input();
+        }
+        app.advance(now);
+        terminal::write(&app.paint(terminal::size(), std::mem::take(&mut resized), now));
+        if let Some(reason) = app.leaving() {
+            break reason;
+        }
+        let ready = wait(&signals, sleep(app, &parser, now));
+        if ready.signal {
+            match next_notice(&mut signals) {
+                Some(Notice::Resized) => resized = true,
+                Some(Notice::End) | None => break "other",
+            }
+        }
+        let keys = match ready.input {
+            true => match read_input() {
+                Some(bytes) => parser.feed(&bytes),
+                None => break "other",
+            },
+            false if parser.is_waiting() => parser.give_up(),
+            false => Vec::new(),
+        };
+        let now = Instant::now();
+        keys.into_iter().for_each(|key| app.key(key, now));
+    };
+    terminal::write(&app.farewell());
+    screen.restore();
+    app.end(reason);
+}
+
+/// How long nothing will happen by itself.
+fn sleep(app: &App, parser: &Parser, now: Instant) -> Duration {
+    let due = app.next_due(now).map_or(LONGEST, |due| due.saturating_duration_since(now));
+    let escape = if parser.is_waiting() { ESCAPE_TIME } else { LONGEST };
+    due.min(escape).min(LONGEST)
+}
+
+struct Readiness {
+    input: bool,
+    signal: bool,
+}
+
+fn wait(signals: &UnixStream, time: Duration) -> Readiness {
+    let stdin = io::stdin();
+    let mut fds = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN), PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
+    // Rounded up, or the last fraction of a millisecond would be a busy loop.
+    let millis = u16::try_from(time.as_micros().div_ceil(1000)).unwrap_or(u16::MAX);
+    if poll(&mut fds, PollTimeout::from(millis)).is_err() {
+        return Readiness { input: false, signal: false };
+    }
+    // A hang-up counts as input: the read that follows says that the terminal is gone.
+    let is_ready = |fd: &PollFd<'_>| fd.revents().is_some_and(|events| !events.is_empty());
+    Readiness { input: is_ready(&fds[0]), signal: is_ready(&fds[1]) }
+}
+
+fn next_notice(signals: &mut UnixStream) -> Option<Notice> {
+    let mut byte = [0];
+    signals.read_exact(&mut byte).ok()?;
+    Notice::from_byte(byte[0])
+}
+
+/// What the terminal has; `None` when it is gone. It is read past Rust's own buffer, which poll would not see.
+fn read_input() -> Option<Vec<u8>> {
+    let mut bytes = vec![0; 64 * 1024];
+    match nix::unistd::read(io::stdin().as_fd(), &mut bytes) {
+        Ok(0) => None,
+        Ok(count) => {
+            bytes.truncate(count);
+            Some(bytes)
+        }
+        Err(nix::errno::Errno::EINTR | nix::errno::Errno::EAGAIN) => Some(Vec::new()),
+        Err(_) => None,
+    }
+}

@@ -1,0 +1,334 @@
+//! The agent's state, and what keys and commands do to it. Turns are in [`super::turn`].
+
+use super::composer::Composer;
+use super::draw::{Block, Painter, Scene, block, draft_columns};
+use super::faults::{Faults, Source};
+use super::hooks::Hooks;
+use super::keys::Key;
+use super::model::Memory;
+use super::record::Recorder;
+use super::turn::Turn;
+use serde_json::json;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// Most lines that are kept to be painted again after a change of size.
+const MAX_SAID: usize = 500;
+/// Most prompts that wait for the running turn.
+pub(super) const MAX_QUEUE: usize = 100;
+/// Most lines of a prompt that are repeated on the screen.
+const MAX_ECHO: usize = 6;
+/// Two C-c within this time leave the program.
+const TWICE: Duration = Duration::from_secs(1);
+
+/// The whole agent.
+pub struct App {
+    pub(super) source: Source,
+    pub(super) faults: Faults,
+    pub(super) recorder: Recorder,
+    pub(super) hooks: Hooks,
+    pub(super) memory: Memory,
+    pub(super) turn: Option<Turn>,
+    /// What goes on after a Stop.
+    pub(super) late: Vec<Turn>,
+    pub(super) queue: VecDeque<String>,
+    pub(super) dialog: Option<String>,
+    pub(super) session_reported: bool,
+    composer: Composer,
+    starting_until: Option<Instant>,
+    swallowed: u64,
+    interrupted: Option<Instant>,
+    leaving: Option<&'static str>,
+    said: VecDeque<String>,
+    fresh: Vec<String>,
+    painter: Painter,
+    began: Instant,
+}
+
+impl App {
+    /// An agent as the environment describes it.
+    #[must_use]
+    pub fn new(now: Instant) -> Self {
+        let source = Source::from_env();
+        let faults = source.read();
+        let text = |name| std::env::var(name).unwrap_or_default();
+        let hooks = Hooks::new();
+        let id = Some(text("TASUKI_AGENT_ID")).filter(|id| !id.is_empty()).unwrap_or_else(|| hooks.session_id.clone());
+        let cwd = std::env::current_dir().map(|dir| dir.display().to_string()).unwrap_or_default();
+        let start = Duration::from_millis(faults.number("start_slow").unwrap_or(60));
+        App {
+            memory: Memory { agent: id, persona: text("TASUKI_PERSONA"), cwd, ..Memory::default() },
+            recorder: Recorder::from_env(),
+            source,
+            faults,
+            hooks,
+            turn: None,
+            late: Vec::new(),
+            queue: VecDeque::new(),
+            dialog: None,
+            session_reported: false,
+            composer: Composer::default(),
+            starting_until: Some(now + start),
+            swallowed: 0,
+            interrupted: None,
+            leaving: None,
+            said: VecDeque::new(),
+            fresh: Vec::new(),
+            painter: Painter::default(),
+            began: now,
+        }
+    }
+
+    /// What happens before the composer is there.
+    pub fn start(&mut self) {
+        if self.faults.dies_at("start") {
+            self.die();
+        }
+        self.recorder.event("started");
+        for name in std::mem::take(&mut self.faults.unknown) {
+            self.say(&format!("unknown fault: {name}"));
+        }
+        if !self.faults.has("lazy_start") {
+            self.report_session("startup");
+        }
+        if let Some(draft) = self.faults.text("draft") {
+            self.composer.paste(draft, false);
+        }
+        if self.faults.has("dialog") {
+            self.open_dialog("trust this folder");
+        }
+    }
+
+    /// Whether bracketed paste is switched on.
+    #[must_use]
+    pub fn is_bracketed(&self) -> bool {
+        !self.faults.has("no_bracket")
+    }
+
+    /// Whether the program has still to start; ends that when its time has come, and says so.
+    pub fn has_just_started(&mut self, now: Instant) -> bool {
+        let come = self.starting_until.is_some_and(|until| now >= until);
+        if come {
+            self.starting_until = None;
+        }
+        come
+    }
+
+    /// The reason for which the program is to end, once it is.
+    #[must_use]
+    pub fn leaving(&self) -> Option<&'static str> {
+        self.leaving
+    }
+
+    /// The program is to end; `reason` is what SessionEnd says.
+    pub fn leave(&mut self, reason: &'static str) {
+        self.leaving.get_or_insert(reason);
+    }
+
+    /// Ends the session: the last event, and what lingers after it.
+    pub fn end(&mut self, reason: &str) {
+        self.hooks.finish();
+        if self.session_reported {
+            let quick = Faults::parse(if self.faults.has("hooks_off") { "hooks_off" } else { "" });
+            self.hooks.fire("SessionEnd", json!({"reason": reason}), &quick);
+        }
+        self.recorder.event("exit");
+        if let Some(linger) = self.faults.number("linger") {
+            std::thread::sleep(Duration::from_millis(linger));
+        }
+    }
+
+    /// Takes one key.
+    pub fn key(&mut self, key: Key, now: Instant) {
+        if self.starting_until.is_some() {
+            return;
+        }
+        if self.dialog.is_some() {
+            return self.answer_dialog(&key);
+        }
+        match key {
+            Key::Char(c) => self.composer.insert(c),
+            Key::Newline => self.composer.insert('\n'),
+            Key::Paste(text) => {
+                self.faults = self.source.read();
+                self.composer.paste(&text, self.faults.has("collapse"));
+            }
+            Key::Backspace => self.composer.backspace(),
+            Key::KillLine => self.composer.kill_line(),
+            Key::Left => self.composer.left(),
+            Key::Right => self.composer.right(),
+            Key::Home => self.composer.home(),
+            Key::End => self.composer.end(),
+            Key::Enter => self.enter(now),
+            Key::Escape => self.interrupt(now),
+            Key::Interrupt => self.control_c(now),
+            Key::EndOfInput if self.composer.is_empty() => self.leave("prompt_input_exit"),
+            Key::EndOfInput => {}
+        }
+    }
+
+    fn enter(&mut self, now: Instant) {
+        self.faults = self.source.read();
+        if self.swallowed < self.faults.number("swallow_enter").unwrap_or(0) {
+            self.swallowed += 1;
+            return;
+        }
+        let text = self.composer.take();
+        let trimmed = text.trim();
+        match trimmed {
+            "" => {}
+            "/exit" | "/quit" => self.exit(),
+            "/clear" => self.clear(),
+            _ if trimmed.starts_with('/') && !trimmed.contains('\n') => {
+                self.say(&format!("Unknown command: {trimmed}"))
+            }
+            _ => self.submit(trimmed, now),
+        }
+    }
+
+    fn exit(&mut self) {
+        if self.faults.dies_at("exit") {
+            self.die();
+        }
+        self.say("Goodbye!");
+        if !self.faults.has("ignore_exit") {
+            self.leave("prompt_input_exit");
+        }
+    }
+
+    /// Begins a new session in the same process.
+    pub(super) fn clear(&mut self) {
+        self.turn = None;
+        self.late.clear();
+        self.queue.clear();
+        self.memory.forget();
+        self.change_session();
+        self.say("(a new session)");
+    }
+
+    /// SessionEnd and SessionStart with the reason `clear`, and another session id.
+    pub(super) fn change_session(&mut self) {
+        if self.session_reported {
+            self.hooks.fire("SessionEnd", json!({"reason": "clear"}), &self.faults);
+        }
+        self.hooks.session_id = super::hooks::new_id();
+        self.report_session("clear");
+    }
+
+    pub(super) fn report_session(&mut self, source: &str) {
+        self.session_reported = true;
+        self.hooks.fire("SessionStart", json!({"source": source, "model": "demo"}), &self.faults);
+    }
+
+    pub(super) fn open_dialog(&mut self, question: &str) {
+        self.dialog = Some(question.to_owned());
+        self.recorder.event("dialog_opened");
+        let event = json!({"tool_name": "Write", "message": format!("Permission needed: {question}")});
+        self.hooks.fire("PermissionRequest", event, &self.faults);
+    }
+
+    /// A paste is swallowed by a dialog; any key answers it, and Enter means yes.
+    fn answer_dialog(&mut self, key: &Key) {
+        if matches!(key, Key::Paste(_)) {
+            return;
+        }
+        self.dialog = None;
+        let yes = matches!(key, Key::Enter | Key::Char('1' | 'y'));
+        self.recorder.event(if yes { "dialog_answered" } else { "dialog_refused" });
+        if !yes && let Some(turn) = &mut self.turn {
+            turn.refuse();
+        }
+    }
+
+    /// Escape: the turn ends without any event, as in the CLIs that were measured.
+    fn interrupt(&mut self, now: Instant) {
+        if self.turn.take().is_some() {
+            self.say("Interrupted.");
+            self.next_in_queue(now);
+        }
+    }
+
+    fn control_c(&mut self, now: Instant) {
+        if !self.composer.is_empty() {
+            self.composer.take();
+        } else if self.interrupted.is_some_and(|before| now.duration_since(before) < TWICE) {
+            self.leave("prompt_input_exit");
+        } else {
+            self.interrupted = Some(now);
+            self.say("Press C-c again to exit.");
+        }
+    }
+
+    /// Dies as a process that is killed dies: without a word.
+    pub(super) fn die(&self) -> ! {
+        let _ = nix::sys::signal::raise(nix::sys::signal::Signal::SIGKILL);
+        std::process::abort()
+    }
+
+    /// Puts lines above the block.
+    pub(super) fn say(&mut self, text: &str) {
+        self.fresh.extend(text.lines().map(|line| line.replace('\t', "    ")));
+    }
+
+    /// Repeats a prompt on the screen.
+    pub(super) fn echo(&mut self, prompt: &str) {
+        let lines: Vec<&str> = prompt.lines().collect();
+        for line in lines.iter().take(MAX_ECHO) {
+            self.say(&format!("» {line}"));
+        }
+        if lines.len() > MAX_ECHO {
+            self.say(&format!("» … {} more lines", lines.len() - MAX_ECHO));
+        }
+    }
+
+    /// What is to be written to the terminal to show the present state. `resized` paints the whole screen.
+    pub fn paint(&mut self, (width, height): (u16, u16), resized: bool, now: Instant) -> String {
+        let block = self.block(width, height, now);
+        let fresh = std::mem::take(&mut self.fresh);
+        self.said.extend(fresh.iter().cloned());
+        while self.said.len() > MAX_SAID {
+            self.said.pop_front();
+        }
+        if resized {
+            self.painter.repaint(self.said.make_contiguous(), &block, height)
+        } else {
+            self.painter.paint(&fresh, &block)
+        }
+    }
+
+    /// What is to be written to take the block away, with the last lines that were said.
+    pub fn farewell(&mut self) -> String {
+        let leave = self.painter.leave();
+        self.fresh.drain(..).fold(leave, |out, line| out + &line + "\r\n")
+    }
+
+    fn block(&self, width: u16, height: u16, now: Instant) -> Block {
+        let turn = self.turn.as_ref();
+        let picture = usize::try_from(now.duration_since(self.began).as_millis() / 100).unwrap_or(0);
+        let queued = if self.queue.is_empty() { String::new() } else { format!(" · {} queued", self.queue.len()) };
+        let session: String = self.hooks.session_id.chars().take(8).collect();
+        let who = if self.memory.persona.is_empty() { "demo" } else { &self.memory.persona };
+        let status = format!("  {who} · session {session}{queued}");
+        let scene = if self.starting_until.is_some() {
+            Scene::Starting
+        } else if let Some(question) = &self.dialog {
+            Scene::Dialog { question }
+        } else {
+            Scene::Composer {
+                draft: (!self.composer.is_empty()).then(|| self.composer.rows(draft_columns(width))),
+                busy: turn.map(|turn| (picture, turn.seconds(now))),
+                odd_ghost: self.faults.has("ghost"),
+                status: &status,
+            }
+        };
+        block(&scene, width, height)
+    }
+
+    /// When the next thing happens by itself.
+    #[must_use]
+    pub fn next_due(&self, now: Instant) -> Option<Instant> {
+        let spinner = self.turn.as_ref().map(|_| now + Duration::from_millis(100));
+        let turn = self.turn.as_ref().filter(|_| self.dialog.is_none()).and_then(Turn::due);
+        [self.starting_until, spinner, turn].into_iter().chain(self.late.iter().map(Turn::due)).flatten().min()
+    }
+}

@@ -1,0 +1,222 @@
+//! How the demo agent misbehaves when it is told to, by `TASUKI_DEMO_FAULTS="a,b=value,…"` or by the file that
+//! `TASUKI_DEMO_FAULTS_FILE` names, which is read again at each Enter and then wins. A line of that file is such a
+//! list; with `who:` before it, it is meant only for the agents of that persona, or for the agent whose id begins so.
+//!
+//! | fault | what happens |
+//! |---|---|
+//! | `swallow_enter=N` | the first N Enters do nothing |
+//! | `start_slow=MS` | the composer comes MS later; what is typed before is lost |
+//! | `lazy_start` | SessionStart is reported only with the first prompt |
+//! | `dialog` | a permission dialog is open at the start |
+//! | `dialog_on_write` | a permission dialog comes before the document is written, and stays till a key |
+//! | `draft=TEXT` | somebody's half-typed TEXT is in the composer at the start |
+//! | `stop_before_writing` | Stop comes first, the document 100 ms later |
+//! | `write_late=MS` | the document comes MS after the Stop |
+//! | `write_half` | half of the document, Stop, 300 ms later the rest |
+//! | `write_empty`, `write_space` | the document is empty, or white space alone |
+//! | `write_link`, `write_dir` | in the document's place stands a link to it, or a folder |
+//! | `write_binary` | the document is not UTF-8 |
+//! | `write_never` | no document, but a normal Stop |
+//! | `never_stops` | the document is written, and the turn never ends |
+//! | `fail_turn` | each turn ends with StopFailure, and nothing is written |
+//! | `fail_priming` | so does the turn of a typed text that asks for no document |
+//! | `ignore_exit` | `/exit` says goodbye, and nothing else happens |
+//! | `linger=MS` | the process lives on for MS after SessionEnd |
+//! | `die_at=STEP` | SIGKILL to itself: `start`, `prompt` (before its receipt), `turn` (after it), `write`, `stop`, `exit` |
+//! | `collapse` | a paste of 4 lines or 800 characters shows as `[Pasted text #1 +N lines]` |
+//! | `wrap` | the prompt in the hook is wrapped in `<pasted_content …>` |
+//! | `queue` | a prompt of the user's own is submitted just before ours, so that ours is queued |
+//! | `nested` | in each turn a second agent runs with the same environment and another session id |
+//! | `stop_twice` | each Stop comes twice |
+//! | `end_by_clear` | each turn begins with a `/clear` of its own: SessionEnd, SessionStart, another session id |
+//! | `interrupt` | each turn ends without any event, and nothing is written |
+//! | `hooks_off` | no hooks at all |
+//! | `slow_hooks=MS` | hooks run MS later, after the turn has moved on |
+//! | `no_bracket` | bracketed paste is never switched on |
+//! | `ghost` | ghost text is drawn in an odd way: bright black, its first letter under a reversed cursor |
+//! | `slow_turn=MS` | a turn takes MS instead of 600 |
+//! | `background` | a Stop with background tasks comes first; then the document, then the real Stop |
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+
+/// All names that mean something.
+const NAMES: [&str; 34] = [
+    "swallow_enter",
+    "start_slow",
+    "lazy_start",
+    "dialog",
+    "dialog_on_write",
+    "draft",
+    "stop_before_writing",
+    "write_late",
+    "write_half",
+    "write_empty",
+    "write_space",
+    "write_link",
+    "write_dir",
+    "write_binary",
+    "write_never",
+    "never_stops",
+    "fail_turn",
+    "fail_priming",
+    "ignore_exit",
+    "linger",
+    "die_at",
+    "collapse",
+    "wrap",
+    "queue",
+    "nested",
+    "stop_twice",
+    "end_by_clear",
+    "interrupt",
+    "hooks_off",
+    "slow_hooks",
+    "no_bracket",
+    "ghost",
+    "slow_turn",
+    "background",
+];
+
+/// Largest fault file, in bytes.
+const MAX_FILE: u64 = 64 * 1024;
+
+/// The faults that are in force.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Faults {
+    set: BTreeMap<String, String>,
+    /// Words that mean nothing; the agent says so on its screen, for a typo would make a test pass by itself.
+    pub unknown: Vec<String>,
+}
+
+impl Faults {
+    /// Reads a list such as `write_late=300,nested`.
+    #[must_use]
+    pub fn parse(list: &str) -> Self {
+        let mut faults = Faults::default();
+        faults.add(list);
+        faults
+    }
+
+    fn add(&mut self, list: &str) {
+        for word in list.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+            let (name, value) = word.split_once('=').unwrap_or((word, ""));
+            if NAMES.contains(&name) {
+                self.set.insert(name.to_owned(), value.to_owned());
+            } else {
+                self.unknown.push(name.to_owned());
+            }
+        }
+    }
+
+    /// Reads a fault file's lines, as far as they are meant for that agent.
+    #[must_use]
+    pub fn parse_file(text: &str, persona: &str, agent_id: &str) -> Self {
+        let mut faults = Faults::default();
+        for line in text.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
+            match line.split_once(':') {
+                Some((who, list)) if !who.contains([',', '=']) => {
+                    let who = who.trim();
+                    if who == persona || (who.len() >= 4 && agent_id.starts_with(who)) {
+                        faults.add(list);
+                    }
+                }
+                _ => faults.add(line),
+            }
+        }
+        faults
+    }
+
+    /// Whether a fault is in force.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.set.contains_key(name)
+    }
+
+    /// A fault's text, if it is in force.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.set.get(name).map(String::as_str)
+    }
+
+    /// A fault's number, if it is in force; a value that is no number counts as 0.
+    #[must_use]
+    pub fn number(&self, name: &str) -> Option<u64> {
+        self.text(name).map(|value| value.parse().unwrap_or(0))
+    }
+
+    /// Whether the process is to die at that step.
+    #[must_use]
+    pub fn dies_at(&self, step: &str) -> bool {
+        self.text("die_at") == Some(step)
+    }
+}
+
+/// Where faults come from.
+#[derive(Debug, Clone, Default)]
+pub struct Source {
+    list: String,
+    file: Option<PathBuf>,
+    persona: String,
+    agent_id: String,
+}
+
+impl Source {
+    /// From the environment.
+    #[must_use]
+    pub fn from_env() -> Self {
+        let text = |name| std::env::var(name).unwrap_or_default();
+        Source {
+            list: text("TASUKI_DEMO_FAULTS"),
+            file: std::env::var_os("TASUKI_DEMO_FAULTS_FILE").filter(|path| !path.is_empty()).map(PathBuf::from),
+            persona: text("TASUKI_PERSONA"),
+            agent_id: text("TASUKI_AGENT_ID"),
+        }
+    }
+
+    /// The faults in force at this moment: the file's, where it can be read, else the environment's.
+    #[must_use]
+    pub fn read(&self) -> Faults {
+        let mut text = String::new();
+        let file = self.file.as_ref().and_then(|path| File::open(path).ok());
+        match file.map(|file| file.take(MAX_FILE).read_to_string(&mut text)) {
+            Some(Ok(_)) => Faults::parse_file(&text, &self.persona, &self.agent_id),
+            _ => Faults::parse(&self.list),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_names_faults_with_and_without_values() {
+        let faults = Faults::parse("nested, write_late=300,die_at=stop,tpyo=1");
+        assert!(faults.has("nested") && !faults.has("wrap"));
+        assert_eq!(faults.number("write_late"), Some(300));
+        assert!(faults.dies_at("stop") && !faults.dies_at("exit"));
+        assert_eq!(faults.unknown, ["tpyo"]);
+    }
+
+    #[test]
+    fn a_file_speaks_to_all_or_to_some() {
+        let text = "# comment\nwrap\ndev: nested\nother: ghost\n6f1c3a52: queue\ndraft=a:b";
+        let faults = Faults::parse_file(text, "dev", "6f1c3a52-8f0e-4d5b-9a57-2f64c1f6f0aa");
+        assert!(faults.has("wrap") && faults.has("nested") && faults.has("queue") && !faults.has("ghost"));
+        assert_eq!(faults.text("draft"), Some("a:b"));
+    }
+
+    #[test]
+    fn every_fault_stands_in_the_table() {
+        let table = include_str!("faults.rs");
+        for name in NAMES {
+            assert!(
+                table.lines().any(|line| line.starts_with("//! |") && line.contains(&format!("`{name}"))),
+                "{name}"
+            );
+        }
+    }
+}

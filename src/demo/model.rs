@@ -1,0 +1,203 @@
+//! The demo agent's mind: what a prompt asks, and what to answer. Pure; it remembers what it was told, so that each
+//! agent's document is its own.
+
+use std::path::PathBuf;
+
+/// What a prompt asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Task {
+    /// To write a handoff document at a path.
+    Write(PathBuf),
+    /// To read a document and go on from it.
+    Read(PathBuf),
+    /// To act on a text that was too long to be typed and lies in a file.
+    Follow(PathBuf),
+    /// Anything else.
+    Answer,
+}
+
+/// Most earlier prompts that are remembered.
+const MAX_MEMORY: usize = 20;
+/// Longest gist of a prompt, in characters.
+const MAX_GIST: usize = 160;
+
+/// What the agent knows.
+#[derive(Debug, Clone, Default)]
+pub struct Memory {
+    /// Its own id, or what stands for it.
+    pub agent: String,
+    /// Its persona, if it has one.
+    pub persona: String,
+    /// The directory it works in.
+    pub cwd: String,
+    /// The gists of what it was asked, oldest first.
+    pub prompts: Vec<String>,
+    /// The document it went on from.
+    pub inherited: Option<String>,
+}
+
+/// Finds out what a prompt asks. The word `write` or `read` that stands nearest before a path decides.
+#[must_use]
+pub fn understand(prompt: &str) -> Task {
+    let Some((at, path)) = document_path(prompt) else { return Task::Answer };
+    let path = PathBuf::from(path);
+    if path.components().any(|part| part.as_os_str() == "texts") {
+        return Task::Follow(path);
+    }
+    match nearest_verb(&prompt[..at]).or_else(|| nearest_verb(prompt)) {
+        Some("write") => Task::Write(path),
+        _ => Task::Read(path),
+    }
+}
+
+/// The first absolute path in backticks that ends in `.md`, and where it stands.
+fn document_path(prompt: &str) -> Option<(usize, &str)> {
+    let mut rest = 0;
+    while let Some(open) = prompt[rest..].find('`').map(|at| rest + at) {
+        let close = open + 1 + prompt[open + 1..].find('`')?;
+        let inside = &prompt[open + 1..close];
+        if inside.starts_with('/') && inside.ends_with(".md") && !inside.contains('\n') {
+            return Some((open, inside));
+        }
+        rest = close;
+    }
+    None
+}
+
+fn nearest_verb(text: &str) -> Option<&'static str> {
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    words.rev().find_map(|word| match word.to_lowercase().as_str() {
+        "write" => Some("write"),
+        "read" => Some("read"),
+        _ => None,
+    })
+}
+
+/// Whether a prompt is one that tasuki typed.
+#[must_use]
+pub fn is_delivered(prompt: &str) -> bool {
+    prompt.contains("(tasuki delivery ")
+}
+
+/// A prompt in one line: of a delivered text the first line of its body, else its first line.
+#[must_use]
+pub fn gist(prompt: &str) -> String {
+    let skip = usize::from(is_delivered(prompt));
+    let lines = prompt.lines().map(|line| line.trim_start_matches(['#', '-', '*', ' ', '>']).trim());
+    let line = lines.skip(skip).find(|line| !line.is_empty() && !line.starts_with("(tasuki delivery"));
+    let line: String = line.unwrap_or_default().chars().filter(|c| *c != '`').collect();
+    if line.chars().count() <= MAX_GIST {
+        line
+    } else {
+        format!("{}…", line.chars().take(MAX_GIST).collect::<String>())
+    }
+}
+
+impl Memory {
+    /// Remembers a prompt.
+    pub fn remember(&mut self, prompt: &str) {
+        let gist = gist(prompt);
+        if !gist.is_empty() {
+            self.prompts.push(gist);
+        }
+        if self.prompts.len() > MAX_MEMORY {
+            self.prompts.remove(0);
+        }
+    }
+
+    /// Forgets the conversation: a new session begins.
+    pub fn forget(&mut self) {
+        self.prompts.clear();
+        self.inherited = None;
+    }
+
+    /// The handoff document, in the first person, with its six sections.
+    #[must_use]
+    pub fn document(&self, instruction: &str) -> String {
+        let focus = instruction.lines().find_map(|line| line.trim().strip_prefix("Additional focus:")).map(str::trim);
+        let asked = |text: &str| format!("- I was asked: {text}\n");
+        let worked: String = match self.prompts.len() {
+            0 => "I was given no work before I was asked for this document.\n".into(),
+            _ => self.prompts.iter().map(|text| asked(text)).collect(),
+        };
+        let inherited =
+            self.inherited.as_ref().map(|text| format!("I took over from an earlier agent, which left: {text}\n\n"));
+        let latest = self.prompts.last().map_or("waiting for a first task", String::as_str);
+        format!(
+            "# Handoff from {persona}\n\n\
+             I am the demo agent {agent}. I worked in {cwd}.\n\n\
+             ## What I was working on\n\n{inherited}{worked}\n\
+             ## Current progress\n\nI answered {count} of {count} prompts; the latest was: {latest}\n\n\
+             ## Key decisions and why\n\nI answered each prompt at once and kept notes of all of them, because my successor knows only what I write down.\n{focus}\n\
+             ## Blockers\n\nNone that I know of.\n\n\
+             ## Files modified\n\nNone but this document.\n\n\
+             ## Next steps\n\nGo on from: {latest}\n",
+            persona = if self.persona.is_empty() { "an agent without a persona" } else { &self.persona },
+            agent = self.agent,
+            cwd = self.cwd,
+            inherited = inherited.unwrap_or_default(),
+            count = self.prompts.len(),
+            focus =
+                focus.map(|focus| format!("\nI was asked to look at this above all: {focus}\n")).unwrap_or_default(),
+        )
+    }
+
+    /// The answer to a document that was read, and what stays of it in memory.
+    pub fn inherit(&mut self, document: &str) -> String {
+        let next = document.rsplit_once("## Next steps").map_or(document, |(_, next)| next);
+        let next = gist(next);
+        let first = gist(document);
+        self.inherited = Some(if first.is_empty() { "an empty document".into() } else { first });
+        format!("I have read the handoff document ({} characters). I will go on: {next}", document.chars().count())
+    }
+
+    /// A short answer to anything else.
+    #[must_use]
+    pub fn answer(&self, prompt: &str) -> String {
+        format!("Understood ({} so far): {}", self.prompts.len(), gist(prompt))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_verb_before_the_path_decides() {
+        let path = PathBuf::from("/h/handoffs/20261121T200000-6f1c3a52.md");
+        let write =
+            format!("You are about to be replaced. Please write a handoff document to `{}` now.", path.display());
+        assert_eq!(understand(&write), Task::Write(path.clone()));
+        let read =
+            format!("Your predecessor was asked to write things down. Read the file `{}` and go on.", path.display());
+        assert_eq!(understand(&read), Task::Read(path.clone()));
+        let after = format!("`{}` is where you write it.", path.display());
+        assert_eq!(understand(&after), Task::Write(path));
+        assert_eq!(understand("Please read `notes.md` and `x`"), Task::Answer);
+        assert_eq!(understand("an odd ` backtick and /a/b.md"), Task::Answer);
+        assert!(matches!(understand("Read `/h/personas/dev/texts/5f2a9c81d0e3.md` and do it."), Task::Follow(_)));
+    }
+
+    #[test]
+    fn the_document_tells_what_this_agent_was_asked() {
+        let mut memory =
+            Memory { agent: "6f1c3a52".into(), persona: "dev".into(), cwd: "/w".into(), ..Memory::default() };
+        memory.remember("Your skill follows.\n# Skill of the developer\nmore\n(tasuki delivery 5f2a9c81d0e3.)");
+        memory.remember("fix the login test");
+        let document = memory.document("Write it to `/x.md`.\nAdditional focus: the flaky test");
+        for part in ["Skill of the developer", "fix the login test", "6f1c3a52", "the flaky test"] {
+            assert!(document.contains(part), "{part}");
+        }
+        assert_eq!(document.matches("\n## ").count(), 6);
+    }
+
+    #[test]
+    fn what_is_inherited_is_passed_on() {
+        let mut memory = Memory::default();
+        let answer = memory.inherit("# Handoff from dev\n\n## Next steps\n\nGo on from: the login test\n");
+        assert!(answer.contains("the login test"));
+        assert!(memory.document("").contains("Handoff from dev"));
+        memory.forget();
+        assert!(!memory.document("").contains("Handoff from dev"));
+    }
+}

@@ -1,0 +1,51 @@
+//! The recorder: with `TASUKI_DEMO_LOG=FILE` each prompt that the agent was given, and each event of interest, is one
+//! JSON line in that file. Tests count by it: what was typed twice stands there twice.
+
+use serde_json::{Value, json};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+/// Where lines go, and whose they are.
+#[derive(Debug, Clone, Default)]
+pub struct Recorder {
+    file: Option<PathBuf>,
+    agent_id: String,
+    persona: String,
+}
+
+impl Recorder {
+    /// From the environment.
+    #[must_use]
+    pub fn from_env() -> Self {
+        let text = |name| std::env::var(name).unwrap_or_default();
+        Recorder {
+            file: std::env::var_os("TASUKI_DEMO_LOG").filter(|path| !path.is_empty()).map(PathBuf::from),
+            agent_id: text("TASUKI_AGENT_ID"),
+            persona: text("TASUKI_PERSONA"),
+        }
+    }
+
+    /// A prompt was submitted.
+    pub fn prompt(&self, text: &str) {
+        self.line(json!({"text": text}));
+    }
+
+    /// Something else happened: `started`, `exit`, `dialog_answered` …
+    pub fn event(&self, name: &str) {
+        self.line(json!({"event": name}));
+    }
+
+    fn line(&self, mut line: Value) {
+        let Some(path) = &self.file else { return };
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        line["at"] = json!(crate::core::time::stamp(i64::try_from(now.as_millis()).unwrap_or(i64::MAX)));
+        line["agent_id"] = json!(self.agent_id);
+        line["persona"] = json!(self.persona);
+        line["pid"] = json!(std::process::id());
+        // A recorder that can't write must not change what the agent does.
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
+        let _ = file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
+    }
+}

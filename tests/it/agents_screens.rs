@@ -1,0 +1,95 @@
+//! Screens as the CLIs draw them (`tests/screens/<profile>/<name>.txt`, as `capture-pane -e -p` prints them, with
+//! `\e` for the escape character), and how the profiles read them.
+
+use std::path::PathBuf;
+use tasuki::agents::Profiles;
+use tasuki::core::pane::{Activity, Composer, View};
+
+/// The first line of a screen whose text has this is where the cursor stands; the mark itself is taken away.
+const CURSOR: &str = "<cursor>";
+
+fn look(profile: &str, name: &str) -> View {
+    let path =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/screens").join(profile).join(format!("{name}.txt"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
+    let row = text.lines().position(|line| line.contains(CURSOR)).unwrap_or(0);
+    let text = text.replace("\\e", "\u{1b}").replace(CURSOR, "");
+    let profiles = Profiles::load(None).expect("built in");
+    let row = u16::try_from(row).expect("a small screen");
+    profiles.get(profile).expect("built in").view(&text, 80, 24, (0, row))
+}
+
+fn text(words: &str) -> Composer {
+    Composer::Text(words.chars().filter(|c| !c.is_whitespace()).collect())
+}
+
+#[test]
+fn demo_screens() {
+    for (name, activity, composer) in [
+        ("ready", Activity::Ready, Composer::Empty),
+        ("odd_ghost", Activity::Ready, Composer::Empty),
+        ("draft", Activity::Ready, text("a draft of two lines with a │ in it")),
+        ("clipped", Activity::Ready, text("line 8 line 9 (tasuki delivery 5f2a9c81d0e3.)")),
+        ("collapsed", Activity::Ready, Composer::Collapsed { size: Some(12) }),
+        ("collapsed_and_more", Activity::Ready, text("hello [Pasted text #1 +12 lines]")),
+        ("busy", Activity::Busy, Composer::Empty),
+        ("busy_words_in_draft", Activity::Ready, text("⠋ Working… (1s · esc to interrupt)")),
+        ("blocked", Activity::Blocked, Composer::Unreadable),
+        ("old_menu_above", Activity::Ready, Composer::Empty),
+        ("box_in_the_answer", Activity::Ready, text("mine")),
+        ("starting", Activity::Unknown, Composer::Unreadable),
+        ("shell", Activity::Unknown, Composer::Unreadable),
+        ("cursor_elsewhere", Activity::Unknown, Composer::Unreadable),
+    ] {
+        assert_eq!(look("demo", name), View { activity, composer }, "{name}");
+    }
+}
+
+#[test]
+fn claude_screens() {
+    for (name, activity, composer) in [
+        ("ready", Activity::Ready, Composer::Empty),
+        ("ghost_under_cursor", Activity::Ready, Composer::Empty),
+        ("draft", Activity::Ready, text("please look at the tests and tell me")),
+        ("coloured_draft", Activity::Ready, text("a draft in colour two")),
+        ("collapsed", Activity::Ready, Composer::Collapsed { size: Some(40) }),
+        ("busy", Activity::Busy, Composer::Empty),
+        ("permission", Activity::Blocked, Composer::Unreadable),
+        ("trust", Activity::Blocked, Composer::Unreadable),
+        ("list_in_prose", Activity::Ready, Composer::Empty),
+        ("zsh", Activity::Unknown, Composer::Unreadable),
+    ] {
+        assert_eq!(look("claude", name), View { activity, composer }, "{name}");
+    }
+}
+
+#[test]
+fn codex_and_pi_screens() {
+    for (profile, name, activity, composer) in [
+        ("codex", "ready", Activity::Ready, Composer::Empty),
+        ("codex", "draft", Activity::Ready, text("first line second line")),
+        ("codex", "collapsed", Activity::Ready, Composer::Collapsed { size: Some(1500) }),
+        ("codex", "busy", Activity::Busy, Composer::Empty),
+        ("pi", "ready", Activity::Ready, Composer::Empty),
+        ("pi", "draft", Activity::Ready, text("hello there")),
+        ("pi", "collapsed", Activity::Ready, Composer::Collapsed { size: Some(11) }),
+        ("pi", "busy", Activity::Busy, Composer::Empty),
+    ] {
+        assert_eq!(look(profile, name), View { activity, composer }, "{profile} {name}");
+    }
+}
+
+#[test]
+fn an_empty_or_broken_screen_is_unknown() {
+    let profiles = Profiles::load(None).expect("built in");
+    for profile in profiles.iter() {
+        for screen in ["", "\n\n\n", "\u{1b}[", "\u{1b}[38;5", "╭─╮", "╰─╯", "❯", "───\n───"]
+        {
+            for size in [(80, 24), (1, 1), (0, 0)] {
+                let view = profile.view(screen, size.0, size.1, (200, 200));
+                assert_ne!(view.activity, Activity::Blocked, "{} {screen:?}", profile.name);
+                assert!(!matches!(view.composer, Composer::Text(_)), "{} {screen:?}", profile.name);
+            }
+        }
+    }
+}
