@@ -17,6 +17,10 @@ pub fn handoff(session: &Session, args: &HandoffArgs) -> Result<(), CliError> {
         Some(name) => names::agent(&session.home, name)?,
         None => names::own_id()?,
     };
+    if args.wait && names::own_id().is_ok_and(|own| own.eq_ignore_ascii_case(&agent_id)) {
+        return Err(CliError::usage("An agent can't wait for its own handoff: it begins when the agent's turn ends.")
+            .hint("Ask without --wait, and end the turn."));
+    }
     let fields = handoff_fields(session, args, &agent_id)?;
     let answer = session.ask("handoff", fields, super::ANSWER_SOON)?;
     let id = view::text(&answer, "handoff_id").unwrap_or_default().to_owned();

@@ -37,7 +37,7 @@ impl Live<'_> {
         let sign = signs[self.frame / 2 % signs.len()];
         let took = follow::span(u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX));
         self.shown = true;
-        self.out.raw(&format!("\r\x1b[K{sign} {step:<13} {:>10}", self.out.paint(Tone::Faint, &took)))
+        self.out.raw(&format!("\r\x1b[K{sign} {step:<13} {}", self.out.paint(Tone::Faint, &format!("{took:>10}"))))
     }
 
     fn clear(&mut self) -> Result<(), CliError> {
@@ -50,27 +50,26 @@ impl Live<'_> {
 /// # Errors
 /// The handoff's own failure (exit code 1), 69 when the sidecar's heartbeat stops, 75 when `--timeout` is over. In the
 /// last two cases the handoff itself is not touched.
-pub fn follow_to_end(session: &Session, handoff_id: &str, mut follower: Follower) -> Result<Value, CliError> {
-    let patience = session.timeout.unwrap_or(LONGEST);
-    let mut live = Live { out: &session.out, step: None, frame: 0, shown: false };
-    let ended = watch(session, handoff_id, &mut follower, &mut live, patience, &|| false);
-    live.clear()?;
-    let (view, outcome) = ended?;
-    tell_end(session, &view, outcome)?;
-    follow::failure(&view, outcome).map_or(Ok(view), Err)
+pub fn follow_to_end(session: &Session, handoff_id: &str, follower: Follower) -> Result<Value, CliError> {
+    follow_until(session, handoff_id, follower, session.timeout.unwrap_or(LONGEST), &|| false)
 }
 
-/// As [`follow_to_end`], for the demo: gives up when `stop` says so, and prints no summary.
+/// As [`follow_to_end`], for so long, and until `stop` says so.
+///
+/// # Errors
+/// As [`follow_to_end`].
 pub(crate) fn follow_until(
     session: &Session,
     handoff_id: &str,
+    mut follower: Follower,
     patience: Duration,
     stop: &dyn Fn() -> bool,
 ) -> Result<Value, CliError> {
     let mut live = Live { out: &session.out, step: None, frame: 0, shown: false };
-    let ended = watch(session, handoff_id, &mut Follower::new(), &mut live, patience, stop);
+    let ended = watch(session, handoff_id, &mut follower, &mut live, patience, stop);
     live.clear()?;
     let (view, outcome) = ended?;
+    tell_end(session, &view, outcome)?;
     follow::failure(&view, outcome).map_or(Ok(view), Err)
 }
 

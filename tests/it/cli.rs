@@ -114,6 +114,9 @@ fn an_agent_names_itself_by_its_environment() {
         assert_eq!(code(&output), 0, "{}", err(&output));
     }
     assert_eq!(code(&home.run(&["handoff"])), 2);
+    let output =
+        home.command(&["handoff", KAI, "--wait"]).env("TASUKI_AGENT_ID", KAI).output().expect("the program runs");
+    assert_eq!(code(&output), 2, "an agent that waits for its own handoff never ends its turn");
 }
 
 #[test]

@@ -12,14 +12,19 @@ pub(super) struct Interrupts {
 }
 
 impl Interrupts {
-    /// Takes SIGINT, SIGTERM and SIGHUP from here on. Handlers, unlike a mask, are not inherited by the programs that
+    /// Takes SIGINT, SIGQUIT, SIGTERM and SIGHUP from here on. Handlers, unlike a mask, are not inherited by the programs that
     /// are started. A second signal changes nothing: clearing up is bounded, and must not be cut short.
     pub(super) fn watch() -> io::Result<Self> {
         let seen = Arc::new(AtomicBool::new(false));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-        let (mut interrupt, mut terminate, mut hang_up) = {
+        let (mut interrupt, mut quit, mut terminate, mut hang_up) = {
             let _inside = runtime.enter();
-            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?)
+            (
+                signal(SignalKind::interrupt())?,
+                signal(SignalKind::quit())?,
+                signal(SignalKind::terminate())?,
+                signal(SignalKind::hangup())?,
+            )
         };
         let flag = Arc::clone(&seen);
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
@@ -27,6 +32,7 @@ impl Interrupts {
                 loop {
                     let open = tokio::select! {
                         got = interrupt.recv() => got.is_some(),
+                        got = quit.recv() => got.is_some(),
                         got = terminate.recv() => got.is_some(),
                         got = hang_up.recv() => got.is_some(),
                     };

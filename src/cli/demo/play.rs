@@ -2,6 +2,7 @@
 
 use crate::cli::args::PersonaArgs;
 use crate::cli::error::CliError;
+use crate::cli::follow::Follower;
 use crate::cli::output::Tone;
 use crate::cli::{Session, lineage, persona, view, wait};
 use crate::core::id::Slug;
@@ -124,7 +125,7 @@ impl Play<'_> {
         let fields = Map::from_iter([("agent_id".to_owned(), agent_id.into()), ("reason".to_owned(), REASON.into())]);
         let answer = self.session.ask("handoff", fields, IDLE_LIMIT)?;
         let id = view::cell(&answer, "handoff_id");
-        wait::follow_until(self.session, &id, HANDOFF_LIMIT, self.stop)
+        wait::follow_until(self.session, &id, Follower::new(), HANDOFF_LIMIT, self.stop)
     }
 
     fn document(&self, handoff: &Value) -> Result<(), CliError> {

@@ -156,7 +156,7 @@ impl Stage {
         let server = self.tmux(&["display-message", "-p", "#{pid}"]).ok().and_then(|pid| pid.trim().parse().ok());
         if let Some(pid) = server {
             let _ = self.tmux(&["kill-server"]);
-            wait_until(CLEAR_LIMIT, || !exists(pid));
+            wait_until(CLEAR_LIMIT, || !runs(pid));
         }
         if !wait_until(CLEAR_LIMIT, || bearers(self.home.root()).is_empty()) {
             bearers(self.home.root()).into_iter().for_each(|pid| signal(pid, Signal::SIGKILL));
@@ -202,8 +202,12 @@ fn wait_until(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
     }
 }
 
-fn exists(pid: u32) -> bool {
-    i32::try_from(pid).is_ok_and(|pid| kill(Pid::from_raw(pid), None).is_ok())
+/// Whether a process runs. One that has ended and only waits to be collected does not; collecting it is init's business,
+/// which may take its time.
+fn runs(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let dead = stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['Z', 'X']));
+    !dead && i32::try_from(pid).is_ok_and(|pid| kill(Pid::from_raw(pid), None).is_ok())
 }
 
 fn signal(pid: u32, signal: Signal) {
