@@ -30,7 +30,7 @@ pub fn arguments(args: &[OsString]) -> Option<Vec<OsString>> {
 
 /// Takes one event. The one place where the command line meets the agents adapter; it always ends with exit code 0.
 pub fn run(args: &[OsString]) {
-    let _ = args;
+    let _ = crate::agents::hook::main(args.iter().cloned());
 }
 
 #[cfg(test)]

@@ -138,7 +138,7 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
     }
     let session = Session { home: Home::resolve(cli.home.as_deref())?, out: Out::new(cli.json), timeout: cli.timeout };
     match &cli.command {
-        Command::Run(args) => return Ok(run::start(&run::RunOptions::new(&session.home, args))),
+        Command::Run(args) => return Ok(run::start(&run::RunOptions::new(&session.home, args, cli.json))),
         Command::Handoff(args) => handoff::handoff(&session, args),
         Command::Retry(args) => handoff::retry(&session, args),
         Command::Cancel(args) => handoff::cancel(&session, args),

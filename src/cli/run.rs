@@ -14,13 +14,15 @@ pub struct RunOptions {
     /// The tmux server: a name as for `tmux -L`, or a path if it has a slash. Without it, what the configuration or
     /// `TASUKI_TMUX` says, else the user's default server.
     pub tmux: Option<String>,
+    /// Log as JSON lines.
+    pub json: bool,
 }
 
 impl RunOptions {
     /// From the command line.
     #[must_use]
-    pub fn new(home: &Home, args: &RunArgs) -> Self {
-        RunOptions { home: home.root().to_path_buf(), tmux: args.tmux.clone() }
+    pub fn new(home: &Home, args: &RunArgs, json: bool) -> Self {
+        RunOptions { home: home.root().to_path_buf(), tmux: args.tmux.clone(), json }
     }
 }
 
