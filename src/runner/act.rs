@@ -5,13 +5,13 @@ use crate::agents::ansi;
 use crate::agents::format::InputMode;
 use crate::agents::launch::LaunchContext;
 use crate::agents::profile::Profile;
-use crate::core::effect::{Effect, How, Notice, Outcome, PersonaTexts, Place, Readiness, StartAgent, Started, TypeText};
+use crate::core::effect::{
+    Effect, How, Notice, Outcome, PersonaTexts, Place, Readiness, StartAgent, Started, TypeText,
+};
 use crate::core::pane::{PaneFacts, PaneRef, Refusal, Typed, View};
 use crate::core::text::{sanitise, signature};
 use crate::spool::documents;
-use crate::tmux::{
-    Capture, Error as TmuxError, Eye, Input, Ready, ReadyPlan, SpawnOutcome, SpawnPlan, TypePlan,
-};
+use crate::tmux::{Capture, Error as TmuxError, Eye, Input, Ready, ReadyPlan, SpawnOutcome, SpawnPlan, TypePlan};
 use crate::{notify, personas, process};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -156,7 +156,8 @@ async fn wait_ready(
 async fn screen_end(tools: &Tools, pane: &PaneRef) -> String {
     let Ok(capture) = tools.tmux.capture(pane).await else { return String::new() };
     let rows = ansi::cells(&capture.lines.join("\n"), capture.width, capture.height);
-    let plain = |row: &Vec<ansi::Cell>| sanitise(&row.iter().map(|cell| cell.char).collect::<String>()).trim().to_owned();
+    let plain =
+        |row: &Vec<ansi::Cell>| sanitise(&row.iter().map(|cell| cell.char).collect::<String>()).trim().to_owned();
     let lines: Vec<String> = rows.iter().map(plain).filter(|line| !line.is_empty()).collect();
     let from = lines.len().saturating_sub(SCREEN_LINES);
     lines[from..].join(" / ").chars().take(400).collect()

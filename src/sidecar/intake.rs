@@ -38,14 +38,18 @@ impl Sidecar {
         let look_again = self.pending.look_again.is_some_and(|deadline| deadline.is_due(now));
         let mut empty = false;
         if self.pending.files || facts_wait || look_again || !self.pending.drained {
+            if self.tmux_answers_by_now(now) {
+                self.pending.tmux_unknown = None;
+            }
             self.pending.files = false;
             self.pending.look_again = None;
             let began = self.pending.scans;
             self.pending.scans += 1;
             let events = self.scan(Lane::Events, now);
-            let requests = self.scan(Lane::Requests, now);
+            let knows_tmux = self.pending.tmux_unknown.is_none();
+            let requests = if knows_tmux { self.scan(Lane::Requests, now) } else { Scan::default() };
             empty = events.found.is_empty() && !events.more;
-            let both_empty = empty && requests.found.is_empty() && !requests.more;
+            let both_empty = empty && knows_tmux && requests.found.is_empty() && !requests.more;
             self.pending.files |= !empty || requests.more || !requests.found.is_empty();
             files.extend(events.found.into_iter().map(|found| self.event_file(found)));
             files.extend(requests.found.into_iter().map(|found| self.request_file(found)));
@@ -68,7 +72,8 @@ impl Sidecar {
             Ok(scan) => {
                 if let Some(wait) = scan.look_again {
                     let wait = Deadline::after(now, u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
-                    let sooner = self.pending.look_again.is_none_or(|other| other.remaining_ms(now) > wait.remaining_ms(now));
+                    let sooner =
+                        self.pending.look_again.is_none_or(|other| other.remaining_ms(now) > wait.remaining_ms(now));
                     if sooner {
                         self.pending.look_again = Some(wait);
                     }
@@ -98,6 +103,10 @@ impl Sidecar {
     fn deadline_is_due(&self, now: &Now) -> bool {
         let in_grace = self.pending.grace.is_some_and(|grace| !grace.is_due(now));
         !in_grace && self.state.next_deadline_ms(now) == Some(0)
+    }
+
+    fn tmux_answers_by_now(&self, now: &Now) -> bool {
+        self.pending.tmux_unknown.is_some_and(|deadline| deadline.is_due(now))
     }
 
     fn tmux_is_lost(&self, now: &Now) -> bool {

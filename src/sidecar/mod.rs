@@ -150,6 +150,9 @@ impl Sidecar {
 
     fn tmux_said(&mut self, notice: Notice) {
         let now = self.clock.now();
+        if !matches!(notice, Notice::PanesChanged) && self.pending.tmux_unknown.take().is_some() {
+            self.pending.files = true;
+        }
         match notice {
             Notice::Connected(info) => {
                 tracing::info!(server_pid = info.id.pid, "tmux answers");

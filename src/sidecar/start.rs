@@ -9,7 +9,7 @@ use crate::core::handoff::prompts::{self, Prompts};
 use crate::core::id::RequestId;
 use crate::core::settings::Settings;
 use crate::core::state::State;
-use crate::core::time::Now;
+use crate::core::time::{Deadline, Now};
 use crate::core::view;
 use crate::exit;
 use crate::process::ExitWatch;
@@ -26,6 +26,8 @@ use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, mpsc};
 
+/// How long the first word from tmux is waited for, in milliseconds.
+const TMUX_WITHIN_MS: u64 = 3_000;
 /// Largest prompt template that is read, in bytes.
 const MAX_TEMPLATE: u64 = 256 * 1024;
 
@@ -84,11 +86,8 @@ fn start_log(json: bool) {
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
     // A subscriber that is there already (in a test) is as good.
-    let _ = if json {
-        builder.json().try_init()
-    } else {
-        builder.with_ansi(std::io::stderr().is_terminal()).try_init()
-    };
+    let _ =
+        if json { builder.json().try_init() } else { builder.with_ansi(std::io::stderr().is_terminal()).try_init() };
 }
 
 fn fails<T, E: Into<anyhow::Error>>(code: u8, result: Result<T, E>) -> Result<T, Failed> {
@@ -115,8 +114,13 @@ async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed> {
     };
     let tmux = fails(exit::CONFIG, Tmux::start(tmux_options, notice_sender))?;
     let settings = settings(&home, &config, &profiles, prompts);
-    let tools =
-        Arc::new(Tools { tmux: tmux.clone(), profiles, home: home.clone(), notify_command: config.notify_command, program });
+    let tools = Arc::new(Tools {
+        tmux: tmux.clone(),
+        profiles,
+        home: home.clone(),
+        notify_command: config.notify_command,
+        program,
+    });
     let (runner, ended) = Runner::new(Arc::clone(&tools));
     let (journal, last_seq) = Journal::open(&spool, loaded.state.next_seq).map_err(spool_failed)?;
     let (exits, exit_receiver) = ExitWatch::new();
@@ -132,9 +136,26 @@ async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed> {
     };
     let rejected = first_free_number(&home);
     let projector = project::Projector::new(journal, &now);
-    let pending = Pending { files: true, initial: loaded.state.outbox.keys().copied().collect(), ..Pending::default() };
+    let pending = Pending {
+        files: true,
+        initial: loaded.state.outbox.keys().copied().collect(),
+        tmux_unknown: Some(Deadline::after(&now, TMUX_WITHIN_MS)),
+        ..Pending::default()
+    };
     let mut sidecar = Sidecar {
-        home, clock, store, spool, watch, state: State::default(), runner, tools, tmux, exits, panes, projector, pending,
+        home,
+        clock,
+        store,
+        spool,
+        watch,
+        state: State::default(),
+        runner,
+        tools,
+        tmux,
+        exits,
+        panes,
+        projector,
+        pending,
         rejected,
     };
     sidecar.begin(&now, loaded, settings, last_seq)?;

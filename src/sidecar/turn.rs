@@ -39,6 +39,9 @@ pub(super) struct Pending {
     pub(super) events: Vec<Event>,
     /// Agents that are gone: judged only after an empty scan that began later (`flow.md` rule 6).
     pub(super) gone: Vec<SeenGone>,
+    /// Until tmux has said whether it answers, at the latest until then, no request is taken: what needs tmux would be
+    /// refused for no reason.
+    pub(super) tmux_unknown: Option<Deadline>,
     /// When a lost tmux server counts as lost.
     pub(super) tmux_lost: Option<Deadline>,
     /// When a file that was not complete is to be looked at again.
@@ -68,10 +71,13 @@ impl Sidecar {
     pub(super) fn sleep(&self) -> Duration {
         let now = self.clock.now();
         let pending = &self.pending;
-        if pending.files || !pending.events.is_empty() || !pending.gone.is_empty() || !pending.drained {
+        if pending.files || !pending.events.is_empty() || !pending.gone.is_empty() {
             return Duration::ZERO;
         }
-        let own = [pending.tmux_lost, pending.look_again, pending.tick].into_iter().flatten();
+        if !pending.drained && pending.tmux_unknown.is_none() {
+            return Duration::ZERO;
+        }
+        let own = [pending.tmux_lost, pending.look_again, pending.tick, pending.tmux_unknown].into_iter().flatten();
         let mut wait = own.map(|deadline| deadline.remaining_ms(&now)).min().unwrap_or(5_000);
         if let Some(due) = self.state.next_deadline_ms(&now) {
             let grace = pending.grace.map_or(0, |grace| grace.remaining_ms(&now));
@@ -116,18 +122,21 @@ impl Sidecar {
         self.pending.last_turn = Some(*now);
     }
 
-    /// Decides files first, then everything else, one after the other, each on the state that the one before it left.
+    /// Decides one after the other, each on the state that the one before it left: what agents reported, then what was
+    /// seen here, then what is asked for.
     fn decide(
         &mut self,
         now: &Now,
         events: Vec<Event>,
         files: &mut [super::intake::Taken],
     ) -> (Decision, Vec<SeenEvent>) {
-        let mut whole = Decision { next_effect: self.state.next_effect, next_seq: self.state.next_seq, ..Decision::default() };
+        let mut whole =
+            Decision { next_effect: self.state.next_effect, next_seq: self.state.next_seq, ..Decision::default() };
         let mut seen = Vec::new();
-        let from_files: Vec<Event> = files.iter_mut().filter_map(|file| file.event.take()).collect();
         seen.extend(files.iter().filter_map(|file| file.seen.clone()));
-        for event in from_files.into_iter().chain(events) {
+        let (asked, reported): (Vec<Event>, Vec<Event>) =
+            files.iter_mut().filter_map(|file| file.event.take()).partition(|event| matches!(event, Event::Request(_)));
+        for event in reported.into_iter().chain(events).chain(asked) {
             self.page_in(&event);
             let turn = Turn { now: *now, entropy: entropy() };
             let decision = core::decide(&self.state, event, &turn);

@@ -68,7 +68,9 @@ impl Sidecar {
             if there.contains(&pane) {
                 continue;
             }
-            let Some(agent) = self.state.agents.get(&agent_id).filter(|agent| agent.pane == Some(pane)) else { continue };
+            let Some(agent) = self.state.agents.get(&agent_id).filter(|agent| agent.pane == Some(pane)) else {
+                continue;
+            };
             let how = if is_known_dead(agent, pane) { Gone::Dead } else { Gone::PaneGone };
             self.note_gone(agent_id, how);
         }

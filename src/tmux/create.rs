@@ -229,7 +229,7 @@ fn creation_line(names: &Names, live: &Live, plan: &SpawnPlan, exists: bool) -> 
     }
     let cwd = quote(&plan.cwd.to_string_lossy()).map_err(no_nul)?;
     Ok(format!(
-        "set-option -s {directory} -- {cwd} ; if-shell -F \"{guard}\" {{ set-option -s {made} {now} ; {make} }}"
+        "set-option -s -- {directory} {cwd} ; if-shell -F \"{guard}\" {{ set-option -s {made} {now} ; {make} }}"
     ))
 }
 
