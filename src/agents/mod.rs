@@ -2,8 +2,8 @@
 //! is read and which of its own hook events mean what. This room knows no tmux and no spool; it turns screens into
 //! [`crate::core::pane::View`]s, hook JSON into event files and event files into [`crate::core::hook::HookEvent`]s.
 //!
-//! In reading order: [`format`] and [`hook_format`] (the TOML), [`profile`] (loading), [`launch`], [`ansi`] and [`screen`] (screens),
-//! [`rules`] (which hook event means what), [`hook`] (the `tasuki hook` command), [`event`] (the sidecar's side).
+//! In reading order: [`mod@format`] and [`hook_format`] (the TOML), [`profile`] (loading), [`launch`], [`ansi`] and
+//! [`screen`] (screens), [`rules`] (which hook event means what), [`hook`] (the `tasuki hook` command), [`event`] (the sidecar's side).
 
 pub mod ansi;
 pub mod event;

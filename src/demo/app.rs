@@ -1,4 +1,4 @@
-//! The agent's state, and what keys and commands do to it. Turns are in [`super::turn`].
+//! The agent's state, and what keys and commands do to it. Turns are in `turn`.
 
 use super::composer::Composer;
 use super::draw::{Block, Painter, Scene, block, draft_columns};
