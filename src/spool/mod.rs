@@ -2,7 +2,7 @@
 //! (SPEC sections 2, 3, 10 and 12). It knows files, not what they mean.
 //!
 //! Where to read: [`rooms`] opens and checks the folders, [`scan`] takes files in, [`dispose`] puts them away,
-//! [`write`] and [`journal`] give answers, [`watch`] says when to look, [`documents`] looks into personas' folders and
+//! [`mod@write`] and [`journal`] give answers, [`watch`] says when to look, [`documents`] looks into personas' folders and
 //! [`client`] is the other half, for those who drop requests. The directory scan is the truth; every notice of a
 //! watcher is only a hint to look sooner.
 

@@ -182,8 +182,8 @@ fn a_large_or_sparse_file_is_too_large_and_never_read() {
 fn a_foreign_file_is_refused() {
     let mut home = TestHome::new();
     home.put("spool/requests/a.json", WHOLE);
-    let nobody = Some(nix::unistd::Uid::from_raw(65_534));
-    if nix::unistd::chown(&home.path("spool/requests/a.json"), nobody, None).is_err() {
+    let other = nix::unistd::Uid::from_raw(nix::unistd::geteuid().as_raw() + 1);
+    if nix::unistd::chown(&home.path("spool/requests/a.json"), Some(other), None).is_err() {
         eprintln!("skipped: only root gives files away");
         return;
     }
@@ -270,6 +270,34 @@ fn a_file_replaced_after_it_was_found_is_decided_anew() {
     let mut file = OpenOptions::new().append(true).open(home.path("spool/requests/a.json")).expect("open");
     file.write_all(b" ").expect("written in place");
     assert_eq!(home.spool.dispose(&second).expect("left"), Disposed::Changed);
+}
+
+#[test]
+fn a_file_swapped_under_our_hands_is_never_read_through_a_link() {
+    let mut home = TestHome::new();
+    home.put("precious", b"{\"precious\":true}");
+    let (lane, precious) = (home.path("spool/requests"), home.path("precious"));
+    let swapper = std::thread::spawn(move || {
+        for _ in 0..2_000 {
+            let _ = fs::remove_file(lane.join("a.json"));
+            symlink(&precious, lane.join("a.json")).expect("link");
+            let _ = fs::remove_file(lane.join("a.json"));
+            fs::write(lane.join(".b"), WHOLE).expect("written");
+            fs::rename(lane.join(".b"), lane.join("a.json")).expect("moved");
+        }
+    });
+    let mut last = false;
+    while !last {
+        last = swapper.is_finished();
+        for found in home.scan(Lane::Requests).found {
+            match &found.content {
+                Content::Whole { bytes, .. } => assert_eq!(bytes, WHOLE),
+                Content::Bad { code, bytes, .. } => assert_eq!((*code, bytes), ("link", &None)),
+            }
+        }
+    }
+    swapper.join().expect("it swapped");
+    assert_eq!(code(&home.only()), "whole");
 }
 
 #[test]
