@@ -280,7 +280,7 @@ impl<'s> Tx<'s> {
     }
 
     /// Tells the operator something that is no failure.
-    pub(crate) fn tell_notice(&mut self, text: String, mut fields: Value) {
+    pub(crate) fn tell_notice(&mut self, text: &str, mut fields: Value) {
         fields["v"] = json!(1);
         fields["at"] = json!(self.now.stamp());
         fields["notice"] = json!(text);

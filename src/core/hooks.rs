@@ -4,7 +4,7 @@ use super::agent::{Agent, AgentState, OurTurn, Purpose};
 use super::decision::Tx;
 use super::hook::{HookEvent, HookKind, SessionReason};
 use super::id::AgentId;
-use super::{handoff, life, meet, typing};
+use super::{handoff, life, meet, priming, start, typing};
 
 /// Takes one event of one agent.
 pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
@@ -98,7 +98,7 @@ fn session_start(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     {
         agent.open_turn = None;
     }
-    life::session_started(tx, agent_id, event);
+    start::session_started(tx, agent_id, event);
 }
 
 fn prompt(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
@@ -129,7 +129,7 @@ fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
                 HookKind::Interrupted => Some("The turn that answers the priming was interrupted"),
                 _ => None,
             };
-            life::priming_is_over(tx, agent_id, problem);
+            priming::is_over(tx, agent_id, problem);
         }
         Purpose::Briefing(_) | Purpose::Send(_) | Purpose::Exit(_) => {}
     }

@@ -7,13 +7,13 @@ use super::effect::Effect;
 use super::event::RequestFacts;
 use super::hook::HookEvent;
 use super::id::{AgentId, RequestId, Slug};
-use super::life;
 use super::pane::PaneFacts;
 use super::reply::{Refused, Reply};
 use super::request::{RegisterAsked, SendAsked, ShutdownAsked, pane_number};
 use super::state::Meeting;
 use super::time::Deadline;
 use super::typing;
+use super::{life, start};
 use serde_json::json;
 
 /// Most texts that may wait for one agent.
@@ -117,7 +117,7 @@ fn met(tx: &mut Tx<'_>, event: &HookEvent, facts: Option<PaneFacts>) {
                 agent.session.id.clone_from(&event.session_id);
             }
         }
-        return life::session_started(tx, &agent_id, event);
+        return start::session_started(tx, &agent_id, event);
     }
     let agent_id = fresh_id(tx, event.agent_id);
     let known = |profile: &Option<String>| profile.clone();

@@ -12,9 +12,11 @@ pub mod id;
 mod life;
 mod meet;
 pub mod pane;
+mod priming;
 pub mod reply;
 pub mod request;
 pub mod settings;
+mod start;
 pub mod state;
 pub mod text;
 pub mod time;
@@ -76,7 +78,7 @@ fn request_arrived(tx: &mut Tx<'_>, arrived: Arrived) {
         Request::HandoffAbandon(asked) => handoff::ask::abandon(tx, &id, &asked.handoff_id),
         Request::HandoffCancel(asked) => handoff::ask::cancel(tx, &id, &asked.handoff_id),
         Request::HandoffAccept(asked) => handoff::ask::accept(tx, &id, &asked.handoff_id),
-        Request::AgentCreate(asked) => life::create_asked(tx, &id, &asked, &facts),
+        Request::AgentCreate(asked) => start::create_asked(tx, &id, &asked, &facts),
         Request::AgentRegister(asked) => meet::register_asked(tx, &id, asked, &facts),
         Request::AgentShutdown(asked) => meet::shutdown_asked(tx, &id, &asked),
         Request::AgentSend(asked) => meet::send_asked(tx, &id, asked),
@@ -100,9 +102,9 @@ fn settled(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
     tx.out.dropped.push(key);
     match (effect, outcome) {
         (Effect::Type(plan), Outcome::Typed(typed)) => typing::settled(tx, &plan.agent_id, key, typed),
-        (Effect::Start(plan), Outcome::Started(started)) => life::start_settled(tx, &plan.agent_id, key, started),
+        (Effect::Start(plan), Outcome::Started(started)) => start::settled(tx, &plan.agent_id, key, started),
         (Effect::AwaitReady { agent_id, .. }, Outcome::Readiness(readiness)) => {
-            life::ready_settled(tx, agent_id, key, readiness);
+            start::ready_settled(tx, agent_id, key, readiness);
         }
         (Effect::ReadPersona { .. }, outcome) => persona_read(tx, key, outcome),
         (Effect::KillPane { agent_id, .. }, Outcome::Failed { why }) => life::pane_killed(tx, agent_id, Some(&why)),
@@ -125,7 +127,7 @@ fn persona_read(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
     };
     let Some(agent_id) = reads(tx.state) else { return };
     let texts = if let Outcome::Persona(texts) = outcome { texts } else { None };
-    life::persona_read(tx, &agent_id, texts);
+    priming::persona_read(tx, &agent_id, texts);
 }
 
 fn identified(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {

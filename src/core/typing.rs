@@ -9,7 +9,7 @@ use super::pane::{DeliveryVerdict, PaneRef, Refusal, Typed, Verdict};
 use super::reply::{Refused, Reply};
 use super::text::{self, Match};
 use super::time::Deadline;
-use super::{handoff, life};
+use super::{handoff, life, priming};
 use serde_json::{Value, json};
 
 /// How long a receipt may still come after a delivery went into doubt, in milliseconds.
@@ -33,7 +33,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, agent_id: &AgentId, purpose: Purpose, text:
     let Some(agent) = tx.agent(agent_id) else { return };
     let pane = match takes_prompts(tx, agent) {
         Ok(pane) => pane,
-        Err(reason) => return refuse(tx, agent_id, delivery_id, purpose, reason),
+        Err(reason) => return refuse(tx, agent_id, delivery_id, &purpose, reason),
     };
     let (attachment, body) = attach(tx, agent, &delivery_id, text.body);
     let whole = text::frame(&text.first_line, &body, &delivery_id);
@@ -56,7 +56,7 @@ pub(crate) fn begin_exit(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: Option<Ha
     let delivery_id = tx.new_delivery_id();
     let Some(agent) = tx.agent(agent_id) else { return };
     let Some(pane) = agent.pane else {
-        return refuse(tx, agent_id, delivery_id, Purpose::Exit(handoff), Refusal::PaneGone);
+        return refuse(tx, agent_id, delivery_id, &Purpose::Exit(handoff), Refusal::PaneGone);
     };
     let effect = Effect::Type(TypeText {
         agent_id: *agent_id,
@@ -111,8 +111,8 @@ fn attach(tx: &Tx<'_>, agent: &Agent, id: &DeliveryId, body: String) -> (Option<
 }
 
 /// Nothing was typed, and nothing will be.
-fn refuse(tx: &mut Tx<'_>, agent_id: &AgentId, delivery_id: DeliveryId, purpose: Purpose, reason: Refusal) {
-    decided(tx, agent_id, delivery_id, &purpose, Ended::Refused(reason));
+fn refuse(tx: &mut Tx<'_>, agent_id: &AgentId, delivery_id: DeliveryId, purpose: &Purpose, reason: Refusal) {
+    decided(tx, agent_id, delivery_id, purpose, &Ended::Refused(reason));
 }
 
 /// How a delivery ended.
@@ -235,7 +235,7 @@ pub(crate) fn finish(tx: &mut Tx<'_>, agent_id: &AgentId, ended: Ended) {
     if let Some(key) = typing.effect {
         tx.drop_effect(key);
     }
-    decided(tx, agent_id, typing.delivery_id, &typing.purpose, ended);
+    decided(tx, agent_id, typing.delivery_id, &typing.purpose, &ended);
 }
 
 /// Forgets what is on its way for a handoff that leaves its step: cancelled in the same commit.
@@ -253,7 +253,7 @@ pub(crate) fn forget(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: HandoffId) {
     }
 }
 
-fn decided(tx: &mut Tx<'_>, agent_id: &AgentId, delivery_id: DeliveryId, purpose: &Purpose, ended: Ended) {
+fn decided(tx: &mut Tx<'_>, agent_id: &AgentId, delivery_id: DeliveryId, purpose: &Purpose, ended: &Ended) {
     let verdict = ended.verdict(delivery_id, tx.now.stamp());
     tx.journal(
         "delivery",
@@ -263,14 +263,14 @@ fn decided(tx: &mut Tx<'_>, agent_id: &AgentId, delivery_id: DeliveryId, purpose
         }),
     );
     if let Purpose::Priming(_) = purpose {
-        life::priming_verdict(tx, agent_id, &ended);
+        priming::verdict(tx, agent_id, ended);
     }
     match purpose {
-        Purpose::Send(request) => answer_send(tx, request, &verdict, &ended),
-        Purpose::Exit(None) => life::exit_refused(tx, agent_id, &ended),
-        Purpose::Priming(None) => life::priming_failed_outside(tx, agent_id, &ended),
+        Purpose::Send(request) => answer_send(tx, request, &verdict, ended),
+        Purpose::Exit(None) => life::exit_refused(tx, agent_id, ended),
+        Purpose::Priming(None) => priming::failed_outside(tx, agent_id, ended),
         Purpose::Instruction(id) | Purpose::Briefing(id) | Purpose::Priming(Some(id)) | Purpose::Exit(Some(id)) => {
-            handoff::outcome::verdict(tx, *id, purpose, verdict, &ended);
+            handoff::outcome::verdict(tx, *id, purpose, verdict, ended);
         }
     }
 }

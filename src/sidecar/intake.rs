@@ -148,8 +148,8 @@ impl Sidecar {
             Err(error) => {
                 let why = Why {
                     code: error.code.to_owned(),
-                    message: error.message.clone(),
-                    field: error.field.clone(),
+                    message: error.message,
+                    field: error.field,
                     line: None,
                     column: None,
                 };

@@ -106,13 +106,7 @@ async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed> {
     let now = clock.now();
     let loaded = store.load().map_err(store_failed)?;
     let (notice_sender, notices) = mpsc::channel(64);
-    let tmux_options = tmux::Options {
-        socket: socket(options, &config),
-        home_tag: store.home_tag().map_err(store_failed)?,
-        program: PathBuf::from("tmux"),
-        start_server: config.tmux_start,
-    };
-    let tmux = fails(exit::CONFIG, Tmux::start(tmux_options, notice_sender))?;
+    let tmux = start_tmux(options, &config, &store, notice_sender)?;
     let settings = settings(&home, &config, &profiles, prompts);
     let tools = Arc::new(Tools {
         tmux: tmux.clone(),
@@ -160,6 +154,21 @@ async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed> {
     };
     sidecar.begin(&now, loaded, settings, last_seq)?;
     Ok((sidecar, sources))
+}
+
+fn start_tmux(
+    options: &Options,
+    config: &Config,
+    store: &Store,
+    notices: mpsc::Sender<tmux::Notice>,
+) -> Result<Tmux, Failed> {
+    let options = tmux::Options {
+        socket: socket(options, config),
+        home_tag: store.home_tag().map_err(store_failed)?,
+        program: PathBuf::from("tmux"),
+        start_server: config.tmux_start,
+    };
+    fails(exit::CONFIG, Tmux::start(options, notices))
 }
 
 /// The home's own folders that the spool does not make.

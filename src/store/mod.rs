@@ -1,9 +1,11 @@
 //! The one truth: a redb file that only the sidecar opens, one transaction for each batch of decisions.
 //!
-//! `tables` names what lies in it; `load` builds the working set; this file opens, commits and looks up.
+//! `tables` names what lies in it; `load` builds the working set; `open` takes the lock and begins a new file; this file commits and
+//! looks up.
 //! Rows are JSON, so that an older row without a newer field can still be read.
 
 mod load;
+mod open;
 mod tables;
 
 use crate::core::agent::Agent;
@@ -18,14 +20,11 @@ use redb::{Database, Durability, ReadableDatabase, ReadableTable};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 pub use load::Loaded;
 pub use tables::SCHEMA;
 
-/// Memory that redb may use for pages, in bytes: its own default of 1 GiB is meant for servers.
-const CACHE_BYTES: usize = 16 * 1024 * 1024;
 /// Most ledger rows that one clean-up looks at.
 const PURGE_BATCH: usize = 2_000;
 /// How long an answered request is remembered, in milliseconds (SPEC 3.1: 30 days).
@@ -145,11 +144,11 @@ impl Store {
     /// [`Error::Locked`], [`Error::Unreadable`], [`Error::NewerSchema`], or what the disk refused.
     pub fn open(state_dir: &Path) -> Result<Store, Error> {
         let path = state_dir.join("tasuki.redb");
-        let lock = lock(&state_dir.join("tasuki.lock"), &path)?;
+        let lock = open::lock(&state_dir.join("tasuki.lock"), &path)?;
         if !path.exists() {
-            begin_new(state_dir, &path)?;
+            open::begin_new(state_dir, &path)?;
         }
-        let database = open_existing(&path)?;
+        let database = open::existing(&path)?;
         let mut store = Store { path, database: Some(database), next_ledger: 0, next_seen: 0, _lock: lock };
         store.check_schema()?;
         store.find_ends()?;
@@ -162,7 +161,7 @@ impl Store {
     /// As [`Store::open`].
     pub fn reopen(&mut self) -> Result<(), Error> {
         self.database = None;
-        self.database = Some(open_existing(&self.path)?);
+        self.database = Some(open::existing(&self.path)?);
         self.find_ends()
     }
 
@@ -173,15 +172,15 @@ impl Store {
     }
 
     fn database(&self) -> Result<&Database, Error> {
-        self.database.as_ref().ok_or_else(|| self.io("used", "it is closed after an error"))
+        self.database.as_ref().ok_or_else(|| self.io("used", &"it is closed after an error"))
     }
 
-    fn io(&self, what: &'static str, why: impl ToString) -> Error {
+    fn io(&self, what: &'static str, why: &impl ToString) -> Error {
         Error::Io { path: self.path.clone(), what, why: why.to_string() }
     }
 
     fn read(&self) -> Result<redb::ReadTransaction, Error> {
-        self.database()?.begin_read().map_err(|error| self.io("read", error))
+        self.database()?.begin_read().map_err(|error| self.io("read", &error))
     }
 
     fn check_schema(&self) -> Result<(), Error> {
@@ -193,14 +192,14 @@ impl Store {
     }
 
     fn meta(&self, name: &str) -> Result<Option<u64>, Error> {
-        let table = self.read()?.open_table(tables::META).map_err(|error| self.io("read", error))?;
-        let found = table.get(name).map_err(|error| self.io("read", error))?;
+        let table = self.read()?.open_table(tables::META).map_err(|error| self.io("read", &error))?;
+        let found = table.get(name).map_err(|error| self.io("read", &error))?;
         Ok(found.map(|value| value.value()))
     }
 
     fn find_ends(&mut self) -> Result<(), Error> {
         let read = self.read()?;
-        let failed = |error: redb::Error| self.io("read", error);
+        let failed = |error: redb::Error| self.io("read", &error);
         let last = |table: redb::TableDefinition<'static, u64, &'static str>| -> Result<u64, redb::Error> {
             let table = read.open_table(table)?;
             let last = table.last()?.map_or(0, |(key, _)| key.value() + 1);
@@ -278,16 +277,16 @@ impl Store {
     /// Looks before it writes, so that an idle sidecar never commits.
     fn has_purgeable(&self, before_ms: i64, seen_below: u64) -> Result<bool, Error> {
         let read = self.read()?;
-        let failed = |error: redb::Error| self.io("read", error);
+        let failed = |error: redb::Error| self.io("read", &error);
         tables::has_purgeable(&read, before_ms, seen_below).map_err(failed)
     }
 
     fn write<T>(&self, work: impl FnOnce(&redb::WriteTransaction) -> Result<T, redb::Error>) -> Result<T, Error> {
-        let mut write = self.database()?.begin_write().map_err(|error| self.io("written", error))?;
-        write.set_durability(Durability::Immediate).map_err(|error| self.io("written", error))?;
+        let mut write = self.database()?.begin_write().map_err(|error| self.io("written", &error))?;
+        write.set_durability(Durability::Immediate).map_err(|error| self.io("written", &error))?;
         write.set_quick_repair(true);
-        let done = work(&write).map_err(|error| self.io("written", error))?;
-        write.commit().map_err(|error| self.io("written", error))?;
+        let done = work(&write).map_err(|error| self.io("written", &error))?;
+        write.commit().map_err(|error| self.io("written", &error))?;
         Ok(done)
     }
 
@@ -347,8 +346,8 @@ impl Store {
     /// # Errors
     /// What the disk refused.
     pub fn document(&self, id: &HandoffId) -> Result<Option<String>, Error> {
-        let table = self.read()?.open_table(tables::DOCUMENTS).map_err(|error| self.io("read", error))?;
-        let found = table.get(id.0.as_u128()).map_err(|error| self.io("read", error))?;
+        let table = self.read()?.open_table(tables::DOCUMENTS).map_err(|error| self.io("read", &error))?;
+        let found = table.get(id.0.as_u128()).map_err(|error| self.io("read", &error))?;
         Ok(found.map(|value| value.value().to_owned()))
     }
 
@@ -361,68 +360,10 @@ impl Store {
         K: redb::Key + 'static,
         T: for<'de> Deserialize<'de>,
     {
-        let table = self.read()?.open_table(table).map_err(|error| self.io("read", error))?;
-        let Some(found) = table.get(key).map_err(|error| self.io("read", error))? else { return Ok(None) };
-        serde_json::from_slice(found.value()).map(Some).map_err(|error| self.io("read", error))
+        let table = self.read()?.open_table(table).map_err(|error| self.io("read", &error))?;
+        let Some(found) = table.get(key).map_err(|error| self.io("read", &error))? else { return Ok(None) };
+        serde_json::from_slice(found.value()).map(Some).map_err(|error| self.io("read", &error))
     }
-}
-
-/// Takes the home's lock; the file holds the pid of whoever has it.
-fn lock(lock_path: &Path, state_path: &Path) -> Result<File, Error> {
-    let failed = |what, why: std::io::Error| Error::Io { path: lock_path.to_path_buf(), what, why: why.to_string() };
-    let mut file = File::options()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(lock_path)
-        .map_err(|error| failed("opened", error))?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(std::fs::TryLockError::WouldBlock) => {
-            let pid = std::fs::read_to_string(lock_path).unwrap_or_default().trim().chars().take(10).collect();
-            return Err(Error::Locked { path: state_path.to_path_buf(), pid });
-        }
-        Err(std::fs::TryLockError::Error(error)) => return Err(failed("locked", error)),
-    }
-    let pid = format!("{}\n", std::process::id());
-    file.set_len(0).and_then(|()| file.write_all(pid.as_bytes())).map_err(|error| failed("written", error))?;
-    Ok(file)
-}
-
-fn builder() -> redb::Builder {
-    let mut builder = Database::builder();
-    builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(true);
-    builder
-}
-
-fn open_existing(path: &Path) -> Result<Database, Error> {
-    let length = std::fs::metadata(path).map(|meta| meta.len()).unwrap_or(0);
-    let unreadable = |why: String| Error::Unreadable { path: path.to_path_buf(), why };
-    if length == 0 {
-        return Err(unreadable("it is empty".to_owned()));
-    }
-    builder().open(path).map_err(|error| match error {
-        redb::DatabaseError::DatabaseAlreadyOpen => Error::Locked { path: path.to_path_buf(), pid: "unknown".into() },
-        other => unreadable(other.to_string()),
-    })
-}
-
-/// Makes the file under another name and moves it into place when it is whole, so that a state file that is empty or
-/// half made is always damage and never a beginning.
-fn begin_new(state_dir: &Path, path: &Path) -> Result<(), Error> {
-    let failed = |what, why: String| Error::Io { path: path.to_path_buf(), what, why };
-    let fresh = state_dir.join("tasuki.redb.new");
-    match std::fs::remove_file(&fresh) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed("created", error.to_string())),
-        _ => {}
-    }
-    let database = builder().create(&fresh).map_err(|error| failed("created", error.to_string()))?;
-    let home = uuid::Uuid::new_v4().as_u128() as u64;
-    tables::create(&database, home).map_err(|error| failed("created", error.to_string()))?;
-    drop(database);
-    let synced = std::fs::rename(&fresh, path).and_then(|()| File::open(state_dir)).and_then(|dir| dir.sync_all());
-    synced.map_err(|error| failed("created", error.to_string()))
 }
 
 /// The key of an effect in the outbox table.

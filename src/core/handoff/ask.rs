@@ -4,9 +4,9 @@ use super::{Handoff, Reading, Step, flow, trigger};
 use crate::core::agent::{AgentState, OurTurn, Primed, Purpose};
 use crate::core::decision::Tx;
 use crate::core::id::{AgentId, HandoffId, RequestId};
-use crate::core::life;
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{Assume, RetryAsked};
+use crate::core::start;
 use serde_json::json;
 
 /// Finds the handoff that a request names.
@@ -70,7 +70,7 @@ pub(crate) fn abandon(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
         agent.record_of = None;
     }
     if let Some(successor_id) = successor_id {
-        life::give_up_start(tx, &successor_id);
+        start::give_up(tx, &successor_id);
     }
     tx.answer(request, Reply::Ok(json!({ "status": "cancelled", "handoff_id": id })));
 }
@@ -234,7 +234,7 @@ fn replace_successor(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(former) = handoff.successor_id.take() else { return };
     handoff.former_successors.push(former);
     let outgoing = handoff.agent_id;
-    life::give_up_start(tx, &former);
+    start::give_up(tx, &former);
     if tx.agent(&former).is_some_and(|agent| agent.handoff_id == Some(id))
         && let Some(agent) = tx.agent_mut(&former)
     {

@@ -6,7 +6,7 @@ use crate::core::decision::{Failure, Tx};
 use crate::core::effect::Effect;
 use crate::core::id::HandoffId;
 use crate::core::time::Deadline;
-use crate::core::{life, typing};
+use crate::core::{priming, start, typing};
 use serde_json::json;
 
 /// Leaves the present step and enters another: closes its span, cancels what it had running, sets the limit, writes
@@ -192,21 +192,21 @@ fn start_successor(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let deadline = handoff.deadline;
     if let Some(successor_id) = handoff.successor_id {
-        return life::adopt(tx, &successor_id, id, deadline);
+        return start::adopt(tx, &successor_id, id, deadline);
     }
     let Some(outgoing) = tx.agent(&handoff.agent_id) else { return };
     let place = handoff.place.as_ref();
     let slug = handoff.persona_slug.clone();
     let fallback = || outgoing.tmux_session.clone().unwrap_or_else(|| format!("tasuki-{slug}"));
-    let wanted = life::Wanted {
+    let wanted = start::Wanted {
         persona: slug.clone(),
         profile: outgoing.profile.clone(),
         cwd: outgoing.cwd.clone().or_else(|| place.and_then(|place| place.cwd.clone())),
         session: place.map_or_else(fallback, |place| place.session.clone()),
-        size: place.map_or(life::DEFAULT_SIZE, |place| place.size),
+        size: place.map_or(start::DEFAULT_SIZE, |place| place.size),
         previous: Some(handoff.agent_id),
     };
-    let successor_id = life::create(tx, wanted, crate::core::agent::Owner::Handoff(id), deadline);
+    let successor_id = start::create(tx, wanted, crate::core::agent::Owner::Handoff(id), deadline);
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.successor_id = Some(successor_id);
     }
@@ -215,10 +215,9 @@ fn start_successor(tx: &mut Tx<'_>, id: HandoffId) {
 fn prime(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(successor_id) = handoff.successor_id else { return };
-    let deadline = handoff.deadline;
     match tx.agent(&successor_id).map(|agent| agent.primed.clone()) {
         Some(Primed::Done) => enter(tx, id, Step::Briefing),
-        _ => life::prime(tx, &successor_id, Some(id), deadline),
+        _ => priming::begin(tx, &successor_id, Some(id)),
     }
 }
 

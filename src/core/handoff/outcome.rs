@@ -337,7 +337,7 @@ pub(crate) fn blocked(tx: &mut Tx<'_>, handoff: &Handoff, agent_id: &AgentId, me
     let said = message.map_or_else(String::new, |message| format!(": {message}"));
     let text = format!("agent {} waits for you in the handoff's step {}{said}", agent_id.short(), handoff.step.word());
     tx.tell_notice(
-        text,
+        &text,
         json!({ "handoff_id": handoff.handoff_id, "agent_id": agent_id, "step": handoff.step.word() }),
     );
 }

@@ -1,0 +1,87 @@
+//! The one priming of an agent: its persona's skill and experience, in that order, as one text.
+
+use super::agent::{Primed, Purpose};
+use super::decision::Tx;
+use super::effect::{Effect, PersonaTexts};
+use super::id::{AgentId, HandoffId};
+use super::typing::{self, Ended, Text};
+use super::{handoff, start};
+
+/// Begins the one priming of an agent.
+pub(crate) fn begin(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: Option<HandoffId>) {
+    let Some(agent) = tx.agent(agent_id) else { return };
+    if agent.primed != Primed::Never {
+        if let (Some(id), Primed::Begun) = (handoff, &agent.primed) {
+            handoff::outcome::primed(tx, id, Some("It is not known whether the successor was primed"));
+        }
+        return;
+    }
+    let Some(persona) = agent.persona_slug.clone() else { return };
+    let effect = tx.effect(Effect::ReadPersona { persona });
+    if let Some(agent) = tx.agent_mut(agent_id) {
+        agent.primed = Primed::Reading { effect };
+    }
+}
+
+/// The persona was read: types skill and experience, in that order, as one text.
+pub(crate) fn persona_read(tx: &mut Tx<'_>, agent_id: &AgentId, texts: Option<PersonaTexts>) {
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    agent.primed = Primed::Never;
+    let (handoff, slug) = (agent.handoff_id, agent.persona_slug.clone());
+    let deadline = handoff
+        .and_then(|id| tx.handoff(&id).and_then(|handoff| handoff.deadline))
+        .or_else(|| tx.agent(agent_id).and_then(|agent| agent.priming_deadline));
+    let Some(texts) = texts else {
+        let why = "The persona's skill.md can't be read";
+        return match handoff {
+            Some(id) => handoff::outcome::primed(tx, id, Some(why)),
+            None => is_over(tx, agent_id, Some(why)),
+        };
+    };
+    let body = match texts.experience {
+        Some(experience) => format!("{}\n\n{}", texts.skill.trim_end(), experience.trim_end()),
+        None => texts.skill.trim_end().to_owned(),
+    };
+    let name = slug.map_or_else(String::new, |slug| slug.to_string());
+    let text = Text { first_line: format!("You are the persona {name}. Your skill follows."), body, allow_busy: false };
+    typing::begin(tx, agent_id, Purpose::Priming(handoff), text, deadline);
+}
+
+/// A priming has its verdict: only the proof that nothing was typed makes another try possible.
+pub(crate) fn verdict(tx: &mut Tx<'_>, agent_id: &AgentId, ended: &Ended) {
+    if let (Ended::Refused(_), Some(agent)) = (ended, tx.agent_mut(agent_id)) {
+        agent.primed = Primed::Never;
+    }
+}
+
+/// The same, outside a handoff: a failure is told.
+pub(crate) fn failed_outside(tx: &mut Tx<'_>, agent_id: &AgentId, ended: &Ended) {
+    match ended {
+        Ended::Delivered(_) => {}
+        Ended::Unconfirmed(reason) => {
+            let why = format!("It is not known whether the agent's priming arrived ({reason})");
+            is_over(tx, agent_id, Some(&why));
+        }
+        Ended::Refused(reason) => {
+            let why = format!("The agent's priming was not typed: {}", typing::word(reason));
+            is_over(tx, agent_id, Some(&why));
+        }
+    }
+}
+
+/// The turn that answers the priming has ended, or the priming has failed.
+pub(crate) fn is_over(tx: &mut Tx<'_>, agent_id: &AgentId, problem: Option<&str>) {
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    agent.priming_deadline = None;
+    if problem.is_none() {
+        agent.primed = Primed::Done;
+    }
+    match (agent.handoff_id, problem) {
+        (Some(id), problem) => handoff::outcome::primed(tx, id, problem),
+        (None, None) => {}
+        (None, Some(why)) => {
+            let hint = "the agent runs without its skill: look at its pane; send it what it needs, or shut it down";
+            start::tell(tx, agent_id, "priming_failed", why, hint);
+        }
+    }
+}

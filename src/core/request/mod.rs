@@ -1,0 +1,229 @@
+//! What can be asked: every request kind with its fields (SPEC 3.5). How a request file is read stands in `read`.
+
+mod read;
+
+use super::id::{RequestId, Slug};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+pub use read::{Read, read};
+
+/// Who writes the handoff document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, serde::Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Author {
+    /// The agent, with its own tools.
+    #[default]
+    AgentFile,
+    /// The agent answers with the document.
+    AgentReply,
+    /// tasuki, from the transcript.
+    Salvage,
+    /// The one who asks.
+    Provided,
+}
+
+/// Who takes over.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, serde::Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Successor {
+    /// A new agent in a new window.
+    #[default]
+    New,
+    /// A new session in the same pane.
+    SamePane,
+    /// An agent that runs already.
+    #[serde(untagged)]
+    Existing {
+        /// Which.
+        agent_id: String,
+    },
+}
+
+/// How soon the successor must acknowledge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, serde::Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Urgency {
+    /// Within 5 minutes.
+    Immediate,
+    /// Within 15 minutes.
+    Prepare,
+    /// Within 30 minutes.
+    WhenAvailable,
+}
+
+/// `handoff`: hand an agent off.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HandoffAsked {
+    /// The outgoing agent.
+    pub agent_id: String,
+    /// Why.
+    pub reason: String,
+    /// What the document should dwell on.
+    pub focus: Option<String>,
+    /// Who writes the document.
+    #[serde(default)]
+    pub author: Author,
+    /// For author `provided`: `{"text":…}` or `{"path":…}`.
+    pub document: Option<serde_json::Value>,
+    /// Who takes over.
+    #[serde(default)]
+    pub successor: Successor,
+    /// What the successor has to do, each in one line.
+    #[serde(default)]
+    pub tasks: Vec<String>,
+    /// Absent: no acknowledgement wanted.
+    pub urgency: Option<Urgency>,
+    /// Where to publish the document.
+    pub publish: Option<serde_json::Value>,
+    /// Do not wait for the end of a running turn.
+    #[serde(default)]
+    pub now: bool,
+}
+
+/// What the operator knows of a text whose delivery is in doubt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Assume {
+    /// It arrived: go on.
+    Delivered,
+    /// It did not: type it anew.
+    NotDelivered,
+}
+
+/// `handoff_retry`: go on at the step that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RetryAsked {
+    /// Which.
+    pub handoff_id: String,
+    /// Settles a doubt.
+    pub assume: Option<Assume>,
+    /// Another successor, with the same record.
+    pub successor: Option<Successor>,
+}
+
+/// A request that names a handoff and nothing else.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HandoffNamed {
+    /// Which.
+    pub handoff_id: String,
+}
+
+/// `agent_create`: start an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateAsked {
+    /// Its persona.
+    #[schemars(with = "String")]
+    pub persona_slug: Slug,
+    /// Its profile; without it the persona's own.
+    pub profile: Option<String>,
+    /// Where it works.
+    pub cwd: Option<String>,
+    /// Its predecessor.
+    pub previous_agent_id: Option<String>,
+    /// The tmux session for its window; without it a detached session `tasuki-<slug>`.
+    pub session: Option<String>,
+}
+
+/// `agent_register`: adopt a pane that runs already.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RegisterAsked {
+    /// `%3`.
+    pub pane: String,
+    /// The value of `$TMUX` there.
+    pub tmux: Option<String>,
+    /// Its persona; without it the agent is anonymous.
+    #[schemars(with = "Option<String>")]
+    pub persona_slug: Option<Slug>,
+    /// Its profile; without it the persona's own, or what its command line shows.
+    pub profile: Option<String>,
+}
+
+/// `agent_shutdown`: end an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShutdownAsked {
+    /// Which.
+    pub agent_id: String,
+    /// Kill the pane, if tasuki started it.
+    #[serde(default)]
+    pub force: bool,
+}
+
+/// `agent_send`: type a text.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SendAsked {
+    /// To whom.
+    pub agent_id: String,
+    /// What.
+    pub text: String,
+}
+
+/// `error_dismiss`: delete an error file.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DismissAsked {
+    /// Which.
+    pub error_id: String,
+}
+
+/// A request that has been read and has passed every check that needs no state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// Hand an agent off.
+    Handoff(HandoffAsked),
+    /// Go on at the step that failed.
+    HandoffRetry(RetryAsked),
+    /// Close a failed handoff for good.
+    HandoffAbandon(HandoffNamed),
+    /// Stop a handoff before its agent ends.
+    HandoffCancel(HandoffNamed),
+    /// Take the document now.
+    HandoffAccept(HandoffNamed),
+    /// Start an agent.
+    AgentCreate(CreateAsked),
+    /// Adopt a pane.
+    AgentRegister(RegisterAsked),
+    /// End an agent.
+    AgentShutdown(ShutdownAsked),
+    /// Type a text.
+    AgentSend(SendAsked),
+    /// Delete an error file.
+    ErrorDismiss(DismissAsked),
+}
+
+/// Kinds of the contract that this version does not carry out. They are answered 501, not taken for typing errors.
+pub const LATER_KINDS: [&str; 12] = [
+    "work_create",
+    "work_claim",
+    "work_complete",
+    "work_retry_children",
+    "work_release",
+    "work_escalate",
+    "work_rollback",
+    "work_comment",
+    "ack",
+    "clarify",
+    "ack_override",
+    "publish",
+];
+
+/// The number of a pane id such as `%3`.
+#[must_use]
+pub fn pane_number(text: &str) -> Option<u32> {
+    let digits = text.strip_prefix('%')?;
+    let plain = !digits.is_empty() && digits.len() <= 9 && digits.bytes().all(|b| b.is_ascii_digit());
+    if plain { digits.parse().ok() } else { None }
+}
+
+/// The request id that a file name gives, if it gives one.
+#[must_use]
+pub fn id_of_file(name: &str) -> Option<RequestId> {
+    name.strip_suffix(".json")?.parse().ok()
+}

@@ -1,0 +1,311 @@
+//! Starting an agent: its row, its window, its registration, its readiness.
+
+use super::agent::{Agent, AgentState, Owner, Start};
+use super::decision::{Failure, Tx};
+use super::effect::{Effect, EffectKey, Readiness, StartAgent, Started};
+use super::event::RequestFacts;
+use super::hook::HookEvent;
+use super::id::{AgentId, HandoffId, RequestId, Slug};
+use super::reply::{Refused, Reply};
+use super::request::CreateAsked;
+use super::time::Deadline;
+use super::{handoff, priming};
+use serde_json::json;
+
+/// Columns and rows of a window that nobody looks at.
+pub(crate) const DEFAULT_SIZE: (u16, u16) = (160, 50);
+/// What a new agent is to be.
+pub(crate) struct Wanted {
+    pub(crate) persona: Slug,
+    pub(crate) profile: String,
+    pub(crate) cwd: Option<String>,
+    pub(crate) session: String,
+    pub(crate) size: (u16, u16),
+    pub(crate) previous: Option<AgentId>,
+}
+
+/// `agent_create`.
+pub(crate) fn create_asked(tx: &mut Tx<'_>, request: &RequestId, asked: &CreateAsked, facts: &RequestFacts) {
+    match create_check(tx, asked, facts) {
+        Err(refused) => tx.refuse(request, refused),
+        Ok(wanted) => {
+            let deadline = Deadline::after(&tx.now, tx.state.settings.limits.starting_ms);
+            create(tx, wanted, Owner::Request(request.clone()), Some(deadline));
+        }
+    }
+}
+
+fn create_check(tx: &Tx<'_>, asked: &CreateAsked, facts: &RequestFacts) -> Result<Wanted, Refused> {
+    let slug = asked.persona_slug.clone();
+    let persona = facts.persona.as_ref().filter(|(named, _)| *named == slug).map(|(_, persona)| persona);
+    let persona = persona
+        .filter(|persona| persona.exists)
+        .ok_or_else(|| Refused::new(404, "no_persona", "Persona not found").hint("tasuki persona new SLUG"))?;
+    if !persona.has_skill {
+        return Err(Refused::new(400, "no_skill", format!("Persona {slug} has no skill.md")));
+    }
+    if let Some(why) = &persona.broken {
+        return Err(Refused::new(400, "bad_persona", why.clone()));
+    }
+    let profile = asked
+        .profile
+        .clone()
+        .or_else(|| persona.profile.clone())
+        .ok_or_else(|| Refused::bad("profile", "must be given: neither the request nor persona.toml names one"))?;
+    let known = tx.state.settings.profiles.get(&profile);
+    let facts = known.ok_or_else(|| Refused::new(404, "no_profile", "Profile not found").field("profile"))?;
+    if !facts.launchable {
+        return Err(Refused::new(400, "not_launchable", format!("Profile {profile} has no launch line")));
+    }
+    let previous = match &asked.previous_agent_id {
+        None => None,
+        Some(text) => Some(previous(tx, text)?),
+    };
+    if tx.state.server.is_none() {
+        return Err(handoff::trigger::no_tmux());
+    }
+    Ok(Wanted {
+        profile,
+        cwd: asked.cwd.clone().or_else(|| persona.cwd.clone()),
+        session: asked.session.clone().or_else(|| persona.session.clone()).unwrap_or(format!("tasuki-{slug}")),
+        persona: slug,
+        size: DEFAULT_SIZE,
+        previous,
+    })
+}
+
+fn previous(tx: &Tx<'_>, text: &str) -> Result<AgentId, Refused> {
+    let found = text.parse().ok().and_then(|id| tx.agent(&id));
+    found.map(|agent| agent.agent_id).ok_or_else(|| Refused::new(404, "no_agent", "Previous agent not found"))
+}
+
+/// Makes the agent's row and asks for its start, in one commit.
+pub(crate) fn create(tx: &mut Tx<'_>, wanted: Wanted, owner: Owner, deadline: Option<Deadline>) -> AgentId {
+    let agent_id = tx.new_agent_id();
+    let mut agent = Agent::new(agent_id, wanted.profile.clone(), tx.now.stamp());
+    agent.persona_slug = Some(wanted.persona.clone());
+    agent.cwd.clone_from(&wanted.cwd);
+    agent.tmux_session = Some(wanted.session.clone());
+    agent.previous_agent_id = wanted.previous;
+    agent.ours = true;
+    agent.handoff_id = match &owner {
+        Owner::Handoff(id) => Some(*id),
+        Owner::Request(_) => None,
+    };
+    let handoff_id = agent.handoff_id;
+    let effect = Effect::Start(StartAgent {
+        agent_id,
+        persona: wanted.persona.clone(),
+        profile: wanted.profile,
+        cwd: wanted.cwd,
+        session: wanted.session,
+        size: wanted.size,
+        previous: wanted.previous,
+    });
+    let key = tx.effect(effect);
+    let deadline = deadline.unwrap_or_else(|| Deadline::after(&tx.now, tx.state.settings.limits.starting_ms));
+    agent.start =
+        Some(Start { owner, effect: Some(key), registered: false, claimed_pane: None, ready: false, deadline });
+    tx.out.agents.insert(agent_id, agent);
+    let line = json!({
+        "agent_id": agent_id, "persona_slug": wanted.persona, "handoff_id": handoff_id,
+        "state": AgentState::Starting.word(),
+    });
+    tx.journal("agent.state", line);
+    agent_id
+}
+
+/// Starts a successor again whose row is there: the effect looks for the pane that bears its id, and adopts it.
+pub(crate) fn adopt(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: HandoffId, deadline: Option<Deadline>) {
+    let size = tx.handoff(&handoff).and_then(|row| row.place.as_ref()).map_or(DEFAULT_SIZE, |place| place.size);
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let Some(persona) = agent.persona_slug.clone() else { return };
+    let registered = agent.registered_at.is_some();
+    let effect = Effect::Start(StartAgent {
+        agent_id: *agent_id,
+        session: agent.tmux_session.clone().unwrap_or_else(|| format!("tasuki-{persona}")),
+        persona,
+        profile: agent.profile.clone(),
+        cwd: agent.cwd.clone(),
+        size,
+        previous: agent.previous_agent_id,
+    });
+    let key = tx.effect(effect);
+    let deadline = deadline.unwrap_or_else(|| Deadline::after(&tx.now, tx.state.settings.limits.starting_ms));
+    if let Some(agent) = tx.agent_mut(agent_id) {
+        agent.start = Some(Start {
+            owner: Owner::Handoff(handoff),
+            effect: Some(key),
+            registered,
+            claimed_pane: None,
+            ready: false,
+            deadline,
+        });
+    }
+}
+
+/// The start effect has ended.
+pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, started: Started) {
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    let Some(start) = agent.start.as_mut().filter(|start| start.effect == Some(key)) else { return };
+    start.effect = None;
+    match started {
+        Started::Running { pane, process } => {
+            if start.claimed_pane.is_some_and(|claimed| claimed != pane.pane) {
+                start.registered = false;
+            }
+            agent.pane = Some(pane);
+            agent.process = process;
+            let profile = agent.profile.clone();
+            let ready = tx.effect(Effect::AwaitReady { agent_id: *agent_id, pane, profile });
+            if let Some(start) = tx.agent_mut(agent_id).and_then(|agent| agent.start.as_mut()) {
+                start.effect = Some(ready);
+            }
+            progress(tx, agent_id);
+        }
+        Started::Died => {
+            tx.set_state(agent_id, AgentState::Ended);
+            failed(tx, agent_id, "successor_failed", "The agent ended as soon as it was started");
+        }
+        Started::Failed { why } => {
+            tx.set_state(agent_id, AgentState::Ended);
+            failed(tx, agent_id, "successor_failed", &format!("The agent could not be started: {why}"));
+        }
+        Started::NoTmux => failed(tx, agent_id, "no_tmux", "No tmux server answers: nothing is known of the start"),
+    }
+}
+
+/// The wait for a started agent's readiness has ended.
+pub(crate) fn ready_settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, readiness: Readiness) {
+    let Some(start) = tx.agent_mut(agent_id).and_then(|agent| agent.start.as_mut()) else { return };
+    if start.effect != Some(key) {
+        return;
+    }
+    start.effect = None;
+    match readiness {
+        Readiness::Ready => {
+            start.ready = true;
+            progress(tx, agent_id);
+        }
+        Readiness::Blocked => {
+            tx.set_state(agent_id, AgentState::Blocked);
+            failed(tx, agent_id, "successor_failed", "A dialog is open in the new agent's pane: answer it, then retry");
+        }
+        Readiness::NotReady { screen } => {
+            let why = format!("The new agent was not ready for input in time; its screen ends: {screen}");
+            failed(tx, agent_id, "successor_failed", &why);
+        }
+        // The end of the process is on its way as an event of its own.
+        Readiness::Gone => {}
+    }
+}
+
+/// A session start was seen.
+pub(crate) fn session_started(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
+    let stamp = tx.now.stamp();
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    if agent.cwd.is_none() {
+        agent.cwd.clone_from(&event.cwd);
+    }
+    let Some(start) = agent.start.as_mut() else { return };
+    let elsewhere = agent.pane.is_some_and(|pane| event.pane.is_some_and(|number| number != pane.pane));
+    if elsewhere {
+        return;
+    }
+    start.registered = true;
+    start.claimed_pane = event.pane;
+    agent.registered_at.get_or_insert(stamp);
+    progress(tx, agent_id);
+}
+
+/// Goes on with a start as far as what is known allows.
+fn progress(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let stamp = tx.now.stamp();
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let (Some(start), Some(pane)) = (agent.start.clone(), agent.pane) else { return };
+    let starts_silently =
+        tx.state.settings.profiles.get(&agent.profile).is_some_and(|profile| !profile.starts_at_launch);
+    let registered = start.registered || (starts_silently && start.ready);
+    if !registered {
+        return;
+    }
+    let previous = agent.previous_agent_id;
+    if let Some(agent) = tx.agent_mut(agent_id) {
+        agent.registered_at.get_or_insert(stamp);
+    }
+    if let Some(previous) = previous
+        && let Some(previous) = tx.agent_mut(&previous)
+    {
+        previous.successor_id = Some(*agent_id);
+    }
+    if let Owner::Request(request) = &start.owner {
+        tx.answer(request, Reply::Ok(json!({ "agent_id": agent_id, "pane": pane.to_string() })));
+    }
+    if start.ready {
+        started(tx, agent_id, &start.owner);
+    }
+}
+
+/// The agent lives, has registered and takes input.
+fn started(tx: &mut Tx<'_>, agent_id: &AgentId, owner: &Owner) {
+    if let Some(agent) = tx.agent_mut(agent_id) {
+        agent.start = None;
+    }
+    tx.set_state(agent_id, AgentState::Idle);
+    match owner {
+        Owner::Handoff(id) => handoff::outcome::successor_ready(tx, *id),
+        Owner::Request(_) => {
+            let deadline = Deadline::after(&tx.now, tx.state.settings.limits.priming_ms);
+            if let Some(agent) = tx.agent_mut(agent_id) {
+                agent.priming_deadline = Some(deadline);
+            }
+            priming::begin(tx, agent_id, None);
+        }
+    }
+}
+
+pub(crate) fn failed(tx: &mut Tx<'_>, agent_id: &AgentId, code: &str, why: &str) {
+    let Some(start) = tx.agent_mut(agent_id).and_then(|agent| agent.start.take()) else { return };
+    if let Some(key) = start.effect {
+        tx.drop_effect(key);
+    }
+    match start.owner {
+        Owner::Handoff(id) => handoff::outcome::successor_failed(tx, id, code, why),
+        Owner::Request(request) => {
+            let code = if code == "successor_failed" { "start_failed" } else { code };
+            let is_open = tx.state.open_requests.contains_key(&request);
+            if is_open {
+                let status = if code == "no_tmux" { 503 } else { 502 };
+                tx.refuse(&request, Refused::new(status, code, why).hint("look at the agent's pane, if it has one"));
+            }
+            tell(tx, agent_id, code, why, "look at the agent's pane; it is left as it is");
+        }
+    }
+}
+
+pub(crate) fn tell(tx: &mut Tx<'_>, agent_id: &AgentId, code: &str, message: &str, hint: &str) {
+    tx.tell_error(Failure {
+        code: code.to_owned(),
+        message: message.to_owned(),
+        hint: hint.to_owned(),
+        handoff_id: None,
+        agent_id: Some(*agent_id),
+        step: None,
+    });
+}
+
+/// A start that nobody waits for any more: what was never seen to live is not waited for either.
+pub(crate) fn give_up(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let effect = agent.start.as_ref().and_then(|start| start.effect);
+    let never_seen = agent.pane.is_none() && agent.state.is_live();
+    if let Some(key) = effect {
+        tx.drop_effect(key);
+    }
+    if let Some(agent) = tx.agent_mut(agent_id) {
+        agent.start = None;
+    }
+    if never_seen {
+        tx.set_state(agent_id, AgentState::Lost);
+    }
+}

@@ -1,0 +1,68 @@
+//! Taking the home's lock, opening the state file, and beginning a new one.
+
+use super::{Error, tables};
+use redb::Database;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+/// Memory that redb may use for pages, in bytes: its own default of 1 GiB is meant for servers.
+const CACHE_BYTES: usize = 16 * 1024 * 1024;
+
+/// Takes the home's lock; the file holds the pid of whoever has it.
+pub(super) fn lock(lock_path: &Path, state_path: &Path) -> Result<File, Error> {
+    let failed = |what, why: std::io::Error| Error::Io { path: lock_path.to_path_buf(), what, why: why.to_string() };
+    let mut file = File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(lock_path)
+        .map_err(|error| failed("opened", error))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(std::fs::TryLockError::WouldBlock) => {
+            let pid = std::fs::read_to_string(lock_path).unwrap_or_default().trim().chars().take(10).collect();
+            return Err(Error::Locked { path: state_path.to_path_buf(), pid });
+        }
+        Err(std::fs::TryLockError::Error(error)) => return Err(failed("locked", error)),
+    }
+    let pid = format!("{}\n", std::process::id());
+    file.set_len(0).and_then(|()| file.write_all(pid.as_bytes())).map_err(|error| failed("written", error))?;
+    Ok(file)
+}
+
+fn builder() -> redb::Builder {
+    let mut builder = Database::builder();
+    builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(true);
+    builder
+}
+
+pub(super) fn existing(path: &Path) -> Result<Database, Error> {
+    let length = std::fs::metadata(path).map(|meta| meta.len()).unwrap_or(0);
+    let unreadable = |why: String| Error::Unreadable { path: path.to_path_buf(), why };
+    if length == 0 {
+        return Err(unreadable("it is empty".to_owned()));
+    }
+    builder().open(path).map_err(|error| match error {
+        redb::DatabaseError::DatabaseAlreadyOpen => Error::Locked { path: path.to_path_buf(), pid: "unknown".into() },
+        other => unreadable(other.to_string()),
+    })
+}
+
+/// Makes the file under another name and moves it into place when it is whole, so that a state file that is empty or
+/// half made is always damage and never a beginning.
+pub(super) fn begin_new(state_dir: &Path, path: &Path) -> Result<(), Error> {
+    let failed = |what, why: String| Error::Io { path: path.to_path_buf(), what, why };
+    let fresh = state_dir.join("tasuki.redb.new");
+    match std::fs::remove_file(&fresh) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed("created", error.to_string())),
+        _ => {}
+    }
+    let database = builder().create(&fresh).map_err(|error| failed("created", error.to_string()))?;
+    let home = uuid::Uuid::new_v4().as_u128() as u64;
+    tables::create(&database, home).map_err(|error| failed("created", error.to_string()))?;
+    drop(database);
+    let synced = std::fs::rename(&fresh, path).and_then(|()| File::open(state_dir)).and_then(|dir| dir.sync_all());
+    synced.map_err(|error| failed("created", error.to_string()))
+}
