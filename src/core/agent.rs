@@ -3,7 +3,7 @@
 use super::effect::EffectKey;
 use super::hook::ContextGauge;
 use super::id::{AgentId, DeliveryId, HandoffId, RequestId, Slug};
-use super::pane::{PaneRef, Process};
+use super::pane::{PaneRef, Process, ServerId};
 use super::time::Deadline;
 use serde::{Deserialize, Serialize};
 
@@ -241,6 +241,8 @@ pub struct Agent {
     pub ended_at: Option<String>,
     /// tasuki started it.
     pub ours: bool,
+    /// The life of the tmux server in which it was to be started.
+    pub start_server: Option<ServerId>,
     /// One of its hooks was seen.
     pub hooks_seen: bool,
     /// The id of the running turn, if one runs and has an id.
@@ -290,6 +292,7 @@ impl Agent {
             registered_at: None,
             ended_at: None,
             ours: false,
+            start_server: None,
             hooks_seen: false,
             open_turn: None,
             start: None,

@@ -11,6 +11,7 @@ mod demo;
 mod demo_faults;
 mod house;
 mod personas;
+mod sim;
 mod spool_documents;
 mod spool_intake;
 mod spool_journal;

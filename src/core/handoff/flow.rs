@@ -5,6 +5,7 @@ use crate::core::agent::{Agent, AgentState, Primed, Purpose};
 use crate::core::decision::{Failure, Tx};
 use crate::core::effect::Effect;
 use crate::core::id::HandoffId;
+use crate::core::reply::Refused;
 use crate::core::time::Deadline;
 use crate::core::{priming, start, typing};
 use serde_json::json;
@@ -46,11 +47,15 @@ fn leave(tx: &mut Tx<'_>, id: HandoffId) {
         span.left_at.get_or_insert(stamp);
     }
     handoff.deadline = None;
-    handoff.reading = None;
+    let reading = handoff.reading.take();
     let effect = handoff.effect.take();
     let agents = [Some(handoff.agent_id), handoff.successor_id];
     if let Some(key) = effect {
         tx.drop_effect(key);
+    }
+    if let Some(Reading::Accepted(request)) = reading {
+        let message = "The handoff went another way before the document was read";
+        tx.refuse(&request, Refused::new(409, "not_writing", message).hint("see: tasuki handoffs show HANDOFF"));
     }
     for agent_id in agents.into_iter().flatten() {
         typing::forget(tx, &agent_id, id);

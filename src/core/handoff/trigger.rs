@@ -39,6 +39,9 @@ fn check<'f>(
         let hint = "follow it with: tasuki handoffs; a failed one can be retried or abandoned";
         return Err(Refused::new(409, "handoff_in_progress", "Handoff already in progress").hint(hint));
     }
+    if agent.shutdown.is_some() {
+        return Err(Refused::new(409, "shutting_down", "The agent is being shut down"));
+    }
     dials(asked)?;
     let persona = facts.persona.as_ref().filter(|(named, _)| *named == slug).map(|(_, persona)| persona);
     let persona = persona.filter(|persona| persona.has_skill).ok_or_else(|| {
