@@ -32,6 +32,8 @@ const MAX_STAT_PAUSE: Duration = Duration::from_secs(1);
 const RECONCILE: Duration = Duration::from_secs(30);
 /// How long we stay behind in a server that holds nothing but private sessions.
 const LINGER: Duration = Duration::from_secs(3);
+/// A connection that ends sooner makes the next one wait longer: something, or somebody, does not want it.
+const STEADY: Duration = Duration::from_secs(10);
 /// Requests that may wait for their turn.
 const INBOX: usize = 256;
 
@@ -146,14 +148,16 @@ impl Supervisor {
         while !self.stopped() {
             match self.attempt() {
                 Ok((connection, live, inbox)) => {
-                    pause = HYGIENE;
+                    let began = Instant::now();
                     let reason = self.serve(connection, live, &inbox);
                     self.last_end = Instant::now();
+                    pause = if began.elapsed() > STEADY { HYGIENE } else { (pause * 2).min(MAX_PAUSE) };
                     if !self.stopped() {
                         self.shared.status.send_replace(Status::Looking);
                     }
                     tracing::info!(%reason, "disconnected from tmux");
                     self.notices.put(Notice::Disconnected { reason });
+                    self.rest(pause / 2);
                 }
                 Err(not_now) => {
                     self.report(&not_now);

@@ -254,13 +254,18 @@ impl<'a> Delivery<'a> {
 
     async fn send(&mut self, live: &Live, line: Option<String>) -> Result<(), Halt> {
         let Some(line) = line else { return Err(Halt::Stopped) };
-        match live.ask(line).await {
-            Ok(_) => Ok(()),
-            Err(lost) => {
-                self.doubt |= lost.sent;
-                Err(Halt::Lost)
-            }
-        }
+        // An answer does not say that the guard let the line through; until the mark is read, either may be.
+        let before = std::mem::replace(&mut self.doubt, true);
+        live.ask(line).await.map(drop).map_err(|lost| {
+            self.doubt = before || lost.sent;
+            Halt::Lost
+        })
+    }
+
+    /// Whether the pane's mark is another one by now, or the pane is gone.
+    async fn moved(&self, live: &Live, mark: &str) -> Result<bool, Halt> {
+        let noted = self.tmux.noted(live, self.plan.pane.pane).await.map_err(|_| Halt::Lost)?;
+        Ok(noted.is_none_or(|noted| noted.mark != mark))
     }
 
     /// Half of a line was done: a hook of the user's waits in between, or was killed there.
@@ -269,8 +274,7 @@ impl<'a> Delivery<'a> {
         let until = Instant::now() + HOOK_PATIENCE;
         while Instant::now() < until {
             pause(CONFIRM, self.stop).await?;
-            let noted = self.tmux.noted(live, self.plan.pane.pane).await.map_err(|_| Halt::Lost)?;
-            if noted.is_none_or(|noted| noted.mark != mark) {
+            if self.moved(live, &mark).await? {
                 return Ok(None);
             }
         }
@@ -292,6 +296,7 @@ impl<'a> Delivery<'a> {
         if let Some(end) = self.balks(row).await? {
             return Ok(end);
         }
+        let mark = Stage::Pieces(number).mark(&self.plan.delivery);
         let so_far = self.pieces[..number.min(self.pieces.len())].concat();
         let until = Instant::now() + self.plan.seen_within;
         loop {
@@ -303,6 +308,9 @@ impl<'a> Delivery<'a> {
             if self.fresh == number || ends_with(&view.composer, &so_far) {
                 break;
             }
+            if self.moved(live, &mark).await? {
+                return Ok(None);
+            }
             if Instant::now() >= until {
                 return Ok(Some(unknown("ambiguous")));
             }
@@ -311,7 +319,6 @@ impl<'a> Delivery<'a> {
         if let Input::Pieces { gap, .. } = self.plan.input {
             pause(gap, self.stop).await?;
         }
-        let mark = Stage::Pieces(number).mark(&self.plan.delivery);
         self.put(live, &mark, number + 1).await
     }
 
@@ -342,6 +349,7 @@ impl<'a> Delivery<'a> {
         if let Input::Pieces { settle, .. } = self.plan.input {
             pause(settle, self.stop).await?;
         }
+        let mark = stage.mark(&self.plan.delivery);
         let until = Instant::now() + self.plan.seen_within;
         let mut seen = false;
         loop {
@@ -352,14 +360,13 @@ impl<'a> Delivery<'a> {
             match sight(&view.composer, &self.plan.text, self.tail()) {
                 Sight::Shown if seen => break,
                 Sight::Shown => seen = true,
+                // Somebody else may go on with the same delivery.
+                Sight::Absent | Sight::Hidden if self.moved(live, &mark).await? => return Ok(None),
+                Sight::Absent | Sight::Hidden if Instant::now() >= until => return Ok(Some(unknown("not_seen"))),
                 Sight::Absent | Sight::Hidden => seen = false,
-            }
-            if Instant::now() >= until && !seen {
-                return Ok(Some(unknown("not_seen")));
             }
             pause(if seen { self.plan.enter_delay } else { GLANCE }, self.stop).await?;
         }
-        let mark = stage.mark(&self.plan.delivery);
         self.press(live, &mark, 1).await
     }
 
