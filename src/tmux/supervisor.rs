@@ -64,9 +64,17 @@ pub(super) struct Live {
     pub(super) fence: String,
     inbox: SyncSender<Request>,
     wake: UnixStream,
+    fenced_out: AtomicBool,
 }
 
 impl Live {
+    /// Another process of this home has taken the fence: this connection can change nothing any more and has to be
+    /// replaced, which takes the fence back, or lets the other one end us.
+    pub(super) fn give_up(&self) {
+        self.fenced_out.store(true, Ordering::Release);
+        wake(&self.wake);
+    }
+
     /// Sends a line and waits for all its answers.
     pub(super) async fn ask(&self, line: String) -> Result<Reply, Lost> {
         let (reply, answer) = oneshot::channel();
@@ -152,9 +160,6 @@ impl Supervisor {
                     let reason = self.serve(connection, live, &inbox);
                     self.last_end = Instant::now();
                     pause = if began.elapsed() > STEADY { HYGIENE } else { (pause * 2).min(MAX_PAUSE) };
-                    if !self.stopped() {
-                        self.shared.status.send_replace(Status::Looking);
-                    }
                     tracing::info!(%reason, "disconnected from tmux");
                     self.notices.put(Notice::Disconnected { reason });
                     self.rest(pause / 2);
@@ -211,7 +216,11 @@ impl Supervisor {
             Ok((info, fence)) => {
                 let (inbox, requests) = sync_channel(INBOX);
                 let wake = self.shared.wake.try_clone().map_err(|error| unclear(error.to_string()))?;
-                Ok((connection, Arc::new(Live { info, fence, inbox, wake }), requests))
+                Ok((
+                    connection,
+                    Arc::new(Live { info, fence, inbox, wake, fenced_out: AtomicBool::new(false) }),
+                    requests,
+                ))
             }
             Err(ended) => {
                 drop(connection);
@@ -264,23 +273,19 @@ impl Supervisor {
         tracing::info!(server = live.info.id.pid, version = %live.info.version, "connected to tmux");
         self.notices.put(Notice::Connected(live.info.clone()));
         self.notices.put(Notice::PanesChanged);
-        self.shared.status.send_replace(Status::Live(live));
+        self.shared.status.send_replace(Status::Live(Arc::clone(&live)));
         let ended = loop {
-            if let Err(ended) = self.serve_once(&mut connection, inbox) {
+            if let Err(ended) = self.serve_once(&mut connection, &live, inbox) {
                 break ended;
             }
         };
-        if matches!(ended, Ended::Closed) {
-            // The handle's owner said good-bye already; only the terminal is left.
-            return ended.to_string();
-        }
         // Whoever is told that its line was lost must not find the dead connection again.
         self.shared.status.send_replace(Status::Looking);
         ended.to_string()
     }
 
     /// One turn, up to [`RECONCILE`] long.
-    fn serve_once(&mut self, connection: &mut Connection, inbox: &Receiver<Request>) -> Result<(), Ended> {
+    fn serve_once(&mut self, connection: &mut Connection, live: &Live, inbox: &Receiver<Request>) -> Result<(), Ended> {
         let began = Instant::now();
         let mut leave = Some(began + LINGER);
         let shared = Arc::clone(&self.shared);
@@ -313,6 +318,9 @@ impl Supervisor {
                 wait = wait.min(at.saturating_duration_since(Instant::now()));
             }
             connection.pump(&waker, wait)?;
+            if live.fenced_out.load(Ordering::Acquire) {
+                return Err(Ended::FencedOut);
+            }
         }
         self.notices.put(Notice::PanesChanged);
         Ok(())

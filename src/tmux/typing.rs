@@ -136,7 +136,8 @@ impl<'a> Delivery<'a> {
         };
         let Some(noted) = noted else { return Err(Halt::Lost) };
         if noted.fence != live.fence {
-            // Another process of this home has taken over; it will end this connection, and the mark tells what it did.
+            // The mark will tell what the other process did.
+            live.give_up();
             pause(CONFIRM, self.stop).await?;
             return Err(Halt::Lost);
         }

@@ -51,7 +51,10 @@ async fn the_program_gets_its_environment_arguments_and_directory_exactly() {
     let odd = server.dir.path().join("a #{pid} #[b ##{x} %H;dir");
     std::fs::create_dir(&odd).expect("a folder");
     let out = server.dir.path().join("out");
-    let script = format!("{{ pwd; printf %s \"$TASUKI_TEST\"; printf '<%s>' \"$@\"; }} >{0}.tmp; mv {0}.tmp {0}; cat", out.display());
+    let script = format!(
+        "{{ pwd; printf %s \"$TASUKI_TEST\"; printf '<%s>' \"$@\"; }} >{0}.tmp; mv {0}.tmp {0}; cat",
+        out.display()
+    );
     let words = ["sh", "-c", &script, "sh", "it's", "; x", "$(id) `id`", "a\nb\t\\", "{ } #{pid} ~"];
     let plan = SpawnPlan { cwd: odd.clone(), ..plan(&server, &words) };
     assert!(matches!(tmux.spawn(&plan).await, SpawnOutcome::Started(_)));

@@ -49,7 +49,9 @@ async fn panes_are_listed_with_their_facts_and_without_our_own() {
     let expected = server.tmux(&["display-message", "-p", "-t", "%1", "#{pane_pid} #{pane_tty}"]);
     assert_eq!(format!("{} {}", row.pane.pid, row.tty), expected);
     assert_eq!((row.session_name.as_str(), row.size, row.dead), ("main", (100, 30), false));
-    wait_until("the directory shows", || server.tmux(&["display-message", "-p", "-t", "%1", "#{pane_current_command}"]) == "cat");
+    wait_until("the directory shows", || {
+        server.tmux(&["display-message", "-p", "-t", "%1", "#{pane_current_command}"]) == "cat"
+    });
     let row = tmux.facts(1).await.expect("an answer").expect("a pane");
     assert_eq!((row.cwd.as_str(), row.command.as_str()), (odd.to_str().expect("plain"), "cat"));
     assert_eq!(tmux.facts(99).await.expect("an answer"), None);
@@ -173,7 +175,8 @@ async fn the_user_notices_nothing() {
     let server = Server::start();
     server.tmux(&["set-buffer", "-b", "mine", "precious", ";", "set-buffer", "top"]);
     let state = || {
-        let windows = server.tmux(&["list-windows", "-t", "main", "-F", "#{window_id} #{window_active} #{window_layout}"]);
+        let windows =
+            server.tmux(&["list-windows", "-t", "main", "-F", "#{window_id} #{window_active} #{window_layout}"]);
         let session = server.tmux(&["display-message", "-p", "-t", "main:", "#{session_attached} #{session_windows}"]);
         let hooks = server.tmux(&["show-hooks", "-g"]);
         (windows, session, hooks, server.tmux(&["list-buffers"]), server.tmux(&["show-buffer"]))
@@ -199,7 +202,18 @@ async fn the_user_notices_nothing() {
 #[tokio::test]
 async fn the_private_session_has_no_process_and_cannot_crash_by_its_own_end() {
     let server = Server::start();
-    server.tmux(&["set-option", "-g", "destroy-unattached", "on"]);
+    server.tmux(&[
+        "set-option",
+        "-t",
+        "main",
+        "destroy-unattached",
+        "off",
+        ";",
+        "set-option",
+        "-g",
+        "destroy-unattached",
+        "on",
+    ]);
     let pid = server.pid();
     for _ in 0..5 {
         let tmux = server.connect().await;
@@ -239,7 +253,9 @@ async fn a_message_is_shown_as_it_is_written() {
     let inner = Server::start();
     let attach = format!("exec env -u TMUX tmux -u -S {} attach -t main", server.socket().display());
     let id = inner.tmux(&["new-window", "-P", "-F", "#{pane_id}", "-t", "main:", "-e", "TERM=screen", &attach]);
-    wait_until("a terminal is attached", || server.tmux(&["list-clients", "-F", "#{client_control_mode}"]).contains('0'));
+    wait_until("a terminal is attached", || {
+        server.tmux(&["list-clients", "-F", "#{client_control_mode}"]).contains('0')
+    });
     let text = "50% of #{pid} #(id) %H \"quoted\" ; ended #1";
     assert_eq!(tmux.tell_clients(text).await.expect("an answer"), 1);
     wait_until("it is shown", || inner.tmux(&["capture-pane", "-p", "-t", &id]).contains(text));
@@ -268,7 +284,12 @@ async fn a_server_is_started_only_when_asked_to() {
     assert!(tmux.list_panes().await.expect("an answer").is_empty());
     let pid = tmux.server().expect("connected").id.pid;
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
-    let session: u32 = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(3)).expect("a field").parse().expect("a number");
+    let session: u32 = stat
+        .rsplit_once(") ")
+        .and_then(|(_, rest)| rest.split(' ').nth(3))
+        .expect("a field")
+        .parse()
+        .expect("a number");
     assert_eq!(session, pid, "the server leads a session of its own");
 }
 
@@ -319,7 +340,8 @@ async fn a_client_that_a_former_process_left_is_ended_first() {
     let server = Server::start();
     let mut former = asker(&server);
     wait_until("it is connected", || server.tmux(&["list-clients"]).contains("_tasuki"));
-    nix::sys::signal::kill(nix::unistd::Pid::from_raw(former.id() as i32), nix::sys::signal::Signal::SIGSTOP).expect("stopped");
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(former.id() as i32), nix::sys::signal::Signal::SIGSTOP)
+        .expect("stopped");
     let stale = control_clients(&server);
     let tmux = server.connect().await;
     assert_eq!(tmux.list_panes().await.expect("an answer").len(), 1);

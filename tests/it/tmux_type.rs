@@ -119,7 +119,21 @@ async fn a_pasted_text_that_was_not_submitted_is_resumed_at_enter() {
     let composer = server.composer(&[]);
     let pane = composer.pane(&tmux).await;
     let (id, text) = (DeliveryId::from_bits(7), "Pasted before the crash.");
-    server.tmux(&["set-buffer", "-b", "x", text, ";", "paste-buffer", "-p", "-r", "-d", "-b", "x", "-t", &pane.to_string()]);
+    server.tmux(&[
+        "set-buffer",
+        "-b",
+        "x",
+        text,
+        ";",
+        "paste-buffer",
+        "-p",
+        "-r",
+        "-d",
+        "-b",
+        "x",
+        "-t",
+        &pane.to_string(),
+    ]);
     let stage = format!("{id}.P");
     server.tmux(&["set-option", "-p", "-t", &pane.to_string(), "@tasuki_mark_00c0ffee", &stage]);
     assert_eq!(type_it(&tmux, &TypePlan { resumed: true, ..plan(pane, 7, text) }).await, SUBMITTED);
@@ -148,7 +162,20 @@ async fn resumed_pieces_go_on_where_the_composer_ends() {
     let tmux = server.connect().await;
     let composer = server.composer(&[]);
     let pane = composer.pane(&tmux).await;
-    server.tmux(&["set-buffer", "-b", "x", "Hello w", ";", "paste-buffer", "-r", "-d", "-b", "x", "-t", &pane.to_string()]);
+    server.tmux(&[
+        "set-buffer",
+        "-b",
+        "x",
+        "Hello w",
+        ";",
+        "paste-buffer",
+        "-r",
+        "-d",
+        "-b",
+        "x",
+        "-t",
+        &pane.to_string(),
+    ]);
     server.tmux(&["set-option", "-p", "-t", &pane.to_string(), "@tasuki_mark_00c0ffee", "000000000007.1"]);
     let plan = TypePlan { resumed: true, input: typed_in_pieces(7), ..plan(pane, 7, "Hello world of pieces.") };
     assert_eq!(type_it(&tmux, &plan).await, SUBMITTED);
@@ -291,10 +318,25 @@ async fn a_dead_pane_is_refused_and_the_server_survives() {
     let server = Server::start();
     let tmux = server.connect().await;
     let pid = server.pid();
-    let id = server.tmux(&["new-window", "-d", "-P", "-F", "#{pane_id}", "-t", "main:", "exec cat", ";", "set-option", "-g", "remain-on-exit", "on"]);
+    let id = server.tmux(&[
+        "new-window",
+        "-d",
+        "-P",
+        "-F",
+        "#{pane_id}",
+        "-t",
+        "main:",
+        "exec cat",
+        ";",
+        "set-option",
+        "-g",
+        "remain-on-exit",
+        "on",
+    ]);
     let number = id.trim_start_matches('%').parse().expect("a number");
     let pane = tmux.facts(number).await.expect("an answer").expect("a pane").pane;
-    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pane.pid as i32), nix::sys::signal::Signal::SIGKILL).expect("killed");
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pane.pid as i32), nix::sys::signal::Signal::SIGKILL)
+        .expect("killed");
     wait_until("the pane is dead", || server.tmux(&["display-message", "-p", "-t", &id, "#{pane_dead}"]) == "1");
     assert_eq!(type_it(&tmux, &plan(pane, 1, "No.")).await, refused(Refusal::PaneDead));
     assert_eq!(server.pid(), pid);

@@ -30,7 +30,8 @@ impl Server {
 
     /// Starts the server (again).
     pub(crate) fn begin(&self) {
-        let out = self.command(&["-f", "/dev/null", "new-session", "-d", "-s", "main", "-x", "100", "-y", "30", "exec cat"]);
+        let out =
+            self.command(&["-f", "/dev/null", "new-session", "-d", "-s", "main", "-x", "100", "-y", "30", "exec cat"]);
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     }
 
@@ -62,7 +63,12 @@ impl Server {
     }
 
     pub(crate) fn options(&self) -> Options {
-        Options { socket: Socket::Path(self.socket()), home_tag: TAG.into(), program: "tmux".into(), start_server: false }
+        Options {
+            socket: Socket::Path(self.socket()),
+            home_tag: TAG.into(),
+            program: "tmux".into(),
+            start_server: false,
+        }
     }
 
     /// A connected adapter.
@@ -78,7 +84,8 @@ impl Server {
     pub(crate) fn composer(&self, extra: &[(&str, &str)]) -> ComposerPane {
         let dir = tempfile::tempdir_in(self.dir.path()).expect("a folder");
         let exe = std::env::current_exe().expect("our own path");
-        let mut args: Vec<String> = ["new-window", "-d", "-P", "-F", "#{pane_id}", "-t", "main:"].map(str::to_owned).into();
+        let mut args: Vec<String> =
+            ["new-window", "-d", "-P", "-F", "#{pane_id}", "-t", "main:"].map(str::to_owned).into();
         let at = ("TASUKI_TEST_COMPOSER", dir.path().to_str().expect("plain"));
         for (name, value) in extra.iter().chain([&at]) {
             args.extend(["-e".to_owned(), format!("{name}={value}")]);
