@@ -6,12 +6,12 @@
 
 use super::client::{Connection, Ended, Lost, PATIENCE, Reply, Request, Waker};
 use super::guard::Names;
+use super::outbox::Outbox;
 use super::probe::{self, Found, SocketState, Version};
 use super::pty::PtyClient;
 use super::{Error, Notice, Options, ServerInfo, server};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use std::collections::VecDeque;
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -124,7 +124,7 @@ pub(super) fn start(options: Options, notices: mpsc::Sender<Notice>) -> Result<A
         wake: waker,
     });
     let socket = probe::socket_path(&options.socket);
-    let notices = Outbox { notices, waiting: VecDeque::new() };
+    let notices = Outbox::new(notices);
     let now = Instant::now();
     let mut supervisor =
         Supervisor { shared: Arc::clone(&shared), options, socket, pipe, notices, last_end: now, dead: None };
@@ -157,7 +157,7 @@ impl Supervisor {
             match self.attempt() {
                 Ok((connection, live, inbox)) => {
                     let began = Instant::now();
-                    let reason = self.serve(connection, live, &inbox);
+                    let reason = self.serve(connection, &live, &inbox);
                     self.last_end = Instant::now();
                     pause = if began.elapsed() > STEADY { HYGIENE } else { (pause * 2).min(MAX_PAUSE) };
                     tracing::info!(%reason, "disconnected from tmux");
@@ -196,7 +196,7 @@ impl Supervisor {
             if left.is_zero() || shared.stop.load(Ordering::Acquire) {
                 return;
             }
-            let slice = if self.notices.waiting.is_empty() { left } else { left.min(Duration::from_millis(50)) };
+            let slice = if self.notices.is_empty() { left } else { left.min(Duration::from_millis(50)) };
             Waker { pipe: &self.pipe, inbox: None, stop: &shared.stop }.sleep(slice);
         }
     }
@@ -269,13 +269,13 @@ impl Supervisor {
         })
     }
 
-    fn serve(&mut self, mut connection: Connection, live: Arc<Live>, inbox: &Receiver<Request>) -> String {
+    fn serve(&mut self, mut connection: Connection, live: &Arc<Live>, inbox: &Receiver<Request>) -> String {
         tracing::info!(server = live.info.id.pid, version = %live.info.version, "connected to tmux");
         self.notices.put(Notice::Connected(live.info.clone()));
         self.notices.put(Notice::PanesChanged);
-        self.shared.status.send_replace(Status::Live(Arc::clone(&live)));
+        self.shared.status.send_replace(Status::Live(Arc::clone(live)));
         let ended = loop {
-            if let Err(ended) = self.serve_once(&mut connection, &live, inbox) {
+            if let Err(ended) = self.serve_once(&mut connection, live, inbox) {
                 break ended;
             }
         };
@@ -311,7 +311,7 @@ impl Supervisor {
             }
             self.notices.flush();
             let mut wait = RECONCILE.saturating_sub(began.elapsed());
-            if !self.notices.waiting.is_empty() {
+            if !self.notices.is_empty() {
                 wait = wait.min(Duration::from_millis(50));
             }
             if let Some(at) = leave {
@@ -375,37 +375,4 @@ fn is_our_client(pid: u32, session: &str) -> bool {
 #[cfg(not(target_os = "linux"))]
 fn is_our_client(pid: u32, _session: &str) -> bool {
     i32::try_from(pid).is_ok_and(|pid| kill(Pid::from_raw(pid), None).is_ok())
-}
-
-/// Notices on their way to a receiver that may be slow: none about the connection is lost, and any number of changed
-/// panes are one.
-struct Outbox {
-    notices: mpsc::Sender<Notice>,
-    waiting: VecDeque<Notice>,
-}
-
-impl Outbox {
-    fn put(&mut self, notice: Notice) {
-        let last_is_same = matches!((&notice, self.waiting.back()), (Notice::PanesChanged, Some(Notice::PanesChanged)));
-        if !last_is_same {
-            self.waiting.push_back(notice);
-        }
-        // A receiver that sleeps through many lives of the server needs to know only the latest.
-        if self.waiting.len() > 16 {
-            self.waiting.pop_front();
-        }
-        self.flush();
-    }
-
-    fn flush(&mut self) {
-        while let Some(notice) = self.waiting.pop_front() {
-            match self.notices.try_send(notice) {
-                Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => {}
-                Err(mpsc::error::TrySendError::Full(notice)) => {
-                    self.waiting.push_front(notice);
-                    return;
-                }
-            }
-        }
-    }
 }

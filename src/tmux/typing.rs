@@ -8,7 +8,6 @@ use super::deliver::{Input, TypePlan};
 use super::guard::{Stage, is_mark};
 use super::look::{Eye, Invitation, Sight, Stopped, ends_with, invitation, obstacle, pause, sight};
 use super::pane::{Noted, PaneRow, same};
-use super::quote::quote;
 use super::supervisor::Live;
 use super::{Error, Tmux};
 use crate::core::pane::{Activity, Refusal, Typed, View};
@@ -224,33 +223,18 @@ impl<'a> Delivery<'a> {
     async fn put(&mut self, live: &Live, before: &str, number: usize) -> Step {
         let Some(text) = self.pieces.get(number - 1) else { return Ok(Some(unknown("ambiguous_mark"))) };
         let after = if number == self.pieces.len() { Stage::Pasted } else { Stage::Pieces(number) };
-        let bracketed = self.plan.input == Input::Bracketed;
-        let line = self.line(live, before, Stage::Begun(number), after, text, bracketed);
+        let paste = if self.plan.input == Input::Bracketed { "paste-buffer -p -r" } else { "paste-buffer -r" };
+        let line = self.line(live, before, (Stage::Begun(number), after), text, paste);
         self.send(live, line).await?;
         self.fresh = number;
         Ok(None)
     }
 
     /// One guarded line: it puts `text` in and moves the mark, or does nothing at all.
-    fn line(
-        &self,
-        live: &Live,
-        before: &str,
-        during: Stage,
-        after: Stage,
-        text: &str,
-        bracketed: bool,
-    ) -> Option<String> {
+    fn line(&self, live: &Live, before: &str, stages: (Stage, Stage), text: &str, paste: &str) -> Option<String> {
         let (names, plan) = (&self.tmux.inner.shared.names, self.plan);
-        let guard = quote(&names.may_type(&live.fence, &plan.pane, before, plan.foreground.as_deref())).ok()?;
-        let (pane, mark, id) = (plan.pane, names.mark(), &plan.delivery);
-        let buffer = format!("{}{id}", names.buffers());
-        let (during, after) = (during.mark(id), after.mark(id));
-        let (text, paste) = (quote(text).ok()?, if bracketed { "paste-buffer -p -r" } else { "paste-buffer -r" });
-        Some(format!(
-            "set-buffer -b {buffer} -- {text} ; if-shell -F -t {pane} {guard} {{ set-option -p -t {pane} {mark} {during} ; \
-             {paste} -b {buffer} -t {pane} ; set-option -p -t {pane} {mark} {after} }} ; delete-buffer -b {buffer}"
-        ))
+        let guard = names.may_type(&live.fence, &plan.pane, before, plan.foreground.as_deref());
+        names.typing_line(&plan.pane, &plan.delivery, &guard, stages, text, paste).ok()
     }
 
     async fn send(&mut self, live: &Live, line: Option<String>) -> Result<(), Halt> {
@@ -372,7 +356,8 @@ impl<'a> Delivery<'a> {
     }
 
     async fn press(&mut self, live: &Live, before: &str, number: u32) -> Step {
-        let line = self.line(live, before, Stage::EnterBegun(number), Stage::Entered(number), "\r", false);
+        let stages = (Stage::EnterBegun(number), Stage::Entered(number));
+        let line = self.line(live, before, stages, "\r", "paste-buffer -r");
         // Also when the answer is lost: what matters is whether the program may have seen it.
         self.entered = true;
         self.send(live, line).await?;
