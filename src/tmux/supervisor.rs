@@ -271,9 +271,10 @@ impl Supervisor {
 
     fn serve(&mut self, mut connection: Connection, live: &Arc<Live>, inbox: &Receiver<Request>) -> String {
         tracing::info!(server = live.info.id.pid, version = %live.info.version, "connected to tmux");
+        // Whoever hears that the connection stands must be able to use it.
+        self.shared.status.send_replace(Status::Live(Arc::clone(live)));
         self.notices.put(Notice::Connected(live.info.clone()));
         self.notices.put(Notice::PanesChanged);
-        self.shared.status.send_replace(Status::Live(Arc::clone(live)));
         let ended = loop {
             if let Err(ended) = self.serve_once(&mut connection, live, inbox) {
                 break ended;

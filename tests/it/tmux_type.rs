@@ -349,7 +349,7 @@ async fn a_respawned_pane_is_another_one() {
     let composer = server.composer(&[]);
     let pane = composer.pane(&tmux).await;
     assert_eq!(type_it(&tmux, &plan(pane, 1, "Before.")).await, SUBMITTED);
-    server.tmux(&["respawn-pane", "-k", "-t", &pane.to_string()]);
+    server.tmux(&["respawn-pane", "-k", "-t", &pane.to_string(), "exec cat"]);
     assert_eq!(type_it(&tmux, &plan(pane, 2, "After.")).await, refused(Refusal::PaneChanged));
     assert_eq!(type_it(&tmux, &TypePlan { resumed: true, ..plan(pane, 1, "Before.") }).await, unknown("pane_changed"));
 }
