@@ -112,7 +112,7 @@ async fn however_often_it_is_killed_each_text_arrives_once_and_in_order() {
     let ends = notes(&server.dir.path().join("journal"));
     let ends: Vec<_> = ends.iter().filter(|(what, ..)| what == "end").collect();
     assert_eq!(ends.len() as u64, count);
-    assert!(ends.iter().filter(|(_, _, how)| how == "submitted").count() as u64 >= count - kills, "{ends:?}");
+    assert!(ends.iter().all(|(_, _, how)| how == "submitted"), "a crash alone leaves nothing in doubt: {ends:?}");
     assert_eq!(server.pid(), pid, "the server lives");
     assert_eq!(server.tmux(&["list-buffers"]), "", "no buffer is left");
 }
