@@ -18,3 +18,7 @@ mod spool_journal;
 mod spool_output;
 mod spool_watch;
 mod support;
+mod tmux_crash;
+mod tmux_create;
+mod tmux_server;
+mod tmux_type;

@@ -3,3 +3,4 @@
 pub(crate) mod demo_tmux;
 pub(crate) mod fake_sidecar;
 pub(crate) mod home;
+pub(crate) mod tmux;
