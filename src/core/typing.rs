@@ -156,14 +156,14 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, typed
     typing.effect = None;
     let is_exit = matches!(typing.purpose, Purpose::Exit(_));
     match typed {
-        Typed::Refused { reason } => finish(tx, agent_id, Ended::Refused(reason)),
+        Typed::Refused { reason } => finish(tx, agent_id, &Ended::Refused(reason)),
         Typed::Submitted { .. } | Typed::Unknown { .. } if is_exit => exit_typed(tx, agent_id),
         Typed::Submitted { proven: true } => {
             let turn = OurTurn { purpose: typing.purpose.clone(), turn_id: None, queued: false };
             if let Some(agent) = tx.agent_mut(agent_id) {
                 agent.our_turn = Some(turn);
             }
-            finish(tx, agent_id, Ended::Delivered(None));
+            finish(tx, agent_id, &Ended::Delivered(None));
         }
         Typed::Submitted { proven: false } => typing.submitted = true,
         Typed::Unknown { reason } => {
@@ -197,7 +197,7 @@ pub(crate) fn receipt(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent, tu
     if let Some(agent) = tx.agent_mut(agent_id) {
         agent.our_turn = Some(turn);
     }
-    finish(tx, agent_id, ended);
+    finish(tx, agent_id, &ended);
 }
 
 /// Whether a prompt holds the text that is on its way to this agent.
@@ -226,16 +226,16 @@ pub(crate) fn deadline(tx: &mut Tx<'_>, agent_id: &AgentId) {
         (None, true) => "no_receipt".to_owned(),
         (None, false) => "deadline".to_owned(),
     };
-    finish(tx, agent_id, Ended::Unconfirmed(reason));
+    finish(tx, agent_id, &Ended::Unconfirmed(reason));
 }
 
 /// Ends the delivery with its verdict.
-pub(crate) fn finish(tx: &mut Tx<'_>, agent_id: &AgentId, ended: Ended) {
+pub(crate) fn finish(tx: &mut Tx<'_>, agent_id: &AgentId, ended: &Ended) {
     let Some(typing) = tx.agent_mut(agent_id).and_then(|agent| agent.typing.take()) else { return };
     if let Some(key) = typing.effect {
         tx.drop_effect(key);
     }
-    decided(tx, agent_id, typing.delivery_id, &typing.purpose, &ended);
+    decided(tx, agent_id, typing.delivery_id, &typing.purpose, ended);
 }
 
 /// Forgets what is on its way for a handoff that leaves its step: cancelled in the same commit.
