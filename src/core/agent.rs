@@ -263,10 +263,11 @@ pub struct Agent {
     pub shutdown: Option<Shutdown>,
     /// Its process is dead; judged when this is due, for its last hooks may still be writing.
     pub dying: Option<Deadline>,
+    /// Names of documents that were promised to its handoffs, the last ones: a failed handoff may be retried when its
+    /// row is history and its document was never written.
+    pub promised: Vec<String>,
     /// How full its context is.
     pub context: Option<ContextGauge>,
-    /// The last text delivered by `agent_send` and the like, for the view.
-    pub last_message: Option<String>,
 }
 
 impl Agent {
@@ -303,8 +304,8 @@ impl Agent {
             queue: Vec::new(),
             shutdown: None,
             dying: None,
+            promised: Vec::new(),
             context: None,
-            last_message: None,
         }
     }
 

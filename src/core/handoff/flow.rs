@@ -47,6 +47,7 @@ fn leave(tx: &mut Tx<'_>, id: HandoffId) {
         span.left_at.get_or_insert(stamp);
     }
     handoff.deadline = None;
+    handoff.exit_waits = false;
     let reading = handoff.reading.take();
     let effect = handoff.effect.take();
     let agents = [Some(handoff.agent_id), handoff.successor_id];
@@ -86,6 +87,15 @@ pub(crate) fn wait(tx: &mut Tx<'_>, id: HandoffId) {
     if let (true, None, Some(pane)) = (is_busy && nothing_of_ours, effect, agent.pane) {
         let profile = agent.profile.clone();
         run(tx, id, Effect::AwaitIdle { agent_id, pane, profile });
+    }
+}
+
+/// In `ending`: types the exit command as soon as no other text is on its way. Called again whenever the agent changes.
+pub(crate) fn exit_when_free(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let is_free = tx.agent(&handoff.agent_id).is_some_and(|agent| agent.typing.is_none());
+    if handoff.step == Step::Ending && handoff.exit_waits && is_free {
+        type_exit(tx, id);
     }
 }
 
@@ -184,9 +194,14 @@ pub(crate) fn type_exit(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let (agent_id, deadline) = (handoff.agent_id, handoff.deadline);
     let Some(agent) = tx.agent(&agent_id) else { return };
-    match (agent.state, agent.pane) {
+    let waits = agent.typing.is_some();
+    let (state, pane, profile) = (agent.state, agent.pane, agent.profile.clone());
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.exit_waits = waits;
+    }
+    match (state, pane) {
+        _ if waits => {}
         (AgentState::Busy | AgentState::Blocked, Some(pane)) => {
-            let profile = agent.profile.clone();
             run(tx, id, Effect::AwaitIdle { agent_id, pane, profile });
         }
         _ => typing::begin_exit(tx, &agent_id, Some(id), deadline),
