@@ -294,7 +294,7 @@ fn release_agent(tx: &mut Tx<'_>, agent_id: &crate::core::id::AgentId, id: Hando
     }
 }
 
-/// Halts the flow at its present step: error file, one journal line, every channel; document and record are kept, the
+/// Halts the flow at its present step (`HANDOFF` in the hint stands for its id): error file, one journal line, every channel; document and record are kept, the
 /// agents are left as they are.
 pub(crate) fn fail(tx: &mut Tx<'_>, id: HandoffId, code: &str, message: impl Into<String>, hint: &str) {
     let Some(handoff) = tx.handoff(&id) else { return };
@@ -302,13 +302,13 @@ pub(crate) fn fail(tx: &mut Tx<'_>, id: HandoffId, code: &str, message: impl Int
         return;
     }
     let (step, agent_id, successor_id) = (handoff.step, handoff.agent_id, handoff.successor_id);
-    let message = message.into();
+    let (message, hint) = (message.into(), hint.replace("HANDOFF", &id.short()));
     leave(tx, id);
     let drops_place = step >= Step::Ending && tx.handoff(&id).is_some_and(|handoff: &Handoff| handoff.place.is_some());
     let error_id = tx.tell_failure(Failure {
         code: code.to_owned(),
         message: message.clone(),
-        hint: hint.to_owned(),
+        hint: hint.clone(),
         handoff_id: Some(id),
         agent_id: Some(agent_id),
         step: Some(step.word().to_owned()),
@@ -317,13 +317,7 @@ pub(crate) fn fail(tx: &mut Tx<'_>, id: HandoffId, code: &str, message: impl Int
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.step = Step::Failed;
         handoff.steps.push(super::Span { step: Step::Failed, entered_at: stamp, left_at: None });
-        handoff.error = Some(HandoffError {
-            error_id,
-            step,
-            code: code.to_owned(),
-            message: message.clone(),
-            hint: hint.to_owned(),
-        });
+        handoff.error = Some(HandoffError { error_id, step, code: code.to_owned(), message: message.clone(), hint });
     }
     for agent in [Some(agent_id), successor_id].into_iter().flatten() {
         release_agent(tx, &agent, id);
