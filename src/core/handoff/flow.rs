@@ -179,13 +179,22 @@ fn end_agent(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(agent) = tx.agent(&agent_id) else { return };
     match (agent.state, agent.pane) {
         (AgentState::Ended, _) => enter(tx, id, Step::Starting),
-        (AgentState::Lost, _) | (_, None) => {
-            let pid = agent.process.map_or_else(String::new, |process| format!(" (process {})", process.pid));
-            let message = format!("The agent's pane is gone, but it is not known to have ended{pid}");
-            let hint = "end the process yourself, then retry";
-            fail(tx, id, "did_not_exit", message, hint);
-        }
+        // Nothing can be typed any more: only the end of its process, or the limit, decides.
+        (AgentState::Lost, _) | (_, None) => await_death(tx, id),
         (_, Some(pane)) => run(tx, id, Effect::HoldPlace { pane, tag }),
+    }
+}
+
+/// The outgoing agent's pane is gone: goes on when its process, where that is known, is dead.
+pub(crate) fn await_death(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff_mut(&id) else { return };
+    let (agent_id, before) = (handoff.agent_id, handoff.effect.take());
+    if let Some(key) = before {
+        tx.drop_effect(key);
+    }
+    match tx.agent(&agent_id).and_then(|agent| agent.process) {
+        Some(process) => run(tx, id, Effect::AwaitDeath { process }),
+        None => enter(tx, id, Step::Starting),
     }
 }
 

@@ -37,6 +37,7 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, key: EffectKey, outcome: O
             flow::type_exit(tx, id);
         }
         (Step::Ending, Outcome::Failed { .. }) => flow::type_exit(tx, id),
+        (Step::Ending, Outcome::Done) => lost_agent_is_dead(tx, id),
         (Step::Ending, Outcome::Readiness(readiness)) => idle_before_exit(tx, id, &readiness),
         (Step::Briefing, Outcome::Compared(unchanged)) => flow::brief(tx, id, unchanged),
         (Step::Briefing, Outcome::Failed { .. }) => flow::brief(tx, id, false),
@@ -63,6 +64,13 @@ fn idle_before_exit(tx: &mut Tx<'_>, id: HandoffId, readiness: &Readiness) {
         tx.set_state(&agent_id, AgentState::Idle);
         flow::type_exit(tx, id);
     }
+}
+
+/// The process of an agent whose pane was gone is dead: it has ended after all.
+fn lost_agent_is_dead(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(agent_id) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return };
+    tx.set_state(&agent_id, AgentState::Ended);
+    flow::enter(tx, id, Step::Starting);
 }
 
 /// The document was read.
@@ -253,6 +261,7 @@ pub(crate) fn agent_ended(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId) {
             }
         }
         Step::Ending if is_outgoing && !was_lost => flow::enter(tx, id, Step::Starting),
+        Step::Ending if is_outgoing => flow::await_death(tx, id),
         Step::Priming | Step::Briefing if !is_outgoing => {
             let message = "The successor has ended before it was briefed";
             flow::fail(
