@@ -82,7 +82,8 @@ pub(crate) fn wait(tx: &mut Tx<'_>, id: HandoffId) {
     if agent.is_free() || (handoff.now && can_be_interrupted(tx, agent)) {
         return enter(tx, id, Step::Instructing);
     }
-    let is_busy = matches!(agent.state, AgentState::Busy | AgentState::Blocked);
+    // An agent whose start was given up may have become ready since.
+    let is_busy = matches!(agent.state, AgentState::Busy | AgentState::Blocked | AgentState::Starting);
     let nothing_of_ours = agent.typing.is_none() && agent.our_turn.is_none() && agent.start.is_none();
     if let (true, None, Some(pane)) = (is_busy && nothing_of_ours, effect, agent.pane) {
         let profile = agent.profile.clone();
