@@ -1,3 +1,5 @@
+//! The hook command, piece by piece.
+
 use super::*;
 
 const AGENT: &str = "6f1c3a52-8f0e-4d5b-9a57-2f64c1f6f0aa";

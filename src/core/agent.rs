@@ -3,7 +3,7 @@
 use super::effect::EffectKey;
 use super::hook::ContextGauge;
 use super::id::{AgentId, DeliveryId, HandoffId, RequestId, Slug};
-use super::pane::{PaneRef, Process};
+use super::pane::{PaneRef, Process, ServerId};
 use super::time::Deadline;
 use serde::{Deserialize, Serialize};
 
@@ -241,6 +241,8 @@ pub struct Agent {
     pub ended_at: Option<String>,
     /// tasuki started it.
     pub ours: bool,
+    /// The life of the tmux server in which it was to be started.
+    pub start_server: Option<ServerId>,
     /// One of its hooks was seen.
     pub hooks_seen: bool,
     /// The id of the running turn, if one runs and has an id.
@@ -261,10 +263,11 @@ pub struct Agent {
     pub shutdown: Option<Shutdown>,
     /// Its process is dead; judged when this is due, for its last hooks may still be writing.
     pub dying: Option<Deadline>,
+    /// Names of documents that were promised to its handoffs, the last ones: a failed handoff may be retried when its
+    /// row is history and its document was never written.
+    pub promised: Vec<String>,
     /// How full its context is.
     pub context: Option<ContextGauge>,
-    /// The last text delivered by `agent_send` and the like, for the view.
-    pub last_message: Option<String>,
 }
 
 impl Agent {
@@ -290,6 +293,7 @@ impl Agent {
             registered_at: None,
             ended_at: None,
             ours: false,
+            start_server: None,
             hooks_seen: false,
             open_turn: None,
             start: None,
@@ -300,8 +304,8 @@ impl Agent {
             queue: Vec::new(),
             shutdown: None,
             dying: None,
+            promised: Vec::new(),
             context: None,
-            last_message: None,
         }
     }
 

@@ -3,7 +3,7 @@
 //! the same thing twice. So no effect needs a second recovery path.
 
 use super::id::{AgentId, DeliveryId, ErrorId, HandoffId, Slug};
-use super::pane::{PaneFacts, PaneRef, Process, Typed};
+use super::pane::{PaneFacts, PaneRef, Process, ServerId, Typed};
 use serde::{Deserialize, Serialize};
 
 /// The outbox key: rises by one, is never used again, and fences late answers.
@@ -70,6 +70,9 @@ pub struct StartAgent {
     pub size: (u16, u16),
     /// Its predecessor.
     pub previous: Option<AgentId>,
+    /// The life of the tmux server in which it is to be started. In another life it can't be known whether it was
+    /// started before, so it is not started there.
+    pub server: Option<ServerId>,
 }
 
 /// The place that a successor will get.

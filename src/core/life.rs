@@ -110,7 +110,7 @@ fn end_typing(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let purpose = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()).map(|typing| typing.purpose.clone());
     match purpose {
         None => {}
-        Some(Purpose::Send(_)) => typing::finish(tx, agent_id, Ended::Unconfirmed("agent_ended".to_owned())),
+        Some(Purpose::Send(_)) => typing::finish(tx, agent_id, &Ended::Unconfirmed("agent_ended".to_owned())),
         Some(_) => {
             let effect = tx.agent_mut(agent_id).and_then(|agent| agent.typing.take()).and_then(|typing| typing.effect);
             if let Some(key) = effect {

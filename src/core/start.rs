@@ -88,6 +88,7 @@ pub(crate) fn create(tx: &mut Tx<'_>, wanted: Wanted, owner: Owner, deadline: Op
     agent.tmux_session = Some(wanted.session.clone());
     agent.previous_agent_id = wanted.previous;
     agent.ours = true;
+    agent.start_server = tx.state.server;
     agent.handoff_id = match &owner {
         Owner::Handoff(id) => Some(*id),
         Owner::Request(_) => None,
@@ -101,6 +102,7 @@ pub(crate) fn create(tx: &mut Tx<'_>, wanted: Wanted, owner: Owner, deadline: Op
         session: wanted.session,
         size: wanted.size,
         previous: wanted.previous,
+        server: tx.state.server,
     });
     let key = tx.effect(effect);
     let deadline = deadline.unwrap_or_else(|| Deadline::after(&tx.now, tx.state.settings.limits.starting_ms));
@@ -129,6 +131,7 @@ pub(crate) fn adopt(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: HandoffId, dea
         cwd: agent.cwd.clone(),
         size,
         previous: agent.previous_agent_id,
+        server: agent.start_server,
     });
     let key = tx.effect(effect);
     let deadline = deadline.unwrap_or_else(|| Deadline::after(&tx.now, tx.state.settings.limits.starting_ms));

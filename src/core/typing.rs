@@ -93,6 +93,9 @@ fn start(
 /// Whether a prompt may be typed at all: there is a pane, and there will be a proof.
 fn takes_prompts(tx: &Tx<'_>, agent: &Agent) -> Result<PaneRef, Refusal> {
     let pane = agent.pane.filter(|_| agent.state.is_live()).ok_or(Refusal::PaneGone)?;
+    if agent.typing.is_some() {
+        return Err(Refusal::Busy);
+    }
     let profile = tx.state.settings.profiles.get(&agent.profile);
     let has_proof = profile
         .is_some_and(|profile| profile.screen_proof || (profile.reports_prompts && (agent.hooks_seen || agent.ours)));
@@ -156,14 +159,14 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, typed
     typing.effect = None;
     let is_exit = matches!(typing.purpose, Purpose::Exit(_));
     match typed {
-        Typed::Refused { reason } => finish(tx, agent_id, Ended::Refused(reason)),
+        Typed::Refused { reason } => finish(tx, agent_id, &Ended::Refused(reason)),
         Typed::Submitted { .. } | Typed::Unknown { .. } if is_exit => exit_typed(tx, agent_id),
         Typed::Submitted { proven: true } => {
             let turn = OurTurn { purpose: typing.purpose.clone(), turn_id: None, queued: false };
             if let Some(agent) = tx.agent_mut(agent_id) {
                 agent.our_turn = Some(turn);
             }
-            finish(tx, agent_id, Ended::Delivered(None));
+            finish(tx, agent_id, &Ended::Delivered(None));
         }
         Typed::Submitted { proven: false } => typing.submitted = true,
         Typed::Unknown { reason } => {
@@ -197,7 +200,7 @@ pub(crate) fn receipt(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent, tu
     if let Some(agent) = tx.agent_mut(agent_id) {
         agent.our_turn = Some(turn);
     }
-    finish(tx, agent_id, ended);
+    finish(tx, agent_id, &ended);
 }
 
 /// Whether a prompt holds the text that is on its way to this agent.
@@ -226,16 +229,16 @@ pub(crate) fn deadline(tx: &mut Tx<'_>, agent_id: &AgentId) {
         (None, true) => "no_receipt".to_owned(),
         (None, false) => "deadline".to_owned(),
     };
-    finish(tx, agent_id, Ended::Unconfirmed(reason));
+    finish(tx, agent_id, &Ended::Unconfirmed(reason));
 }
 
 /// Ends the delivery with its verdict.
-pub(crate) fn finish(tx: &mut Tx<'_>, agent_id: &AgentId, ended: Ended) {
+pub(crate) fn finish(tx: &mut Tx<'_>, agent_id: &AgentId, ended: &Ended) {
     let Some(typing) = tx.agent_mut(agent_id).and_then(|agent| agent.typing.take()) else { return };
     if let Some(key) = typing.effect {
         tx.drop_effect(key);
     }
-    decided(tx, agent_id, typing.delivery_id, &typing.purpose, &ended);
+    decided(tx, agent_id, typing.delivery_id, &typing.purpose, ended);
 }
 
 /// Forgets what is on its way for a handoff that leaves its step: cancelled in the same commit.

@@ -176,6 +176,10 @@ async fn start(tools: &Tools, plan: &StartAgent) -> Started {
     let Some(profile) = tools.profiles.get(&plan.profile) else {
         return Started::Failed { why: format!("the profile {} is not known", plan.profile) };
     };
+    let other_life = tools.tmux.server().is_some_and(|info| plan.server.is_some_and(|server| server != info.id));
+    if other_life {
+        return Started::Died;
+    }
     let cwd = plan.cwd.as_ref().map_or_else(home_dir, PathBuf::from);
     let folder = match documents::prepare_folder(tools.home.root(), &plan.persona) {
         Ok(folder) => folder,

@@ -102,6 +102,12 @@ impl Runner {
         }
     }
 
+    /// Whether an effect runs, or waits in its lane.
+    #[must_use]
+    pub fn has(&self, key: EffectKey) -> bool {
+        self.running.contains_key(&key) || self.lanes.values().flatten().any(|waiting| waiting.key == key)
+    }
+
     /// How many effects run.
     #[must_use]
     pub fn running(&self) -> usize {

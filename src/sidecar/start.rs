@@ -130,12 +130,7 @@ async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed> {
     };
     let rejected = first_free_number(&home);
     let projector = project::Projector::new(journal, &now);
-    let pending = Pending {
-        files: true,
-        initial: loaded.state.outbox.keys().copied().collect(),
-        tmux_unknown: Some(Deadline::after(&now, TMUX_WITHIN_MS)),
-        ..Pending::default()
-    };
+    let pending = first_pending(&loaded, &now);
     let mut sidecar = Sidecar {
         home,
         clock,
@@ -154,6 +149,16 @@ async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed> {
     };
     sidecar.begin(&now, loaded, settings, last_seq)?;
     Ok((sidecar, sources))
+}
+
+/// What waits at the start: the whole spool, and the first word from tmux.
+fn first_pending(loaded: &Loaded, now: &Now) -> Pending {
+    Pending {
+        files: true,
+        initial: loaded.state.outbox.keys().copied().collect(),
+        tmux_unknown: Some(Deadline::after(now, TMUX_WITHIN_MS)),
+        ..Pending::default()
+    }
 }
 
 fn start_tmux(
@@ -341,11 +346,19 @@ impl Sidecar {
     /// Both lanes were seen empty: what was left unsettled goes on.
     pub(super) fn drained(&mut self) {
         self.pending.drained = true;
+        self.resume_outbox();
+        self.panes.wanted = true;
+    }
+
+    /// Submits what lies in the outbox and does not run: what a former process or a commit of which nothing was known
+    /// may have left.
+    fn resume_outbox(&mut self) {
         let initial = std::mem::take(&mut self.pending.initial);
         for (key, effect) in self.state.outbox.clone() {
-            self.runner.submit(key, effect, initial.contains(&key));
+            if !self.runner.has(key) {
+                self.runner.submit(key, effect, initial.contains(&key));
+            }
         }
-        self.panes.wanted = true;
     }
 
     /// Opens the store anew and reads the state again, after a commit of which nothing is known.
@@ -358,6 +371,12 @@ impl Sidecar {
         self.state = loaded.state;
         let lines = loaded.journal.into_iter().map(|(seq, line)| (seq, line.to_string())).collect();
         self.projector.journal_lines(&self.spool, lines);
+        self.projector.error_rows(&self.spool, loaded.errors);
+        self.results_again(loaded.results);
+        self.views_again(loaded.dirty_views);
+        if self.pending.drained {
+            self.resume_outbox();
+        }
         Ok(())
     }
 

@@ -98,6 +98,11 @@ impl Sidecar {
         }
         let kept: Vec<Event> = std::mem::take(&mut batch.events);
         let (decision, seen) = self.decide(&now, kept.clone(), &mut batch.files);
+        if decision.is_empty() && kept.contains(&Event::Deadlines) {
+            // A deadline that nobody minds must not keep the loop awake.
+            tracing::error!("a deadline is due and nothing came of it");
+            self.pending.grace = Some(Deadline::after(&now, GAP_GRACE_MS));
+        }
         if !decision.is_empty() || !seen.is_empty() {
             let committed = self.store.commit(&Batch { decision: &decision, now, seen: &seen });
             if let Err(error) = committed {

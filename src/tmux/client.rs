@@ -65,6 +65,9 @@ pub(super) enum Ended {
     /// The terminal failed.
     #[error("the control client's terminal failed: {0}")]
     Io(#[from] io::Error),
+    /// The fence is another process's.
+    #[error("another process of this home has taken over the tmux server")]
+    FencedOut,
     /// Nobody holds the handle any more, or it was closed.
     #[error("closed")]
     Closed,

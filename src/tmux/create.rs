@@ -113,6 +113,11 @@ impl Tmux {
         }
         let Some(pane) = reply.iter().find_map(|block| created(block, &live)) else {
             // The guard refused: it exists already, or another connection has taken over. Looking again tells which.
+            let fence = self.change(&live, format!("display-message -p \"#{{{}}}\"", names.fence())).await?;
+            if first(&fence)?.text() != live.fence {
+                live.give_up();
+                sleep(Duration::from_millis(100)).await;
+            }
             return Err(Error::Lost);
         };
         let born = names.born();

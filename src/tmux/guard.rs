@@ -3,7 +3,7 @@
 //! The guard is evaluated by the server, in the same breath as the change: the fence (no former connection of ours can
 //! act late), the pane's mark (no text is typed twice), the pane's process, and that the pane is alive and takes input.
 
-use super::quote::in_comparison;
+use super::quote::{HasNul, in_comparison, quote};
 use crate::core::id::DeliveryId;
 use crate::core::pane::PaneRef;
 
@@ -89,6 +89,28 @@ impl Names {
                 format!("#{{&&:{guard},#{{==:#{{pane_current_command}},{}}}}}", in_comparison(name))
             }
         }
+    }
+}
+
+impl Names {
+    /// The line that puts a text into a pane and moves the pane's mark through the two `stages`, all under `guard`, and
+    /// leaves no buffer behind. The text stands outside the braces, for tmux 3.2 prints and reads those once more.
+    pub(super) fn typing_line(
+        &self,
+        pane: &PaneRef,
+        id: &DeliveryId,
+        guard: &str,
+        stages: (Stage, Stage),
+        text: &str,
+        paste: &str,
+    ) -> Result<String, HasNul> {
+        let (guard, text, mark) = (quote(guard)?, quote(text)?, self.mark());
+        let buffer = format!("{}{id}", self.buffers());
+        let (during, after) = (stages.0.mark(id), stages.1.mark(id));
+        Ok(format!(
+            "set-buffer -b {buffer} -- {text} ; if-shell -F -t {pane} {guard} {{ set-option -p -t {pane} {mark} {during} ; \
+             {paste} -b {buffer} -t {pane} ; set-option -p -t {pane} {mark} {after} }} ; delete-buffer -b {buffer}"
+        ))
     }
 }
 

@@ -6,6 +6,7 @@
 //! - `pty`, `probe`: the control client's process, and the one question that is asked by a process of its own
 //! - `client`: requests and replies over one connection; `server`: what is put in order once it stands
 //! - `supervisor`: the thread that finds the server, connects with care and begins again
+//! - `outbox`: notices, handed over without ever waiting
 //! - `guard`: names inside the server, the guard of every changing line, the marks
 //! - `pane`, `look`: what is known and seen of a pane
 //! - `deliver`, `typing`: what is typed, and how it is typed exactly once; `create`: new windows; `place`: placeholders and messages
@@ -18,6 +19,7 @@ mod create;
 mod deliver;
 mod guard;
 mod look;
+mod outbox;
 mod pane;
 mod place;
 mod probe;

@@ -4,14 +4,14 @@
 //! -d` that throws it out. The session has no process, takes no part in sizes, and goes when it is the last one.
 
 use super::ServerInfo;
-use super::client::{Connection, Ended, Reply, Waker, nonce};
+use super::client::{Connection, Ended, PATIENCE, Reply, Waker, nonce};
 use super::guard::Names;
 use super::probe::{self, Version};
 use super::quote::quote;
 use crate::core::pane::ServerId;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 /// After this long nobody asks again for what a creation made.
 const MARKS_LIVE: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -35,6 +35,7 @@ pub(super) fn settle_in(
     wake: &Waker<'_>,
     names: &Names,
 ) -> Result<(ServerInfo, String), Ended> {
+    await_session(connection, wake, names)?;
     let fence = nonce();
     let ask = format!(
         "set-option -s {} {fence} ; display-message -p \"#{{pid}} #{{start_time}} #{{version}} #{{socket_path}}\"",
@@ -49,6 +50,25 @@ pub(super) fn settle_in(
     let all = "tasuki::#{S:#{W:#{P:#{pane_id}.#{pane_pid}.#{pane_dead} }}}";
     connection.ask(&format!("refresh-client -B \"{all}\""), wake)?;
     Ok((info, fence))
+}
+
+/// Waits until our client is in its session. The server reads a client's lines as soon as it can, even before it has
+/// carried out the command that the client was started with; then there is no session yet, and lines fail.
+fn await_session(connection: &mut Connection, wake: &Waker<'_>, names: &Names) -> Result<(), Ended> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        while let Some((name, args)) = connection.next_notice() {
+            let session = args.split_once(' ').map(|(_, session)| session);
+            if name == "session-changed" && session == Some(&names.session()) {
+                return Ok(());
+            }
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Ended::Silent);
+        }
+        connection.pump(wake, left)?;
+    }
 }
 
 fn read_info(text: &str) -> Option<ServerInfo> {

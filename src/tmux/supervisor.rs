@@ -6,12 +6,12 @@
 
 use super::client::{Connection, Ended, Lost, PATIENCE, Reply, Request, Waker};
 use super::guard::Names;
+use super::outbox::Outbox;
 use super::probe::{self, Found, SocketState, Version};
 use super::pty::PtyClient;
 use super::{Error, Notice, Options, ServerInfo, server};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use std::collections::VecDeque;
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -32,6 +32,8 @@ const MAX_STAT_PAUSE: Duration = Duration::from_secs(1);
 const RECONCILE: Duration = Duration::from_secs(30);
 /// How long we stay behind in a server that holds nothing but private sessions.
 const LINGER: Duration = Duration::from_secs(3);
+/// A connection that ends sooner makes the next one wait longer: something, or somebody, does not want it.
+const STEADY: Duration = Duration::from_secs(10);
 /// Requests that may wait for their turn.
 const INBOX: usize = 256;
 
@@ -62,9 +64,17 @@ pub(super) struct Live {
     pub(super) fence: String,
     inbox: SyncSender<Request>,
     wake: UnixStream,
+    fenced_out: AtomicBool,
 }
 
 impl Live {
+    /// Another process of this home has taken the fence: this connection can change nothing any more and has to be
+    /// replaced, which takes the fence back, or lets the other one end us.
+    pub(super) fn give_up(&self) {
+        self.fenced_out.store(true, Ordering::Release);
+        wake(&self.wake);
+    }
+
     /// Sends a line and waits for all its answers.
     pub(super) async fn ask(&self, line: String) -> Result<Reply, Lost> {
         let (reply, answer) = oneshot::channel();
@@ -114,7 +124,7 @@ pub(super) fn start(options: Options, notices: mpsc::Sender<Notice>) -> Result<A
         wake: waker,
     });
     let socket = probe::socket_path(&options.socket);
-    let notices = Outbox { notices, waiting: VecDeque::new() };
+    let notices = Outbox::new(notices);
     let now = Instant::now();
     let mut supervisor =
         Supervisor { shared: Arc::clone(&shared), options, socket, pipe, notices, last_end: now, dead: None };
@@ -146,14 +156,13 @@ impl Supervisor {
         while !self.stopped() {
             match self.attempt() {
                 Ok((connection, live, inbox)) => {
-                    pause = HYGIENE;
-                    let reason = self.serve(connection, live, &inbox);
+                    let began = Instant::now();
+                    let reason = self.serve(connection, &live, &inbox);
                     self.last_end = Instant::now();
-                    if !self.stopped() {
-                        self.shared.status.send_replace(Status::Looking);
-                    }
+                    pause = if began.elapsed() > STEADY { HYGIENE } else { (pause * 2).min(MAX_PAUSE) };
                     tracing::info!(%reason, "disconnected from tmux");
                     self.notices.put(Notice::Disconnected { reason });
+                    self.rest(pause / 2);
                 }
                 Err(not_now) => {
                     self.report(&not_now);
@@ -187,7 +196,7 @@ impl Supervisor {
             if left.is_zero() || shared.stop.load(Ordering::Acquire) {
                 return;
             }
-            let slice = if self.notices.waiting.is_empty() { left } else { left.min(Duration::from_millis(50)) };
+            let slice = if self.notices.is_empty() { left } else { left.min(Duration::from_millis(50)) };
             Waker { pipe: &self.pipe, inbox: None, stop: &shared.stop }.sleep(slice);
         }
     }
@@ -207,7 +216,11 @@ impl Supervisor {
             Ok((info, fence)) => {
                 let (inbox, requests) = sync_channel(INBOX);
                 let wake = self.shared.wake.try_clone().map_err(|error| unclear(error.to_string()))?;
-                Ok((connection, Arc::new(Live { info, fence, inbox, wake }), requests))
+                Ok((
+                    connection,
+                    Arc::new(Live { info, fence, inbox, wake, fenced_out: AtomicBool::new(false) }),
+                    requests,
+                ))
             }
             Err(ended) => {
                 drop(connection);
@@ -256,27 +269,24 @@ impl Supervisor {
         })
     }
 
-    fn serve(&mut self, mut connection: Connection, live: Arc<Live>, inbox: &Receiver<Request>) -> String {
+    fn serve(&mut self, mut connection: Connection, live: &Arc<Live>, inbox: &Receiver<Request>) -> String {
         tracing::info!(server = live.info.id.pid, version = %live.info.version, "connected to tmux");
+        // Whoever hears that the connection stands must be able to use it.
+        self.shared.status.send_replace(Status::Live(Arc::clone(live)));
         self.notices.put(Notice::Connected(live.info.clone()));
         self.notices.put(Notice::PanesChanged);
-        self.shared.status.send_replace(Status::Live(live));
         let ended = loop {
-            if let Err(ended) = self.serve_once(&mut connection, inbox) {
+            if let Err(ended) = self.serve_once(&mut connection, live, inbox) {
                 break ended;
             }
         };
-        if matches!(ended, Ended::Closed) {
-            // The handle's owner said good-bye already; only the terminal is left.
-            return ended.to_string();
-        }
         // Whoever is told that its line was lost must not find the dead connection again.
         self.shared.status.send_replace(Status::Looking);
         ended.to_string()
     }
 
     /// One turn, up to [`RECONCILE`] long.
-    fn serve_once(&mut self, connection: &mut Connection, inbox: &Receiver<Request>) -> Result<(), Ended> {
+    fn serve_once(&mut self, connection: &mut Connection, live: &Live, inbox: &Receiver<Request>) -> Result<(), Ended> {
         let began = Instant::now();
         let mut leave = Some(began + LINGER);
         let shared = Arc::clone(&self.shared);
@@ -302,13 +312,16 @@ impl Supervisor {
             }
             self.notices.flush();
             let mut wait = RECONCILE.saturating_sub(began.elapsed());
-            if !self.notices.waiting.is_empty() {
+            if !self.notices.is_empty() {
                 wait = wait.min(Duration::from_millis(50));
             }
             if let Some(at) = leave {
                 wait = wait.min(at.saturating_duration_since(Instant::now()));
             }
             connection.pump(&waker, wait)?;
+            if live.fenced_out.load(Ordering::Acquire) {
+                return Err(Ended::FencedOut);
+            }
         }
         self.notices.put(Notice::PanesChanged);
         Ok(())
@@ -363,37 +376,4 @@ fn is_our_client(pid: u32, session: &str) -> bool {
 #[cfg(not(target_os = "linux"))]
 fn is_our_client(pid: u32, _session: &str) -> bool {
     i32::try_from(pid).is_ok_and(|pid| kill(Pid::from_raw(pid), None).is_ok())
-}
-
-/// Notices on their way to a receiver that may be slow: none about the connection is lost, and any number of changed
-/// panes are one.
-struct Outbox {
-    notices: mpsc::Sender<Notice>,
-    waiting: VecDeque<Notice>,
-}
-
-impl Outbox {
-    fn put(&mut self, notice: Notice) {
-        let last_is_same = matches!((&notice, self.waiting.back()), (Notice::PanesChanged, Some(Notice::PanesChanged)));
-        if !last_is_same {
-            self.waiting.push_back(notice);
-        }
-        // A receiver that sleeps through many lives of the server needs to know only the latest.
-        if self.waiting.len() > 16 {
-            self.waiting.pop_front();
-        }
-        self.flush();
-    }
-
-    fn flush(&mut self) {
-        while let Some(notice) = self.waiting.pop_front() {
-            match self.notices.try_send(notice) {
-                Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => {}
-                Err(mpsc::error::TrySendError::Full(notice)) => {
-                    self.waiting.push_front(notice);
-                    return;
-                }
-            }
-        }
-    }
 }

@@ -8,7 +8,6 @@ use super::deliver::{Input, TypePlan};
 use super::guard::{Stage, is_mark};
 use super::look::{Eye, Invitation, Sight, Stopped, ends_with, invitation, obstacle, pause, sight};
 use super::pane::{Noted, PaneRow, same};
-use super::quote::quote;
 use super::supervisor::Live;
 use super::{Error, Tmux};
 use crate::core::pane::{Activity, Refusal, Typed, View};
@@ -136,7 +135,8 @@ impl<'a> Delivery<'a> {
         };
         let Some(noted) = noted else { return Err(Halt::Lost) };
         if noted.fence != live.fence {
-            // Another process of this home has taken over; it will end this connection, and the mark tells what it did.
+            // The mark will tell what the other process did.
+            live.give_up();
             pause(CONFIRM, self.stop).await?;
             return Err(Halt::Lost);
         }
@@ -223,44 +223,34 @@ impl<'a> Delivery<'a> {
     async fn put(&mut self, live: &Live, before: &str, number: usize) -> Step {
         let Some(text) = self.pieces.get(number - 1) else { return Ok(Some(unknown("ambiguous_mark"))) };
         let after = if number == self.pieces.len() { Stage::Pasted } else { Stage::Pieces(number) };
-        let bracketed = self.plan.input == Input::Bracketed;
-        let line = self.line(live, before, Stage::Begun(number), after, text, bracketed);
+        let paste = if self.plan.input == Input::Bracketed { "paste-buffer -p -r" } else { "paste-buffer -r" };
+        let line = self.line(live, before, (Stage::Begun(number), after), text, paste);
         self.send(live, line).await?;
         self.fresh = number;
         Ok(None)
     }
 
     /// One guarded line: it puts `text` in and moves the mark, or does nothing at all.
-    fn line(
-        &self,
-        live: &Live,
-        before: &str,
-        during: Stage,
-        after: Stage,
-        text: &str,
-        bracketed: bool,
-    ) -> Option<String> {
+    fn line(&self, live: &Live, before: &str, stages: (Stage, Stage), text: &str, paste: &str) -> Option<String> {
         let (names, plan) = (&self.tmux.inner.shared.names, self.plan);
-        let guard = quote(&names.may_type(&live.fence, &plan.pane, before, plan.foreground.as_deref())).ok()?;
-        let (pane, mark, id) = (plan.pane, names.mark(), &plan.delivery);
-        let buffer = format!("{}{id}", names.buffers());
-        let (during, after) = (during.mark(id), after.mark(id));
-        let (text, paste) = (quote(text).ok()?, if bracketed { "paste-buffer -p -r" } else { "paste-buffer -r" });
-        Some(format!(
-            "set-buffer -b {buffer} -- {text} ; if-shell -F -t {pane} {guard} {{ set-option -p -t {pane} {mark} {during} ; \
-             {paste} -b {buffer} -t {pane} ; set-option -p -t {pane} {mark} {after} }} ; delete-buffer -b {buffer}"
-        ))
+        let guard = names.may_type(&live.fence, &plan.pane, before, plan.foreground.as_deref());
+        names.typing_line(&plan.pane, &plan.delivery, &guard, stages, text, paste).ok()
     }
 
     async fn send(&mut self, live: &Live, line: Option<String>) -> Result<(), Halt> {
         let Some(line) = line else { return Err(Halt::Stopped) };
-        match live.ask(line).await {
-            Ok(_) => Ok(()),
-            Err(lost) => {
-                self.doubt |= lost.sent;
-                Err(Halt::Lost)
-            }
-        }
+        // An answer does not say that the guard let the line through; until the mark is read, either may be.
+        let before = std::mem::replace(&mut self.doubt, true);
+        live.ask(line).await.map(drop).map_err(|lost| {
+            self.doubt = before || lost.sent;
+            Halt::Lost
+        })
+    }
+
+    /// Whether the pane's mark is another one by now, or the pane is gone.
+    async fn moved(&self, live: &Live, mark: &str) -> Result<bool, Halt> {
+        let noted = self.tmux.noted(live, self.plan.pane.pane).await.map_err(|_| Halt::Lost)?;
+        Ok(noted.is_none_or(|noted| noted.mark != mark))
     }
 
     /// Half of a line was done: a hook of the user's waits in between, or was killed there.
@@ -269,8 +259,7 @@ impl<'a> Delivery<'a> {
         let until = Instant::now() + HOOK_PATIENCE;
         while Instant::now() < until {
             pause(CONFIRM, self.stop).await?;
-            let noted = self.tmux.noted(live, self.plan.pane.pane).await.map_err(|_| Halt::Lost)?;
-            if noted.is_none_or(|noted| noted.mark != mark) {
+            if self.moved(live, &mark).await? {
                 return Ok(None);
             }
         }
@@ -292,6 +281,7 @@ impl<'a> Delivery<'a> {
         if let Some(end) = self.balks(row).await? {
             return Ok(end);
         }
+        let mark = Stage::Pieces(number).mark(&self.plan.delivery);
         let so_far = self.pieces[..number.min(self.pieces.len())].concat();
         let until = Instant::now() + self.plan.seen_within;
         loop {
@@ -303,6 +293,9 @@ impl<'a> Delivery<'a> {
             if self.fresh == number || ends_with(&view.composer, &so_far) {
                 break;
             }
+            if self.moved(live, &mark).await? {
+                return Ok(None);
+            }
             if Instant::now() >= until {
                 return Ok(Some(unknown("ambiguous")));
             }
@@ -311,7 +304,6 @@ impl<'a> Delivery<'a> {
         if let Input::Pieces { gap, .. } = self.plan.input {
             pause(gap, self.stop).await?;
         }
-        let mark = Stage::Pieces(number).mark(&self.plan.delivery);
         self.put(live, &mark, number + 1).await
     }
 
@@ -342,6 +334,7 @@ impl<'a> Delivery<'a> {
         if let Input::Pieces { settle, .. } = self.plan.input {
             pause(settle, self.stop).await?;
         }
+        let mark = stage.mark(&self.plan.delivery);
         let until = Instant::now() + self.plan.seen_within;
         let mut seen = false;
         loop {
@@ -352,19 +345,19 @@ impl<'a> Delivery<'a> {
             match sight(&view.composer, &self.plan.text, self.tail()) {
                 Sight::Shown if seen => break,
                 Sight::Shown => seen = true,
+                // Somebody else may go on with the same delivery.
+                Sight::Absent | Sight::Hidden if self.moved(live, &mark).await? => return Ok(None),
+                Sight::Absent | Sight::Hidden if Instant::now() >= until => return Ok(Some(unknown("not_seen"))),
                 Sight::Absent | Sight::Hidden => seen = false,
-            }
-            if Instant::now() >= until && !seen {
-                return Ok(Some(unknown("not_seen")));
             }
             pause(if seen { self.plan.enter_delay } else { GLANCE }, self.stop).await?;
         }
-        let mark = stage.mark(&self.plan.delivery);
         self.press(live, &mark, 1).await
     }
 
     async fn press(&mut self, live: &Live, before: &str, number: u32) -> Step {
-        let line = self.line(live, before, Stage::EnterBegun(number), Stage::Entered(number), "\r", false);
+        let stages = (Stage::EnterBegun(number), Stage::Entered(number));
+        let line = self.line(live, before, stages, "\r", "paste-buffer -r");
         // Also when the answer is lost: what matters is whether the program may have seen it.
         self.entered = true;
         self.send(live, line).await?;

@@ -1,7 +1,7 @@
 //! What the operator may ask of a handoff: retry, cancel, accept, abandon (SPEC 3.5 and 12, "Doubt").
 
 use super::{Handoff, Reading, Step, flow, trigger};
-use crate::core::agent::{AgentState, OurTurn, Primed, Purpose};
+use crate::core::agent::{Agent, AgentState, OurTurn, Primed, Purpose};
 use crate::core::decision::Tx;
 use crate::core::id::{AgentId, HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
@@ -35,13 +35,6 @@ pub(crate) fn cancel(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
         }
         Ok(handoff) => handoff.handoff_id,
     };
-    let waiting_accept = tx.handoff(&id).and_then(|handoff| match &handoff.reading {
-        Some(Reading::Accepted(request)) => Some(request.clone()),
-        _ => None,
-    });
-    if let Some(accept) = waiting_accept {
-        tx.refuse(&accept, Refused::new(409, "already_ended", "The handoff was cancelled"));
-    }
     flow::enter(tx, id, Step::Cancelled);
     tx.answer(request, Reply::Ok(json!({ "status": "cancelled", "handoff_id": id })));
 }
@@ -115,6 +108,9 @@ pub(crate) fn take_up(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused> {
     };
     if taken(&agent_id) || successor_id.as_ref().is_some_and(taken) {
         return Err(Refused::new(409, "handoff_in_progress", "Another handoff of this agent is in progress"));
+    }
+    if tx.agent(&agent_id).is_some_and(|agent| agent.shutdown.is_some()) {
+        return Err(Refused::new(409, "shutting_down", "The agent is being shut down"));
     }
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.error = None;
@@ -220,11 +216,13 @@ fn await_assumed_turn(tx: &mut Tx<'_>, id: HandoffId) {
     }
 }
 
-/// A successor that is proven dead gives way to a new one; its id is kept.
+/// A successor that is dead, or that was to be started in another life of the tmux server, gives way to a new one; its
+/// id is kept.
 fn drop_dead_successor(tx: &mut Tx<'_>, id: HandoffId) {
     let successor_id = tx.handoff(&id).and_then(|handoff| handoff.successor_id);
-    let is_dead = successor_id.is_some_and(|id| tx.agent(&id).is_none_or(|agent| !agent.state.is_live()));
-    if is_dead {
+    let server = tx.state.server;
+    let can_be_adopted = |agent: &Agent| agent.state.is_live() && agent.start_server == server;
+    if successor_id.is_some_and(|id| !tx.agent(&id).is_some_and(can_be_adopted)) {
         replace_successor(tx, id);
     }
 }

@@ -5,6 +5,7 @@ use crate::core::agent::{Agent, AgentState, Primed, Purpose};
 use crate::core::decision::{Failure, Tx};
 use crate::core::effect::Effect;
 use crate::core::id::HandoffId;
+use crate::core::reply::Refused;
 use crate::core::time::Deadline;
 use crate::core::{priming, start, typing};
 use serde_json::json;
@@ -46,11 +47,16 @@ fn leave(tx: &mut Tx<'_>, id: HandoffId) {
         span.left_at.get_or_insert(stamp);
     }
     handoff.deadline = None;
-    handoff.reading = None;
+    handoff.exit_waits = false;
+    let reading = handoff.reading.take();
     let effect = handoff.effect.take();
     let agents = [Some(handoff.agent_id), handoff.successor_id];
     if let Some(key) = effect {
         tx.drop_effect(key);
+    }
+    if let Some(Reading::Accepted(request)) = reading {
+        let message = "The handoff went another way before the document was read";
+        tx.refuse(&request, Refused::new(409, "not_writing", message).hint("see: tasuki handoffs show HANDOFF"));
     }
     for agent_id in agents.into_iter().flatten() {
         typing::forget(tx, &agent_id, id);
@@ -81,6 +87,15 @@ pub(crate) fn wait(tx: &mut Tx<'_>, id: HandoffId) {
     if let (true, None, Some(pane)) = (is_busy && nothing_of_ours, effect, agent.pane) {
         let profile = agent.profile.clone();
         run(tx, id, Effect::AwaitIdle { agent_id, pane, profile });
+    }
+}
+
+/// In `ending`: types the exit command as soon as no other text is on its way. Called again whenever the agent changes.
+pub(crate) fn exit_when_free(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let is_free = tx.agent(&handoff.agent_id).is_some_and(|agent| agent.typing.is_none());
+    if handoff.step == Step::Ending && handoff.exit_waits && is_free {
+        type_exit(tx, id);
     }
 }
 
@@ -179,9 +194,14 @@ pub(crate) fn type_exit(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let (agent_id, deadline) = (handoff.agent_id, handoff.deadline);
     let Some(agent) = tx.agent(&agent_id) else { return };
-    match (agent.state, agent.pane) {
+    let waits = agent.typing.is_some();
+    let (state, pane, profile) = (agent.state, agent.pane, agent.profile.clone());
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.exit_waits = waits;
+    }
+    match (state, pane) {
+        _ if waits => {}
         (AgentState::Busy | AgentState::Blocked, Some(pane)) => {
-            let profile = agent.profile.clone();
             run(tx, id, Effect::AwaitIdle { agent_id, pane, profile });
         }
         _ => typing::begin_exit(tx, &agent_id, Some(id), deadline),
@@ -274,7 +294,7 @@ fn release_agent(tx: &mut Tx<'_>, agent_id: &crate::core::id::AgentId, id: Hando
     }
 }
 
-/// Halts the flow at its present step: error file, one journal line, every channel; document and record are kept, the
+/// Halts the flow at its present step (`HANDOFF` in the hint stands for its id): error file, one journal line, every channel; document and record are kept, the
 /// agents are left as they are.
 pub(crate) fn fail(tx: &mut Tx<'_>, id: HandoffId, code: &str, message: impl Into<String>, hint: &str) {
     let Some(handoff) = tx.handoff(&id) else { return };
@@ -282,13 +302,13 @@ pub(crate) fn fail(tx: &mut Tx<'_>, id: HandoffId, code: &str, message: impl Int
         return;
     }
     let (step, agent_id, successor_id) = (handoff.step, handoff.agent_id, handoff.successor_id);
-    let message = message.into();
+    let (message, hint) = (message.into(), hint.replace("HANDOFF", &id.short()));
     leave(tx, id);
     let drops_place = step >= Step::Ending && tx.handoff(&id).is_some_and(|handoff: &Handoff| handoff.place.is_some());
     let error_id = tx.tell_failure(Failure {
         code: code.to_owned(),
         message: message.clone(),
-        hint: hint.to_owned(),
+        hint: hint.clone(),
         handoff_id: Some(id),
         agent_id: Some(agent_id),
         step: Some(step.word().to_owned()),
@@ -297,13 +317,7 @@ pub(crate) fn fail(tx: &mut Tx<'_>, id: HandoffId, code: &str, message: impl Int
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.step = Step::Failed;
         handoff.steps.push(super::Span { step: Step::Failed, entered_at: stamp, left_at: None });
-        handoff.error = Some(HandoffError {
-            error_id,
-            step,
-            code: code.to_owned(),
-            message: message.clone(),
-            hint: hint.to_owned(),
-        });
+        handoff.error = Some(HandoffError { error_id, step, code: code.to_owned(), message: message.clone(), hint });
     }
     for agent in [Some(agent_id), successor_id].into_iter().flatten() {
         release_agent(tx, &agent, id);

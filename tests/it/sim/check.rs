@@ -1,0 +1,151 @@
+//! The promises of SPEC section 6, checked while the world runs and at its end.
+
+use super::world::World;
+use std::collections::BTreeMap;
+use tasuki::core::effect::{Effect, How};
+use tasuki::core::handoff::Step;
+use tasuki::core::id::{AgentId, HandoffId};
+
+/// What must hold at every moment.
+pub(crate) fn always(world: &World) -> Result<(), String> {
+    if let Some((id, times)) = world.tmux.typed.iter().find(|(_, times)| **times > 1) {
+        return Err(format!("delivery {id} was typed {times} times"));
+    }
+    if let Some((id, times)) = world.tmux.spawned.iter().find(|(_, times)| **times > 1) {
+        return Err(format!("agent {id} was started {times} times"));
+    }
+    for agent in world.tmux.agents.iter().filter(|agent| world.anonymous.contains(&agent.pane)) {
+        if !agent.mark.is_empty() {
+            return Err(format!("something was typed into the anonymous agent in {}", agent.pane));
+        }
+    }
+    one_successor(world)
+}
+
+/// No second successor lives beside the first one.
+fn one_successor(world: &World) -> Result<(), String> {
+    for handoff in world.disk.handoffs() {
+        let mut ids: Vec<AgentId> = handoff.former_successors.clone();
+        ids.extend(handoff.successor_id);
+        let living = ids.iter().filter(|id| world.tmux.by_env(id).is_some()).count();
+        if living > 1 {
+            return Err(format!("handoff {} has {living} living successors", handoff.handoff_id));
+        }
+    }
+    Ok(())
+}
+
+/// What must hold before an effect types: looked at when it is about to.
+pub(crate) fn before_typing(world: &World, effect: &Effect) -> Result<(), String> {
+    let Effect::Type(plan) = effect else { return Ok(()) };
+    let Some(row) = world.disk.agent(&plan.agent_id) else { return Err("an unknown agent is typed to".to_owned()) };
+    if row.persona_slug.is_none() {
+        return Err("an anonymous agent is typed to".to_owned());
+    }
+    if plan.how == How::Command {
+        let handoff = row.handoff_id.and_then(|id| world.disk.state.handoffs.get(&id));
+        if handoff.is_some_and(|handoff| handoff.record.is_none()) {
+            return Err("the agent is ended before the record is durable".to_owned());
+        }
+    }
+    if plan.text.starts_with("Here is your handoff") {
+        let submitted = world.tmux.agents.iter().filter(|agent| agent.env == Some(plan.agent_id));
+        let primed = submitted.flat_map(|agent| &agent.submitted).any(|text| text.starts_with("You are the persona"));
+        let assumed = row.handoff_id.is_some_and(|id| world.assumed.contains(&id));
+        if !primed && !assumed {
+            return Err("the briefing comes before the priming".to_owned());
+        }
+    }
+    Ok(())
+}
+
+/// What must hold when everything has come to rest.
+pub(crate) fn at_rest(world: &World) -> Result<(), String> {
+    for id in &world.dropped {
+        let answers = world.disk.answers.get(id).copied().unwrap_or(0);
+        if answers != 1 {
+            return Err(format!("request {id} was answered {answers} times"));
+        }
+    }
+    for handoff in world.disk.handoffs() {
+        if !handoff.step.is_end() {
+            return Err(format!("handoff {} hangs in {}: {handoff:?}", handoff.handoff_id, handoff.step.word()));
+        }
+        // An abandoned handoff still says why it had failed.
+        let fits = match handoff.step {
+            Step::Failed => handoff.error.is_some(),
+            Step::Cancelled => true,
+            _ => handoff.error.is_none(),
+        };
+        if !fits {
+            return Err(format!(
+                "handoff {} is {} and its error says otherwise",
+                handoff.handoff_id,
+                handoff.step.word()
+            ));
+        }
+    }
+    for agent in world.disk.agents() {
+        if agent.typing.is_some() || agent.start.is_some() || !agent.queue.is_empty() {
+            return Err(format!("agent {} still waits for something: {agent:?}", agent.agent_id));
+        }
+        let in_handoff = agent.handoff_id.and_then(|id| world.disk.handoffs().find(|row| row.handoff_id == id));
+        if in_handoff.is_some_and(|handoff| handoff.step.is_end()) {
+            return Err(format!("agent {} is held by a handoff that has ended", agent.agent_id));
+        }
+    }
+    if !world.disk.state.outbox.is_empty() {
+        return Err(format!("effects are left: {:?}", world.disk.state.outbox));
+    }
+    journal(world)?;
+    told(world)?;
+    texts(world)
+}
+
+fn journal(world: &World) -> Result<(), String> {
+    for (place, (seq, _)) in world.disk.journal.iter().enumerate() {
+        if *seq != place as u64 {
+            return Err(format!("journal line {place} bears the number {seq}"));
+        }
+    }
+    Ok(())
+}
+
+/// One error file and one journal line for each failure, and every error was told.
+fn told(world: &World) -> Result<(), String> {
+    let mut lines: BTreeMap<HandoffId, u32> = BTreeMap::new();
+    for (_, line) in world.disk.journal.iter().filter(|(_, line)| line["type"] == "handoff.failed") {
+        if let Some(id) = line["handoff_id"].as_str().and_then(|id| id.parse().ok()) {
+            *lines.entry(id).or_default() += 1;
+        }
+    }
+    let mut files: BTreeMap<HandoffId, u32> = BTreeMap::new();
+    for row in &world.disk.errors {
+        if let Some(id) = row.handoff_id {
+            *files.entry(id).or_default() += 1;
+        }
+        if !world.disk.told.contains_key(&row.error_id) {
+            return Err(format!("error {} was told to nobody", row.error_id));
+        }
+    }
+    if lines != files {
+        return Err(format!("failures in the journal {lines:?} and in errors/ {files:?} differ"));
+    }
+    Ok(())
+}
+
+/// Each text of a handoff was submitted once, and once more for each retry that the operator asked for.
+fn texts(world: &World) -> Result<(), String> {
+    for handoff in world.disk.handoffs() {
+        let retries = world.retries.get(&handoff.handoff_id).copied().unwrap_or(0);
+        let holds = |text: &&String, head: &str| text.starts_with(head) && text.contains(&handoff.file_path);
+        let submitted = || world.tmux.agents.iter().flat_map(|agent| &agent.submitted);
+        let instructions = submitted().filter(|text| holds(text, "Please write a handoff")).count();
+        let briefings = submitted().filter(|text| holds(text, "Here is your handoff")).count();
+        if instructions > 1 + retries || briefings > 1 + retries {
+            let id = handoff.handoff_id;
+            return Err(format!("handoff {id}: {instructions} instructions, {briefings} briefings, {retries} retries"));
+        }
+    }
+    Ok(())
+}

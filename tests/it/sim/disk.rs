@@ -1,0 +1,99 @@
+//! A model of the disk: the spool, the store, the documents. Everything in it survives a crash.
+
+use std::collections::{BTreeMap, BTreeSet};
+use tasuki::core::agent::Agent;
+use tasuki::core::decision::{Decision, ErrorRow};
+use tasuki::core::effect::DocumentRead;
+use tasuki::core::handoff::Handoff;
+use tasuki::core::hook::HookEvent;
+use tasuki::core::id::{AgentId, ErrorId, HandoffId, RequestId};
+use tasuki::core::settings::Settings;
+use tasuki::core::state::State;
+use tasuki::core::time::Now;
+
+/// The disk.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Disk {
+    pub(crate) requests: BTreeMap<RequestId, Vec<u8>>,
+    pub(crate) events: Vec<(u64, HookEvent)>,
+    pub(crate) seen: BTreeSet<u64>,
+    pub(crate) next_event: u64,
+    pub(crate) documents: BTreeMap<String, String>,
+    pub(crate) told: BTreeMap<ErrorId, u32>,
+    pub(crate) state: State,
+    pub(crate) past_agents: BTreeMap<AgentId, Agent>,
+    pub(crate) past_handoffs: BTreeMap<HandoffId, Handoff>,
+    pub(crate) ledger: BTreeSet<RequestId>,
+    pub(crate) answers: BTreeMap<RequestId, u32>,
+    pub(crate) journal: Vec<(u64, serde_json::Value)>,
+    pub(crate) errors: Vec<ErrorRow>,
+}
+
+impl Disk {
+    pub(crate) fn read_document(&self, file_name: &str) -> DocumentRead {
+        let found = self.documents.iter().find(|(path, _)| path.ends_with(file_name));
+        match found {
+            None => DocumentRead::Missing,
+            Some((_, text)) if text.trim().is_empty() => DocumentRead::Empty,
+            Some((_, text)) => DocumentRead::Whole { text: text.clone(), sha256: format!("{:064x}", text.len()) },
+        }
+    }
+
+    /// One transaction.
+    pub(crate) fn commit(&mut self, state: &State, decision: &Decision, seen: &[u64]) {
+        for (id, agent) in &decision.agents {
+            self.past_agents.remove(id);
+            self.state.agents.remove(id);
+            if agent.is_past() {
+                self.past_agents.insert(*id, agent.clone());
+            } else {
+                self.state.agents.insert(*id, agent.clone());
+            }
+        }
+        for (id, handoff) in &decision.handoffs {
+            self.past_handoffs.remove(id);
+            self.state.handoffs.remove(id);
+            if handoff.is_past() {
+                self.past_handoffs.insert(*id, handoff.clone());
+            } else {
+                self.state.handoffs.insert(*id, handoff.clone());
+            }
+        }
+        for (id, _) in &decision.opened {
+            self.ledger.insert(id.clone());
+        }
+        for answer in &decision.answers {
+            self.ledger.insert(answer.request_id.clone());
+            *self.answers.entry(answer.request_id.clone()).or_default() += 1;
+        }
+        self.state.open_requests = state.open_requests.clone();
+        self.state.outbox = state.outbox.clone();
+        self.state.meetings = state.meetings.clone();
+        self.state.next_effect = state.next_effect;
+        self.state.next_seq = state.next_seq;
+        self.journal.extend(decision.journal.iter().cloned());
+        self.errors.extend(decision.errors.iter().cloned());
+        self.seen.extend(seen.iter().copied());
+    }
+
+    /// What a start reads.
+    pub(crate) fn load(&self, settings: &Settings, now: &Now) -> State {
+        let mut state = self.state.clone();
+        state.settings = settings.clone();
+        state.server = None;
+        state.rebase(now);
+        state
+    }
+
+    pub(crate) fn agent(&self, id: &AgentId) -> Option<&Agent> {
+        self.state.agents.get(id).or_else(|| self.past_agents.get(id))
+    }
+
+    pub(crate) fn handoffs(&self) -> impl Iterator<Item = &Handoff> {
+        self.state.handoffs.values().chain(self.past_handoffs.values())
+    }
+
+    pub(crate) fn agents(&self) -> impl Iterator<Item = &Agent> {
+        self.state.agents.values().chain(self.past_agents.values())
+    }
+}

@@ -1,0 +1,171 @@
+//! A model of the runner: each effect in the small acts in which the real one does it, so that a crash may fall between
+//! any two of them.
+
+use super::disk::Disk;
+use super::rng::Rng;
+use super::tmux::{Faults, SimTmux};
+use tasuki::core::effect::{
+    Effect, EffectKey, How, Outcome, PersonaTexts, Place, Readiness, StartAgent, Started, TypeText,
+};
+use tasuki::core::pane::{PaneFacts, PaneRef, Refusal, Typed};
+
+/// An effect on its way.
+#[derive(Debug, Clone)]
+pub(crate) struct Run {
+    pub(crate) key: EffectKey,
+    pub(crate) effect: Effect,
+    pub(crate) resumed: bool,
+    phase: u8,
+    looks: u8,
+}
+
+impl Run {
+    pub(crate) fn new(key: EffectKey, effect: Effect, resumed: bool) -> Self {
+        Run { key, effect, resumed, phase: 0, looks: 0 }
+    }
+
+    /// Does the next act. Returns the outcome when it has ended.
+    pub(crate) fn step(
+        &mut self,
+        tmux: &mut SimTmux,
+        disk: &mut Disk,
+        rng: &mut Rng,
+        faults_on: bool,
+    ) -> Option<Outcome> {
+        let effect = self.effect.clone();
+        match &effect {
+            Effect::Type(plan) => self.type_text(plan, tmux).map(Outcome::Typed),
+            Effect::Start(plan) => Some(Outcome::Started(start(plan, tmux, rng, faults_on))),
+            Effect::AwaitReady { pane, .. } => self.ready(pane, tmux).map(Outcome::Readiness),
+            Effect::AwaitIdle { pane, .. } => idle(pane, tmux).map(Outcome::Readiness),
+            Effect::ReadDocument { file_name, .. } => Some(Outcome::Document(disk.read_document(file_name))),
+            Effect::CompareDocument { .. } => Some(Outcome::Compared(rng.chance(95))),
+            Effect::ReadPersona { .. } => {
+                Some(Outcome::Persona(Some(PersonaTexts { skill: "# Skill".to_owned(), experience: None })))
+            }
+            Effect::HoldPlace { pane, .. } => {
+                let place = Place { session: "work".to_owned(), size: (80, 24), cwd: None };
+                Some(Outcome::Place(tmux.at(pane).map(|_| place)))
+            }
+            Effect::Identify { pane } => Some(Outcome::Pane(identify(*pane, tmux))),
+            Effect::KillPane { pane, .. } => {
+                if let Some(agent) = tmux.at(pane) {
+                    agent.alive = false;
+                }
+                Some(Outcome::Done)
+            }
+            Effect::PrepareFolder { .. } | Effect::DropPlace { .. } => Some(Outcome::Done),
+            Effect::Tell(notice) => {
+                if let Some(id) = notice.error_id {
+                    *disk.told.entry(id).or_default() += 1;
+                }
+                Some(Outcome::Done)
+            }
+        }
+    }
+
+    /// Look, paste, Enter, look again: compare-and-swap by the pane's mark.
+    fn type_text(&mut self, plan: &TypeText, tmux: &mut SimTmux) -> Option<Typed> {
+        let id = plan.delivery_id.as_str();
+        let text = if plan.how == How::Command { "/exit".to_owned() } else { plan.text.clone() };
+        let Some(agent) = tmux.at(&plan.pane) else {
+            let began = self.resumed || self.phase > 0;
+            let lost = Typed::Unknown { reason: "pane_lost".to_owned() };
+            return Some(if began { lost } else { Typed::Refused { reason: Refusal::PaneGone } });
+        };
+        if agent.mark.starts_with(id) && self.phase == 0 {
+            self.phase = if agent.mark.ends_with(".P") { 1 } else { 2 };
+        }
+        match self.phase {
+            0 => {
+                let is_blocked = agent.faults.dialog;
+                let is_busy = agent.turn.is_some() && !plan.allow_busy;
+                if is_blocked || is_busy || !agent.composer.is_empty() {
+                    let reason = if is_blocked {
+                        Refusal::Dialog
+                    } else if is_busy {
+                        Refusal::Busy
+                    } else {
+                        Refusal::Draft
+                    };
+                    return Some(Typed::Refused { reason });
+                }
+                agent.mark = format!("{id}.P");
+                agent.composer = text;
+                *tmux.typed.entry(plan.delivery_id.clone()).or_default() += 1;
+                self.phase = 1;
+                None
+            }
+            1 => {
+                agent.mark = format!("{id}.E");
+                agent.enter();
+                self.phase = 2;
+                None
+            }
+            _ => {
+                if agent.composer != text {
+                    return Some(Typed::Submitted { proven: false });
+                }
+                self.looks += 1;
+                if self.looks > 2 {
+                    return Some(Typed::Unknown { reason: "not_submitted".to_owned() });
+                }
+                agent.enter();
+                None
+            }
+        }
+    }
+
+    fn ready(&mut self, pane: &PaneRef, tmux: &mut SimTmux) -> Option<Readiness> {
+        let Some(agent) = tmux.at(pane) else { return Some(Readiness::Gone) };
+        self.looks = self.looks.saturating_add(1);
+        match (agent.faults.dialog, agent.faults.never_ready, agent.ready_in) {
+            (true, _, _) if self.looks > 3 => Some(Readiness::Blocked),
+            (false, false, 0) => Some(Readiness::Ready),
+            _ if self.looks > 40 => Some(Readiness::NotReady { screen: "splash".to_owned() }),
+            _ => None,
+        }
+    }
+}
+
+fn idle(pane: &PaneRef, tmux: &mut SimTmux) -> Option<Readiness> {
+    let Some(agent) = tmux.at(pane) else { return Some(Readiness::Gone) };
+    (agent.turn.is_none() && agent.composer.is_empty()).then_some(Readiness::Ready)
+}
+
+/// Made once for each id, whatever happens: the mark is set by the very line that makes the window.
+fn start(plan: &StartAgent, tmux: &mut SimTmux, rng: &mut Rng, faults_on: bool) -> Started {
+    if tmux.server.is_none() {
+        return Started::NoTmux;
+    }
+    if plan.server != tmux.server {
+        return Started::Died;
+    }
+    if let Some(agent) = tmux.by_env(&plan.agent_id) {
+        return Started::Running { pane: agent.pane, process: Some(SimTmux::process(&agent.pane)) };
+    }
+    if tmux.made.contains(&plan.agent_id) {
+        return Started::Died;
+    }
+    if faults_on && rng.chance(3) {
+        return Started::Failed { why: "no such folder".to_owned() };
+    }
+    let faults = if faults_on { Faults::random(rng) } else { Faults::default() };
+    match tmux.spawn(Some(plan.agent_id), faults, rng) {
+        Some(pane) => Started::Running { pane, process: Some(SimTmux::process(&pane)) },
+        None => Started::NoTmux,
+    }
+}
+
+fn identify(pane: u32, tmux: &SimTmux) -> Option<PaneFacts> {
+    let agent = tmux.agents.iter().find(|agent| agent.alive && agent.pane.pane == pane)?;
+    Some(PaneFacts {
+        pane: agent.pane,
+        session_name: "work".to_owned(),
+        cwd: "/".to_owned(),
+        agent: Some(SimTmux::process(&agent.pane)),
+        bare_shell: false,
+        profile: Some("demo".to_owned()),
+        agent_id: agent.env,
+    })
+}

@@ -1,0 +1,324 @@
+//! The world: disk, tmux, agents, operator, clocks, and a sidecar that dies and comes back.
+
+use super::check;
+use super::disk::Disk;
+use super::rng::Rng;
+use super::sidecar::{Crash, Sidecar};
+use super::tmux::{Faults, SimTmux};
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use tasuki::core::event::Event;
+use tasuki::core::handoff::Step;
+use tasuki::core::id::{HandoffId, RequestId};
+use tasuki::core::pane::PaneRef;
+use tasuki::core::settings::{ProfileFacts, Settings};
+use tasuki::core::time::Now;
+
+/// Everything.
+pub(crate) struct World {
+    pub(crate) rng: Rng,
+    pub(crate) now: Now,
+    pub(crate) disk: Disk,
+    pub(crate) tmux: SimTmux,
+    pub(crate) sidecar: Option<Sidecar>,
+    pub(crate) dropped: Vec<RequestId>,
+    asked: Vec<String>,
+    pub(crate) anonymous: Vec<PaneRef>,
+    pub(crate) assumed: BTreeSet<HandoffId>,
+    pub(crate) retries: BTreeMap<HandoffId, usize>,
+    settings: Settings,
+    faults_on: bool,
+    requests: u64,
+}
+
+/// What the sidecar is told: a demo profile with turn ids.
+pub(crate) fn settings() -> Settings {
+    let facts = ProfileFacts {
+        name: "demo".to_owned(),
+        launchable: true,
+        reports_prompts: true,
+        screen_proof: false,
+        starts_at_launch: true,
+        turn_ids: true,
+    };
+    Settings {
+        profiles: BTreeMap::from([("demo".to_owned(), facts)]),
+        personas_dir: "/h".to_owned(),
+        ..Settings::default()
+    }
+}
+
+impl World {
+    pub(crate) fn new(seed: u64, settings: &Settings) -> Self {
+        let mut world = World {
+            rng: Rng::new(seed),
+            now: Now { wall_ms: 1_790_000_000_000, boot: 1, boot_ms: 1_000 },
+            disk: Disk::default(),
+            tmux: SimTmux::new(),
+            sidecar: None,
+            dropped: Vec::new(),
+            asked: Vec::new(),
+            anonymous: Vec::new(),
+            assumed: BTreeSet::new(),
+            retries: BTreeMap::new(),
+            settings: settings.clone(),
+            faults_on: true,
+            requests: 0,
+        };
+        if let Some(pane) = world.tmux.spawn(None, Faults::default(), &mut world.rng) {
+            world.anonymous.push(pane);
+        }
+        for _ in 0..=world.rng.below(3) {
+            world.ask(&json!({ "v": 1, "kind": "agent_create", "persona_slug": "dev" }));
+        }
+        world
+    }
+
+    fn ask(&mut self, request: &serde_json::Value) -> RequestId {
+        self.requests += 1;
+        let id: RequestId = format!("r{}", self.requests).parse().expect("a legal id");
+        self.asked.push(format!("{id} at {}: {request}", self.now.stamp()));
+        self.disk.requests.insert(id.clone(), request.to_string().into_bytes());
+        self.dropped.push(id.clone());
+        id
+    }
+
+    /// Prints what has happened, for a person who replays a seed.
+    pub(crate) fn tell(&self) {
+        for request in &self.asked {
+            println!("asked {request}");
+        }
+        for (_, line) in &self.disk.journal {
+            println!("{line}");
+        }
+    }
+
+    /// Runs the whole life of this world.
+    pub(crate) fn run(&mut self) -> Result<(), String> {
+        let acts = 150 + self.rng.below(250);
+        for _ in 0..acts {
+            self.act()?;
+            check::always(self)?;
+        }
+        self.faults_on = false;
+        self.settle()?;
+        check::at_rest(self)
+    }
+
+    fn act(&mut self) -> Result<(), String> {
+        match self.rng.below(100) {
+            0..30 => self.turn(),
+            30..55 => self.effect()?,
+            55..75 => self.agents_live(),
+            75..84 => self.hooks_arrive(),
+            84..90 => self.time_passes(),
+            90..96 => self.operator(),
+            96 => self.sidecar = None,
+            97 => self.disaster(),
+            98 => self.reconcile(),
+            _ => self.twice(),
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self) {
+        let Some(mut sidecar) = self.sidecar.take() else {
+            self.sidecar = Some(Sidecar::start(&self.disk, &self.settings, &self.now, &self.tmux));
+            return;
+        };
+        let crash = match self.rng.below(if self.faults_on { 40 } else { u64::MAX }) {
+            0 => Some(Crash::Commit),
+            1 => Some(Crash::Dispose),
+            2 => Some(Crash::Effects),
+            _ => None,
+        };
+        if sidecar.turn(&mut self.disk, &self.now, &mut self.rng, crash) {
+            self.sidecar = Some(sidecar);
+        }
+    }
+
+    /// One act of one effect; its end may be lost with the sidecar, but never without it.
+    fn effect(&mut self) -> Result<(), String> {
+        let Some(mut sidecar) = self.sidecar.take() else { return Ok(()) };
+        let ready = sidecar.ready_runs();
+        if !ready.is_empty() {
+            let index = ready[self.rng.below(ready.len() as u64) as usize];
+            check::before_typing(self, &sidecar.runs[index].effect)?;
+            let run = &mut sidecar.runs[index];
+            let outcome = run.step(&mut self.tmux, &mut self.disk, &mut self.rng, self.faults_on);
+            if let Some(outcome) = outcome {
+                let key = run.key;
+                sidecar.runs.remove(index);
+                sidecar.pending.push(Event::Settled { key, outcome });
+            }
+        }
+        self.sidecar = Some(sidecar);
+        Ok(())
+    }
+
+    fn agents_live(&mut self) {
+        for agent in &mut self.tmux.agents {
+            if self.rng.chance(60)
+                && let Some((path, text)) = agent.live()
+            {
+                self.disk.documents.insert(path, text);
+            }
+            if self.faults_on && self.rng.chance(1) {
+                agent.prompt_by_hand();
+            }
+            if self.rng.chance(10) {
+                agent.faults.dialog = false;
+            }
+        }
+        if self.rng.chance(50) {
+            self.reconcile();
+        }
+    }
+
+    fn hooks_arrive(&mut self) {
+        for agent in &mut self.tmux.agents {
+            while self.rng.chance(70) {
+                let Some(event) = agent.hooks.pop_front() else { break };
+                self.disk.events.push((self.disk.next_event, event));
+                self.disk.next_event += 1;
+            }
+        }
+    }
+
+    fn time_passes(&mut self) {
+        let ms = match self.rng.below(10) {
+            0 => 700_000,
+            1 => 70_000,
+            2..5 => self.rng.below(8_000),
+            _ => self.rng.below(500),
+        };
+        self.advance(ms);
+        if self.faults_on && self.rng.chance(10) {
+            // Ten years, either way: within one boot the wall clock decides nothing.
+            self.now.wall_ms += if self.rng.chance(50) { 315_000_000_000 } else { -315_000_000_000 };
+        }
+    }
+
+    fn advance(&mut self, ms: u64) {
+        self.now.boot_ms += ms;
+        self.now.wall_ms += i64::try_from(ms).unwrap_or(0);
+    }
+
+    fn operator(&mut self) {
+        let handoffs: Vec<(HandoffId, Step, bool)> = self
+            .disk
+            .handoffs()
+            .map(|row| (row.handoff_id, row.step, row.error.as_ref().is_some_and(|error| error.code == "unconfirmed")))
+            .collect();
+        let agents: Vec<String> = self.disk.agents().map(|agent| agent.agent_id.to_string()).collect();
+        if agents.is_empty() {
+            return;
+        }
+        let agent = agents[self.rng.below(agents.len() as u64) as usize].clone();
+        let request = match (self.rng.below(12), handoffs.is_empty()) {
+            (0..5, _) | (_, true) => {
+                let now = self.rng.chance(20);
+                json!({ "v": 1, "kind": "handoff", "agent_id": agent, "reason": "context_limit", "now": now })
+            }
+            (5, _) => json!({ "v": 1, "kind": "agent_send", "agent_id": agent, "text": "hello" }),
+            (6, _) if self.rng.chance(30) => json!({ "v": 1, "kind": "agent_shutdown", "agent_id": agent }),
+            (kind, _) => {
+                let (id, _, _) = handoffs[self.rng.below(handoffs.len() as u64) as usize];
+                self.about(kind, id)
+            }
+        };
+        self.ask(&request);
+    }
+
+    fn about(&mut self, kind: u64, id: HandoffId) -> serde_json::Value {
+        match kind {
+            7 => json!({ "v": 1, "kind": "handoff_cancel", "handoff_id": id }),
+            8 => json!({ "v": 1, "kind": "handoff_accept", "handoff_id": id }),
+            9 if self.rng.chance(40) => json!({ "v": 1, "kind": "handoff_abandon", "handoff_id": id }),
+            _ => {
+                *self.retries.entry(id).or_default() += 1;
+                let mut request = json!({ "v": 1, "kind": "handoff_retry", "handoff_id": id });
+                match self.rng.below(3) {
+                    0 => request["assume"] = json!("not_delivered"),
+                    1 => {
+                        self.assumed.insert(id);
+                        request["assume"] = json!("delivered");
+                    }
+                    _ => {}
+                }
+                request
+            }
+        }
+    }
+
+    fn reconcile(&mut self) {
+        if let Some(sidecar) = &mut self.sidecar {
+            sidecar.reconcile(&self.tmux);
+        }
+    }
+
+    /// An agent is killed, the tmux server dies, or the machine starts anew.
+    fn disaster(&mut self) {
+        match self.rng.below(6) {
+            0 => {
+                self.tmux.restart();
+                if let Some(sidecar) = &mut self.sidecar {
+                    sidecar.pending.push(Event::Server(self.tmux.server));
+                }
+            }
+            1 => {
+                self.sidecar = None;
+                self.tmux.restart();
+                self.now.boot += 1;
+                self.now.boot_ms = 100;
+            }
+            _ => {
+                let count = self.tmux.agents.len() as u64;
+                let index = self.rng.below(count) as usize;
+                self.tmux.agents[index].alive = false;
+            }
+        }
+    }
+
+    /// The same request file a second time.
+    fn twice(&mut self) {
+        let Some(id) = self.dropped.last().cloned() else { return };
+        if self.disk.answers.contains_key(&id) {
+            self.disk.requests.insert(id, b"{\"v\":1,\"kind\":\"agent_create\",\"persona_slug\":\"dev\"}".to_vec());
+        }
+    }
+
+    /// Faults are over: everything must come to rest by itself.
+    fn settle(&mut self) -> Result<(), String> {
+        for round in 0..6_000 {
+            self.turn();
+            for _ in 0..4 {
+                self.effect()?;
+            }
+            self.agents_live();
+            self.hooks_arrive();
+            self.reconcile();
+            check::always(self)?;
+            if round % 20 == 19 {
+                if self.is_at_rest() {
+                    return Ok(());
+                }
+                let next = self.sidecar.as_ref().and_then(|sidecar| sidecar.state.next_deadline_ms(&self.now));
+                self.advance(next.map_or(3_000, |next| next.max(500)));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_at_rest(&self) -> bool {
+        let Some(sidecar) = &self.sidecar else { return false };
+        let quiet = sidecar.runs.is_empty() && sidecar.pending.is_empty() && sidecar.gone.is_empty();
+        let agents = self
+            .tmux
+            .agents
+            .iter()
+            .all(|agent| !agent.alive || (agent.turn.is_none() && agent.hooks.is_empty() && agent.ready_in == 0));
+        let spool = self.disk.requests.is_empty() && self.disk.events.is_empty();
+        quiet && agents && spool && sidecar.state.next_deadline_ms(&self.now).is_none()
+    }
+}
