@@ -2,7 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tasuki::config::{Config, ConfigError, EXAMPLE, Home, Target};
 
 fn parse(text: &str) -> Result<Config, ConfigError> {

@@ -14,6 +14,7 @@ mod demo_faults;
 mod flow;
 mod house;
 mod personas;
+mod readme;
 mod sim;
 mod spool_documents;
 mod spool_intake;
