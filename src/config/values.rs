@@ -91,7 +91,7 @@ struct RawNotify {
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RawEscalation {
-    /// Who is told when an acknowledgement never came: "operator", "agent:<id or slug>", or program and arguments.
+    /// Who is told when an acknowledgement never came: "operator", `agent:<id or slug>`, or program and arguments.
     #[schemars(schema_with = "target_form")]
     target: Target,
     /// Who is asked when a successor needs clarification; written as `target`.
