@@ -9,6 +9,7 @@ pub mod handoff;
 pub mod hook;
 mod hooks;
 pub mod id;
+mod idle;
 mod life;
 mod meet;
 pub mod pane;
@@ -31,7 +32,7 @@ use id::AgentId;
 use reply::{Answer, Refused, Reply};
 use request::Request;
 use serde_json::json;
-use state::{Meeting, OpenRequest, State};
+use state::{OpenRequest, State};
 
 /// Decides one event. The caller applies the decision to the state before it asks about the next one.
 #[must_use]
@@ -56,9 +57,10 @@ fn nudge(tx: &mut Tx<'_>) {
     for agent_id in touched {
         if let Some(id) = tx.agent(&agent_id).and_then(|agent| agent.handoff_id) {
             handoff::flow::wait(tx, id);
-            handoff::ending::exit_when_free(tx, id);
+            handoff::flow::go_on_when_free(tx, id);
         }
         meet::pump(tx, &agent_id);
+        idle::mind(tx, &agent_id);
     }
 }
 
@@ -104,6 +106,9 @@ fn settled(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
     match (effect, outcome) {
         (Effect::Type(plan), Outcome::Typed(typed)) => typing::settled(tx, &plan.agent_id, key, typed),
         (Effect::Start(plan), Outcome::Started(started)) => start::settled(tx, &plan.agent_id, key, started),
+        (Effect::AwaitIdle { agent_id, .. }, Outcome::Readiness(readiness)) => {
+            idle::seen(tx, agent_id, key, &readiness);
+        }
         (Effect::AwaitReady { agent_id, .. }, Outcome::Readiness(readiness)) => {
             start::ready_settled(tx, agent_id, key, readiness);
         }
@@ -136,10 +141,7 @@ fn identified(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
     tx.out.met.push(key);
     match outcome {
         Outcome::Pane(facts) => meet::identified(tx, meeting, facts),
-        _ => match meeting {
-            Meeting::Request { request_id, .. } => tx.refuse(&request_id, handoff::trigger::no_tmux()),
-            Meeting::Event(_) => meet::identified(tx, meeting, None),
-        },
+        _ => meet::not_identified(tx, meeting),
     }
 }
 

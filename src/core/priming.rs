@@ -73,6 +73,9 @@ pub(crate) fn failed_outside(tx: &mut Tx<'_>, agent_id: &AgentId, ended: &Ended)
 pub(crate) fn is_over(tx: &mut Tx<'_>, agent_id: &AgentId, problem: Option<&str>) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.priming_deadline = None;
+    if agent.our_turn.as_ref().is_some_and(|turn| matches!(turn.purpose, Purpose::Priming(_))) {
+        agent.our_turn = None;
+    }
     if problem.is_none() {
         agent.primed = Primed::Done;
     }

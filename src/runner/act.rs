@@ -8,7 +8,7 @@ use crate::agents::profile::Profile;
 use crate::core::effect::{
     Effect, How, Notice, Outcome, PersonaTexts, Place, Readiness, StartAgent, Started, TypeText,
 };
-use crate::core::pane::{PaneFacts, PaneRef, Process, Refusal, Typed, View};
+use crate::core::pane::{Composer, PaneFacts, PaneRef, Process, Refusal, Typed, View};
 use crate::core::text::{sanitise, signature};
 use crate::spool::documents;
 use crate::tmux::{Capture, Error as TmuxError, Eye, Input, Ready, ReadyPlan, SpawnOutcome, SpawnPlan, TypePlan};
@@ -123,7 +123,22 @@ async fn type_text(tools: &Tools, plan: &TypeText, resumed: bool, stop: &Cancell
 
 async fn await_idle(tools: &Tools, pane: &PaneRef, profile: &str, stop: &CancellationToken) -> Readiness {
     let plan = ReadyPlan { within: IDLE_LIMIT, calm: IDLE_CALM, every: Duration::from_secs(1) };
-    wait_ready(tools, pane, profile, &plan, stop).await
+    loop {
+        let readiness = wait_ready(tools, pane, profile, &plan, stop).await;
+        let has_draft = readiness == Readiness::Ready && !is_composer_empty(tools, pane, profile).await;
+        if !has_draft || stop.is_cancelled() {
+            return readiness;
+        }
+    }
+}
+
+/// An interrupted prompt may come back as a draft: that agent is not at rest.
+async fn is_composer_empty(tools: &Tools, pane: &PaneRef, profile: &str) -> bool {
+    let Some(profile) = tools.profiles.get(profile) else { return true };
+    match tools.tmux.capture(pane).await {
+        Ok(capture) => ProfileEye(profile).look(&capture).composer == Composer::Empty,
+        Err(_) => true,
+    }
 }
 
 async fn await_ready(tools: &Tools, pane: &PaneRef, profile: &str, stop: &CancellationToken) -> Readiness {

@@ -1,10 +1,12 @@
 //! What an event needs besides itself: rows of history that it names, and what the disk says of a persona.
 
 use super::Sidecar;
+use crate::core::effect::Outcome;
 use crate::core::event::{Event, PersonaFacts, RequestFacts};
 use crate::core::hook::HookKind;
 use crate::core::id::{AgentId, HandoffId, Slug};
 use crate::core::request::Request;
+use crate::core::state::Meeting;
 use crate::personas;
 
 impl Sidecar {
@@ -22,7 +24,19 @@ impl Sidecar {
                 }
                 self.page_in_predecessors();
             }
-            Event::Settled { .. } => self.page_in_predecessors(),
+            Event::Settled { key, outcome } => {
+                self.page_in_predecessors();
+                if let Outcome::Pane(facts) = outcome {
+                    let named = match self.state.meetings.get(key) {
+                        Some(Meeting::Event { event, .. }) => event.agent_id,
+                        _ => None,
+                    };
+                    let in_pane = facts.as_ref().and_then(|facts| facts.agent_id);
+                    for id in [named, in_pane].into_iter().flatten() {
+                        self.page_in_agent(id);
+                    }
+                }
+            }
             _ => {}
         }
     }
