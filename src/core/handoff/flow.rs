@@ -83,8 +83,8 @@ pub(crate) fn wait(tx: &mut Tx<'_>, id: HandoffId) {
         return enter(tx, id, Step::Instructing);
     }
     let is_busy = matches!(agent.state, AgentState::Busy | AgentState::Blocked);
-    let nothing_of_ours = agent.typing.is_none() && agent.our_turn.is_none() && agent.start.is_none();
-    if let (true, None, Some(pane)) = (is_busy && nothing_of_ours, effect, agent.pane) {
+    let nothing_on_its_way = agent.typing.is_none() && agent.start.is_none();
+    if let (true, None, Some(pane)) = (is_busy && nothing_on_its_way, effect, agent.pane) {
         let profile = agent.profile.clone();
         run(tx, id, Effect::AwaitIdle { agent_id, pane, profile });
     }

@@ -7,6 +7,7 @@ use crate::core::effect::{DocumentRead, Effect, EffectKey, Outcome, Readiness};
 use crate::core::hook::HookKind;
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::pane::{DeliveryVerdict, Refusal};
+use crate::core::priming;
 use crate::core::reply::{Refused, Reply};
 use crate::core::time::Deadline;
 use crate::core::typing::Ended;
@@ -49,7 +50,7 @@ fn idle_seen(tx: &mut Tx<'_>, id: HandoffId, readiness: &Readiness) {
     let Some(agent_id) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return };
     match readiness {
         Readiness::Ready => {
-            tx.set_state(&agent_id, AgentState::Idle);
+            forget_turn(tx, &agent_id);
             flow::wait(tx, id);
         }
         Readiness::Blocked => tx.set_state(&agent_id, AgentState::Blocked),
@@ -59,9 +60,27 @@ fn idle_seen(tx: &mut Tx<'_>, id: HandoffId, readiness: &Readiness) {
 
 fn idle_before_exit(tx: &mut Tx<'_>, id: HandoffId, readiness: &Readiness) {
     let Some(agent_id) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return };
-    if *readiness == Readiness::Ready {
-        tx.set_state(&agent_id, AgentState::Idle);
-        flow::type_exit(tx, id);
+    match readiness {
+        Readiness::Ready => {
+            forget_turn(tx, &agent_id);
+            flow::type_exit(tx, id);
+        }
+        Readiness::Blocked => {
+            tx.set_state(&agent_id, AgentState::Blocked);
+            flow::type_exit(tx, id);
+        }
+        Readiness::NotReady { .. } | Readiness::Gone => {}
+    }
+}
+
+/// A turn is over although no event told of its end, as when a person breaks it off: no Stop will come for it.
+fn forget_turn(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    agent.open_turn = None;
+    let turn = agent.our_turn.take();
+    tx.set_state(agent_id, AgentState::Idle);
+    if turn.is_some_and(|turn| matches!(turn.purpose, Purpose::Priming(_))) {
+        priming::is_over(tx, agent_id, None);
     }
 }
 
