@@ -213,8 +213,11 @@ fn kill_9_of_the_tmux_server_in_the_middle() {
     }
 }
 
-/// Retries as a person would, who may be quicker than the sidecar in seeing that there is a server again.
+/// Retries as a person would who has seen that the agents are gone, and may be quicker than the sidecar in seeing that
+/// there is a server again.
 fn retry_until_done(stage: &Stage, id: &str) -> Value {
+    let is_gone = |view: &Value| view["state"] == "ended" || view["state"] == "lost" || view["pane"].is_null();
+    stage.until("the ends of all agents are seen", || stage.views("agents").iter().all(is_gone));
     let retry = json!({"kind": "handoff_retry", "handoff_id": id});
     stage.wait_for("it goes on in a new server", || {
         let answer = stage.ask(&retry);

@@ -18,6 +18,7 @@ mod flow_failures;
 mod flow_faults;
 mod house;
 mod personas;
+mod readme;
 mod sim;
 mod spool_documents;
 mod spool_intake;

@@ -3,6 +3,7 @@
 pub(crate) mod demo_tmux;
 pub(crate) mod fake_sidecar;
 pub(crate) mod home;
+pub(crate) mod schema;
 pub(crate) mod stage;
 pub(crate) mod stage_checks;
 pub(crate) mod stage_files;
