@@ -148,6 +148,7 @@ impl Tmux {
             for noted in self.list_noted().await? {
                 let pane = noted.row.pane;
                 if pane.server == live.info.id && (noted.born == creation || bears(pane.pid, creation)) {
+                    tracing::debug!(%pane, dead = noted.row.dead, noted = noted.born == creation, creation, "found it made");
                     return Ok(if noted.row.dead { Found::Died } else { Found::Alive(pane) });
                 }
             }
@@ -155,6 +156,7 @@ impl Tmux {
                 return Ok(Found::Never);
             }
             if Instant::now() >= until {
+                tracing::debug!(creation, "made, and in no pane");
                 return Ok(Found::Died);
             }
             sleep(Duration::from_millis(50)).await;

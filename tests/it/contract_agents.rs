@@ -211,15 +211,21 @@ fn views_say_what_the_contract_names() {
     let reached =
         handoff["checklist"].as_array().expect("points").iter().filter(|point| point["at"].is_string()).count();
     assert_eq!(reached, 6, "{handoff:#}");
+    for line in stage.journal() {
+        let kind = line["type"].as_str().unwrap_or_default();
+        assert!(line["at"].is_string() && ["handoff.step", "agent.state", "delivery"].contains(&kind), "{line}");
+    }
+}
+
+#[test]
+fn the_sidecar_shows_itself() {
+    let stage = Stage::new();
     let sidecar = fs::read_to_string(stage.home().join("view/sidecar.json")).expect("the sidecar's view");
     let sidecar: Value = serde_json::from_str(&sidecar).expect("JSON");
     for name in ["pid", "version", "started_at", "heartbeat", "tmux"] {
         assert!(sidecar.get(name).is_some(), "{name} is missing: {sidecar:#}");
     }
-    let types = ["handoff.step", "handoff.failed", "agent.state", "delivery", "error"];
-    for line in stage.journal() {
-        assert!(line["at"].is_string() && types.iter().any(|kind| line["type"] == *kind), "{line}");
-    }
+    assert_eq!(sidecar["pid"], stage.sidecar_pid());
 }
 
 #[test]

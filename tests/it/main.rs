@@ -9,6 +9,7 @@ mod cli_wait;
 mod config;
 mod contract;
 mod contract_agents;
+mod crash;
 mod demo;
 mod demo_faults;
 mod flow;
