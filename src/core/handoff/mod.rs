@@ -1,10 +1,12 @@
 //! The handoff: the one place that knows its steps.
 //!
-//! `trigger` checks and begins; `flow` enters and leaves steps; `outcome` takes what effects, receipts and agents bring;
+//! `trigger` checks and begins; `flow` enters and leaves steps, `ending` and `end` among them; `outcome` takes what effects, receipts and agents bring;
 //! `ask` serves retry, cancel, accept and abandon; `document` knows names and contents; `prompts` writes the texts.
 
 pub mod ask;
 pub mod document;
+pub mod end;
+pub mod ending;
 pub mod flow;
 pub mod outcome;
 pub mod prompts;
