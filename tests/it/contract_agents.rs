@@ -8,7 +8,7 @@ use std::fs;
 
 const CLAIMED: &str = "0b0e4f6e-3a0f-4a52-9df0-5cf0e7c9a0aa";
 
-fn register(stage: &Stage, pane: &str, more: Value) -> Value {
+fn register(stage: &Stage, pane: &str, more: &Value) -> Value {
     let mut request = json!({"kind": "agent_register", "pane": pane});
     more.as_object().into_iter().flatten().for_each(|(name, value)| request[name] = value.clone());
     stage.ask(&request)
@@ -25,7 +25,7 @@ fn a_pane_that_runs_already_is_adopted_never_primed_and_handed_off() {
     let pane = by_hand(&stage, CLAIMED);
     let met = anonymous(&stage);
     assert_eq!(met, CLAIMED, "an agent keeps the id that its environment names");
-    let answer = register(&stage, &pane, json!({"persona_slug": "dev"}));
+    let answer = register(&stage, &pane, &json!({"persona_slug": "dev"}));
     assert_eq!(answer["ok"], true, "{answer}");
     let result = &answer["result"];
     assert_eq!(
@@ -39,7 +39,7 @@ fn a_pane_that_runs_already_is_adopted_never_primed_and_handed_off() {
         (&view["persona_slug"], &view["profile"], &view["started_by_tasuki"]),
         (&json!("dev"), &json!("demo"), &json!(false))
     );
-    assert_eq!(code(&register(&stage, &pane, json!({"persona_slug": "dev"}))), (409, "already_registered"));
+    assert_eq!(code(&register(&stage, &pane, &json!({"persona_slug": "dev"}))), (409, "already_registered"));
     let force = stage.refused(&json!({"kind": "agent_shutdown", "agent_id": CLAIMED, "force": true}));
     assert_eq!((force.0, force.1.as_str()), (409, "not_ours"));
     let done = stage.until_step(&stage.hand_off(CLAIMED), "done");
@@ -60,13 +60,13 @@ fn what_can_not_be_registered_is_named() {
     stage.until("the shell runs", || {
         stage.tmux(&["display-message", "-p", "-t", &shell, "#{pane_current_command}"]).trim() == "sh"
     });
-    assert_eq!(code(&register(&stage, &shell, json!({"persona_slug": "dev"}))), (409, "bare_shell"));
-    let unknown = register(&stage, &cat, json!({}));
+    assert_eq!(code(&register(&stage, &shell, &json!({"persona_slug": "dev"}))), (409, "bare_shell"));
+    let unknown = register(&stage, &cat, &json!({}));
     assert_eq!((code(&unknown), &unknown["error"]["field"]), ((400, "bad_request"), &json!("profile")));
-    assert_eq!(code(&register(&stage, &cat, json!({"profile": "nothing"}))), (404, "no_profile"));
-    assert_eq!(code(&register(&stage, &cat, json!({"persona_slug": "nobody"}))), (404, "no_persona"));
+    assert_eq!(code(&register(&stage, &cat, &json!({"profile": "nothing"}))), (404, "no_profile"));
+    assert_eq!(code(&register(&stage, &cat, &json!({"persona_slug": "nobody"}))), (404, "no_persona"));
     let elsewhere = format!("{},1,0", stage.socket().display());
-    assert_eq!(code(&register(&stage, &cat, json!({"tmux": elsewhere, "profile": "demo"}))), (404, "no_pane"));
+    assert_eq!(code(&register(&stage, &cat, &json!({"tmux": elsewhere, "profile": "demo"}))), (404, "no_pane"));
     assert!(stage.views("agents").is_empty());
 }
 

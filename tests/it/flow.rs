@@ -301,9 +301,8 @@ fn sequenced_delivery() {
         texts[1].contains(body) && body.contains(&agent) && body.contains(view["file_path"].as_str().expect("a path"))
     );
     let of_successor: Vec<Value> = stage.journal().into_iter().filter(|line| line["agent_id"] == successor).collect();
-    let at = |what: &dyn Fn(&Value) -> bool| of_successor.iter().position(|line| what(line)).expect("a line");
-    let primed = at(&|line| line["purpose"] == "priming");
-    let briefed = at(&|line| line["purpose"] == "briefing");
+    let at = |purpose: &str| of_successor.iter().position(|line| line["purpose"] == purpose).expect("a line");
+    let (primed, briefed) = (at("priming"), at("briefing"));
     assert!(primed < briefed);
     let stopped = of_successor[primed..briefed].iter().any(|line| line["state"] == "idle");
     assert!(stopped, "the turn of the priming ended first: {of_successor:#?}");
