@@ -251,13 +251,16 @@ fn first_free_number(home: &Home) -> u64 {
 /// other read its configuration again.
 fn listen_for_signals() -> anyhow::Result<Signals> {
     let (stop, reload) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let in_terminal = std::io::stderr().is_terminal();
+    // Whose log goes to a file still belongs to its terminal: it ends with the pane.
+    let in_terminal =
+        std::io::stdin().is_terminal() || std::io::stdout().is_terminal() || std::io::stderr().is_terminal();
     for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
         let mut received = signal(kind).context("signals can't be listened for")?;
         let ends = kind != SignalKind::hangup() || in_terminal;
         let notify = Arc::clone(if ends { &stop } else { &reload });
         tokio::spawn(async move {
             while received.recv().await.is_some() {
+                tracing::info!(signal = kind.as_raw_value(), ends, "a signal came");
                 notify.notify_one();
             }
         });
