@@ -213,6 +213,9 @@ impl Sidecar {
             self.panes.wanted = true;
         }
         let _ = self.spool.reap(REAP_AT_TICK);
+        if let Err(error) = self.store.pack() {
+            tracing::warn!(%error, "history can't be packed");
+        }
         if self.projector.ticks % CLEAN_EVERY == 1 {
             self.clean_up(now);
         }
