@@ -44,7 +44,17 @@ need_tmux() {
 
 # need_rust: we don't install a compiler behind anybody's back.
 need_rust() {
-  command -v cargo >/dev/null && return 0
-  [ -x "$HOME/.cargo/bin/cargo" ] && export PATH="$HOME/.cargo/bin:$PATH" && return 0
-  fail "cargo is missing: install Rust 1.90 or newer from https://rustup.rs, then run this again"
+  if ! command -v cargo >/dev/null; then
+    [ -x "$HOME/.cargo/bin/cargo" ] || fail "cargo is missing: install Rust 1.90 or newer from https://rustup.rs, then run this again"
+    export PATH="$HOME/.cargo/bin:$PATH"
+  fi
+  command -v cc >/dev/null || fail "cc is missing, which Rust links with: install gcc (on Debian: apt-get install gcc libc6-dev), then run this again"
+}
+
+# need_component NAME COMMAND: a part of the toolchain that a minimal installation lacks. Adds it by rustup, and says so.
+need_component() {
+  cargo "$2" --version >/dev/null 2>&1 && return 0
+  command -v rustup >/dev/null || fail "cargo $2 is missing, and there is no rustup to add $1 with"
+  say "cargo $2 is missing: adding $1 by rustup"
+  rustup component add "$1"
 }

@@ -2,11 +2,14 @@
 
 use crate::core::settings::Limits;
 use crate::files::{self, Meta};
+use schemars::{Schema, schema_for};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+mod home;
 mod values;
 
+pub use home::Home;
 pub use values::Target;
 use values::{Raw, line_of};
 
@@ -16,97 +19,10 @@ const MAX_CONFIG_BYTES: u64 = 1024 * 1024;
 /// The example with every key and its default, as it lies in the repository's `data/`.
 pub const EXAMPLE: &str = include_str!("../data/config.toml");
 
-/// The one folder below which everything lies.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Home {
-    root: PathBuf,
-    /// Where `config.toml` may lie too, if the home is the default one.
-    config_place: Option<PathBuf>,
-}
-
-impl Home {
-    /// The home that a person means: `--home`, else `TASUKI_HOME`, else the user's own data place.
-    ///
-    /// # Errors
-    /// The system knows no home folder of this user, or the path can't be made absolute.
-    pub fn resolve(flag: Option<PathBuf>) -> Result<Home, ConfigError> {
-        let variable = std::env::var_os("TASUKI_HOME").map(PathBuf::from);
-        match flag.or(variable).filter(|path| !path.as_os_str().is_empty()) {
-            Some(path) => Home::at(&path),
-            None => {
-                let dirs = directories::ProjectDirs::from("", "", "tasuki").ok_or(ConfigError::NoHome)?;
-                let home = Home::at(dirs.data_local_dir())?;
-                Ok(Home { config_place: Some(dirs.config_dir().join("config.toml")), ..home })
-            }
-        }
-    }
-
-    /// The home at a path; a relative one counts from the present folder.
-    ///
-    /// # Errors
-    /// The path can't be made absolute.
-    pub fn at(path: &Path) -> Result<Home, ConfigError> {
-        let root = std::path::absolute(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
-        Ok(Home { root, config_place: None })
-    }
-
-    /// The home itself.
-    #[must_use]
-    pub fn root(&self) -> &Path {
-        &self.root
-    }
-
-    /// `config.toml`: in the home, or, for the default home, where the user's configurations lie if it is there only.
-    #[must_use]
-    pub fn config(&self) -> PathBuf {
-        let here = self.root.join("config.toml");
-        match &self.config_place {
-            Some(place) if !here.exists() && place.exists() => place.clone(),
-            _ => here,
-        }
-    }
-
-    /// `spool/`.
-    #[must_use]
-    pub fn spool(&self) -> PathBuf {
-        self.root.join("spool")
-    }
-
-    /// `state/`.
-    #[must_use]
-    pub fn state(&self) -> PathBuf {
-        self.root.join("state")
-    }
-
-    /// `view/`.
-    #[must_use]
-    pub fn view(&self) -> PathBuf {
-        self.root.join("view")
-    }
-
-    /// `data/personas/`.
-    #[must_use]
-    pub fn personas(&self) -> PathBuf {
-        self.root.join("data/personas")
-    }
-
-    /// `data/profiles/`.
-    #[must_use]
-    pub fn profiles(&self) -> PathBuf {
-        self.root.join("data/profiles")
-    }
-
-    /// `data/prompts/`.
-    #[must_use]
-    pub fn prompts(&self) -> PathBuf {
-        self.root.join("data/prompts")
-    }
-
-    /// `data/rules.toml`.
-    #[must_use]
-    pub fn rules(&self) -> PathBuf {
-        self.root.join("data/rules.toml")
-    }
+/// The JSON Schema of `config.toml`, with a description of every key.
+#[must_use]
+pub fn schema() -> Schema {
+    schema_for!(Raw)
 }
 
 /// All that can be set, with defaults for what is not.

@@ -1,18 +1,71 @@
-//! tasuki: hands a coding agent's work to its successor, in tmux, and proves that every step happened.
+//! tasuki hands a coding agent's work to its successor, in tmux, and proves that every step happened.
+//!
+//! # The contract
+//!
+//! **One event → one decision → one commit → then effects.**
+//!
+//! ```text
+//! spool file ──► Event::Request, Event::Hook ─────────────────┐
+//! tmux notice, dead process, growing document, deadline ──────┤
+//! runner ──► Event::Settled { key, outcome } ─────────────────┴─► core::decide(&State, Event, &Turn) ─► Decision
+//!    Decision: rows, effects, effects dropped, answers, error files, journal lines
+//!      ─► store: ONE redb transaction ─► state ─► views, journal, results ─► the spool file goes ─► new effects start
+//!    runner: mark as started (what can't be repeated) ─► act ─► Event::Settled ─► …
+//! ```
+//!
+//! After a crash the same path is taken: what was not started is started; what was started and can't be repeated is looked
+//! for by its mark, in the pane or on the disk; where that can't tell, the handoff stops and asks a person.
+//!
+//! # The flow of a handoff
+//!
+//! `waiting → instructing → writing → recording → ending → starting → priming → briefing → done`, or `failed`, or
+//! `cancelled`. Only [`core::handoff`] knows these steps.
+//!
+//! # What tasuki never does
+//!
+//! - It never acts before the decision to act is durable, and never decides with a clock, a file or chance in its hand.
+//! - It never types a text twice: not after a crash, not on a retry, not because a screen could not be read.
+//! - It never presses Enter before it has seen its text in the composer, never sends Escape, never answers a dialog,
+//!   never touches a draft, and types nothing at all into an agent that has no persona.
+//! - It never ends an agent before its document is recorded, and never briefs a successor before it is primed.
+//! - It never ends a process that it did not start, and never changes a user's focus, window sizes or paste buffers.
+//! - It never overwrites a state file that it could not read, never deletes a document, and never follows a link that
+//!   somebody has put into its folders.
+//! - It never retries behind the operator's back, and never fails without a file, a journal line and a notice.
+//! - It never logs the text of a prompt or a document, and never gives a text from outside to a shell.
+//!
+//! # Where to read
+//!
+//! A room looks only into rooms that stand before it here; adapters do not look into each other. `tests/it/house.rs`
+//! holds this.
+//!
+//! 1. [`core`], the pure part: begin with [`core::decide`], then [`core::handoff`], its siblings for smaller concerns, and
+//!    [`core::state`].
+//! 2. The adapters, each with one thing outside: [`spool`] (files in and out), [`store`] (the one truth), [`tmux`] (panes),
+//!    [`agents`] (profiles, screens and hooks of agent CLIs), [`personas`], [`config`], [`notify`], [`process`],
+//!    [`clock`]; and [`files`], which several of them use.
+//! 3. [`runner`] carries out effects, one lane for each pane.
+//! 4. [`sidecar`] is the loop: the only caller of `decide` and of `commit`.
+//! 5. [`cli`] is one file for each command: clients of the spool and the views.
+//! 6. [`demo`] is an agent to try all this with: a terminal program with a composer, hooks and faults.
+
+pub mod core;
 
 pub mod agents;
-pub mod cli;
 pub mod clock;
 pub mod config;
-pub mod core;
-pub mod demo;
-pub mod exit;
 pub mod files;
 pub mod notify;
 pub mod personas;
 pub mod process;
-pub mod runner;
-pub mod sidecar;
 pub mod spool;
 pub mod store;
 pub mod tmux;
+
+pub mod runner;
+
+pub mod sidecar;
+
+pub mod cli;
+pub mod demo;
+pub mod exit;

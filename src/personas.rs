@@ -2,6 +2,7 @@
 
 use crate::core::id::Slug;
 use crate::files::{self, Grade, Unfit};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::io;
@@ -19,8 +20,8 @@ const MAX_DOCUMENTS: usize = 100_000;
 /// The fixed temporary name of a file in a folder that nobody else sees yet.
 const TEMP: &str = ".tasuki-new";
 
-/// What `persona.toml` may say.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, Serialize)]
+/// `data/personas/<slug>/persona.toml`, which is optional, as all its keys are.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PersonaFile {
     /// The name that people read.

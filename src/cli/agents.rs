@@ -25,10 +25,39 @@ pub fn list(session: &Session, args: &AgentsArgs) -> Result<(), CliError> {
         session.out.note("No agents. Start one with: tasuki agent create PERSONA");
         return Ok(());
     }
-    let columns = ["agent_id", "persona_slug", "profile", "pane", "state", "handoff_id", "cwd"];
-    let rows: Vec<Vec<String>> =
-        agents.iter().map(|agent| columns.iter().map(|key| view::cell(agent, key)).collect()).collect();
-    session.out.table(&["AGENT", "PERSONA", "PROFILE", "PANE", "STATE", "HANDOFF", "CWD"], &rows)
+    let (headings, rows) = table(&agents);
+    session.out.table(&headings, &rows)
+}
+
+/// The agents as rows; the context is shown where at least one CLI tells it.
+fn table(agents: &[Value]) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let ids = agents.iter().flat_map(|agent| [view::text(agent, "agent_id"), view::text(agent, "handoff_id")]);
+    let short = names::short(ids.flatten());
+    let gauges: Vec<Option<String>> = agents.iter().map(gauge).collect();
+    let with_context = gauges.iter().any(Option::is_some);
+    let row = |(agent, gauge): (&Value, Option<String>)| {
+        let id = |key: &str| short.get(&view::cell(agent, key)).cloned().unwrap_or_else(|| "-".to_owned());
+        let cell = |key: &str| view::cell(agent, key);
+        let mut row = vec![id("agent_id"), cell("persona_slug"), cell("profile"), cell("pane"), cell("state")];
+        row.extend(with_context.then(|| gauge.unwrap_or_else(|| "-".to_owned())));
+        row.extend([id("handoff_id"), cell("cwd")]);
+        row
+    };
+    let rows = agents.iter().zip(gauges).map(row).collect();
+    let mut headings = vec!["AGENT", "PERSONA", "PROFILE", "PANE", "STATE"];
+    headings.extend(with_context.then_some("CONTEXT"));
+    headings.extend(["HANDOFF", "CWD"]);
+    (headings, rows)
+}
+
+/// How full an agent's context is: a share of its window, or else the tokens used.
+fn gauge(agent: &Value) -> Option<String> {
+    let context = agent.get("context")?;
+    let used = context.get("used")?.as_u64()?;
+    Some(match context.get("window").and_then(Value::as_u64).filter(|window| *window > 0) {
+        Some(window) => format!("{} %", used.saturating_mul(100) / window),
+        None => format!("{used} tokens"),
+    })
 }
 
 /// Starts, adopts or ends an agent.
@@ -115,4 +144,24 @@ pub fn send(session: &Session, args: &SendArgs) -> Result<(), CliError> {
     let reason = view::text(&answer, "reason").map(|reason| format!(" ({})", sanitise(reason))).unwrap_or_default();
     Err(CliError::refused(sanitise(&verdict), format!("The text's arrival is not proven{reason}."))
         .hint("Look at the pane before you send it again: it may be there."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_context_is_shown_where_it_is_known() {
+        let plain = json!({"agent_id": "aaaa1111-0", "persona_slug": "kai", "state": "idle", "context": null});
+        let (headings, rows) = table(std::slice::from_ref(&plain));
+        assert!(!headings.contains(&"CONTEXT"));
+        assert_eq!(rows[0][0], "aaaa1111");
+        let full = json!({"agent_id": "bbbb1111-0", "context": {"used": 90_000, "window": 200_000}});
+        let open = json!({"agent_id": "cccc1111-0", "context": {"used": 90_000, "window": null}});
+        let (headings, rows) = table(&[plain, full, open]);
+        let at = headings.iter().position(|heading| *heading == "CONTEXT").expect("a column");
+        let shown: Vec<&str> = rows.iter().map(|row| row[at].as_str()).collect();
+        assert_eq!(shown, ["-", "45 %", "90000 tokens"]);
+    }
 }

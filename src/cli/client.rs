@@ -2,59 +2,27 @@
 //! sidecar lives, and say honestly what became of a request that got none (SPEC 3.1, 3.2 and 12, Time).
 
 use super::error::CliError;
-use super::home::Home;
-use super::view;
+use crate::clock::Clock;
+use crate::config::Home;
+use crate::core::id::RequestId;
 use crate::exit;
+use crate::spool::{MAX_INPUT_BYTES, client};
 use serde_json::{Map, Value};
-use std::fs;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A heartbeat older than this is no heartbeat.
-pub const STALE_AFTER: Duration = Duration::from_secs(15);
+pub use crate::spool::client::Sidecar;
+
+/// A heartbeat that was seen to change counts for this long.
+const STALE_AFTER: Duration = Duration::from_secs(15);
 
 /// A sidecar that slept with the machine beats again within this time.
 const WAKE_UP: Duration = Duration::from_secs(6);
 
-/// The largest request that the spool takes, in bytes.
-pub const LARGEST_REQUEST: usize = 1 << 20;
-
-/// Whether a sidecar answers, as far as its view tells.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Liveness {
-    /// It beat within the last 15 s.
-    Alive,
-    /// It wrote a view once, and has stopped beating.
-    Stale {
-        /// The process that wrote the view.
-        pid: Option<i32>,
-        /// Seconds since its last beat, by the wall clock.
-        age_s: Option<u64>,
-    },
-    /// No view was ever written here.
-    Absent,
-}
-
-/// Judges the sidecar's view by the wall clock (milliseconds since 1970). A beat from the future is as bad as an old
-/// one: the clock was set back since.
-#[must_use]
-pub fn liveness(view: Option<&Value>, wall_ms: i64) -> Liveness {
-    let Some(view) = view else { return Liveness::Absent };
-    let beat = view::text(view, "heartbeat").and_then(|at| chrono::DateTime::parse_from_rfc3339(at).ok());
-    let age_ms = beat.map(|beat| wall_ms.saturating_sub(beat.timestamp_millis()).unsigned_abs());
-    if age_ms.is_some_and(|age| u128::from(age) <= STALE_AFTER.as_millis()) {
-        return Liveness::Alive;
-    }
-    let pid = view.get("pid").and_then(Value::as_i64).and_then(|pid| i32::try_from(pid).ok()).filter(|pid| *pid > 0);
-    Liveness::Stale { pid, age_s: age_ms.map(|age| age / 1_000) }
-}
-
 /// Watches one sidecar's heartbeat over a longer time.
 pub struct Pulse<'a> {
     home: &'a Home,
-    last: Option<String>,
+    clock: Clock,
+    last: Option<i64>,
     changed: Option<Instant>,
 }
 
@@ -62,24 +30,28 @@ impl<'a> Pulse<'a> {
     /// Starts watching.
     #[must_use]
     pub fn new(home: &'a Home) -> Self {
-        Pulse { home, last: None, changed: None }
+        Pulse { home, clock: Clock::new(), last: None, changed: None }
     }
 
     /// What the view says at this moment. A beat that was seen to change within the last 15 s counts whatever the wall
     /// clock says, so that a clock that jumps ends no wait.
-    pub fn check(&mut self) -> Liveness {
-        let view = view::read_json(&self.home.sidecar_view()).ok().flatten();
-        let beat = view.as_ref().and_then(|view| view::text(view, "heartbeat")).map(str::to_owned);
-        if let Some(beat) = beat {
-            if self.last.as_ref().is_some_and(|last| *last != beat) {
+    pub fn check(&mut self) -> Sidecar {
+        let seen = client::sidecar_alive(self.home.root(), &self.clock.now());
+        if let Sidecar::Alive { beat_ms, .. } | Sidecar::Stale { beat_ms, .. } = seen {
+            if self.last.is_some_and(|last| last != beat_ms) {
                 self.changed = Some(Instant::now());
             }
-            self.last = Some(beat);
+            self.last = Some(beat_ms);
         }
-        match liveness(view.as_ref(), chrono::Utc::now().timestamp_millis()) {
-            Liveness::Stale { .. } if self.has_beaten() => Liveness::Alive,
+        match seen {
+            Sidecar::Stale { pid, beat_ms, .. } if self.has_beaten() => Sidecar::Alive { pid, beat_ms },
             seen => seen,
         }
+    }
+
+    /// Whether a sidecar answers at this moment.
+    pub fn beats(&mut self) -> bool {
+        matches!(self.check(), Sidecar::Alive { .. })
     }
 
     /// Whether a beat was seen to change within the last 15 s.
@@ -96,40 +68,38 @@ impl<'a> Pulse<'a> {
 pub fn require_sidecar(home: &Home) -> Result<(), CliError> {
     let mut pulse = Pulse::new(home);
     let seen = pulse.check();
-    let Liveness::Stale { pid: Some(pid), .. } = seen else { return judge(home, &seen) };
-    let end = Instant::now() + WAKE_UP;
-    while process_exists(pid) && Instant::now() < end {
-        std::thread::sleep(Duration::from_millis(100));
-        if pulse.check() == Liveness::Alive {
-            return Ok(());
+    if let Sidecar::Stale { pid, .. } = seen {
+        let end = Instant::now() + WAKE_UP;
+        while process_exists(pid) && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(100));
+            if pulse.beats() {
+                return Ok(());
+            }
         }
     }
-    judge(home, &seen)
-}
-
-fn judge(home: &Home, seen: &Liveness) -> Result<(), CliError> {
     match seen {
-        Liveness::Alive => Ok(()),
-        other => Err(no_sidecar(home, other)),
+        Sidecar::Alive { .. } => Ok(()),
+        other => Err(no_sidecar(home, &other)),
     }
 }
 
 /// The error of every command that finds no sidecar.
 #[must_use]
-pub fn no_sidecar(home: &Home, seen: &Liveness) -> CliError {
+pub fn no_sidecar(home: &Home, seen: &Sidecar) -> CliError {
     let root = home.root().display();
     let message = match seen {
-        Liveness::Stale { age_s: Some(age), .. } => {
-            format!("No sidecar answers for {root}: its last heartbeat was {age} s ago.")
+        Sidecar::Stale { age_ms, .. } => {
+            format!("No sidecar answers for {root}: its last heartbeat was {} s ago.", age_ms.saturating_abs() / 1_000)
         }
-        _ => format!("No sidecar runs for {root}."),
+        Sidecar::Alive { .. } | Sidecar::None => format!("No sidecar runs for {root}."),
     };
     CliError::new(exit::UNAVAILABLE, "no_sidecar", message)
         .hint(format!("Start one in another pane: tasuki run --home {root}"))
 }
 
-fn process_exists(pid: i32) -> bool {
-    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None) != Err(nix::errno::Errno::ESRCH)
+fn process_exists(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().filter(|pid| *pid > 0).map(nix::unistd::Pid::from_raw);
+    pid.is_some_and(|pid| nix::sys::signal::kill(pid, None) != Err(nix::errno::Errno::ESRCH))
 }
 
 /// A request on its way.
@@ -154,12 +124,13 @@ pub fn ask(home: &Home, request: &Request<'_>) -> Result<Value, CliError> {
     body.insert("v".to_owned(), Value::from(1));
     body.insert("kind".to_owned(), Value::from(request.kind));
     let bytes = Value::Object(body).to_string().into_bytes();
-    if bytes.len() > LARGEST_REQUEST {
+    if bytes.len() as u64 > MAX_INPUT_BYTES {
         let message = format!("The request has {} bytes, and the spool takes 1 MiB. Nothing was sent.", bytes.len());
         return Err(CliError::refused("too_large", message));
     }
-    let id = format!("cli-{}", uuid::Uuid::now_v7());
-    drop_request(home, &id, &bytes)?;
+    let name = format!("cli-{}", uuid::Uuid::now_v7());
+    let id: RequestId = name.parse().map_err(|_| CliError::refused("bug", format!("{name} is no request id.")))?;
+    client::drop_request(home.root(), &id, &bytes)?;
     let answer = wait_for_answer(home, &id, request.patience)?;
     read_answer(&answer)
 }
@@ -173,43 +144,26 @@ fn read_answer(answer: &Value) -> Result<Value, CliError> {
     Err(CliError::from_answer(answer.get("error").unwrap_or(&Value::Null), status))
 }
 
-/// Puts a request into the spool: made and synced beside it, then renamed into it, then the folder synced. What was
-/// dropped so is whole, or not there at all, after any crash.
-///
-/// # Errors
-/// When the spool is not there or can't be written; then nothing was dropped.
-pub fn drop_request(home: &Home, id: &str, bytes: &[u8]) -> Result<(), CliError> {
-    let scratch = home.spool_tmp().join(format!("{id}.json.tmp"));
-    let written = write_synced(&scratch, bytes).and_then(|()| fs::rename(&scratch, home.request(id)));
-    if let Err(error) = written {
-        let _ = fs::remove_file(&scratch);
-        return Err(CliError::file("The request can't be put into the spool at", &home.requests(), &error)
-            .hint("Nothing was sent. The sidecar makes these folders when it starts."));
-    }
-    let folder = home.requests();
-    let synced = fs::File::open(&folder).and_then(|folder| folder.sync_all());
-    synced.map_err(|error| CliError::file("The request was dropped, but can't be made durable in", &folder, &error))
-}
-
-fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
+/// The answer to a request, once there is one.
+fn answer(home: &Home, id: &RequestId) -> Result<Option<Value>, CliError> {
+    let Some(bytes) = client::read_result(home.root(), id)? else { return Ok(None) };
+    serde_json::from_slice(&bytes)
+        .map(Some)
+        .map_err(|error| CliError::refused("not_json", format!("spool/results/{id}.json is not JSON: {error}.")))
 }
 
 /// Waits for the answer while the sidecar lives.
-fn wait_for_answer(home: &Home, id: &str, patience: Duration) -> Result<Value, CliError> {
-    let path = home.result(id);
+fn wait_for_answer(home: &Home, id: &RequestId, patience: Duration) -> Result<Value, CliError> {
     let start = Instant::now();
     let mut pulse = Pulse::new(home);
     let mut next_pulse = start;
     loop {
-        if let Some(answer) = view::read_json(&path)? {
+        if let Some(answer) = answer(home, id)? {
             return Ok(answer);
         }
         if Instant::now() >= next_pulse {
             let seen = pulse.check();
-            if seen != Liveness::Alive {
+            if !matches!(seen, Sidecar::Alive { .. }) {
                 return unanswered(home, id, no_sidecar(home, &seen));
             }
             next_pulse = Instant::now() + Duration::from_millis(500);
@@ -232,13 +186,9 @@ fn nap(waited: Duration) -> Duration {
 }
 
 /// Takes an unanswered request back, if it still lies in the spool, and says which of the two has happened.
-fn unanswered(home: &Home, id: &str, error: CliError) -> Result<Value, CliError> {
-    let withdrawn = home.spool_tmp().join(format!(".withdrawn-{id}.tmp"));
-    let taken_back = fs::rename(home.request(id), &withdrawn).is_ok();
-    if taken_back {
-        let _ = fs::remove_file(&withdrawn);
-    }
-    if let Some(answer) = view::read_json(&home.result(id))? {
+fn unanswered(home: &Home, id: &RequestId, error: CliError) -> Result<Value, CliError> {
+    let taken_back = std::fs::remove_file(home.requests().join(format!("{id}.json"))).is_ok();
+    if let Some(answer) = answer(home, id)? {
         return Ok(answer);
     }
     let fate = if taken_back {
@@ -253,22 +203,6 @@ fn unanswered(home: &Home, id: &str, error: CliError) -> Result<Value, CliError>
 mod tests {
     use super::*;
     use serde_json::json;
-
-    const NOW: &str = "2026-11-21T20:00:00.000Z";
-
-    fn at(text: &str) -> i64 {
-        chrono::DateTime::parse_from_rfc3339(text).expect("a time").timestamp_millis()
-    }
-
-    #[test]
-    fn a_heartbeat_counts_for_fifteen_seconds() {
-        let view = json!({"pid": 7, "heartbeat": NOW});
-        assert_eq!(liveness(Some(&view), at(NOW) + 15_000), Liveness::Alive);
-        assert_eq!(liveness(Some(&view), at(NOW) + 15_001), Liveness::Stale { pid: Some(7), age_s: Some(15) });
-        assert_eq!(liveness(Some(&view), at(NOW) - 60_000), Liveness::Stale { pid: Some(7), age_s: Some(60) });
-        assert_eq!(liveness(Some(&json!({"pid": -1})), 0), Liveness::Stale { pid: None, age_s: None });
-        assert_eq!(liveness(None, 0), Liveness::Absent);
-    }
 
     #[test]
     fn an_answer_is_its_result_or_its_error() {

@@ -2,7 +2,7 @@
 //! and the exit code (SPEC section 9).
 
 use crate::core::text::sanitise;
-use crate::exit;
+use crate::{agents, config, exit, personas, spool};
 use serde_json::{Value, json};
 
 /// What a shell reports of a program that wrote to a closed pipe (128 + SIGPIPE).
@@ -96,6 +96,47 @@ impl CliError {
     #[must_use]
     pub fn is_silent(&self) -> bool {
         self.exit == CLOSED_PIPE
+    }
+}
+
+impl From<config::ConfigError> for CliError {
+    fn from(error: config::ConfigError) -> Self {
+        let code = if matches!(error, config::ConfigError::NoHome) { "no_home" } else { "config" };
+        CliError::config(code, format!("{}.", sanitise(&error.to_string())))
+    }
+}
+
+impl From<agents::ProfileError> for CliError {
+    fn from(error: agents::ProfileError) -> Self {
+        CliError::config("bad_profile", format!("{}.", sanitise(&error.to_string())))
+    }
+}
+
+impl From<personas::Error> for CliError {
+    fn from(error: personas::Error) -> Self {
+        let code = match &error {
+            personas::Error::Missing { .. } => "no_persona",
+            personas::Error::Unfit { .. } | personas::Error::Wrong { .. } => "bad_persona",
+            personas::Error::Taken { .. } => "persona_exists",
+            personas::Error::Io { .. } => "file",
+        };
+        let denied = matches!(&error, personas::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied);
+        let exit = if denied { exit::NOT_ALLOWED } else { exit::REFUSED };
+        CliError::new(exit, code, format!("{}.", sanitise(&error.to_string())))
+    }
+}
+
+impl From<spool::Error> for CliError {
+    fn from(error: spool::Error) -> Self {
+        let (exit, code) = match error.kind() {
+            spool::ErrorKind::NotAllowed => (exit::NOT_ALLOWED, "not_allowed"),
+            spool::ErrorKind::Layout => (exit::CONFIG, "layout"),
+            spool::ErrorKind::NoSpool => (exit::UNAVAILABLE, "no_sidecar"),
+            spool::ErrorKind::Taken => (exit::REFUSED, "taken"),
+            spool::ErrorKind::Full => (exit::TRY_AGAIN, "disk_full"),
+            spool::ErrorKind::Io => (exit::TRY_AGAIN, "file"),
+        };
+        CliError::new(exit, code, format!("{}.", sanitise(&error.to_string())))
     }
 }
 

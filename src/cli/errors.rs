@@ -2,7 +2,7 @@
 
 use super::Session;
 use super::args::{DismissArgs, ErrorsArgs, ErrorsCommand};
-use super::client::{Liveness, Pulse};
+use super::client::Pulse;
 use super::error::CliError;
 use super::{names, view};
 use crate::core::text::sanitise;
@@ -28,21 +28,29 @@ fn list(session: &Session, limit: usize) -> Result<(), CliError> {
         session.out.note("No errors.");
     }
     for error in &errors {
-        let cell = |key: &str| sanitise(&view::cell(error, key));
-        let about = [("handoff", "handoff_id"), ("agent", "agent_id"), ("step", "step")]
-            .into_iter()
-            .filter_map(|(name, key)| Some(format!("{name} {}", sanitise(view::text(error, key)?))));
-        session.out.line(&format!("{}  {}  {}", cell("error_id"), cell("at"), cell("code")))?;
-        session.out.line(&format!("  {}", cell("message")))?;
-        if let Some(hint) = view::text(error, "hint") {
-            session.out.line(&format!("  {}", sanitise(hint)))?;
-        }
-        let about = about.collect::<Vec<_>>().join(", ");
-        if !about.is_empty() {
-            session.out.line(&format!("  {about}"))?;
+        for line in lines(error) {
+            session.out.line(&line)?;
         }
     }
+    if !errors.is_empty() {
+        session.out.note("When you have seen to one: tasuki errors dismiss ID (or --all)");
+    }
     Ok(())
+}
+
+/// One failure as text: what happened first, then what to do, then which one it is.
+fn lines(error: &Value) -> Vec<String> {
+    let cell = |key: &str| sanitise(&view::cell(error, key));
+    let about = [("handoff", "handoff_id"), ("step", "step"), ("agent", "agent_id")]
+        .into_iter()
+        .filter_map(|(name, key)| Some(format!("{name} {}", sanitise(view::text(error, key)?))));
+    let mut lines = vec![format!("{}  {} ({})", view::clock(&cell("at")), cell("message"), cell("code"))];
+    lines.extend(view::text(error, "hint").map(|hint| format!("  {}", sanitise(hint))));
+    lines.push(format!(
+        "  {}",
+        std::iter::once(format!("error {}", cell("error_id"))).chain(about).collect::<Vec<_>>().join(", ")
+    ));
+    lines
 }
 
 fn dismiss(session: &Session, args: &DismissArgs) -> Result<(), CliError> {
@@ -59,7 +67,7 @@ fn dismiss(session: &Session, args: &DismissArgs) -> Result<(), CliError> {
 
 /// By request where a sidecar runs, so that its journal says so; else by deleting the file, which is what dismissing is.
 fn dismiss_one(session: &Session, id: &str) -> Result<(), CliError> {
-    if Pulse::new(&session.home).check() == Liveness::Alive {
+    if Pulse::new(&session.home).beats() {
         let fields = Map::from_iter([("error_id".to_owned(), id.into())]);
         return session.ask("error_dismiss", fields, super::ANSWER_SOON).map(|_| ());
     }

@@ -45,6 +45,18 @@ pub enum Progress {
         /// Its name.
         step: String,
     },
+    /// The document that is being written has another size.
+    Grew {
+        /// Its size in bytes.
+        bytes: u64,
+    },
+    /// A dialog in an agent's pane waits for a person.
+    Blocked {
+        /// The agent.
+        agent_id: String,
+        /// Its pane.
+        pane: String,
+    },
     /// A step is behind us.
     Passed {
         /// Its name.
@@ -71,6 +83,7 @@ pub struct Follower {
     entered: usize,
     left: usize,
     ignore_until: usize,
+    bytes: Option<u64>,
     ended: bool,
 }
 
@@ -87,7 +100,7 @@ impl Follower {
     pub fn after(before: &Value) -> Self {
         let steps = steps(before).len();
         match Outcome::of(text(before, "step")) {
-            Some(_) => Follower { entered: steps, left: steps, ignore_until: steps + 1, ended: false },
+            Some(_) => Follower { entered: steps, left: steps, ignore_until: steps + 1, ..Follower::default() },
             None => Follower::default(),
         }
     }
@@ -124,6 +137,11 @@ impl Follower {
                 true => Progress::Stopped { step: name, took_ms },
                 false => Progress::Passed { verdict: verdict(view, &name), step: name, took_ms },
             });
+        }
+        let bytes = view.get("document").and_then(|document| document.get("bytes")?.as_u64());
+        if text(view, "step") == Some("writing") && bytes != self.bytes {
+            self.bytes = bytes;
+            news.extend(bytes.map(|bytes| Progress::Grew { bytes }));
         }
         if let Some(outcome) = outcome {
             self.ended = true;
@@ -162,12 +180,26 @@ pub fn span(ms: u64) -> String {
     }
 }
 
+/// A size for people.
+#[must_use]
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        _ => format!("{} KiB", bytes / 1024),
+    }
+}
+
 /// One line for each piece of news that deserves one; the second member says whether it went well.
 #[must_use]
 pub fn line(news: &Progress) -> Option<(String, bool)> {
     let took = |ms: &Option<u64>| ms.map(span).unwrap_or_default();
     match news {
         Progress::Entered { .. } | Progress::Ended(_) => None,
+        Progress::Grew { bytes } => Some((format!("{:<13} {:>10}", "  document", size(*bytes)), true)),
+        Progress::Blocked { agent_id, pane } => {
+            let who: String = agent_id.chars().take(8).collect();
+            Some((format!("agent {who} waits for you: look at its pane {pane} and answer its dialog"), false))
+        }
         Progress::Passed { step, took_ms, verdict } => {
             let verdict = verdict.as_deref().unwrap_or_default();
             Some((format!("{step:<13} {:>10}  {verdict}", took(took_ms)).trim_end().to_owned(), true))
@@ -185,7 +217,13 @@ pub fn summary(view: &Value) -> Vec<String> {
     let mut say = |name: &str, what: String| lines.push(format!("{name:<10} {}", sanitise(&what)));
     if let Some(path) = text(view, "file_path") {
         let bytes = view.get("bytes").and_then(Value::as_u64);
-        say("document", bytes.map_or_else(|| path.to_owned(), |bytes| format!("{path} ({bytes} bytes)")));
+        let growing = view.get("document").and_then(|document| document.get("bytes")?.as_u64());
+        let state = match (bytes, growing) {
+            (Some(bytes), _) => format!("{path} ({bytes} bytes)"),
+            (None, Some(bytes)) => format!("{path} ({bytes} bytes so far, not recorded)"),
+            (None, None) => format!("{path} (not there yet)"),
+        };
+        say("document", state);
     }
     if let Some(successor) = text(view, "successor_id") {
         say("successor", successor.to_owned());

@@ -1,10 +1,13 @@
 //! What the sidecar writes, as types: only for `tasuki schema`, which dashboard authors read. Every field may be added
-//! to; none is ever taken away within `v` 1.
+//! to; none is ever taken away within `v` 1. A field that can be null is always there unless it says otherwise.
 
-use crate::core::hook::{ContextGauge, HookKind};
+mod views;
+
+pub use views::{AgentView, HandoffView, SidecarView};
+
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// `spool/results/<request_id>.json`: the one answer to a request.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -19,14 +22,16 @@ pub struct ResultFile {
     pub status: u16,
     /// True for every status from 200 to 299.
     pub ok: bool,
-    /// What the kind answers; there when `ok` is true.
+    /// What the kind answers; only there when `ok` is true.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
-    /// Why not; there when `ok` is false.
+    /// Why not; only there when `ok` is false.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Refused>,
     /// When it was decided: UTC, milliseconds, `Z`.
     pub at: String,
-    /// SHA-256 of the request file's bytes, in lower-case hexadecimal.
-    pub request_sha256: Option<String>,
+    /// SHA-256 of the request file's bytes, in lower-case hexadecimal; empty where they were not read.
+    pub request_sha256: String,
 }
 
 /// Why something was not done.
@@ -38,37 +43,15 @@ pub struct Refused {
     pub message: String,
     /// What to do.
     pub hint: Option<String>,
-}
-
-/// `spool/events/<any name>.json`: what an agent reports of itself. Any program may write one.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct EventFile {
-    /// The format's version: 1.
-    pub v: u8,
-    /// What happened.
-    pub event: HookKind,
-    /// The agent, if the reporter knows its id.
-    pub agent_id: Option<String>,
-    /// The tmux pane, such as `%3`.
-    pub pane: Option<String>,
-    /// The value of `$TMUX`.
-    pub tmux: Option<String>,
-    /// The profile that reports.
-    pub profile: Option<String>,
-    /// When: UTC, milliseconds, `Z`.
-    pub at: Option<String>,
-    /// The CLI's own hook JSON, as it came.
-    pub payload: Option<Map<String, Value>>,
-    /// The submitted prompt; wins over `payload`.
-    pub text: Option<String>,
-    /// The last text of the answer; wins over `payload`.
-    pub last_text: Option<String>,
-    /// The CLI's own session id; wins over `payload`.
-    pub session_id: Option<String>,
-    /// Where the CLI keeps its transcript; wins over `payload`.
-    pub transcript_path: Option<String>,
-    /// The persona of a session that begins; wins over `payload`.
-    pub persona_slug: Option<String>,
+    /// Which field of the request, if it is one field's fault.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// The line of the file, counted from 1, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// The column of that line, counted from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u64>,
 }
 
 /// `spool/errors/<error_id>.json`: one failure. Deleting the file dismisses it.
@@ -85,7 +68,7 @@ pub struct ErrorFile {
     /// One sentence for people.
     pub message: String,
     /// What to do.
-    pub hint: Option<String>,
+    pub hint: String,
     /// The handoff that failed, if it was one.
     pub handoff_id: Option<String>,
     /// The agent that it was about.
@@ -114,168 +97,63 @@ pub struct WhyFile {
     /// The file's name as it was dropped, made safe to print.
     pub name: String,
     /// Its size in bytes.
-    pub size: Option<u64>,
+    pub size: u64,
     /// SHA-256 of its bytes, where it could be read.
     pub sha256: Option<String>,
 }
 
-/// One line of `spool/journal.jsonl`. A last line without its newline is to be ignored.
+/// One line of `spool/journal.jsonl`. A last line without its newline is to be ignored. Which of the fields are there
+/// depends on the type; those that every line has are the first three.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct JournalLine {
     /// Rises by 1 from line to line, without gaps.
     pub seq: u64,
     /// When: UTC, milliseconds, `Z`.
     pub at: String,
-    /// `handoff.step`, `handoff.failed`, `agent.state`, `delivery`, `ack`, `reminder`, `escalation`, `publish`, `work` or
-    /// `error`.
+    /// `handoff.step` (a step began, or the document grew), `handoff.failed`, `agent.state`, `delivery` (the verdict on
+    /// a typed text) or `error` (a failure outside every handoff).
+    #[schemars(extend("enum" = ["handoff.step", "handoff.failed", "agent.state", "delivery", "error"]))]
     pub r#type: String,
     /// The handoff that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub handoff_id: Option<String>,
-    /// The agent that it is about.
+    /// The agent that it is about; in a handoff, the outgoing one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// What belongs to the type.
-    #[serde(flatten)]
-    pub more: Map<String, Value>,
-}
-
-/// `view/sidecar.json`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct SidecarView {
-    /// The sidecar's process id.
-    pub pid: u32,
-    /// Its version.
-    pub version: String,
-    /// When it started: UTC, milliseconds, `Z`.
-    pub started_at: String,
-    /// Its last sign of life, renewed every 5 s; older than 15 s means that nobody answers.
-    pub heartbeat: String,
-    /// The tmux server that it works in.
-    pub tmux: Option<Value>,
-}
-
-/// `view/agents/<agent_id>.json`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct AgentView {
-    /// The agent's id: a random UUID.
-    pub agent_id: String,
-    /// Its persona; null for an anonymous agent, which is seen, and left alone.
-    pub persona_slug: Option<String>,
-    /// The profile that drives it.
-    pub profile: Option<String>,
-    /// Its tmux pane, such as `%3`.
-    pub pane: Option<String>,
-    /// The folder that it works in.
-    pub cwd: Option<String>,
-    /// The CLI's own session id, which changes on `/clear`.
-    pub session_id: Option<String>,
-    /// `starting`, `idle`, `busy`, `blocked`, `ended` or `lost`.
-    pub state: String,
-    /// The agent whose work it goes on with.
-    pub previous_agent_id: Option<String>,
-    /// The agent that goes on with its work.
+    /// `handoff.step`: the successor, once there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub successor_id: Option<String>,
-    /// The handoff that it is in.
-    pub handoff_id: Option<String>,
-    /// When it registered: UTC, milliseconds, `Z`.
-    pub registered_at: Option<String>,
-    /// When it ended.
-    pub ended_at: Option<String>,
-    /// How full its context is, where its CLI tells.
-    pub context: Option<ContextGauge>,
-}
-
-/// `view/handoffs/<handoff_id>.json`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct HandoffView {
-    /// The handoff's id.
-    pub handoff_id: String,
-    /// The outgoing agent.
-    pub agent_id: String,
-    /// Its persona, and the successor's.
+    /// `handoff.step`: the step that began; `handoff.failed`: the step at which it stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+    /// `handoff.step`: the size of the document that is being written, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub document_bytes: Option<u64>,
+    /// `agent.state`: the agent's persona.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub persona_slug: Option<String>,
-    /// Why it was asked for.
-    pub reason: String,
-    /// What the document should dwell on.
-    pub focus: Option<String>,
-    /// The document's absolute path.
-    pub file_path: Option<String>,
-    /// The document's size in bytes, once it is recorded.
-    pub bytes: Option<u64>,
-    /// SHA-256 of the document, once it is recorded.
-    pub sha256: Option<String>,
-    /// What the successor is briefed with, once the document is recorded.
-    pub injection_prompt: Option<String>,
-    /// When it was asked for: UTC, milliseconds, `Z`.
-    pub created_at: Option<String>,
-    /// The successor.
-    pub successor_id: Option<String>,
-    /// What a person should know, though nothing failed.
-    pub warnings: Vec<Value>,
-    /// `waiting`, `instructing`, `writing`, `recording`, `ending`, `starting`, `priming`, `briefing`, `acknowledging`,
-    /// `done`, `failed` or `cancelled`.
-    pub step: String,
-    /// Every step so far; a retry adds to the list.
-    pub steps: Vec<StepView>,
-    /// When the step fails if nothing happens.
-    pub deadline: Option<String>,
-    /// What became of the three texts.
-    pub verdicts: Verdicts,
-    /// Where and why it failed; null when it has not.
-    pub error: Option<StepError>,
-    /// The acknowledgement, where one was asked for.
-    pub ack: Option<Value>,
-    /// The publishing, where it was asked for.
-    pub publish: Option<Value>,
-    /// The delivery checklist, each point with its time.
-    pub checklist: Option<Value>,
-}
-
-/// One step of a handoff.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct StepView {
-    /// Its name.
-    pub step: String,
-    /// When it began: UTC, milliseconds, `Z`.
-    pub entered_at: String,
-    /// When it was over; null while it runs.
-    pub left_at: Option<String>,
-}
-
-/// What became of the three texts of a handoff; null where none was typed yet.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Verdicts {
-    /// The text that asks for the document.
-    pub instruction: Option<DeliveryView>,
-    /// The persona's skill.
-    pub priming: Option<DeliveryView>,
-    /// The record's injection prompt.
-    pub briefing: Option<DeliveryView>,
-}
-
-/// What became of one typed text.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct DeliveryView {
-    /// The id in the text's last line.
-    pub delivery_id: String,
-    /// `delivered`, `unconfirmed` or `not_delivered`.
-    pub verdict: String,
-    /// Why, where it is not plainly delivered.
+    /// `agent.state`: what the agent does, in the words of its view.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// `delivery`: `instruction`, `priming`, `briefing`, `send` or `exit`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<String>,
+    /// `delivery`: the id in the text's last line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivery_id: Option<String>,
+    /// `delivery`: `delivered`, `unconfirmed` or `not_delivered`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<String>,
+    /// `delivery`: why, where it is not plainly delivered.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// When that was known: UTC, milliseconds, `Z`.
-    pub at: String,
-}
-
-/// Where and why a handoff failed.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct StepError {
-    /// The name of its file in `spool/errors/`.
-    pub error_id: String,
-    /// The step at which it stopped.
-    pub step: String,
-    /// A short word for programs.
-    pub code: String,
-    /// One sentence for people.
-    pub message: String,
-    /// What to do.
-    pub hint: Option<String>,
+    /// `handoff.failed`, `error`: the name of the file in `spool/errors/`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_id: Option<String>,
+    /// `handoff.failed`, `error`: a short word for programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// `handoff.failed`, `error`: one sentence for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }

@@ -5,6 +5,7 @@ use super::args::{AcceptArgs, Assume, Author, HandoffArgs, HandoffName, RetryArg
 use super::error::CliError;
 use super::follow::Follower;
 use super::{input, names, view, wait};
+use crate::core::text::sanitise;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -32,13 +33,13 @@ pub fn handoff(session: &Session, args: &HandoffArgs) -> Result<(), CliError> {
             .out
             .record(&json!({"v": 1, "type": "initiated", "handoff_id": id, "file_path": answer.get("file_path")}))?;
     } else {
-        session.out.line(&format!("handoff {}", crate::core::text::sanitise(&id)))?;
+        session.out.line(&format!("handoff {}", sanitise(&id)))?;
     }
     if args.wait {
         return wait::follow_to_end(session, &id, Follower::new()).map(|_| ());
     }
     if let Some(path) = view::text(&answer, "file_path") {
-        session.out.line(&format!("  document  {}", crate::core::text::sanitise(path)))?;
+        session.out.line(&format!("  document  {}", sanitise(path)))?;
     }
     session.out.note(&format!("Follow it with: tasuki handoffs show {id}"));
     Ok(())
@@ -137,13 +138,25 @@ pub fn accept(session: &Session, args: &AcceptArgs) -> Result<(), CliError> {
 fn go_on(session: &Session, kind: &str, id: &str, fields: Map<String, Value>, and_wait: bool) -> Result<(), CliError> {
     let before = view::handoff(&session.home, id)?.unwrap_or(Value::Null);
     let answer = session.ask(kind, fields, super::ANSWER_SOON)?;
+    let line = goes_on(id, &before, &answer);
     if !and_wait {
-        return session.tell(&answer, &format!("handoff {id} goes on"));
+        return session.tell(&answer, &line);
     }
     if session.out.is_json() {
         session.out.record(&json!({"v": 1, "type": "resumed", "handoff_id": id}))?;
+    } else {
+        session.out.line(&line)?;
     }
     wait::follow_to_end(session, id, Follower::after(&before)).map(|_| ())
+}
+
+/// What goes on, and after what.
+fn goes_on(id: &str, before: &Value, answer: &Value) -> String {
+    let step = view::text(answer, "step").map(|step| format!(" at {}", sanitise(step))).unwrap_or_default();
+    let error = before.get("error").unwrap_or(&Value::Null);
+    let after = view::text(error, "step").zip(view::text(error, "code"));
+    let after = after.map(|(step, code)| format!("; it had failed at {} ({})", sanitise(step), sanitise(code)));
+    format!("handoff {id} goes on{step}{}", after.unwrap_or_default())
 }
 
 /// Calls a handoff off.

@@ -3,7 +3,7 @@
 use super::Session;
 use super::args::{HandoffName, HandoffsArgs, HandoffsCommand};
 use super::error::CliError;
-use super::follow;
+use super::follow::{self, Progress};
 use super::{names, view};
 use crate::core::text::sanitise;
 use serde_json::Value;
@@ -29,15 +29,20 @@ fn list(session: &Session, limit: usize) -> Result<(), CliError> {
         session.out.note("No handoffs. Ask for one with: tasuki handoff AGENT --wait");
         return Ok(());
     }
+    let keys = ["handoff_id", "agent_id", "successor_id"];
+    let short = names::short(handoffs.iter().flat_map(|handoff| keys.map(|key| view::text(handoff, key))).flatten());
     let row = |handoff: &Value| {
         let code = handoff.get("error").and_then(|error| view::text(error, "code"));
         let state =
             code.map_or_else(|| view::cell(handoff, "step"), |code| format!("{}: {code}", view::cell(handoff, "step")));
         let cell = |key: &str| view::cell(handoff, key);
-        vec![cell("handoff_id"), cell("persona_slug"), state, cell("agent_id"), cell("successor_id"), cell("reason")]
+        let id = |key: &str| short.get(&view::cell(handoff, key)).cloned().unwrap_or_else(|| "-".to_owned());
+        let created = view::clock(&cell("created_at"));
+        let ids = (id("handoff_id"), id("agent_id"), id("successor_id"));
+        vec![ids.0, cell("persona_slug"), created, state, ids.1, ids.2, cell("reason")]
     };
     let rows: Vec<Vec<String>> = handoffs.iter().map(row).collect();
-    session.out.table(&["HANDOFF", "PERSONA", "STEP", "FROM", "TO", "REASON"], &rows)
+    session.out.table(&["HANDOFF", "PERSONA", "ASKED FOR", "STEP", "FROM", "TO", "REASON"], &rows)
 }
 
 fn show(session: &Session, name: &HandoffName) -> Result<(), CliError> {
@@ -53,23 +58,58 @@ fn show(session: &Session, name: &HandoffName) -> Result<(), CliError> {
 /// One handoff as text.
 fn lines(seen: &Value) -> Vec<String> {
     let mut lines = vec![format!("handoff {}", sanitise(&view::cell(seen, "handoff_id")))];
-    for (name, key) in [("step", "step"), ("from", "agent_id"), ("persona", "persona_slug"), ("reason", "reason")] {
-        lines.push(format!("  {name:<10} {}", sanitise(&view::cell(seen, key))));
-    }
-    if let Some(deadline) = view::text(seen, "deadline") {
-        lines.push(format!("  deadline   {}", sanitise(deadline)));
+    let fields = [
+        ("step", "step"),
+        ("from", "agent_id"),
+        ("persona", "persona_slug"),
+        ("reason", "reason"),
+        ("focus", "focus"),
+        ("asked for", "created_at"),
+        ("deadline", "deadline"),
+    ];
+    for (name, key) in fields {
+        let shown = view::text(seen, key)
+            .map(|text| if key == "created_at" || key == "deadline" { view::clock(text) } else { sanitise(text) });
+        lines.extend(shown.map(|text| format!("  {name:<10} {text}")));
     }
     lines.extend(follow::summary(seen).into_iter().map(|line| format!("  {line}")));
-    let mut told = follow::Follower::new();
-    for news in told.observe(seen) {
-        match (&news, follow::line(&news)) {
-            (_, Some((line, good))) => lines.push(format!("  {} {line}", if good { " " } else { "!" })),
-            (follow::Progress::Ended(outcome), None) => lines.push(format!("    {}", outcome.word())),
-            _ => {}
-        }
-    }
+    lines.push("  steps".to_owned());
+    lines.extend(step_lines(seen));
+    lines.extend(checklist(seen));
     if let Some(error) = seen.get("error").filter(|error| error.is_object()) {
         lines.push(CliError::from_answer(error, None).text());
+    }
+    lines
+}
+
+fn step_lines(seen: &Value) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut open = None;
+    for news in follow::Follower::new().observe(seen) {
+        match &news {
+            Progress::Entered { step } => open = Some(step.clone()),
+            Progress::Passed { .. } | Progress::Stopped { .. } => open = None,
+            Progress::Grew { .. } | Progress::Blocked { .. } => continue,
+            Progress::Ended(outcome) => lines.push(format!("    {}", outcome.word())),
+        }
+        lines.extend(follow::line(&news).map(|(line, good)| format!("  {} {line}", if good { " " } else { "!" })));
+    }
+    lines.extend(open.map(|step| format!("    {step:<13} {:>10}", "running")));
+    lines
+}
+
+/// The delivery, point by point, each with its time.
+fn checklist(seen: &Value) -> Vec<String> {
+    let points = seen.get("checklist").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let line = |point: &Value| {
+        let at = view::text(point, "at");
+        let sign = if at.is_some() { "[x]" } else { "[ ]" };
+        let what = sanitise(&view::cell(point, "point"));
+        format!("    {sign} {what:<32} {}", at.map(view::clock).unwrap_or_default()).trim_end().to_owned()
+    };
+    let mut lines: Vec<String> = points.iter().map(line).collect();
+    if !lines.is_empty() {
+        lines.insert(0, "  checklist".to_owned());
     }
     lines
 }
@@ -80,15 +120,36 @@ mod tests {
     use serde_json::json;
 
     #[test]
+    fn a_running_step_is_shown_as_running() {
+        let seen = json!({"step": "writing", "steps": [{"step": "writing", "entered_at": "2026-11-21T20:00:01.000Z", "left_at": null}],
+            "document": {"bytes": 12, "at": "2026-11-21T20:00:02.000Z"}, "file_path": "/d.md"});
+        let text = lines(&seen).join("\n");
+        assert!(text.contains("writing          running") && text.contains("/d.md (12 bytes so far"), "{text}");
+    }
+
+    #[test]
     fn a_handoff_is_shown_with_its_steps_and_its_error() {
         let text = lines(&json!({
             "handoff_id": "h", "step": "failed", "agent_id": "a", "reason": "r",
             "steps": [{"step": "waiting", "entered_at": "2026-11-21T20:00:00.000Z", "left_at": "2026-11-21T20:00:01.000Z"},
                       {"step": "writing", "entered_at": "2026-11-21T20:00:01.000Z", "left_at": null}],
             "error": {"code": "stop_never_came", "message": "No end.", "hint": "Look."},
+            "warnings": ["the document has no section about blockers"], "file_path": "/d.md",
+            "checklist": [{"point": "instruction delivered", "at": "2026-11-21T20:00:01.000Z"}, {"point": "document recorded", "at": null}],
         }))
         .join("\n");
-        for part in ["handoff h", "waiting", "! writing", "stopped here", "No end. (stop_never_came)", "Look."] {
+        for part in [
+            "handoff h",
+            "waiting",
+            "! writing",
+            "stopped here",
+            "No end. (stop_never_came)",
+            "Look.",
+            "no section about blockers",
+            "[x] instruction delivered",
+            "[ ] document recorded",
+            "/d.md (not there yet)",
+        ] {
             assert!(text.contains(part), "{part} in\n{text}");
         }
     }

@@ -9,6 +9,9 @@ use crate::core::text::sanitise;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The newest so many handoffs are looked through for those by which the agents came.
+const MOST_HANDOFFS: usize = 1_000;
+
 /// One agent of a lineage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
@@ -40,21 +43,40 @@ pub(crate) fn print(session: &Session, id: &str, members: &[Member]) -> Result<(
         let agents: Vec<&Value> = members.iter().map(|member| &member.view).filter(|view| view.is_object()).collect();
         return session.out.document(&json!({"agent_id": id, "lineage": agents}));
     }
+    let short = names::short(members.iter().map(|member| member.id.as_str()));
+    let handoffs = view::newest(&session.home.handoff_views(), MOST_HANDOFFS)?;
     for member in members {
-        let line = line(member);
         let own = member.id == id;
         let tone = if own { Tone::Strong } else { Tone::Plain };
-        session.out.line(&format!("{}{}", session.out.paint(tone, &line), if own { "  <-" } else { "" }))?;
+        let shown = short.get(&member.id).map_or(member.id.as_str(), String::as_str);
+        let line = session.out.paint(tone, &line(member, shown));
+        session.out.line(&format!("{line}{}", if own { "  <-" } else { "" }))?;
+        let handoff = handoffs.iter().find(|handoff| view::text(handoff, "successor_id") == Some(&member.id));
+        for line in handoff.map(|handoff| came_by(member, handoff)).unwrap_or_default() {
+            session.out.line(&session.out.paint(Tone::Faint, &line))?;
+        }
     }
     Ok(())
 }
 
-fn line(member: &Member) -> String {
-    let branch =
-        if member.depth == 0 { String::new() } else { format!("{}└─ ", "   ".repeat(member.depth.min(40) - 1)) };
+/// Where an agent's line begins.
+fn indent(member: &Member) -> String {
+    "   ".repeat(member.depth.min(40).saturating_sub(1))
+}
+
+fn line(member: &Member, shown: &str) -> String {
+    let branch = if member.depth == 0 { String::new() } else { format!("{}└─ ", indent(member)) };
     let about = ["persona_slug", "state", "pane"].map(|key| view::cell(&member.view, key)).join("  ");
-    let when = view::text(&member.view, "registered_at").unwrap_or_default();
-    sanitise(format!("{branch}{}  {about}  {when}", member.id).trim_end())
+    let when = view::text(&member.view, "registered_at").map(view::clock).unwrap_or_default();
+    sanitise(format!("{branch}{shown}  {about}  {when}").trim_end())
+}
+
+/// By which handoff an agent came, and where its document lies.
+fn came_by(member: &Member, handoff: &Value) -> [String; 2] {
+    let id: String = view::cell(handoff, "handoff_id").chars().take(8).collect();
+    let space = if member.depth == 0 { String::new() } else { indent(member) + "   " };
+    let first = format!("{space}by handoff {id} ({}): {}", view::cell(handoff, "step"), view::cell(handoff, "reason"));
+    [sanitise(&first), sanitise(&format!("{space}document {}", view::cell(handoff, "file_path")))]
 }
 
 /// The first ancestor of an agent and everyone who came after it, in depth-first order. An agent is met once, so a

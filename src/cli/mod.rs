@@ -16,11 +16,11 @@ pub mod formats;
 pub mod handoff;
 mod handoff_args;
 pub mod handoffs;
-pub mod home;
 pub mod hook;
 pub mod hooks;
 pub mod input;
 pub mod lineage;
+mod live;
 pub mod names;
 pub mod output;
 pub mod persona;
@@ -29,12 +29,12 @@ pub mod schema;
 pub mod view;
 pub mod wait;
 
+use crate::config::Home;
 use crate::core::text::sanitise;
 use crate::exit;
 use args::{Cli, Command};
 use clap::Parser;
 use error::CliError;
-use home::Home;
 use output::{Out, Tone, eprint_quietly};
 use serde_json::{Map, Value};
 use std::ffi::OsString;
@@ -81,7 +81,7 @@ impl Session {
     /// `no_sidecar`.
     pub fn require_views(&self) -> Result<(), CliError> {
         match client::Pulse::new(&self.home).check() {
-            client::Liveness::Alive => Ok(()),
+            client::Sidecar::Alive { .. } => Ok(()),
             seen if self.home.view().is_dir() => {
                 let note = format!("{} This is what was last known.", client::no_sidecar(&self.home, &seen).message);
                 self.out.note(&self.out.paint(Tone::Faint, &note));
@@ -138,7 +138,7 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
     }
     let session = Session { home: Home::resolve(cli.home.as_deref())?, out: Out::new(cli.json), timeout: cli.timeout };
     match &cli.command {
-        Command::Run(args) => return Ok(run::start(&run::RunOptions::new(&session.home, args, cli.json))),
+        Command::Run(args) => return Ok(run::start(session.home, args, cli.json)),
         Command::Handoff(args) => handoff::handoff(&session, args),
         Command::Retry(args) => handoff::retry(&session, args),
         Command::Cancel(args) => handoff::cancel(&session, args),

@@ -2,9 +2,10 @@
 //! of a persona that one living agent has (SPEC section 9).
 
 use super::error::CliError;
-use super::home::Home;
 use super::view;
+use crate::config::Home;
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The environment variable by which an agent knows its own id.
 pub const OWN_ID: &str = "TASUKI_AGENT_ID";
@@ -115,6 +116,28 @@ pub fn pick_id(what: &str, text: &str, ids: &[String]) -> Result<String, CliErro
     }
 }
 
+/// The beginnings of ids that tables show: 8 characters, more only where two would look alike. Each can be typed instead
+/// of the whole id.
+#[must_use]
+pub fn short<'a>(ids: impl IntoIterator<Item = &'a str>) -> BTreeMap<String, String> {
+    const SHORTEST: usize = 8;
+    let ids: BTreeSet<&str> = ids.into_iter().collect();
+    let mut short = BTreeMap::new();
+    let mut before = "";
+    let mut rest = ids.iter().copied().peekable();
+    while let Some(id) = rest.next() {
+        // In sorted order only the neighbours can share more than anybody else.
+        let shared = shared_prefix(id, before).max(rest.peek().map_or(0, |next| shared_prefix(id, next)));
+        short.insert(id.to_owned(), id.chars().take((shared + 1).max(SHORTEST)).collect());
+        before = id;
+    }
+    short
+}
+
+fn shared_prefix(a: &str, b: &str) -> usize {
+    a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count()
+}
+
 fn capital(word: &str) -> String {
     let mut letters = word.chars();
     letters.next().map(|first| first.to_ascii_uppercase().to_string() + letters.as_str()).unwrap_or_default()
@@ -186,6 +209,18 @@ mod tests {
     fn a_word_that_is_both_a_slug_and_a_prefix_is_ambiguous() {
         let all = [known("feed0000-0000", None, true), known("1234-0000", Some("feed"), true)];
         assert_eq!(pick_agent("feed", &all).expect_err("two meanings").code, "ambiguous");
+    }
+
+    #[test]
+    fn a_short_id_names_one_and_the_same() {
+        let ids = ["aaaa1111-00", "aaaa1111-01", "bbbb2222-00", "cc"];
+        let short = short(ids);
+        let shown: Vec<&str> = short.values().map(String::as_str).collect();
+        assert_eq!(shown, ["aaaa1111-00", "aaaa1111-01", "bbbb2222", "cc"]);
+        let known: Vec<String> = ids.map(str::to_owned).to_vec();
+        for (id, short) in &short {
+            assert_eq!(pick_id("agent", short, &known).as_ref(), Ok(id));
+        }
     }
 
     #[test]

@@ -1,25 +1,80 @@
-//! `schema`: the JSON Schema of every file format of the contract.
+//! `schema`: the JSON Schema of every file format of the contract. What others write is described by the very types that
+//! it is read with; what the sidecar writes by [`formats`], and a test holds these to what it really writes.
 
 use super::Session;
 use super::args::SchemaArgs;
 use super::error::CliError;
 use super::formats;
-use schemars::{Schema, schema_for};
+use crate::agents::{EventFile, ProfileFile};
+use crate::core::request as asked;
+use crate::personas::PersonaFile;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, schema_for};
 use serde_json::{Value, json};
 
-/// Every file format by name, in the order of the contract.
+/// One file format.
+#[derive(Debug, Clone)]
+pub struct Format {
+    /// Its name on the command line; a request's is its kind.
+    pub name: &'static str,
+    /// Where it is found.
+    pub place: &'static str,
+    /// Its JSON Schema.
+    pub schema: Value,
+}
+
+/// Every request kind that this version carries out, in the order of the contract.
 #[must_use]
-pub fn all() -> Vec<(&'static str, Schema)> {
+pub fn requests() -> Vec<Format> {
     vec![
-        ("result", schema_for!(formats::ResultFile)),
-        ("event", schema_for!(formats::EventFile)),
-        ("error", schema_for!(formats::ErrorFile)),
-        ("why", schema_for!(formats::WhyFile)),
-        ("journal", schema_for!(formats::JournalLine)),
-        ("sidecar", schema_for!(formats::SidecarView)),
-        ("agent", schema_for!(formats::AgentView)),
-        ("handoff", schema_for!(formats::HandoffView)),
+        request("handoff", schema_for!(asked::HandoffAsked)),
+        request("handoff_retry", schema_for!(asked::RetryAsked)),
+        request("handoff_abandon", schema_for!(asked::HandoffNamed)),
+        request("handoff_cancel", schema_for!(asked::HandoffNamed)),
+        request("handoff_accept", schema_for!(asked::HandoffNamed)),
+        request("agent_create", schema_for!(asked::CreateAsked)),
+        request("agent_register", schema_for!(asked::RegisterAsked)),
+        request("agent_shutdown", schema_for!(asked::ShutdownAsked)),
+        request("agent_send", schema_for!(asked::SendAsked)),
+        request("error_dismiss", schema_for!(asked::DismissAsked)),
     ]
+}
+
+/// Every file format, in the order of the contract.
+#[must_use]
+pub fn all() -> Vec<Format> {
+    let format = |name, place, schema: Schema| Format { name, place, schema: schema.into() };
+    let mut all = requests();
+    all.extend([
+        format("result", "spool/results/<request_id>.json", written::<formats::ResultFile>()),
+        format("event", "spool/events/<any name>.json", schema_for!(EventFile)),
+        format("error", "spool/errors/<error_id>.json", written::<formats::ErrorFile>()),
+        format("why", "spool/rejected/<seq>-<name>.why.json", written::<formats::WhyFile>()),
+        format("journal", "spool/journal.jsonl, one line", written::<formats::JournalLine>()),
+        format("sidecar_view", "view/sidecar.json", written::<formats::SidecarView>()),
+        format("agent_view", "view/agents/<agent_id>.json", written::<formats::AgentView>()),
+        format("handoff_view", "view/handoffs/<handoff_id>.json", written::<formats::HandoffView>()),
+        format("config", "config.toml", crate::config::schema()),
+        format("profile", "data/profiles/<name>.toml", schema_for!(ProfileFile)),
+        format("persona", "data/personas/<slug>/persona.toml", schema_for!(PersonaFile)),
+    ]);
+    all
+}
+
+/// The schema of what is written: a field that may be null is still always there.
+fn written<T: JsonSchema>() -> Schema {
+    SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>()
+}
+
+/// A request's own fields, and the two that every request has.
+fn request(kind: &'static str, fields: Schema) -> Format {
+    let mut schema = Value::from(fields);
+    schema["properties"]["v"] = json!({"description": "The format's version: 1.", "const": 1});
+    schema["properties"]["kind"] = json!({"description": "What is asked for.", "const": kind});
+    let mut required = vec![json!("v"), json!("kind")];
+    required.extend(schema["required"].as_array().cloned().unwrap_or_default());
+    schema["required"] = Value::Array(required);
+    Format { name: kind, place: "spool/requests/<request_id>.json", schema }
 }
 
 /// Prints one schema, or the names of all.
@@ -28,32 +83,62 @@ pub fn all() -> Vec<(&'static str, Schema)> {
 /// When there is no such format.
 pub fn command(session: &Session, args: &SchemaArgs) -> Result<(), CliError> {
     let all = all();
-    let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
     let Some(kind) = args.kind.as_deref() else {
-        return session.tell(&json!(names), &names.join("\n"));
+        if session.out.is_json() {
+            let names: Vec<Value> =
+                all.iter().map(|format| json!({"name": format.name, "place": format.place})).collect();
+            return session.out.document(&Value::Array(names));
+        }
+        let rows: Vec<_> = all.iter().map(|format| vec![format.name.to_owned(), format.place.to_owned()]).collect();
+        return session.out.table(&["FORMAT", "WHERE"], &rows);
     };
-    let found = all.into_iter().find(|(name, _)| *name == kind);
-    let (_, schema) = found.ok_or_else(|| {
+    let names: Vec<&str> = all.iter().map(|format| format.name).collect();
+    let found = all.iter().find(|format| format.name == kind).ok_or_else(|| {
         CliError::refused("no_schema", format!("There is no format {}.", crate::core::text::sanitise(kind)))
             .hint(format!("There are: {}.", names.join(", ")))
     })?;
-    session.out.document(&Value::from(schema))
+    session.out.document(&found.schema)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Calls `check` with each object of a schema and its own name for it.
+    fn objects(schema: &Value, check: &mut dyn FnMut(&Value)) {
+        let definitions = schema["$defs"].as_object().into_iter().flat_map(|defs| defs.values());
+        for object in definitions.chain([schema]).filter(|object| object.get("properties").is_some()) {
+            check(object);
+        }
+    }
+
     #[test]
     fn every_format_has_a_name_of_its_own_and_describes_its_fields() {
         let mut seen = std::collections::BTreeSet::new();
-        for (name, schema) in all() {
-            assert!(seen.insert(name), "{name} twice");
-            let schema = Value::from(schema);
-            let fields = schema["properties"].as_object().unwrap_or_else(|| panic!("{name} has no fields"));
-            for (field, about) in fields {
-                assert!(about.get("description").is_some() || about.get("$ref").is_some(), "{name}.{field}");
-            }
+        for format in all() {
+            assert!(seen.insert(format.name), "{} twice", format.name);
+            assert!(format.schema["properties"].is_object(), "{} has no fields", format.name);
+            objects(&format.schema, &mut |object| {
+                for (field, about) in object["properties"].as_object().into_iter().flatten() {
+                    assert!(about.get("description").is_some(), "{}: {field}: {about}", format.name);
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn every_request_kind_has_a_schema() {
+        let names: Vec<&str> = requests().iter().map(|format| format.name).collect();
+        assert_eq!(names, asked::KINDS);
+    }
+
+    #[test]
+    fn a_request_names_its_kind_and_refuses_what_it_does_not_know() {
+        for format in requests() {
+            let schema = &format.schema;
+            assert_eq!(schema["properties"]["kind"]["const"], format.name);
+            assert_eq!(schema["additionalProperties"], false, "{}", format.name);
+            assert_eq!(schema["required"][0], "v");
         }
     }
 }

@@ -2,7 +2,7 @@
 //! that is missing is an answer, not an error.
 
 use super::error::CliError;
-use super::home::Home;
+use crate::config::Home;
 use nix::fcntl::OFlag;
 use serde_json::Value;
 use std::fs;
@@ -123,10 +123,21 @@ pub fn text<'a>(view: &'a Value, key: &str) -> Option<&'a str> {
     view.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
 
-/// A text field of a view for a table: `-` where there is none.
+/// A field of a view for a table: `-` where there is none.
 #[must_use]
 pub fn cell(view: &Value, key: &str) -> String {
-    text(view, key).unwrap_or("-").to_owned()
+    match view.get(key) {
+        Some(Value::Number(number)) => number.to_string(),
+        _ => text(view, key).unwrap_or("-").to_owned(),
+    }
+}
+
+/// A time of the contract as people read it: date and seconds, in their own time zone.
+#[must_use]
+pub fn clock(at: &str) -> String {
+    let local = |at: chrono::DateTime<chrono::FixedOffset>| at.with_timezone(&chrono::Local);
+    let read = chrono::DateTime::parse_from_rfc3339(at);
+    read.map_or_else(|_| at.to_owned(), |at| local(at).format("%Y-%m-%d %H:%M:%S").to_string())
 }
 
 /// Whether a state word means that the agent runs.

@@ -2,48 +2,24 @@
 //! looking at it twenty times a second is cheap and misses nothing that it keeps: the steps are a list.
 
 use super::Session;
-use super::client::{self, Liveness, Pulse};
+use super::client::{self, Pulse, Sidecar};
 use super::error::CliError;
 use super::follow::{self, Follower, Outcome, Progress};
-use super::output::{Out, Tone};
+use super::live::Live;
+use super::output::Tone;
 use super::view;
+use crate::core::text::sanitise;
 use crate::exit;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 const PULSE_EVERY: Duration = Duration::from_secs(1);
+const AGENT_EVERY: Duration = Duration::from_millis(250);
 
 /// How long a wait lasts at most where `--timeout` says nothing: each step has its own limit, and a heartbeat that ends
 /// ends the wait, so this only bounds what nobody looks at any more.
 const LONGEST: Duration = Duration::from_secs(24 * 3_600);
-
-/// The running step's line on a terminal.
-struct Live<'a> {
-    out: &'a Out,
-    step: Option<(String, Instant)>,
-    frame: usize,
-    shown: bool,
-}
-
-impl Live<'_> {
-    const SIGNS: [&'static str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-    const PLAIN_SIGNS: [&'static str; 4] = ["-", "\\", "|", "/"];
-
-    fn draw(&mut self) -> Result<(), CliError> {
-        let Some((step, since)) = self.step.as_ref().filter(|_| self.out.is_live()) else { return Ok(()) };
-        let signs = if self.out.is_unicode() { &Self::SIGNS[..] } else { &Self::PLAIN_SIGNS[..] };
-        self.frame += 1;
-        let sign = signs[self.frame / 2 % signs.len()];
-        let took = follow::span(u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX));
-        self.shown = true;
-        self.out.raw(&format!("\r\x1b[K{sign} {step:<13} {}", self.out.paint(Tone::Faint, &format!("{took:>10}"))))
-    }
-
-    fn clear(&mut self) -> Result<(), CliError> {
-        if std::mem::take(&mut self.shown) { self.out.raw("\r\x1b[K") } else { Ok(()) }
-    }
-}
 
 /// Follows a handoff to its end. Returns its last view if it is `done`.
 ///
@@ -65,7 +41,7 @@ pub(crate) fn follow_until(
     patience: Duration,
     stop: &dyn Fn() -> bool,
 ) -> Result<Value, CliError> {
-    let mut live = Live { out: &session.out, step: None, frame: 0, shown: false };
+    let mut live = Live::new(&session.out);
     let ended = watch(session, handoff_id, &mut follower, &mut live, patience, stop);
     live.clear()?;
     let (view, outcome) = ended?;
@@ -84,6 +60,7 @@ fn watch(
     let start = Instant::now();
     let mut pulse = Pulse::new(&session.home);
     let mut next_pulse = start;
+    let mut dialogs = Dialogs::default();
     loop {
         if let Some(seen) = view::handoff(&session.home, handoff_id)? {
             for news in follower.observe(&seen) {
@@ -92,11 +69,14 @@ fn watch(
                 }
                 tell(session, handoff_id, live, &news)?;
             }
+            if let Some(news) = dialogs.look(session, &seen)? {
+                tell(session, handoff_id, live, &news)?;
+            }
         }
         live.draw()?;
         if Instant::now() >= next_pulse {
             let beat = pulse.check();
-            if beat != Liveness::Alive {
+            if !matches!(beat, Sidecar::Alive { .. }) {
                 return Err(left_alone(client::no_sidecar(&session.home, &beat), handoff_id));
             }
             next_pulse = Instant::now() + PULSE_EVERY;
@@ -112,6 +92,34 @@ fn watch(
     }
 }
 
+/// Notices when an agent of the handoff waits for a person, once for each dialog.
+#[derive(Default)]
+struct Dialogs {
+    looked: Option<Instant>,
+    told: Option<String>,
+}
+
+impl Dialogs {
+    fn look(&mut self, session: &Session, handoff: &Value) -> Result<Option<Progress>, CliError> {
+        if self.looked.is_some_and(|looked| looked.elapsed() < AGENT_EVERY) {
+            return Ok(None);
+        }
+        self.looked = Some(Instant::now());
+        let who = view::text(handoff, "successor_id").or_else(|| view::text(handoff, "agent_id"));
+        let Some(agent_id) = who else { return Ok(None) };
+        let agent = view::agent(&session.home, agent_id)?.unwrap_or(Value::Null);
+        if view::text(&agent, "state") != Some("blocked") {
+            self.told = None;
+            return Ok(None);
+        }
+        if self.told.as_deref() == Some(agent_id) {
+            return Ok(None);
+        }
+        self.told = Some(agent_id.to_owned());
+        Ok(Some(Progress::Blocked { agent_id: sanitise(agent_id), pane: sanitise(&view::cell(&agent, "pane")) }))
+    }
+}
+
 fn left_alone(error: CliError, handoff_id: &str) -> CliError {
     let message = format!("{} The handoff {handoff_id} is not touched by this and goes on.", error.message);
     CliError { message, ..error }
@@ -121,11 +129,8 @@ fn tell(session: &Session, handoff_id: &str, live: &mut Live<'_>, news: &Progres
     if session.out.is_json() {
         return session.out.record(&news_json(handoff_id, news));
     }
-    match news {
-        Progress::Entered { step } => live.step = Some((step.clone(), Instant::now())),
-        _ => live.step = None,
-    }
-    let Some((text, good)) = follow::line(news) else { return Ok(()) };
+    live.note(news);
+    let Some((text, good)) = follow::line(news).filter(|_| live.wants_line(news)) else { return Ok(()) };
     live.clear()?;
     let (sign, tone) = match (good, session.out.is_unicode()) {
         (true, true) => ("✓ ", Tone::Good),
@@ -139,6 +144,12 @@ fn tell(session: &Session, handoff_id: &str, live: &mut Live<'_>, news: &Progres
 fn news_json(handoff_id: &str, news: &Progress) -> Value {
     match news {
         Progress::Entered { step } => json!({"v": 1, "type": "entered", "handoff_id": handoff_id, "step": step}),
+        Progress::Grew { bytes } => {
+            json!({"v": 1, "type": "document", "handoff_id": handoff_id, "bytes": bytes})
+        }
+        Progress::Blocked { agent_id, pane } => {
+            json!({"v": 1, "type": "blocked", "handoff_id": handoff_id, "agent_id": agent_id, "pane": pane})
+        }
         Progress::Passed { step, took_ms, verdict } => {
             json!({"v": 1, "type": "passed", "handoff_id": handoff_id, "step": step, "took_ms": took_ms, "verdict": verdict})
         }

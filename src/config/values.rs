@@ -2,6 +2,7 @@
 
 use super::{AckTimes, Config};
 use crate::core::settings::Limits;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
 use std::time::Duration;
 
@@ -21,53 +22,95 @@ pub enum Target {
     Command(Vec<String>),
 }
 
-#[derive(Deserialize, Default)]
+/// `config.toml`: what can be set. Every key has a default; a wrong key or value is an error that names file, key and line.
+/// Durations are written as people do: "90s", "10m", "1h 30m"; at least "100ms", at most "7days".
+#[derive(Deserialize, Default, JsonSchema)]
+#[schemars(rename = "config.toml")]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Raw {
+    /// How long each step of a handoff may take.
     limits: RawLimits,
+    /// How long a successor may take to acknowledge, by urgency.
     ack: RawAck,
+    /// How failures are told.
     notify: RawNotify,
+    /// Whom to tell what no agent has settled.
     escalation: RawEscalation,
+    /// The tmux server.
     tmux: RawTmux,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RawLimits {
+    /// For the agent's running turn to end; "10m" unless set.
+    #[schemars(with = "Option<String>")]
     waiting: Option<Span>,
+    /// For proof that the instruction arrived; "60s" unless set.
+    #[schemars(with = "Option<String>")]
     instructing: Option<Span>,
+    /// For the document; "15m" unless set.
+    #[schemars(with = "Option<String>")]
     writing: Option<Span>,
+    /// For the agent to end; "60s" unless set.
+    #[schemars(with = "Option<String>")]
     ending: Option<Span>,
+    /// For the successor to be ready; "2m" unless set.
+    #[schemars(with = "Option<String>")]
     starting: Option<Span>,
+    /// For the successor to have read its skill; "5m" unless set.
+    #[schemars(with = "Option<String>")]
     priming: Option<Span>,
+    /// For proof that the briefing arrived; "60s" unless set.
+    #[schemars(with = "Option<String>")]
     briefing: Option<Span>,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RawAck {
+    /// Of an urgent handoff; "5m" unless set.
+    #[schemars(with = "Option<String>")]
     immediate: Option<Span>,
+    /// Of one with high priority; "15m" unless set.
+    #[schemars(with = "Option<String>")]
     prepare: Option<Span>,
+    /// Of one with normal priority; "30m" unless set.
+    #[schemars(with = "Option<String>")]
     when_available: Option<Span>,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RawNotify {
+    /// Run for each failure, with the error as JSON on standard input: program and arguments, no shell.
+    #[schemars(with = "Option<Vec<String>>")]
     command: Option<Argv>,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RawEscalation {
+    /// Who is told when an acknowledgement never came: "operator", `agent:<id or slug>`, or program and arguments.
+    #[schemars(schema_with = "target_form")]
     target: Target,
+    /// Who is asked when a successor needs clarification; written as `target`.
+    #[schemars(schema_with = "target_form")]
     orchestrator: Target,
 }
 
-#[derive(Deserialize, Default)]
+/// A target as it is written.
+fn target_form(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]})
+}
+
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RawTmux {
+    /// A name as for `tmux -L`, or a path if it has a slash; without it the user's default server.
+    #[schemars(with = "Option<String>")]
     socket: Option<Socket>,
+    /// Start a tmux server where none runs.
     start: bool,
 }
 

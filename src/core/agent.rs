@@ -193,6 +193,16 @@ pub struct Shutdown {
     pub deadline: Deadline,
 }
 
+/// An agent that was seen to be gone, and is not judged yet: a dead process may have hooks that still write, and a pane
+/// vanishes a moment before its process dies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dying {
+    /// When it is judged.
+    pub due: Deadline,
+    /// Only the pane is known to be gone.
+    pub lost: bool,
+}
+
 /// The CLI session whose events count (`flow.md` rule 2).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Session {
@@ -261,12 +271,13 @@ pub struct Agent {
     pub queue: Vec<Queued>,
     /// A shutdown under way.
     pub shutdown: Option<Shutdown>,
-    /// Its process is dead; judged when this is due, for its last hooks may still be writing.
-    pub dying: Option<Deadline>,
+    /// It was seen to be gone; judged when this is due.
+    pub dying: Option<Dying>,
+    /// Names of documents that were promised to its handoffs, the last ones: a failed handoff may be retried when its
+    /// row is history and its document was never written.
+    pub promised: Vec<String>,
     /// How full its context is.
     pub context: Option<ContextGauge>,
-    /// The last text delivered by `agent_send` and the like, for the view.
-    pub last_message: Option<String>,
 }
 
 impl Agent {
@@ -303,8 +314,8 @@ impl Agent {
             queue: Vec::new(),
             shutdown: None,
             dying: None,
+            promised: Vec::new(),
             context: None,
-            last_message: None,
         }
     }
 

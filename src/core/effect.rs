@@ -140,6 +140,11 @@ pub enum Effect {
         /// Its profile.
         profile: String,
     },
+    /// Wait until a process is dead.
+    AwaitDeath {
+        /// Which.
+        process: Process,
+    },
     /// Keep the session alive for the successor.
     HoldPlace {
         /// The outgoing pane.
@@ -301,6 +306,7 @@ impl Effect {
             | Effect::ReadDocument { .. }
             | Effect::CompareDocument { .. }
             | Effect::ReadPersona { .. }
+            | Effect::AwaitDeath { .. }
             | Effect::HoldPlace { .. }
             | Effect::DropPlace { .. }
             | Effect::Identify { .. }
@@ -318,6 +324,7 @@ impl Effect {
             Effect::CompareDocument { .. } => "compare_document",
             Effect::ReadPersona { .. } => "read_persona",
             Effect::AwaitIdle { .. } => "await_idle",
+            Effect::AwaitDeath { .. } => "await_death",
             Effect::HoldPlace { .. } => "hold_place",
             Effect::DropPlace { .. } => "drop_place",
             Effect::Start(_) => "start",

@@ -1,6 +1,6 @@
 //! An agent's end: asked for, seen, or feared; and what is due of it.
 
-use super::agent::{AgentState, Primed, Purpose, Shutdown};
+use super::agent::{AgentState, Dying, Primed, Purpose, Shutdown};
 use super::decision::Tx;
 use super::effect::Effect;
 use super::event::Gone;
@@ -62,12 +62,12 @@ pub(crate) fn gone(tx: &mut Tx<'_>, agent_id: &AgentId, how: Gone) {
             .and_then(|id| tx.handoff(&id))
             .is_some_and(|handoff| handoff.agent_id == *agent_id && handoff.step == handoff::Step::Ending);
     match how {
-        Gone::PaneGone => end(tx, agent_id, AgentState::Lost),
         Gone::Dead if is_ending => end(tx, agent_id, AgentState::Ended),
-        Gone::Dead => {
-            let deadline = Deadline::after(&tx.now, LAST_HOOKS_MS);
+        Gone::Dead | Gone::PaneGone => {
+            let fresh = Dying { due: Deadline::after(&tx.now, LAST_HOOKS_MS), lost: how == Gone::PaneGone };
             if let Some(agent) = tx.agent_mut(agent_id) {
-                agent.dying.get_or_insert(deadline);
+                let dying = agent.dying.get_or_insert(fresh);
+                dying.lost &= how == Gone::PaneGone;
             }
         }
     }
@@ -126,8 +126,8 @@ pub(crate) fn deadlines(tx: &mut Tx<'_>, agent_id: &AgentId) {
     typing::deadline(tx, agent_id);
     let due = |deadline: Option<&Deadline>| deadline.is_some_and(|deadline| deadline.is_due(&now));
     let Some(agent) = tx.agent(agent_id) else { return };
-    if due(agent.dying.as_ref()) {
-        end(tx, agent_id, AgentState::Ended);
+    if let Some(dying) = agent.dying.filter(|dying| dying.due.is_due(&now)) {
+        end(tx, agent_id, if dying.lost { AgentState::Lost } else { AgentState::Ended });
     }
     let Some(agent) = tx.agent(agent_id) else { return };
     if due(agent.start.as_ref().map(|start| &start.deadline)) {

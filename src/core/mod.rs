@@ -56,6 +56,7 @@ fn nudge(tx: &mut Tx<'_>) {
     for agent_id in touched {
         if let Some(id) = tx.agent(&agent_id).and_then(|agent| agent.handoff_id) {
             handoff::flow::wait(tx, id);
+            handoff::ending::exit_when_free(tx, id);
         }
         meet::pump(tx, &agent_id);
     }

@@ -9,7 +9,7 @@ use super::id::{AgentId, HandoffId, RequestId, Slug};
 use super::reply::{Refused, Reply};
 use super::request::CreateAsked;
 use super::time::Deadline;
-use super::{handoff, priming};
+use super::{handoff, life, priming};
 use serde_json::json;
 
 /// Columns and rows of a window that nobody looks at.
@@ -167,12 +167,12 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, start
             progress(tx, agent_id);
         }
         Started::Died => {
-            tx.set_state(agent_id, AgentState::Ended);
             failed(tx, agent_id, "successor_failed", "The agent ended as soon as it was started");
+            life::end(tx, agent_id, AgentState::Ended);
         }
         Started::Failed { why } => {
-            tx.set_state(agent_id, AgentState::Ended);
             failed(tx, agent_id, "successor_failed", &format!("The agent could not be started: {why}"));
+            life::end(tx, agent_id, AgentState::Ended);
         }
         Started::NoTmux => failed(tx, agent_id, "no_tmux", "No tmux server answers: nothing is known of the start"),
     }
@@ -309,6 +309,6 @@ pub(crate) fn give_up(tx: &mut Tx<'_>, agent_id: &AgentId) {
         agent.start = None;
     }
     if never_seen {
-        tx.set_state(agent_id, AgentState::Lost);
+        life::end(tx, agent_id, AgentState::Lost);
     }
 }

@@ -118,7 +118,7 @@ impl State {
             let typing = agent.typing.as_ref().map(|typing| &typing.deadline);
             let shutdown = agent.shutdown.as_ref().map(|shutdown| &shutdown.deadline);
             let queue = agent.queue.iter().map(|queued| &queued.deadline);
-            [start, typing, shutdown, agent.priming_deadline.as_ref(), agent.dying.as_ref()]
+            [start, typing, shutdown, agent.priming_deadline.as_ref(), agent.dying.as_ref().map(|dying| &dying.due)]
                 .into_iter()
                 .flatten()
                 .chain(queue)
@@ -139,7 +139,13 @@ impl State {
             let start = agent.start.as_mut().map(|start| &mut start.deadline);
             let shutdown = agent.shutdown.as_mut().map(|shutdown| &mut shutdown.deadline);
             let queue = agent.queue.iter_mut().map(|queued| &mut queued.deadline);
-            let others = [typing, start, shutdown, agent.priming_deadline.as_mut(), agent.dying.as_mut()];
+            let others = [
+                typing,
+                start,
+                shutdown,
+                agent.priming_deadline.as_mut(),
+                agent.dying.as_mut().map(|dying| &mut dying.due),
+            ];
             for deadline in others.into_iter().flatten().chain(queue) {
                 *deadline = deadline.rebased(now);
             }

@@ -93,6 +93,9 @@ fn start(
 /// Whether a prompt may be typed at all: there is a pane, and there will be a proof.
 fn takes_prompts(tx: &Tx<'_>, agent: &Agent) -> Result<PaneRef, Refusal> {
     let pane = agent.pane.filter(|_| agent.state.is_live()).ok_or(Refusal::PaneGone)?;
+    if agent.typing.is_some() {
+        return Err(Refusal::Busy);
+    }
     let profile = tx.state.settings.profiles.get(&agent.profile);
     let has_proof = profile
         .is_some_and(|profile| profile.screen_proof || (profile.reports_prompts && (agent.hooks_seen || agent.ours)));

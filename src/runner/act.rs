@@ -8,7 +8,7 @@ use crate::agents::profile::Profile;
 use crate::core::effect::{
     Effect, How, Notice, Outcome, PersonaTexts, Place, Readiness, StartAgent, Started, TypeText,
 };
-use crate::core::pane::{PaneFacts, PaneRef, Refusal, Typed, View};
+use crate::core::pane::{PaneFacts, PaneRef, Process, Refusal, Typed, View};
 use crate::core::text::{sanitise, signature};
 use crate::spool::documents;
 use crate::tmux::{Capture, Error as TmuxError, Eye, Input, Ready, ReadyPlan, SpawnOutcome, SpawnPlan, TypePlan};
@@ -50,6 +50,7 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
         },
         Effect::AwaitIdle { pane, profile, .. } => Outcome::Readiness(await_idle(tools, pane, profile, stop).await),
         Effect::AwaitReady { pane, profile, .. } => Outcome::Readiness(await_ready(tools, pane, profile, stop).await),
+        Effect::AwaitDeath { process } => await_death(process, stop).await,
         Effect::HoldPlace { pane, tag } => hold_place(tools, pane, tag).await,
         Effect::DropPlace { tag } => done(tools.tmux.drop_place(tag).await),
         Effect::Start(plan) => Outcome::Started(start(tools, plan).await),
@@ -161,6 +162,16 @@ async fn screen_end(tools: &Tools, pane: &PaneRef) -> String {
     let lines: Vec<String> = rows.iter().map(plain).filter(|line| !line.is_empty()).collect();
     let from = lines.len().saturating_sub(SCREEN_LINES);
     lines[from..].join(" / ").chars().take(400).collect()
+}
+
+async fn await_death(process: &Process, stop: &CancellationToken) -> Outcome {
+    while process::is_alive(process) {
+        tokio::select! {
+            () = stop.cancelled() => return Outcome::Failed { why: "it was not waited for any more".to_owned() },
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+        }
+    }
+    Outcome::Done
 }
 
 async fn hold_place(tools: &Tools, pane: &PaneRef, tag: &str) -> Outcome {

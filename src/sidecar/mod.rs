@@ -1,8 +1,9 @@
 //! The loop: the only place that reads the clock, the only caller of `decide` and of `commit`.
 //!
 //! Read `turn` for what one turn does, `intake` for how files become events, `project` for what is written for others,
-//! `watch` for processes, panes and documents, `start` for the beginning; this file waits and ends.
+//! `again` for what the last run left unwritten, `watch` for processes, panes and documents, `start` for the beginning; this file waits and ends.
 
+mod again;
 mod facts;
 mod intake;
 mod project;

@@ -66,6 +66,9 @@ impl Projector {
 
     /// Shows what was committed: views and journal first, so that whoever sees a result finds what it speaks of.
     pub(super) fn show(&mut self, spool: &Spool, now: &Now, decision: &Decision) {
+        // What is named is there before what names it: error files before views and journal, all of it before results.
+        self.errors.extend(decision.errors.iter().cloned());
+        self.write_errors(spool);
         for agent in decision.agents.values() {
             self.view(spool, Place::Agent(agent.agent_id), &view::agent(agent));
         }
@@ -74,8 +77,6 @@ impl Projector {
         }
         self.lines.extend(decision.journal.iter().map(|(seq, line)| (*seq, line.to_string())));
         self.append(spool);
-        self.errors.extend(decision.errors.iter().cloned());
-        self.write_errors(spool);
         for id in &decision.dismissed {
             self.errors.retain(|row| row.error_id != *id);
             if let Err(error) = spool.remove(&Place::Error(*id)) {

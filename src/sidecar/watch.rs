@@ -88,7 +88,8 @@ impl Sidecar {
     /// Notes that an agent is gone: judged when every event that lies in the spool by now was taken.
     fn note_gone(&mut self, agent_id: AgentId, how: Gone) {
         let is_noted = self.pending.gone.iter().any(|gone| gone.agent_id == agent_id && gone.how == how);
-        let is_dying = self.state.agents.get(&agent_id).is_some_and(|agent| agent.dying.is_some());
+        let dying = self.state.agents.get(&agent_id).and_then(|agent| agent.dying);
+        let is_dying = dying.is_some_and(|dying| how == Gone::PaneGone || !dying.lost);
         if !is_noted && !is_dying {
             self.pending.gone.push(SeenGone { agent_id, how, scans: self.pending.scans });
         }

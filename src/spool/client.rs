@@ -28,13 +28,17 @@ pub enum Sidecar {
     Alive {
         /// Its process id.
         pid: u32,
+        /// When its last heartbeat was written, in milliseconds since 1970.
+        beat_ms: i64,
     },
     /// It was there; its heart has not beaten for more than 15 s.
     Stale {
         /// The process id that it had.
         pid: u32,
-        /// How long ago its last heartbeat was written, in milliseconds.
+        /// How long ago its last heartbeat was written, in milliseconds; negative if the clock was set back since.
         age_ms: i64,
+        /// When that was, in milliseconds since 1970.
+        beat_ms: i64,
     },
     /// None has ever run here, or its view can't be read.
     None,
@@ -92,12 +96,13 @@ pub fn sidecar_alive(home: &Path, now: &Now) -> Sidecar {
     };
     let Some(heart) = read() else { return Sidecar::None };
     let Ok(beat) = DateTime::parse_from_rfc3339(&heart.heartbeat) else { return Sidecar::None };
-    let age_ms = now.wall_ms.saturating_sub(beat.timestamp_millis());
+    let beat_ms = beat.timestamp_millis();
+    let age_ms = now.wall_ms.saturating_sub(beat_ms);
     // A heartbeat from the future is one from before the clock was set back.
     if age_ms.saturating_abs() > STALE_MS {
-        Sidecar::Stale { pid: heart.pid, age_ms }
+        Sidecar::Stale { pid: heart.pid, age_ms, beat_ms }
     } else {
-        Sidecar::Alive { pid: heart.pid }
+        Sidecar::Alive { pid: heart.pid, beat_ms }
     }
 }
 

@@ -146,11 +146,17 @@ fn lists_and_lineage_are_read_from_the_views_even_when_nobody_beats() {
     home.agent(NEXT, Some("kai"), Some(KAI), "idle");
     let output = home.run(&["agents"]);
     assert_eq!(code(&output), 0, "{}", err(&output));
-    assert!(out(&output).contains(NEXT) && !out(&output).contains(KAI), "{}", out(&output));
-    assert!(out(&home.run(&["agents", "--all"])).contains(KAI));
+    let (kai, next) = (&KAI[..8], &NEXT[..8]);
+    assert!(out(&output).contains(next) && !out(&output).contains(kai), "{}", out(&output));
+    assert!(out(&home.run(&["agents", "--all"])).contains(kai));
+    home.write(
+        "view/handoffs/h.json",
+        &json!({"handoff_id": "h1", "successor_id": NEXT, "reason": "context", "file_path": "/d.md", "step": "done"}),
+    );
     let lineage = out(&home.run(&["lineage", "kai"]));
     let lines: Vec<&str> = lineage.lines().collect();
-    assert!(lines[0].starts_with(KAI) && lines[1].starts_with(&format!("└─ {NEXT}")), "{lineage}");
+    assert!(lines[0].starts_with(kai) && lines[1].starts_with(&format!("└─ {next}")), "{lineage}");
+    assert!(lines[2].contains("by handoff h1 (done): context") && lines[3].ends_with("document /d.md"), "{lineage}");
     let json: Value = serde_json::from_slice(&home.run(&["agents", "--all", "--json"]).stdout).expect("JSON");
     assert_eq!(json.as_array().map(Vec::len), Some(2));
     assert_eq!(json[0]["agent_id"], KAI);
@@ -185,7 +191,8 @@ fn a_persona_needs_no_sidecar() {
     assert!(home.path().join("data/personas/kai/skill.md").is_file());
     assert_eq!(code(&home.run(&["persona", "new", "kai"])), 1);
     let list: Value = serde_json::from_slice(&home.run(&["persona", "list", "--json"]).stdout).expect("JSON");
-    assert_eq!((list[0]["persona_slug"].as_str(), list[0]["has_skill"].as_bool()), (Some("kai"), Some(true)));
+    assert_eq!((list[0]["persona_slug"].as_str(), list[0]["documents"].as_u64()), (Some("kai"), Some(0)));
+    assert_eq!((list[0]["name"].as_str(), list[0]["profile"].as_str()), (Some("Kai"), Some("demo")));
 }
 
 #[test]
@@ -216,15 +223,65 @@ fn a_closed_output_is_no_panic() {
 }
 
 #[test]
-fn schemas_and_hooks_are_shown() {
+fn schemas_are_shown_by_name() {
     let home = FakeHome::new();
-    let names = out(&home.run(&["schema"]));
-    for name in names.lines() {
+    let listed: Value = serde_json::from_slice(&home.run(&["schema", "--json"]).stdout).expect("JSON");
+    let names: Vec<&str> = listed.as_array().into_iter().flatten().filter_map(|one| one["name"].as_str()).collect();
+    for name in ["handoff", "agent_send", "result", "event", "why", "journal", "handoff_view", "config", "profile"] {
+        assert!(names.contains(&name), "{name}");
         let schema: Value = serde_json::from_slice(&home.run(&["schema", name]).stdout).expect("JSON");
         assert_eq!(schema["type"], "object", "{name}");
     }
-    assert!(names.lines().any(|name| name == "handoff"));
-    assert_eq!(code(&home.run(&["schema", "nonsense"])), 1);
+    let output = home.run(&["schema", "nonsense"]);
+    assert_eq!(code(&output), 1);
+    assert!(err(&output).contains("handoff_view"), "{}", err(&output));
+}
+
+#[test]
+fn hooks_are_shown_for_every_profile_and_an_unknown_one_lists_what_there_is() {
+    let home = FakeHome::new();
+    let output = home.run(&["hooks", "show", "claude"]);
+    let text: Value = serde_json::from_slice(&output.stdout).expect("nothing but the configuration");
+    let command = text["hooks"]["Stop"][0]["hooks"][0]["command"].as_str().expect("a command");
+    assert!(command.contains("hook claude") && command.contains(&home.path().display().to_string()), "{command}");
+    assert!(err(&output).contains("settings.json"), "{}", err(&output));
     assert_eq!(code(&home.run(&["hooks", "show", "demo"])), 0);
-    assert_eq!(code(&home.run(&["hooks", "show", "nonsense"])), 1);
+    let output = home.run(&["hooks", "show", "nonsense"]);
+    assert_eq!(code(&output), 1);
+    assert!(err(&output).contains("claude, codex, demo"), "{}", err(&output));
+    let profiles = home.path().join("data/profiles");
+    std::fs::create_dir_all(&profiles).expect("a folder");
+    let demo = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/data/profiles/demo.toml"));
+    std::fs::write(profiles.join("mine.toml"), demo.expect("a profile")).expect("written");
+    assert_eq!(code(&home.run(&["hooks", "show", "mine"])), 0);
+    std::fs::write(profiles.join("mine.toml"), "titel = 1").expect("written");
+    let output = home.run(&["hooks", "show", "mine"]);
+    assert_eq!(code(&output), 78);
+    assert!(err(&output).contains("mine.toml, line 1"), "{}", err(&output));
+}
+
+#[test]
+fn commands_of_later_versions_do_not_exist() {
+    let home = FakeHome::new();
+    for command in ["work", "ack", "clarify", "publish", "top", "serve", "service", "doctor", "man"] {
+        assert_eq!(code(&home.run(&[command])), 2, "{command}");
+    }
+    let help = out(&home.run(&["handoff", "--help"]));
+    for dial in ["--author", "--urgency", "--document", "--successor"] {
+        assert!(!help.contains(dial), "{dial} is not carried out yet");
+    }
+}
+
+#[test]
+fn a_retry_says_what_goes_on() {
+    let home = Arc::new(FakeHome::new());
+    let id = "44444444-4444-4444-8444-444444444444";
+    let error = json!({"step": "writing", "code": "document_missing", "message": "x"});
+    let view = json!({"handoff_id": id, "step": "failed", "steps": [], "error": error});
+    home.write(&format!("view/handoffs/{id}.json"), &view);
+    let answer = move |_: &FakeHome, _: &Value| Some((200, json!({"handoff_id": id, "step": "instructing"})));
+    let _sidecar = FakeSidecar::start(&home, Box::new(answer));
+    let output = home.run(&["retry", "4444"]);
+    let expected = format!("handoff {id} goes on at instructing; it had failed at writing (document_missing)\n");
+    assert_eq!(out(&output), expected);
 }

@@ -7,6 +7,7 @@ use std::process::Output;
 use std::sync::Arc;
 
 const KAI: &str = "11111111-1111-4111-8111-111111111111";
+const NEXT: &str = "22222222-2222-4222-8222-222222222222";
 const HANDOFF: &str = "44444444-4444-4444-8444-444444444444";
 
 fn step(name: &str, from: u32, to: Option<u32>) -> Value {
@@ -26,6 +27,7 @@ fn at(step_name: &str, steps: &[Value]) -> Value {
 fn play(views: Vec<Value>, args: &[&str]) -> Output {
     let home = Arc::new(FakeHome::new());
     home.agent(KAI, Some("kai"), None, "idle");
+    home.agent(NEXT, Some("other"), None, "blocked");
     let answer = move |home: &FakeHome, _: &Value| {
         show(home, &views[0]);
         let (path, rest) = (home.path().to_path_buf(), views[1..].to_vec());
@@ -69,6 +71,25 @@ fn each_step_is_shown_and_done_is_0() {
     ];
     assert_eq!(lines, expected);
     assert!(!text.contains('\u{1b}') && !text.contains('\r'));
+}
+
+#[test]
+fn growth_and_dialogs_are_told() {
+    let mut grown = at("writing", &[step("writing", 1, None)]);
+    grown["document"] = json!({"bytes": 883, "at": "2026-11-21T20:00:02.000Z"});
+    let mut blocked = grown.clone();
+    blocked["successor_id"] = json!(NEXT);
+    let done = at("done", &[step("writing", 1, Some(3))]);
+    let output = play(
+        vec![grown.clone(), blocked.clone(), blocked.clone(), blocked, done.clone()],
+        &["handoff", "kai", "--wait"],
+    );
+    let text = out(&output);
+    assert!(text.contains("document         883 bytes"), "{text}");
+    assert!(text.contains("agent 22222222 waits for you: look at its pane %1"), "{text}");
+    let output = play(vec![grown, done], &["handoff", "kai", "--wait", "--json"]);
+    let lines: Vec<Value> = out(&output).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert!(lines.iter().any(|line| line["type"] == "document" && line["bytes"] == 883), "{lines:?}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tasuki::config::{Config, ConfigError, EXAMPLE, Home, Target};
 
 fn parse(text: &str) -> Result<Config, ConfigError> {
@@ -78,7 +78,7 @@ fn no_file_is_no_error_and_a_file_that_others_can_write_is_refused() {
 
 #[test]
 fn all_paths_lie_below_the_home() {
-    let home = Home::resolve(Some(PathBuf::from("/h/x"))).expect("absolute");
+    let home = Home::resolve(Some(Path::new("/h/x"))).expect("absolute");
     assert_eq!(home.root(), Path::new("/h/x"));
     for (path, below) in [
         (home.config(), "config.toml"),

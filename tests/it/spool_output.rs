@@ -97,9 +97,10 @@ fn a_sidecar_is_alive_while_its_heart_beats() {
     let json = format!("{{\"pid\":42,\"heartbeat\":\"{}\",\"other\":1}}", home.now.stamp());
     home.spool.put(&Place::Sidecar, json.as_bytes()).expect("written");
     home.pass(15_000);
-    assert_eq!(client::sidecar_alive(&root, &home.now), Sidecar::Alive { pid: 42 });
+    let beat_ms = home.now.wall_ms - 15_000;
+    assert_eq!(client::sidecar_alive(&root, &home.now), Sidecar::Alive { pid: 42, beat_ms });
     home.pass(1);
-    assert_eq!(client::sidecar_alive(&root, &home.now), Sidecar::Stale { pid: 42, age_ms: 15_001 });
+    assert_eq!(client::sidecar_alive(&root, &home.now), Sidecar::Stale { pid: 42, age_ms: 15_001, beat_ms });
     home.now.wall_ms -= 100_000;
     assert!(matches!(client::sidecar_alive(&root, &home.now), Sidecar::Stale { .. }));
 }

@@ -22,6 +22,9 @@ use std::time::{Duration, Instant};
 /// How long the demo may last in all.
 const LONGEST: Duration = Duration::from_secs(120);
 
+/// How long a play that is broken off may take to notice it.
+const PLAY_ENDS_WITHIN: Duration = Duration::from_secs(2);
+
 /// Shows one whole handoff.
 ///
 /// # Errors
@@ -31,7 +34,7 @@ pub fn command(json: bool) -> Result<u8, CliError> {
     let interrupts = Interrupts::watch()
         .map_err(|error| CliError::refused("signals", format!("Can't watch for Ctrl-C: {error}")))?;
     let mut stage = Stage::new()?;
-    let session = Arc::new(Session { home: stage.home().clone(), out: Out::new(json), timeout: None });
+    let session = Arc::new(Session { home: stage.place().home().clone(), out: Out::new(json), timeout: None });
     let shown = show(&mut stage, &session, &interrupts);
     if let Err(error) = &shown
         && !error.is_silent()
@@ -57,13 +60,10 @@ pub fn command(json: bool) -> Result<u8, CliError> {
 /// the play is waiting for.
 fn show(stage: &mut Stage, session: &Arc<Session>, interrupts: &Interrupts) -> Result<(), CliError> {
     let stop = || interrupts.seen();
-    let play = Play { session, stop: &stop };
-    let socket = stage.socket();
-    let root = session.home.root().display().to_string();
-    play.say(
-        "A private tmux server, a temporary home, and a sidecar.",
-        &format!("tasuki run --home {root} --tmux {}", socket.display()),
-    )?;
+    let place = stage.place().clone();
+    let run = format!("tasuki run --home {} --tmux {}", session.home.root().display(), place.socket().display());
+    Play { session, place: &place, stop: &stop }
+        .say("A private tmux server, a temporary home, and a sidecar.", &run)?;
     stage.start_tmux()?;
     stage.start_sidecar(&stop).map_err(|error| interrupted(interrupts).unwrap_or(error))?;
     let halt = Arc::new(AtomicBool::new(false));
@@ -72,7 +72,7 @@ fn show(stage: &mut Stage, session: &Arc<Session>, interrupts: &Interrupts) -> R
     let spawned = std::thread::Builder::new().name("play".to_owned()).spawn(move || {
         let stop = || flag.load(Ordering::SeqCst);
         // The receiver has gone only when the demo is over anyway.
-        let _ = tell.send(Play { session: &theirs, stop: &stop }.run());
+        let _ = tell.send(Play { session: &theirs, place: &place, stop: &stop }.run());
     });
     spawned.map_err(|error| CliError::refused("thread", format!("The demo can't be started: {error}")))?;
     let end = Instant::now() + LONGEST;
@@ -88,6 +88,12 @@ fn show(stage: &mut Stage, session: &Arc<Session>, interrupts: &Interrupts) -> R
         }
     };
     halt.store(true, Ordering::SeqCst);
+    if ended.is_err() {
+        // The play may be in the middle of something; it ends when it finds its sidecar gone, and must not make files
+        // or draw its line any more when the stage is cleared.
+        stage.end_sidecar();
+        let _ = told.recv_timeout(PLAY_ENDS_WITHIN);
+    }
     ended
 }
 
@@ -100,7 +106,7 @@ fn explain(stage: &Stage, out: &Out) {
     if out.is_json() {
         return;
     }
-    for error in super::view::newest(&stage.home().errors(), 5).unwrap_or_default() {
+    for error in super::view::newest(&stage.place().home().errors(), 5).unwrap_or_default() {
         let cell = |key: &str| sanitise(&super::view::cell(&error, key));
         eprint_quietly(&format!("error file: {}: {}", cell("code"), cell("message")));
     }

@@ -1,19 +1,23 @@
 //! The play itself: one agent, some work, one handoff, and what is left for the successor.
 
-use crate::cli::args::PersonaArgs;
+use super::stage::Place;
 use crate::cli::error::CliError;
 use crate::cli::follow::Follower;
 use crate::cli::output::Tone;
-use crate::cli::{Session, lineage, persona, view, wait};
+use crate::cli::{Session, lineage, view, wait};
 use crate::core::id::Slug;
 use crate::core::text::sanitise;
+use crate::personas::{self, PersonaFile};
 use serde_json::{Map, Value, json};
 use std::time::{Duration, Instant};
 
 const SLUG: &str = "kai";
-const WORK: [&str; 2] = [
-    "Find out why the checkout test fails once in ten runs, and write down what you learn.",
-    "It is the clock: the test compares local time with UTC. Fix it in src/checkout.rs and keep the old API.",
+const WORK: [(&str, &str); 2] = [
+    ("It is given some work.", "Find out why the checkout test fails once in ten runs, and write down what you learn."),
+    (
+        "And some more.",
+        "It is the clock: the test compares local time with UTC. Fix it in src/checkout.rs and keep the old API.",
+    ),
 ];
 const REASON: &str = "the context window is nearly full";
 
@@ -26,6 +30,7 @@ const HANDOFF_LIMIT: Duration = Duration::from_secs(60);
 /// One play, and how to tell that it is to be broken off.
 pub(super) struct Play<'a> {
     pub(super) session: &'a Session,
+    pub(super) place: &'a Place,
     pub(super) stop: &'a dyn Fn() -> bool,
 }
 
@@ -33,11 +38,12 @@ impl Play<'_> {
     /// From the persona to the lineage.
     pub(super) fn run(&self) -> Result<(), CliError> {
         let agent = self.cast()?;
-        for text in WORK {
-            self.send(&agent, text)?;
+        for (scene, text) in WORK {
+            self.send(&agent, scene, text)?;
         }
         let handoff = self.hand_off(&agent)?;
         self.document(&handoff)?;
+        self.successor(&handoff)?;
         self.lineage(&handoff)
     }
 
@@ -55,14 +61,14 @@ impl Play<'_> {
     fn cast(&self) -> Result<String, CliError> {
         self.say("A persona is a folder with a skill in it.", &format!("tasuki persona new {SLUG} --profile demo"))?;
         let slug = Slug::try_from(SLUG.to_owned()).map_err(|error| CliError::refused("bad_slug", error.to_string()))?;
-        let name = Some("Kai".to_owned());
-        let role = Some("developer".to_owned());
-        let args = PersonaArgs { slug, name, role, profile: Some("demo".to_owned()), cwd: None };
-        let folder = persona::create(&self.session.home.personas(), &args)?;
+        let own = |text: &str| Some(text.to_owned());
+        let file = PersonaFile { name: own("Kai"), profile: own("demo"), ..PersonaFile::default() };
+        let folder = personas::create(&self.session.home.personas(), &slug, &file)?;
         let answer = json!({"v": 1, "type": "persona", "persona_slug": SLUG, "path": folder});
         self.tell(&answer, &format!("  {}", folder.display()))?;
         self.say("An agent of that persona starts in a tmux pane and is given the skill.", "tasuki agent create kai")?;
-        let fields = Map::from_iter([("persona_slug".to_owned(), SLUG.into())]);
+        let cwd = self.place.folder().display().to_string();
+        let fields = Map::from_iter([("persona_slug".to_owned(), SLUG.into()), ("cwd".to_owned(), cwd.into())]);
         let answer = self.session.ask("agent_create", fields, IDLE_LIMIT)?;
         let id = view::cell(&answer, "agent_id");
         self.tell(&answer, &format!("  agent {} in pane {}", sanitise(&id), sanitise(&view::cell(&answer, "pane"))))?;
@@ -97,8 +103,8 @@ impl Play<'_> {
 
     /// Gives the agent some work. A refusal because of a running turn means that nothing was typed, so asking again is
     /// safe; anything else is not asked again.
-    fn send(&self, agent_id: &str, text: &str) -> Result<(), CliError> {
-        self.say("It is given some work.", &format!("tasuki send {SLUG} \"{text}\""))?;
+    fn send(&self, agent_id: &str, scene: &str, text: &str) -> Result<(), CliError> {
+        self.say(scene, &format!("tasuki send {SLUG} \"{text}\""))?;
         let end = Instant::now() + IDLE_LIMIT;
         let answer = loop {
             let fields = Map::from_iter([("agent_id".to_owned(), agent_id.into()), ("text".to_owned(), text.into())]);
@@ -135,7 +141,24 @@ impl Play<'_> {
             return self.session.out.record(&json!({"v": 1, "type": "document", "path": path, "text": text}));
         }
         self.say("The document that the successor was given:", &format!("cat {path}"))?;
-        text.lines().try_for_each(|line| self.session.out.line(&format!("  | {}", sanitise(line))))
+        text.lines().try_for_each(|line| self.session.out.line(format!("  | {}", sanitise(line)).trim_end()))
+    }
+
+    /// The successor has read the document, as its screen shows.
+    fn successor(&self, handoff: &Value) -> Result<(), CliError> {
+        let id = view::cell(handoff, "successor_id");
+        self.until_idle(&id)?;
+        let agent = view::agent(&self.session.home, &id)?.unwrap_or(Value::Null);
+        let pane = view::cell(&agent, "pane");
+        let lines = self.place.screen(&pane)?;
+        if self.session.out.is_json() {
+            return self.session.out.record(&json!({"v": 1, "type": "screen", "pane": pane, "lines": lines}));
+        }
+        self.say(
+            "The successor has read it and goes on; this is its pane:",
+            &format!("tmux capture-pane -p -t {pane}"),
+        )?;
+        lines.iter().try_for_each(|line| self.session.out.line(format!("  | {line}").trim_end()))
     }
 
     fn lineage(&self, handoff: &Value) -> Result<(), CliError> {

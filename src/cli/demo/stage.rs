@@ -1,15 +1,15 @@
 //! What the demo needs around it, and the clearing of it: a temporary home, a private tmux server, a sidecar. Nothing of
 //! it outlives the stage, whichever way the demo ends.
 
-use crate::cli::client::{self, Liveness, Pulse};
+use crate::cli::client::{self, Pulse, Sidecar};
 use crate::cli::error::CliError;
-use crate::cli::home::Home;
+use crate::config::Home;
 use crate::core::text::sanitise;
 use crate::exit;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -30,10 +30,16 @@ const NOT_INHERITED: [&str; 7] =
 
 /// A temporary home, a private tmux server, a sidecar.
 pub(super) struct Stage {
-    folder: PathBuf,
-    home: Home,
+    place: Place,
     sidecar: Option<Child>,
     cleared: bool,
+}
+
+/// Where the stage stands.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    folder: PathBuf,
+    home: Home,
 }
 
 impl Stage {
@@ -41,35 +47,27 @@ impl Stage {
     pub(super) fn new() -> Result<Self, CliError> {
         let base = std::env::temp_dir();
         let base = if base.as_os_str().len() > LONGEST_BASE { PathBuf::from("/tmp") } else { base };
-        let folder = base.join(format!("tasuki-demo-{}", uuid::Uuid::new_v4().simple()));
-        let made = fs::DirBuilder::new().mode(0o700).create(&folder);
-        made.map_err(|error| CliError::file("Can't make", &folder, &error))?;
-        let home = Home::resolve(Some(&folder.join("home")))?;
-        let stage = Stage { folder, home, sidecar: None, cleared: false };
-        let made = fs::DirBuilder::new().mode(0o700).create(stage.home.root());
-        made.map_err(|error| CliError::file("Can't make", stage.home.root(), &error))?;
-        Ok(stage)
+        let mode = fs::Permissions::from_mode(0o700);
+        let made = tempfile::Builder::new().prefix("tasuki-demo-").permissions(mode).tempdir_in(&base);
+        let folder = made.map_err(|error| CliError::file("Can't make a folder in", &base, &error))?.keep();
+        let home = Home::at(&folder.join("home"))?;
+        Ok(Stage { place: Place { folder, home }, sidecar: None, cleared: false })
     }
 
-    /// The temporary home.
-    pub(super) fn home(&self) -> &Home {
-        &self.home
-    }
-
-    /// The private tmux server's socket.
-    pub(super) fn socket(&self) -> PathBuf {
-        self.folder.join("tmux")
+    /// Where it stands.
+    pub(super) fn place(&self) -> &Place {
+        &self.place
     }
 
     fn log(&self) -> PathBuf {
-        self.folder.join("sidecar.log")
+        self.place.folder.join("sidecar.log")
     }
 
     /// Starts the private tmux server. Its first window ends by itself after a while, so that even a demo that was
     /// killed outright leaves no server for long.
     pub(super) fn start_tmux(&self) -> Result<(), CliError> {
-        let start = ["-f", "/dev/null", "new-session", "-d", "-s", "demo", "-x", "140", "-y", "45", "sleep 600"];
-        self.tmux(&start).map(|_| ())
+        let start = ["-f", "/dev/null", "new-session", "-d", "-s", "demo", "-x", "96", "-y", "45", "sleep 600"];
+        self.place.tmux(&start).map(|_| ())
     }
 
     /// Starts a sidecar and waits for its first heartbeat; `stop` ends the wait.
@@ -79,20 +77,20 @@ impl Stage {
         let program = std::env::current_exe().map_err(failed)?;
         let log = fs::OpenOptions::new().create(true).append(true).open(self.log()).map_err(failed)?;
         let mut command = Command::new(program);
-        command.arg("run").arg("--home").arg(self.home.root()).arg("--tmux").arg(self.socket());
+        command.arg("run").arg("--home").arg(self.place.home.root()).arg("--tmux").arg(self.place.socket());
         // A process group of its own: Ctrl-C is for the demo, which then ends the sidecar in order.
-        self.private(&mut command).process_group(0).stdin(Stdio::null());
+        self.place.private(&mut command).process_group(0).stdin(Stdio::null());
         command.stdout(log.try_clone().map_err(failed)?).stderr(log);
         self.sidecar = Some(command.spawn().map_err(failed)?);
         let end = Instant::now() + Duration::from_secs(10);
-        let home = self.home.clone();
+        let home = self.place.home.clone();
         let mut pulse = Pulse::new(&home);
-        while pulse.check() != Liveness::Alive {
+        while !pulse.beats() {
             if let Some(error) = self.sidecar_ended() {
                 return Err(error);
             }
             if stop() || Instant::now() >= end {
-                return Err(client::no_sidecar(&self.home, &Liveness::Absent));
+                return Err(client::no_sidecar(&home, &Sidecar::None));
             }
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -115,6 +113,64 @@ impl Stage {
         lines[lines.len().saturating_sub(LINES)..].to_vec()
     }
 
+    /// Ends the sidecar in order; what asked it something finds out soon after.
+    pub(super) fn end_sidecar(&mut self) {
+        if let Some(mut sidecar) = self.sidecar.take() {
+            signal(sidecar.id(), Signal::SIGTERM);
+            ends_within(&mut sidecar, CLEAR_LIMIT);
+        }
+    }
+
+    /// Ends the sidecar, the tmux server and every process that bears this home in its environment, then removes the
+    /// folder. Does all of it even when a part fails, and says what is left if something is.
+    pub(super) fn clear(&mut self) -> Result<(), CliError> {
+        if std::mem::replace(&mut self.cleared, true) {
+            return Ok(());
+        }
+        self.end_sidecar();
+        let (folder, root) = (self.place.folder.clone(), self.place.home.root().to_owned());
+        let server = self.place.tmux(&["display-message", "-p", "#{pid}"]).ok().and_then(|pid| pid.trim().parse().ok());
+        if let Some(pid) = server {
+            let _ = self.place.tmux(&["kill-server"]);
+            wait_until(CLEAR_LIMIT, || !runs(pid));
+        }
+        if !wait_until(CLEAR_LIMIT, || bearers(&root).is_empty()) {
+            bearers(&root).into_iter().for_each(|pid| signal(pid, Signal::SIGKILL));
+        }
+        let gone = wait_until(CLEAR_LIMIT, || {
+            let _ = fs::remove_dir_all(&folder);
+            bearers(&root).is_empty() && !folder.exists()
+        });
+        if gone {
+            return Ok(());
+        }
+        let folder = folder.display();
+        Err(CliError::refused("left_behind", format!("Not all of the demo could be cleared away: look at {folder}.")))
+    }
+}
+
+impl Place {
+    /// The temporary home.
+    pub(super) fn home(&self) -> &Home {
+        &self.home
+    }
+
+    /// The folder in which the agents work.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The private tmux server's socket.
+    pub(super) fn socket(&self) -> PathBuf {
+        self.folder.join("tmux")
+    }
+
+    /// What a pane of the private server shows, without the blank lines at its end.
+    pub(super) fn screen(&self, pane: &str) -> Result<Vec<String>, CliError> {
+        let text = self.tmux(&["capture-pane", "-p", "-t", pane])?;
+        Ok(text.trim_end().lines().map(sanitise).collect())
+    }
+
     /// Gives a command this home and takes away what ties it to the surroundings.
     fn private<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         for name in NOT_INHERITED {
@@ -125,7 +181,7 @@ impl Stage {
 
     fn tmux(&self, args: &[&str]) -> Result<String, CliError> {
         let mut command = Command::new("tmux");
-        command.arg("-S").arg(self.socket()).args(args);
+        command.arg("-u").arg("-S").arg(self.socket()).args(args);
         self.private(&mut command).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let failed = |what: String| CliError::refused("tmux", format!("tmux {}: {what}", args.join(" ")));
         let mut child = command.spawn().map_err(|error| match error.kind() {
@@ -141,35 +197,6 @@ impl Stage {
             true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
             false => Err(failed(sanitise(String::from_utf8_lossy(&output.stderr).trim()))),
         }
-    }
-
-    /// Ends the sidecar, the tmux server and every process that bears this home in its environment, then removes the
-    /// folder. Does all of it even when a part fails, and says what is left if something is.
-    pub(super) fn clear(&mut self) -> Result<(), CliError> {
-        if std::mem::replace(&mut self.cleared, true) {
-            return Ok(());
-        }
-        if let Some(mut sidecar) = self.sidecar.take() {
-            signal(sidecar.id(), Signal::SIGTERM);
-            ends_within(&mut sidecar, CLEAR_LIMIT);
-        }
-        let server = self.tmux(&["display-message", "-p", "#{pid}"]).ok().and_then(|pid| pid.trim().parse().ok());
-        if let Some(pid) = server {
-            let _ = self.tmux(&["kill-server"]);
-            wait_until(CLEAR_LIMIT, || !runs(pid));
-        }
-        if !wait_until(CLEAR_LIMIT, || bearers(self.home.root()).is_empty()) {
-            bearers(self.home.root()).into_iter().for_each(|pid| signal(pid, Signal::SIGKILL));
-        }
-        let gone = wait_until(CLEAR_LIMIT, || {
-            let _ = fs::remove_dir_all(&self.folder);
-            bearers(self.home.root()).is_empty() && !self.folder.exists()
-        });
-        if gone {
-            return Ok(());
-        }
-        let folder = self.folder.display();
-        Err(CliError::refused("left_behind", format!("Not all of the demo could be cleared away: look at {folder}.")))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Entering and leaving steps. What a step waits for comes in by `outcome`.
 
-use super::{Handoff, HandoffError, Reading, Record, Step, document, prompts};
+use super::{Reading, Record, Step, document, end, ending, prompts};
 use crate::core::agent::{Agent, AgentState, Primed, Purpose};
-use crate::core::decision::{Failure, Tx};
+use crate::core::decision::Tx;
 use crate::core::effect::Effect;
 use crate::core::id::HandoffId;
 use crate::core::reply::Refused;
@@ -31,22 +31,23 @@ pub(crate) fn enter(tx: &mut Tx<'_>, id: HandoffId, step: Step) {
         Step::Waiting => wait(tx, id),
         Step::Instructing => prepare_folder(tx, id),
         Step::Writing | Step::Recording | Step::Failed => {}
-        Step::Ending => end_agent(tx, id),
+        Step::Ending => ending::begin(tx, id),
         Step::Starting => start_successor(tx, id),
         Step::Priming => prime(tx, id),
         Step::Briefing => compare_document(tx, id),
-        Step::Done | Step::Cancelled => release(tx, id),
+        Step::Done | Step::Cancelled => end::release(tx, id),
     }
 }
 
 /// Ends the present step without entering one: what it had running is cancelled in the same commit.
-fn leave(tx: &mut Tx<'_>, id: HandoffId) {
+pub(super) fn leave(tx: &mut Tx<'_>, id: HandoffId) {
     let stamp = tx.now.stamp();
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     if let Some(span) = handoff.steps.last_mut() {
         span.left_at.get_or_insert(stamp);
     }
     handoff.deadline = None;
+    handoff.exit_waits = false;
     let reading = handoff.reading.take();
     let effect = handoff.effect.take();
     let agents = [Some(handoff.agent_id), handoff.successor_id];
@@ -81,7 +82,8 @@ pub(crate) fn wait(tx: &mut Tx<'_>, id: HandoffId) {
     if agent.is_free() || (handoff.now && can_be_interrupted(tx, agent)) {
         return enter(tx, id, Step::Instructing);
     }
-    let is_busy = matches!(agent.state, AgentState::Busy | AgentState::Blocked);
+    // An agent whose start was given up may have become ready since.
+    let is_busy = matches!(agent.state, AgentState::Busy | AgentState::Blocked | AgentState::Starting);
     let nothing_of_ours = agent.typing.is_none() && agent.our_turn.is_none() && agent.start.is_none();
     if let (true, None, Some(pane)) = (is_busy && nothing_of_ours, effect, agent.pane) {
         let profile = agent.profile.clone();
@@ -163,36 +165,6 @@ pub(crate) fn record(tx: &mut Tx<'_>, id: HandoffId, text: String, sha256: Strin
     enter(tx, id, Step::Ending);
 }
 
-fn end_agent(tx: &mut Tx<'_>, id: HandoffId) {
-    let Some(handoff) = tx.handoff(&id) else { return };
-    let (agent_id, tag) = (handoff.agent_id, handoff.place_tag());
-    let Some(agent) = tx.agent(&agent_id) else { return };
-    match (agent.state, agent.pane) {
-        (AgentState::Ended, _) => enter(tx, id, Step::Starting),
-        (AgentState::Lost, _) | (_, None) => {
-            let pid = agent.process.map_or_else(String::new, |process| format!(" (process {})", process.pid));
-            let message = format!("The agent's pane is gone, but it is not known to have ended{pid}");
-            let hint = "end the process yourself, then retry";
-            fail(tx, id, "did_not_exit", message, hint);
-        }
-        (_, Some(pane)) => run(tx, id, Effect::HoldPlace { pane, tag }),
-    }
-}
-
-/// Types the exit command, or first waits for the end of a turn that the agent is in.
-pub(crate) fn type_exit(tx: &mut Tx<'_>, id: HandoffId) {
-    let Some(handoff) = tx.handoff(&id) else { return };
-    let (agent_id, deadline) = (handoff.agent_id, handoff.deadline);
-    let Some(agent) = tx.agent(&agent_id) else { return };
-    match (agent.state, agent.pane) {
-        (AgentState::Busy | AgentState::Blocked, Some(pane)) => {
-            let profile = agent.profile.clone();
-            run(tx, id, Effect::AwaitIdle { agent_id, pane, profile });
-        }
-        _ => typing::begin_exit(tx, &agent_id, Some(id), deadline),
-    }
-}
-
 fn start_successor(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let deadline = handoff.deadline;
@@ -254,80 +226,4 @@ pub(crate) fn brief(tx: &mut Tx<'_>, id: HandoffId, unchanged: bool) {
     }
     let text = typing::Text { first_line, body, allow_busy: false };
     typing::begin(tx, &successor_id, Purpose::Briefing(id), text, deadline);
-}
-
-/// Lets go of both agents, and of the document's copy.
-fn release(tx: &mut Tx<'_>, id: HandoffId) {
-    let Some(handoff) = tx.handoff(&id) else { return };
-    let agents = [Some(handoff.agent_id), handoff.successor_id];
-    let has_document = handoff.record.is_some();
-    for agent_id in agents.into_iter().flatten() {
-        release_agent(tx, &agent_id, id);
-    }
-    if has_document {
-        tx.out.documents.insert(id, None);
-    }
-}
-
-fn release_agent(tx: &mut Tx<'_>, agent_id: &crate::core::id::AgentId, id: HandoffId) {
-    let Some(agent) = tx.agent(agent_id) else { return };
-    if agent.handoff_id != Some(id) {
-        return;
-    }
-    if let Some(agent) = tx.agent_mut(agent_id) {
-        agent.handoff_id = None;
-    }
-}
-
-/// Halts the flow at its present step: error file, one journal line, every channel; document and record are kept, the
-/// agents are left as they are.
-pub(crate) fn fail(tx: &mut Tx<'_>, id: HandoffId, code: &str, message: impl Into<String>, hint: &str) {
-    let Some(handoff) = tx.handoff(&id) else { return };
-    if handoff.step.is_end() {
-        return;
-    }
-    let (step, agent_id, successor_id) = (handoff.step, handoff.agent_id, handoff.successor_id);
-    let message = message.into();
-    leave(tx, id);
-    let drops_place = step >= Step::Ending && tx.handoff(&id).is_some_and(|handoff: &Handoff| handoff.place.is_some());
-    let error_id = tx.tell_failure(Failure {
-        code: code.to_owned(),
-        message: message.clone(),
-        hint: hint.to_owned(),
-        handoff_id: Some(id),
-        agent_id: Some(agent_id),
-        step: Some(step.word().to_owned()),
-    });
-    let stamp = tx.now.stamp();
-    if let Some(handoff) = tx.handoff_mut(&id) {
-        handoff.step = Step::Failed;
-        handoff.steps.push(super::Span { step: Step::Failed, entered_at: stamp, left_at: None });
-        handoff.error = Some(HandoffError {
-            error_id,
-            step,
-            code: code.to_owned(),
-            message: message.clone(),
-            hint: hint.to_owned(),
-        });
-    }
-    for agent in [Some(agent_id), successor_id].into_iter().flatten() {
-        release_agent(tx, &agent, id);
-    }
-    if drops_place {
-        drop_place(tx, id);
-    }
-    let line = json!({
-        "handoff_id": id, "agent_id": agent_id, "step": step.word(), "code": code, "message": message,
-        "error_id": error_id,
-    });
-    tx.journal("handoff.failed", line);
-}
-
-/// Removes the placeholder window, if there is one: the successor stands in its place, or nobody will.
-pub(crate) fn drop_place(tx: &mut Tx<'_>, id: HandoffId) {
-    let Some(handoff) = tx.handoff(&id) else { return };
-    if handoff.place.is_some() {
-        let tag = handoff.place_tag();
-        tx.effect(Effect::DropPlace { tag });
-    }
 }

@@ -1,10 +1,12 @@
 //! The handoff: the one place that knows its steps.
 //!
-//! `trigger` checks and begins; `flow` enters and leaves steps; `outcome` takes what effects, receipts and agents bring;
+//! `trigger` checks and begins; `flow` enters and leaves steps, `ending` and `end` among them; `outcome` takes what effects, receipts and agents bring;
 //! `ask` serves retry, cancel, accept and abandon; `document` knows names and contents; `prompts` writes the texts.
 
 pub mod ask;
 pub mod document;
+pub mod end;
+pub mod ending;
 pub mod flow;
 pub mod outcome;
 pub mod prompts;
@@ -213,6 +215,8 @@ pub struct Handoff {
     pub wait_until: Option<Deadline>,
     /// This step's running effect, other than typing and what the successor's start runs.
     pub effect: Option<EffectKey>,
+    /// The exit command waits for another text that is on its way to the agent.
+    pub exit_waits: bool,
     /// Why the document is being read, while it is.
     pub reading: Option<Reading>,
     /// The verdicts.

@@ -1,6 +1,6 @@
 //! What effects, receipts, agents and time bring to a handoff, step by step.
 
-use super::{Handoff, Reading, Step, flow};
+use super::{Handoff, Reading, Step, end, ending, flow};
 use crate::core::agent::{AgentState, Purpose};
 use crate::core::decision::Tx;
 use crate::core::effect::{DocumentRead, Effect, EffectKey, Outcome, Readiness};
@@ -28,15 +28,16 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, key: EffectKey, outcome: O
         (Step::Instructing, Outcome::Done) => flow::instruct(tx, id),
         (Step::Instructing, Outcome::Failed { why }) => {
             let message = format!("The handoff folder could not be made: {why}");
-            flow::fail(tx, id, "not_delivered", message, "mend the folder, then retry; nothing was typed");
+            end::fail(tx, id, "not_delivered", message, "mend the folder, then retry; nothing was typed");
         }
         (Step::Ending, Outcome::Place(place)) => {
             if let Some(handoff) = tx.handoff_mut(&id) {
                 handoff.place = place;
             }
-            flow::type_exit(tx, id);
+            ending::type_exit(tx, id);
         }
-        (Step::Ending, Outcome::Failed { .. }) => flow::type_exit(tx, id),
+        (Step::Ending, Outcome::Failed { .. }) => ending::type_exit(tx, id),
+        (Step::Ending, Outcome::Done) => lost_agent_is_dead(tx, id),
         (Step::Ending, Outcome::Readiness(readiness)) => idle_before_exit(tx, id, &readiness),
         (Step::Briefing, Outcome::Compared(unchanged)) => flow::brief(tx, id, unchanged),
         (Step::Briefing, Outcome::Failed { .. }) => flow::brief(tx, id, false),
@@ -61,8 +62,15 @@ fn idle_before_exit(tx: &mut Tx<'_>, id: HandoffId, readiness: &Readiness) {
     let Some(agent_id) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return };
     if *readiness == Readiness::Ready {
         tx.set_state(&agent_id, AgentState::Idle);
-        flow::type_exit(tx, id);
+        ending::type_exit(tx, id);
     }
+}
+
+/// The process of an agent whose pane was gone is dead: it has ended after all.
+fn lost_agent_is_dead(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(agent_id) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return };
+    tx.set_state(&agent_id, AgentState::Ended);
+    flow::enter(tx, id, Step::Starting);
 }
 
 /// The document was read.
@@ -86,7 +94,7 @@ fn no_document(tx: &mut Tx<'_>, id: HandoffId, (code, message): (&str, &str)) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let message = format!("{message}: {}", handoff.file_path);
     let hint = "the agent is left running: have it write the document, then retry";
-    flow::fail(tx, id, code, message, hint);
+    end::fail(tx, id, code, message, hint);
 }
 
 fn document_unsafe(tx: &mut Tx<'_>, id: HandoffId, reading: &Reading, why: &str) {
@@ -95,7 +103,7 @@ fn document_unsafe(tx: &mut Tx<'_>, id: HandoffId, reading: &Reading, why: &str)
     }
     let Some(handoff) = tx.handoff(&id) else { return };
     let message = format!("The document can't be taken: {why}: {}", handoff.file_path);
-    flow::fail(tx, id, "document_unsafe", message, "put a regular UTF-8 file in its place, then retry");
+    end::fail(tx, id, "document_unsafe", message, "put a regular UTF-8 file in its place, then retry");
 }
 
 fn refuse_accept(tx: &mut Tx<'_>, request: &crate::core::id::RequestId, code: &str, message: &str) {
@@ -151,13 +159,13 @@ pub(crate) fn verdict(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, verdict
 fn unconfirmed(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, reason: &str) {
     let message = format!("It is not known whether the {} arrived ({reason})", purpose.word());
     let hint = "look at the agent's pane, then: tasuki retry HANDOFF --assume delivered|not-delivered";
-    flow::fail(tx, id, "unconfirmed", message, hint);
+    end::fail(tx, id, "unconfirmed", message, hint);
 }
 
 fn not_delivered(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, reason: Refusal) {
     let code = if reason == Refusal::PaneGone { "pane_gone" } else { "not_delivered" };
     let message = format!("The {} was not typed: {}", purpose.word(), crate::core::typing::word(&reason));
-    flow::fail(tx, id, code, message, reason.hint());
+    end::fail(tx, id, code, message, reason.hint());
 }
 
 /// The screen showed a turn that no event had told of: nothing was typed, so waiting is all that it takes.
@@ -183,7 +191,7 @@ fn exit_refused(tx: &mut Tx<'_>, id: HandoffId, ended: &Ended) {
         return; // The end of the process, or the limit, decides.
     }
     let message = format!("The exit command was not typed: {}", crate::core::typing::word(reason));
-    flow::fail(tx, id, "did_not_exit", message, reason.hint());
+    end::fail(tx, id, "did_not_exit", message, reason.hint());
 }
 
 /// Our instruction's turn has ended, one way or another.
@@ -196,10 +204,10 @@ pub(crate) fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, kind: HookKind, message
     match kind {
         HookKind::StopFailure => {
             let text = format!("The agent's turn ended in an error{said}");
-            flow::fail(tx, id, "agent_failed", text, LOOK);
+            end::fail(tx, id, "agent_failed", text, LOOK);
         }
         HookKind::Interrupted => {
-            flow::fail(tx, id, "agent_failed", "The agent's turn was interrupted", LOOK);
+            end::fail(tx, id, "agent_failed", "The agent's turn was interrupted", LOOK);
         }
         _ => flow::read_document(tx, id, Reading::AtStop),
     }
@@ -215,7 +223,7 @@ pub(crate) fn primed(tx: &mut Tx<'_>, id: HandoffId, problem: Option<&str>) {
         None => flow::enter(tx, id, Step::Briefing),
         Some(why) => {
             let hint = "look at the successor's pane, then: tasuki retry HANDOFF --assume delivered|not-delivered";
-            flow::fail(tx, id, "priming_failed", why, hint);
+            end::fail(tx, id, "priming_failed", why, hint);
         }
     }
 }
@@ -224,7 +232,7 @@ pub(crate) fn primed(tx: &mut Tx<'_>, id: HandoffId, problem: Option<&str>) {
 pub(crate) fn successor_ready(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     if handoff.step == Step::Starting {
-        flow::drop_place(tx, id);
+        end::drop_place(tx, id);
         flow::enter(tx, id, Step::Priming);
     }
 }
@@ -234,7 +242,7 @@ pub(crate) fn successor_failed(tx: &mut Tx<'_>, id: HandoffId, code: &str, why: 
     let Some(handoff) = tx.handoff(&id) else { return };
     if handoff.step == Step::Starting {
         let hint = "document and record are kept; mend the cause, then: tasuki retry HANDOFF";
-        flow::fail(tx, id, code, why, hint);
+        end::fail(tx, id, code, why, hint);
     }
 }
 
@@ -247,21 +255,16 @@ pub(crate) fn agent_ended(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId) {
         Step::Waiting | Step::Instructing | Step::Writing if is_outgoing => {
             if was_lost {
                 let message = "The agent's pane is gone, and its end was not seen";
-                flow::fail(tx, id, "pane_gone", message, "hand it off with author salvage, or start anew");
+                end::fail(tx, id, "pane_gone", message, "hand it off with author salvage, or start anew");
             } else {
                 agent_has_ended(tx, id);
             }
         }
         Step::Ending if is_outgoing && !was_lost => flow::enter(tx, id, Step::Starting),
+        Step::Ending if is_outgoing => ending::await_death(tx, id),
         Step::Priming | Step::Briefing if !is_outgoing => {
             let message = "The successor has ended before it was briefed";
-            flow::fail(
-                tx,
-                id,
-                "agent_ended",
-                message,
-                "document and record are kept; a retry starts another successor",
-            );
+            end::fail(tx, id, "agent_ended", message, "document and record are kept; a retry starts another successor");
         }
         _ => {}
     }
@@ -269,7 +272,7 @@ pub(crate) fn agent_ended(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId) {
 
 fn agent_has_ended(tx: &mut Tx<'_>, id: HandoffId) {
     let hint = "if it wrote the document, a retry takes it; else hand the agent off with author salvage";
-    flow::fail(tx, id, "agent_ended", "The agent has ended before its document was recorded", hint);
+    end::fail(tx, id, "agent_ended", "The agent has ended before its document was recorded", hint);
 }
 
 /// The step's time is up. Whatever is done here ends the deadline, so that it is never due twice.
@@ -284,19 +287,19 @@ pub(crate) fn deadline(tx: &mut Tx<'_>, id: HandoffId) {
     let retry = "look at the agent's pane, then retry";
     match step {
         Step::Waiting => {
-            flow::fail(tx, id, "agent_busy", "The agent was busy all the time", "retry, or ask with now");
+            end::fail(tx, id, "agent_busy", "The agent was busy all the time", "retry, or ask with now");
         }
-        Step::Instructing => flow::fail(tx, id, "not_delivered", "The instruction was not typed in time", retry),
+        Step::Instructing => end::fail(tx, id, "not_delivered", "The instruction was not typed in time", retry),
         // The document is being read: that has its own limit, and its outcome decides.
         Step::Writing if is_reading => extend(tx, id),
         Step::Writing => {
             let hint = "if the document is good: tasuki accept HANDOFF; else retry";
-            flow::fail(tx, id, "stop_never_came", "The agent did not end its turn in time", hint);
+            end::fail(tx, id, "stop_never_came", "The agent did not end its turn in time", hint);
         }
         Step::Ending => did_not_exit(tx, id),
         Step::Starting => successor_failed(tx, id, "successor_failed", "The successor was not ready in time"),
         Step::Priming => primed(tx, id, Some("The successor did not answer its priming in time")),
-        Step::Briefing => flow::fail(tx, id, "not_delivered", "The briefing was not typed in time", retry),
+        Step::Briefing => end::fail(tx, id, "not_delivered", "The briefing was not typed in time", retry),
         Step::Recording | Step::Done | Step::Failed | Step::Cancelled => {}
     }
 }
@@ -313,7 +316,7 @@ fn did_not_exit(tx: &mut Tx<'_>, id: HandoffId) {
     let process = tx.agent(&handoff.agent_id).and_then(|agent| agent.process);
     let pid = process.map_or_else(String::new, |process| format!(" (process {})", process.pid));
     let message = format!("The agent did not end after its exit command{pid}");
-    flow::fail(tx, id, "did_not_exit", message, "end it yourself, then retry: the record is kept");
+    end::fail(tx, id, "did_not_exit", message, "end it yourself, then retry: the record is kept");
 }
 
 /// The awaited document has another size.

@@ -10,6 +10,9 @@ use crate::core::request::{Author, HandoffAsked, Successor};
 use serde_json::json;
 use std::collections::BTreeSet;
 
+/// Names of documents that are remembered with their agent.
+const MOST_PROMISED: usize = 16;
+
 /// Answers a `handoff` request, and begins the handoff if nothing is against it.
 pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: HandoffAsked, facts: &RequestFacts) {
     match check(tx, &asked, facts) {
@@ -103,7 +106,8 @@ fn begin(
     persona: &PersonaFacts,
 ) {
     let handoff_id = tx.new_handoff_id();
-    let file_name = document::file_name(tx.now.wall_ms, &agent_id, &taken_names(tx, &slug, persona));
+    let taken = taken_names(tx, &agent_id, &slug, persona);
+    let file_name = document::file_name(tx.now.wall_ms, &agent_id, &taken);
     let file_path = format!("{}/{file_name}", persona.handoffs_dir);
     let handoff = Handoff {
         handoff_id,
@@ -117,12 +121,13 @@ fn begin(
         successor: asked.successor,
         created_at: tx.now.stamp(),
         file_path: file_path.clone(),
-        file_name,
+        file_name: file_name.clone(),
         step: Step::Waiting,
         steps: Vec::new(),
         deadline: None,
         wait_until: None,
         effect: None,
+        exit_waits: false,
         reading: None,
         verdicts: Verdicts::default(),
         error: None,
@@ -136,15 +141,19 @@ fn begin(
     tx.out.handoffs.insert(handoff_id, handoff);
     if let Some(agent) = tx.agent_mut(&agent_id) {
         agent.handoff_id = Some(handoff_id);
+        let from = (agent.promised.len() + 1).saturating_sub(MOST_PROMISED);
+        agent.promised.drain(..from);
+        agent.promised.push(file_name);
     }
     let result = json!({ "status": "initiated", "handoff_id": handoff_id, "file_path": file_path });
     tx.answer(request, Reply::Ok(result));
     flow::enter(tx, handoff_id, Step::Waiting);
 }
 
-/// Names that lie in the folder, and names that running handoffs have been promised.
-fn taken_names(tx: &Tx<'_>, slug: &Slug, persona: &PersonaFacts) -> BTreeSet<String> {
+/// Names that lie in the folder, and names that handoffs have been promised.
+fn taken_names(tx: &Tx<'_>, agent_id: &AgentId, slug: &Slug, persona: &PersonaFacts) -> BTreeSet<String> {
     let rows = tx.state.handoffs.values().chain(tx.out.handoffs.values());
     let promised = rows.filter(|handoff| handoff.persona_slug == *slug).map(|handoff| handoff.file_name.clone());
-    persona.handoff_files.iter().cloned().chain(promised).collect()
+    let own = tx.agent(agent_id).into_iter().flat_map(|agent| agent.promised.clone());
+    persona.handoff_files.iter().cloned().chain(promised).chain(own).collect()
 }

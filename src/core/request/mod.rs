@@ -6,7 +6,7 @@ use super::id::{RequestId, Slug};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub use read::{Read, read};
+pub use read::{KINDS, Read, read};
 
 /// Who writes the handoff document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, serde::Serialize, JsonSchema)]

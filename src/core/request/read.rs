@@ -57,7 +57,8 @@ fn known(kind: Option<String>) -> Option<String> {
     kind.filter(|kind| KINDS.contains(&kind.as_str()) || LATER_KINDS.contains(&kind.as_str()))
 }
 
-const KINDS: [&str; 10] = [
+/// The kinds that this version carries out.
+pub const KINDS: [&str; 10] = [
     "handoff",
     "handoff_retry",
     "handoff_abandon",

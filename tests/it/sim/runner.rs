@@ -54,6 +54,10 @@ impl Run {
                 }
                 Some(Outcome::Done)
             }
+            Effect::AwaitDeath { process } => {
+                let lives = tmux.agents.iter().any(|agent| agent.alive && agent.pane.pid == process.pid);
+                (!lives).then_some(Outcome::Done)
+            }
             Effect::PrepareFolder { .. } | Effect::DropPlace { .. } => Some(Outcome::Done),
             Effect::Tell(notice) => {
                 if let Some(id) = notice.error_id {

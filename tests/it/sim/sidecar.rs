@@ -15,12 +15,12 @@ use tasuki::core::settings::Settings;
 use tasuki::core::state::State;
 use tasuki::core::time::Now;
 
-/// Where a crash falls within a turn.
+/// Before what a crash falls within a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Crash {
-    BeforeCommit,
-    BeforeDispose,
-    BeforeEffects,
+    Commit,
+    Dispose,
+    Effects,
 }
 
 /// One life of the sidecar.
@@ -79,19 +79,19 @@ impl Sidecar {
             self.state.apply(&decision);
             whole.absorb(decision);
         }
-        if crash == Some(Crash::BeforeCommit) {
+        if crash == Some(Crash::Commit) {
             return false;
         }
         let numbers: Vec<u64> = new.iter().map(|(number, _)| *number).collect();
         disk.commit(&self.state, &whole, &numbers);
-        if crash == Some(Crash::BeforeDispose) {
+        if crash == Some(Crash::Dispose) {
             return false;
         }
         disk.events.drain(..take);
         for (id, _) in &requests {
             disk.requests.remove(id);
         }
-        if crash == Some(Crash::BeforeEffects) {
+        if crash == Some(Crash::Effects) {
             return false;
         }
         self.go_on(&whole, was_empty && requests.is_empty());

@@ -69,12 +69,12 @@ impl World {
             world.anonymous.push(pane);
         }
         for _ in 0..=world.rng.below(3) {
-            world.ask(json!({ "v": 1, "kind": "agent_create", "persona_slug": "dev" }));
+            world.ask(&json!({ "v": 1, "kind": "agent_create", "persona_slug": "dev" }));
         }
         world
     }
 
-    fn ask(&mut self, request: serde_json::Value) -> RequestId {
+    fn ask(&mut self, request: &serde_json::Value) -> RequestId {
         self.requests += 1;
         let id: RequestId = format!("r{}", self.requests).parse().expect("a legal id");
         self.asked.push(format!("{id} at {}: {request}", self.now.stamp()));
@@ -127,9 +127,9 @@ impl World {
             return;
         };
         let crash = match self.rng.below(if self.faults_on { 40 } else { u64::MAX }) {
-            0 => Some(Crash::BeforeCommit),
-            1 => Some(Crash::BeforeDispose),
-            2 => Some(Crash::BeforeEffects),
+            0 => Some(Crash::Commit),
+            1 => Some(Crash::Dispose),
+            2 => Some(Crash::Effects),
             _ => None,
         };
         if sidecar.turn(&mut self.disk, &self.now, &mut self.rng, crash) {
@@ -158,10 +158,10 @@ impl World {
 
     fn agents_live(&mut self) {
         for agent in &mut self.tmux.agents {
-            if self.rng.chance(60) {
-                if let Some((path, text)) = agent.live() {
-                    self.disk.documents.insert(path, text);
-                }
+            if self.rng.chance(60)
+                && let Some((path, text)) = agent.live()
+            {
+                self.disk.documents.insert(path, text);
             }
             if self.faults_on && self.rng.chance(1) {
                 agent.prompt_by_hand();
@@ -227,7 +227,7 @@ impl World {
                 self.about(kind, id)
             }
         };
-        self.ask(request);
+        self.ask(&request);
     }
 
     fn about(&mut self, kind: u64, id: HandoffId) -> serde_json::Value {

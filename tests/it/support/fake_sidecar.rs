@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
@@ -20,7 +21,8 @@ impl FakeHome {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         for name in ["spool/tmp", "spool/requests", "spool/results", "spool/errors", "view/agents", "view/handoffs"] {
-            fs::create_dir_all(folder.path().join(name)).expect("a folder");
+            let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder.path().join(name));
+            made.expect("a folder");
         }
         FakeHome { folder }
     }

@@ -1,6 +1,10 @@
-//! What several modules of the integration tests share.
+//! What the tests share.
 
 pub(crate) mod demo_tmux;
 pub(crate) mod fake_sidecar;
 pub(crate) mod home;
+pub(crate) mod schema;
+pub(crate) mod stage;
+pub(crate) mod stage_checks;
+pub(crate) mod stage_files;
 pub(crate) mod tmux;

@@ -1,0 +1,223 @@
+//! The files in `view/`: replaced whole after every commit that changes them.
+
+use crate::core::hook::ContextGauge;
+use crate::core::request::{Author, Successor};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+/// `view/sidecar.json`. It is removed when the sidecar ends in good order.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SidecarView {
+    /// The format's version: 1.
+    pub v: u8,
+    /// The sidecar's process id.
+    pub pid: u32,
+    /// Its version.
+    pub version: String,
+    /// When it started: UTC, milliseconds, `Z`.
+    pub started_at: String,
+    /// Its last sign of life, renewed every 5 s; older than 15 s means that nobody answers.
+    pub heartbeat: String,
+    /// The tmux server that it works in; null while none answers.
+    pub tmux: Option<ServerView>,
+    /// `running`, or `degraded` while it can't do all of its work.
+    #[schemars(extend("enum" = ["running", "degraded"]))]
+    pub state: String,
+    /// What it can't do, for people.
+    pub problem: Option<String>,
+    /// `armed` when the system tells of new files at once, `poll` when it looks for them.
+    #[schemars(extend("enum" = ["armed", "poll"]))]
+    pub watch: String,
+    /// The `seq` of the last line in the journal.
+    pub journal_seq: u64,
+}
+
+/// A tmux server.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ServerView {
+    /// Its process id.
+    pub pid: u32,
+    /// When it started, in seconds since 1970.
+    pub start_time: i64,
+}
+
+/// `view/agents/<agent_id>.json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AgentView {
+    /// The format's version: 1.
+    pub v: u8,
+    /// The agent's id: a random UUID.
+    pub agent_id: String,
+    /// Its persona; null for an anonymous agent, which is seen, and left alone.
+    pub persona_slug: Option<String>,
+    /// The profile that drives it.
+    pub profile: String,
+    /// Its tmux pane, such as `%3`.
+    pub pane: Option<String>,
+    /// Its own process.
+    pub pid: Option<u32>,
+    /// The tmux session of its window.
+    pub tmux_session: Option<String>,
+    /// The folder that it works in.
+    pub cwd: Option<String>,
+    /// The CLI's own session id, which changes on `/clear`.
+    pub session_id: Option<String>,
+    /// Where its CLI keeps the transcript.
+    pub transcript_path: Option<String>,
+    /// What it does. `lost` means that its pane is gone without an end being seen.
+    #[schemars(extend("enum" = ["starting", "idle", "busy", "blocked", "ended", "lost"]))]
+    pub state: String,
+    /// The agent whose work it goes on with.
+    pub previous_agent_id: Option<String>,
+    /// The agent that goes on with its work.
+    pub successor_id: Option<String>,
+    /// The handoff that it is in.
+    pub handoff_id: Option<String>,
+    /// When tasuki first knew of it: UTC, milliseconds, `Z`.
+    pub created_at: String,
+    /// When it registered.
+    pub registered_at: Option<String>,
+    /// When it ended or was lost.
+    pub ended_at: Option<String>,
+    /// tasuki started it, so tasuki may close its pane when it is told to.
+    pub started_by_tasuki: bool,
+    /// Whether one of its hooks was seen: without them no text is ever proven.
+    #[schemars(extend("enum" = ["seen", "unseen"]))]
+    pub hooks: String,
+    /// It was given its persona's skill.
+    pub primed: bool,
+    /// Texts that wait until it can take them.
+    pub waiting_texts: u64,
+    /// How full its context is, where its CLI tells.
+    pub context: Option<ContextGauge>,
+}
+
+/// `view/handoffs/<handoff_id>.json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct HandoffView {
+    /// The format's version: 1.
+    pub v: u8,
+    /// The handoff's id.
+    pub handoff_id: String,
+    /// The outgoing agent.
+    pub agent_id: String,
+    /// Its persona, and the successor's.
+    pub persona_slug: String,
+    /// Why it was asked for.
+    pub reason: String,
+    /// What the document should dwell on.
+    pub focus: Option<String>,
+    /// What the successor has to do.
+    pub tasks: Vec<String>,
+    /// Who writes the document.
+    pub author: Author,
+    /// Who was asked to take over.
+    pub successor: Successor,
+    /// The document's absolute path.
+    pub file_path: String,
+    /// The document's size in bytes, once it is recorded.
+    pub bytes: Option<u64>,
+    /// SHA-256 of the document, once it is recorded.
+    pub sha256: Option<String>,
+    /// What the successor is briefed with, once the document is recorded.
+    pub injection_prompt: Option<String>,
+    /// When the document was recorded: UTC, milliseconds, `Z`.
+    pub recorded_at: Option<String>,
+    /// When the handoff was asked for.
+    pub created_at: String,
+    /// The successor, once one was asked for.
+    pub successor_id: Option<String>,
+    /// Successors that died before they were briefed.
+    pub former_successors: Vec<String>,
+    /// Where it stands.
+    #[schemars(extend("enum" = ["waiting", "instructing", "writing", "recording", "ending", "starting", "priming", "briefing", "done", "failed", "cancelled"]))]
+    pub step: String,
+    /// Every step so far; a retry adds to the list.
+    pub steps: Vec<StepView>,
+    /// When the step fails if nothing happens.
+    pub deadline: Option<String>,
+    /// The document as it grows, before it is recorded.
+    pub document: Option<DocumentView>,
+    /// What became of the three texts.
+    pub verdicts: Verdicts,
+    /// What a person should know, though nothing failed.
+    pub warnings: Vec<String>,
+    /// Where and why it failed; null when it has not.
+    pub error: Option<StepError>,
+    /// The acknowledgement; null in this version.
+    pub ack: Option<Value>,
+    /// The publishing; null in this version.
+    pub publish: Option<Value>,
+    /// The delivery, point by point.
+    pub checklist: Vec<PointView>,
+}
+
+/// One step of a handoff.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct StepView {
+    /// Its name.
+    pub step: String,
+    /// When it began: UTC, milliseconds, `Z`.
+    pub entered_at: String,
+    /// When it was over; null while it runs.
+    pub left_at: Option<String>,
+}
+
+/// A document that is being written.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DocumentView {
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// When that was seen: UTC, milliseconds, `Z`.
+    pub at: String,
+}
+
+/// What became of the three texts of a handoff; null where none was typed yet.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Verdicts {
+    /// The text that asks for the document.
+    pub instruction: Option<DeliveryView>,
+    /// The persona's skill.
+    pub priming: Option<DeliveryView>,
+    /// The record's injection prompt.
+    pub briefing: Option<DeliveryView>,
+}
+
+/// What became of one typed text.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DeliveryView {
+    /// The id in the text's last line.
+    pub delivery_id: String,
+    /// `delivered` needs a receipt; `unconfirmed` means that it can't be known; `not_delivered` that nothing was typed.
+    #[schemars(extend("enum" = ["delivered", "unconfirmed", "not_delivered"]))]
+    pub verdict: String,
+    /// Why, where it is not plainly delivered.
+    pub reason: Option<String>,
+    /// When that was known: UTC, milliseconds, `Z`.
+    pub at: String,
+}
+
+/// Where and why a handoff failed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct StepError {
+    /// The name of its file in `spool/errors/`.
+    pub error_id: String,
+    /// The step at which it stopped.
+    pub step: String,
+    /// A short word for programs.
+    pub code: String,
+    /// One sentence for people.
+    pub message: String,
+    /// What to do.
+    pub hint: String,
+}
+
+/// One point of the delivery checklist.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PointView {
+    /// What it is about, for people.
+    pub point: String,
+    /// When it was reached: UTC, milliseconds, `Z`.
+    pub at: Option<String>,
+}

@@ -1,0 +1,83 @@
+//! The running step's line on a terminal, drawn again and again until the step is over.
+
+use super::error::CliError;
+use super::follow::{self, Progress};
+use super::output::{Out, Tone};
+use std::time::{Duration, Instant};
+
+/// Pause between two lines about a growing document, where no line is drawn again.
+const GROWTH_EVERY: Duration = Duration::from_secs(10);
+
+/// The line, and what it says.
+pub(super) struct Live<'a> {
+    out: &'a Out,
+    step: Option<(String, Instant)>,
+    about: String,
+    grew: Option<Instant>,
+    frame: usize,
+    shown: bool,
+}
+
+impl<'a> Live<'a> {
+    const SIGNS: [&'static str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+    const PLAIN_SIGNS: [&'static str; 4] = ["-", "\\", "|", "/"];
+
+    /// No step yet.
+    pub(super) fn new(out: &'a Out) -> Self {
+        Live { out, step: None, about: String::new(), grew: None, frame: 0, shown: false }
+    }
+
+    /// Takes news in.
+    pub(super) fn note(&mut self, news: &Progress) {
+        match news {
+            Progress::Entered { step } => {
+                self.step = Some((step.clone(), Instant::now()));
+                about(step).clone_into(&mut self.about);
+            }
+            Progress::Grew { bytes } => self.about = format!("{} so far", follow::size(*bytes)),
+            Progress::Blocked { .. } => "waits for a person".clone_into(&mut self.about),
+            Progress::Passed { .. } | Progress::Stopped { .. } | Progress::Ended(_) => self.step = None,
+        }
+    }
+
+    /// Whether news deserves a line that stays. Growth is seen in the running line; where there is none, it is told at
+    /// first and then now and then.
+    pub(super) fn wants_line(&mut self, news: &Progress) -> bool {
+        let Progress::Grew { .. } = news else { return true };
+        if self.out.is_live() || self.grew.is_some_and(|grew| grew.elapsed() < GROWTH_EVERY) {
+            return false;
+        }
+        self.grew = Some(Instant::now());
+        true
+    }
+
+    /// Draws the line anew.
+    pub(super) fn draw(&mut self) -> Result<(), CliError> {
+        let Some((step, since)) = self.step.as_ref().filter(|_| self.out.is_live()) else { return Ok(()) };
+        let signs = if self.out.is_unicode() { &Self::SIGNS[..] } else { &Self::PLAIN_SIGNS[..] };
+        self.frame += 1;
+        let sign = signs[self.frame / 2 % signs.len()];
+        let took = follow::span(u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX));
+        let rest = self.out.paint(Tone::Faint, &format!("{took:>10}  {}", self.about));
+        self.shown = true;
+        self.out.raw(&format!("\r\x1b[K{sign} {step:<13} {rest}"))
+    }
+
+    /// Takes the line away.
+    pub(super) fn clear(&mut self) -> Result<(), CliError> {
+        if std::mem::take(&mut self.shown) { self.out.raw("\r\x1b[K") } else { Ok(()) }
+    }
+}
+
+/// What a step waits for, in a few words.
+fn about(step: &str) -> &'static str {
+    match step {
+        "waiting" => "for the end of the running turn",
+        "instructing" | "briefing" => "for the receipt",
+        "writing" => "for the document",
+        "ending" => "for the agent's end",
+        "starting" => "for the successor to be ready",
+        "priming" => "for the successor to have read its skill",
+        _ => "",
+    }
+}

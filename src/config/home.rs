@@ -1,0 +1,126 @@
+//! HOME: the one folder that everything lies in. Every path below it is built here (SPEC section 2).
+
+use super::ConfigError;
+use std::path::{Path, PathBuf};
+
+/// The one folder below which everything lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home {
+    root: PathBuf,
+    /// Where `config.toml` may lie too, if the home is the default one.
+    config_place: Option<PathBuf>,
+}
+
+impl Home {
+    /// The environment variable that names it; tasuki puts it into the environment of every agent that it starts.
+    pub const VARIABLE: &str = "TASUKI_HOME";
+
+    /// The home that a person means: `--home`, else `TASUKI_HOME`, else the user's own data place. Nothing is created or
+    /// read.
+    ///
+    /// # Errors
+    /// The system knows no home folder of this user, or the path can't be made absolute.
+    pub fn resolve(flag: Option<&Path>) -> Result<Home, ConfigError> {
+        let variable = std::env::var_os(Self::VARIABLE).map(PathBuf::from);
+        let named = flag.map(Path::to_path_buf).or(variable).filter(|path| !path.as_os_str().is_empty());
+        match named {
+            Some(path) => Home::at(&path),
+            None => {
+                let dirs = directories::ProjectDirs::from("", "", "tasuki").ok_or(ConfigError::NoHome)?;
+                let home = Home::at(dirs.data_local_dir())?;
+                Ok(Home { config_place: Some(dirs.config_dir().join("config.toml")), ..home })
+            }
+        }
+    }
+
+    /// The home at a path; a relative one counts from the present folder.
+    ///
+    /// # Errors
+    /// The path can't be made absolute.
+    pub fn at(path: &Path) -> Result<Home, ConfigError> {
+        let root = std::path::absolute(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+        Ok(Home { root, config_place: None })
+    }
+
+    /// The home itself.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// `config.toml`: in the home, or, for the default home, where the user's configurations lie if it is there only.
+    #[must_use]
+    pub fn config(&self) -> PathBuf {
+        let here = self.root.join("config.toml");
+        match &self.config_place {
+            Some(place) if !here.exists() && place.exists() => place.clone(),
+            _ => here,
+        }
+    }
+
+    /// `spool/`.
+    #[must_use]
+    pub fn spool(&self) -> PathBuf {
+        self.root.join("spool")
+    }
+
+    /// `spool/requests/`: where requests are dropped.
+    #[must_use]
+    pub fn requests(&self) -> PathBuf {
+        self.root.join("spool/requests")
+    }
+
+    /// `spool/errors/`: one file for each failure that nobody has dismissed.
+    #[must_use]
+    pub fn errors(&self) -> PathBuf {
+        self.root.join("spool/errors")
+    }
+
+    /// `state/`.
+    #[must_use]
+    pub fn state(&self) -> PathBuf {
+        self.root.join("state")
+    }
+
+    /// `view/`.
+    #[must_use]
+    pub fn view(&self) -> PathBuf {
+        self.root.join("view")
+    }
+
+    /// `view/agents/`.
+    #[must_use]
+    pub fn agent_views(&self) -> PathBuf {
+        self.root.join("view/agents")
+    }
+
+    /// `view/handoffs/`.
+    #[must_use]
+    pub fn handoff_views(&self) -> PathBuf {
+        self.root.join("view/handoffs")
+    }
+
+    /// `data/personas/`.
+    #[must_use]
+    pub fn personas(&self) -> PathBuf {
+        self.root.join("data/personas")
+    }
+
+    /// `data/profiles/`.
+    #[must_use]
+    pub fn profiles(&self) -> PathBuf {
+        self.root.join("data/profiles")
+    }
+
+    /// `data/prompts/`.
+    #[must_use]
+    pub fn prompts(&self) -> PathBuf {
+        self.root.join("data/prompts")
+    }
+
+    /// `data/rules.toml`.
+    #[must_use]
+    pub fn rules(&self) -> PathBuf {
+        self.root.join("data/rules.toml")
+    }
+}

@@ -1,0 +1,77 @@
+//! How a handoff ends: finished, cancelled or halted.
+
+use super::{Handoff, HandoffError, Step, flow};
+use crate::core::decision::{Failure, Tx};
+use crate::core::effect::Effect;
+use crate::core::id::{AgentId, HandoffId};
+use serde_json::json;
+
+/// Lets go of both agents, and of the document's copy.
+pub(super) fn release(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let agents = [Some(handoff.agent_id), handoff.successor_id];
+    let has_document = handoff.record.is_some();
+    for agent_id in agents.into_iter().flatten() {
+        release_agent(tx, &agent_id, id);
+    }
+    if has_document {
+        tx.out.documents.insert(id, None);
+    }
+}
+
+fn release_agent(tx: &mut Tx<'_>, agent_id: &AgentId, id: HandoffId) {
+    let Some(agent) = tx.agent(agent_id) else { return };
+    if agent.handoff_id != Some(id) {
+        return;
+    }
+    if let Some(agent) = tx.agent_mut(agent_id) {
+        agent.handoff_id = None;
+    }
+}
+
+/// Halts the flow at its present step (`HANDOFF` in the hint stands for its id): error file, one journal line, every channel; document and record are kept, the
+/// agents are left as they are.
+pub(crate) fn fail(tx: &mut Tx<'_>, id: HandoffId, code: &str, message: impl Into<String>, hint: &str) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    if handoff.step.is_end() {
+        return;
+    }
+    let (step, agent_id, successor_id) = (handoff.step, handoff.agent_id, handoff.successor_id);
+    let (message, hint) = (message.into(), hint.replace("HANDOFF", &id.short()));
+    flow::leave(tx, id);
+    let drops_place = step >= Step::Ending && tx.handoff(&id).is_some_and(|handoff: &Handoff| handoff.place.is_some());
+    let error_id = tx.tell_failure(Failure {
+        code: code.to_owned(),
+        message: message.clone(),
+        hint: hint.clone(),
+        handoff_id: Some(id),
+        agent_id: Some(agent_id),
+        step: Some(step.word().to_owned()),
+    });
+    let stamp = tx.now.stamp();
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.step = Step::Failed;
+        handoff.steps.push(super::Span { step: Step::Failed, entered_at: stamp, left_at: None });
+        handoff.error = Some(HandoffError { error_id, step, code: code.to_owned(), message: message.clone(), hint });
+    }
+    for agent in [Some(agent_id), successor_id].into_iter().flatten() {
+        release_agent(tx, &agent, id);
+    }
+    if drops_place {
+        drop_place(tx, id);
+    }
+    let line = json!({
+        "handoff_id": id, "agent_id": agent_id, "step": step.word(), "code": code, "message": message,
+        "error_id": error_id,
+    });
+    tx.journal("handoff.failed", line);
+}
+
+/// Removes the placeholder window, if there is one: the successor stands in its place, or nobody will.
+pub(crate) fn drop_place(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    if handoff.place.is_some() {
+        let tag = handoff.place_tag();
+        tx.effect(Effect::DropPlace { tag });
+    }
+}

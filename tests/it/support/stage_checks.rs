@@ -1,0 +1,115 @@
+//! What must be so after every handoff, whatever happened in it (SPEC 4.3 and 6).
+
+use super::stage::Stage;
+use super::stage_files::delivery_ids;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+
+impl Stage {
+    /// No delivery was typed twice into anything, and the journal has no gap.
+    pub(crate) fn check_once(&self) {
+        let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+        for line in self.recorded() {
+            for id in delivery_ids(line["text"].as_str().unwrap_or_default()) {
+                *seen.entry(id).or_default() += 1;
+            }
+        }
+        let twice: Vec<_> = seen.iter().filter(|(_, count)| **count > 1).collect();
+        assert!(twice.is_empty(), "typed twice: {twice:?}\n{}", self.story());
+        let journal = self.journal();
+        let seqs: Vec<u64> = journal.iter().map(|line| line["seq"].as_u64().expect("a seq")).collect();
+        let expected: Vec<u64> = (1..=seqs.len() as u64).collect();
+        assert_eq!(seqs, expected, "the journal has gaps\n{}", self.story());
+    }
+
+    /// The error files of one handoff.
+    pub(crate) fn errors_of(&self, handoff: &str) -> Vec<Value> {
+        self.errors().into_iter().filter(|error| error["handoff_id"] == handoff).collect()
+    }
+
+    /// The journal's lines of one type and one handoff.
+    pub(crate) fn lines_of(&self, handoff: &str, kind: &str) -> Vec<Value> {
+        let of = |line: &Value| line["handoff_id"] == handoff && line["type"] == kind;
+        self.journal().into_iter().filter(of).collect()
+    }
+
+    /// The steps that the journal says a handoff has entered, in order.
+    pub(crate) fn steps_of(&self, handoff: &str) -> Vec<String> {
+        let lines = self.lines_of(handoff, "handoff.step");
+        let entered = lines.iter().filter(|line| line["document_bytes"].is_null());
+        entered.map(|line| line["step"].as_str().expect("a step").to_owned()).collect()
+    }
+
+    /// How many of an agent's prompts were handoff instructions, primings, briefings.
+    pub(crate) fn typed(&self, agent: &str) -> (usize, usize, usize) {
+        let prompts = self.prompts(agent);
+        let count = |start: &str| prompts.iter().filter(|prompt| prompt.contains(start)).count();
+        (
+            count("Please write a handoff document for your successor."),
+            count("You are the persona "),
+            count("Here is your handoff from agent "),
+        )
+    }
+
+    /// What a failed handoff leaves: one error file, one journal line, both telling the same; both agents let go; and
+    /// document and record, where there were any.
+    pub(crate) fn check_failure(&self, view: &Value) {
+        let id = view["handoff_id"].as_str().expect("an id");
+        let error = &view["error"];
+        let files = self.errors_of(id);
+        assert_eq!(files.len(), 1, "{files:#?}\n{}", self.story());
+        let lines = self.wait_for("the journal tells of the failure", || {
+            Some(self.lines_of(id, "handoff.failed")).filter(|lines| !lines.is_empty())
+        });
+        assert_eq!(lines.len(), 1, "{lines:#?}\n{}", self.story());
+        for name in ["error_id", "step", "code", "message"] {
+            assert_eq!((&files[0][name], &lines[0][name]), (&error[name], &error[name]), "{name}");
+        }
+        assert_eq!((&files[0]["hint"], &files[0]["agent_id"]), (&error["hint"], &view["agent_id"]));
+        assert!(error["hint"].as_str().is_some_and(|hint| !hint.is_empty()), "no hint: {error}");
+        for name in ["agent_id", "successor_id"] {
+            if let Some(agent) = view[name].as_str() {
+                assert!(self.agent_view(agent)["handoff_id"].is_null(), "{name} is not let go: {}", self.story());
+            }
+        }
+        if view["sha256"].is_string() {
+            let path = view["file_path"].as_str().expect("a path");
+            let size = fs::metadata(path).expect("the document is kept").len();
+            assert_eq!(view["bytes"], size);
+        }
+        self.check_once();
+    }
+
+    /// The same, and the outgoing agent was left running and has no successor.
+    pub(crate) fn check_halted(&self, view: &Value) {
+        self.check_failure(view);
+        let agent = view["agent_id"].as_str().expect("an id");
+        assert!(self.is_running(agent), "the agent must be left running\n{}", self.story());
+        assert!(view["successor_id"].is_null() && self.agent_view(agent)["ended_at"].is_null());
+        assert!(self.errors().len() == 1 || self.views("handoffs").len() > 1, "{}", self.story());
+    }
+
+    /// What a handoff that is done leaves: one successor, each text once, the predecessor dead.
+    pub(crate) fn check_done(&self, view: &Value) {
+        let id = view["handoff_id"].as_str().expect("an id");
+        let (agent, successor) = (view["agent_id"].as_str().expect("an id"), view["successor_id"].as_str());
+        let successor = successor.unwrap_or_else(|| panic!("no successor: {view:#}"));
+        assert_eq!(view["step"], "done", "{view:#}");
+        assert!(view["error"].is_null(), "{view:#}");
+        for name in ["instruction", "priming", "briefing"] {
+            assert_eq!(view["verdicts"][name]["verdict"], "delivered", "{name}: {view:#}");
+        }
+        assert_eq!(self.typed(agent), (1, 1, 0), "{}", self.story());
+        assert_eq!(self.typed(successor), (0, 1, 1), "{}", self.story());
+        assert_eq!(self.processes(agent), [] as [i32; 0]);
+        assert_eq!(self.processes(successor).len(), 1, "{}", self.story());
+        let (old, new) = (self.agent_view(agent), self.agent_view(successor));
+        assert_eq!((&old["state"], &old["successor_id"]), (&"ended".into(), &successor.into()), "{old:#}");
+        assert!(old["ended_at"].is_string() && new["ended_at"].is_null());
+        assert_eq!((&new["previous_agent_id"], &new["persona_slug"]), (&agent.into(), &old["persona_slug"]));
+        assert!(old["handoff_id"].is_null() && new["handoff_id"].is_null(), "{old:#}{new:#}");
+        assert_eq!(self.lines_of(id, "handoff.failed").len(), self.errors_of(id).len());
+        self.check_once();
+    }
+}

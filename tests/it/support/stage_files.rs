@@ -1,0 +1,64 @@
+//! Reading what the program writes for others, and what is known of the processes that it has started.
+
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
+/// Makes a folder, and those above it, for this user alone.
+pub(crate) fn make_folder(path: &Path) {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).expect("a folder");
+}
+
+/// A file that is there holds whole JSON: it was put there by rename.
+pub(crate) fn read_json(path: &Path) -> Option<Value> {
+    let bytes = fs::read(path).ok()?;
+    Some(serde_json::from_slice(&bytes).unwrap_or_else(|error| panic!("{} is torn: {error}", path.display())))
+}
+
+/// The whole lines of a file, each a JSON object.
+pub(crate) fn json_lines(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    whole.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{line}: {e}"))).collect()
+}
+
+/// The names in a folder, sorted.
+pub(crate) fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// All JSON files of a folder, by name.
+pub(crate) fn json_files(folder: &Path) -> Vec<Value> {
+    let names = names(folder);
+    let files = names.iter().filter(|name| name.ends_with(".json") && !name.starts_with('.'));
+    files.filter_map(|name| read_json(&folder.join(name))).collect()
+}
+
+/// `(status, code, message)` of an answer that refuses.
+pub(crate) fn refusal(answer: &Value) -> (u64, String, String) {
+    assert_eq!(answer["ok"], false, "{answer}");
+    let text = |name: &str| answer["error"][name].as_str().unwrap_or_default().to_owned();
+    (answer["status"].as_u64().expect("a status"), text("code"), text("message"))
+}
+
+/// The delivery ids in a text: each typed text ends in one.
+pub(crate) fn delivery_ids(text: &str) -> Vec<String> {
+    let parts = text.split("(tasuki delivery ").skip(1);
+    parts.filter_map(|part| part.split_once('.').map(|(id, _)| id.to_owned())).collect()
+}
+
+/// Living processes with a variable in their environment and a word in their arguments.
+pub(crate) fn processes_with(variable: &str, word: &str) -> Vec<i32> {
+    let pids = names(Path::new("/proc")).into_iter().filter_map(|name| name.parse::<i32>().ok());
+    let has = |pid: &i32| {
+        let file = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+        let environment = file("environ");
+        let arguments = String::from_utf8_lossy(&file("cmdline")).into_owned();
+        environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes()) && arguments.contains(word)
+    };
+    pids.filter(has).collect()
+}
