@@ -205,6 +205,7 @@ impl Sidecar {
                 None => self.spool.dispose(&taken.found).map(|disposed| disposed != Disposed::Changed),
                 Some(why) => self.reject(now, &taken.found, why),
             };
+            self.pending.reap = true;
             match moved {
                 Ok(true) => {}
                 Ok(false) => self.pending.files = true,

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 pub(super) const TICK_MS: u64 = 5_000;
 /// So many files may be written before a checkpoint is due at once.
 const CHECKPOINT_AFTER: usize = 4_000;
-/// Files that are removed from `state/reap/` in one tick.
+/// Files that are removed from `state/reap/` between two ticks.
 const REAP_AT_TICK: usize = 20_000;
 /// Old files of the spool that are looked at in one tick.
 const SWEEP_AT_TICK: usize = 500;
@@ -213,9 +213,26 @@ impl Sidecar {
         if self.projector.ticks.is_multiple_of(6) {
             self.panes.wanted = true;
         }
-        let _ = self.spool.reap(REAP_AT_TICK);
+        self.reap();
+        if let Err(error) = self.store.pack() {
+            tracing::warn!(%error, "history can't be packed");
+        }
         if self.projector.ticks % CLEAN_EVERY == 1 {
             self.clean_up(now);
+        }
+    }
+
+    /// Removes what was put away, beside the loop.
+    fn reap(&mut self) {
+        if !self.pending.reap || self.pending.reaping.as_ref().is_some_and(|task| !task.is_finished()) {
+            return;
+        }
+        match self.spool.reaper() {
+            Ok(reaper) => {
+                self.pending.reap = false;
+                self.pending.reaping = Some(tokio::task::spawn_blocking(move || reaper.reap(REAP_AT_TICK)));
+            }
+            Err(error) => tracing::warn!(%error, "files that were put away can't be removed"),
         }
     }
 

@@ -152,6 +152,7 @@ async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed> {
 fn first_pending(loaded: &Loaded, now: &Now) -> Pending {
     Pending {
         files: true,
+        reap: true,
         initial: loaded.state.outbox.keys().copied().collect(),
         tmux_unknown: Some(Deadline::after(now, TMUX_WITHIN_MS)),
         ..Pending::default()

@@ -11,6 +11,7 @@ use crate::core::{self, event::Gone};
 use crate::store::{Batch, SeenEvent};
 use std::collections::BTreeSet;
 use std::time::Duration;
+use tokio::task::JoinHandle;
 
 /// Most files of one lane, and most other events, in one commit.
 pub(super) const BATCH: usize = 256;
@@ -56,6 +57,10 @@ pub(super) struct Pending {
     pub(super) initial: BTreeSet<EffectKey>,
     /// Deadlines are not judged before this.
     pub(super) grace: Option<Deadline>,
+    /// Files lie in `state/reap/`.
+    pub(super) reap: bool,
+    /// Removes them.
+    pub(super) reaping: Option<JoinHandle<usize>>,
     /// When the last turn was.
     pub(super) last_turn: Option<Now>,
     /// Commits that failed in a row.

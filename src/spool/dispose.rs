@@ -12,6 +12,7 @@ use serde::Serialize;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 /// The most files that `rejected/` holds (their `.why.json` not counted).
@@ -107,7 +108,7 @@ impl Spool {
     }
 
     /// Somebody may have put another file under the name between our look and our rename: it goes back.
-    fn undo_if_other(&self, dir: impl std::os::fd::AsFd, name: &OsStr, found: &Found) -> io::Result<Disposed> {
+    fn undo_if_other(&self, dir: impl AsFd, name: &OsStr, found: &Found) -> io::Result<Disposed> {
         let moved = files::meta_at(&dir, name)?;
         if moved.is_none_or(|meta| same_content(&meta.stamp, &found.stamp)) {
             return Ok(Disposed::Moved);
@@ -196,17 +197,44 @@ impl Spool {
         Ok(usage)
     }
 
-    /// Removes at most `max` files that were put away; gives how many went. Meant for idle moments.
+    /// Removes at most `max` files that were put away; gives how many went. It may take long: see [`Spool::reaper`].
     #[must_use]
     pub fn reap(&self, max: usize) -> usize {
-        let dir = self.dir(Room::Reap);
-        let Ok((names, _)) = files::names(dir, max, |_| true) else { return 0 };
-        let removed = |name: &OsString| {
-            unlinkat(dir, name.as_os_str(), UnlinkatFlags::NoRemoveDir).is_ok()
-                || unlinkat(dir, name.as_os_str(), UnlinkatFlags::RemoveDir).is_ok()
-        };
-        names.iter().filter(|name| removed(name)).count()
+        remove_some(self.dir(Room::Reap), max)
     }
+
+    /// The same for another thread. On some file systems removing one file takes a millisecond, and nobody who waits for
+    /// an answer should wait for that.
+    ///
+    /// # Errors
+    /// The system gives no further descriptor.
+    pub fn reaper(&self) -> Result<Reaper, Error> {
+        let dir = self.dir(Room::Reap).try_clone_to_owned();
+        Ok(Reaper { dir: dir.map_err(|error| Error::io("open the folder", self.path(Room::Reap), error))? })
+    }
+}
+
+/// Removes files that were put away.
+#[derive(Debug)]
+pub struct Reaper {
+    dir: OwnedFd,
+}
+
+impl Reaper {
+    /// As [`Spool::reap`].
+    #[must_use]
+    pub fn reap(&self, max: usize) -> usize {
+        remove_some(&self.dir, max)
+    }
+}
+
+fn remove_some(dir: impl AsFd, max: usize) -> usize {
+    let Ok((names, _)) = files::names(&dir, max, |_| true) else { return 0 };
+    let removed = |name: &OsString| {
+        unlinkat(&dir, name.as_os_str(), UnlinkatFlags::NoRemoveDir).is_ok()
+            || unlinkat(&dir, name.as_os_str(), UnlinkatFlags::RemoveDir).is_ok()
+    };
+    names.iter().filter(|name| removed(name)).count()
 }
 
 impl Usage {

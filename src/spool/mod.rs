@@ -20,7 +20,7 @@ pub mod watch;
 pub mod write;
 
 pub use crate::files::Stamp;
-pub use dispose::{Disposed, RejectOutcome, Why};
+pub use dispose::{Disposed, Reaper, RejectOutcome, Why};
 pub use error::{Error, ErrorKind};
 pub use journal::Journal;
 pub use order::event_name;

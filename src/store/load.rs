@@ -1,5 +1,6 @@
 //! Reading the working set, and what the last run left to be written.
 
+use super::history::{self, Kind};
 use super::{Error, LedgerRow, Store, StoredError, tables};
 use crate::core::decision::ErrorRow;
 use crate::core::effect::EffectKey;
@@ -114,26 +115,16 @@ fn dirty_views(read: &redb::ReadTransaction) -> Result<Vec<String>, redb::Error>
     Ok(dirty)
 }
 
-/// Every id in a table of history, for a view folder that must be rebuilt in full.
-pub(crate) fn ids(store: &Store, table: TableDefinition<'static, u128, &'static [u8]>) -> Result<Vec<Uuid>, Error> {
-    let read = store.read()?;
-    let table = read.open_table(table).map_err(|error| store.io("read", &error))?;
-    let mut ids = Vec::new();
-    for entry in table.iter().map_err(|error| store.io("read", &error))? {
-        let (key, _) = entry.map_err(|error| store.io("read", &error))?;
-        ids.push(Uuid::from_u128(key.value()));
-    }
-    Ok(ids)
-}
-
 impl Store {
     /// Ids of all agents and handoffs that are history: needed only to rebuild the views in full.
     ///
     /// # Errors
     /// What the disk refused.
     pub fn past_ids(&self) -> Result<(Vec<AgentId>, Vec<HandoffId>), Error> {
-        let agents = ids(self, tables::AGENTS_PAST)?.into_iter().map(AgentId).collect();
-        let handoffs = ids(self, tables::HANDOFFS_PAST)?.into_iter().map(HandoffId).collect();
+        let read = self.read()?;
+        let ids = |kind| history::ids(&read, kind).map_err(|error| self.io("read", &error));
+        let agents = ids(Kind::Agents)?.into_iter().map(|id| AgentId(Uuid::from_u128(id))).collect();
+        let handoffs = ids(Kind::Handoffs)?.into_iter().map(|id| HandoffId(Uuid::from_u128(id))).collect();
         Ok((agents, handoffs))
     }
 }

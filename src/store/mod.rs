@@ -1,9 +1,10 @@
 //! The one truth: a redb file that only the sidecar opens, one transaction for each batch of decisions.
 //!
-//! `tables` names what lies in it; `load` builds the working set; `open` takes the lock and begins a new file; this file commits and
-//! looks up.
+//! `tables` names what lies in it; `history` packs what is over; `load` builds the working set; `open` takes the lock and
+//! begins a new file; this file commits and looks up.
 //! Rows are JSON, so that an older row without a newer field can still be read.
 
+mod history;
 mod load;
 mod open;
 mod tables;
@@ -22,6 +23,7 @@ use serde_json::Value;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use history::Kind;
 pub use load::Loaded;
 pub use tables::SCHEMA;
 
@@ -188,7 +190,7 @@ impl Store {
         if found > SCHEMA {
             return Err(Error::NewerSchema { path: self.path.clone(), found });
         }
-        Ok(())
+        if found < SCHEMA { self.write(tables::upgrade) } else { Ok(()) }
     }
 
     fn meta(&self, name: &str) -> Result<Option<u64>, Error> {
@@ -274,6 +276,15 @@ impl Store {
         self.write(|write| tables::purge(write, before_ms, seen_below, PURGE_BATCH))
     }
 
+    /// Packs what has become history, if enough of it has; a bounded amount of work for each call. Says how many rows.
+    ///
+    /// # Errors
+    /// What the disk refused.
+    pub fn pack(&mut self) -> Result<usize, Error> {
+        let is_due = history::is_packing_due(&self.read()?).map_err(|error| self.io("read", &error))?;
+        if is_due { self.write(history::pack) } else { Ok(0) }
+    }
+
     /// Looks before it writes, so that an idle sidecar never commits.
     fn has_purgeable(&self, before_ms: i64, seen_below: u64) -> Result<bool, Error> {
         let read = self.read()?;
@@ -321,7 +332,7 @@ impl Store {
     /// # Errors
     /// What the disk refused.
     pub fn past_agent(&self, id: &AgentId) -> Result<Option<Agent>, Error> {
-        self.get(tables::AGENTS_PAST, id.0.as_u128())
+        history::get(&self.read()?, Kind::Agents, id.0.as_u128()).map_err(|error| self.io("read", &error))
     }
 
     /// A handoff that is history.
@@ -329,7 +340,7 @@ impl Store {
     /// # Errors
     /// What the disk refused.
     pub fn past_handoff(&self, id: &HandoffId) -> Result<Option<Handoff>, Error> {
-        self.get(tables::HANDOFFS_PAST, id.0.as_u128())
+        history::get(&self.read()?, Kind::Handoffs, id.0.as_u128()).map_err(|error| self.io("read", &error))
     }
 
     /// Whether there is such an error that was not dismissed.

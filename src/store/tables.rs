@@ -1,14 +1,17 @@
 //! The tables, and what one transaction writes into them.
 
+use super::history::{self, Kind, Shelf};
 use super::{Batch, Checkpoint, LedgerRow, SeenEvent, StoredError, outbox_key};
 use crate::core::agent::Agent;
 use crate::core::decision::Decision;
 use crate::core::handoff::Handoff;
+use crate::core::id::RequestId;
 use redb::{Database, ReadableTable, TableDefinition, WriteTransaction};
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// The schema that this version writes.
-pub const SCHEMA: u64 = 1;
+pub const SCHEMA: u64 = 2;
 
 type Bytes = &'static [u8];
 
@@ -16,11 +19,11 @@ type Bytes = &'static [u8];
 pub(crate) const META: TableDefinition<'static, &'static str, u64> = TableDefinition::new("meta");
 /// Agents of the working set.
 pub(crate) const AGENTS: TableDefinition<'static, u128, Bytes> = TableDefinition::new("agents");
-/// Agents that are history.
+/// Agents that are history, and not packed.
 pub(crate) const AGENTS_PAST: TableDefinition<'static, u128, Bytes> = TableDefinition::new("agents_past");
 /// Handoffs of the working set.
 pub(crate) const HANDOFFS: TableDefinition<'static, u128, Bytes> = TableDefinition::new("handoffs");
-/// Handoffs that are history.
+/// Handoffs that are history, and not packed.
 pub(crate) const HANDOFFS_PAST: TableDefinition<'static, u128, Bytes> = TableDefinition::new("handoffs_past");
 /// Recorded documents of handoffs that are not done.
 pub(crate) const DOCUMENTS: TableDefinition<'static, u128, &'static str> = TableDefinition::new("documents");
@@ -65,11 +68,17 @@ pub(crate) fn create(database: &Database, home: u64) -> Result<(), redb::Error> 
     Ok(())
 }
 
+/// Brings a store of an older schema up to date: 2 has packs of history.
+pub(crate) fn upgrade(write: &WriteTransaction) -> Result<(), redb::Error> {
+    open_all(write)?;
+    write.open_table(META)?.insert("schema", SCHEMA)?;
+    Ok(())
+}
+
 fn open_all(write: &WriteTransaction) -> Result<(), redb::Error> {
+    history::create(write)?;
     write.open_table(AGENTS)?;
-    write.open_table(AGENTS_PAST)?;
     write.open_table(HANDOFFS)?;
-    write.open_table(HANDOFFS_PAST)?;
     write.open_table(DOCUMENTS)?;
     write.open_table(OUTBOX)?;
     write.open_table(MEETINGS)?;
@@ -103,26 +112,39 @@ pub(crate) fn put_batch(
         }
     }
     if decision.next_effect > 0 {
-        let mut meta = write.open_table(META)?;
-        meta.insert("next_effect", decision.next_effect)?;
-        meta.insert("next_seq", decision.next_seq)?;
+        put_number(write, "next_effect", decision.next_effect)?;
+        put_number(write, "next_seq", decision.next_seq)?;
     }
     let next_ledger = put_requests(write, batch, next_ledger)?;
     let next_seen = put_seen(write, batch.seen, next_seen)?;
     Ok((next_ledger, next_seen))
 }
 
+/// Writes a number, if it is not that already: a page that is not touched need not be written.
+fn put_number(write: &WriteTransaction, name: &str, number: u64) -> Result<(), redb::Error> {
+    let mut meta = write.open_table(META)?;
+    let is_so = meta.get(name)?.is_some_and(|found| found.value() == number);
+    if !is_so {
+        meta.insert(name, number)?;
+    }
+    Ok(())
+}
+
 fn put_agents(write: &WriteTransaction, decision: &Decision) -> Result<(), redb::Error> {
     if decision.agents.is_empty() {
         return Ok(());
     }
-    let (mut live, mut past) = (write.open_table(AGENTS)?, write.open_table(AGENTS_PAST)?);
+    let (mut live, mut past) = (write.open_table(AGENTS)?, Shelf::open(write, Kind::Agents)?);
     let mut dirty = write.open_table(DIRTY)?;
     for (id, agent) in &decision.agents {
         let key = id.0.as_u128();
-        let (into, from) = if Agent::is_past(agent) { (&mut past, &mut live) } else { (&mut live, &mut past) };
-        into.insert(key, json(agent).as_slice())?;
-        from.remove(key)?;
+        if Agent::is_past(agent) {
+            past.put(key, &json(agent))?;
+            live.remove(key)?;
+        } else {
+            live.insert(key, json(agent).as_slice())?;
+            past.remove(key)?;
+        }
         dirty.insert(format!("agents/{id}").as_str(), ())?;
     }
     Ok(())
@@ -130,13 +152,17 @@ fn put_agents(write: &WriteTransaction, decision: &Decision) -> Result<(), redb:
 
 fn put_handoffs(write: &WriteTransaction, decision: &Decision) -> Result<(), redb::Error> {
     if !decision.handoffs.is_empty() {
-        let (mut live, mut past) = (write.open_table(HANDOFFS)?, write.open_table(HANDOFFS_PAST)?);
+        let (mut live, mut past) = (write.open_table(HANDOFFS)?, Shelf::open(write, Kind::Handoffs)?);
         let mut dirty = write.open_table(DIRTY)?;
         for (id, handoff) in &decision.handoffs {
             let key = id.0.as_u128();
-            let (into, from) = if Handoff::is_past(handoff) { (&mut past, &mut live) } else { (&mut live, &mut past) };
-            into.insert(key, json(handoff).as_slice())?;
-            from.remove(key)?;
+            if Handoff::is_past(handoff) {
+                past.put(key, &json(handoff))?;
+                live.remove(key)?;
+            } else {
+                live.insert(key, json(handoff).as_slice())?;
+                past.remove(key)?;
+            }
             dirty.insert(format!("handoffs/{id}").as_str(), ())?;
         }
     }
@@ -197,11 +223,8 @@ fn put_requests(write: &WriteTransaction, batch: &Batch<'_>, mut next: u64) -> R
     let mut ledger = write.open_table(LEDGER)?;
     let mut order = write.open_table(LEDGER_ORDER)?;
     let mut open = write.open_table(OPEN)?;
-    let answered = |id| decision.answers.iter().any(|answer| answer.request_id == id);
-    for (id, request) in &decision.opened {
-        if answered(id.clone()) {
-            continue;
-        }
+    let answered: BTreeSet<&RequestId> = decision.answers.iter().map(|answer| &answer.request_id).collect();
+    for (id, request) in decision.opened.iter().filter(|(id, _)| !answered.contains(id)) {
         let row = LedgerRow {
             kind: Some(request.kind.clone()),
             sha256: request.sha256.clone(),

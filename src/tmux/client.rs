@@ -313,8 +313,8 @@ impl Waker<'_> {
 
 fn wait_for(fds: &mut [PollFd<'_>], wait: Duration) -> io::Result<()> {
     // One millisecond more, so that a deadline has passed when the wait for it is over.
-    let millis = u16::try_from(wait.as_millis().saturating_add(1)).unwrap_or(u16::MAX);
-    match poll(fds, PollTimeout::from(millis)) {
+    let wait = PollTimeout::try_from(wait + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX);
+    match poll(fds, wait) {
         Ok(_) | Err(Errno::EINTR) => Ok(()),
         Err(errno) => Err(errno.into()),
     }

@@ -86,6 +86,10 @@ pub(super) struct Stopped;
 
 /// Sleeps, unless it is asked to stop.
 pub(super) async fn pause(length: Duration, stop: &CancellationToken) -> Result<(), Stopped> {
+    // A timer knows milliseconds only: it would make of no pause one of a millisecond.
+    if length.is_zero() {
+        return if stop.is_cancelled() { Err(Stopped) } else { Ok(()) };
+    }
     tokio::select! {
         biased;
         () = stop.cancelled() => Err(Stopped),

@@ -28,8 +28,9 @@ const HYGIENE: Duration = Duration::from_millis(250);
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// Longest pause between two looks at the socket file, which cost next to nothing.
 const MAX_STAT_PAUSE: Duration = Duration::from_secs(1);
-/// Even without a notice, panes are looked over this often.
-const RECONCILE: Duration = Duration::from_secs(30);
+/// Even without a notice, we say this often that it is time to look at the panes, and look whether we are alone. Whoever
+/// holds the handle looks at the panes more often, when it is awake anyway: an idle machine is not woken for it.
+const RECONCILE: Duration = Duration::from_secs(10 * 60);
 /// How long we stay behind in a server that holds nothing but private sessions.
 const LINGER: Duration = Duration::from_secs(3);
 /// A connection that ends sooner makes the next one wait longer: something, or somebody, does not want it.

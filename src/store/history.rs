@@ -1,0 +1,306 @@
+//! History: rows of agents that have ended and of handoffs that are over. They are never needed at a start, and never
+//! become fewer, so they must cost next to nothing: what has lain for a while is put together in packs, many rows in one
+//! compressed value. All of a store is read and checked at every start; a pack is a tenth of what it holds.
+//!
+//! A row lies loose in its own table, or in a pack that the index names for its id. What is written anew is loose, and
+//! its id leaves the index: the copy in the pack is dead, and nobody finds it any more.
+
+use super::tables::{AGENTS_PAST, HANDOFFS_PAST};
+use redb::{ReadableTable, ReadableTableMetadata, Table, TableDefinition, WriteTransaction};
+use serde::de::DeserializeOwned;
+use std::borrow::Cow;
+
+type Loose = TableDefinition<'static, u128, &'static [u8]>;
+type Index = TableDefinition<'static, u128, u64>;
+
+/// Which pack holds an agent.
+const AGENTS_PACKED: Index = TableDefinition::new("agents_packed");
+/// Which pack holds a handoff.
+const HANDOFFS_PACKED: Index = TableDefinition::new("handoffs_packed");
+/// The packs: LZ4 blocks behind their length; inside, rows one after the other, each an id of 16 bytes, a length of 4
+/// bytes (both little-endian), and the row.
+const PACKS: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new("packs");
+
+/// So many loose rows of a kind are worth a commit.
+const PACK_FROM: u64 = 256;
+/// The most rows of a kind that one commit packs: it must not hold up the loop.
+const PACK_AT_ONCE: usize = 1_024;
+/// A pack is closed when it holds so much, in bytes before compression.
+const PACK_BYTES: usize = 96 * 1024;
+/// The most that a pack may say it holds, in bytes. A row alone is far smaller.
+const MAX_PACK_BYTES: usize = 64 * 1024 * 1024;
+
+/// A kind of history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Agents,
+    Handoffs,
+}
+
+impl Kind {
+    const ALL: [Kind; 2] = [Kind::Agents, Kind::Handoffs];
+
+    fn loose(self) -> Loose {
+        match self {
+            Kind::Agents => AGENTS_PAST,
+            Kind::Handoffs => HANDOFFS_PAST,
+        }
+    }
+
+    fn index(self) -> Index {
+        match self {
+            Kind::Agents => AGENTS_PACKED,
+            Kind::Handoffs => HANDOFFS_PACKED,
+        }
+    }
+}
+
+/// Makes the tables.
+pub(super) fn create(write: &WriteTransaction) -> Result<(), redb::Error> {
+    for kind in Kind::ALL {
+        write.open_table(kind.loose())?;
+        write.open_table(kind.index())?;
+    }
+    write.open_table(PACKS)?;
+    Ok(())
+}
+
+/// A kind's tables, open for one transaction.
+pub(super) struct Shelf<'t> {
+    loose: Table<'t, u128, &'static [u8]>,
+    index: Table<'t, u128, u64>,
+}
+
+impl<'t> Shelf<'t> {
+    pub(super) fn open(write: &'t WriteTransaction, kind: Kind) -> Result<Shelf<'t>, redb::Error> {
+        Ok(Shelf { loose: write.open_table(kind.loose())?, index: write.open_table(kind.index())? })
+    }
+
+    /// Puts a row, over an older one.
+    pub(super) fn put(&mut self, id: u128, row: &[u8]) -> Result<(), redb::Error> {
+        self.loose.insert(id, row)?;
+        self.index.remove(id)?;
+        Ok(())
+    }
+
+    /// Takes a row away: it lives again.
+    pub(super) fn remove(&mut self, id: u128) -> Result<(), redb::Error> {
+        self.loose.remove(id)?;
+        self.index.remove(id)?;
+        Ok(())
+    }
+}
+
+/// A row, wherever it lies.
+pub(super) fn get<T: DeserializeOwned>(
+    read: &redb::ReadTransaction,
+    kind: Kind,
+    id: u128,
+) -> Result<Option<T>, redb::Error> {
+    if let Some(row) = read.open_table(kind.loose())?.get(id)? {
+        return parse(row.value()).map(Some);
+    }
+    let Some(number) = read.open_table(kind.index())?.get(id)?.map(|number| number.value()) else { return Ok(None) };
+    let packs = read.open_table(PACKS)?;
+    let pack = packs.get(number)?.ok_or_else(|| damaged(format!("history pack {number} is missing")))?;
+    let rows = unpack(pack.value()).ok_or_else(|| damaged(format!("history pack {number} can't be unpacked")))?;
+    let row = find(&rows, id).ok_or_else(|| damaged(format!("history pack {number} lacks a row")))?;
+    parse(row).map(Some)
+}
+
+/// Every id of a kind.
+pub(super) fn ids(read: &redb::ReadTransaction, kind: Kind) -> Result<Vec<u128>, redb::Error> {
+    let mut ids = Vec::new();
+    for entry in read.open_table(kind.loose())?.iter()? {
+        ids.push(entry?.0.value());
+    }
+    for entry in read.open_table(kind.index())?.iter()? {
+        ids.push(entry?.0.value());
+    }
+    Ok(ids)
+}
+
+/// Whether so many rows lie loose that packing them is worth a commit.
+pub(super) fn is_packing_due(read: &redb::ReadTransaction) -> Result<bool, redb::Error> {
+    for kind in Kind::ALL {
+        if read.open_table(kind.loose())?.len()? >= PACK_FROM {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Packs loose rows, a bounded number; how many.
+pub(super) fn pack(write: &WriteTransaction) -> Result<usize, redb::Error> {
+    let mut packed = 0;
+    for kind in Kind::ALL {
+        let (mut shelf, mut packs) = (Shelf::open(write, kind)?, write.open_table(PACKS)?);
+        let ids: Vec<u128> = shelf
+            .loose
+            .iter()?
+            .take(PACK_AT_ONCE)
+            .map(|entry| Ok(entry?.0.value()))
+            .collect::<Result<_, redb::Error>>()?;
+        let mut number = packs.last()?.map_or(0, |(number, _)| number.value() + 1);
+        let mut rows = Vec::with_capacity(PACK_BYTES + 8 * 1024);
+        for (at, id) in ids.iter().enumerate() {
+            if let Some(row) = shelf.loose.remove(id)? {
+                append(&mut rows, *id, row.value());
+                shelf.index.insert(id, number)?;
+            }
+            if rows.len() >= PACK_BYTES || at + 1 == ids.len() {
+                packs.insert(number, lz4_flex::compress_prepend_size(&rows).as_slice())?;
+                rows.clear();
+                number += 1;
+            }
+        }
+        packed += ids.len();
+    }
+    Ok(packed)
+}
+
+fn append(rows: &mut Vec<u8>, id: u128, row: &[u8]) {
+    let length = u32::try_from(row.len()).expect("a row has at most some megabytes");
+    rows.extend_from_slice(&id.to_le_bytes());
+    rows.extend_from_slice(&length.to_le_bytes());
+    rows.extend_from_slice(row);
+}
+
+fn unpack(pack: &[u8]) -> Option<Vec<u8>> {
+    let size = u32::from_le_bytes(*pack.first_chunk::<4>()?) as usize;
+    if size > MAX_PACK_BYTES {
+        return None;
+    }
+    lz4_flex::decompress_size_prepended(pack).ok()
+}
+
+fn find(mut rows: &[u8], id: u128) -> Option<&[u8]> {
+    loop {
+        let (key, rest) = rows.split_first_chunk::<16>()?;
+        let (length, rest) = rest.split_first_chunk::<4>()?;
+        let (row, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        if u128::from_le_bytes(*key) == id {
+            return Some(row);
+        }
+        rows = rest;
+    }
+}
+
+fn parse<T: DeserializeOwned>(row: &[u8]) -> Result<T, redb::Error> {
+    serde_json::from_slice(row).map_err(|error| damaged(format!("a row of history can't be read: {error}")))
+}
+
+fn damaged(why: impl Into<Cow<'static, str>>) -> redb::Error {
+    redb::Error::Corrupted(why.into().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use redb::{Database, ReadableDatabase, backends::InMemoryBackend};
+    use serde_json::{Value, json};
+
+    fn database() -> Database {
+        let database = Database::builder().create_with_backend(InMemoryBackend::new()).expect("a database");
+        write(&database, create);
+        database
+    }
+
+    fn write<T>(database: &Database, work: impl FnOnce(&WriteTransaction) -> Result<T, redb::Error>) -> T {
+        let write = database.begin_write().expect("a transaction");
+        let done = work(&write).expect("written");
+        write.commit().expect("committed");
+        done
+    }
+
+    fn put(database: &Database, ids: impl Iterator<Item = u128>, word: &str) {
+        write(database, |write| {
+            let mut shelf = Shelf::open(write, Kind::Handoffs)?;
+            for id in ids {
+                shelf.put(id, json!({ "id": id.to_string(), "word": word }).to_string().as_bytes())?;
+            }
+            Ok(())
+        });
+    }
+
+    fn word(database: &Database, kind: Kind, id: u128) -> Option<String> {
+        let row: Option<Value> = get(&database.begin_read().expect("a transaction"), kind, id).expect("readable");
+        row.map(|row| {
+            assert_eq!(row["id"], json!(id.to_string()), "no row is taken for another");
+            row["word"].as_str().expect("a word").to_owned()
+        })
+    }
+
+    fn is_due(database: &Database) -> bool {
+        is_packing_due(&database.begin_read().expect("a transaction")).expect("readable")
+    }
+
+    #[test]
+    fn every_row_is_found_loose_and_packed() {
+        let database = database();
+        put(&database, 0..3_000, &"long ".repeat(60));
+        assert!(is_due(&database));
+        while is_due(&database) {
+            assert!(write(&database, pack) > 0);
+        }
+        for id in 0..3_000 {
+            assert!(word(&database, Kind::Handoffs, id).is_some(), "{id}");
+        }
+        assert_eq!(word(&database, Kind::Handoffs, 3_000), None);
+        assert_eq!(word(&database, Kind::Agents, 1), None, "kinds don't share ids");
+        let ids = ids(&database.begin_read().expect("a transaction"), Kind::Handoffs).expect("readable");
+        assert_eq!(ids.len(), 3_000);
+    }
+
+    #[test]
+    fn a_row_written_anew_hides_its_packed_copy_and_one_that_lives_again_is_gone() {
+        let database = database();
+        put(&database, 0..300, "old");
+        assert_eq!(write(&database, pack), 300);
+        put(&database, 7..8, "new");
+        write(&database, |write| Shelf::open(write, Kind::Handoffs)?.remove(8));
+        assert_eq!(word(&database, Kind::Handoffs, 7).as_deref(), Some("new"));
+        assert_eq!(word(&database, Kind::Handoffs, 8), None);
+        assert_eq!(word(&database, Kind::Handoffs, 9).as_deref(), Some("old"));
+        assert_eq!(write(&database, pack), 1, "it is packed with the next ones");
+        assert_eq!(word(&database, Kind::Handoffs, 7).as_deref(), Some("new"));
+    }
+
+    #[test]
+    fn a_store_of_the_first_schema_is_brought_up_to_date_and_keeps_its_history() {
+        use crate::core::agent::Agent;
+        use crate::core::id::AgentId;
+        use crate::store::{Store, tables};
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let agent = Agent::new(AgentId(uuid::Uuid::from_u128(5)), "demo".to_owned(), "then".to_owned());
+        let old = Database::create(dir.path().join("tasuki.redb")).expect("a database");
+        tables::create(&old, 1).expect("tables");
+        write(&old, |write| {
+            write.open_table(tables::META)?.insert("schema", 1)?;
+            write.open_table(AGENTS_PAST)?.insert(5, serde_json::to_vec(&agent).expect("a row").as_slice())?;
+            write.delete_table(PACKS)?;
+            write.delete_table(AGENTS_PACKED)?;
+            write.delete_table(HANDOFFS_PACKED)?;
+            Ok(())
+        });
+        drop(old);
+        let store = Store::open(dir.path()).expect("upgraded");
+        assert_eq!(store.past_agent(&agent.agent_id).expect("readable"), Some(agent));
+        drop(store);
+        Store::open(dir.path()).expect("and opened again");
+    }
+
+    #[test]
+    fn a_few_loose_rows_are_worth_no_commit() {
+        let database = database();
+        put(&database, 0..u128::from(PACK_FROM) - 1, "word");
+        assert!(!is_due(&database));
+    }
+
+    #[test]
+    fn a_pack_that_lies_about_its_size_is_not_believed() {
+        assert_eq!(unpack(&[0xff, 0xff, 0xff, 0xff, 1, 2, 3]), None);
+        assert_eq!(unpack(b"ab"), None);
+        assert_eq!(find(b"too short", 1), None);
+    }
+}

@@ -1,0 +1,95 @@
+//! An idle sidecar with 1,000 agents and a tmux server: how much memory it holds, and how often it wakes up.
+
+use crate::Length;
+use crate::place::{Place, Worker, wait_until};
+use crate::table::Row;
+use nix::unistd::Pid;
+use std::fs;
+use std::time::{Duration, Instant};
+
+const AGENTS: usize = 1_000;
+/// Switches that come closer together than this are one wake-up.
+const ONE_WAKE: Duration = Duration::from_millis(400);
+/// How often the counters are read.
+const LOOK: Duration = Duration::from_millis(20);
+
+pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
+    let home = place.home("idle");
+    let sidecar = Worker::tasuki(place, &home);
+    for number in 0..AGENTS {
+        let event = format!(
+            r#"{{"v":1,"event":"session_start","profile":"claude","session_id":"session-{number}","cwd":"/home/kai/src/app-{number}","transcript_path":"/home/kai/.claude/projects/app/{number}.jsonl"}}"#
+        );
+        let name = format!("agent-{number}.json");
+        fs::write(home.join("spool/tmp").join(&name), event).expect("written");
+        fs::rename(home.join("spool/tmp").join(&name), home.join("spool/events").join(&name)).expect("renamed");
+    }
+    let agents = home.join("view/agents");
+    wait_until("all agents are registered", Duration::from_millis(50), || {
+        fs::read_dir(&agents).map_or(0, Iterator::count) >= AGENTS
+    });
+    // What has just been written is confirmed and tidied up at the next ticks.
+    std::thread::sleep(Duration::from_secs(length.pick(16, 11)));
+    let watched = Duration::from_secs(length.pick(40, 16));
+    let wakes = wakes(sidecar.pid(), watched);
+    let resident = resident(sidecar.pid());
+    drop(sidecar);
+    place.remove(&home);
+    let shortest = wakes.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(watched);
+    let row = |figure: &str, ours: String, goal: &str, met| Row {
+        figure: format!("idle, {AGENTS} registered agents, tmux connected: {figure}"),
+        ours,
+        rival: String::new(),
+        ratio: String::new(),
+        goal: goal.to_owned(),
+        met,
+    };
+    vec![
+        row("resident", format!("{resident:.1} MiB"), "< 20 MiB", resident < 20.0),
+        row(
+            "wake-ups",
+            format!("{} in {} s, the closest {:.1} s apart", wakes.len(), watched.as_secs(), shortest.as_secs_f64()),
+            "≥ 5 s apart",
+            // A timer is never early; what is counted is when we looked.
+            shortest + 2 * LOOK >= Duration::from_secs(5),
+        ),
+    ]
+}
+
+/// When the process woke up, whichever of its threads it was.
+fn wakes(pid: Pid, watched: Duration) -> Vec<Duration> {
+    let began = Instant::now();
+    let mut last = switches(pid);
+    let mut wakes: Vec<Duration> = Vec::new();
+    let mut latest: Option<Duration> = None;
+    while began.elapsed() < watched {
+        std::thread::sleep(LOOK);
+        let (now, count) = (began.elapsed(), switches(pid));
+        if count != last {
+            if latest.is_none_or(|latest| now - latest > ONE_WAKE) {
+                wakes.push(now);
+            }
+            latest = Some(now);
+            last = count;
+        }
+    }
+    wakes
+}
+
+/// Voluntary context switches of all threads: each is the end of a wake-up.
+fn switches(pid: Pid) -> u64 {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
+    let status = |task: fs::DirEntry| fs::read_to_string(task.path().join("status")).unwrap_or_default();
+    tasks.flatten().map(|task| field(&status(task), "voluntary_ctxt_switches:")).sum()
+}
+
+/// Mebibytes in memory.
+fn resident(pid: Pid) -> f64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    field(&status, "VmRSS:") as f64 / 1024.0
+}
+
+fn field(status: &str, name: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+    line.split_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or_default()
+}

@@ -1,0 +1,55 @@
+//! From the rename of a request to its result, one at a time.
+
+use crate::Length;
+use crate::drops::{Arrivals, round_trip};
+use crate::place::{Place, Worker, wait_until};
+use crate::sample::{ms, percentile};
+use crate::table::Row;
+use std::time::Duration;
+
+/// Between two requests, so that each meets a program at rest.
+const REST: Duration = Duration::from_millis(4);
+
+pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
+    let (home, bare_home) = (place.home("latency"), place.home("latency-bare"));
+    let (sidecar, bare) = (Worker::tasuki(place, &home), Worker::bare(&bare_home));
+    wait_until("the bare program is ready", REST, || bare_home.join("ready").exists());
+    let results = Arrivals::into_folder(&home.join("spool/results"));
+    let bare_results = Arrivals::into_folder(&bare_home.join("spool/results"));
+    let (mut ours, mut floor) = (Vec::new(), Vec::new());
+    let (warm, count) = (20, length.pick(1_500, 300));
+    for round in 0..warm + count {
+        let id = format!("round-{round:06}");
+        let (one, two);
+        if round % 2 == 0 {
+            one = round_trip(&home, &results, &id);
+            std::thread::sleep(REST);
+            two = round_trip(&bare_home, &bare_results, &id);
+        } else {
+            two = round_trip(&bare_home, &bare_results, &id);
+            std::thread::sleep(REST);
+            one = round_trip(&home, &results, &id);
+        }
+        std::thread::sleep(REST);
+        if round >= warm {
+            ours.push(one);
+            floor.push(two);
+        }
+    }
+    drop((sidecar, bare));
+    place.remove(&home);
+    place.remove(&bare_home);
+    let row = |name: &str, part: f64| {
+        let (ours, floor) = (percentile(&ours, part), percentile(&floor, part));
+        let ratio = ours.as_secs_f64() / floor.as_secs_f64();
+        Row {
+            figure: format!("drop of a request → result visible, {name}, against inotify + one redb commit + renames"),
+            ours: ms(ours),
+            rival: ms(floor),
+            ratio: format!("{ratio:.2}"),
+            goal: "≤ 1.5".to_owned(),
+            met: ratio <= 1.5,
+        }
+    };
+    vec![row("p50", 0.5), row("p99", 0.99)]
+}

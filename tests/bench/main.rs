@@ -1,0 +1,72 @@
+//! Speed and size: each figure beside a floor or a rival that is measured in the same run, in turn with it. It prints a
+//! table and never fails because a goal was missed. `scripts/bench` runs it and tidies up.
+//!
+//! `place` is where everything lies; `bare` is the program that does only what can't be left out; `drops` drops requests
+//! and sees results; `sample` and `table` count and print; the other files are one figure each.
+
+mod bare;
+mod drops;
+mod flood;
+mod history;
+mod hook;
+mod idle;
+mod latency;
+mod panes;
+mod place;
+mod sample;
+mod size;
+mod start;
+mod table;
+
+use place::Place;
+use table::Row;
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Length {
+    /// Enough for steady medians.
+    Full,
+    /// Under a minute in all.
+    Quick,
+}
+
+impl Length {
+    /// One of two amounts.
+    pub(crate) fn pick<T>(self, full: T, quick: T) -> T {
+        if self == Length::Full { full } else { quick }
+    }
+}
+
+type Figure = fn(&Place, Length) -> Vec<Row>;
+
+const FIGURES: [(&str, Figure); 7] = [
+    ("hook", hook::measure),
+    ("latency", latency::measure),
+    ("flood", flood::measure),
+    ("panes", panes::measure),
+    ("idle", idle::measure),
+    ("start", start::measure),
+    ("size", size::measure),
+];
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if let [word, dir] = args.as_slice()
+        && word == bare::WORD
+    {
+        return bare::main(dir.as_ref());
+    }
+    let length = if args.iter().any(|arg| arg == "--quick") { Length::Quick } else { Length::Full };
+    let wanted = |name: &str| {
+        let mut named = args.iter().filter(|arg| !arg.starts_with('-')).peekable();
+        named.peek().is_none() || named.any(|arg| arg == name)
+    };
+    let place = Place::new();
+    let mut rows = Vec::new();
+    for (name, measure) in FIGURES.iter().filter(|(name, _)| wanted(name)) {
+        eprintln!("measuring: {name}");
+        rows.extend(measure(&place, length));
+    }
+    println!("{}", table::machine(&place));
+    println!("{}", table::table(&rows));
+}

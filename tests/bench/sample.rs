@@ -1,0 +1,30 @@
+//! Counting: medians, percentiles, and how they are written.
+
+use std::time::Duration;
+
+/// The value below which `part` of all samples lie. The samples must not be empty.
+pub(crate) fn percentile(samples: &[Duration], part: f64) -> Duration {
+    let mut sorted = samples.to_vec();
+    sorted.sort_unstable();
+    let place = ((sorted.len() - 1) as f64 * part).round() as usize;
+    sorted[place.min(sorted.len() - 1)]
+}
+
+/// The median of numbers. They must not be empty.
+pub(crate) fn median(samples: &[f64]) -> f64 {
+    let mut sorted = samples.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
+}
+
+/// Milliseconds, for people.
+pub(crate) fn ms(time: Duration) -> String {
+    let ms = time.as_secs_f64() * 1e3;
+    if ms < 10.0 { format!("{ms:.2} ms") } else { format!("{ms:.0} ms") }
+}
+
+/// A rate, for people.
+pub(crate) fn per_second(rate: f64) -> String {
+    let whole = rate.round() as u64;
+    if whole >= 1_000 { format!("{},{:03}/s", whole / 1_000, whole % 1_000) } else { format!("{whole}/s") }
+}
