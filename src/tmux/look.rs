@@ -152,7 +152,8 @@ pub(super) enum Invitation {
 pub(super) fn invitation(view: &View, allow_busy: bool) -> Invitation {
     match (view.activity, &view.composer) {
         (Activity::Blocked, _) => Invitation::No(Refusal::Dialog),
-        (Activity::Busy, _) if !allow_busy => Invitation::No(Refusal::Busy),
+        // A CLI still shows its turn for a moment after the hook that told of its end.
+        (Activity::Busy, _) if !allow_busy => Invitation::Wait(Refusal::Busy),
         (Activity::Unknown, _) | (_, Composer::Unreadable) => Invitation::Wait(Refusal::NotReady),
         (_, Composer::Text(_) | Composer::Collapsed { .. }) => Invitation::Wait(Refusal::Draft),
         (Activity::Ready | Activity::Busy, Composer::Empty) => Invitation::Open,
@@ -222,7 +223,7 @@ mod tests {
         let view = |activity, composer| View { activity, composer };
         let cases = [
             (view(Activity::Ready, Composer::Empty), false, Invitation::Open),
-            (view(Activity::Busy, Composer::Empty), false, Invitation::No(Refusal::Busy)),
+            (view(Activity::Busy, Composer::Empty), false, Invitation::Wait(Refusal::Busy)),
             (view(Activity::Busy, Composer::Empty), true, Invitation::Open),
             (view(Activity::Busy, text("x")), true, Invitation::Wait(Refusal::Draft)),
             (view(Activity::Ready, text("x")), false, Invitation::Wait(Refusal::Draft)),

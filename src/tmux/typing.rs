@@ -200,11 +200,10 @@ impl<'a> Delivery<'a> {
             let now = (view, verdict);
             match verdict {
                 // These are facts and not impressions: they need no second look.
-                Invitation::No(reason) if reason != Refusal::Busy => return Ok(Err(reason)),
-                Invitation::No(reason) if before.as_ref() == Some(&now) => return Ok(Err(reason)),
+                Invitation::No(reason) => return Ok(Err(reason)),
                 Invitation::Open if before.as_ref() == Some(&now) => return Ok(Ok(())),
                 Invitation::Open if Instant::now() >= until => return Ok(Err(Refusal::NotReady)),
-                Invitation::No(reason) | Invitation::Wait(reason) if Instant::now() >= until => return Ok(Err(reason)),
+                Invitation::Wait(reason) if Instant::now() >= until => return Ok(Err(reason)),
                 _ => before = Some(now),
             }
             pause(CONFIRM, self.stop).await?;

@@ -1,10 +1,11 @@
 //! Typing into real panes: what arrives, what is refused, and that nothing arrives twice.
 
-use crate::support::tmux::{Server, TestEye, plan, wait_until};
+use crate::support::tmux::{ComposerPane, Server, TestEye, plan, wait_until};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tasuki::core::id::DeliveryId;
-use tasuki::core::pane::{Activity, PaneRef, Refusal, Typed};
-use tasuki::tmux::{Input, Tmux, TypePlan};
+use tasuki::core::pane::{Activity, PaneRef, Refusal, Typed, View};
+use tasuki::tmux::{Capture, Eye, Input, Tmux, TypePlan};
 use tokio_util::sync::CancellationToken;
 
 const SUBMITTED: Typed = Typed::Submitted { proven: false };
@@ -265,6 +266,33 @@ async fn a_draft_that_its_author_sends_in_time_is_waited_for() {
     let (typed, ()) = tokio::join!(type_it(&tmux, &plan), send);
     assert_eq!(typed, SUBMITTED);
     assert_eq!(composer.submits(), ["mine", "Ours."]);
+}
+
+/// Ends the turn that the screen shows once it was looked at that often.
+struct EndsTheTurn<'c>(&'c ComposerPane, AtomicU32);
+
+impl Eye for EndsTheTurn<'_> {
+    fn look(&self, capture: &Capture) -> View {
+        let view = TestEye.look(capture);
+        if view.activity == Activity::Busy && self.1.fetch_add(1, Ordering::Relaxed) == 3 {
+            self.0.set_mode("ready");
+        }
+        view
+    }
+}
+
+#[tokio::test]
+async fn a_turn_that_is_just_ending_is_waited_for() {
+    let server = Server::start();
+    let tmux = server.connect().await;
+    let composer = server.composer(&[]);
+    let pane = composer.pane(&tmux).await;
+    composer.set_mode("busy");
+    composer.shows(&tmux, Activity::Busy).await;
+    let plan = TypePlan { hold: Duration::from_secs(10), ..plan(pane, 1, "After its turn.") };
+    let eye = EndsTheTurn(&composer, AtomicU32::new(0));
+    assert_eq!(tmux.type_text(&plan, &eye, &CancellationToken::new()).await, SUBMITTED);
+    assert_eq!(composer.submits(), ["After its turn."]);
 }
 
 #[tokio::test]
