@@ -127,8 +127,8 @@ fn end_superseded(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     let turn_id = event.turn_id.as_deref();
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     if agent.our_turn.as_ref().is_some_and(|turn| turn.is_superseded_by(turn_id)) {
-        let purpose = agent.our_turn.take().map(|turn| turn.purpose);
-        idle::infer_end(tx, agent_id, purpose);
+        let ours = agent.our_turn.take();
+        idle::infer_end(tx, agent_id, ours.as_ref().map(|turn| &turn.purpose));
     }
 }
 

@@ -65,16 +65,16 @@ fn is_idle(tx: &mut Tx<'_>, agent_id: &AgentId) {
     agent.open_turn = None;
     let ours = agent.our_turn.take();
     tx.set_state(agent_id, AgentState::Idle);
-    infer_end(tx, agent_id, ours.map(|turn| turn.purpose));
+    infer_end(tx, agent_id, ours.as_ref().map(|turn| &turn.purpose));
 }
 
 /// Our prompt's turn has ended without an event: it is taken for a Stop, and said to be inferred.
-pub(crate) fn infer_end(tx: &mut Tx<'_>, agent_id: &AgentId, purpose: Option<Purpose>) {
+pub(crate) fn infer_end(tx: &mut Tx<'_>, agent_id: &AgentId, purpose: Option<&Purpose>) {
     match purpose {
-        Some(Purpose::Instruction(id)) => handoff::outcome::turn_inferred(tx, id),
+        Some(Purpose::Instruction(id)) => handoff::outcome::turn_inferred(tx, *id),
         Some(Purpose::Priming(handoff)) => {
             if let Some(id) = handoff {
-                handoff::outcome::warn(tx, id, "stop_inferred");
+                handoff::outcome::warn(tx, *id, "stop_inferred");
             }
             priming::is_over(tx, agent_id, None);
         }
