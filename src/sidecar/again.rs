@@ -1,12 +1,57 @@
 //! Brings what others read up to date with the store: at the start, and after a commit of which nothing was known.
 
 use super::Sidecar;
+use crate::core::effect::EffectKey;
+use crate::core::event::Event;
 use crate::core::id::RequestId;
+use crate::core::time::Now;
 use crate::core::view;
 use crate::spool::Place;
+use crate::store::Error;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 impl Sidecar {
+    /// Submits what lies in the outbox and does not run: what a former process or a commit of which nothing was known
+    /// may have left. What has ended, and waits to be decided, is not done again.
+    pub(super) fn resume_outbox(&mut self) {
+        let initial = std::mem::take(&mut self.pending.initial);
+        let ended: BTreeSet<EffectKey> = self.pending.events.iter().filter_map(settled_key).collect();
+        for (key, effect) in self.state.outbox.clone() {
+            if !self.runner.has(key) && !ended.contains(&key) {
+                self.runner.submit(key, effect, initial.contains(&key));
+            }
+        }
+    }
+
+    /// Opens the store anew and reads the state again, after a failure of which nothing is known.
+    ///
+    /// # Errors
+    /// It can't be opened or read; it stays closed.
+    pub(super) fn reload_state(&mut self, now: &Now) -> Result<(), Error> {
+        let mut loaded = self.store.reopen()?;
+        loaded.state.settings = std::mem::take(&mut self.state.settings);
+        loaded.state.server = self.state.server;
+        loaded.state.rebase(now);
+        self.state = loaded.state;
+        self.pending.paged_agents.clear();
+        self.pending.paged_handoffs.clear();
+        let lines = loaded.journal.into_iter().map(|(seq, line)| (seq, line.to_string())).collect();
+        self.projector.journal_lines(&self.spool, lines);
+        self.projector.error_rows(&self.spool, loaded.errors);
+        self.results_again(loaded.results);
+        self.views_again(loaded.dirty_views);
+        for agent in self.state.agents.values().cloned().collect::<Vec<_>>() {
+            self.watch_process(&agent);
+        }
+        let outbox = &self.state.outbox;
+        self.runner.keep_only(|key| outbox.contains_key(&key));
+        if self.pending.drained {
+            self.resume_outbox();
+        }
+        Ok(())
+    }
+
     pub(super) fn results_again(&mut self, results: Vec<(RequestId, Value)>) {
         for (id, result) in results {
             let (place, text) = (Place::Result(id), result.to_string());
@@ -57,5 +102,12 @@ impl Sidecar {
         if !self.spool.holds(&place, json.to_string().as_bytes()) {
             self.projector.view(&self.spool, place, &json);
         }
+    }
+}
+
+fn settled_key(event: &Event) -> Option<EffectKey> {
+    match event {
+        Event::Settled { key, .. } => Some(*key),
+        _ => None,
     }
 }

@@ -46,7 +46,7 @@ pub(super) struct Signals {
 }
 
 /// A start that failed, and the exit code that says how.
-struct Failed {
+pub(super) struct Failed {
     code: u8,
     error: anyhow::Error,
 }
@@ -91,7 +91,7 @@ fn fails<T, E: Into<anyhow::Error>>(code: u8, result: Result<T, E>) -> Result<T,
     result.map_err(|error| Failed { code, error: error.into() })
 }
 
-async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed> {
+pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed> {
     let home = options.home.clone();
     let config = fails(exit::CONFIG, Config::load(&home.config()))?;
     let (profiles, prompts) = (fails(exit::CONFIG, Profiles::load(Some(&home.profiles())))?, load_prompts(&home)?);
@@ -285,43 +285,6 @@ impl Sidecar {
         self.look_at_documents();
         self.projector.heartbeat(&self.spool, now, None);
         tracing::info!(home = %self.home.root().display(), pid = std::process::id(), "tasuki runs");
-        Ok(())
-    }
-
-    /// Both lanes were seen empty: what was left unsettled goes on.
-    pub(super) fn drained(&mut self) {
-        self.pending.drained = true;
-        self.resume_outbox();
-        self.panes.wanted = true;
-    }
-
-    /// Submits what lies in the outbox and does not run: what a former process or a commit of which nothing was known
-    /// may have left.
-    fn resume_outbox(&mut self) {
-        let initial = std::mem::take(&mut self.pending.initial);
-        for (key, effect) in self.state.outbox.clone() {
-            if !self.runner.has(key) {
-                self.runner.submit(key, effect, initial.contains(&key));
-            }
-        }
-    }
-
-    /// Opens the store anew and reads the state again, after a commit of which nothing is known.
-    pub(super) fn reload_state(&mut self, now: &Now) -> Result<(), crate::store::Error> {
-        self.store.reopen()?;
-        let mut loaded = self.store.load()?;
-        loaded.state.settings = std::mem::take(&mut self.state.settings);
-        loaded.state.server = self.state.server;
-        loaded.state.rebase(now);
-        self.state = loaded.state;
-        let lines = loaded.journal.into_iter().map(|(seq, line)| (seq, line.to_string())).collect();
-        self.projector.journal_lines(&self.spool, lines);
-        self.projector.error_rows(&self.spool, loaded.errors);
-        self.results_again(loaded.results);
-        self.views_again(loaded.dirty_views);
-        if self.pending.drained {
-            self.resume_outbox();
-        }
         Ok(())
     }
 
