@@ -1,12 +1,13 @@
 //! Brings what others read up to date with the store: at the start, and after a commit of which nothing was known.
 
 use super::Sidecar;
+use crate::core::decision::ErrorRow;
 use crate::core::effect::EffectKey;
 use crate::core::event::Event;
-use crate::core::id::RequestId;
+use crate::core::id::{ErrorId, RequestId};
 use crate::core::time::Now;
 use crate::core::view;
-use crate::spool::Place;
+use crate::spool::{Place, Shelf};
 use crate::store::Error;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -38,7 +39,7 @@ impl Sidecar {
         self.pending.paged_handoffs.clear();
         let lines = loaded.journal.into_iter().map(|(seq, line)| (seq, line.to_string())).collect();
         self.projector.journal_lines(&self.spool, lines);
-        self.projector.error_rows(&self.spool, loaded.errors);
+        self.errors_again(loaded.errors, &loaded.written_errors)?;
         self.results_again(loaded.results);
         self.views_again(loaded.dirty_views);
         for agent in self.state.agents.values().cloned().collect::<Vec<_>>() {
@@ -50,6 +51,31 @@ impl Sidecar {
             self.resume_outbox();
         }
         Ok(())
+    }
+
+    /// Writes error files that may be missing, and makes both sides agree on what was dismissed: a file that the store
+    /// does not know was to be removed when the sidecar ended, and one that was written and is gone was deleted by hand.
+    ///
+    /// # Errors
+    /// The store refuses to forget what was dismissed.
+    pub(super) fn errors_again(&mut self, unwritten: Vec<ErrorRow>, written: &[ErrorId]) -> Result<(), Error> {
+        let known: BTreeSet<ErrorId> =
+            unwritten.iter().map(|row| row.error_id).chain(written.iter().copied()).collect();
+        self.projector.error_rows(&self.spool, unwritten);
+        let there: BTreeSet<ErrorId> = match self.spool.ids(Shelf::Errors) {
+            Ok(ids) => ids.into_iter().map(ErrorId).collect(),
+            Err(error) => {
+                tracing::warn!(%error, "it can't be seen which errors were dismissed");
+                return Ok(());
+            }
+        };
+        for id in there.difference(&known) {
+            if let Err(error) = self.spool.remove(&Place::Error(*id)) {
+                tracing::warn!(%error, "a dismissed error file can't be removed");
+            }
+        }
+        let deleted: Vec<ErrorId> = written.iter().filter(|id| !there.contains(id)).copied().collect();
+        self.store.forget_errors(&deleted)
     }
 
     pub(super) fn results_again(&mut self, results: Vec<(RequestId, Value)>) {

@@ -268,7 +268,7 @@ fn listen_for_signals() -> anyhow::Result<Signals> {
 impl Sidecar {
     /// Takes over what the last run left: brings what others read up to date, and counts deadlines in this boot.
     fn begin(&mut self, now: &Now, loaded: Loaded, settings: Settings, last_seq: u64) -> Result<(), Failed> {
-        let Loaded { mut state, journal, results, dirty_views, errors } = loaded;
+        let Loaded { mut state, journal, results, dirty_views, errors, written_errors } = loaded;
         state.settings = settings;
         state.next_seq = state.next_seq.max(last_seq + 1);
         state.rebase(now);
@@ -276,7 +276,7 @@ impl Sidecar {
         self.store.put_live(&self.state).map_err(store_failed)?;
         let lines: Vec<(u64, String)> = journal.into_iter().map(|(seq, line)| (seq, line.to_string())).collect();
         self.projector.journal_lines(&self.spool, lines);
-        self.projector.error_rows(&self.spool, errors);
+        self.errors_again(errors, &written_errors).map_err(store_failed)?;
         self.results_again(results);
         self.views_again(dirty_views);
         for agent in self.state.agents.values().cloned().collect::<Vec<_>>() {

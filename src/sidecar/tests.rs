@@ -1,10 +1,11 @@
 //! What the loop does when the disk fails under it: turns are taken one by one, and time is not waited for.
 
 use super::*;
-use crate::core::decision::Decision;
+use crate::core::decision::{Decision, ErrorRow};
 use crate::core::effect::{Effect, EffectKey, Outcome};
-use crate::core::id::AgentId;
+use crate::core::id::{AgentId, ErrorId};
 use crate::core::time::Deadline;
+use crate::spool::Place;
 use crate::store::Batch;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -181,4 +182,40 @@ async fn a_bad_file_that_was_answered_before_it_was_moved_is_still_kept() {
     ground.sidecar.store.commit(&Batch { decision: &Decision::default(), now, seen: &seen }).expect("a commit");
     let again = ground.sidecar.event_file(found).expect("the store is well");
     assert!(again.seen.is_none() && again.why.is_some(), "known, and still bad");
+}
+
+fn failure() -> ErrorRow {
+    ErrorRow {
+        error_id: ErrorId(uuid::Uuid::now_v7()),
+        at: String::new(),
+        code: "did_not_exit".to_owned(),
+        message: String::new(),
+        hint: String::new(),
+        handoff_id: None,
+        agent_id: None,
+        step: None,
+    }
+}
+
+#[tokio::test]
+async fn what_was_dismissed_stays_dismissed_after_a_restart() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let (kept, deleted, unwritten, removed) = (failure(), failure(), failure(), failure());
+    let now = ground.sidecar.clock.now();
+    let decision = Decision { errors: vec![kept.clone(), deleted.clone()], ..Decision::default() };
+    ground.sidecar.store.commit(&Batch { decision: &decision, now, seen: &[] }).expect("a commit");
+    ground.sidecar.projector.error_rows(&ground.sidecar.spool, decision.errors);
+    ground.sidecar.checkpoint();
+    let decision = Decision { errors: vec![unwritten.clone()], ..Decision::default() };
+    ground.sidecar.store.commit(&Batch { decision: &decision, now, seen: &[] }).expect("a commit");
+    // Its dismissal was committed, and the sidecar ended before the file was removed.
+    ground.sidecar.spool.put_error(&removed.error_id, b"{}").expect("a file");
+    let file = |ground: &Ground, row: &ErrorRow| ground.sidecar.spool.path_of(&Place::Error(row.error_id));
+    std::fs::remove_file(file(&ground, &deleted)).expect("dismissed by hand");
+    let ground = ground.restarted().await;
+    assert!(file(&ground, &kept).exists() && file(&ground, &unwritten).exists());
+    assert!(!file(&ground, &removed).exists() && !file(&ground, &deleted).exists());
+    assert!(ground.sidecar.store.has_error(&kept.error_id).expect("a look"));
+    assert!(!ground.sidecar.store.has_error(&deleted.error_id).expect("a look"));
 }

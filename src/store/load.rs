@@ -3,7 +3,7 @@
 use super::{Error, LedgerRow, Store, StoredError, tables};
 use crate::core::decision::ErrorRow;
 use crate::core::effect::EffectKey;
-use crate::core::id::{AgentId, HandoffId, RequestId};
+use crate::core::id::{AgentId, ErrorId, HandoffId, RequestId};
 use crate::core::state::State;
 use redb::{ReadableTable, TableDefinition, TableHandle};
 use serde::de::DeserializeOwned;
@@ -23,6 +23,8 @@ pub struct Loaded {
     pub dirty_views: Vec<String>,
     /// Error files that may not have been written.
     pub errors: Vec<ErrorRow>,
+    /// Errors whose file was written: where it is missing now, somebody has dismissed it by deleting it.
+    pub written_errors: Vec<ErrorId>,
 }
 
 pub(crate) fn load(store: &Store) -> Result<Loaded, Error> {
@@ -31,10 +33,13 @@ pub(crate) fn load(store: &Store) -> Result<Loaded, Error> {
     let failed = |error: redb::Error| store.failed("read", error);
     let journal = rows(store, &read, tables::JOURNAL)?;
     let stored: Vec<(u128, StoredError)> = rows(store, &read, tables::ERRORS)?;
-    let errors = stored.into_iter().filter(|(_, error)| !error.written).map(|(_, error)| error.row).collect();
+    let (written, errors): (Vec<_>, Vec<_>) =
+        stored.into_iter().map(|(_, error)| error).partition(|error| error.written);
+    let written_errors = written.into_iter().map(|error| error.row.error_id).collect();
+    let errors = errors.into_iter().map(|error| error.row).collect();
     let results = unsynced_results(store, &read).map_err(failed)?;
     let dirty_views = dirty_views(&read).map_err(failed)?;
-    Ok(Loaded { state, journal, results, dirty_views, errors })
+    Ok(Loaded { state, journal, results, dirty_views, errors, written_errors })
 }
 
 fn load_state(store: &Store, read: &redb::ReadTransaction) -> Result<State, Error> {

@@ -222,6 +222,18 @@ impl Store {
         self.write(|write| tables::put_checkpoint(write, checkpoint))
     }
 
+    /// Forgets errors whose files were deleted, which dismisses them.
+    ///
+    /// # Errors
+    /// What the disk refused.
+    pub fn forget_errors(&mut self, ids: &[ErrorId]) -> Result<(), Error> {
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let decision = Decision { dismissed: ids.to_vec(), ..Decision::default() };
+        self.write(|write| tables::put_errors(write, &decision))
+    }
+
     /// Writes live rows anew, with deadlines counted in the present boot.
     ///
     /// # Errors
