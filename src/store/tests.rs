@@ -9,7 +9,7 @@ fn folder() -> (tempfile::TempDir, PathBuf) {
     (dir, state)
 }
 
-fn is_unreadable<T>(result: Result<T, Error>) -> bool {
+fn is_unreadable<T>(result: &Result<T, Error>) -> bool {
     matches!(result, Err(Error::Unreadable { .. }))
 }
 
@@ -25,7 +25,7 @@ fn spoil(path: &Path, work: impl FnOnce(&redb::WriteTransaction)) {
 fn a_link_that_leads_nowhere_is_never_replaced() {
     let (dir, state) = folder();
     std::os::unix::fs::symlink(dir.path().join("not mounted"), &state).expect("a link");
-    assert!(is_unreadable(Store::open(dir.path())));
+    assert!(is_unreadable(&Store::open(dir.path())));
     assert!(std::fs::symlink_metadata(&state).expect("the link").is_symlink(), "it was left as it was");
     assert!(!dir.path().join("not mounted").exists(), "and nothing was begun behind it");
 }
@@ -36,11 +36,11 @@ fn a_foreign_file_is_unreadable_and_not_a_failure_of_the_disk() {
     spoil(&state, |write| {
         write.open_table(redb::TableDefinition::<u64, u64>::new("other")).expect("a table");
     });
-    assert!(is_unreadable(Store::open(dir.path())), "no table of ours");
+    assert!(is_unreadable(&Store::open(dir.path())), "no table of ours");
     spoil(&state, |write| {
         write.open_table(tables::META).expect("a table");
     });
-    assert!(is_unreadable(Store::open(dir.path())), "a missing schema is not 0");
+    assert!(is_unreadable(&Store::open(dir.path())), "a missing schema is not 0");
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_row_that_is_not_ours_is_unreadable() {
         let mut outbox = write.open_table(tables::OUTBOX).expect("a table");
         outbox.insert(1, b"{".as_slice()).expect("a row");
     });
-    assert!(is_unreadable(Store::open(dir.path()).expect("its tables are there").load()));
+    assert!(is_unreadable(&Store::open(dir.path()).expect("its tables are there").load()));
 }
 
 #[test]
