@@ -32,6 +32,7 @@ use id::AgentId;
 use reply::{Answer, Refused, Reply};
 use request::Request;
 use serde_json::json;
+use std::collections::BTreeSet;
 use state::{OpenRequest, State};
 
 /// Decides one event. The caller applies the decision to the state before it asks about the next one.
@@ -51,9 +52,12 @@ pub fn decide(state: &State, event: Event, turn: &Turn) -> Decision {
     tx.out
 }
 
-/// Whatever has changed for an agent may be what a handoff or a text has waited for.
+/// Whatever has changed for an agent, or for its handoff, may be what a handoff or a text has waited for.
 fn nudge(tx: &mut Tx<'_>) {
-    let touched: Vec<AgentId> = tx.out.agents.keys().copied().collect();
+    let mut touched: BTreeSet<AgentId> = tx.out.agents.keys().copied().collect();
+    for handoff in tx.out.handoffs.values() {
+        touched.extend([Some(handoff.agent_id), handoff.successor_id].into_iter().flatten());
+    }
     for agent_id in touched {
         if let Some(id) = tx.agent(&agent_id).and_then(|agent| agent.handoff_id) {
             handoff::flow::wait(tx, id);

@@ -4,9 +4,9 @@ use super::history::{self, Kind};
 use super::{Error, LedgerRow, Store, StoredError, tables};
 use crate::core::decision::ErrorRow;
 use crate::core::effect::EffectKey;
-use crate::core::id::{AgentId, HandoffId, RequestId};
+use crate::core::id::{AgentId, ErrorId, HandoffId, RequestId};
 use crate::core::state::State;
-use redb::{ReadableTable, TableDefinition};
+use redb::{ReadableTable, TableDefinition, TableHandle};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -24,18 +24,23 @@ pub struct Loaded {
     pub dirty_views: Vec<String>,
     /// Error files that may not have been written.
     pub errors: Vec<ErrorRow>,
+    /// Errors whose file was written: where it is missing now, somebody has dismissed it by deleting it.
+    pub written_errors: Vec<ErrorId>,
 }
 
 pub(crate) fn load(store: &Store) -> Result<Loaded, Error> {
     let read = store.read()?;
     let state = load_state(store, &read)?;
-    let failed = |error: redb::Error| store.io("read", &error);
+    let failed = |error: redb::Error| store.failed("read", error);
     let journal = rows(store, &read, tables::JOURNAL)?;
     let stored: Vec<(u128, StoredError)> = rows(store, &read, tables::ERRORS)?;
-    let errors = stored.into_iter().filter(|(_, error)| !error.written).map(|(_, error)| error.row).collect();
+    let (written, errors): (Vec<_>, Vec<_>) =
+        stored.into_iter().map(|(_, error)| error).partition(|error| error.written);
+    let written_errors = written.into_iter().map(|error| error.row.error_id).collect();
+    let errors = errors.into_iter().map(|error| error.row).collect();
     let results = unsynced_results(store, &read).map_err(failed)?;
     let dirty_views = dirty_views(&read).map_err(failed)?;
-    Ok(Loaded { state, journal, results, dirty_views, errors })
+    Ok(Loaded { state, journal, results, dirty_views, errors, written_errors })
 }
 
 fn load_state(store: &Store, read: &redb::ReadTransaction) -> Result<State, Error> {
@@ -49,8 +54,8 @@ fn load_state(store: &Store, read: &redb::ReadTransaction) -> Result<State, Erro
         open_requests: open_requests(store, read)?,
         outbox: outbox.map(|(key, row)| (EffectKey(key), row)).collect(),
         meetings: meetings.map(|(key, row)| (EffectKey(key), row)).collect(),
-        next_effect: store.meta("next_effect")?.unwrap_or(1),
-        next_seq: store.meta("next_seq")?.unwrap_or(1),
+        next_effect: store.number("next_effect")?,
+        next_seq: store.number("next_seq")?,
         ..State::default()
     })
 }
@@ -59,12 +64,12 @@ fn open_requests(
     store: &Store,
     read: &redb::ReadTransaction,
 ) -> Result<BTreeMap<RequestId, crate::core::state::OpenRequest>, Error> {
-    let table = read.open_table(tables::OPEN).map_err(|error| store.io("read", &error))?;
+    let table = read.open_table(tables::OPEN).map_err(|error| store.failed("read", error))?;
     let mut open = BTreeMap::new();
-    for entry in table.iter().map_err(|error| store.io("read", &error))? {
-        let (key, value) = entry.map_err(|error| store.io("read", &error))?;
-        let id = key.value().parse().map_err(|error| store.io("read", &error))?;
-        let row = serde_json::from_slice(value.value()).map_err(|error| store.io("read", &error))?;
+    for entry in table.iter().map_err(|error| store.failed("read", error))? {
+        let (key, value) = entry.map_err(|error| store.failed("read", error))?;
+        let id = key.value().parse().map_err(|error| store.broken("open_requests", &error))?;
+        let row = serde_json::from_slice(value.value()).map_err(|error| store.broken("open_requests", &error))?;
         open.insert(id, row);
     }
     Ok(open)
@@ -79,11 +84,12 @@ where
     K: redb::Key + 'static + for<'a> redb::Value<SelfType<'a> = K> + Copy,
     T: DeserializeOwned,
 {
-    let table = read.open_table(table).map_err(|error| store.io("read", &error))?;
+    let name = table.name().to_owned();
+    let table = read.open_table(table).map_err(|error| store.failed("read", error))?;
     let mut rows = Vec::new();
-    for entry in table.iter().map_err(|error| store.io("read", &error))? {
-        let (key, value) = entry.map_err(|error| store.io("read", &error))?;
-        let row = serde_json::from_slice(value.value()).map_err(|error| store.io("read", &error))?;
+    for entry in table.iter().map_err(|error| store.failed("read", error))? {
+        let (key, value) = entry.map_err(|error| store.failed("read", error))?;
+        let row = serde_json::from_slice(value.value()).map_err(|error| store.broken(&name, &error))?;
         rows.push((key.value(), row));
     }
     Ok(rows)
@@ -115,6 +121,21 @@ fn dirty_views(read: &redb::ReadTransaction) -> Result<Vec<String>, redb::Error>
     Ok(dirty)
 }
 
+<<<<<<< HEAD
+=======
+/// Every id in a table of history, for a view folder that must be rebuilt in full.
+pub(crate) fn ids(store: &Store, table: TableDefinition<'static, u128, &'static [u8]>) -> Result<Vec<Uuid>, Error> {
+    let read = store.read()?;
+    let table = read.open_table(table).map_err(|error| store.failed("read", error))?;
+    let mut ids = Vec::new();
+    for entry in table.iter().map_err(|error| store.failed("read", error))? {
+        let (key, _) = entry.map_err(|error| store.failed("read", error))?;
+        ids.push(Uuid::from_u128(key.value()));
+    }
+    Ok(ids)
+}
+
+>>>>>>> mendside
 impl Store {
     /// Ids of all agents and handoffs that are history: needed only to rebuild the views in full.
     ///

@@ -112,6 +112,8 @@ fn handoff(number: usize, agent: &Agent, home: &Path) -> Handoff {
         deadline: None,
         wait_until: None,
         effect: None,
+        waits: false,
+        stopped_meanwhile: false,
         reading: None,
         verdicts: Verdicts {
             instruction: Some(delivered(at(2))),
