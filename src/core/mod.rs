@@ -32,8 +32,8 @@ use id::AgentId;
 use reply::{Answer, Refused, Reply};
 use request::Request;
 use serde_json::json;
-use std::collections::BTreeSet;
 use state::{OpenRequest, State};
+use std::collections::BTreeSet;
 
 /// Decides one event. The caller applies the decision to the state before it asks about the next one.
 #[must_use]

@@ -27,25 +27,17 @@ impl Sidecar {
                 }
                 self.page_in_predecessors()
             }
-<<<<<<< HEAD
             Event::Settled { key, outcome } => {
-                self.page_in_predecessors();
-                if let Outcome::Pane(facts) = outcome {
-                    let named = match self.state.meetings.get(key) {
-                        Some(Meeting::Event { event, .. }) => event.agent_id,
-                        _ => None,
-                    };
-                    let in_pane = facts.as_ref().and_then(|facts| facts.agent_id);
-                    for id in [named, in_pane].into_iter().flatten() {
-                        self.page_in_agent(id);
-                    }
-                }
+                self.page_in_predecessors()?;
+                let Outcome::Pane(facts) = outcome else { return Ok(()) };
+                let named = match self.state.meetings.get(key) {
+                    Some(Meeting::Event { event, .. }) => event.agent_id,
+                    _ => None,
+                };
+                let in_pane = facts.as_ref().and_then(|facts| facts.agent_id);
+                [named, in_pane].into_iter().flatten().try_for_each(|id| self.page_in_agent(id))
             }
-            _ => {}
-=======
-            Event::Settled { .. } => self.page_in_predecessors(),
             _ => Ok(()),
->>>>>>> mendside
         }
     }
 

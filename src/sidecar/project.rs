@@ -225,16 +225,13 @@ impl Sidecar {
         if self.projector.ticks.is_multiple_of(6) {
             self.panes.wanted = true;
         }
-<<<<<<< HEAD
         self.reap();
-        if let Err(error) = self.store.pack() {
+        if self.pending.store_again.is_none()
+            && let Err(error) = self.store.pack()
+        {
             tracing::warn!(%error, "history can't be packed");
         }
-        if self.projector.ticks % CLEAN_EVERY == 1 {
-=======
-        let _ = self.spool.reap(REAP_AT_TICK);
         if self.projector.ticks % CLEAN_EVERY == 1 && self.pending.store_again.is_none() {
->>>>>>> mendside
             self.clean_up(now);
         }
     }

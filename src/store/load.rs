@@ -121,21 +121,6 @@ fn dirty_views(read: &redb::ReadTransaction) -> Result<Vec<String>, redb::Error>
     Ok(dirty)
 }
 
-<<<<<<< HEAD
-=======
-/// Every id in a table of history, for a view folder that must be rebuilt in full.
-pub(crate) fn ids(store: &Store, table: TableDefinition<'static, u128, &'static [u8]>) -> Result<Vec<Uuid>, Error> {
-    let read = store.read()?;
-    let table = read.open_table(table).map_err(|error| store.failed("read", error))?;
-    let mut ids = Vec::new();
-    for entry in table.iter().map_err(|error| store.failed("read", error))? {
-        let (key, _) = entry.map_err(|error| store.failed("read", error))?;
-        ids.push(Uuid::from_u128(key.value()));
-    }
-    Ok(ids)
-}
-
->>>>>>> mendside
 impl Store {
     /// Ids of all agents and handoffs that are history: needed only to rebuild the views in full.
     ///
@@ -143,7 +128,7 @@ impl Store {
     /// What the disk refused.
     pub fn past_ids(&self) -> Result<(Vec<AgentId>, Vec<HandoffId>), Error> {
         let read = self.read()?;
-        let ids = |kind| history::ids(&read, kind).map_err(|error| self.io("read", &error));
+        let ids = |kind| history::ids(&read, kind).map_err(|error| self.failed("read", error));
         let agents = ids(Kind::Agents)?.into_iter().map(|id| AgentId(Uuid::from_u128(id))).collect();
         let handoffs = ids(Kind::Handoffs)?.into_iter().map(|id| HandoffId(Uuid::from_u128(id))).collect();
         Ok((agents, handoffs))

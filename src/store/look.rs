@@ -1,5 +1,6 @@
 //! Looking single rows up.
 
+use super::history::{self, Kind};
 use super::{Error, LedgerRow, SeenEvent, Store, StoredError, tables};
 use crate::core::agent::Agent;
 use crate::core::event::Known;
@@ -32,7 +33,7 @@ impl Store {
     /// # Errors
     /// What the disk refused.
     pub fn past_agent(&self, id: &AgentId) -> Result<Option<Agent>, Error> {
-        self.get(tables::AGENTS_PAST, id.0.as_u128())
+        history::get(&self.read()?, Kind::Agents, id.0.as_u128()).map_err(|error| self.failed("read", error))
     }
 
     /// A handoff that is history.
@@ -40,7 +41,7 @@ impl Store {
     /// # Errors
     /// What the disk refused.
     pub fn past_handoff(&self, id: &HandoffId) -> Result<Option<Handoff>, Error> {
-        self.get(tables::HANDOFFS_PAST, id.0.as_u128())
+        history::get(&self.read()?, Kind::Handoffs, id.0.as_u128()).map_err(|error| self.failed("read", error))
     }
 
     /// Whether there is such an error that was not dismissed.

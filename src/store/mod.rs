@@ -1,18 +1,11 @@
 //! The one truth: a redb file that only the sidecar opens, one transaction for each batch of decisions.
 //!
-<<<<<<< HEAD
-//! `tables` names what lies in it; `history` packs what is over; `load` builds the working set; `open` takes the lock and
-//! begins a new file; this file commits and looks up.
-//! Rows are JSON, so that an older row without a newer field can still be read.
-
-mod history;
-=======
-//! `tables` names what lies in it; `load` builds the working set; `look` finds single rows; `open` takes the lock and
-//! begins a new file; this file commits.
+//! `tables` names what lies in it; `history` packs what is over; `load` builds the working set; `look` finds single rows;
+//! `open` takes the lock and begins a new file; this file commits.
 //! Rows are JSON, so that an older row without a newer field can still be read.
 
 mod error;
->>>>>>> mendside
+mod history;
 mod load;
 mod look;
 mod open;
@@ -29,11 +22,7 @@ use serde_json::Value;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-<<<<<<< HEAD
-use history::Kind;
-=======
 pub use error::Error;
->>>>>>> mendside
 pub use load::Loaded;
 pub use tables::SCHEMA;
 
@@ -277,15 +266,15 @@ impl Store {
         self.write(|write| tables::purge(write, before_ms, seen_below, PURGE_BATCH))
     }
 
-<<<<<<< HEAD
     /// Packs what has become history, if enough of it has; a bounded amount of work for each call. Says how many rows.
     ///
     /// # Errors
     /// What the disk refused.
     pub fn pack(&mut self) -> Result<usize, Error> {
-        let is_due = history::is_packing_due(&self.read()?).map_err(|error| self.io("read", &error))?;
+        let is_due = history::is_packing_due(&self.read()?).map_err(|error| self.failed("read", error))?;
         if is_due { self.write(history::pack) } else { Ok(0) }
-=======
+    }
+
     /// Before which wall-clock time an answer must have been given to be forgotten now.
     fn old_before(&mut self, now: &Now) -> i64 {
         let before_ms = now.wall_ms.saturating_sub(REMEMBER_MS);
@@ -295,7 +284,6 @@ impl Store {
         }
         self.old_since = Some((before_ms, now.boot_ms));
         before_ms.min(earlier_ms)
->>>>>>> mendside
     }
 
     /// Looks before it writes, so that an idle sidecar never commits.
@@ -321,76 +309,6 @@ impl Store {
     pub fn load(&self) -> Result<Loaded, Error> {
         load::load(self)
     }
-<<<<<<< HEAD
-
-    /// What the ledger says of a request id.
-    ///
-    /// # Errors
-    /// What the disk refused.
-    pub fn known(&self, id: &RequestId) -> Result<Option<Known>, Error> {
-        let row: Option<LedgerRow> = self.get(tables::LEDGER, id.as_str())?;
-        Ok(row.map(|row| Known { sha256: row.sha256, result: row.result }))
-    }
-
-    /// Whether an event file was taken before.
-    ///
-    /// # Errors
-    /// What the disk refused.
-    pub fn was_seen(&self, event: &SeenEvent) -> Result<bool, Error> {
-        let row: Option<SeenEvent> = self.get(tables::SEEN, event.name.as_str())?;
-        Ok(row.is_some_and(|row| row == *event))
-    }
-
-    /// An agent that is history.
-    ///
-    /// # Errors
-    /// What the disk refused.
-    pub fn past_agent(&self, id: &AgentId) -> Result<Option<Agent>, Error> {
-        history::get(&self.read()?, Kind::Agents, id.0.as_u128()).map_err(|error| self.io("read", &error))
-    }
-
-    /// A handoff that is history.
-    ///
-    /// # Errors
-    /// What the disk refused.
-    pub fn past_handoff(&self, id: &HandoffId) -> Result<Option<Handoff>, Error> {
-        history::get(&self.read()?, Kind::Handoffs, id.0.as_u128()).map_err(|error| self.io("read", &error))
-    }
-
-    /// Whether there is such an error that was not dismissed.
-    ///
-    /// # Errors
-    /// What the disk refused.
-    pub fn has_error(&self, id: &ErrorId) -> Result<bool, Error> {
-        let found: Option<StoredError> = self.get(tables::ERRORS, id.0.as_u128())?;
-        Ok(found.is_some())
-    }
-
-    /// The recorded document of a handoff that is not done.
-    ///
-    /// # Errors
-    /// What the disk refused.
-    pub fn document(&self, id: &HandoffId) -> Result<Option<String>, Error> {
-        let table = self.read()?.open_table(tables::DOCUMENTS).map_err(|error| self.io("read", &error))?;
-        let found = table.get(id.0.as_u128()).map_err(|error| self.io("read", &error))?;
-        Ok(found.map(|value| value.value().to_owned()))
-    }
-
-    fn get<'k, K, T>(
-        &self,
-        table: redb::TableDefinition<'static, K, &'static [u8]>,
-        key: impl std::borrow::Borrow<K::SelfType<'k>>,
-    ) -> Result<Option<T>, Error>
-    where
-        K: redb::Key + 'static,
-        T: for<'de> Deserialize<'de>,
-    {
-        let table = self.read()?.open_table(table).map_err(|error| self.io("read", &error))?;
-        let Some(found) = table.get(key).map_err(|error| self.io("read", &error))? else { return Ok(None) };
-        serde_json::from_slice(found.value()).map(Some).map_err(|error| self.io("read", &error))
-    }
-=======
->>>>>>> mendside
 }
 
 /// The key of an effect in the outbox table.
