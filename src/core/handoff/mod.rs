@@ -216,6 +216,7 @@ pub struct Handoff {
     /// This step's running effect, other than typing and what the successor's start runs.
     pub effect: Option<EffectKey>,
     /// The exit command waits for another text that is on its way to the agent.
+    #[serde(default)]
     pub exit_waits: bool,
     /// Why the document is being read, while it is.
     pub reading: Option<Reading>,
