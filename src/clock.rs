@@ -1,4 +1,6 @@
-//! The only place that reads a clock.
+//! The only place that reads a clock, and where the loop's alarm is.
+
+pub mod alarm;
 
 use crate::core::time::Now;
 use nix::time::{ClockId, clock_gettime};

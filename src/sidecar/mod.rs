@@ -14,6 +14,7 @@ mod turn;
 mod watch;
 
 use crate::clock::Clock;
+use crate::clock::alarm::Alarm;
 use crate::config::Home;
 use crate::core::event::Event;
 use crate::core::pane::Process;
@@ -81,6 +82,7 @@ pub(crate) struct Sources {
     exits: mpsc::Receiver<Process>,
     listings: mpsc::Receiver<watch::Listing>,
     signals: start::Signals,
+    alarm: Alarm,
 }
 
 impl Sources {
@@ -95,7 +97,7 @@ impl Sources {
             Some(notice) = self.notices.recv() => Input::Tmux(notice),
             Some(listing) = self.listings.recv() => Input::Panes(listing),
             () = self.hints.next() => Input::Hint,
-            () = tokio::time::sleep(sleep) => Input::Timer,
+            () = self.alarm.ring_after(sleep) => Input::Timer,
         }
     }
 

@@ -4,6 +4,7 @@ use super::turn::Pending;
 use super::{Sidecar, Sources, project, watch};
 use crate::agents::Profiles;
 use crate::clock::Clock;
+use crate::clock::alarm::Alarm;
 use crate::config::{Config, Home};
 use crate::core::handoff::prompts::{self, Prompts};
 use crate::core::settings::Settings;
@@ -124,6 +125,7 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
         exits: exit_receiver,
         listings,
         signals: fails(exit::TRY_AGAIN, listen_for_signals())?,
+        alarm: Alarm::new(),
     };
     let rejected = first_free_number(&home);
     let projector = project::Projector::new(journal, &now);

@@ -216,8 +216,10 @@ pub struct Handoff {
     /// This step's running effect, other than typing and what the successor's start runs.
     pub effect: Option<EffectKey>,
     /// The text of this step waits until its agent is free for it.
+    #[serde(default)]
     pub waits: bool,
     /// Our turn ended while the operator's accept was being looked at.
+    #[serde(default)]
     pub stopped_meanwhile: bool,
     /// Why the document is being read, while it is.
     pub reading: Option<Reading>,

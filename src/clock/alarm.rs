@@ -1,0 +1,119 @@
+//! The alarm that the loop sleeps by. A runtime's own timers are made for many short waits: one of 5 s wakes the machine
+//! every 4 s as well, to sort its wheel, and counts no time in which the machine slept. The kernel's timer does neither.
+
+use std::time::Duration;
+
+/// One alarm.
+#[derive(Debug)]
+pub struct Alarm {
+    #[cfg(target_os = "linux")]
+    timer: Option<timer::Timer>,
+}
+
+impl Alarm {
+    /// An alarm that is not set. Must be called within a tokio runtime. Where the system gives no timer, the runtime's
+    /// own is used.
+    #[must_use]
+    pub fn new() -> Alarm {
+        Alarm {
+            #[cfg(target_os = "linux")]
+            timer: timer::Timer::new().ok(),
+        }
+    }
+
+    /// Returns after so long, sleep of the machine included; after no time at all it still lets others have their turn.
+    /// Safe to drop half-way: the next call counts anew.
+    pub async fn ring_after(&mut self, wait: Duration) {
+        if wait.is_zero() {
+            return tokio::task::yield_now().await;
+        }
+        #[cfg(target_os = "linux")]
+        if let Some(timer) = &self.timer
+            && timer.expire_after(wait).await.is_ok()
+        {
+            return;
+        }
+        tokio::time::sleep(wait).await;
+    }
+}
+
+impl Default for Alarm {
+    fn default() -> Self {
+        Alarm::new()
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod timer {
+    use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+    use std::io;
+    use std::os::fd::{AsFd, OwnedFd};
+    use std::time::Duration;
+    use tokio::io::Interest;
+    use tokio::io::unix::AsyncFd;
+
+    #[derive(Debug)]
+    pub(super) struct Timer {
+        timer: TimerFd,
+        /// The same timer, as the runtime waits for it.
+        ready: AsyncFd<OwnedFd>,
+    }
+
+    impl Timer {
+        #[allow(unsafe_code)]
+        pub(super) fn new() -> io::Result<Timer> {
+            let flags = TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK;
+            let timer = TimerFd::new(ClockId::CLOCK_BOOTTIME, flags)?;
+            let fd = timer.as_fd().try_clone_to_owned()?;
+            // SAFETY: an `OwnedFd` keeps one and the same open descriptor until it is dropped.
+            let ready = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?;
+            Ok(Timer { timer, ready })
+        }
+
+        pub(super) async fn expire_after(&self, wait: Duration) -> io::Result<()> {
+            // Setting it anew forgets an expiry that nobody has read.
+            self.timer.set(Expiration::OneShot(wait.into()), TimerSetTimeFlags::empty())?;
+            loop {
+                let mut guard = self.ready.readable().await?;
+                if let Ok(expired) = guard.try_io(|_| Ok(self.timer.wait()?)) {
+                    return expired;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
+    }
+
+    #[test]
+    fn it_rings_when_the_time_is_over_and_not_before() {
+        runtime().block_on(async {
+            let mut alarm = Alarm::new();
+            for wait in [Duration::from_millis(30), Duration::ZERO, Duration::from_micros(1)] {
+                let began = Instant::now();
+                alarm.ring_after(wait).await;
+                assert!(began.elapsed() >= wait, "{wait:?}");
+            }
+        });
+    }
+
+    #[test]
+    fn an_alarm_that_was_dropped_does_not_ring_in_the_next_wait() {
+        runtime().block_on(async {
+            let mut alarm = Alarm::new();
+            let dropped = tokio::time::timeout(Duration::from_millis(1), alarm.ring_after(Duration::from_millis(20)));
+            assert!(dropped.await.is_err());
+            std::thread::sleep(Duration::from_millis(30));
+            let began = Instant::now();
+            alarm.ring_after(Duration::from_millis(50)).await;
+            assert!(began.elapsed() >= Duration::from_millis(50));
+        });
+    }
+}
