@@ -39,6 +39,9 @@ pub struct TypeText {
     pub agent_id: AgentId,
     /// Which pane, in full.
     pub pane: PaneRef,
+    /// The agent's own process, which the pane outlives where it was started from a shell.
+    #[serde(default)]
+    pub process: Option<Process>,
     /// Its agent's profile.
     pub profile: String,
     /// The mark by which it is typed at most once.

@@ -41,6 +41,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, agent_id: &AgentId, purpose: Purpose, text:
     let effect = Effect::Type(TypeText {
         agent_id: *agent_id,
         pane,
+        process: agent.process,
         profile: agent.profile.clone(),
         delivery_id: delivery_id.clone(),
         text: whole,
@@ -61,6 +62,7 @@ pub(crate) fn begin_exit(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: Option<Ha
     let effect = Effect::Type(TypeText {
         agent_id: *agent_id,
         pane,
+        process: agent.process,
         profile: agent.profile.clone(),
         delivery_id: delivery_id.clone(),
         text: String::new(),

@@ -70,13 +70,17 @@ fn done(result: Result<(), TmuxError>) -> Outcome {
     }
 }
 
-/// A profile's eyes.
-struct ProfileEye<'p>(&'p Profile);
+/// A profile's eyes, on the agent with this process, where that is known.
+struct ProfileEye<'p>(&'p Profile, Option<Process>);
 
 impl Eye for ProfileEye<'_> {
     fn look(&self, capture: &Capture) -> View {
         let screen = capture.lines.join("\n");
         self.0.view(&screen, capture.width, capture.height, (capture.cursor_x, capture.cursor_y))
+    }
+
+    fn lives(&self) -> bool {
+        self.1.is_none_or(|process| process::is_alive(&process))
     }
 }
 
@@ -118,7 +122,7 @@ async fn type_text(tools: &Tools, plan: &TypeText, resumed: bool, stop: &Cancell
         screen_proof: profile.file.screen.proof,
         seen_tail,
     };
-    tools.tmux.type_text(&typing, &ProfileEye(profile), stop).await
+    tools.tmux.type_text(&typing, &ProfileEye(profile, plan.process), stop).await
 }
 
 async fn await_idle(tools: &Tools, pane: &PaneRef, profile: &str, stop: &CancellationToken) -> Readiness {
@@ -159,7 +163,7 @@ async fn wait_ready(
     let Some(profile) = tools.profiles.get(profile) else {
         return Readiness::NotReady { screen: "(its profile is not known any more)".to_owned() };
     };
-    match tools.tmux.wait_ready(pane, plan, &ProfileEye(profile), stop).await {
+    match tools.tmux.wait_ready(pane, plan, &ProfileEye(profile, None), stop).await {
         Ready::Ready(_) => Readiness::Ready,
         Ready::Blocked(_) => Readiness::Blocked,
         Ready::Gone(_) => Readiness::Gone,

@@ -11,10 +11,16 @@ use tokio_util::sync::CancellationToken;
 const SHELLS: [&str; 14] =
     ["sh", "bash", "zsh", "fish", "dash", "ash", "ksh", "mksh", "tcsh", "csh", "nu", "xonsh", "elvish", "pwsh"];
 
-/// Reads screens, as one profile knows them.
+/// Reads screens, as one profile knows them, and knows whose they are.
 pub trait Eye: Send + Sync {
     /// What this screen shows.
     fn look(&self, capture: &Capture) -> View;
+
+    /// Whether the agent's own process still runs, as far as that is known. Where the agent was started from a shell the
+    /// pane outlives it, and its last screen may stand there still.
+    fn lives(&self) -> bool {
+        true
+    }
 }
 
 /// How to wait until a pane takes input.
@@ -160,6 +166,11 @@ pub(super) fn invitation(view: &View, allow_busy: bool) -> Invitation {
     }
 }
 
+/// Whether the program of that name would run a text as commands.
+pub(super) fn is_shell(command: &str) -> bool {
+    SHELLS.contains(&command.trim_start_matches('-'))
+}
+
 /// What about the pane itself, apart from its screen, forbids typing. `front` is what has to be in front; without it
 /// only a shell may not be.
 pub(super) fn obstacle(row: &PaneRow, front: Option<&str>) -> Option<Invitation> {
@@ -169,8 +180,7 @@ pub(super) fn obstacle(row: &PaneRow, front: Option<&str>) -> Option<Invitation>
     if row.input_off {
         return Some(Invitation::No(Refusal::InputOff));
     }
-    let shell = SHELLS.contains(&row.command.trim_start_matches('-'));
-    if front.map_or(shell, |name| name != row.command) {
+    if front.map_or_else(|| is_shell(&row.command), |name| name != row.command) {
         return Some(Invitation::Wait(Refusal::BareShell));
     }
     match pty::collects_lines(&row.tty) {

@@ -29,5 +29,7 @@ mod spool_watch;
 mod support;
 mod tmux_crash;
 mod tmux_create;
+mod tmux_front;
+mod tmux_refuse;
 mod tmux_server;
 mod tmux_type;
