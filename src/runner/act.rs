@@ -140,7 +140,7 @@ async fn await_idle(tools: &Tools, pane: &PaneRef, profile: &str, stop: &Cancell
 async fn is_composer_empty(tools: &Tools, pane: &PaneRef, profile: &str) -> bool {
     let Some(profile) = tools.profiles.get(profile) else { return true };
     match tools.tmux.capture(pane).await {
-        Ok(capture) => ProfileEye(profile).look(&capture).composer == Composer::Empty,
+        Ok(capture) => ProfileEye(profile, None).look(&capture).composer == Composer::Empty,
         Err(_) => true,
     }
 }

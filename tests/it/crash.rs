@@ -208,27 +208,28 @@ fn kill_9_of_the_tmux_server_in_the_middle() {
         if view["recorded_at"].is_string() {
             let done = retry_until_done(&stage, &id);
             assert_eq!(done["sha256"], view["sha256"]);
+            assert_eq!(stage.processes(done["successor_id"].as_str().expect("an id")).len(), 1);
             stage.check_once();
         }
     }
 }
 
-/// Retries as a person would who has seen that the agents are gone, and may be quicker than the sidecar in seeing that
-/// there is a server again.
+/// Retries as a person would, who may be quicker than the sidecar in seeing that the agents are gone, and that there is
+/// a server again. Each such retry fails for that reason, and no other.
 fn retry_until_done(stage: &Stage, id: &str) -> Value {
-    let is_gone = |view: &Value| view["state"] == "ended" || view["state"] == "lost" || view["pane"].is_null();
-    stage.until("the ends of all agents are seen", || stage.views("agents").iter().all(is_gone));
     let retry = json!({"kind": "handoff_retry", "handoff_id": id});
     stage.wait_for("it goes on in a new server", || {
         let answer = stage.ask(&retry);
         if answer["ok"] != true {
             let code = answer["error"]["code"].as_str().unwrap_or_default();
             assert!(["no_tmux", "start_in_doubt"].contains(&code), "{answer}\n{}", stage.story());
+            std::thread::sleep(Duration::from_millis(200));
             return None;
         }
         let view = stage.until_ended(id);
-        let said = format!("{} {}", view["error"]["code"], view["error"]["message"]);
-        assert!(view["step"] == "done" || said.contains("no_tmux"), "{view:#}\n{}", stage.story());
+        let code = view["error"]["code"].as_str().unwrap_or_default().to_owned();
+        let too_quick = ["no_tmux", "not_delivered", "pane_gone", "successor_failed", "agent_ended"];
+        assert!(view["step"] == "done" || too_quick.contains(&code.as_str()), "{view:#}\n{}", stage.story());
         (view["step"] == "done").then_some(view)
     })
 }
