@@ -207,7 +207,9 @@ impl Sidecar {
     /// Both lanes were seen empty: what was left unsettled goes on, then panes are looked at, then deadlines are judged.
     pub(super) fn drained(&mut self, now: &Now) {
         self.pending.drained = true;
-        self.pending.give_grace(now, START_GRACE_MS);
+        if !self.pending.initial.is_empty() {
+            self.pending.give_grace(now, START_GRACE_MS);
+        }
         self.resume_outbox();
         self.panes.wanted = true;
     }

@@ -1,3 +1,5 @@
+//! The store on a real file: damage, locks, purges.
+
 use super::*;
 use crate::core::id::RequestId;
 
