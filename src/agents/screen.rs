@@ -54,7 +54,8 @@ impl Rows {
     }
 
     fn find_composer(&self, section: &ComposerSection, cursor_row: usize) -> Option<Place> {
-        let is = |pattern: &Pattern, row: usize| pattern.0.is_match(&self.text[row]);
+        // Below a `top` on the screen's last row there is no row to look at.
+        let is = |pattern: &Pattern, row: usize| self.text.get(row).is_some_and(|line| pattern.0.is_match(line));
         let all = 0..self.text.len();
         let places = |top: usize, bottom: usize| {
             let first = if section.top_is_text { top } else { top + 1 };

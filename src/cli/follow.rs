@@ -221,7 +221,10 @@ pub fn summary(view: &Value) -> Vec<String> {
         let state = match (bytes, growing) {
             (Some(bytes), _) => format!("{path} ({bytes} bytes)"),
             (None, Some(bytes)) => format!("{path} ({bytes} bytes so far, not recorded)"),
-            (None, None) => format!("{path} (not there yet)"),
+            (None, None) if matches!(text(view, "step"), Some("waiting" | "instructing" | "writing")) => {
+                format!("{path} (not there yet)")
+            }
+            (None, None) => path.to_owned(),
         };
         say("document", state);
     }

@@ -148,7 +148,7 @@ mod tests {
             "no section about blockers",
             "[x] instruction delivered",
             "[ ] document recorded",
-            "/d.md (not there yet)",
+            "document   /d.md",
         ] {
             assert!(text.contains(part), "{part} in\n{text}");
         }

@@ -52,7 +52,7 @@ pub(crate) fn print(session: &Session, id: &str, members: &[Member]) -> Result<(
         let line = session.out.paint(tone, &line(member, shown));
         session.out.line(&format!("{line}{}", if own { "  <-" } else { "" }))?;
         let handoff = handoffs.iter().find(|handoff| view::text(handoff, "successor_id") == Some(&member.id));
-        for line in handoff.map(|handoff| came_by(member, handoff)).unwrap_or_default() {
+        for line in handoff.map(|handoff| came_by(member, handoff)).into_iter().flatten() {
             session.out.line(&session.out.paint(Tone::Faint, &line))?;
         }
     }

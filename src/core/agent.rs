@@ -114,9 +114,20 @@ pub struct OurTurn {
     pub turn_id: Option<String>,
     /// That turn was open already when the receipt came: our prompt was queued, and the next turn is ours.
     pub queued: bool,
+    /// It has only paused: something that it started is still running.
+    pub paused: bool,
 }
 
 impl OurTurn {
+    /// Whether another turn's id shows that ours has ended without a word.
+    #[must_use]
+    pub fn is_superseded_by(&self, turn_id: Option<&str>) -> bool {
+        match (self.turn_id.as_deref(), turn_id) {
+            (Some(ours), Some(other)) => !self.queued && ours != other,
+            _ => false,
+        }
+    }
+
     /// Whether a turn's end with that id ends our turn (`flow.md` rule 1).
     #[must_use]
     pub fn ends_with(&self, turn_id: Option<&str>) -> bool {
@@ -269,6 +280,8 @@ pub struct Agent {
     pub our_turn: Option<OurTurn>,
     /// Texts that wait.
     pub queue: Vec<Queued>,
+    /// The effect that watches its screen for the end of a turn, while somebody waits for that.
+    pub probe: Option<EffectKey>,
     /// A shutdown under way.
     pub shutdown: Option<Shutdown>,
     /// It was seen to be gone; judged when this is due.
@@ -312,6 +325,7 @@ impl Agent {
             typing: None,
             our_turn: None,
             queue: Vec::new(),
+            probe: None,
             shutdown: None,
             dying: None,
             promised: Vec::new(),

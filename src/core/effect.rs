@@ -39,6 +39,9 @@ pub struct TypeText {
     pub agent_id: AgentId,
     /// Which pane, in full.
     pub pane: PaneRef,
+    /// The agent's own process, which the pane outlives where it was started from a shell.
+    #[serde(default)]
+    pub process: Option<Process>,
     /// Its agent's profile.
     pub profile: String,
     /// The mark by which it is typed at most once.
@@ -286,8 +289,10 @@ pub struct PersonaTexts {
 /// Effects of one lane are run one after the other; different lanes side by side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lane {
-    /// All that concerns one agent's pane.
+    /// All that is done to one agent's pane; what only looks at it, or kills it, waits for nothing.
     Agent(AgentId),
+    /// All that concerns one placeholder window.
+    Place(u128),
     /// Each alone.
     Free(EffectKey),
 }
@@ -297,18 +302,20 @@ impl Effect {
     #[must_use]
     pub fn lane(&self, key: EffectKey) -> Lane {
         match self {
-            Effect::Type(TypeText { agent_id, .. })
-            | Effect::AwaitIdle { agent_id, .. }
-            | Effect::Start(StartAgent { agent_id, .. })
-            | Effect::AwaitReady { agent_id, .. }
-            | Effect::KillPane { agent_id, .. } => Lane::Agent(*agent_id),
+            Effect::Type(TypeText { agent_id, .. }) | Effect::Start(StartAgent { agent_id, .. }) => {
+                Lane::Agent(*agent_id)
+            }
+            Effect::HoldPlace { tag, .. } | Effect::DropPlace { tag } => {
+                u128::from_str_radix(tag, 16).map_or(Lane::Free(key), Lane::Place)
+            }
             Effect::PrepareFolder { .. }
             | Effect::ReadDocument { .. }
             | Effect::CompareDocument { .. }
             | Effect::ReadPersona { .. }
+            | Effect::AwaitIdle { .. }
+            | Effect::AwaitReady { .. }
             | Effect::AwaitDeath { .. }
-            | Effect::HoldPlace { .. }
-            | Effect::DropPlace { .. }
+            | Effect::KillPane { .. }
             | Effect::Identify { .. }
             | Effect::Tell(_) => Lane::Free(key),
         }

@@ -4,7 +4,7 @@ use super::agent::{Agent, AgentState, OurTurn, Purpose};
 use super::decision::Tx;
 use super::hook::{HookEvent, HookKind, SessionReason};
 use super::id::AgentId;
-use super::{handoff, life, meet, priming, start, typing};
+use super::{handoff, idle, life, meet, priming, start, typing};
 
 /// Takes one event of one agent.
 pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
@@ -21,9 +21,9 @@ pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
     match event.kind {
         HookKind::SessionStart => session_start(tx, &agent_id, event),
         HookKind::PromptSubmit => prompt(tx, &agent_id, event),
-        HookKind::Stop if event.paused => {}
+        HookKind::Stop if event.paused => pause(tx, &agent_id),
         HookKind::Stop | HookKind::StopFailure | HookKind::Interrupted => turn_end(tx, &agent_id, event),
-        HookKind::Blocked => blocked(tx, &agent_id, event),
+        HookKind::Blocked => idle::blocked(tx, &agent_id, event.message.as_deref()),
         HookKind::Notification => {}
         HookKind::Context => {
             if let (Some(agent), Some(gauge)) = (tx.agent_mut(&agent_id), event.context) {
@@ -68,8 +68,11 @@ fn counts(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> bool {
     match &agent.session.id {
         Some(bound) if bound == session => true,
         None => {
-            agent.session.id = Some(session.clone());
-            true
+            let is_own = is_direct(agent, event);
+            if is_own {
+                agent.session.id = Some(session.clone());
+            }
+            is_own
         }
         Some(_) => {
             let follows = agent.session.replaced && event.kind == HookKind::SessionStart;
@@ -81,6 +84,13 @@ fn counts(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> bool {
             follows || is_receipt
         }
     }
+}
+
+/// Whether the hook was run by the agent's own process, or by a shell that it started for that: not by another CLI that
+/// it runs. Where the reporter or the process is not known, its word is taken.
+fn is_direct(agent: &Agent, event: &HookEvent) -> bool {
+    let Some(process) = agent.process.filter(|_| !event.ancestors.is_empty()) else { return true };
+    event.ancestors.iter().take(2).any(|pid| *pid == process.pid)
 }
 
 /// What every event tells.
@@ -105,16 +115,36 @@ fn prompt(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     let turn_was_open = event.turn_id.is_some() && agent.open_turn == event.turn_id;
     agent.open_turn.clone_from(&event.turn_id);
-    if agent.start.is_none() {
+    end_superseded(tx, agent_id, event);
+    if tx.agent(agent_id).is_some_and(|agent| agent.start.is_none()) {
         tx.set_state(agent_id, AgentState::Busy);
     }
     typing::receipt(tx, agent_id, event, turn_was_open);
+}
+
+/// Another turn's id shows that ours has ended without a word: nobody waits for it any longer.
+fn end_superseded(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
+    let turn_id = event.turn_id.as_deref();
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    if agent.our_turn.as_ref().is_some_and(|turn| turn.is_superseded_by(turn_id)) {
+        let ours = agent.our_turn.take();
+        idle::infer_end(tx, agent_id, ours.as_ref().map(|turn| &turn.purpose));
+    }
+}
+
+/// A turn pauses: what it started is still running, and goes on by itself.
+fn pause(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    if let Some(turn) = tx.agent_mut(agent_id).and_then(|agent| agent.our_turn.as_mut()) {
+        turn.paused = true;
+    }
 }
 
 /// A turn has ended, well or not. It is ours only if it follows the receipt of our own prompt.
 fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.open_turn = None;
+    end_superseded(tx, agent_id, event);
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
     let is_ours = agent.our_turn.as_ref().is_some_and(|turn| turn.ends_with(event.turn_id.as_deref()));
     let ours: Option<OurTurn> = if is_ours { agent.our_turn.take() } else { None };
     if agent.start.is_none() {
@@ -132,18 +162,6 @@ fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
             priming::is_over(tx, agent_id, problem);
         }
         Purpose::Briefing(_) | Purpose::Send(_) | Purpose::Exit(_) => {}
-    }
-}
-
-fn blocked(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
-    let Some(agent) = tx.agent(agent_id) else { return };
-    let was_blocked = agent.state == AgentState::Blocked;
-    let handoff = agent.handoff_id.and_then(|id| tx.handoff(&id)).cloned();
-    if agent.start.is_none() {
-        tx.set_state(agent_id, AgentState::Blocked);
-    }
-    if let Some(handoff) = handoff.filter(|_| !was_blocked) {
-        handoff::outcome::blocked(tx, &handoff, agent_id, event.message.as_deref());
     }
 }
 

@@ -16,17 +16,18 @@ use super::typing;
 use super::{life, start};
 use serde_json::json;
 
+/// How often a pane is looked at for a session that started there, while tmux does not answer.
+const MOST_LOOKS: u8 = 12;
 /// Most texts that may wait for one agent.
 const MAX_QUEUE: usize = 32;
 
 /// A session started that belongs to no agent we know. With a pane, the pane is looked at first; without one the
 /// reporter's word is all there is.
 pub(crate) fn session_of_a_stranger(tx: &mut Tx<'_>, event: &HookEvent) {
-    match event.pane {
-        Some(pane) => {
-            let effect = tx.effect(Effect::Identify { pane });
-            tx.out.meetings.push((effect, Meeting::Event(Box::new(event.clone()))));
-        }
+    // A pane of another server says nothing about ours: such an agent is seen, and can't be typed to.
+    let is_elsewhere = tx.state.server.is_some_and(|server| !event.is_on(&server));
+    match event.pane.filter(|_| !is_elsewhere) {
+        Some(pane) => look_at(tx, pane, Meeting::Event { event: Box::new(event.clone()), looks: 0 }),
         None => {
             let agent_id = fresh_id(tx, event.agent_id);
             let profile = event.profile.clone().unwrap_or_else(|| "unknown".to_owned());
@@ -34,6 +35,23 @@ pub(crate) fn session_of_a_stranger(tx: &mut Tx<'_>, event: &HookEvent) {
             introduce(tx, &mut agent, event);
             register(tx, agent);
         }
+    }
+}
+
+fn look_at(tx: &mut Tx<'_>, pane: u32, meeting: Meeting) {
+    let effect = tx.effect(Effect::Identify { pane });
+    tx.out.meetings.push((effect, meeting));
+}
+
+/// tmux did not answer when it was asked about a pane: it is asked again, a few times, for an agent that is registered
+/// without its pane could never be typed to.
+pub(crate) fn not_identified(tx: &mut Tx<'_>, meeting: Meeting) {
+    match meeting {
+        Meeting::Request { request_id, .. } => tx.refuse(&request_id, super::handoff::trigger::no_tmux()),
+        Meeting::Event { event, looks } => match event.pane.filter(|_| looks < MOST_LOOKS) {
+            Some(pane) => look_at(tx, pane, Meeting::Event { event, looks: looks + 1 }),
+            None => met(tx, &event, None),
+        },
     }
 }
 
@@ -66,9 +84,7 @@ pub(crate) fn register_asked(tx: &mut Tx<'_>, request: &RequestId, asked: Regist
     }
     let Some(pane) = pane_number(&asked.pane) else { return };
     let profile = asked.profile.or_else(|| facts.persona.as_ref().and_then(|(_, persona)| persona.profile.clone()));
-    let effect = tx.effect(Effect::Identify { pane });
-    let meeting = Meeting::Request { request_id: request.clone(), persona: asked.persona_slug, profile };
-    tx.out.meetings.push((effect, meeting));
+    look_at(tx, pane, Meeting::Request { request_id: request.clone(), persona: asked.persona_slug, profile });
 }
 
 fn register_check(tx: &Tx<'_>, asked: &RegisterAsked, facts: &RequestFacts) -> Result<(), Refused> {
@@ -94,7 +110,7 @@ fn register_check(tx: &Tx<'_>, asked: &RegisterAsked, facts: &RequestFacts) -> R
 /// The pane was looked at.
 pub(crate) fn identified(tx: &mut Tx<'_>, meeting: Meeting, facts: Option<PaneFacts>) {
     match meeting {
-        Meeting::Event(event) => met(tx, &event, facts),
+        Meeting::Event { event, .. } => met(tx, &event, facts),
         Meeting::Request { request_id, persona, profile } => {
             match facts.ok_or_else(|| Refused::new(404, "no_pane", "No such pane").field("pane")) {
                 Err(refused) => tx.refuse(&request_id, refused),
@@ -109,6 +125,7 @@ pub(crate) fn identified(tx: &mut Tx<'_>, meeting: Meeting, facts: Option<PaneFa
 
 /// Somebody else may have registered the pane while it was looked at: then this event is that agent's.
 fn met(tx: &mut Tx<'_>, event: &HookEvent, facts: Option<PaneFacts>) {
+    let facts = facts.filter(|facts| event.is_on(&facts.pane.server));
     let occupant = facts.as_ref().and_then(|facts| occupant(tx, facts));
     if let Some(agent_id) = occupant {
         if let Some(agent) = tx.agent_mut(&agent_id) {
@@ -124,7 +141,7 @@ fn met(tx: &mut Tx<'_>, event: &HookEvent, facts: Option<PaneFacts>) {
     let detected = facts.as_ref().and_then(|facts| facts.profile.clone());
     let profile = known(&event.profile).or(detected).unwrap_or_else(|| "unknown".to_owned());
     let mut agent = Agent::new(agent_id, profile, tx.now.stamp());
-    if let Some(facts) = facts.filter(|facts| event.is_on(&facts.pane.server)) {
+    if let Some(facts) = facts {
         place(&mut agent, facts);
     }
     introduce(tx, &mut agent, event);
@@ -139,8 +156,13 @@ fn place(agent: &mut Agent, facts: PaneFacts) {
 }
 
 fn occupant(tx: &Tx<'_>, facts: &PaneFacts) -> Option<AgentId> {
-    let lives_there =
-        |id: &AgentId| tx.agent(id).is_some_and(|agent| agent.state.is_live() && agent.pane == Some(facts.pane));
+    let lives_there = |id: &AgentId| {
+        tx.agent(id).is_some_and(|agent| {
+            // One that registered while tmux did not answer has no pane yet.
+            let is_it = agent.pane.is_none() && agent.start.is_none() && facts.agent_id == Some(*id);
+            agent.state.is_live() && (agent.pane == Some(facts.pane) || is_it)
+        })
+    };
     tx.agent_ids().into_iter().find(|id| lives_there(id))
 }
 
@@ -152,6 +174,9 @@ fn adopt(
     profile: Option<String>,
 ) -> Result<AgentId, Refused> {
     if let Some(agent_id) = occupant(tx, &facts) {
+        if let Some(agent) = tx.agent_mut(&agent_id).filter(|agent| agent.pane.is_none()) {
+            place(agent, facts.clone());
+        }
         let is_anonymous = tx.agent(&agent_id).is_some_and(|agent| agent.persona_slug.is_none());
         if !is_anonymous || persona.is_none() {
             let message = format!("The pane is registered already, as agent {agent_id}");
@@ -159,6 +184,7 @@ fn adopt(
         }
         if let Some(agent) = tx.agent_mut(&agent_id) {
             agent.persona_slug = persona;
+            agent.profile = profile.or(facts.profile).unwrap_or_else(|| agent.profile.clone());
         }
         return Ok(agent_id);
     }

@@ -9,6 +9,7 @@ pub mod handoff;
 pub mod hook;
 mod hooks;
 pub mod id;
+mod idle;
 mod life;
 mod meet;
 pub mod pane;
@@ -31,7 +32,8 @@ use id::AgentId;
 use reply::{Answer, Refused, Reply};
 use request::Request;
 use serde_json::json;
-use state::{Meeting, OpenRequest, State};
+use state::{OpenRequest, State};
+use std::collections::BTreeSet;
 
 /// Decides one event. The caller applies the decision to the state before it asks about the next one.
 #[must_use]
@@ -50,15 +52,19 @@ pub fn decide(state: &State, event: Event, turn: &Turn) -> Decision {
     tx.out
 }
 
-/// Whatever has changed for an agent may be what a handoff or a text has waited for.
+/// Whatever has changed for an agent, or for its handoff, may be what a handoff or a text has waited for.
 fn nudge(tx: &mut Tx<'_>) {
-    let touched: Vec<AgentId> = tx.out.agents.keys().copied().collect();
+    let mut touched: BTreeSet<AgentId> = tx.out.agents.keys().copied().collect();
+    for handoff in tx.out.handoffs.values() {
+        touched.extend([Some(handoff.agent_id), handoff.successor_id].into_iter().flatten());
+    }
     for agent_id in touched {
         if let Some(id) = tx.agent(&agent_id).and_then(|agent| agent.handoff_id) {
             handoff::flow::wait(tx, id);
-            handoff::ending::exit_when_free(tx, id);
+            handoff::flow::go_on_when_free(tx, id);
         }
         meet::pump(tx, &agent_id);
+        idle::mind(tx, &agent_id);
     }
 }
 
@@ -104,6 +110,9 @@ fn settled(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
     match (effect, outcome) {
         (Effect::Type(plan), Outcome::Typed(typed)) => typing::settled(tx, &plan.agent_id, key, typed),
         (Effect::Start(plan), Outcome::Started(started)) => start::settled(tx, &plan.agent_id, key, started),
+        (Effect::AwaitIdle { agent_id, .. }, Outcome::Readiness(readiness)) => {
+            idle::seen(tx, agent_id, key, &readiness);
+        }
         (Effect::AwaitReady { agent_id, .. }, Outcome::Readiness(readiness)) => {
             start::ready_settled(tx, agent_id, key, readiness);
         }
@@ -136,10 +145,7 @@ fn identified(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
     tx.out.met.push(key);
     match outcome {
         Outcome::Pane(facts) => meet::identified(tx, meeting, facts),
-        _ => match meeting {
-            Meeting::Request { request_id, .. } => tx.refuse(&request_id, handoff::trigger::no_tmux()),
-            Meeting::Event(_) => meet::identified(tx, meeting, None),
-        },
+        _ => meet::not_identified(tx, meeting),
     }
 }
 

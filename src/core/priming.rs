@@ -27,7 +27,8 @@ pub(crate) fn begin(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: Option<Handoff
 pub(crate) fn persona_read(tx: &mut Tx<'_>, agent_id: &AgentId, texts: Option<PersonaTexts>) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.primed = Primed::Never;
-    let (handoff, slug) = (agent.handoff_id, agent.persona_slug.clone());
+    let slug = agent.persona_slug.clone();
+    let handoff = coming_in(tx, agent_id);
     let deadline = handoff
         .and_then(|id| tx.handoff(&id).and_then(|handoff| handoff.deadline))
         .or_else(|| tx.agent(agent_id).and_then(|agent| agent.priming_deadline));
@@ -45,6 +46,12 @@ pub(crate) fn persona_read(tx: &mut Tx<'_>, agent_id: &AgentId, texts: Option<Pe
     let name = slug.map_or_else(String::new, |slug| slug.to_string());
     let text = Text { first_line: format!("You are the persona {name}. Your skill follows."), body, allow_busy: false };
     typing::begin(tx, agent_id, Purpose::Priming(handoff), text, deadline);
+}
+
+/// The handoff in which the agent is the successor. One in which it goes out has nothing to do with its priming.
+fn coming_in(tx: &Tx<'_>, agent_id: &AgentId) -> Option<HandoffId> {
+    let id = tx.agent(agent_id)?.handoff_id?;
+    tx.handoff(&id).filter(|handoff| handoff.successor_id == Some(*agent_id)).map(|handoff| handoff.handoff_id)
 }
 
 /// A priming has its verdict: only the proof that nothing was typed makes another try possible.
@@ -73,10 +80,13 @@ pub(crate) fn failed_outside(tx: &mut Tx<'_>, agent_id: &AgentId, ended: &Ended)
 pub(crate) fn is_over(tx: &mut Tx<'_>, agent_id: &AgentId, problem: Option<&str>) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.priming_deadline = None;
+    if agent.our_turn.as_ref().is_some_and(|turn| matches!(turn.purpose, Purpose::Priming(_))) {
+        agent.our_turn = None;
+    }
     if problem.is_none() {
         agent.primed = Primed::Done;
     }
-    match (agent.handoff_id, problem) {
+    match (coming_in(tx, agent_id), problem) {
         (Some(id), problem) => handoff::outcome::primed(tx, id, problem),
         (None, None) => {}
         (None, Some(why)) => {

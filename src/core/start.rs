@@ -158,6 +158,7 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, start
                 start.registered = false;
             }
             agent.pane = Some(pane);
+            agent.start_server = Some(pane.server);
             agent.process = process;
             let profile = agent.profile.clone();
             let ready = tx.effect(Effect::AwaitReady { agent_id: *agent_id, pane, profile });
@@ -210,14 +211,15 @@ pub(crate) fn session_started(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookE
     if agent.cwd.is_none() {
         agent.cwd.clone_from(&event.cwd);
     }
-    let Some(start) = agent.start.as_mut() else { return };
     let elsewhere = agent.pane.is_some_and(|pane| event.pane.is_some_and(|number| number != pane.pane));
     if elsewhere {
         return;
     }
+    // Also for a start that was given up: a retry adopts the agent, and it registers only once.
+    agent.registered_at.get_or_insert(stamp);
+    let Some(start) = agent.start.as_mut() else { return };
     start.registered = true;
     start.claimed_pane = event.pane;
-    agent.registered_at.get_or_insert(stamp);
     progress(tx, agent_id);
 }
 

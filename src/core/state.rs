@@ -27,7 +27,12 @@ pub struct OpenRequest {
 #[serde(rename_all = "snake_case")]
 pub enum Meeting {
     /// A session started there that belongs to no agent we know.
-    Event(Box<HookEvent>),
+    Event {
+        /// The session start.
+        event: Box<HookEvent>,
+        /// How often the pane was looked at before.
+        looks: u8,
+    },
     /// The operator registers it.
     Request {
         /// The request.

@@ -41,6 +41,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, agent_id: &AgentId, purpose: Purpose, text:
     let effect = Effect::Type(TypeText {
         agent_id: *agent_id,
         pane,
+        process: agent.process,
         profile: agent.profile.clone(),
         delivery_id: delivery_id.clone(),
         text: whole,
@@ -61,6 +62,7 @@ pub(crate) fn begin_exit(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: Option<Ha
     let effect = Effect::Type(TypeText {
         agent_id: *agent_id,
         pane,
+        process: agent.process,
         profile: agent.profile.clone(),
         delivery_id: delivery_id.clone(),
         text: String::new(),
@@ -162,7 +164,7 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, typed
         Typed::Refused { reason } => finish(tx, agent_id, &Ended::Refused(reason)),
         Typed::Submitted { .. } | Typed::Unknown { .. } if is_exit => exit_typed(tx, agent_id),
         Typed::Submitted { proven: true } => {
-            let turn = OurTurn { purpose: typing.purpose.clone(), turn_id: None, queued: false };
+            let turn = OurTurn { purpose: typing.purpose.clone(), turn_id: None, queued: false, paused: false };
             if let Some(agent) = tx.agent_mut(agent_id) {
                 agent.our_turn = Some(turn);
             }
@@ -196,7 +198,12 @@ pub(crate) fn receipt(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent, tu
         Match::Merged => Ended::Delivered(Some("merged_draft".to_owned())),
         Match::Partial => Ended::Unconfirmed("partial".to_owned()),
     };
-    let turn = OurTurn { purpose: typing.purpose.clone(), turn_id: event.turn_id.clone(), queued: turn_was_open };
+    let turn = OurTurn {
+        purpose: typing.purpose.clone(),
+        turn_id: event.turn_id.clone(),
+        queued: turn_was_open,
+        paused: false,
+    };
     if let Some(agent) = tx.agent_mut(agent_id) {
         agent.our_turn = Some(turn);
     }

@@ -8,7 +8,7 @@ use crate::agents::profile::Profile;
 use crate::core::effect::{
     Effect, How, Notice, Outcome, PersonaTexts, Place, Readiness, StartAgent, Started, TypeText,
 };
-use crate::core::pane::{PaneFacts, PaneRef, Process, Refusal, Typed, View};
+use crate::core::pane::{Composer, PaneFacts, PaneRef, Process, Refusal, Typed, View};
 use crate::core::text::{sanitise, signature};
 use crate::spool::documents;
 use crate::tmux::{Capture, Error as TmuxError, Eye, Input, Ready, ReadyPlan, SpawnOutcome, SpawnPlan, TypePlan};
@@ -70,13 +70,17 @@ fn done(result: Result<(), TmuxError>) -> Outcome {
     }
 }
 
-/// A profile's eyes.
-struct ProfileEye<'p>(&'p Profile);
+/// A profile's eyes, on the agent with this process, where that is known.
+struct ProfileEye<'p>(&'p Profile, Option<Process>);
 
 impl Eye for ProfileEye<'_> {
     fn look(&self, capture: &Capture) -> View {
         let screen = capture.lines.join("\n");
         self.0.view(&screen, capture.width, capture.height, (capture.cursor_x, capture.cursor_y))
+    }
+
+    fn lives(&self) -> bool {
+        self.1.is_none_or(|process| process::is_alive(&process))
     }
 }
 
@@ -118,12 +122,27 @@ async fn type_text(tools: &Tools, plan: &TypeText, resumed: bool, stop: &Cancell
         screen_proof: profile.file.screen.proof,
         seen_tail,
     };
-    tools.tmux.type_text(&typing, &ProfileEye(profile), stop).await
+    tools.tmux.type_text(&typing, &ProfileEye(profile, plan.process), stop).await
 }
 
 async fn await_idle(tools: &Tools, pane: &PaneRef, profile: &str, stop: &CancellationToken) -> Readiness {
     let plan = ReadyPlan { within: IDLE_LIMIT, calm: IDLE_CALM, every: Duration::from_secs(1) };
-    wait_ready(tools, pane, profile, &plan, stop).await
+    loop {
+        let readiness = wait_ready(tools, pane, profile, &plan, stop).await;
+        let has_draft = readiness == Readiness::Ready && !is_composer_empty(tools, pane, profile).await;
+        if !has_draft || stop.is_cancelled() {
+            return readiness;
+        }
+    }
+}
+
+/// An interrupted prompt may come back as a draft: that agent is not at rest.
+async fn is_composer_empty(tools: &Tools, pane: &PaneRef, profile: &str) -> bool {
+    let Some(profile) = tools.profiles.get(profile) else { return true };
+    match tools.tmux.capture(pane).await {
+        Ok(capture) => ProfileEye(profile, None).look(&capture).composer == Composer::Empty,
+        Err(_) => true,
+    }
 }
 
 async fn await_ready(tools: &Tools, pane: &PaneRef, profile: &str, stop: &CancellationToken) -> Readiness {
@@ -144,7 +163,7 @@ async fn wait_ready(
     let Some(profile) = tools.profiles.get(profile) else {
         return Readiness::NotReady { screen: "(its profile is not known any more)".to_owned() };
     };
-    match tools.tmux.wait_ready(pane, plan, &ProfileEye(profile), stop).await {
+    match tools.tmux.wait_ready(pane, plan, &ProfileEye(profile, None), stop).await {
         Ready::Ready(_) => Readiness::Ready,
         Ready::Blocked(_) => Readiness::Blocked,
         Ready::Gone(_) => Readiness::Gone,

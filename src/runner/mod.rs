@@ -1,9 +1,11 @@
 //! Runs effects: one lane for each agent, so that nothing overtakes in a pane, and everything else side by side.
 //!
-//! `act` does one effect with the adapters; `document` reads documents that have settled; this file keeps the lanes.
+//! `act` does one effect with the adapters; `document` reads documents that have settled; `fault` says what is told of an
+//! effect that a fault of ours has ended; this file keeps the lanes.
 
 mod act;
 mod document;
+mod fault;
 
 use crate::agents::profile::Profiles;
 use crate::config::Home;
@@ -93,6 +95,16 @@ impl Runner {
         });
     }
 
+    /// Stops every effect that is not wanted any more: after a commit of which nothing was known, what it has dropped.
+    pub fn keep_only(&mut self, is_wanted: impl Fn(EffectKey) -> bool) {
+        for (_, running) in self.running.iter().filter(|(key, _)| !is_wanted(**key)) {
+            running.stop.cancel();
+        }
+        for queue in self.lanes.values_mut() {
+            queue.retain(|waiting| is_wanted(waiting.key));
+        }
+    }
+
     /// Takes back an effect that has ended: the next one of its lane may begin.
     pub fn finished(&mut self, key: EffectKey) {
         let Some(running) = self.running.remove(&key) else { return };
@@ -131,8 +143,10 @@ impl Runner {
         let stop = CancellationToken::new();
         self.running.insert(next.key, Running { lane, stop: stop.clone() });
         let (tools, ended) = (Arc::clone(&self.tools), self.ended.clone());
+        let fault = fault::outcome(&next.effect);
         tokio::spawn(async move {
-            let outcome = act::act(&tools, &next.effect, next.resumed, &stop).await;
+            let doing = async move { act::act(&tools, &next.effect, next.resumed, &stop).await };
+            let Some(outcome) = fault::guard(doing, fault).await else { return };
             // Nobody listens any more only at the end of the sidecar; the outbox still has the effect then.
             let _ = ended.send(Ended { key: next.key, outcome }).await;
         });

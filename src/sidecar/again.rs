@@ -1,12 +1,83 @@
 //! Brings what others read up to date with the store: at the start, and after a commit of which nothing was known.
 
 use super::Sidecar;
-use crate::core::id::RequestId;
+use crate::core::decision::ErrorRow;
+use crate::core::effect::EffectKey;
+use crate::core::event::Event;
+use crate::core::id::{ErrorId, RequestId};
+use crate::core::time::Now;
 use crate::core::view;
-use crate::spool::Place;
+use crate::spool::{Place, Shelf};
+use crate::store::Error;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 impl Sidecar {
+    /// Submits what lies in the outbox and does not run: what a former process or a commit of which nothing was known
+    /// may have left. What has ended, and waits to be decided, is not done again.
+    pub(super) fn resume_outbox(&mut self) {
+        let initial = std::mem::take(&mut self.pending.initial);
+        let ended: BTreeSet<EffectKey> = self.pending.events.iter().filter_map(settled_key).collect();
+        for (key, effect) in self.state.outbox.clone() {
+            if !self.runner.has(key) && !ended.contains(&key) {
+                self.runner.submit(key, effect, initial.contains(&key));
+            }
+        }
+    }
+
+    /// Opens the store anew and reads the state again, after a failure of which nothing is known.
+    ///
+    /// # Errors
+    /// It can't be opened or read; it stays closed.
+    pub(super) fn reload_state(&mut self, now: &Now) -> Result<(), Error> {
+        let mut loaded = self.store.reopen()?;
+        loaded.state.settings = std::mem::take(&mut self.state.settings);
+        loaded.state.server = self.state.server;
+        loaded.state.rebase(now);
+        self.state = loaded.state;
+        self.pending.paged_agents.clear();
+        self.pending.paged_handoffs.clear();
+        let lines = loaded.journal.into_iter().map(|(seq, line)| (seq, line.to_string())).collect();
+        self.projector.journal_lines(&self.spool, lines);
+        self.errors_again(loaded.errors, &loaded.written_errors)?;
+        self.results_again(loaded.results);
+        self.views_again(loaded.dirty_views);
+        for agent in self.state.agents.values().cloned().collect::<Vec<_>>() {
+            self.watch_process(&agent);
+        }
+        let outbox = &self.state.outbox;
+        self.runner.keep_only(|key| outbox.contains_key(&key));
+        if self.pending.drained {
+            self.resume_outbox();
+        }
+        Ok(())
+    }
+
+    /// Writes error files that may be missing, and makes both sides agree on what was dismissed: a file that the store
+    /// does not know was to be removed when the sidecar ended, and one that was written and is gone was deleted by hand.
+    ///
+    /// # Errors
+    /// The store refuses to forget what was dismissed.
+    pub(super) fn errors_again(&mut self, unwritten: Vec<ErrorRow>, written: &[ErrorId]) -> Result<(), Error> {
+        let known: BTreeSet<ErrorId> =
+            unwritten.iter().map(|row| row.error_id).chain(written.iter().copied()).collect();
+        self.projector.error_rows(&self.spool, unwritten);
+        let there: BTreeSet<ErrorId> = match self.spool.ids(Shelf::Errors) {
+            Ok(ids) => ids.into_iter().map(ErrorId).collect(),
+            Err(error) => {
+                tracing::warn!(%error, "it can't be seen which errors were dismissed");
+                return Ok(());
+            }
+        };
+        for id in there.difference(&known) {
+            if let Err(error) = self.spool.remove(&Place::Error(*id)) {
+                tracing::warn!(%error, "a dismissed error file can't be removed");
+            }
+        }
+        let deleted: Vec<ErrorId> = written.iter().filter(|id| !there.contains(id)).copied().collect();
+        self.store.forget_errors(&deleted)
+    }
+
     pub(super) fn results_again(&mut self, results: Vec<(RequestId, Value)>) {
         for (id, result) in results {
             let (place, text) = (Place::Result(id), result.to_string());
@@ -57,5 +128,12 @@ impl Sidecar {
         if !self.spool.holds(&place, json.to_string().as_bytes()) {
             self.projector.view(&self.spool, place, &json);
         }
+    }
+}
+
+fn settled_key(event: &Event) -> Option<EffectKey> {
+    match event {
+        Event::Settled { key, .. } => Some(*key),
+        _ => None,
     }
 }

@@ -1,96 +1,98 @@
 //! What an event needs besides itself: rows of history that it names, and what the disk says of a persona.
 
 use super::Sidecar;
+use crate::core::effect::Outcome;
 use crate::core::event::{Event, PersonaFacts, RequestFacts};
 use crate::core::hook::HookKind;
 use crate::core::id::{AgentId, HandoffId, Slug};
 use crate::core::request::Request;
+use crate::core::state::Meeting;
 use crate::personas;
+use crate::store::Error;
 
 impl Sidecar {
     /// Puts rows of history that an event names into the working set.
-    pub(super) fn page_in(&mut self, event: &Event) {
+    ///
+    /// # Errors
+    /// The store can't be read. What is not known must not be decided as if it were not there.
+    pub(super) fn page_in(&mut self, event: &Event) -> Result<(), Error> {
         match event {
-            Event::Request(arrived) => {
-                if let Ok(request) = &arrived.read.request {
-                    self.page_in_request(request);
-                }
-            }
+            Event::Request(arrived) => match &arrived.read.request {
+                Ok(request) => self.page_in_request(request),
+                Err(_) => Ok(()),
+            },
             Event::Hook(event) if event.kind == HookKind::SessionStart => {
                 if let Some(id) = event.agent_id {
-                    self.page_in_agent(id);
+                    self.page_in_agent(id)?;
                 }
-                self.page_in_predecessors();
+                self.page_in_predecessors()
             }
-            Event::Settled { .. } => self.page_in_predecessors(),
-            _ => {}
+            Event::Settled { key, outcome } => {
+                self.page_in_predecessors()?;
+                let Outcome::Pane(facts) = outcome else { return Ok(()) };
+                let named = match self.state.meetings.get(key) {
+                    Some(Meeting::Event { event, .. }) => event.agent_id,
+                    _ => None,
+                };
+                let in_pane = facts.as_ref().and_then(|facts| facts.agent_id);
+                [named, in_pane].into_iter().flatten().try_for_each(|id| self.page_in_agent(id))
+            }
+            _ => Ok(()),
         }
     }
 
-    fn page_in_request(&mut self, request: &Request) {
+    fn page_in_request(&mut self, request: &Request) -> Result<(), Error> {
         match request {
             Request::Handoff(asked) => self.page_in_agent_text(&asked.agent_id),
             Request::HandoffRetry(asked) => self.page_in_handoff(&asked.handoff_id),
             Request::HandoffAbandon(asked) | Request::HandoffCancel(asked) | Request::HandoffAccept(asked) => {
-                self.page_in_handoff(&asked.handoff_id);
+                self.page_in_handoff(&asked.handoff_id)
             }
-            Request::AgentCreate(asked) => {
-                if let Some(previous) = &asked.previous_agent_id {
-                    self.page_in_agent_text(previous);
-                }
-            }
+            Request::AgentCreate(asked) => match &asked.previous_agent_id {
+                Some(previous) => self.page_in_agent_text(previous),
+                None => Ok(()),
+            },
             Request::AgentShutdown(asked) => self.page_in_agent_text(&asked.agent_id),
             Request::AgentSend(asked) => self.page_in_agent_text(&asked.agent_id),
-            Request::AgentRegister(_) | Request::ErrorDismiss(_) => {}
+            Request::AgentRegister(_) | Request::ErrorDismiss(_) => Ok(()),
         }
     }
 
     /// An agent that registers is written into its predecessor's row, which may be history.
-    fn page_in_predecessors(&mut self) {
+    fn page_in_predecessors(&mut self) -> Result<(), Error> {
         let starting = self.state.agents.values().filter(|agent| agent.start.is_some());
         let wanted: Vec<AgentId> = starting.filter_map(|agent| agent.previous_agent_id).collect();
-        for id in wanted {
-            self.page_in_agent(id);
+        wanted.into_iter().try_for_each(|id| self.page_in_agent(id))
+    }
+
+    fn page_in_agent_text(&mut self, text: &str) -> Result<(), Error> {
+        match text.parse() {
+            Ok(id) => self.page_in_agent(id),
+            Err(_) => Ok(()),
         }
     }
 
-    fn page_in_agent_text(&mut self, text: &str) {
-        if let Ok(id) = text.parse() {
-            self.page_in_agent(id);
+    fn page_in_agent(&mut self, id: AgentId) -> Result<(), Error> {
+        if !self.state.agents.contains_key(&id)
+            && let Some(agent) = self.store.past_agent(&id)?
+        {
+            self.state.agents.insert(id, agent);
+            self.pending.paged_agents.push(id);
         }
+        Ok(())
     }
 
-    fn page_in_agent(&mut self, id: AgentId) {
-        if self.state.agents.contains_key(&id) {
-            return;
+    fn page_in_handoff(&mut self, text: &str) -> Result<(), Error> {
+        let Ok(id) = text.parse::<HandoffId>() else { return Ok(()) };
+        if !self.state.handoffs.contains_key(&id)
+            && let Some(handoff) = self.store.past_handoff(&id)?
+        {
+            self.state.handoffs.insert(id, handoff);
+            self.pending.paged_handoffs.push(id);
         }
-        match self.store.past_agent(&id) {
-            Ok(Some(agent)) => {
-                self.state.agents.insert(id, agent);
-                self.pending.paged_agents.push(id);
-            }
-            Ok(None) => {}
-            Err(error) => tracing::error!(%error, agent = %id, "a row of history can't be read"),
-        }
-    }
-
-    fn page_in_handoff(&mut self, text: &str) {
-        let Ok(id) = text.parse::<HandoffId>() else { return };
-        if !self.state.handoffs.contains_key(&id) {
-            match self.store.past_handoff(&id) {
-                Ok(Some(handoff)) => {
-                    self.state.handoffs.insert(id, handoff);
-                    self.pending.paged_handoffs.push(id);
-                }
-                Ok(None) => {}
-                Err(error) => tracing::error!(%error, handoff = %id, "a row of history can't be read"),
-            }
-        }
-        let Some(handoff) = self.state.handoffs.get(&id) else { return };
+        let Some(handoff) = self.state.handoffs.get(&id) else { return Ok(()) };
         let agents = [Some(handoff.agent_id), handoff.successor_id];
-        for agent_id in agents.into_iter().flatten() {
-            self.page_in_agent(agent_id);
-        }
+        agents.into_iter().flatten().try_for_each(|agent_id| self.page_in_agent(agent_id))
     }
 
     /// Forgets rows of history again that did not come back to life.
@@ -108,10 +110,13 @@ impl Sidecar {
     }
 
     /// What the disk says that a request's answer depends on.
-    pub(super) fn facts(&mut self, request: &Request) -> RequestFacts {
+    ///
+    /// # Errors
+    /// The store can't be read.
+    pub(super) fn facts(&mut self, request: &Request) -> Result<RequestFacts, Error> {
         let slug = match request {
             Request::Handoff(asked) => {
-                self.page_in_agent_text(&asked.agent_id);
+                self.page_in_agent_text(&asked.agent_id)?;
                 let agent = asked.agent_id.parse().ok().and_then(|id: AgentId| self.state.agents.get(&id));
                 agent.and_then(|agent| agent.persona_slug.clone())
             }
@@ -120,12 +125,13 @@ impl Sidecar {
             _ => None,
         };
         let error_known = match request {
-            Request::ErrorDismiss(asked) => {
-                asked.error_id.parse().is_ok_and(|id| self.store.has_error(&id).unwrap_or(false))
-            }
+            Request::ErrorDismiss(asked) => match asked.error_id.parse() {
+                Ok(id) => self.store.has_error(&id)?,
+                Err(_) => false,
+            },
             _ => false,
         };
-        RequestFacts { persona: slug.map(|slug| (slug.clone(), self.persona_facts(&slug))), error_known }
+        Ok(RequestFacts { persona: slug.map(|slug| (slug.clone(), self.persona_facts(&slug))), error_known })
     }
 
     fn persona_facts(&self, slug: &Slug) -> PersonaFacts {

@@ -3,13 +3,16 @@
 use super::Sidecar;
 use super::turn::{BATCH, BATCH_BYTES};
 use crate::agents::read_event;
-use crate::core::event::{Arrived, Event, Known};
+use crate::core::event::{Arrived, Event, Known, RequestFacts};
 use crate::core::id::RequestId;
 use crate::core::reply::{Answer, Refused, Reply};
 use crate::core::request;
 use crate::core::time::{Deadline, Now};
 use crate::spool::{Content, Disposed, Found, Lane, Place, RejectOutcome, Scan, Why};
-use crate::store::SeenEvent;
+use crate::store::{Error, SeenEvent};
+
+/// When a spool that can't be read is looked at again, in milliseconds.
+const UNREADABLE_MS: u64 = 1_000;
 
 /// A file that was read, what it is decided as, and where it goes.
 pub(super) struct Taken {
@@ -32,7 +35,10 @@ pub(super) struct Gathered {
 
 impl Sidecar {
     /// Collects what has happened: files of both lanes, events of our own, and what was waiting for an empty scan.
-    pub(super) fn gather(&mut self, now: &Now) -> Gathered {
+    ///
+    /// # Errors
+    /// The ledger can't be read. Then nothing was taken: every file lies where it lay.
+    pub(super) fn gather(&mut self, now: &Now) -> Result<Gathered, Error> {
         let mut files = Vec::new();
         let facts_wait = !self.pending.gone.is_empty() || self.deadline_is_due(now) || self.tmux_is_lost(now);
         let look_again = self.pending.look_again.is_some_and(|deadline| deadline.is_due(now));
@@ -45,18 +51,27 @@ impl Sidecar {
             self.pending.look_again = None;
             let began = self.pending.scans;
             self.pending.scans += 1;
+            self.projector.intake_problem = None;
+            self.pending.unreadable = false;
             let events = self.scan(Lane::Events, now);
-            let knows_tmux = self.pending.tmux_unknown.is_none();
-            let requests = if knows_tmux { self.scan(Lane::Requests, now) } else { Scan::default() };
-            empty = events.found.is_empty() && !events.more;
-            let both_empty = empty && knows_tmux && requests.found.is_empty() && !requests.more;
-            self.pending.files |= !empty || requests.more || !requests.found.is_empty();
-            files.extend(events.found.into_iter().map(|found| self.event_file(found)));
-            files.extend(requests.found.into_iter().map(|found| self.request_file(found)));
-            if both_empty && !self.pending.drained {
-                self.drained();
+            empty = is_empty(events.as_ref());
+            // At the start events come before requests (`flow.md` rule 6), and requests only when tmux is known.
+            let takes_requests = self.pending.tmux_unknown.is_none() && (self.pending.drained || empty);
+            let requests = if takes_requests { self.scan(Lane::Requests, now) } else { None };
+            let both_empty = empty && is_empty(requests.as_ref());
+            for scan in events.into_iter().chain(requests) {
+                self.pending.files |= scan.more || !scan.found.is_empty();
+                for found in scan.found {
+                    files.push(match found.lane {
+                        Lane::Events => self.event_file(found)?,
+                        Lane::Requests => self.request_file(found)?,
+                    });
+                }
             }
-            if empty {
+            if both_empty && !self.pending.drained {
+                self.drained(now);
+            }
+            if empty && self.pending.drained {
                 self.release_gone(began);
             }
         }
@@ -64,30 +79,32 @@ impl Sidecar {
         if empty && self.pending.drained {
             self.add_due(now, &mut events);
         }
-        Gathered { files, events }
+        Ok(Gathered { files, events })
     }
 
-    fn scan(&mut self, lane: Lane, now: &Now) -> Scan {
+    /// What lies in a lane; none if it can't be read, which is not the same as empty: then nothing that waits for an
+    /// empty lane is judged.
+    fn scan(&mut self, lane: Lane, now: &Now) -> Option<Scan> {
         match self.spool.scan(lane, BATCH, BATCH_BYTES, now) {
             Ok(scan) => {
                 if let Some(wait) = scan.look_again {
-                    let wait = Deadline::after(now, u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
-                    let sooner =
-                        self.pending.look_again.is_none_or(|other| other.remaining_ms(now) > wait.remaining_ms(now));
-                    if sooner {
-                        self.pending.look_again = Some(wait);
-                    }
+                    self.look_again_in(now, u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
                 }
-                self.projector.intake_problem = None;
-                scan
+                Some(scan)
             }
             Err(error) => {
-                if self.projector.intake_problem.is_none() {
-                    tracing::error!(%error, "the spool can't be read");
-                }
+                tracing::error!(%error, "the spool can't be read");
                 self.projector.intake_problem = Some(error.to_string());
-                Scan::default()
+                self.pending.unreadable = true;
+                self.look_again_in(now, UNREADABLE_MS);
+                None
             }
+        }
+    }
+
+    fn look_again_in(&mut self, now: &Now, ms: u64) {
+        if self.pending.look_again.is_none_or(|other| other.remaining_ms(now) > ms) {
+            self.pending.look_again = Some(Deadline::after(now, ms));
         }
     }
 
@@ -125,11 +142,10 @@ impl Sidecar {
         }
     }
 
-    fn event_file(&mut self, found: Found) -> Taken {
-        let nothing = |found, why| Taken { found, event: None, seen: None, why, again: None };
+    pub(super) fn event_file(&mut self, found: Found) -> Result<Taken, Error> {
         let Content::Whole { bytes, sha256 } = &found.content else {
             let why = found.why();
-            return nothing(found, why);
+            return Ok(Taken { found, event: None, seen: None, why, again: None });
         };
         let seen = SeenEvent {
             name: found.name.to_string_lossy().into_owned(),
@@ -137,67 +153,46 @@ impl Sidecar {
             ctime_ns: found.stamp.ctime_ns,
             sha256: hex(sha256),
         };
-        // A look-up that fails is followed by a commit that fails: then the file is read again.
-        if self.store.was_seen(&seen).unwrap_or(false) {
-            return nothing(found, None);
-        }
-        match read_event(bytes, &self.tools.profiles) {
-            Ok(event) => {
-                Taken { found, event: Some(Event::Hook(Box::new(event))), seen: Some(seen), why: None, again: None }
-            }
+        // What is bad goes to `rejected/` also when it comes again: the sidecar may have ended before it was moved.
+        let (event, why) = match read_event(bytes, &self.tools.profiles) {
+            Ok(event) => (Some(Event::Hook(Box::new(event))), None),
             Err(error) => {
-                let why = Why {
-                    code: error.code.to_owned(),
-                    message: error.message,
-                    field: error.field,
-                    line: None,
-                    column: None,
-                };
-                Taken { found, event: None, seen: Some(seen), why: Some(why), again: None }
+                let (code, message, field) = (error.code.to_owned(), error.message, error.field);
+                (None, Some(Why { code, message, field, line: None, column: None }))
             }
+        };
+        if self.store.was_seen(&seen)? {
+            return Ok(Taken { found, event: None, seen: None, why, again: None });
         }
+        Ok(Taken { found, event, seen: Some(seen), why, again: None })
     }
 
-    fn request_file(&mut self, found: Found) -> Taken {
+    fn request_file(&mut self, found: Found) -> Result<Taken, Error> {
         let Some(id) = found.request_id() else {
             let why = found.why();
-            return Taken { found, event: None, seen: None, why, again: None };
+            return Ok(Taken { found, event: None, seen: None, why, again: None });
         };
         let sha256 = found.sha256().map(|hash| hex(&hash)).unwrap_or_default();
-        match self.store.known(&id) {
-            Ok(Some(known)) => known_request(found, id, &sha256, known, &self.clock.now()),
-            Ok(None) => self.new_request(found, id, sha256),
-            Err(error) => {
-                tracing::error!(%error, "the ledger can't be read");
-                self.pending.look_again = Some(Deadline::after(&self.clock.now(), 1_000));
-                Taken { found: untouched(found), event: None, seen: None, why: None, again: None }
-            }
+        match self.store.known(&id)? {
+            Some(known) => Ok(known_request(found, id, &sha256, known, &self.clock.now())),
+            None => self.new_request(found, id, sha256),
         }
     }
 
-    fn new_request(&mut self, found: Found, id: RequestId, sha256: String) -> Taken {
-        let read = match &found.content {
-            Content::Whole { bytes, .. } => request::read(bytes),
-            Content::Bad { code, message, line, column, .. } => {
-                let (status, code) = if *code == "too_large" { (413, "too_large") } else { (400, "bad_request") };
-                let mut refused = Refused::new(status, code, message.clone());
-                refused.line = *line;
-                refused.column = *column;
-                request::Read { kind: None, request: Err(refused) }
-            }
-        };
+    fn new_request(&mut self, found: Found, id: RequestId, sha256: String) -> Result<Taken, Error> {
+        let read = read_request(&found);
         let why = found.why().or_else(|| read.request.as_ref().err().map(why_of));
-        let facts = read.request.as_ref().map(|asked| self.facts(asked)).unwrap_or_default();
+        let facts = match &read.request {
+            Ok(asked) => self.facts(asked)?,
+            Err(_) => RequestFacts::default(),
+        };
         let event = Event::Request(Box::new(Arrived { id, sha256, read, facts }));
-        Taken { found, event: Some(event), seen: None, why, again: None }
+        Ok(Taken { found, event: Some(event), seen: None, why, again: None })
     }
 
     /// Files whose content is durable go; what could not be taken goes to `rejected/` whole.
     pub(super) fn put_away(&mut self, now: &Now, files: Vec<Taken>) {
         for taken in files {
-            if taken.found.name.is_empty() {
-                continue;
-            }
             if let Some((place, json)) = &taken.again {
                 self.projector.put(&self.spool, place.clone(), json.to_string());
             }
@@ -233,11 +228,30 @@ impl Sidecar {
     }
 }
 
-/// The same bytes again: the same answer again, and nothing else. Other bytes: refused, beside the first answer.
+fn is_empty(scan: Option<&Scan>) -> bool {
+    scan.is_some_and(|scan| scan.found.is_empty() && !scan.more)
+}
+
+fn read_request(found: &Found) -> request::Read {
+    match &found.content {
+        Content::Whole { bytes, .. } => request::read(bytes),
+        Content::Bad { code, message, line, column, .. } => {
+            let (status, code) = if *code == "too_large" { (413, "too_large") } else { (400, "bad_request") };
+            let mut refused = Refused::new(status, code, message.clone());
+            refused.line = *line;
+            refused.column = *column;
+            request::Read { kind: None, request: Err(refused) }
+        }
+    }
+}
+
+/// The same bytes again: the same answer again, and nothing else; what is bad is kept, as it would have been had the
+/// sidecar not ended before it was moved. Other bytes: refused, beside the first answer.
 fn known_request(found: Found, id: RequestId, sha256: &str, known: Known, now: &Now) -> Taken {
     if known.sha256 == sha256 {
         let again = known.result.map(|result| (Place::Result(id), result));
-        return Taken { found, event: None, seen: None, why: None, again };
+        let why = found.why().or_else(|| read_request(&found).request.as_ref().err().map(why_of));
+        return Taken { found, event: None, seen: None, why, again };
     }
     let refused = Refused::new(409, "id_reused", "This request id was used before, with other bytes")
         .hint("drop the request again under an id that was never used; nothing was done");
@@ -260,12 +274,6 @@ fn why_of(refused: &Refused) -> Why {
         line: refused.line,
         column: refused.column,
     }
-}
-
-/// A file that must stay where it is.
-fn untouched(mut found: Found) -> Found {
-    found.name.clear();
-    found
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -8,6 +8,8 @@ mod facts;
 mod intake;
 mod project;
 mod start;
+#[cfg(test)]
+mod tests;
 mod turn;
 mod watch;
 
@@ -128,7 +130,7 @@ impl Sidecar {
             if stop {
                 break;
             }
-            self.turn().await;
+            self.turn();
         }
         self.end(sources).await;
     }
@@ -160,6 +162,8 @@ impl Sidecar {
             Notice::Connected(info) => {
                 tracing::info!(server_pid = info.id.pid, "tmux answers");
                 self.pending.tmux_lost = None;
+                // Only the last word counts, also where an earlier one could not be decided yet.
+                self.pending.events.retain(|event| !matches!(event, Event::Server(_)));
                 if self.state.server != Some(info.id) {
                     self.pending.events.push(Event::Server(Some(info.id)));
                 }

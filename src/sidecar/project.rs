@@ -39,6 +39,8 @@ pub(super) struct Projector {
     pub(super) problem: Option<String>,
     /// Why the spool can't be read, while it can't.
     pub(super) intake_problem: Option<String>,
+    /// What is wrong with the folders, while it is.
+    folder_problem: Option<String>,
     /// `rejected/` is full.
     pub(super) rejected_full: bool,
     /// `armed` or `poll`.
@@ -59,6 +61,7 @@ impl Projector {
             ticks: 0,
             problem: None,
             intake_problem: None,
+            folder_problem: None,
             rejected_full: false,
             watch_mode: "armed",
         }
@@ -109,6 +112,9 @@ impl Projector {
 
     pub(super) fn journal_lines(&mut self, spool: &Spool, lines: Vec<(u64, String)>) {
         self.lines.extend(lines);
+        // Lines that were kept because they could not be written come again from the store.
+        self.lines.sort_by_key(|(seq, _)| *seq);
+        self.lines.dedup_by_key(|(seq, _)| *seq);
         self.append(spool);
     }
 
@@ -153,7 +159,7 @@ impl Projector {
 
     /// Says that the sidecar lives.
     pub(super) fn heartbeat(&self, spool: &Spool, now: &Now, server: Option<&ServerId>) {
-        let problem = self.problem.as_ref().or(self.intake_problem.as_ref());
+        let problem = self.problem.as_ref().or(self.intake_problem.as_ref()).or(self.folder_problem.as_ref());
         let full = self.rejected_full.then(|| "rejected/ is full: bad files stay where they are".to_owned());
         let view = json!({
             "v": 1,
@@ -198,15 +204,21 @@ impl Sidecar {
         self.pending.tick = Some(Deadline::after(now, u64::try_from(self.watch.tick().as_millis()).unwrap_or(TICK_MS)));
         self.pending.files = true;
         match self.watch.check(&mut self.spool) {
-            Ok(Checked::Same) => self.projector.intake_problem = None,
-            Ok(Checked::Rescan) => tracing::info!("folders were opened or watched anew"),
-            Err(error) => self.projector.intake_problem = Some(error.to_string()),
+            Ok(checked) => {
+                self.projector.folder_problem = None;
+                if checked == Checked::Rescan {
+                    tracing::info!("folders were opened or watched anew");
+                }
+            }
+            Err(error) => self.projector.folder_problem = Some(error.to_string()),
         }
         self.projector.watch_mode = match self.watch.mode() {
             crate::spool::watch::Mode::Armed => "armed",
             crate::spool::watch::Mode::Poll => "poll",
         };
-        self.look_at_documents();
+        if self.pending.store_again.is_none() {
+            self.look_at_documents();
+        }
         self.projector.retry(&self.spool);
         self.projector.heartbeat(&self.spool, now, self.state.server.as_ref());
         self.projector.ticks += 1;
@@ -214,10 +226,12 @@ impl Sidecar {
             self.panes.wanted = true;
         }
         self.reap();
-        if let Err(error) = self.store.pack() {
+        if self.pending.store_again.is_none()
+            && let Err(error) = self.store.pack()
+        {
             tracing::warn!(%error, "history can't be packed");
         }
-        if self.projector.ticks % CLEAN_EVERY == 1 {
+        if self.projector.ticks % CLEAN_EVERY == 1 && self.pending.store_again.is_none() {
             self.clean_up(now);
         }
     }
@@ -240,13 +254,17 @@ impl Sidecar {
         self.projector.rejected_full = false;
         let _ = self.spool.sweep(SWEEP_AT_TICK, now);
         if let Err(error) = self.store.purge(now) {
-            tracing::warn!(%error, "old requests can't be forgotten");
+            self.store_failed(now, &error);
         }
     }
 
     /// Syncs what was written and confirms it, so that the next start need not look.
     pub(super) fn checkpoint(&mut self) {
+        let is_down = self.pending.store_again.is_some();
         let projector = &mut self.projector;
+        if is_down {
+            return;
+        }
         if projector.since_checkpoint == 0 && projector.written.is_empty() {
             return;
         }
@@ -263,15 +281,11 @@ impl Sidecar {
         };
         projector.since_checkpoint = 0;
         if let Err(error) = self.store.checkpoint(&checkpoint) {
-            tracing::warn!(%error, "a checkpoint failed");
             projector.written = checkpoint.errors;
             projector.views = checkpoint.views;
             projector.since_checkpoint = 1;
-            self.projector.problem = Some(error.to_string());
             let now = self.clock.now();
-            if let Err(error) = self.reload_state(&now) {
-                tracing::error!(%error, "the store can't be opened again");
-            }
+            self.store_failed(&now, &error);
         }
     }
 }

@@ -47,7 +47,7 @@ pub(super) struct Signals {
 }
 
 /// A start that failed, and the exit code that says how.
-struct Failed {
+pub(super) struct Failed {
     code: u8,
     error: anyhow::Error,
 }
@@ -92,7 +92,7 @@ fn fails<T, E: Into<anyhow::Error>>(code: u8, result: Result<T, E>) -> Result<T,
     result.map_err(|error| Failed { code, error: error.into() })
 }
 
-async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed> {
+pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed> {
     let home = options.home.clone();
     let config = fails(exit::CONFIG, Config::load(&home.config()))?;
     let (profiles, prompts) = (fails(exit::CONFIG, Profiles::load(Some(&home.profiles())))?, load_prompts(&home)?);
@@ -254,13 +254,16 @@ fn first_free_number(home: &Home) -> u64 {
 /// other read its configuration again.
 fn listen_for_signals() -> anyhow::Result<Signals> {
     let (stop, reload) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let in_terminal = std::io::stderr().is_terminal();
+    // Whose log goes to a file still belongs to its terminal: it ends with the pane.
+    let in_terminal =
+        std::io::stdin().is_terminal() || std::io::stdout().is_terminal() || std::io::stderr().is_terminal();
     for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
         let mut received = signal(kind).context("signals can't be listened for")?;
         let ends = kind != SignalKind::hangup() || in_terminal;
         let notify = Arc::clone(if ends { &stop } else { &reload });
         tokio::spawn(async move {
             while received.recv().await.is_some() {
+                tracing::info!(signal = kind.as_raw_value(), ends, "a signal came");
                 notify.notify_one();
             }
         });
@@ -271,7 +274,7 @@ fn listen_for_signals() -> anyhow::Result<Signals> {
 impl Sidecar {
     /// Takes over what the last run left: brings what others read up to date, and counts deadlines in this boot.
     fn begin(&mut self, now: &Now, loaded: Loaded, settings: Settings, last_seq: u64) -> Result<(), Failed> {
-        let Loaded { mut state, journal, results, dirty_views, errors } = loaded;
+        let Loaded { mut state, journal, results, dirty_views, errors, written_errors } = loaded;
         state.settings = settings;
         state.next_seq = state.next_seq.max(last_seq + 1);
         state.rebase(now);
@@ -279,7 +282,7 @@ impl Sidecar {
         self.store.put_live(&self.state).map_err(store_failed)?;
         let lines: Vec<(u64, String)> = journal.into_iter().map(|(seq, line)| (seq, line.to_string())).collect();
         self.projector.journal_lines(&self.spool, lines);
-        self.projector.error_rows(&self.spool, errors);
+        self.errors_again(errors, &written_errors).map_err(store_failed)?;
         self.results_again(results);
         self.views_again(dirty_views);
         for agent in self.state.agents.values().cloned().collect::<Vec<_>>() {
@@ -288,43 +291,6 @@ impl Sidecar {
         self.look_at_documents();
         self.projector.heartbeat(&self.spool, now, None);
         tracing::info!(home = %self.home.root().display(), pid = std::process::id(), "tasuki runs");
-        Ok(())
-    }
-
-    /// Both lanes were seen empty: what was left unsettled goes on.
-    pub(super) fn drained(&mut self) {
-        self.pending.drained = true;
-        self.resume_outbox();
-        self.panes.wanted = true;
-    }
-
-    /// Submits what lies in the outbox and does not run: what a former process or a commit of which nothing was known
-    /// may have left.
-    fn resume_outbox(&mut self) {
-        let initial = std::mem::take(&mut self.pending.initial);
-        for (key, effect) in self.state.outbox.clone() {
-            if !self.runner.has(key) {
-                self.runner.submit(key, effect, initial.contains(&key));
-            }
-        }
-    }
-
-    /// Opens the store anew and reads the state again, after a commit of which nothing is known.
-    pub(super) fn reload_state(&mut self, now: &Now) -> Result<(), crate::store::Error> {
-        self.store.reopen()?;
-        let mut loaded = self.store.load()?;
-        loaded.state.settings = std::mem::take(&mut self.state.settings);
-        loaded.state.server = self.state.server;
-        loaded.state.rebase(now);
-        self.state = loaded.state;
-        let lines = loaded.journal.into_iter().map(|(seq, line)| (seq, line.to_string())).collect();
-        self.projector.journal_lines(&self.spool, lines);
-        self.projector.error_rows(&self.spool, loaded.errors);
-        self.results_again(loaded.results);
-        self.views_again(loaded.dirty_views);
-        if self.pending.drained {
-            self.resume_outbox();
-        }
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use crate::core::event::Event;
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::time::{Deadline, Now};
 use crate::core::{self, event::Gone};
-use crate::store::{Batch, SeenEvent};
+use crate::store::{Batch, Error, SeenEvent};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -21,8 +21,10 @@ pub(super) const BATCH_BYTES: usize = 4 * 1024 * 1024;
 const GAP_MS: u64 = 5_000;
 /// How much later deadlines are judged after such a gap, in milliseconds: what happened meanwhile comes first.
 const GAP_GRACE_MS: u64 = 2_000;
-/// The longest pause after a commit that failed.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// The same after a start: a delivery that is resumed reads its mark first.
+const START_GRACE_MS: u64 = 5_000;
+/// The first pause after a failure of the store, and the longest, in milliseconds.
+const PAUSE_MS: (u64, u64) = (200, 5_000);
 
 /// An agent that is gone, seen when so many scans of the events had begun.
 pub(super) struct SeenGone {
@@ -63,59 +65,86 @@ pub(super) struct Pending {
     pub(super) reaping: Option<JoinHandle<usize>>,
     /// When the last turn was.
     pub(super) last_turn: Option<Now>,
-    /// Commits that failed in a row.
+    /// A lane can't be read: nothing that waits for an empty one is judged.
+    pub(super) unreadable: bool,
+    /// Failures of the store in a row.
     pub(super) failures: u32,
+    /// The store has failed: it is opened and read again then, and until that works nothing is decided.
+    pub(super) store_again: Option<Deadline>,
     /// Rows of history that were put into the working set for this batch.
     pub(super) paged_agents: Vec<AgentId>,
     /// The same for handoffs.
     pub(super) paged_handoffs: Vec<HandoffId>,
 }
 
+impl Pending {
+    /// How long the loop may sleep, the next deadline of an agent or a handoff being due in `next_ms`. Zero only where
+    /// the next turn gets on with something: what can't be judged now must not keep the loop awake.
+    fn sleep(&self, now: &Now, next_ms: Option<u64>) -> Duration {
+        let left = |deadline: Option<Deadline>| deadline.map(|deadline| deadline.remaining_ms(now));
+        if let Some(again) = left(self.store_again) {
+            return Duration::from_millis(left(self.tick).map_or(again, |tick| again.min(tick)));
+        }
+        let judges = self.drained && !self.unreadable;
+        let has_work = self.files || !self.events.is_empty() || (judges && !self.gone.is_empty());
+        if has_work || (!self.drained && !self.unreadable && self.tmux_unknown.is_none()) {
+            return Duration::ZERO;
+        }
+        let judged = next_ms.map(|due| due.max(left(self.grace).unwrap_or(0))).into_iter().chain(left(self.tmux_lost));
+        let own = [self.look_again, self.tick, self.tmux_unknown].into_iter().filter_map(left);
+        let wait = own.chain(judged.filter(|_| judges)).min().unwrap_or(super::project::TICK_MS);
+        Duration::from_millis(wait)
+    }
+
+    /// Deadlines are judged so much later at least.
+    fn give_grace(&mut self, now: &Now, ms: u64) {
+        if self.grace.is_none_or(|grace| grace.remaining_ms(now) < ms) {
+            self.grace = Some(Deadline::after(now, ms));
+        }
+    }
+}
+
 impl Sidecar {
     /// How long the loop may sleep.
     pub(super) fn sleep(&self) -> Duration {
         let now = self.clock.now();
-        let pending = &self.pending;
-        if pending.files || !pending.events.is_empty() || !pending.gone.is_empty() {
-            return Duration::ZERO;
-        }
-        if !pending.drained && pending.tmux_unknown.is_none() {
-            return Duration::ZERO;
-        }
-        let own = [pending.tmux_lost, pending.look_again, pending.tick, pending.tmux_unknown].into_iter().flatten();
-        let mut wait = own.map(|deadline| deadline.remaining_ms(&now)).min().unwrap_or(5_000);
-        if let Some(due) = self.state.next_deadline_ms(&now) {
-            let grace = pending.grace.map_or(0, |grace| grace.remaining_ms(&now));
-            wait = wait.min(due.max(grace));
-        }
-        Duration::from_millis(wait)
+        self.pending.sleep(&now, self.state.next_deadline_ms(&now))
     }
 
     /// One turn. Everything in it sees the same clock.
-    pub(super) async fn turn(&mut self) {
+    pub(super) fn turn(&mut self) {
         let now = self.clock.now();
         self.mind_the_gap(&now);
         self.tick_if_due(&now);
-        let mut batch = self.gather(&now);
+        if !self.store_is_up(&now) {
+            return;
+        }
+        let mut batch = match self.gather(&now) {
+            Ok(batch) => batch,
+            Err(error) => return self.store_failed(&now, &error),
+        };
         if batch.events.is_empty() && batch.files.is_empty() {
+            self.store_is_well();
             self.ask_for_panes();
             return;
         }
         let kept: Vec<Event> = std::mem::take(&mut batch.events);
-        let (decision, seen) = self.decide(&now, kept.clone(), &mut batch.files);
+        let (decision, seen) = match self.decide(&now, kept.clone(), &mut batch.files) {
+            Ok(decided) => decided,
+            Err(error) => return self.undecided(&now, &error, kept),
+        };
         if decision.is_empty() && kept.contains(&Event::Deadlines) {
             // A deadline that nobody minds must not keep the loop awake.
             tracing::error!("a deadline is due and nothing came of it");
-            self.pending.grace = Some(Deadline::after(&now, GAP_GRACE_MS));
+            self.pending.give_grace(&now, GAP_GRACE_MS);
         }
         if !decision.is_empty() || !seen.is_empty() {
             let committed = self.store.commit(&Batch { decision: &decision, now, seen: &seen });
             if let Err(error) = committed {
-                return self.commit_failed(&error, kept).await;
+                return self.undecided(&now, &error, kept);
             }
-            self.pending.failures = 0;
-            self.projector.problem = None;
         }
+        self.store_is_well();
         self.after_commit(&now, decision, batch.files);
         self.ask_for_panes();
     }
@@ -126,7 +155,7 @@ impl Sidecar {
             last.boot == now.boot && now.boot_ms.saturating_sub(last.boot_ms) > GAP_MS + super::project::TICK_MS
         });
         if gap {
-            self.pending.grace = Some(Deadline::after(now, GAP_GRACE_MS));
+            self.pending.give_grace(now, GAP_GRACE_MS);
             self.pending.files = true;
         }
         self.pending.last_turn = Some(*now);
@@ -139,7 +168,7 @@ impl Sidecar {
         now: &Now,
         events: Vec<Event>,
         files: &mut [super::intake::Taken],
-    ) -> (Decision, Vec<SeenEvent>) {
+    ) -> Result<(Decision, Vec<SeenEvent>), Error> {
         let mut whole =
             Decision { next_effect: self.state.next_effect, next_seq: self.state.next_seq, ..Decision::default() };
         let mut seen = Vec::new();
@@ -147,13 +176,13 @@ impl Sidecar {
         let (asked, reported): (Vec<Event>, Vec<Event>) =
             files.iter_mut().filter_map(|file| file.event.take()).partition(|event| matches!(event, Event::Request(_)));
         for event in reported.into_iter().chain(events).chain(asked) {
-            self.page_in(&event);
+            self.page_in(&event)?;
             let turn = Turn { now: *now, entropy: entropy() };
             let decision = core::decide(&self.state, event, &turn);
             self.state.apply(&decision);
             whole.absorb(decision);
         }
-        (whole, seen)
+        Ok((whole, seen))
     }
 
     /// What was decided is durable: the files go, others may see it, effects begin.
@@ -175,21 +204,51 @@ impl Sidecar {
         }
     }
 
-    /// Nothing is known of the batch: the store is opened anew, the state read again, and the events come again. What
-    /// was committed after all is then known to the ledger and the outbox.
-    async fn commit_failed(&mut self, error: &crate::store::Error, events: Vec<Event>) {
-        self.pending.failures += 1;
-        tracing::error!(%error, "a commit failed; nothing was disposed of");
-        self.projector.problem = Some(error.to_string());
-        let pause = Duration::from_millis(100).saturating_mul(1 << self.pending.failures.min(6)).min(LONGEST_PAUSE);
-        tokio::time::sleep(pause).await;
-        self.pending.files = true;
+    /// Both lanes were seen empty: what was left unsettled goes on, then panes are looked at, then deadlines are judged.
+    pub(super) fn drained(&mut self, now: &Now) {
+        self.pending.drained = true;
+        self.pending.give_grace(now, START_GRACE_MS);
+        self.resume_outbox();
+        self.panes.wanted = true;
+    }
+
+    /// Nothing is known of the batch: its events come again, and what was committed after all is known to the ledger and
+    /// the outbox. Deadlines are judged anew, after another empty scan.
+    fn undecided(&mut self, now: &Now, error: &Error, mut events: Vec<Event>) {
+        events.retain(|event| *event != Event::Deadlines);
         self.pending.events.splice(0..0, events);
-        let now = self.clock.now();
-        if let Err(error) = self.reload_state(&now) {
-            tracing::error!(%error, "the store can't be opened again");
+        self.store_failed(now, error);
+    }
+
+    /// The store can't be read or written: after a pause it is opened anew and the state read again. Until that works,
+    /// the state in memory may hold what was never committed, so nothing is decided on it.
+    pub(super) fn store_failed(&mut self, now: &Now, error: &Error) {
+        tracing::error!(%error, "the store failed; nothing is decided or disposed of until it can be read again");
+        let (first, longest) = PAUSE_MS;
+        let pause = (first << self.pending.failures.min(6)).min(longest);
+        self.pending.failures = self.pending.failures.saturating_add(1);
+        self.pending.store_again = Some(Deadline::after(now, pause));
+        self.projector.problem = Some(error.to_string());
+        self.projector.heartbeat(&self.spool, now, self.state.server.as_ref());
+    }
+
+    fn store_is_up(&mut self, now: &Now) -> bool {
+        let Some(again) = self.pending.store_again else { return true };
+        if !again.is_due(now) {
+            return false;
         }
-        self.projector.heartbeat(&self.spool, &now, self.state.server.as_ref());
+        if let Err(error) = self.reload_state(now) {
+            self.store_failed(now, &error);
+            return false;
+        }
+        self.pending.store_again = None;
+        self.pending.files = true;
+        true
+    }
+
+    fn store_is_well(&mut self) {
+        self.pending.failures = 0;
+        self.projector.problem = None;
     }
 }
 

@@ -4,9 +4,9 @@ use super::history::{self, Kind};
 use super::{Error, LedgerRow, Store, StoredError, tables};
 use crate::core::decision::ErrorRow;
 use crate::core::effect::EffectKey;
-use crate::core::id::{AgentId, HandoffId, RequestId};
+use crate::core::id::{AgentId, ErrorId, HandoffId, RequestId};
 use crate::core::state::State;
-use redb::{ReadableTable, TableDefinition};
+use redb::{ReadableTable, TableDefinition, TableHandle};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -24,18 +24,23 @@ pub struct Loaded {
     pub dirty_views: Vec<String>,
     /// Error files that may not have been written.
     pub errors: Vec<ErrorRow>,
+    /// Errors whose file was written: where it is missing now, somebody has dismissed it by deleting it.
+    pub written_errors: Vec<ErrorId>,
 }
 
 pub(crate) fn load(store: &Store) -> Result<Loaded, Error> {
     let read = store.read()?;
     let state = load_state(store, &read)?;
-    let failed = |error: redb::Error| store.io("read", &error);
+    let failed = |error: redb::Error| store.failed("read", error);
     let journal = rows(store, &read, tables::JOURNAL)?;
     let stored: Vec<(u128, StoredError)> = rows(store, &read, tables::ERRORS)?;
-    let errors = stored.into_iter().filter(|(_, error)| !error.written).map(|(_, error)| error.row).collect();
+    let (written, errors): (Vec<_>, Vec<_>) =
+        stored.into_iter().map(|(_, error)| error).partition(|error| error.written);
+    let written_errors = written.into_iter().map(|error| error.row.error_id).collect();
+    let errors = errors.into_iter().map(|error| error.row).collect();
     let results = unsynced_results(store, &read).map_err(failed)?;
     let dirty_views = dirty_views(&read).map_err(failed)?;
-    Ok(Loaded { state, journal, results, dirty_views, errors })
+    Ok(Loaded { state, journal, results, dirty_views, errors, written_errors })
 }
 
 fn load_state(store: &Store, read: &redb::ReadTransaction) -> Result<State, Error> {
@@ -49,8 +54,8 @@ fn load_state(store: &Store, read: &redb::ReadTransaction) -> Result<State, Erro
         open_requests: open_requests(store, read)?,
         outbox: outbox.map(|(key, row)| (EffectKey(key), row)).collect(),
         meetings: meetings.map(|(key, row)| (EffectKey(key), row)).collect(),
-        next_effect: store.meta("next_effect")?.unwrap_or(1),
-        next_seq: store.meta("next_seq")?.unwrap_or(1),
+        next_effect: store.number("next_effect")?,
+        next_seq: store.number("next_seq")?,
         ..State::default()
     })
 }
@@ -59,12 +64,12 @@ fn open_requests(
     store: &Store,
     read: &redb::ReadTransaction,
 ) -> Result<BTreeMap<RequestId, crate::core::state::OpenRequest>, Error> {
-    let table = read.open_table(tables::OPEN).map_err(|error| store.io("read", &error))?;
+    let table = read.open_table(tables::OPEN).map_err(|error| store.failed("read", error))?;
     let mut open = BTreeMap::new();
-    for entry in table.iter().map_err(|error| store.io("read", &error))? {
-        let (key, value) = entry.map_err(|error| store.io("read", &error))?;
-        let id = key.value().parse().map_err(|error| store.io("read", &error))?;
-        let row = serde_json::from_slice(value.value()).map_err(|error| store.io("read", &error))?;
+    for entry in table.iter().map_err(|error| store.failed("read", error))? {
+        let (key, value) = entry.map_err(|error| store.failed("read", error))?;
+        let id = key.value().parse().map_err(|error| store.broken("open_requests", &error))?;
+        let row = serde_json::from_slice(value.value()).map_err(|error| store.broken("open_requests", &error))?;
         open.insert(id, row);
     }
     Ok(open)
@@ -79,11 +84,12 @@ where
     K: redb::Key + 'static + for<'a> redb::Value<SelfType<'a> = K> + Copy,
     T: DeserializeOwned,
 {
-    let table = read.open_table(table).map_err(|error| store.io("read", &error))?;
+    let name = table.name().to_owned();
+    let table = read.open_table(table).map_err(|error| store.failed("read", error))?;
     let mut rows = Vec::new();
-    for entry in table.iter().map_err(|error| store.io("read", &error))? {
-        let (key, value) = entry.map_err(|error| store.io("read", &error))?;
-        let row = serde_json::from_slice(value.value()).map_err(|error| store.io("read", &error))?;
+    for entry in table.iter().map_err(|error| store.failed("read", error))? {
+        let (key, value) = entry.map_err(|error| store.failed("read", error))?;
+        let row = serde_json::from_slice(value.value()).map_err(|error| store.broken(&name, &error))?;
         rows.push((key.value(), row));
     }
     Ok(rows)
@@ -122,7 +128,7 @@ impl Store {
     /// What the disk refused.
     pub fn past_ids(&self) -> Result<(Vec<AgentId>, Vec<HandoffId>), Error> {
         let read = self.read()?;
-        let ids = |kind| history::ids(&read, kind).map_err(|error| self.io("read", &error));
+        let ids = |kind| history::ids(&read, kind).map_err(|error| self.failed("read", error));
         let agents = ids(Kind::Agents)?.into_iter().map(|id| AgentId(Uuid::from_u128(id))).collect();
         let handoffs = ids(Kind::Handoffs)?.into_iter().map(|id| HandoffId(Uuid::from_u128(id))).collect();
         Ok((agents, handoffs))

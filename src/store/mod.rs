@@ -1,20 +1,19 @@
 //! The one truth: a redb file that only the sidecar opens, one transaction for each batch of decisions.
 //!
-//! `tables` names what lies in it; `history` packs what is over; `load` builds the working set; `open` takes the lock and
-//! begins a new file; this file commits and looks up.
+//! `tables` names what lies in it; `history` packs what is over; `load` builds the working set; `look` finds single rows;
+//! `open` takes the lock and begins a new file; this file commits.
 //! Rows are JSON, so that an older row without a newer field can still be read.
 
+mod error;
 mod history;
 mod load;
+mod look;
 mod open;
 mod tables;
 
-use crate::core::agent::Agent;
 use crate::core::decision::{Decision, ErrorRow};
 use crate::core::effect::EffectKey;
-use crate::core::event::Known;
-use crate::core::handoff::Handoff;
-use crate::core::id::{AgentId, ErrorId, HandoffId, RequestId};
+use crate::core::id::ErrorId;
 use crate::core::state::State;
 use crate::core::time::Now;
 use redb::{Database, Durability, ReadableDatabase, ReadableTable};
@@ -23,7 +22,7 @@ use serde_json::Value;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use history::Kind;
+pub use error::Error;
 pub use load::Loaded;
 pub use tables::SCHEMA;
 
@@ -31,51 +30,10 @@ pub use tables::SCHEMA;
 const PURGE_BATCH: usize = 2_000;
 /// How long an answered request is remembered, in milliseconds (SPEC 3.1: 30 days).
 const REMEMBER_MS: i64 = 30 * 24 * 60 * 60 * 1000;
+/// How long a request must have been seen to be that old, by boot time, before it is forgotten, in milliseconds.
+const OLD_FOR_MS: u64 = 10 * 60_000;
 /// Event files that are remembered after they were taken.
 const EVENTS_REMEMBERED: u64 = 20_000;
-
-/// Why the store can't be used.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// Another sidecar has it.
-    #[error("another sidecar (pid {pid}) runs on {}; nothing was touched. Stop it first, or use another --home", path.display())]
-    Locked {
-        /// The state file.
-        path: PathBuf,
-        /// Who.
-        pid: String,
-    },
-    /// The file is damaged, foreign or of an old format.
-    #[error(
-        "the state file {} can't be read: {why}. It was left as it is. Put a copy back, or move it away to begin with an empty state", path.display()
-    )]
-    Unreadable {
-        /// The state file.
-        path: PathBuf,
-        /// What redb says.
-        why: String,
-    },
-    /// A newer tasuki has written it.
-    #[error(
-        "the state file {} is of schema {found}; this tasuki knows schemas up to {SCHEMA}. It was left as it is. Use the tasuki that wrote it", path.display()
-    )]
-    NewerSchema {
-        /// The state file.
-        path: PathBuf,
-        /// Its schema.
-        found: u64,
-    },
-    /// Anything that the disk refused. What was being committed may or may not be there.
-    #[error("the state file {} could not be {what}: {why}", path.display())]
-    Io {
-        /// The state file.
-        path: PathBuf,
-        /// What was tried.
-        what: &'static str,
-        /// Why not.
-        why: String,
-    },
-}
 
 /// The ledger's row of a request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -135,6 +93,8 @@ pub struct Store {
     database: Option<Database>,
     next_ledger: u64,
     next_seen: u64,
+    /// What was answered before this wall-clock time was too old at this time of the boot.
+    old_since: Option<(i64, u64)>,
     // Held for its lock: one sidecar for each home, also on systems where redb's own lock is advisory.
     _lock: File,
 }
@@ -147,24 +107,28 @@ impl Store {
     pub fn open(state_dir: &Path) -> Result<Store, Error> {
         let path = state_dir.join("tasuki.redb");
         let lock = open::lock(&state_dir.join("tasuki.lock"), &path)?;
-        if !path.exists() {
-            open::begin_new(state_dir, &path)?;
-        }
+        open::begin_if_new(state_dir, &path)?;
         let database = open::existing(&path)?;
-        let mut store = Store { path, database: Some(database), next_ledger: 0, next_seen: 0, _lock: lock };
+        let mut store =
+            Store { path, database: Some(database), next_ledger: 0, next_seen: 0, old_since: None, _lock: lock };
         store.check_schema()?;
         store.find_ends()?;
         Ok(store)
     }
 
-    /// Closes the file and opens it again: redb refuses to write after an I/O error until that was done.
+    /// Closes the file, opens it again and reads the working set: redb refuses to write after an I/O error until that
+    /// was done. If any of it fails, the store stays closed, and nothing can be committed until a later call succeeds.
     ///
     /// # Errors
     /// As [`Store::open`].
-    pub fn reopen(&mut self) -> Result<(), Error> {
+    pub fn reopen(&mut self) -> Result<Loaded, Error> {
         self.database = None;
         self.database = Some(open::existing(&self.path)?);
-        self.find_ends()
+        let loaded = self.check_schema().and_then(|()| self.find_ends()).and_then(|()| self.load());
+        if loaded.is_err() {
+            self.database = None;
+        }
+        loaded
     }
 
     /// Whether the file on disk is still the one that is open.
@@ -174,34 +138,47 @@ impl Store {
     }
 
     fn database(&self) -> Result<&Database, Error> {
-        self.database.as_ref().ok_or_else(|| self.io("used", &"it is closed after an error"))
+        let why = "it is closed after an error";
+        self.database.as_ref().ok_or_else(|| Error::Io { path: self.path.clone(), what: "used", why: why.to_owned() })
     }
 
-    fn io(&self, what: &'static str, why: &impl ToString) -> Error {
-        Error::Io { path: self.path.clone(), what, why: why.to_string() }
+    fn failed(&self, what: &'static str, error: impl Into<redb::Error>) -> Error {
+        Error::of(&self.path, what, error)
+    }
+
+    /// A row that this version can't have written.
+    fn broken(&self, table: &str, why: &impl ToString) -> Error {
+        let why = format!("a row of its table {table} can't be understood: {}", why.to_string());
+        Error::Unreadable { path: self.path.clone(), why }
     }
 
     fn read(&self) -> Result<redb::ReadTransaction, Error> {
-        self.database()?.begin_read().map_err(|error| self.io("read", &error))
+        self.database()?.begin_read().map_err(|error| self.failed("read", error))
     }
 
     fn check_schema(&self) -> Result<(), Error> {
-        let found = self.meta("schema")?.unwrap_or(0);
+        let found = self.number("schema")?;
         if found > SCHEMA {
             return Err(Error::NewerSchema { path: self.path.clone(), found });
         }
         if found < SCHEMA { self.write(tables::upgrade) } else { Ok(()) }
     }
 
+    /// A number that every state file has.
+    fn number(&self, name: &str) -> Result<u64, Error> {
+        let missing = || format!("it holds no number {name}, so it is no state file of tasuki");
+        self.meta(name)?.ok_or_else(|| Error::Unreadable { path: self.path.clone(), why: missing() })
+    }
+
     fn meta(&self, name: &str) -> Result<Option<u64>, Error> {
-        let table = self.read()?.open_table(tables::META).map_err(|error| self.io("read", &error))?;
-        let found = table.get(name).map_err(|error| self.io("read", &error))?;
+        let table = self.read()?.open_table(tables::META).map_err(|error| self.failed("read", error))?;
+        let found = table.get(name).map_err(|error| self.failed("read", error))?;
         Ok(found.map(|value| value.value()))
     }
 
     fn find_ends(&mut self) -> Result<(), Error> {
         let read = self.read()?;
-        let failed = |error: redb::Error| self.io("read", &error);
+        let failed = |error: redb::Error| self.failed("read", error);
         let last = |table: redb::TableDefinition<'static, u64, &'static str>| -> Result<u64, redb::Error> {
             let table = read.open_table(table)?;
             let last = table.last()?.map_or(0, |(key, _)| key.value() + 1);
@@ -219,7 +196,7 @@ impl Store {
     /// # Errors
     /// What the disk refused.
     pub fn home_tag(&self) -> Result<String, Error> {
-        Ok(format!("{:08x}", self.meta("home")?.unwrap_or(0) & 0xffff_ffff))
+        Ok(format!("{:08x}", self.number("home")? & 0xffff_ffff))
     }
 
     /// The number of the next request that the ledger takes.
@@ -246,6 +223,18 @@ impl Store {
         self.write(|write| tables::put_checkpoint(write, checkpoint))
     }
 
+    /// Forgets errors whose files were deleted, which dismisses them.
+    ///
+    /// # Errors
+    /// What the disk refused.
+    pub fn forget_errors(&mut self, ids: &[ErrorId]) -> Result<(), Error> {
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let decision = Decision { dismissed: ids.to_vec(), ..Decision::default() };
+        self.write(|write| tables::put_errors(write, &decision))
+    }
+
     /// Writes live rows anew, with deadlines counted in the present boot.
     ///
     /// # Errors
@@ -263,12 +252,13 @@ impl Store {
     }
 
     /// Forgets requests that were answered more than 30 days ago, and event files beyond the last 20,000; a bounded
-    /// amount of work for each call.
+    /// amount of work for each call. Never by the wall clock alone: a request goes only if it was too old ten minutes
+    /// of boot time earlier as well, so that a clock that jumps ahead and is set right again makes nothing forgotten.
     ///
     /// # Errors
     /// What the disk refused.
     pub fn purge(&mut self, now: &Now) -> Result<usize, Error> {
-        let before_ms = now.wall_ms.saturating_sub(REMEMBER_MS);
+        let before_ms = self.old_before(now);
         let seen_below = self.next_seen.saturating_sub(EVENTS_REMEMBERED);
         if !self.has_purgeable(before_ms, seen_below)? {
             return Ok(0);
@@ -281,23 +271,34 @@ impl Store {
     /// # Errors
     /// What the disk refused.
     pub fn pack(&mut self) -> Result<usize, Error> {
-        let is_due = history::is_packing_due(&self.read()?).map_err(|error| self.io("read", &error))?;
+        let is_due = history::is_packing_due(&self.read()?).map_err(|error| self.failed("read", error))?;
         if is_due { self.write(history::pack) } else { Ok(0) }
+    }
+
+    /// Before which wall-clock time an answer must have been given to be forgotten now.
+    fn old_before(&mut self, now: &Now) -> i64 {
+        let before_ms = now.wall_ms.saturating_sub(REMEMBER_MS);
+        let (earlier_ms, since) = *self.old_since.get_or_insert((before_ms, now.boot_ms));
+        if now.boot_ms.saturating_sub(since) < OLD_FOR_MS {
+            return i64::MIN;
+        }
+        self.old_since = Some((before_ms, now.boot_ms));
+        before_ms.min(earlier_ms)
     }
 
     /// Looks before it writes, so that an idle sidecar never commits.
     fn has_purgeable(&self, before_ms: i64, seen_below: u64) -> Result<bool, Error> {
         let read = self.read()?;
-        let failed = |error: redb::Error| self.io("read", &error);
+        let failed = |error: redb::Error| self.failed("read", error);
         tables::has_purgeable(&read, before_ms, seen_below).map_err(failed)
     }
 
     fn write<T>(&self, work: impl FnOnce(&redb::WriteTransaction) -> Result<T, redb::Error>) -> Result<T, Error> {
-        let mut write = self.database()?.begin_write().map_err(|error| self.io("written", &error))?;
-        write.set_durability(Durability::Immediate).map_err(|error| self.io("written", &error))?;
+        let mut write = self.database()?.begin_write().map_err(|error| self.failed("written", error))?;
+        write.set_durability(Durability::Immediate).map_err(|error| self.failed("written", error))?;
         write.set_quick_repair(true);
-        let done = work(&write).map_err(|error| self.io("written", &error))?;
-        write.commit().map_err(|error| self.io("written", &error))?;
+        let done = work(&write).map_err(|error| self.failed("written", error))?;
+        write.commit().map_err(|error| self.failed("written", error))?;
         Ok(done)
     }
 
@@ -308,76 +309,12 @@ impl Store {
     pub fn load(&self) -> Result<Loaded, Error> {
         load::load(self)
     }
-
-    /// What the ledger says of a request id.
-    ///
-    /// # Errors
-    /// What the disk refused.
-    pub fn known(&self, id: &RequestId) -> Result<Option<Known>, Error> {
-        let row: Option<LedgerRow> = self.get(tables::LEDGER, id.as_str())?;
-        Ok(row.map(|row| Known { sha256: row.sha256, result: row.result }))
-    }
-
-    /// Whether an event file was taken before.
-    ///
-    /// # Errors
-    /// What the disk refused.
-    pub fn was_seen(&self, event: &SeenEvent) -> Result<bool, Error> {
-        let row: Option<SeenEvent> = self.get(tables::SEEN, event.name.as_str())?;
-        Ok(row.is_some_and(|row| row == *event))
-    }
-
-    /// An agent that is history.
-    ///
-    /// # Errors
-    /// What the disk refused.
-    pub fn past_agent(&self, id: &AgentId) -> Result<Option<Agent>, Error> {
-        history::get(&self.read()?, Kind::Agents, id.0.as_u128()).map_err(|error| self.io("read", &error))
-    }
-
-    /// A handoff that is history.
-    ///
-    /// # Errors
-    /// What the disk refused.
-    pub fn past_handoff(&self, id: &HandoffId) -> Result<Option<Handoff>, Error> {
-        history::get(&self.read()?, Kind::Handoffs, id.0.as_u128()).map_err(|error| self.io("read", &error))
-    }
-
-    /// Whether there is such an error that was not dismissed.
-    ///
-    /// # Errors
-    /// What the disk refused.
-    pub fn has_error(&self, id: &ErrorId) -> Result<bool, Error> {
-        let found: Option<StoredError> = self.get(tables::ERRORS, id.0.as_u128())?;
-        Ok(found.is_some())
-    }
-
-    /// The recorded document of a handoff that is not done.
-    ///
-    /// # Errors
-    /// What the disk refused.
-    pub fn document(&self, id: &HandoffId) -> Result<Option<String>, Error> {
-        let table = self.read()?.open_table(tables::DOCUMENTS).map_err(|error| self.io("read", &error))?;
-        let found = table.get(id.0.as_u128()).map_err(|error| self.io("read", &error))?;
-        Ok(found.map(|value| value.value().to_owned()))
-    }
-
-    fn get<'k, K, T>(
-        &self,
-        table: redb::TableDefinition<'static, K, &'static [u8]>,
-        key: impl std::borrow::Borrow<K::SelfType<'k>>,
-    ) -> Result<Option<T>, Error>
-    where
-        K: redb::Key + 'static,
-        T: for<'de> Deserialize<'de>,
-    {
-        let table = self.read()?.open_table(table).map_err(|error| self.io("read", &error))?;
-        let Some(found) = table.get(key).map_err(|error| self.io("read", &error))? else { return Ok(None) };
-        serde_json::from_slice(found.value()).map(Some).map_err(|error| self.io("read", &error))
-    }
 }
 
 /// The key of an effect in the outbox table.
 pub(crate) fn outbox_key(key: EffectKey) -> u64 {
     key.0
 }
+
+#[cfg(test)]
+mod tests;

@@ -39,8 +39,8 @@ fn builder() -> redb::Builder {
 }
 
 pub(super) fn existing(path: &Path) -> Result<Database, Error> {
-    let length = std::fs::metadata(path).map(|meta| meta.len()).unwrap_or(0);
     let unreadable = |why: String| Error::Unreadable { path: path.to_path_buf(), why };
+    let length = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?.len();
     if length == 0 {
         return Err(unreadable("it is empty".to_owned()));
     }
@@ -50,9 +50,19 @@ pub(super) fn existing(path: &Path) -> Result<Database, Error> {
     })
 }
 
+/// Begins a new file only where nothing bears its name: a link that leads nowhere is not "no state", but a disk that is
+/// not mounted, and an empty state in its place would forget every handoff.
+pub(super) fn begin_if_new(state_dir: &Path, path: &Path) -> Result<(), Error> {
+    match std::fs::symlink_metadata(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => begin_new(state_dir, path),
+        Err(error) => Err(Error::Io { path: path.to_path_buf(), what: "looked at", why: error.to_string() }),
+    }
+}
+
 /// Makes the file under another name and moves it into place when it is whole, so that a state file that is empty or
 /// half made is always damage and never a beginning.
-pub(super) fn begin_new(state_dir: &Path, path: &Path) -> Result<(), Error> {
+fn begin_new(state_dir: &Path, path: &Path) -> Result<(), Error> {
     let failed = |what, why: String| Error::Io { path: path.to_path_buf(), what, why };
     let fresh = state_dir.join("tasuki.redb.new");
     match std::fs::remove_file(&fresh) {

@@ -200,7 +200,7 @@ fn put_outbox(write: &WriteTransaction, decision: &Decision) -> Result<(), redb:
     Ok(())
 }
 
-fn put_errors(write: &WriteTransaction, decision: &Decision) -> Result<(), redb::Error> {
+pub(crate) fn put_errors(write: &WriteTransaction, decision: &Decision) -> Result<(), redb::Error> {
     if decision.errors.is_empty() && decision.dismissed.is_empty() {
         return Ok(());
     }

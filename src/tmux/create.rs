@@ -97,13 +97,11 @@ impl Tmux {
         }
         let names = &self.inner.shared.names;
         let live = self.live().await?;
-        let session = quote(&format!("={}", plan.session)).map_err(no_nul)?;
-        let exists = self.change(&live, format!("has-session -t {session}")).await?;
-        let exists = exists.first().is_some_and(|block| block.ok);
-        if !exists && !plan.own_session {
-            return Err(Error::Said(format!("there is no session {:?}", plan.session)));
+        let session = session_of(&self.change(&live, SESSIONS.to_owned()).await?, &plan.session)?;
+        if session.is_none() {
+            may_make(plan)?;
         }
-        let reply = self.change(&live, creation_line(names, &live, plan, exists)?).await?;
+        let reply = self.change(&live, creation_line(names, &live, plan, session)?).await?;
         if let Some(error) = reply.iter().find(|block| !block.ok) {
             // The note must not say that something was made; the fence makes sure that nobody else made it meanwhile.
             let made = names.made(&plan.creation);
@@ -148,6 +146,7 @@ impl Tmux {
             for noted in self.list_noted().await? {
                 let pane = noted.row.pane;
                 if pane.server == live.info.id && (noted.born == creation || bears(pane.pid, creation)) {
+                    tracing::debug!(%pane, dead = noted.row.dead, noted = noted.born == creation, creation, "found it made");
                     return Ok(if noted.row.dead { Found::Died } else { Found::Alive(pane) });
                 }
             }
@@ -155,6 +154,7 @@ impl Tmux {
                 return Ok(Found::Never);
             }
             if Instant::now() >= until {
+                tracing::debug!(creation, "made, and in no pane");
                 return Ok(Found::Died);
             }
             sleep(Duration::from_millis(50)).await;
@@ -187,12 +187,6 @@ fn check(plan: &SpawnPlan) -> Result<(), String> {
     if plan.argv.is_empty() {
         return Err("the launch line is empty".to_owned());
     }
-    if plan.session.is_empty()
-        || plan.session.contains([':', '.', '#', '\n'])
-        || plan.session.starts_with(['=', '@', '$', '%'])
-    {
-        return Err(format!("{:?} can't be the name of a tmux session", plan.session));
-    }
     // tmux would silently take the home folder instead.
     if !plan.cwd.is_dir() || plan.cwd.to_str().is_none() {
         return Err(format!("{} is not a directory that tmux can be given", plan.cwd.display()));
@@ -203,15 +197,39 @@ fn check(plan: &SpawnPlan) -> Result<(), String> {
     Ok(())
 }
 
+/// Asks for all sessions: the number behind `$`, then the name.
+const SESSIONS: &str = "list-sessions -F \"#{session_id} #{session_name}\"";
+
+/// The number of the session that has exactly this name. A name is never a target: tmux takes `#`, and `@`, `$`, `%` or
+/// `=` at the beginning, for something else than a part of it, although sessions may be named so.
+fn session_of(reply: &[Block], name: &str) -> Result<Option<u32>, Error> {
+    let text = first(reply)?.text();
+    let mut sessions = text.lines().filter_map(|row| row.strip_prefix('$')?.split_once(' '));
+    Ok(sessions.find(|(_, found)| *found == name).and_then(|(number, _)| number.parse().ok()))
+}
+
+/// Whether a session that is not there may be made: only with a name that tmux keeps as it is, and that a person can
+/// use as a target.
+fn may_make(plan: &SpawnPlan) -> Result<(), Error> {
+    let name = &plan.session;
+    if !plan.own_session {
+        return Err(Error::Said(format!("there is no session {name:?}")));
+    }
+    if name.is_empty() || name.contains([':', '.', '#', '\n']) || name.starts_with(['=', '@', '$', '%']) {
+        return Err(Error::Said(format!("{name:?} can't be the name of a tmux session")));
+    }
+    Ok(())
+}
+
 /// One line: carry the directory past tmux's expansion, then make the window if nobody has.
-fn creation_line(names: &Names, live: &Live, plan: &SpawnPlan, exists: bool) -> Result<String, Error> {
+fn creation_line(names: &Names, live: &Live, plan: &SpawnPlan, session: Option<u32>) -> Result<String, Error> {
     let made = names.made(&plan.creation);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
     let guard = format!("#{{&&:{},#{{==:#{{{made}}},}}}}", names.fenced(&live.fence));
     let directory = names.directory();
-    let mut make = match exists {
-        true => format!("new-window -d -t {}", quote(&format!("={}:", plan.session)).map_err(no_nul)?),
-        false => {
+    let mut make = match session {
+        Some(number) => format!("new-window -d -t {}", quote(&format!("${number}:")).map_err(no_nul)?),
+        None => {
             let (columns, rows) = plan.size;
             format!("new-session -d -E -x {columns} -y {rows} -s {}", quote(&plan.session).map_err(no_nul)?)
         }

@@ -39,7 +39,8 @@ pub struct TypePlan {
     pub text: String,
     /// How it is put in.
     pub input: Input,
-    /// What `pane_current_command` must be; without it only a shell in front is refused.
+    /// What `pane_current_command` must be. Without it a shell in front is refused, and what is in front when the agent
+    /// is recognised on the screen must stay there.
     pub foreground: Option<String>,
     /// Between seeing the text and Enter.
     pub enter_delay: Duration,

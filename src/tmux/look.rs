@@ -11,10 +11,16 @@ use tokio_util::sync::CancellationToken;
 const SHELLS: [&str; 14] =
     ["sh", "bash", "zsh", "fish", "dash", "ash", "ksh", "mksh", "tcsh", "csh", "nu", "xonsh", "elvish", "pwsh"];
 
-/// Reads screens, as one profile knows them.
+/// Reads screens, as one profile knows them, and knows whose they are.
 pub trait Eye: Send + Sync {
     /// What this screen shows.
     fn look(&self, capture: &Capture) -> View;
+
+    /// Whether the agent's own process still runs, as far as that is known. Where the agent was started from a shell the
+    /// pane outlives it, and its last screen may stand there still.
+    fn lives(&self) -> bool {
+        true
+    }
 }
 
 /// How to wait until a pane takes input.
@@ -152,11 +158,17 @@ pub(super) enum Invitation {
 pub(super) fn invitation(view: &View, allow_busy: bool) -> Invitation {
     match (view.activity, &view.composer) {
         (Activity::Blocked, _) => Invitation::No(Refusal::Dialog),
-        (Activity::Busy, _) if !allow_busy => Invitation::No(Refusal::Busy),
+        // A CLI still shows its turn for a moment after the hook that told of its end.
+        (Activity::Busy, _) if !allow_busy => Invitation::Wait(Refusal::Busy),
         (Activity::Unknown, _) | (_, Composer::Unreadable) => Invitation::Wait(Refusal::NotReady),
         (_, Composer::Text(_) | Composer::Collapsed { .. }) => Invitation::Wait(Refusal::Draft),
         (Activity::Ready | Activity::Busy, Composer::Empty) => Invitation::Open,
     }
+}
+
+/// Whether the program of that name would run a text as commands.
+pub(super) fn is_shell(command: &str) -> bool {
+    SHELLS.contains(&command.trim_start_matches('-'))
 }
 
 /// What about the pane itself, apart from its screen, forbids typing. `front` is what has to be in front; without it
@@ -168,8 +180,7 @@ pub(super) fn obstacle(row: &PaneRow, front: Option<&str>) -> Option<Invitation>
     if row.input_off {
         return Some(Invitation::No(Refusal::InputOff));
     }
-    let shell = SHELLS.contains(&row.command.trim_start_matches('-'));
-    if front.map_or(shell, |name| name != row.command) {
+    if front.map_or_else(|| is_shell(&row.command), |name| name != row.command) {
         return Some(Invitation::Wait(Refusal::BareShell));
     }
     match pty::collects_lines(&row.tty) {
@@ -222,7 +233,7 @@ mod tests {
         let view = |activity, composer| View { activity, composer };
         let cases = [
             (view(Activity::Ready, Composer::Empty), false, Invitation::Open),
-            (view(Activity::Busy, Composer::Empty), false, Invitation::No(Refusal::Busy)),
+            (view(Activity::Busy, Composer::Empty), false, Invitation::Wait(Refusal::Busy)),
             (view(Activity::Busy, Composer::Empty), true, Invitation::Open),
             (view(Activity::Busy, text("x")), true, Invitation::Wait(Refusal::Draft)),
             (view(Activity::Ready, text("x")), false, Invitation::Wait(Refusal::Draft)),

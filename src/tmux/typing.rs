@@ -4,13 +4,15 @@
 //! So the machine has one rule: read the mark, do the next thing, read the mark again. A crash, a lost connection and a
 //! guard that refused are then all the same case; nothing is ever sent again because an answer was lost.
 
+mod consent;
+
 use super::deliver::{Input, TypePlan};
 use super::guard::{Stage, is_mark};
-use super::look::{Eye, Invitation, Sight, Stopped, ends_with, invitation, obstacle, pause, sight};
+use super::look::{Eye, Invitation, Sight, Stopped, ends_with, obstacle, pause, sight};
 use super::pane::{Noted, PaneRow, same};
 use super::supervisor::Live;
 use super::{Error, Tmux};
-use crate::core::pane::{Activity, Refusal, Typed, View};
+use crate::core::pane::{Activity, Refusal, Typed};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -26,6 +28,7 @@ const HOOK_PATIENCE: Duration = Duration::from_secs(2);
 const RECONNECT_PATIENCE: Duration = Duration::from_secs(20);
 /// How often an obstacle in the middle of a text is looked at again before it is the end.
 const MAX_BALKS: u32 = 20;
+
 fn refused(reason: Refusal) -> Typed {
     Typed::Refused { reason }
 }
@@ -74,6 +77,8 @@ pub(super) struct Delivery<'a> {
     entered: bool,
     /// How often the pane would not take a further line.
     balked: u32,
+    /// The program that was in front when the agent was recognised on the screen, where the plan names none.
+    front: Option<String>,
 }
 
 impl<'a> Delivery<'a> {
@@ -87,7 +92,8 @@ impl<'a> Delivery<'a> {
         due: Instant,
     ) -> Self {
         let doubt = plan.resumed;
-        Delivery { tmux, plan, eye, stop, pieces, due, seen_ours: false, doubt, fresh: 0, entered: false, balked: 0 }
+        let (seen_ours, fresh, entered, balked, front) = (false, 0, false, 0, None);
+        Delivery { tmux, plan, eye, stop, pieces, due, seen_ours, doubt, fresh, entered, balked, front }
     }
 
     /// Types it, submits it, and tells what became of it.
@@ -145,14 +151,17 @@ impl<'a> Delivery<'a> {
             None if self.seen_ours => return Ok(Some(unknown("mark_lost"))),
             // The fence keeps lines of former connections out, so this is certain: nothing was typed.
             None => self.doubt = false,
-            Some(_) => self.seen_ours = true,
+            Some(stage) => {
+                self.seen_ours = true;
+                self.entered |= matches!(stage, Stage::EnterBegun(_) | Stage::Entered(_));
+            }
         }
         match stage {
             None => self.begin(&live, &noted).await,
-            Some(Stage::Begun(n)) => self.settle(&live, n).await,
+            Some(Stage::Begun(n)) => self.settle(&live, n, &row).await,
             Some(Stage::Pieces(n)) => self.go_on(&live, n, &row).await,
             Some(Stage::Pasted) => self.submit(&live, Stage::Pasted, &row).await,
-            Some(stage @ (Stage::EnterBegun(n) | Stage::Entered(n))) => self.verify(&live, stage, n).await,
+            Some(stage @ (Stage::EnterBegun(n) | Stage::Entered(n))) => self.verify(&live, stage, n, &row).await,
         }
     }
 
@@ -182,45 +191,10 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// Waits until the pane invites a text, seen so twice.
-    async fn invited(&self, live: &Live) -> Result<Result<(), Refusal>, Halt> {
-        let until = Instant::now() + self.plan.hold.max(5 * CONFIRM);
-        let front = self.plan.foreground.as_deref();
-        let mut before: Option<(View, Invitation)> = None;
-        loop {
-            let noted = self.tmux.noted(live, self.plan.pane.pane).await.map_err(|_| Halt::Lost)?;
-            let view = match self.view().await? {
-                Ok(view) => view,
-                Err(reason) => return Ok(Err(reason)),
-            };
-            let verdict = match same(&self.plan.pane, noted.map(|noted| noted.row)) {
-                Ok(row) => obstacle(&row, front).unwrap_or_else(|| invitation(&view, self.plan.allow_busy)),
-                Err(reason) => Invitation::No(reason),
-            };
-            let now = (view, verdict);
-            match verdict {
-                // These are facts and not impressions: they need no second look.
-                Invitation::No(reason) if reason != Refusal::Busy => return Ok(Err(reason)),
-                Invitation::No(reason) if before.as_ref() == Some(&now) => return Ok(Err(reason)),
-                Invitation::Open if before.as_ref() == Some(&now) => return Ok(Ok(())),
-                Invitation::Open if Instant::now() >= until => return Ok(Err(Refusal::NotReady)),
-                Invitation::No(reason) | Invitation::Wait(reason) if Instant::now() >= until => return Ok(Err(reason)),
-                _ => before = Some(now),
-            }
-            pause(CONFIRM, self.stop).await?;
-        }
-    }
-
-    /// One look; the error is what became of the pane.
-    async fn view(&self) -> Result<Result<View, Refusal>, Halt> {
-        match self.tmux.capture(&self.plan.pane).await {
-            Ok(capture) => Ok(Ok(self.eye.look(&capture))),
-            Err(Error::Pane { reason, .. }) => Ok(Err(reason)),
-            Err(_) => Err(Halt::Lost),
-        }
-    }
-
     async fn put(&mut self, live: &Live, before: &str, number: usize) -> Step {
+        if let Some(end) = self.deserted() {
+            return Ok(Some(end));
+        }
         let Some(text) = self.pieces.get(number - 1) else { return Ok(Some(unknown("ambiguous_mark"))) };
         let after = if number == self.pieces.len() { Stage::Pasted } else { Stage::Pieces(number) };
         let paste = if self.plan.input == Input::Bracketed { "paste-buffer -p -r" } else { "paste-buffer -r" };
@@ -233,7 +207,7 @@ impl<'a> Delivery<'a> {
     /// One guarded line: it puts `text` in and moves the mark, or does nothing at all.
     fn line(&self, live: &Live, before: &str, stages: (Stage, Stage), text: &str, paste: &str) -> Option<String> {
         let (names, plan) = (&self.tmux.inner.shared.names, self.plan);
-        let guard = names.may_type(&live.fence, &plan.pane, before, plan.foreground.as_deref());
+        let guard = names.may_type(&live.fence, &plan.pane, before, self.front());
         names.typing_line(&plan.pane, &plan.delivery, &guard, stages, text, paste).ok()
     }
 
@@ -254,7 +228,10 @@ impl<'a> Delivery<'a> {
     }
 
     /// Half of a line was done: a hook of the user's waits in between, or was killed there.
-    async fn settle(&mut self, live: &Live, number: usize) -> Step {
+    async fn settle(&mut self, live: &Live, number: usize, row: &PaneRow) -> Step {
+        if let Some(end) = self.balks(row).await? {
+            return Ok(end);
+        }
         let mark = Stage::Begun(number).mark(&self.plan.delivery);
         let until = Instant::now() + HOOK_PATIENCE;
         while Instant::now() < until {
@@ -269,6 +246,9 @@ impl<'a> Delivery<'a> {
             true => sight(&view.composer, &self.plan.text, self.tail()) == Sight::Shown,
             false => ends_with(&view.composer, &self.pieces[..number.min(self.pieces.len())].concat()),
         };
+        if arrived {
+            self.recognise(&row.command, view.activity);
+        }
         match (arrived && view.activity != Activity::Blocked, whole) {
             (false, _) => Ok(Some(unknown("ambiguous_mark"))),
             (true, true) => self.press(live, &mark, 1).await,
@@ -290,7 +270,11 @@ impl<'a> Delivery<'a> {
                 return Ok(Some(unknown("dialog")));
             }
             // A piece that this run put in a moment ago need not be on the screen; any other must be, and be last.
-            if self.fresh == number || ends_with(&view.composer, &so_far) {
+            if self.fresh == number {
+                break;
+            }
+            if ends_with(&view.composer, &so_far) {
+                self.recognise(&row.command, view.activity);
                 break;
             }
             if self.moved(live, &mark).await? {
@@ -305,21 +289,6 @@ impl<'a> Delivery<'a> {
             pause(gap, self.stop).await?;
         }
         self.put(live, &mark, number + 1).await
-    }
-
-    /// After the first piece an obstacle is given a moment; then it is the end.
-    async fn balks(&mut self, row: &PaneRow) -> Result<Option<Option<Typed>>, Halt> {
-        let Some(Invitation::No(reason) | Invitation::Wait(reason)) = obstacle(row, self.plan.foreground.as_deref())
-        else {
-            return Ok(None);
-        };
-        if self.balked >= MAX_BALKS {
-            return Ok(Some(Some(unknown(&word(reason)))));
-        }
-        tracing::debug!(?reason, pane = %self.plan.pane, "the pane does not take the rest of a text at present");
-        self.balked += 1;
-        pause(CONFIRM, self.stop).await?;
-        Ok(Some(None))
     }
 
     fn tail(&self) -> &str {
@@ -343,7 +312,10 @@ impl<'a> Delivery<'a> {
                 return Ok(Some(unknown("dialog")));
             }
             match sight(&view.composer, &self.plan.text, self.tail()) {
-                Sight::Shown if seen => break,
+                Sight::Shown if seen => {
+                    self.recognise(&row.command, view.activity);
+                    break;
+                }
                 Sight::Shown => seen = true,
                 // Somebody else may go on with the same delivery.
                 Sight::Absent | Sight::Hidden if self.moved(live, &mark).await? => return Ok(None),
@@ -356,6 +328,9 @@ impl<'a> Delivery<'a> {
     }
 
     async fn press(&mut self, live: &Live, before: &str, number: u32) -> Step {
+        if let Some(end) = self.deserted() {
+            return Ok(Some(end));
+        }
         let stages = (Stage::EnterBegun(number), Stage::Entered(number));
         let line = self.line(live, before, stages, "\r", "paste-buffer -r");
         // Also when the answer is lost: what matters is whether the program may have seen it.
@@ -365,7 +340,7 @@ impl<'a> Delivery<'a> {
     }
 
     /// Looks whether the text has left the composer; if it plainly has not, Enter is pressed again.
-    async fn verify(&mut self, live: &Live, stage: Stage, number: u32) -> Step {
+    async fn verify(&mut self, live: &Live, stage: Stage, number: u32, row: &PaneRow) -> Step {
         let until = Instant::now() + self.plan.enter_retry_after;
         let mut absent = false;
         loop {
@@ -388,12 +363,24 @@ impl<'a> Delivery<'a> {
                     // The screen says nothing; whether it was taken is for the receipt to tell.
                     Sight::Absent | Sight::Hidden => Ok(Some(Typed::Submitted { proven: false })),
                     Sight::Shown if number <= self.plan.enter_retries => {
-                        self.press(live, &stage.mark(&self.plan.delivery), number + 1).await
+                        self.recognise(&row.command, view.activity);
+                        self.press_again(live, stage, number + 1).await
                     }
                     Sight::Shown => Ok(Some(unknown("not_submitted"))),
                 };
             }
             pause(GLANCE, self.stop).await?;
         }
+    }
+
+    /// Enter once more, unless by now somebody else is in front of a screen that the agent left behind.
+    async fn press_again(&mut self, live: &Live, stage: Stage, number: u32) -> Step {
+        let noted = self.tmux.noted(live, self.plan.pane.pane).await.map_err(|_| Halt::Lost)?;
+        let Ok(row) = same(&self.plan.pane, noted.map(|noted| noted.row)) else { return Ok(None) };
+        if let Some(Invitation::No(reason) | Invitation::Wait(reason)) = obstacle(&row, self.front()) {
+            let end = self.deserted();
+            return Ok(Some(end.unwrap_or_else(|| self.vanished(&word(reason), reason))));
+        }
+        self.press(live, &stage.mark(&self.plan.delivery), number).await
     }
 }

@@ -93,3 +93,16 @@ fn an_empty_or_broken_screen_is_unknown() {
         }
     }
 }
+
+#[test]
+fn a_composer_that_begins_below_the_screen_is_not_looked_into() {
+    let built_in = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("data/profiles/codex.toml");
+    let text = std::fs::read_to_string(built_in).expect("a profile");
+    let dir = tempfile::tempdir().expect("a folder");
+    let mine = text.replacen("top_is_text = true", "first = '^> '", 1);
+    assert_ne!(mine, text);
+    std::fs::write(dir.path().join("mine.toml"), mine).expect("written");
+    let profiles = Profiles::load(Some(dir.path())).expect("a right profile");
+    let view = profiles.get("mine").expect("loaded").view("an answer\n\n› ", 80, 3, (0, 2));
+    assert_eq!(view, View { activity: Activity::Unknown, composer: Composer::Unreadable });
+}

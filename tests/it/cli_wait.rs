@@ -85,7 +85,7 @@ fn growth_and_dialogs_are_told() {
         &["handoff", "kai", "--wait"],
     );
     let text = out(&output);
-    assert!(text.contains("document         883 bytes"), "{text}");
+    assert!(text.contains("document     883 bytes"), "{text}");
     assert!(text.contains("agent 22222222 waits for you: look at its pane %1"), "{text}");
     let output = play(vec![grown, done], &["handoff", "kai", "--wait", "--json"]);
     let lines: Vec<Value> = out(&output).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();

@@ -157,53 +157,29 @@ fn events_of_nobody_change_nothing() {
     assert!(stage.names("rejected").is_empty());
 }
 
+/// The view has each of these fields; what is not known is null.
+fn has_all(view: &Value, names: &str) {
+    for name in names.split(' ') {
+        assert!(view.get(name).is_some(), "{name} is missing: {view:#}");
+    }
+}
+
 #[test]
 fn views_say_what_the_contract_names() {
     let stage = Stage::new();
     let agent = stage.agent("dev");
     let view = stage.agent_view(&agent);
-    for name in [
-        "agent_id",
-        "persona_slug",
-        "profile",
-        "pane",
-        "cwd",
-        "session_id",
-        "state",
-        "previous_agent_id",
-        "successor_id",
-        "handoff_id",
-        "registered_at",
-        "ended_at",
-        "context",
-    ] {
-        assert!(view.get(name).is_some(), "{name} is missing: {view:#}");
-    }
+    has_all(
+        &view,
+        "agent_id persona_slug profile pane cwd session_id state previous_agent_id successor_id handoff_id \
+         registered_at ended_at context",
+    );
     let handoff = stage.until_step(&stage.hand_off(&agent), "done");
-    for name in [
-        "handoff_id",
-        "agent_id",
-        "persona_slug",
-        "reason",
-        "focus",
-        "file_path",
-        "bytes",
-        "sha256",
-        "injection_prompt",
-        "created_at",
-        "successor_id",
-        "warnings",
-        "step",
-        "steps",
-        "deadline",
-        "verdicts",
-        "error",
-        "ack",
-        "publish",
-        "checklist",
-    ] {
-        assert!(handoff.get(name).is_some(), "{name} is missing: {handoff:#}");
-    }
+    has_all(
+        &handoff,
+        "handoff_id agent_id persona_slug reason focus file_path bytes sha256 injection_prompt created_at successor_id \
+         warnings step steps deadline verdicts error ack publish checklist",
+    );
     for name in ["instruction", "priming", "briefing"] {
         let keys: Vec<&String> = handoff["verdicts"][name].as_object().expect("a verdict").keys().collect();
         assert_eq!(keys, ["at", "delivery_id", "reason", "verdict"]);
@@ -213,9 +189,7 @@ fn views_say_what_the_contract_names() {
     assert_eq!(reached, 6, "{handoff:#}");
     let sidecar = fs::read_to_string(stage.home().join("view/sidecar.json")).expect("the sidecar's view");
     let sidecar: Value = serde_json::from_str(&sidecar).expect("JSON");
-    for name in ["pid", "version", "started_at", "heartbeat", "tmux"] {
-        assert!(sidecar.get(name).is_some(), "{name} is missing: {sidecar:#}");
-    }
+    has_all(&sidecar, "pid version started_at heartbeat tmux");
     let types = ["handoff.step", "handoff.failed", "agent.state", "delivery", "error"];
     for line in stage.journal() {
         assert!(line["at"].is_string() && types.iter().any(|kind| line["type"] == *kind), "{line}");

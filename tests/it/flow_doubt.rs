@@ -159,7 +159,8 @@ fn a_receipt_that_comes_too_late_does_not_settle_the_doubt_by_itself() {
 
 #[test]
 fn an_enter_that_is_never_taken_leaves_doubt() {
-    let stage = Stage::with_config(SHORT);
+    // Longer than a composer that is not empty is waited for.
+    let stage = Stage::with_config("[limits]\ninstructing = \"5s\"\n");
     let agent = stage.agent("dev");
     stage.faults("swallow_enter=1000");
     let view = stage.until_failed(&stage.hand_off(&agent), "instructing", "unconfirmed");
@@ -167,7 +168,8 @@ fn an_enter_that_is_never_taken_leaves_doubt() {
     assert_eq!(stage.typed(&agent).0, 0, "it was never submitted");
     stage.faults("");
     let pane = stage.agent_view(&agent)["pane"].as_str().expect("a pane").to_owned();
-    stage.tmux(&["send-keys", "-t", &pane, "C-u"]);
+    stage.tmux(&["send-keys", "-N", "2000", "-t", &pane, "BSpace"]);
+    stage.until("the composer is empty", || !stage.screen(&pane).contains("handoff document"));
     let done = assume(&stage, &view, "not_delivered");
     stage.check_done(&done);
 }

@@ -49,6 +49,18 @@ fn agent_busy_and_a_retry_of_waiting() {
 }
 
 #[test]
+fn a_turn_of_ours_that_was_broken_off_does_not_keep_a_handoff_waiting() {
+    let stage = Stage::new();
+    let agent = stage.agent("dev");
+    stage.faults("interrupt");
+    stage.granted(&json!({"kind": "agent_send", "agent_id": agent, "text": "work"}));
+    stage.faults("");
+    let id = stage.hand_off(&agent);
+    assert_eq!(stage.agent_view(&agent)["state"], "busy", "no event has told of the end");
+    stage.check_done(&stage.until_step(&id, "done"));
+}
+
+#[test]
 fn an_agent_that_ends_while_it_is_waited_for() {
     let stage = Stage::new();
     let agent = stage.agent("dev");
@@ -167,6 +179,32 @@ fn a_turn_that_was_broken_off_without_a_word_can_be_retried() {
 }
 
 #[test]
+fn the_own_priming_of_an_agent_is_no_part_of_its_handoff() {
+    let stage = Stage::new();
+    stage.persona("dev");
+    stage.persona("odd");
+    stage.faults("odd: fail_priming");
+    let created: Vec<Value> = ["dev", "odd"]
+        .iter()
+        .map(|slug| stage.granted(&json!({"kind": "agent_create", "persona_slug": slug})))
+        .collect();
+    let agent_of = |at: usize| created[at]["agent_id"].as_str().expect("an id");
+    let handoffs: Vec<String> = (0..2).map(|at| stage.hand_off(agent_of(at))).collect();
+    let error = stage.wait_for("the priming's failure is told", || stage.errors().pop());
+    assert_eq!((&error["code"], &error["agent_id"]), (&json!("priming_failed"), &json!(agent_of(1))), "{error}");
+    assert_eq!(error["handoff_id"], Value::Null, "it is the agent's failure, not the handoff's: {error}");
+    stage.faults("");
+    for (at, id) in handoffs.iter().enumerate() {
+        let done = stage.until_step(id, "done");
+        stage.check_done(&done);
+        let primings = stage.journal().into_iter().filter(|line| line["purpose"] == "priming");
+        let own: Vec<Value> = primings.filter(|line| line["agent_id"] == agent_of(at)).collect();
+        assert_eq!((own.len(), &own[0]["handoff_id"]), (1, &Value::Null), "{own:?}");
+    }
+    assert_eq!(stage.errors().len(), 1);
+}
+
+#[test]
 fn a_document_is_accepted_while_it_is_waited_for() {
     let stage = Stage::new();
     let agent = stage.agent("dev");
@@ -180,7 +218,7 @@ fn a_document_is_accepted_while_it_is_waited_for() {
     stage.granted(&json!({"kind": "handoff_accept", "handoff_id": id}));
     let done = stage.until_step(&id, "done");
     stage.check_done(&done);
-    assert_eq!(done["warnings"].as_array().map(Vec::len), Some(1), "missing sections are a warning: {done:#}");
+    assert_eq!(done["warnings"].as_array().map(Vec::len), Some(6), "missing sections are warnings: {done:#}");
 }
 
 #[test]

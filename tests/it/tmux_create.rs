@@ -78,6 +78,34 @@ async fn a_missing_session_is_made_only_when_it_is_ours() {
 }
 
 #[tokio::test]
+async fn a_session_is_found_whatever_its_name_and_made_only_with_a_plain_one() {
+    let server = Server::start();
+    let names = ["C#", "@work", "$1", "%0", "=x", "a b", "{0}", "#{pid}", "main2"];
+    for name in names {
+        let doubled = name.replace('#', "##");
+        server.tmux(&["new-session", "-d", "-s", &doubled, "exec cat"]);
+    }
+    let tmux = server.connect().await;
+    for (number, name) in names.iter().enumerate() {
+        let plan = SpawnPlan {
+            creation: format!("c{number}"),
+            session: (*name).to_owned(),
+            own_session: true,
+            ..plan(&server, &["cat"])
+        };
+        let outcome = tmux.spawn(&plan).await;
+        let SpawnOutcome::Started(pane) = outcome else { panic!("{name}: {outcome:?}") };
+        let row = tmux.facts(pane.pane).await.expect("an answer").expect("a pane");
+        assert_eq!((row.session_name.as_str(), row.session_windows), (*name, 2));
+    }
+    for name in ["D#", "@home", "$99", "", "a.b", "a:b"] {
+        let plan =
+            SpawnPlan { creation: "0d".into(), session: name.into(), own_session: true, ..plan(&server, &["cat"]) };
+        assert!(matches!(tmux.spawn(&plan).await, SpawnOutcome::Failed(_)), "{name}");
+    }
+}
+
+#[tokio::test]
 async fn what_cannot_be_started_is_said_and_can_be_tried_again() {
     let server = Server::start();
     let tmux = server.connect().await;

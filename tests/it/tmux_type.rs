@@ -1,33 +1,10 @@
-//! Typing into real panes: what arrives, what is refused, and that nothing arrives twice.
+//! Typing into real panes: what arrives, that it arrives once, and how it goes on after a crash.
 
-use crate::support::tmux::{Server, TestEye, plan, wait_until};
+use crate::support::tmux::{Server, plan, wait_until};
+use crate::support::typed::{SUBMITTED, mark, type_it, typed_in_pieces, unknown};
 use std::time::Duration;
 use tasuki::core::id::DeliveryId;
-use tasuki::core::pane::{Activity, PaneRef, Refusal, Typed};
-use tasuki::tmux::{Input, Tmux, TypePlan};
-use tokio_util::sync::CancellationToken;
-
-const SUBMITTED: Typed = Typed::Submitted { proven: false };
-
-async fn type_it(tmux: &Tmux, plan: &TypePlan) -> Typed {
-    tmux.type_text(plan, &TestEye, &CancellationToken::new()).await
-}
-
-fn refused(reason: Refusal) -> Typed {
-    Typed::Refused { reason }
-}
-
-fn unknown(reason: &str) -> Typed {
-    Typed::Unknown { reason: reason.into() }
-}
-
-fn mark(server: &Server, pane: &PaneRef) -> String {
-    server.tmux(&["display-message", "-p", "-t", &pane.to_string(), "#{@tasuki_mark_00c0ffee}"])
-}
-
-fn typed_in_pieces(chars: usize) -> Input {
-    Input::Pieces { chars, gap: Duration::from_millis(5), settle: Duration::from_millis(20) }
-}
+use tasuki::tmux::{Input, TypePlan};
 
 #[tokio::test]
 async fn a_text_arrives_as_it_was_written_and_is_submitted_once() {
@@ -210,170 +187,6 @@ async fn a_collapsed_paste_counts_as_seen() {
 }
 
 #[tokio::test]
-async fn what_is_not_seen_is_not_submitted() {
-    let server = Server::start();
-    let tmux = server.connect().await;
-    let composer = server.composer(&[]);
-    let pane = composer.pane(&tmux).await;
-    let plan = TypePlan {
-        seen_tail: "something else".into(),
-        seen_within: Duration::from_millis(300),
-        ..plan(pane, 1, "Not seen.")
-    };
-    assert_eq!(type_it(&tmux, &plan).await, unknown("not_seen"));
-    assert!(!composer.bytes().contains(&b'\r'));
-}
-
-#[tokio::test]
-async fn dialogs_drafts_busy_and_unknown_screens_are_refused() {
-    let server = Server::start();
-    let tmux = server.connect().await;
-    let composer = server.composer(&[]);
-    let pane = composer.pane(&tmux).await;
-    let cases = [
-        ("dialog", Activity::Blocked, Refusal::Dialog),
-        ("busy", Activity::Busy, Refusal::Busy),
-        ("splash", Activity::Unknown, Refusal::NotReady),
-    ];
-    for (mode, activity, reason) in cases {
-        composer.set_mode(mode);
-        composer.shows(&tmux, activity).await;
-        assert_eq!(type_it(&tmux, &plan(pane, 1, "No.")).await, refused(reason), "{mode}");
-    }
-    assert!(composer.bytes().is_empty());
-    composer.set_mode("ready");
-    composer.shows(&tmux, Activity::Ready).await;
-    server.tmux(&["send-keys", "-t", &pane.to_string(), "-l", "half a thought"]);
-    wait_until("the draft is there", || !composer.bytes().is_empty());
-    assert_eq!(type_it(&tmux, &plan(pane, 1, "No.")).await, refused(Refusal::Draft));
-    assert_eq!(composer.bytes(), b"half a thought");
-}
-
-#[tokio::test]
-async fn a_draft_that_its_author_sends_in_time_is_waited_for() {
-    let server = Server::start();
-    let tmux = server.connect().await;
-    let composer = server.composer(&[]);
-    let pane = composer.pane(&tmux).await;
-    server.tmux(&["send-keys", "-t", &pane.to_string(), "-l", "mine"]);
-    wait_until("the draft is there", || !composer.bytes().is_empty());
-    let plan = TypePlan { hold: Duration::from_secs(10), ..plan(pane, 1, "Ours.") };
-    let send = async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        server.tmux(&["send-keys", "-t", &pane.to_string(), "Enter"]);
-    };
-    let (typed, ()) = tokio::join!(type_it(&tmux, &plan), send);
-    assert_eq!(typed, SUBMITTED);
-    assert_eq!(composer.submits(), ["mine", "Ours."]);
-}
-
-#[tokio::test]
-async fn copy_mode_and_synchronised_panes_are_no_obstacle() {
-    let server = Server::start();
-    let tmux = server.connect().await;
-    let composer = server.composer(&[]);
-    let pane = composer.pane(&tmux).await;
-    let target = pane.to_string();
-    server.tmux(&["split-window", "-d", "-t", &target, "exec cat"]);
-    server.tmux(&["set-option", "-w", "-t", &target, "synchronize-panes", "on", ";", "copy-mode", "-t", &target]);
-    assert_eq!(type_it(&tmux, &plan(pane, 1, "Through copy mode.")).await, SUBMITTED);
-    assert_eq!(composer.submits(), ["Through copy mode."]);
-    assert_eq!(server.tmux(&["display-message", "-p", "-t", &target, "#{pane_in_mode}"]), "1", "the user's view stays");
-}
-
-#[tokio::test]
-async fn input_off_cooked_shell_and_wrong_front_are_refused() {
-    let server = Server::start();
-    let tmux = server.connect().await;
-    let composer = server.composer(&[]);
-    let pane = composer.pane(&tmux).await;
-    let other = TypePlan { foreground: Some("claude".into()), ..plan(pane, 1, "No.") };
-    assert_eq!(type_it(&tmux, &other).await, refused(Refusal::BareShell));
-    server.tmux(&["select-pane", "-d", "-t", &pane.to_string()]);
-    assert_eq!(type_it(&tmux, &plan(pane, 1, "No.")).await, refused(Refusal::InputOff));
-    assert!(composer.bytes().is_empty());
-    let cooked = server.composer(&[("TASUKI_TEST_COOKED", "1")]);
-    let pane = cooked.pane(&tmux).await;
-    assert_eq!(type_it(&tmux, &plan(pane, 1, "No.")).await, refused(Refusal::CookedMode));
-    let shell = server.tmux(&["new-window", "-d", "-P", "-F", "#{pane_id}", "-t", "main:", "--", "sh", "-i"]);
-    let id = shell.trim_start_matches('%').parse().expect("a number");
-    let pane = tmux.facts(id).await.expect("an answer").expect("a pane").pane;
-    assert_eq!(type_it(&tmux, &plan(pane, 1, "No.")).await, refused(Refusal::BareShell));
-}
-
-#[tokio::test]
-async fn the_right_front_is_accepted_whatever_its_name() {
-    let server = Server::start();
-    let tmux = server.connect().await;
-    let composer = server.composer(&[]);
-    let pane = composer.pane(&tmux).await;
-    let front = tmux.facts(composer.id).await.expect("an answer").expect("a pane").command;
-    let plan = TypePlan { foreground: Some(front), ..plan(pane, 1, "Yes.") };
-    assert_eq!(type_it(&tmux, &plan).await, SUBMITTED);
-    assert_eq!(composer.submits(), ["Yes."]);
-}
-
-#[tokio::test]
-async fn a_dead_pane_is_refused_and_the_server_survives() {
-    let server = Server::start();
-    let tmux = server.connect().await;
-    let pid = server.pid();
-    let id = server.tmux(&[
-        "new-window",
-        "-d",
-        "-P",
-        "-F",
-        "#{pane_id}",
-        "-t",
-        "main:",
-        "exec cat",
-        ";",
-        "set-option",
-        "-g",
-        "remain-on-exit",
-        "on",
-    ]);
-    let number = id.trim_start_matches('%').parse().expect("a number");
-    let pane = tmux.facts(number).await.expect("an answer").expect("a pane").pane;
-    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pane.pid as i32), nix::sys::signal::Signal::SIGKILL)
-        .expect("killed");
-    wait_until("the pane is dead", || server.tmux(&["display-message", "-p", "-t", &id, "#{pane_dead}"]) == "1");
-    assert_eq!(type_it(&tmux, &plan(pane, 1, "No.")).await, refused(Refusal::PaneDead));
-    assert_eq!(server.pid(), pid);
-}
-
-#[tokio::test]
-async fn a_respawned_pane_is_another_one() {
-    let server = Server::start();
-    let tmux = server.connect().await;
-    let composer = server.composer(&[]);
-    let pane = composer.pane(&tmux).await;
-    assert_eq!(type_it(&tmux, &plan(pane, 1, "Before.")).await, SUBMITTED);
-    server.tmux(&["respawn-pane", "-k", "-t", &pane.to_string(), "exec cat"]);
-    assert_eq!(type_it(&tmux, &plan(pane, 2, "After.")).await, refused(Refusal::PaneChanged));
-    assert_eq!(type_it(&tmux, &TypePlan { resumed: true, ..plan(pane, 1, "Before.") }).await, unknown("pane_changed"));
-}
-
-#[tokio::test]
-async fn a_pane_that_is_gone_is_refused_or_unknown() {
-    let server = Server::start();
-    let tmux = server.connect().await;
-    let composer = server.composer(&[("TASUKI_TEST_SWALLOW", "99")]);
-    let pane = composer.pane(&tmux).await;
-    let started = plan(pane, 1, "Killed in the middle.");
-    let kill = async {
-        while composer.bytes().is_empty() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        server.tmux(&["kill-pane", "-t", &pane.to_string()]);
-    };
-    let (typed, ()) = tokio::join!(type_it(&tmux, &started), kill);
-    assert_eq!(typed, unknown("pane_lost"));
-    assert_eq!(type_it(&tmux, &plan(pane, 2, "No.")).await, refused(Refusal::PaneGone));
-    assert_eq!(type_it(&tmux, &TypePlan { resumed: true, ..plan(pane, 2, "No.") }).await, unknown("pane_lost"));
-}
-
-#[tokio::test]
 async fn an_exit_command_that_ends_the_process_is_submitted() {
     let server = Server::start();
     let tmux = server.connect().await;
@@ -383,21 +196,6 @@ async fn an_exit_command_that_ends_the_process_is_submitted() {
     assert_eq!(type_it(&tmux, &plan).await, SUBMITTED);
     wait_until("it has ended", || composer.submits() == ["/exit"]);
     assert_eq!(composer.bytes(), b"/exit\r");
-}
-
-#[tokio::test]
-async fn stopping_in_time_types_nothing() {
-    let server = Server::start();
-    let tmux = server.connect().await;
-    let composer = server.composer(&[]);
-    let pane = composer.pane(&tmux).await;
-    let stop = CancellationToken::new();
-    stop.cancel();
-    let typed = tmux.type_text(&plan(pane, 1, "No."), &TestEye, &stop).await;
-    assert_eq!(typed, refused(Refusal::NotReady));
-    let resumed = TypePlan { resumed: true, ..plan(pane, 1, "No.") };
-    assert_eq!(tmux.type_text(&resumed, &TestEye, &stop).await, unknown("stopped"));
-    assert!(composer.bytes().is_empty());
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! What the operator may ask of a handoff: retry, cancel, accept, abandon (SPEC 3.5 and 12, "Doubt").
 
-use super::{Handoff, Reading, Step, flow, trigger};
+use super::{Handoff, HandoffError, Reading, Step, flow, trigger};
 use crate::core::agent::{Agent, AgentState, OurTurn, Primed, Purpose};
 use crate::core::decision::Tx;
 use crate::core::id::{AgentId, HandoffId, RequestId};
@@ -84,8 +84,8 @@ fn accept_check(handoff: &Handoff) -> Result<(), Refused> {
     if matches!(handoff.step, Step::Done | Step::Cancelled) {
         return Err(ended(handoff));
     }
-    if matches!(handoff.reading, Some(Reading::Accepted(_))) {
-        return Err(Refused::new(409, "already_accepted", "The document is being accepted already"));
+    if handoff.reading.is_some() {
+        return Err(Refused::new(409, "already_accepted", "The document is being read already"));
     }
     if handoff.place_in_flow() == Step::Writing {
         return Ok(());
@@ -152,11 +152,13 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryAsked) -> Result<HandoffId, Refused> {
             return Err(Refused::bad("successor", "can be changed only after the record, from step starting on"));
         }
     }
-    let in_doubt = error.code == "unconfirmed" || (error.step == Step::Priming && error.code == "priming_failed");
-    if in_doubt && asked.assume.is_none() && asked.successor.is_none() {
+    if is_in_doubt(error) && asked.assume.is_none() && asked.successor.is_none() {
         let message = format!("It is not known whether the text of step {} arrived and was obeyed", error.step.word());
         let hint = "look at the pane, then retry with assume delivered or not_delivered";
         return Err(Refused::new(409, "in_doubt", message).hint(hint));
+    }
+    if let Some(refused) = lost_successor(tx, handoff).filter(|_| asked.successor.is_none()) {
+        return Err(refused);
     }
     let agent = tx.agent(&handoff.agent_id);
     let is_live = agent.is_some_and(|agent| agent.state.is_live());
@@ -175,10 +177,25 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryAsked) -> Result<HandoffId, Refused> {
     Ok(handoff.handoff_id)
 }
 
+/// Whether it is not known what became of this step's text.
+fn is_in_doubt(error: &HandoffError) -> bool {
+    error.code == "unconfirmed" || (error.step == Step::Priming && error.code == "priming_failed")
+}
+
+/// A successor whose pane is gone but whose process lives: nothing is started beside it silently.
+fn lost_successor(tx: &Tx<'_>, handoff: &Handoff) -> Option<Refused> {
+    let successor = handoff.successor_id.and_then(|id| tx.agent(&id))?;
+    let process = successor.process.filter(|_| successor.state == AgentState::Lost)?;
+    let message = format!("The successor's pane is gone, but its process {} was not seen to end", process.pid);
+    let hint = "end that process, then retry with another successor: --successor new";
+    Some(Refused::new(409, "successor_lost", message).hint(hint))
+}
+
 fn go_on(tx: &mut Tx<'_>, id: HandoffId, asked: &RetryAsked) -> Result<(), Refused> {
     let Some(error) = tx.handoff(&id).and_then(|handoff| handoff.error.clone()) else { return Ok(()) };
     take_up(tx, id)?;
-    let assume = asked.assume;
+    // What is known is not open to assumption.
+    let assume = asked.assume.filter(|_| is_in_doubt(&error));
     if asked.successor.is_some() {
         replace_successor(tx, id);
         flow::enter(tx, id, Step::Starting);
@@ -212,7 +229,8 @@ fn await_assumed_turn(tx: &mut Tx<'_>, id: HandoffId) {
         return flow::read_document(tx, id, Reading::Retry { instruct_anew: false });
     }
     if let Some(agent) = tx.agent_mut(&agent_id) {
-        agent.our_turn = Some(OurTurn { purpose: Purpose::Instruction(id), turn_id: None, queued: false });
+        agent.our_turn =
+            Some(OurTurn { purpose: Purpose::Instruction(id), turn_id: None, queued: false, paused: false });
     }
 }
 
@@ -221,7 +239,8 @@ fn await_assumed_turn(tx: &mut Tx<'_>, id: HandoffId) {
 fn drop_dead_successor(tx: &mut Tx<'_>, id: HandoffId) {
     let successor_id = tx.handoff(&id).and_then(|handoff| handoff.successor_id);
     let server = tx.state.server;
-    let can_be_adopted = |agent: &Agent| agent.state.is_live() && agent.start_server == server;
+    let can_be_adopted =
+        |agent: &Agent| agent.state.is_live() && (agent.pane.is_some() || agent.start_server == server);
     if successor_id.is_some_and(|id| !tx.agent(&id).is_some_and(can_be_adopted)) {
         replace_successor(tx, id);
     }

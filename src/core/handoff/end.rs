@@ -1,6 +1,6 @@
 //! How a handoff ends: finished, cancelled or halted.
 
-use super::{Handoff, HandoffError, Step, flow};
+use super::{HandoffError, Step, flow};
 use crate::core::decision::{Failure, Tx};
 use crate::core::effect::Effect;
 use crate::core::id::{AgentId, HandoffId};
@@ -26,11 +26,15 @@ fn release_agent(tx: &mut Tx<'_>, agent_id: &AgentId, id: HandoffId) {
     }
     if let Some(agent) = tx.agent_mut(agent_id) {
         agent.handoff_id = None;
+        let is_of_this = agent.our_turn.as_ref().is_some_and(|turn| turn.purpose.handoff() == Some(id));
+        if is_of_this {
+            agent.our_turn = None;
+        }
     }
 }
 
-/// Halts the flow at its present step (`HANDOFF` in the hint stands for its id): error file, one journal line, every channel; document and record are kept, the
-/// agents are left as they are.
+/// Halts the flow at its present step: error file, one journal line, every channel; document and record are kept, the
+/// agents are left as they are. `HANDOFF` in the hint stands for the handoff's id.
 pub(crate) fn fail(tx: &mut Tx<'_>, id: HandoffId, code: &str, message: impl Into<String>, hint: &str) {
     let Some(handoff) = tx.handoff(&id) else { return };
     if handoff.step.is_end() {
@@ -39,7 +43,6 @@ pub(crate) fn fail(tx: &mut Tx<'_>, id: HandoffId, code: &str, message: impl Int
     let (step, agent_id, successor_id) = (handoff.step, handoff.agent_id, handoff.successor_id);
     let (message, hint) = (message.into(), hint.replace("HANDOFF", &id.short()));
     flow::leave(tx, id);
-    let drops_place = step >= Step::Ending && tx.handoff(&id).is_some_and(|handoff: &Handoff| handoff.place.is_some());
     let error_id = tx.tell_failure(Failure {
         code: code.to_owned(),
         message: message.clone(),
@@ -57,7 +60,7 @@ pub(crate) fn fail(tx: &mut Tx<'_>, id: HandoffId, code: &str, message: impl Int
     for agent in [Some(agent_id), successor_id].into_iter().flatten() {
         release_agent(tx, &agent, id);
     }
-    if drops_place {
+    if step >= Step::Ending {
         drop_place(tx, id);
     }
     let line = json!({
@@ -67,11 +70,10 @@ pub(crate) fn fail(tx: &mut Tx<'_>, id: HandoffId, code: &str, message: impl Int
     tx.journal("handoff.failed", line);
 }
 
-/// Removes the placeholder window, if there is one: the successor stands in its place, or nobody will.
+/// Removes the placeholder window, if there is one: the successor stands in its place, or nobody will. It may be there
+/// although nothing was heard of it, for the act that makes it can't be called back.
 pub(crate) fn drop_place(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
-    if handoff.place.is_some() {
-        let tag = handoff.place_tag();
-        tx.effect(Effect::DropPlace { tag });
-    }
+    let tag = handoff.place_tag();
+    tx.effect(Effect::DropPlace { tag });
 }

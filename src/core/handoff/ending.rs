@@ -33,30 +33,13 @@ pub(crate) fn await_death(tx: &mut Tx<'_>, id: HandoffId) {
     }
 }
 
-/// Types the exit command, or first waits for the end of a turn that the agent is in.
+/// Types the exit command, or puts it off: another text is on its way, or the agent is in a turn.
 pub(crate) fn type_exit(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let (agent_id, deadline) = (handoff.agent_id, handoff.deadline);
     let Some(agent) = tx.agent(&agent_id) else { return };
-    let waits = agent.typing.is_some();
-    let (state, pane, profile) = (agent.state, agent.pane, agent.profile.clone());
-    if let Some(handoff) = tx.handoff_mut(&id) {
-        handoff.exit_waits = waits;
+    if agent.typing.is_some() || matches!(agent.state, AgentState::Busy | AgentState::Blocked) {
+        return flow::put_off(tx, id);
     }
-    match (state, pane) {
-        _ if waits => {}
-        (AgentState::Busy | AgentState::Blocked, Some(pane)) => {
-            flow::run(tx, id, Effect::AwaitIdle { agent_id, pane, profile });
-        }
-        _ => typing::begin_exit(tx, &agent_id, Some(id), deadline),
-    }
-}
-
-/// In `ending`: types the exit command as soon as no other text is on its way. Called again whenever the agent changes.
-pub(crate) fn exit_when_free(tx: &mut Tx<'_>, id: HandoffId) {
-    let Some(handoff) = tx.handoff(&id) else { return };
-    let is_free = tx.agent(&handoff.agent_id).is_some_and(|agent| agent.typing.is_none());
-    if handoff.step == Step::Ending && handoff.exit_waits && is_free {
-        type_exit(tx, id);
-    }
+    typing::begin_exit(tx, &agent_id, Some(id), deadline);
 }

@@ -47,7 +47,8 @@ pub(super) fn leave(tx: &mut Tx<'_>, id: HandoffId) {
         span.left_at.get_or_insert(stamp);
     }
     handoff.deadline = None;
-    handoff.exit_waits = false;
+    handoff.waits = false;
+    handoff.stopped_meanwhile = false;
     let reading = handoff.reading.take();
     let effect = handoff.effect.take();
     let agents = [Some(handoff.agent_id), handoff.successor_id];
@@ -77,17 +78,37 @@ pub(crate) fn wait(tx: &mut Tx<'_>, id: HandoffId) {
     if handoff.step != Step::Waiting {
         return;
     }
-    let (agent_id, effect) = (handoff.agent_id, handoff.effect);
-    let Some(agent) = tx.agent(&agent_id) else { return };
+    let Some(agent) = tx.agent(&handoff.agent_id) else { return };
     if agent.is_free() || (handoff.now && can_be_interrupted(tx, agent)) {
-        return enter(tx, id, Step::Instructing);
+        enter(tx, id, Step::Instructing);
     }
-    // An agent whose start was given up may have become ready since.
-    let is_busy = matches!(agent.state, AgentState::Busy | AgentState::Blocked | AgentState::Starting);
-    let nothing_of_ours = agent.typing.is_none() && agent.our_turn.is_none() && agent.start.is_none();
-    if let (true, None, Some(pane)) = (is_busy && nothing_of_ours, effect, agent.pane) {
-        let profile = agent.profile.clone();
-        run(tx, id, Effect::AwaitIdle { agent_id, pane, profile });
+}
+
+/// Types a step's text that has waited, as soon as its agent is free for it. Called again whenever an agent changes.
+pub(crate) fn go_on_when_free(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let step = handoff.step;
+    let agent_id = if step == Step::Ending { Some(handoff.agent_id) } else { handoff.successor_id };
+    let agent = agent_id.and_then(|id| tx.agent(&id));
+    let is_free = agent.is_some_and(|agent| agent.typing.is_none() && agent.state == AgentState::Idle);
+    if !handoff.waits || !is_free {
+        return;
+    }
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.waits = false;
+    }
+    match step {
+        Step::Ending => ending::type_exit(tx, id),
+        Step::Priming => prime(tx, id),
+        Step::Briefing => compare_document(tx, id),
+        _ => {}
+    }
+}
+
+/// Puts a step's text off until its agent is free for it; the step's limit goes on.
+pub(crate) fn put_off(tx: &mut Tx<'_>, id: HandoffId) {
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.waits = true;
     }
 }
 

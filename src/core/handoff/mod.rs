@@ -215,9 +215,12 @@ pub struct Handoff {
     pub wait_until: Option<Deadline>,
     /// This step's running effect, other than typing and what the successor's start runs.
     pub effect: Option<EffectKey>,
-    /// The exit command waits for another text that is on its way to the agent.
+    /// The text of this step waits until its agent is free for it.
     #[serde(default)]
-    pub exit_waits: bool,
+    pub waits: bool,
+    /// Our turn ended while the operator's accept was being looked at.
+    #[serde(default)]
+    pub stopped_meanwhile: bool,
     /// Why the document is being read, while it is.
     pub reading: Option<Reading>,
     /// The verdicts.

@@ -3,7 +3,7 @@
 use super::{Handoff, Reading, Step, end, ending, flow};
 use crate::core::agent::{AgentState, Purpose};
 use crate::core::decision::Tx;
-use crate::core::effect::{DocumentRead, Effect, EffectKey, Outcome, Readiness};
+use crate::core::effect::{DocumentRead, EffectKey, Outcome};
 use crate::core::hook::HookKind;
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::pane::{DeliveryVerdict, Refusal};
@@ -24,7 +24,6 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, key: EffectKey, outcome: O
     let step = handoff.step;
     match (step, outcome) {
         (_, Outcome::Document(read)) => document(tx, id, read),
-        (Step::Waiting, Outcome::Readiness(readiness)) => idle_seen(tx, id, &readiness),
         (Step::Instructing, Outcome::Done) => flow::instruct(tx, id),
         (Step::Instructing, Outcome::Failed { why }) => {
             let message = format!("The handoff folder could not be made: {why}");
@@ -38,31 +37,10 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, key: EffectKey, outcome: O
         }
         (Step::Ending, Outcome::Failed { .. }) => ending::type_exit(tx, id),
         (Step::Ending, Outcome::Done) => lost_agent_is_dead(tx, id),
-        (Step::Ending, Outcome::Readiness(readiness)) => idle_before_exit(tx, id, &readiness),
         (Step::Briefing, Outcome::Compared(unchanged)) => flow::brief(tx, id, unchanged),
         (Step::Briefing, Outcome::Failed { .. }) => flow::brief(tx, id, false),
         // Every other pair is an answer to a question that this step did not ask.
         (_, _) => {}
-    }
-}
-
-fn idle_seen(tx: &mut Tx<'_>, id: HandoffId, readiness: &Readiness) {
-    let Some(agent_id) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return };
-    match readiness {
-        Readiness::Ready => {
-            tx.set_state(&agent_id, AgentState::Idle);
-            flow::wait(tx, id);
-        }
-        Readiness::Blocked => tx.set_state(&agent_id, AgentState::Blocked),
-        Readiness::NotReady { .. } | Readiness::Gone => {}
-    }
-}
-
-fn idle_before_exit(tx: &mut Tx<'_>, id: HandoffId, readiness: &Readiness) {
-    let Some(agent_id) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return };
-    if *readiness == Readiness::Ready {
-        tx.set_state(&agent_id, AgentState::Idle);
-        ending::type_exit(tx, id);
     }
 }
 
@@ -77,16 +55,22 @@ fn lost_agent_is_dead(tx: &mut Tx<'_>, id: HandoffId) {
 fn document(tx: &mut Tx<'_>, id: HandoffId, read: DocumentRead) {
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     let Some(reading) = handoff.reading.take() else { return };
+    let stopped = std::mem::take(&mut handoff.stopped_meanwhile);
     let problem = match read {
         DocumentRead::Whole { text, sha256 } => return document_is_there(tx, id, &reading, text, sha256),
         DocumentRead::Missing => ("document_missing", "The agent ended its turn, but the document is not there"),
         DocumentRead::Empty => ("document_empty", "The agent ended its turn, but the document is empty"),
-        DocumentRead::Unsafe { why } => return document_unsafe(tx, id, &reading, &why),
+        DocumentRead::Unsafe { why } => return document_unsafe(tx, id, &reading, &why, stopped),
     };
     match reading {
         Reading::AtStop | Reading::Retry { instruct_anew: false } => no_document(tx, id, problem),
         Reading::Retry { instruct_anew: true } => instruct_anew(tx, id),
-        Reading::Accepted(request) => refuse_accept(tx, &request, problem.0, "There is no document to accept"),
+        Reading::Accepted(request) => {
+            refuse_accept(tx, &request, problem.0, "There is no document to accept");
+            if stopped {
+                no_document(tx, id, problem);
+            }
+        }
     }
 }
 
@@ -97,9 +81,12 @@ fn no_document(tx: &mut Tx<'_>, id: HandoffId, (code, message): (&str, &str)) {
     end::fail(tx, id, code, message, hint);
 }
 
-fn document_unsafe(tx: &mut Tx<'_>, id: HandoffId, reading: &Reading, why: &str) {
+fn document_unsafe(tx: &mut Tx<'_>, id: HandoffId, reading: &Reading, why: &str, stopped: bool) {
     if let Reading::Accepted(request) = reading {
-        return refuse_accept(tx, request, "document_unsafe", why);
+        refuse_accept(tx, request, "document_unsafe", why);
+        if !stopped {
+            return;
+        }
     }
     let Some(handoff) = tx.handoff(&id) else { return };
     let message = format!("The document can't be taken: {why}: {}", handoff.file_path);
@@ -152,6 +139,7 @@ pub(crate) fn verdict(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, verdict
         }
         Ended::Unconfirmed(reason) => unconfirmed(tx, id, purpose, reason),
         Ended::Refused(Refusal::Busy) if matches!(purpose, Purpose::Instruction(_)) => wait_again(tx, id),
+        Ended::Refused(Refusal::Busy) => put_off_busy(tx, id),
         Ended::Refused(reason) => not_delivered(tx, id, purpose, *reason),
     }
 }
@@ -175,17 +163,20 @@ fn wait_again(tx: &mut Tx<'_>, id: HandoffId) {
     flow::enter(tx, id, Step::Waiting);
 }
 
+/// The successor's screen showed a turn: its text is typed when that has ended.
+fn put_off_busy(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(successor_id) = tx.handoff(&id).and_then(|handoff| handoff.successor_id) else { return };
+    tx.set_state(&successor_id, AgentState::Busy);
+    flow::put_off(tx, id);
+}
+
 fn exit_refused(tx: &mut Tx<'_>, id: HandoffId, ended: &Ended) {
     let Ended::Refused(reason) = ended else { return };
     let Some(handoff) = tx.handoff(&id) else { return };
     let agent_id = handoff.agent_id;
     if *reason == Refusal::Busy {
-        let Some(agent) = tx.agent(&agent_id) else { return };
-        if let Some(pane) = agent.pane {
-            let profile = agent.profile.clone();
-            flow::run(tx, id, Effect::AwaitIdle { agent_id, pane, profile });
-        }
-        return;
+        tx.set_state(&agent_id, AgentState::Busy);
+        return flow::put_off(tx, id);
     }
     if matches!(reason, Refusal::PaneGone | Refusal::PaneDead | Refusal::PaneChanged) {
         return; // The end of the process, or the limit, decides.
@@ -197,7 +188,13 @@ fn exit_refused(tx: &mut Tx<'_>, id: HandoffId, ended: &Ended) {
 /// Our instruction's turn has ended, one way or another.
 pub(crate) fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, kind: HookKind, message: Option<&str>) {
     let Some(handoff) = tx.handoff(&id) else { return };
-    if handoff.step != Step::Writing || handoff.reading.is_some() {
+    if handoff.step != Step::Writing {
+        return;
+    }
+    if handoff.reading.is_some() {
+        if let Some(handoff) = tx.handoff_mut(&id) {
+            handoff.stopped_meanwhile = true;
+        }
         return;
     }
     let said = message.map_or_else(String::new, |message| format!(": {message}"));
@@ -210,6 +207,23 @@ pub(crate) fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, kind: HookKind, message
             end::fail(tx, id, "agent_failed", "The agent's turn was interrupted", LOOK);
         }
         _ => flow::read_document(tx, id, Reading::AtStop),
+    }
+}
+
+/// Our instruction's turn has ended without an event: the document must be there all the same.
+pub(crate) fn turn_inferred(tx: &mut Tx<'_>, id: HandoffId) {
+    let is_writing = tx.handoff(&id).is_some_and(|handoff| handoff.step == Step::Writing && handoff.reading.is_none());
+    if is_writing {
+        warn(tx, id, "stop_inferred");
+        flow::read_document(tx, id, Reading::AtStop);
+    }
+}
+
+/// Notes what is not as it should be and stops nothing, once.
+pub(crate) fn warn(tx: &mut Tx<'_>, id: HandoffId, warning: &str) {
+    let Some(handoff) = tx.handoff_mut(&id) else { return };
+    if !handoff.warnings.iter().any(|known| known == warning) {
+        handoff.warnings.push(warning.to_owned());
     }
 }
 

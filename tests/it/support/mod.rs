@@ -8,3 +8,4 @@ pub(crate) mod stage;
 pub(crate) mod stage_checks;
 pub(crate) mod stage_files;
 pub(crate) mod tmux;
+pub(crate) mod typed;

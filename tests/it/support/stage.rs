@@ -301,7 +301,24 @@ impl Stage {
             let at = view["step"].as_str().unwrap_or_default().to_owned();
             let is_end = ["done", "failed", "cancelled"].contains(&at.as_str());
             assert!(at == step || !is_end, "handoff ended {at}, not {step}: {view:#}\n{}", self.story());
-            (at == step).then_some(view)
+            (at == step && self.is_journaled(handoff, step)).then_some(view)
+        })
+    }
+
+    /// Views are written before the journal: a test that looks into both waits for the later one.
+    fn is_journaled(&self, handoff: &str, step: &str) -> bool {
+        let of = |line: &&Value| line["handoff_id"] == handoff;
+        let last = self
+            .journal()
+            .iter()
+            .filter(of)
+            .rfind(|line| {
+                line["type"] == "handoff.failed" || (line["type"] == "handoff.step" && line["document_bytes"].is_null())
+            })
+            .cloned();
+        last.is_some_and(|line| match step {
+            "failed" => line["type"] == "handoff.failed",
+            step => line["type"] == "handoff.step" && line["step"] == step,
         })
     }
 
@@ -309,7 +326,9 @@ impl Stage {
     pub(crate) fn until_ended(&self, handoff: &str) -> Value {
         self.wait_for(&format!("handoff {handoff} ends"), || {
             let view = self.handoff_view(handoff);
-            ["done", "failed", "cancelled"].iter().any(|end| view["step"] == *end).then_some(view)
+            let step = view["step"].as_str().unwrap_or_default().to_owned();
+            let is_end = ["done", "failed", "cancelled"].contains(&step.as_str());
+            (is_end && self.is_journaled(handoff, &step)).then_some(view)
         })
     }
 
@@ -348,9 +367,9 @@ impl Stage {
         of.filter_map(|line| line["text"].as_str().map(str::to_owned)).collect()
     }
 
-    /// The demo agents that run on this stage with that id.
+    /// The demo agents that run on this stage with that id, nested copies not counted.
     pub(crate) fn processes(&self, agent: &str) -> Vec<i32> {
-        stage_files::processes_with(&format!("TASUKI_AGENT_ID={agent}"), "demo-agent")
+        stage_files::processes_with(&format!("TASUKI_AGENT_ID={agent}"), |arguments| arguments.ends_with("demo-agent"))
     }
 
     /// Whether the one process of an agent is there.
@@ -410,7 +429,7 @@ impl Drop for Stage {
             let _ = child.wait();
         }
         self.tmux(&["kill-server"]);
-        for pid in stage_files::processes_with(&format!("TASUKI_HOME={}", self.home().display()), "") {
+        for pid in stage_files::processes_with(&format!("TASUKI_HOME={}", self.home().display()), |_| true) {
             let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
         }
     }

@@ -51,14 +51,14 @@ pub(crate) fn delivery_ids(text: &str) -> Vec<String> {
     parts.filter_map(|part| part.split_once('.').map(|(id, _)| id.to_owned())).collect()
 }
 
-/// Living processes with a variable in their environment and a word in their arguments.
-pub(crate) fn processes_with(variable: &str, word: &str) -> Vec<i32> {
+/// Living processes with a variable in their environment and such arguments.
+pub(crate) fn processes_with(variable: &str, fits: impl Fn(&str) -> bool) -> Vec<i32> {
     let pids = names(Path::new("/proc")).into_iter().filter_map(|name| name.parse::<i32>().ok());
     let has = |pid: &i32| {
         let file = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
         let environment = file("environ");
-        let arguments = String::from_utf8_lossy(&file("cmdline")).into_owned();
-        environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes()) && arguments.contains(word)
+        let arguments = String::from_utf8_lossy(&file("cmdline")).trim_end_matches('\0').to_owned();
+        environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes()) && fits(&arguments)
     };
     pids.filter(has).collect()
 }

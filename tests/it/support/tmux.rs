@@ -82,6 +82,17 @@ impl Server {
 
     /// Runs the composer program in a new window.
     pub(crate) fn composer(&self, extra: &[(&str, &str)]) -> ComposerPane {
+        self.composer_behind(&[], extra)
+    }
+
+    /// Runs it from a shell with job control, as a person does. When it has ended, another program takes the pane over
+    /// as it is and notes what comes in: [`ComposerPane::strays`].
+    pub(crate) fn composer_in_shell(&self, extra: &[(&str, &str)]) -> ComposerPane {
+        let script = "set -m; \"$@\"; stty raw -echo; exec cat >\"$TASUKI_TEST_COMPOSER/strays\"";
+        self.composer_behind(&["sh", "-c", script, "sh"], extra)
+    }
+
+    fn composer_behind(&self, before: &[&str], extra: &[(&str, &str)]) -> ComposerPane {
         let dir = tempfile::tempdir_in(self.dir.path()).expect("a folder");
         let exe = std::env::current_exe().expect("our own path");
         let mut args: Vec<String> =
@@ -90,8 +101,8 @@ impl Server {
         for (name, value) in extra.iter().chain([&at]) {
             args.extend(["-e".to_owned(), format!("{name}={value}")]);
         }
-        let program = ["--", exe.to_str().expect("plain"), "support::tmux::composer_program", "--exact", "--nocapture"];
-        args.extend(program.map(str::to_owned));
+        let program = [exe.to_str().expect("plain"), "support::tmux::composer_program", "--exact", "--nocapture"];
+        args.extend(["--"].iter().chain(before).chain(&program).map(|word| (*word).to_owned()));
         let id = self.tmux(&args.iter().map(String::as_str).collect::<Vec<_>>());
         let id = id.trim_start_matches('%').parse().expect("a number");
         wait_until("the composer runs", || dir.path().join("up").exists());
@@ -147,6 +158,30 @@ impl ComposerPane {
     /// Every byte that came in.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         fs::read(self.dir.path().join("bytes")).unwrap_or_default()
+    }
+
+    /// The program's own process.
+    pub(crate) fn pid(&self) -> u32 {
+        fs::read_to_string(self.dir.path().join("pid")).expect("it runs").parse().expect("a number")
+    }
+
+    /// Kills the program that was started by [`Server::composer_in_shell`]; returns when its successor is in front.
+    pub(crate) fn quit(&self, server: &Server) {
+        let pid = nix::unistd::Pid::from_raw(i32::try_from(self.pid()).expect("small"));
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).expect("our own program");
+        self.wait_for_successor(server);
+    }
+
+    /// Waits until the program has ended and its successor is in front.
+    pub(crate) fn wait_for_successor(&self, server: &Server) {
+        let pane = format!("%{}", self.id);
+        let front = || server.tmux(&["display-message", "-p", "-t", &pane, "#{pane_current_command}"]);
+        wait_until("the next program is in front", || front() == "cat" && !is_running(self.pid()));
+    }
+
+    /// Every byte that came in for the successor, once it is there.
+    pub(crate) fn strays(&self) -> Vec<u8> {
+        fs::read(self.dir.path().join("strays")).expect("the next program is there")
     }
 
     /// What the program shows: `ready`, `busy`, `dialog` or anything else.
@@ -240,6 +275,7 @@ fn composer_program() {
         modes.control_chars[nix::sys::termios::SpecialCharacterIndices::VTIME as usize] = 1;
         nix::sys::termios::tcsetattr(&stdin, nix::sys::termios::SetArg::TCSANOW, &modes).expect("raw");
     }
+    fs::write(composer.dir.join("pid"), std::process::id().to_string()).expect("written");
     composer.run();
 }
 

@@ -1,0 +1,48 @@
+//! What is told of an effect that a fault of ours has ended. Without it the effect would never settle, and its agent's
+//! lane would be closed until the next start.
+
+use crate::core::effect::{DocumentRead, Effect, Outcome, Readiness, Started};
+use crate::core::pane::Typed;
+use std::future::Future;
+
+/// For people.
+const WHY: &str = "a fault inside tasuki has ended it (see its log); nothing is known of what was done";
+
+/// The outcome that the asker of this effect understands.
+pub(super) fn outcome(effect: &Effect) -> Outcome {
+    let why = WHY.to_owned();
+    match effect {
+        Effect::Type(_) => Outcome::Typed(Typed::Unknown { reason: "fault".to_owned() }),
+        Effect::Start(_) => Outcome::Started(Started::Failed { why }),
+        Effect::AwaitReady { .. } | Effect::AwaitIdle { .. } => {
+            Outcome::Readiness(Readiness::NotReady { screen: format!("({why})") })
+        }
+        Effect::ReadDocument { .. } => Outcome::Document(DocumentRead::Unsafe { why }),
+        _ => Outcome::Failed { why },
+    }
+}
+
+/// Does it, and gives `fault` instead of its outcome if it panics; none if the program is ending.
+pub(super) async fn guard(doing: impl Future<Output = Outcome> + Send + 'static, fault: Outcome) -> Option<Outcome> {
+    match tokio::spawn(doing).await {
+        Ok(outcome) => Some(outcome),
+        Err(error) if error.is_panic() => {
+            tracing::error!("an effect ended in a fault of tasuki's own");
+            Some(fault)
+        }
+        Err(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_an_outcome_too() {
+        let effect = Effect::DropPlace { tag: "t".to_owned() };
+        let outcome = guard(async { panic!("on purpose") }, outcome(&effect)).await;
+        assert!(matches!(outcome, Some(Outcome::Failed { .. })));
+        assert_eq!(guard(async { Outcome::Done }, Outcome::Compared(false)).await, Some(Outcome::Done));
+    }
+}

@@ -1,0 +1,221 @@
+//! What the loop does when the disk fails under it: turns are taken one by one, and time is not waited for.
+
+use super::*;
+use crate::core::decision::{Decision, ErrorRow};
+use crate::core::effect::{Effect, EffectKey, Outcome};
+use crate::core::id::{AgentId, ErrorId};
+use crate::core::time::Deadline;
+use crate::spool::Place;
+use crate::store::Batch;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+struct Ground {
+    dir: tempfile::TempDir,
+    sidecar: Sidecar,
+    sources: Sources,
+}
+
+impl Ground {
+    /// A sidecar on a new home, with no tmux server; it is not waited for that one answers.
+    async fn new() -> Ground {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let (sidecar, sources) = open(&dir).await;
+        Ground { dir, sidecar, sources }
+    }
+
+    /// The same home, after the sidecar has ended without notice.
+    async fn restarted(self) -> Ground {
+        let Ground { dir, sidecar, sources } = self;
+        drop((sidecar, sources));
+        let (sidecar, sources) = open(&dir).await;
+        Ground { dir, sidecar, sources }
+    }
+
+    fn path(&self, below: &str) -> PathBuf {
+        self.dir.path().join("home").join(below)
+    }
+
+    fn ask(&self, name: &str, text: &str) {
+        std::fs::write(self.path("spool/requests").join(name), text).expect("a request");
+    }
+
+    fn count(&self, below: &str) -> usize {
+        std::fs::read_dir(self.path(below)).expect("a folder").count()
+    }
+
+    /// Takes turns until nothing is left to do at once. Fails if that never happens.
+    fn settle(&mut self) {
+        for _ in 0..50 {
+            self.sidecar.turn();
+            if !self.sidecar.sleep().is_zero() {
+                return;
+            }
+        }
+        panic!("the loop never comes to rest");
+    }
+
+    /// As if the pause after a failure were over.
+    fn store_is_due(&mut self) {
+        let now = self.sidecar.clock.now();
+        assert!(self.sidecar.pending.store_again.is_some(), "the store has not failed");
+        self.sidecar.pending.store_again = Some(Deadline::after(&now, 0));
+    }
+}
+
+async fn open(dir: &tempfile::TempDir) -> (Sidecar, Sources) {
+    let home = Home::at(&dir.path().join("home")).expect("a home");
+    let tmux = Some(dir.path().join("no-server").display().to_string());
+    let options = Options { home, tmux, json: false };
+    let Ok((mut sidecar, sources)) = start::open(&options).await else { panic!("the sidecar starts") };
+    sidecar.pending.tmux_unknown = None;
+    (sidecar, sources)
+}
+
+const NOTHING: &str = r#"{"v":1,"kind":"agent_send","agent_id":"00000000-0000-4000-8000-000000000000","text":"t"}"#;
+
+#[tokio::test]
+async fn a_lane_that_cannot_be_read_is_not_empty() {
+    let mut ground = Ground::new().await;
+    let events = ground.path("spool/events");
+    let mode = |mode| std::fs::set_permissions(&events, std::fs::Permissions::from_mode(mode)).expect("a mode");
+    mode(0o755);
+    let gone =
+        turn::SeenGone { agent_id: AgentId(uuid::Uuid::new_v4()), how: crate::core::event::Gone::Dead, scans: 0 };
+    ground.sidecar.pending.gone.push(gone);
+    ground.settle();
+    assert!(!ground.sidecar.pending.drained && ground.sidecar.pending.gone.len() == 1, "nothing was judged");
+    assert!(ground.sidecar.projector.intake_problem.is_some());
+    mode(0o700);
+    ground.sidecar.pending.files = true;
+    ground.settle();
+    assert!(ground.sidecar.pending.drained && ground.sidecar.pending.gone.is_empty());
+    assert!(ground.sidecar.projector.intake_problem.is_none());
+}
+
+#[tokio::test]
+async fn what_is_gone_is_judged_only_after_the_start_is_over() {
+    let mut ground = Ground::new().await;
+    let now = ground.sidecar.clock.now();
+    ground.sidecar.pending.tmux_unknown = Some(Deadline::after(&now, 60_000));
+    let gone =
+        turn::SeenGone { agent_id: AgentId(uuid::Uuid::new_v4()), how: crate::core::event::Gone::Dead, scans: 0 };
+    ground.sidecar.pending.gone.push(gone);
+    ground.settle();
+    assert_eq!(ground.sidecar.pending.gone.len(), 1, "tmux is not known yet");
+    ground.sidecar.pending.tmux_unknown = None;
+    ground.settle();
+    assert!(ground.sidecar.pending.gone.is_empty());
+    assert!(ground.sidecar.pending.grace.is_some_and(|grace| !grace.is_due(&now)), "deadlines have a grace");
+}
+
+#[tokio::test]
+async fn a_store_that_cannot_be_opened_again_at_once_is_tried_again_and_answers_then() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let (state, away) = (ground.path("state/tasuki.redb"), ground.path("state/away"));
+    std::fs::rename(&state, &away).expect("moved away");
+    assert!(ground.sidecar.store.reopen().is_err());
+    ground.ask("r1.json", NOTHING);
+    ground.sidecar.pending.files = true;
+    ground.settle();
+    ground.store_is_due();
+    ground.settle();
+    assert!(ground.sidecar.pending.failures >= 2 && ground.sidecar.projector.problem.is_some());
+    assert!(ground.path("spool/requests/r1.json").exists(), "the request stays");
+    let view = std::fs::read_to_string(ground.path("view/sidecar.json")).expect("a heartbeat");
+    assert!(view.contains("degraded"), "{view}");
+    std::fs::rename(&away, &state).expect("moved back");
+    ground.store_is_due();
+    ground.settle();
+    assert!(ground.path("spool/results/r1.json").exists(), "and is answered");
+    assert!(ground.sidecar.projector.problem.is_none() && ground.sidecar.pending.store_again.is_none());
+}
+
+#[tokio::test]
+async fn after_a_reload_nothing_runs_that_the_outbox_does_not_hold() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let process = crate::process::identify(std::process::id()).expect("this process");
+    ground.sidecar.runner.submit(EffectKey(77), Effect::AwaitDeath { process }, false);
+    let now = ground.sidecar.clock.now();
+    ground.sidecar.reload_state(&now).expect("the store is well");
+    let ended = tokio::time::timeout(Duration::from_secs(20), ground.sources.ended.recv()).await.expect("it stops");
+    assert!(matches!(ended, Some(Ended { key: EffectKey(77), outcome: Outcome::Failed { .. } })));
+}
+
+#[tokio::test]
+async fn what_has_ended_and_is_not_decided_is_not_done_again() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let process = crate::process::identify(std::process::id()).expect("this process");
+    ground.sidecar.state.outbox.insert(EffectKey(78), Effect::AwaitDeath { process });
+    ground.sidecar.pending.events.push(Event::Settled { key: EffectKey(78), outcome: Outcome::Done });
+    ground.sidecar.resume_outbox();
+    assert!(!ground.sidecar.runner.has(EffectKey(78)));
+}
+
+#[tokio::test]
+async fn a_bad_file_that_was_answered_before_it_was_moved_is_still_kept() {
+    let mut ground = Ground::new().await;
+    let bad = r#"{"v":1,"kind":"nonsense"}"#;
+    ground.ask("r1.json", bad);
+    ground.settle();
+    assert_eq!(ground.count("spool/rejected"), 2, "the file and the reason");
+    // The commit was made, and the file lies there still.
+    ground.ask("r1.json", bad);
+    let mut ground = ground.restarted().await;
+    ground.settle();
+    assert_eq!(ground.count("spool/rejected"), 4);
+    let event = ground.path("spool/events/a.json");
+    std::fs::write(&event, r#"{"v":1}"#).expect("an event");
+    let aside = ground.path("spool/tmp/a.json");
+    std::fs::hard_link(&event, &aside).expect("a second name");
+    std::fs::remove_file(&aside).expect("removed");
+    ground.sidecar.pending.files = true;
+    let scan = ground.sidecar.spool.scan(crate::spool::Lane::Events, 10, 1_000_000, &ground.sidecar.clock.now());
+    let found = scan.expect("a scan").found.remove(0);
+    let first = ground.sidecar.event_file(found.clone()).expect("the store is well");
+    assert!(first.why.is_some(), "it is no event");
+    let seen = [first.seen.expect("to be remembered")];
+    let now = ground.sidecar.clock.now();
+    ground.sidecar.store.commit(&Batch { decision: &Decision::default(), now, seen: &seen }).expect("a commit");
+    let again = ground.sidecar.event_file(found).expect("the store is well");
+    assert!(again.seen.is_none() && again.why.is_some(), "known, and still bad");
+}
+
+fn failure() -> ErrorRow {
+    ErrorRow {
+        error_id: ErrorId(uuid::Uuid::now_v7()),
+        at: String::new(),
+        code: "did_not_exit".to_owned(),
+        message: String::new(),
+        hint: String::new(),
+        handoff_id: None,
+        agent_id: None,
+        step: None,
+    }
+}
+
+#[tokio::test]
+async fn what_was_dismissed_stays_dismissed_after_a_restart() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let (kept, deleted, unwritten, removed) = (failure(), failure(), failure(), failure());
+    let now = ground.sidecar.clock.now();
+    let decision = Decision { errors: vec![kept.clone(), deleted.clone()], ..Decision::default() };
+    ground.sidecar.store.commit(&Batch { decision: &decision, now, seen: &[] }).expect("a commit");
+    ground.sidecar.projector.error_rows(&ground.sidecar.spool, decision.errors);
+    ground.sidecar.checkpoint();
+    let decision = Decision { errors: vec![unwritten.clone()], ..Decision::default() };
+    ground.sidecar.store.commit(&Batch { decision: &decision, now, seen: &[] }).expect("a commit");
+    // Its dismissal was committed, and the sidecar ended before the file was removed.
+    ground.sidecar.spool.put_error(&removed.error_id, b"{}").expect("a file");
+    let file = |ground: &Ground, row: &ErrorRow| ground.sidecar.spool.path_of(&Place::Error(row.error_id));
+    std::fs::remove_file(file(&ground, &deleted)).expect("dismissed by hand");
+    let ground = ground.restarted().await;
+    assert!(file(&ground, &kept).exists() && file(&ground, &unwritten).exists());
+    assert!(!file(&ground, &removed).exists() && !file(&ground, &deleted).exists());
+    assert!(ground.sidecar.store.has_error(&kept.error_id).expect("a look"));
+    assert!(!ground.sidecar.store.has_error(&deleted.error_id).expect("a look"));
+}

@@ -1,0 +1,67 @@
+//! Why the store can't be used, and which of redb's errors mean that the file is not ours, or damaged.
+
+use super::SCHEMA;
+use std::path::{Path, PathBuf};
+
+/// Why the store can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Another sidecar has it.
+    #[error("another sidecar (pid {pid}) runs on {}; nothing was touched. Stop it first, or use another --home", path.display())]
+    Locked {
+        /// The state file.
+        path: PathBuf,
+        /// Who.
+        pid: String,
+    },
+    /// The file is damaged, foreign or of an old format.
+    #[error(
+        "the state file {} can't be read: {why}. It was left as it is. Put a copy back, or move it away to begin with an empty state", path.display()
+    )]
+    Unreadable {
+        /// The state file.
+        path: PathBuf,
+        /// What redb says.
+        why: String,
+    },
+    /// A newer tasuki has written it.
+    #[error(
+        "the state file {} is of schema {found}; this tasuki knows schemas up to {SCHEMA}. It was left as it is. Use the tasuki that wrote it", path.display()
+    )]
+    NewerSchema {
+        /// The state file.
+        path: PathBuf,
+        /// Its schema.
+        found: u64,
+    },
+    /// Anything that the disk refused. What was being committed may or may not be there.
+    #[error("the state file {} could not be {what}: {why}", path.display())]
+    Io {
+        /// The state file.
+        path: PathBuf,
+        /// What was tried.
+        what: &'static str,
+        /// Why not.
+        why: String,
+    },
+}
+
+impl Error {
+    /// What redb says while the file at `path` was being `what`. Content that does not fit is no failure of the disk:
+    /// trying again does not help.
+    pub(super) fn of(path: &Path, what: &'static str, error: impl Into<redb::Error>) -> Error {
+        let error = error.into();
+        let why = error.to_string();
+        let path = path.to_path_buf();
+        match error {
+            redb::Error::TableDoesNotExist(_)
+            | redb::Error::TableTypeMismatch { .. }
+            | redb::Error::TableIsMultimap(_)
+            | redb::Error::TableIsNotMultimap(_)
+            | redb::Error::TypeDefinitionChanged { .. }
+            | redb::Error::UpgradeRequired(_)
+            | redb::Error::Corrupted(_) => Error::Unreadable { path, why },
+            _ => Error::Io { path, what, why },
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Looking single rows up.
+
+use super::history::{self, Kind};
+use super::{Error, LedgerRow, SeenEvent, Store, StoredError, tables};
+use crate::core::agent::Agent;
+use crate::core::event::Known;
+use crate::core::handoff::Handoff;
+use crate::core::id::{AgentId, ErrorId, HandoffId, RequestId};
+use redb::TableHandle;
+use serde::Deserialize;
+
+impl Store {
+    /// What the ledger says of a request id.
+    ///
+    /// # Errors
+    /// What the disk refused.
+    pub fn known(&self, id: &RequestId) -> Result<Option<Known>, Error> {
+        let row: Option<LedgerRow> = self.get(tables::LEDGER, id.as_str())?;
+        Ok(row.map(|row| Known { sha256: row.sha256, result: row.result }))
+    }
+
+    /// Whether an event file was taken before.
+    ///
+    /// # Errors
+    /// What the disk refused.
+    pub fn was_seen(&self, event: &SeenEvent) -> Result<bool, Error> {
+        let row: Option<SeenEvent> = self.get(tables::SEEN, event.name.as_str())?;
+        Ok(row.is_some_and(|row| row == *event))
+    }
+
+    /// An agent that is history.
+    ///
+    /// # Errors
+    /// What the disk refused.
+    pub fn past_agent(&self, id: &AgentId) -> Result<Option<Agent>, Error> {
+        history::get(&self.read()?, Kind::Agents, id.0.as_u128()).map_err(|error| self.failed("read", error))
+    }
+
+    /// A handoff that is history.
+    ///
+    /// # Errors
+    /// What the disk refused.
+    pub fn past_handoff(&self, id: &HandoffId) -> Result<Option<Handoff>, Error> {
+        history::get(&self.read()?, Kind::Handoffs, id.0.as_u128()).map_err(|error| self.failed("read", error))
+    }
+
+    /// Whether there is such an error that was not dismissed.
+    ///
+    /// # Errors
+    /// What the disk refused.
+    pub fn has_error(&self, id: &ErrorId) -> Result<bool, Error> {
+        let found: Option<StoredError> = self.get(tables::ERRORS, id.0.as_u128())?;
+        Ok(found.is_some())
+    }
+
+    /// The recorded document of a handoff that is not done.
+    ///
+    /// # Errors
+    /// What the disk refused.
+    pub fn document(&self, id: &HandoffId) -> Result<Option<String>, Error> {
+        let table = self.read()?.open_table(tables::DOCUMENTS).map_err(|error| self.failed("read", error))?;
+        let found = table.get(id.0.as_u128()).map_err(|error| self.failed("read", error))?;
+        Ok(found.map(|value| value.value().to_owned()))
+    }
+
+    fn get<'k, K, T>(
+        &self,
+        table: redb::TableDefinition<'static, K, &'static [u8]>,
+        key: impl std::borrow::Borrow<K::SelfType<'k>>,
+    ) -> Result<Option<T>, Error>
+    where
+        K: redb::Key + 'static,
+        T: for<'de> Deserialize<'de>,
+    {
+        let name = table.name().to_owned();
+        let table = self.read()?.open_table(table).map_err(|error| self.failed("read", error))?;
+        let Some(found) = table.get(key).map_err(|error| self.failed("read", error))? else { return Ok(None) };
+        serde_json::from_slice(found.value()).map(Some).map_err(|error| self.broken(&name, &error))
+    }
+}

@@ -1,0 +1,104 @@
+use super::*;
+use crate::core::id::RequestId;
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+
+fn folder() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let state = dir.path().join("tasuki.redb");
+    (dir, state)
+}
+
+fn is_unreadable<T>(result: &Result<T, Error>) -> bool {
+    matches!(result, Err(Error::Unreadable { .. }))
+}
+
+/// Changes the file as no tasuki would.
+fn spoil(path: &Path, work: impl FnOnce(&redb::WriteTransaction)) {
+    let database = Database::create(path).expect("a redb file");
+    let write = database.begin_write().expect("a transaction");
+    work(&write);
+    write.commit().expect("a commit");
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_never_replaced() {
+    let (dir, state) = folder();
+    std::os::unix::fs::symlink(dir.path().join("not mounted"), &state).expect("a link");
+    assert!(is_unreadable(&Store::open(dir.path())));
+    assert!(std::fs::symlink_metadata(&state).expect("the link").is_symlink(), "it was left as it was");
+    assert!(!dir.path().join("not mounted").exists(), "and nothing was begun behind it");
+}
+
+#[test]
+fn a_foreign_file_is_unreadable_and_not_a_failure_of_the_disk() {
+    let (dir, state) = folder();
+    spoil(&state, |write| {
+        write.open_table(redb::TableDefinition::<u64, u64>::new("other")).expect("a table");
+    });
+    assert!(is_unreadable(&Store::open(dir.path())), "no table of ours");
+    spoil(&state, |write| {
+        write.open_table(tables::META).expect("a table");
+    });
+    assert!(is_unreadable(&Store::open(dir.path())), "a missing schema is not 0");
+}
+
+#[test]
+fn a_row_that_is_not_ours_is_unreadable() {
+    let (dir, state) = folder();
+    drop(Store::open(dir.path()).expect("a new store"));
+    spoil(&state, |write| {
+        let mut outbox = write.open_table(tables::OUTBOX).expect("a table");
+        outbox.insert(1, b"{".as_slice()).expect("a row");
+    });
+    assert!(is_unreadable(&Store::open(dir.path()).expect("its tables are there").load()));
+}
+
+#[test]
+fn a_store_that_could_not_be_read_again_stays_closed() {
+    let (dir, state) = folder();
+    let mut store = Store::open(dir.path()).expect("a new store");
+    let away = dir.path().join("away");
+    std::fs::rename(&state, &away).expect("moved");
+    assert!(store.reopen().is_err());
+    assert!(store.load().is_err() && store.put_live(&State::default()).is_err());
+    std::fs::rename(&away, &state).expect("moved back");
+    assert!(store.reopen().is_ok());
+    assert!(store.put_live(&State::default()).is_ok());
+}
+
+fn answered(store: &mut Store, now: Now) -> RequestId {
+    let id: RequestId = "r1".parse().expect("an id");
+    let reply = crate::core::reply::Reply::Ok(serde_json::json!({}));
+    let answer =
+        crate::core::reply::Answer { request_id: id.clone(), kind: None, request_sha256: "00".to_owned(), reply };
+    let decision = Decision { answers: vec![answer], ..Decision::default() };
+    store.commit(&Batch { decision: &decision, now, seen: &[] }).expect("a commit");
+    id
+}
+
+#[test]
+fn a_clock_that_jumps_ahead_makes_no_request_forgotten() {
+    let (dir, _) = folder();
+    let mut store = Store::open(dir.path()).expect("a new store");
+    let now = Now { wall_ms: 1_800_000_000_000, boot: 7, boot_ms: 1_000 };
+    let id = answered(&mut store, now);
+    let ahead = Now { wall_ms: now.wall_ms + 31 * DAY_MS, boot_ms: 2_000, ..now };
+    assert_eq!(store.purge(&ahead).expect("a look"), 0, "by the first look alone nothing is forgotten");
+    let mended = Now { boot_ms: 2_000 + 11 * 60_000, ..now };
+    assert_eq!(store.purge(&mended).expect("a look"), 0, "nor once the clock is right again");
+    assert!(store.known(&id).expect("a look").is_some());
+}
+
+#[test]
+fn a_request_is_forgotten_when_it_was_too_old_for_a_while() {
+    let (dir, _) = folder();
+    let mut store = Store::open(dir.path()).expect("a new store");
+    let now = Now { wall_ms: 1_800_000_000_000, boot: 7, boot_ms: 1_000 };
+    let id = answered(&mut store, now);
+    let at = |boot_ms: u64| Now { wall_ms: now.wall_ms + 31 * DAY_MS, boot_ms, ..now };
+    assert_eq!(store.purge(&at(2_000)).expect("a look"), 0);
+    assert_eq!(store.purge(&at(2_000 + 9 * 60_000)).expect("a look"), 0, "an early look does not begin anew");
+    assert_eq!(store.purge(&at(2_000 + 10 * 60_000)).expect("a look"), 1);
+    assert!(store.known(&id).expect("a look").is_none());
+}
