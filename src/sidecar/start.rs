@@ -56,7 +56,13 @@ pub(super) struct Failed {
 #[must_use]
 pub fn run(options: &Options) -> u8 {
     start_log(options.json);
-    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        // A thread that was needed once is not kept waiting beside an idle sidecar.
+        .thread_keep_alive(std::time::Duration::from_secs(1))
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => return complain(&Failed { code: exit::TRY_AGAIN, error: error.into() }),
     };

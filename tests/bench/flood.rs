@@ -3,7 +3,7 @@
 use crate::Length;
 use crate::drops::{Arrivals, prepare, round_trip, show};
 use crate::place::{Place, Worker, wait_until};
-use crate::sample::{median, per_second};
+use crate::sample::{median, per_second, rounds};
 use crate::table::Row;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ const EACH: usize = 2_500;
 
 pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
-    for round in 0..length.pick(5, 1) {
+    for round in rounds(length.pick(5, 1), Duration::from_secs(60)) {
         let mut tasuki = || {
             let home = place.home(&format!("flood-{round}"));
             let worker = Worker::tasuki(place, &home);

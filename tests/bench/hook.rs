@@ -2,7 +2,7 @@
 
 use crate::Length;
 use crate::place::{Place, TASUKI};
-use crate::sample::{ms, percentile};
+use crate::sample::{ms, percentile, rounds};
 use crate::table::Row;
 use std::fs;
 use std::io::Write;
@@ -16,7 +16,7 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     let home = place.home("hook");
     let (draft, file) = (home.join("spool/tmp/draft"), home.join("spool/events/sh.json"));
     let (mut ours, mut shell) = (Vec::new(), Vec::new());
-    for round in 0..length.pick(600, 200) {
+    for round in rounds(length.pick(600, 200), Duration::from_secs(length.pick(30, 8))) {
         let tasuki = || {
             let mut command = Command::new(TASUKI);
             command.args(["hook", "claude"]).env("TASUKI_HOME", &home).env("TMUX_PANE", "%1");

@@ -28,9 +28,9 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     wait_until("all agents are registered", Duration::from_millis(50), || {
         fs::read_dir(&agents).map_or(0, Iterator::count) >= AGENTS
     });
-    // What has just been written is confirmed and tidied up at the next ticks.
-    std::thread::sleep(Duration::from_secs(length.pick(16, 11)));
-    let watched = Duration::from_secs(length.pick(40, 16));
+    // What has just been written is confirmed and tidied up at the next two ticks.
+    std::thread::sleep(Duration::from_secs(length.pick(14, 12)));
+    let watched = Duration::from_secs(length.pick(41, 16));
     let wakes = wakes(sidecar.pid(), watched);
     let resident = resident(sidecar.pid());
     drop(sidecar);

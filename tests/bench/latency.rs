@@ -3,7 +3,7 @@
 use crate::Length;
 use crate::drops::{Arrivals, round_trip};
 use crate::place::{Place, Worker, wait_until};
-use crate::sample::{ms, percentile};
+use crate::sample::{ms, percentile, rounds};
 use crate::table::Row;
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     let results = Arrivals::into_folder(&home.join("spool/results"));
     let bare_results = Arrivals::into_folder(&bare_home.join("spool/results"));
     let (mut ours, mut floor) = (Vec::new(), Vec::new());
-    let (warm, count) = (20, length.pick(1_500, 300));
-    for round in 0..warm + count {
+    let (warm, count) = (5, length.pick(1_500, 300));
+    for round in rounds(warm + count, Duration::from_secs(length.pick(60, 12))) {
         let id = format!("round-{round:06}");
         let (one, two);
         if round % 2 == 0 {

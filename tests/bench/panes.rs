@@ -4,7 +4,7 @@
 
 use crate::Length;
 use crate::place::{PATIENCE, Place, wait_until};
-use crate::sample::{median, per_second};
+use crate::sample::{median, per_second, rounds};
 use crate::table::Row;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,11 +33,11 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
         start_server: false,
     };
     let tmux = runtime.block_on(async { Tmux::start(options, notices) }).expect("a client");
-    let rounds = length.pick(5, 2);
+    let most = length.pick(5, 2);
     let rows = [(1, 600, 30), (10, 150, 6), (100, 30, 1)].map(|(count, pieces, rival_pieces)| {
         let panes = open_panes(place, count, || runtime.block_on(tmux.list_panes()).unwrap_or_default());
         let (mut ours, mut rival) = (Vec::new(), Vec::new());
-        for _ in 0..rounds {
+        for _ in rounds(most, Duration::from_secs(15)) {
             ours.push(runtime.block_on(typed(&tmux, &panes, pieces)));
             rival.push(by_processes(place, &panes, rival_pieces));
         }

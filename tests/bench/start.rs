@@ -4,10 +4,10 @@ use crate::Length;
 use crate::drops::{Arrivals, round_trip};
 use crate::history;
 use crate::place::{Place, Worker};
-use crate::sample::median;
+use crate::sample::{median, rounds};
 use crate::table::Row;
 use nix::time::{clock_getcpuclockid, clock_gettime};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const HANDOFFS: usize = 100_000;
 const GOAL_MS: f64 = 200.0;
@@ -21,7 +21,7 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     eprintln!("the store was filled in {:.1} s and has {mib:.0} MiB", began.elapsed().as_secs_f64());
     let results = Arrivals::into_folder(&home.join("spool/results"));
     let (mut work, mut wait) = (Vec::new(), Vec::new());
-    for round in 0..length.pick(7, 3) {
+    for round in rounds(length.pick(7, 3), Duration::from_secs(10)) {
         let began = Instant::now();
         let sidecar = Worker::tasuki(place, &home);
         round_trip(&home, &results, &format!("round-{round}"));
