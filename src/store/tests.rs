@@ -1,3 +1,5 @@
+//! The state file under a disk, an operator and a clock that misbehave.
+
 use super::*;
 use crate::core::id::RequestId;
 
