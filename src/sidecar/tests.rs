@@ -104,6 +104,7 @@ async fn what_is_gone_is_judged_only_after_the_start_is_over() {
     ground.settle();
     assert_eq!(ground.sidecar.pending.gone.len(), 1, "tmux is not known yet");
     ground.sidecar.pending.tmux_unknown = None;
+    ground.sidecar.pending.took_over = true;
     ground.settle();
     assert!(ground.sidecar.pending.gone.is_empty());
     assert!(ground.sidecar.pending.grace.is_some_and(|grace| !grace.is_due(&now)), "deadlines have a grace");
