@@ -36,11 +36,8 @@ fn why(stage: &Stage, name: &str) -> Value {
 /// The rejected file itself.
 fn rejected(stage: &Stage, name: &str) -> Vec<u8> {
     let end = format!("-{name}");
-    // Answer and reason are written before the file is moved.
-    stage.wait_for(&format!("{name} is kept whole"), || {
-        let found = stage.names("rejected").into_iter().find(|file| file.ends_with(&end))?;
-        fs::read(stage.spool("rejected").join(found)).ok()
-    })
+    let found = stage.names("rejected").into_iter().find(|file| file.ends_with(&end)).expect("it is kept whole");
+    fs::read(stage.spool("rejected").join(found)).expect("readable")
 }
 
 #[test]
