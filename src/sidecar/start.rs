@@ -161,6 +161,7 @@ fn first_pending(loaded: &Loaded, now: &Now) -> Pending {
     Pending {
         files: true,
         reap: true,
+        took_over: !loaded.state.outbox.is_empty() || loaded.state.next_deadline_ms(now).is_some(),
         initial: loaded.state.outbox.keys().copied().collect(),
         tmux_unknown: Some(Deadline::after(now, TMUX_WITHIN_MS)),
         ..Pending::default()

@@ -98,7 +98,7 @@ async fn what_is_gone_is_judged_only_after_the_start_is_over() {
     let mut ground = Ground::new().await;
     let now = ground.sidecar.clock.now();
     ground.sidecar.pending.tmux_unknown = Some(Deadline::after(&now, 60_000));
-    ground.sidecar.pending.initial.insert(EffectKey(7));
+    ground.sidecar.pending.took_over = true;
     let gone =
         turn::SeenGone { agent_id: AgentId(uuid::Uuid::new_v4()), how: crate::core::event::Gone::Dead, scans: 0 };
     ground.sidecar.pending.gone.push(gone);

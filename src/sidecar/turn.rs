@@ -21,7 +21,7 @@ pub(super) const BATCH_BYTES: usize = 4 * 1024 * 1024;
 const GAP_MS: u64 = 5_000;
 /// How much later deadlines are judged after such a gap, in milliseconds: what happened meanwhile comes first.
 const GAP_GRACE_MS: u64 = 2_000;
-/// The same after a start: a delivery that is resumed reads its mark first.
+/// The same after a start that takes over what was going on: a delivery that is resumed reads its mark first.
 const START_GRACE_MS: u64 = 5_000;
 /// The first pause after a failure of the store, and the longest, in milliseconds.
 const PAUSE_MS: (u64, u64) = (200, 5_000);
@@ -55,6 +55,8 @@ pub(super) struct Pending {
     pub(super) scans: u64,
     /// Both lanes were seen empty once since the start.
     pub(super) drained: bool,
+    /// A former process has left what is to go on: deadlines or effects.
+    pub(super) took_over: bool,
     /// Effects that a former process may have begun.
     pub(super) initial: BTreeSet<EffectKey>,
     /// Deadlines are not judged before this.
@@ -207,7 +209,7 @@ impl Sidecar {
     /// Both lanes were seen empty: what was left unsettled goes on, then panes are looked at, then deadlines are judged.
     pub(super) fn drained(&mut self, now: &Now) {
         self.pending.drained = true;
-        if !self.pending.initial.is_empty() {
+        if self.pending.took_over {
             self.pending.give_grace(now, START_GRACE_MS);
         }
         self.resume_outbox();

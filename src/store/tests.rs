@@ -1,4 +1,4 @@
-//! The store on a real file: damage, locks, purges.
+//! The state file under a disk, an operator and a clock that misbehave.
 
 use super::*;
 use crate::core::id::RequestId;
