@@ -174,7 +174,7 @@ fn what_happens_while_no_sidecar_runs_is_taken_up() {
 
 #[test]
 fn a_sidecar_that_stood_still_takes_events_before_deadlines() {
-    let stage = Stage::with_config("[limits]\nwriting = \"3s\"\n");
+    let stage = Stage::with_config("[limits]\nwriting = \"6s\"\n");
     let agent = stage.agent("dev");
     stage.faults("slow_turn=1500");
     let id = stage.hand_off(&agent);
@@ -183,7 +183,7 @@ fn a_sidecar_that_stood_still_takes_events_before_deadlines() {
     stage.signal(Signal::SIGSTOP);
     stage.until("the agent ends its turn", || !stage.names("events").is_empty());
     // The limit passes while nobody looks.
-    std::thread::sleep(Duration::from_millis(3_500));
+    std::thread::sleep(Duration::from_millis(6_500));
     stage.signal(Signal::SIGCONT);
     stage.check_done(&stage.until_step(&id, "done"));
 }

@@ -3,7 +3,8 @@
 use super::support::stage::Stage;
 use serde_json::{Value, json};
 
-const SHORT: &str = "[limits]\ninstructing = \"1500ms\"\n";
+/// Long enough for a text to be typed on a loaded machine, short enough to wait for.
+const SHORT: &str = "[limits]\ninstructing = \"5s\"\n";
 
 fn cancel(stage: &Stage, id: &str) -> Value {
     stage.ask(&json!({"kind": "handoff_cancel", "handoff_id": id}))
@@ -82,7 +83,7 @@ fn cancelled_while_the_document_is_written() {
 
 #[test]
 fn too_late_to_cancel_from_ending_on() {
-    let stage = Stage::with_config("[limits]\nending = \"3s\"\n");
+    let stage = Stage::with_config("[limits]\nending = \"8s\"\n");
     let agent = stage.agent("dev");
     stage.faults("dev: linger=1500");
     let id = stage.hand_off(&agent);
@@ -144,7 +145,7 @@ fn no_receipt_and_the_operator_says_that_it_did_not_arrive() {
 #[test]
 fn a_receipt_that_comes_too_late_does_not_settle_the_doubt_by_itself() {
     let stage = Stage::with_config(SHORT);
-    let (agent, view) = in_doubt(&stage, "dev: slow_hooks=3500,slow_turn=200");
+    let (agent, view) = in_doubt(&stage, "dev: slow_hooks=8000,slow_turn=200");
     stage.faults("");
     stage.until("the late events have come", || {
         let lines = stage.journal();
@@ -176,7 +177,7 @@ fn an_enter_that_is_never_taken_leaves_doubt() {
 
 #[test]
 fn a_briefing_without_a_receipt_is_settled_by_the_operator() {
-    let stage = Stage::with_config("[limits]\nbriefing = \"1500ms\"\n");
+    let stage = Stage::with_config("[limits]\nbriefing = \"5s\"\n");
     let agent = stage.agent("dev");
     let id = stage.hand_off(&agent);
     stage.until_step(&id, "priming");

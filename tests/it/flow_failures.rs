@@ -165,7 +165,7 @@ fn stop_never_came_and_the_document_is_accepted() {
 
 #[test]
 fn a_turn_that_was_broken_off_without_a_word_can_be_retried() {
-    let stage = Stage::with_config("[limits]\nwriting = \"1s\"\n");
+    let stage = Stage::with_config("[limits]\nwriting = \"4s\"\n");
     let agent = stage.agent("dev");
     stage.faults("interrupt");
     let view = stage.until_failed(&stage.hand_off(&agent), "writing", "stop_never_came");
@@ -240,9 +240,9 @@ fn did_not_exit_and_a_retry_when_it_obeys() {
 
 #[test]
 fn the_end_of_a_session_is_not_the_end_of_the_agent() {
-    let stage = Stage::with_config("[limits]\nending = \"2s\"\n");
+    let stage = Stage::with_config("[limits]\nending = \"5s\"\n");
     let agents = stage.agents(&["short", "long"]);
-    stage.faults("short: linger=900\nlong: linger=7000");
+    stage.faults("short: linger=900\nlong: linger=9000");
     let handoffs: Vec<String> = agents.iter().map(|agent| stage.hand_off(agent)).collect();
     let done = stage.until_step(&handoffs[0], "done");
     stage.check_done(&done);
@@ -273,9 +273,9 @@ fn a_successor_with_a_dialog_is_adopted_when_it_was_answered() {
 
 #[test]
 fn a_successor_that_is_too_slow_is_adopted_by_a_retry() {
-    let stage = Stage::with_config("[limits]\nstarting = \"1500ms\"\n");
+    let stage = Stage::with_config("[limits]\nstarting = \"4s\"\n");
     let agent = stage.agent("dev");
-    stage.faults("start_slow=4000");
+    stage.faults("start_slow=7000");
     let view = stage.until_failed(&stage.hand_off(&agent), "starting", "successor_failed");
     stage.check_failure(&view);
     let successor = successor_of(&view).to_owned();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -89,7 +89,7 @@ impl Stage {
         self.dir.path().join("faults")
     }
 
-    fn log_file(&self) -> PathBuf {
+    pub(crate) fn log_file(&self) -> PathBuf {
         self.dir.path().join("log")
     }
 
@@ -305,23 +305,6 @@ impl Stage {
         })
     }
 
-    /// Views are written before the journal: a test that looks into both waits for the later one.
-    fn is_journaled(&self, handoff: &str, step: &str) -> bool {
-        let of = |line: &&Value| line["handoff_id"] == handoff;
-        let last = self
-            .journal()
-            .iter()
-            .filter(of)
-            .rfind(|line| {
-                line["type"] == "handoff.failed" || (line["type"] == "handoff.step" && line["document_bytes"].is_null())
-            })
-            .cloned();
-        last.is_some_and(|line| match step {
-            "failed" => line["type"] == "handoff.failed",
-            step => line["type"] == "handoff.step" && line["step"] == step,
-        })
-    }
-
     /// Waits until a handoff has ended, in whichever way; gives its view.
     pub(crate) fn until_ended(&self, handoff: &str) -> Value {
         self.wait_for(&format!("handoff {handoff} ends"), || {
@@ -394,30 +377,6 @@ impl Stage {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-    }
-
-    /// Everything that helps to understand a failed test.
-    pub(crate) fn story(&self) -> String {
-        let lines = |path: &Path, most: usize| {
-            let text = fs::read_to_string(path).unwrap_or_default();
-            let all: Vec<&str> = text.lines().collect();
-            all[all.len().saturating_sub(most)..].join("\n")
-        };
-        let panes = self.tmux(&["list-panes", "-a", "-F", "#{pane_id} #{pane_pid} #{window_name} #{session_name}"]);
-        let screens: Vec<String> = panes
-            .lines()
-            .filter_map(|row| row.split(' ').next())
-            .map(|pane| format!("[{pane}]\n{}", self.screen(pane).trim_end()))
-            .collect();
-        format!(
-            "--- journal\n{}\n--- recorder\n{}\n--- sidecar\n{}\n--- panes\n{panes}\n{}\n--- errors {:?}\n--- rejected {:?}",
-            lines(&self.spool("journal.jsonl"), 60),
-            lines(&self.recorder(), 40),
-            lines(&self.log_file(), 60),
-            screens.join("\n"),
-            self.errors(),
-            self.names("rejected"),
-        )
     }
 }
 

@@ -5,6 +5,7 @@ use super::stage_files::delivery_ids;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 impl Stage {
     /// No delivery was typed twice into anything, and the journal has no gap.
@@ -113,5 +114,46 @@ impl Stage {
         assert!(old["handoff_id"].is_null() && new["handoff_id"].is_null(), "{old:#}{new:#}");
         assert_eq!(self.lines_of(id, "handoff.failed").len(), self.errors_of(id).len());
         self.check_once();
+    }
+
+    /// Views are written before the journal: a test that looks into both waits for the later one.
+    pub(crate) fn is_journaled(&self, handoff: &str, step: &str) -> bool {
+        let of = |line: &&Value| line["handoff_id"] == handoff;
+        let last = self
+            .journal()
+            .iter()
+            .filter(of)
+            .rfind(|line| {
+                line["type"] == "handoff.failed" || (line["type"] == "handoff.step" && line["document_bytes"].is_null())
+            })
+            .cloned();
+        last.is_some_and(|line| match step {
+            "failed" => line["type"] == "handoff.failed",
+            step => line["type"] == "handoff.step" && line["step"] == step,
+        })
+    }
+
+    /// Everything that helps to understand a failed test.
+    pub(crate) fn story(&self) -> String {
+        let lines = |path: &Path, most: usize| {
+            let text = fs::read_to_string(path).unwrap_or_default();
+            let all: Vec<&str> = text.lines().collect();
+            all[all.len().saturating_sub(most)..].join("\n")
+        };
+        let panes = self.tmux(&["list-panes", "-a", "-F", "#{pane_id} #{pane_pid} #{window_name} #{session_name}"]);
+        let screens: Vec<String> = panes
+            .lines()
+            .filter_map(|row| row.split(' ').next())
+            .map(|pane| format!("[{pane}]\n{}", self.screen(pane).trim_end()))
+            .collect();
+        format!(
+            "--- journal\n{}\n--- recorder\n{}\n--- sidecar\n{}\n--- panes\n{panes}\n{}\n--- errors {:?}\n--- rejected {:?}",
+            lines(&self.spool("journal.jsonl"), 60),
+            lines(&self.recorder(), 40),
+            lines(&self.log_file(), 60),
+            screens.join("\n"),
+            self.errors(),
+            self.names("rejected"),
+        )
     }
 }
