@@ -208,7 +208,9 @@ async fn start(tools: &Tools, plan: &StartAgent) -> Started {
     };
     let other_life = tools.tmux.server().is_some_and(|info| plan.server.is_some_and(|server| server != info.id));
     if other_life {
-        return Started::Died;
+        let why =
+            "the tmux server was restarted before it was known whether the agent had started; a retry starts another";
+        return Started::Failed { why: why.to_owned() };
     }
     let cwd = plan.cwd.as_ref().map_or_else(home_dir, PathBuf::from);
     let folder = match documents::prepare_folder(tools.home.root(), &plan.persona) {

@@ -239,8 +239,10 @@ fn await_assumed_turn(tx: &mut Tx<'_>, id: HandoffId) {
 fn drop_dead_successor(tx: &mut Tx<'_>, id: HandoffId) {
     let successor_id = tx.handoff(&id).and_then(|handoff| handoff.successor_id);
     let server = tx.state.server;
-    let can_be_adopted =
-        |agent: &Agent| agent.state.is_live() && (agent.pane.is_some() || agent.start_server == server);
+    let can_be_adopted = |agent: &Agent| {
+        let life = agent.pane.map(|pane| pane.server).or(agent.start_server);
+        agent.state.is_live() && life == server
+    };
     if successor_id.is_some_and(|id| !tx.agent(&id).is_some_and(can_be_adopted)) {
         replace_successor(tx, id);
     }
