@@ -14,6 +14,7 @@ use crate::spool::documents;
 use crate::tmux::{Capture, Error as TmuxError, Eye, Input, Ready, ReadyPlan, SpawnOutcome, SpawnPlan, TypePlan};
 use crate::{notify, personas, process};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -72,6 +73,19 @@ fn done(result: Result<(), TmuxError>) -> Outcome {
 
 /// A profile's eyes, on the agent with this process, where that is known.
 struct ProfileEye<'p>(&'p Profile, Option<Process>);
+
+/// The same eyes, which remember what they saw last: the screen of an agent that ends is gone with it.
+struct Memory<'p> {
+    eye: ProfileEye<'p>,
+    last: Mutex<Option<Capture>>,
+}
+
+impl Eye for Memory<'_> {
+    fn look(&self, capture: &Capture) -> View {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(capture.clone());
+        self.eye.look(capture)
+    }
+}
 
 impl Eye for ProfileEye<'_> {
     fn look(&self, capture: &Capture) -> View {
@@ -163,18 +177,21 @@ async fn wait_ready(
     let Some(profile) = tools.profiles.get(profile) else {
         return Readiness::NotReady { screen: "(its profile is not known any more)".to_owned() };
     };
-    match tools.tmux.wait_ready(pane, plan, &ProfileEye(profile, None), stop).await {
+    let memory = Memory { eye: ProfileEye(profile, None), last: Mutex::new(None) };
+    let end = tools.tmux.wait_ready(pane, plan, &memory, stop).await;
+    let last = memory.last.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let screen = last.map(|capture| screen_end(&capture)).unwrap_or_default();
+    match end {
         Ready::Ready(_) => Readiness::Ready,
-        Ready::Blocked(_) => Readiness::Blocked,
-        Ready::Gone(_) => Readiness::Gone,
-        Ready::NotReady(_) | Ready::Stopped => Readiness::NotReady { screen: screen_end(tools, pane).await },
+        Ready::Blocked(_) => Readiness::Blocked { screen },
+        Ready::Gone(_) => Readiness::Gone { screen },
+        Ready::NotReady(_) | Ready::Stopped => Readiness::NotReady { screen },
         Ready::NoTmux => Readiness::NotReady { screen: "(no tmux server answers)".to_owned() },
     }
 }
 
 /// The last lines of a screen, for a person to see what is the matter.
-async fn screen_end(tools: &Tools, pane: &PaneRef) -> String {
-    let Ok(capture) = tools.tmux.capture(pane).await else { return String::new() };
+fn screen_end(capture: &Capture) -> String {
     let rows = ansi::cells(&capture.lines.join("\n"), capture.width, capture.height);
     let plain =
         |row: &Vec<ansi::Cell>| sanitise(&row.iter().map(|cell| cell.char).collect::<String>()).trim().to_owned();
@@ -231,6 +248,9 @@ async fn start(tools: &Tools, plan: &StartAgent) -> Started {
     let Some(launch) = profile.launch(&context) else {
         return Started::Failed { why: format!("the profile {} has no launch line", plan.profile) };
     };
+    if let Some(why) = missing_program(tools, &plan.session, &launch.program).await {
+        return Started::Failed { why };
+    }
     if let Err(why) = write_launch_files(tools, &plan.profile, &launch.files, &creation) {
         return Started::Failed { why };
     }
@@ -250,6 +270,18 @@ async fn start(tools: &Tools, plan: &StartAgent) -> Started {
         SpawnOutcome::Failed(why) => Started::Failed { why },
         SpawnOutcome::NoTmux => Started::NoTmux,
     }
+}
+
+/// Why a program can't be started where the server would look for it; `None` if it can, or if that is not known.
+async fn missing_program(tools: &Tools, session: &str, program: &str) -> Option<String> {
+    if program.contains('/') {
+        let why = || format!("there is no program {program}; install it, or change the profile's launch.argv");
+        return (!process::is_program(Path::new(program))).then(why);
+    }
+    let path = tools.tmux.variable(session, "PATH").await.ok().flatten()?;
+    let is_there = std::env::split_paths(&path).any(|folder| process::is_program(&folder.join(program)));
+    let why = || format!("{program} is not installed, or not in the PATH that tmux has ({path})");
+    (!is_there).then(why)
 }
 
 /// Puts the files that a launch line names where it says that they are.

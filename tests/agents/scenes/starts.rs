@@ -1,0 +1,35 @@
+//! Agents that can't be started, or wait for their user at the start.
+
+use crate::cli::Cli;
+use crate::scene::{PERSONA, Scene};
+use serde_json::json;
+
+/// The program is not there: that is said, and nothing is left behind.
+pub(crate) fn not_installed(cli: Cli) {
+    let scene = Scene::with(cli, "", |scene| scene.set("PATH", "/usr/bin:/bin"));
+    let answer = scene.stage.ask(&json!({"kind": "agent_create", "persona_slug": PERSONA}));
+    assert_eq!(answer["ok"], false, "{answer}");
+    let error = scene.only_error();
+    let message = error["message"].as_str().expect("a message");
+    assert!(message.contains(cli.name()), "the operator learns which program is missing: {error:#}");
+    assert!(scene.model.heard().is_empty());
+}
+
+/// A first-run dialog: the operator is told what the screen shows, and nothing is typed.
+pub(crate) fn first_run(cli: Cli) {
+    let config = "[limits]\nstarting = \"15s\"\n";
+    let scene = Scene::with(cli, config, |scene| cli.unsettle(&scene.home()));
+    let answer = scene.stage.ask(&json!({"kind": "agent_create", "persona_slug": PERSONA}));
+    assert_eq!(answer["ok"], false, "{answer}");
+    let error = scene.only_error();
+    let message = error["message"].as_str().expect("a message");
+    let shown = match cli {
+        Cli::Claude => "trust",
+        Cli::Codex => "trust",
+        Cli::Pi => "model",
+    };
+    assert!(message.contains(shown), "the operator learns what the screen shows: {error:#}\n{}", scene.story());
+    assert!(scene.model.heard().is_empty());
+    let agent = scene.stage.views("agents").remove(0);
+    assert!(agent["ended_at"].is_null(), "the agent is left for its user: {agent:#}");
+}
