@@ -9,7 +9,7 @@ use crate::core::effect::{
     Effect, How, Notice, Outcome, PersonaTexts, Place, Readiness, StartAgent, Started, TypeText,
 };
 use crate::core::pane::{Composer, PaneFacts, PaneRef, Process, Refusal, Typed, View};
-use crate::core::text::{sanitise, signature};
+use crate::core::text::{bears_signature, sanitise, signature};
 use crate::spool::documents;
 use crate::tmux::{Capture, Error as TmuxError, Eye, Input, Ready, ReadyPlan, SpawnOutcome, SpawnPlan, TypePlan};
 use crate::{notify, personas, process};
@@ -143,18 +143,21 @@ async fn await_idle(tools: &Tools, pane: &PaneRef, profile: &str, stop: &Cancell
     let plan = ReadyPlan { within: IDLE_LIMIT, calm: IDLE_CALM, every: Duration::from_secs(1) };
     loop {
         let readiness = wait_ready(tools, pane, profile, &plan, stop).await;
-        let has_draft = readiness == Readiness::Ready && !is_composer_empty(tools, pane, profile).await;
+        let has_draft = readiness == Readiness::Ready && !is_at_rest(tools, pane, profile).await;
         if !has_draft || stop.is_cancelled() {
             return readiness;
         }
     }
 }
 
-/// An interrupted prompt may come back as a draft: that agent is not at rest.
-async fn is_composer_empty(tools: &Tools, pane: &PaneRef, profile: &str) -> bool {
+/// Somebody's draft may be about to be submitted. A text of ours is none: an interrupted prompt came back as a draft.
+async fn is_at_rest(tools: &Tools, pane: &PaneRef, profile: &str) -> bool {
     let Some(profile) = tools.profiles.get(profile) else { return true };
     match tools.tmux.capture(pane).await {
-        Ok(capture) => ProfileEye(profile, None).look(&capture).composer == Composer::Empty,
+        Ok(capture) => match ProfileEye(profile, None).look(&capture).composer {
+            Composer::Text(text) => bears_signature(&text),
+            composer => composer == Composer::Empty,
+        },
         Err(_) => true,
     }
 }

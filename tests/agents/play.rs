@@ -18,7 +18,7 @@ pub(crate) const WORD: &str = "--play-one";
 /// By this variable everything that a scene has started is found again.
 const MARK: &str = "TASUKI_SCENE";
 /// What a scene takes from the environment of whoever runs this.
-const KEPT: [&str; 4] = ["PATH", "LANG", "TASUKI_AGENTS_CACHE", "RUST_BACKTRACE"];
+const KEPT: [&str; 5] = ["PATH", "LANG", "TASUKI_AGENTS_CACHE", "TASUKI_AGENTS_SCREENS", "RUST_BACKTRACE"];
 
 /// Plays one scene in this process; a panic is a failure.
 pub(crate) fn one(cli: &str, name: &str) -> ExitCode {

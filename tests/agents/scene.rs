@@ -110,6 +110,15 @@ impl Scene {
         self.stage.screen(&self.pane(agent))
     }
 
+    /// Keeps what stands on an agent's screen, as the tests of screens want it, where somebody asks for that.
+    pub(crate) fn keep(&self, agent: &str, name: &str) {
+        let Some(folder) = std::env::var_os("TASUKI_AGENTS_SCREENS") else { return };
+        let folder = PathBuf::from(folder).join(self.cli.name());
+        fs::create_dir_all(&folder).expect("a folder");
+        let screen = self.stage.tmux(&["capture-pane", "-e", "-p", "-t", &self.pane(agent)]);
+        fs::write(folder.join(format!("{name}.txt")), screen.replace('\u{1b}', "\\e")).expect("written");
+    }
+
     /// Types into an agent as its user does, and presses keys by their names.
     pub(crate) fn types(&self, agent: &str, text: &str, keys: &[&str]) {
         let pane = self.pane(agent);

@@ -35,6 +35,7 @@ pub(crate) const SCENES: &[Scenario] = &[
     scene("dialog_at_the_trigger", faults::dialog, &[Cli::Claude, Cli::Codex], 150),
     scene("model_error_in_the_middle", faults::model_error, ALL, 180),
     scene("interrupt_by_esc", faults::interrupt, ALL, 150),
+    scene("interrupt_before_the_first_word", faults::early_interrupt, &[Cli::Claude], 150),
     scene("not_installed", starts::not_installed, ALL, 60),
     scene("first_run_dialog", starts::first_run, ALL, 150),
     scene("sidecar_killed_in_each_step", crashes::in_each_step, ALL, 300),

@@ -17,8 +17,7 @@ pub(crate) fn not_installed(cli: Cli) {
 
 /// A first-run dialog: the operator is told what the screen shows, and nothing is typed.
 pub(crate) fn first_run(cli: Cli) {
-    let config = "[limits]\nstarting = \"15s\"\n";
-    let scene = Scene::with(cli, config, |scene| cli.unsettle(&scene.home()));
+    let scene = Scene::with(cli, "", |scene| cli.unsettle(&scene.home()));
     let answer = scene.stage.ask(&json!({"kind": "agent_create", "persona_slug": PERSONA}));
     assert_eq!(answer["ok"], false, "{answer}");
     let error = scene.only_error();
@@ -31,5 +30,6 @@ pub(crate) fn first_run(cli: Cli) {
     assert!(message.contains(shown), "the operator learns what the screen shows: {error:#}\n{}", scene.story());
     assert!(scene.model.heard().is_empty());
     let agent = scene.stage.views("agents").remove(0);
+    scene.keep(agent["agent_id"].as_str().expect("an id"), "first_run");
     assert!(agent["ended_at"].is_null(), "the agent is left for its user: {agent:#}");
 }

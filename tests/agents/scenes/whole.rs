@@ -55,6 +55,7 @@ fn arrived(scene: &Scene, agent: &str, handoff: &Value) {
 pub(crate) fn new_session_between(cli: Cli) {
     let scene = Scene::new(cli);
     let agent = scene.agent();
+    scene.keep(&agent, "ready");
     scene.says(&agent, "Remember the number eleven.");
     scene.until_idle(&agent);
     scene.types(&agent, cli.new_session(), &["Enter"]);
