@@ -13,6 +13,7 @@ use crate::core::text::{bears_signature, sanitise, signature};
 use crate::spool::documents;
 use crate::tmux::{Capture, Error as TmuxError, Eye, Input, Ready, ReadyPlan, SpawnOutcome, SpawnPlan, TypePlan};
 use crate::{notify, personas, process};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -77,6 +78,8 @@ struct ProfileEye<'p>(&'p Profile, Option<Process>);
 /// The same eyes, which remember what they saw last: the screen of an agent that ends is gone with it.
 struct Memory<'p> {
     eye: ProfileEye<'p>,
+    /// The whole screen must be at rest, not only what the profile knows of it.
+    whole: bool,
     last: Mutex<Option<Capture>>,
 }
 
@@ -84,6 +87,14 @@ impl Eye for Memory<'_> {
     fn look(&self, capture: &Capture) -> View {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(capture.clone());
         self.eye.look(capture)
+    }
+
+    fn print(&self, capture: &Capture) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        if self.whole {
+            plain_lines(capture).hash(&mut hasher);
+        }
+        hasher.finish()
     }
 }
 
@@ -142,7 +153,7 @@ async fn type_text(tools: &Tools, plan: &TypeText, resumed: bool, stop: &Cancell
 async fn await_idle(tools: &Tools, pane: &PaneRef, profile: &str, stop: &CancellationToken) -> Readiness {
     let plan = ReadyPlan { within: IDLE_LIMIT, calm: IDLE_CALM, every: Duration::from_secs(1) };
     loop {
-        let readiness = wait_ready(tools, pane, profile, &plan, stop).await;
+        let readiness = wait_ready(tools, pane, profile, (&plan, true), stop).await;
         let has_draft = readiness == Readiness::Ready && !is_at_rest(tools, pane, profile).await;
         if !has_draft || stop.is_cancelled() {
             return readiness;
@@ -167,20 +178,20 @@ async fn await_ready(tools: &Tools, pane: &PaneRef, profile: &str, stop: &Cancel
         return Readiness::NotReady { screen: format!("(the profile {profile} is not known any more)") };
     };
     let plan = ReadyPlan { within: ready.timeout, calm: ready.calm, every: LOOK_EVERY };
-    wait_ready(tools, pane, profile, &plan, stop).await
+    wait_ready(tools, pane, profile, (&plan, false), stop).await
 }
 
 async fn wait_ready(
     tools: &Tools,
     pane: &PaneRef,
     profile: &str,
-    plan: &ReadyPlan,
+    (plan, whole): (&ReadyPlan, bool),
     stop: &CancellationToken,
 ) -> Readiness {
     let Some(profile) = tools.profiles.get(profile) else {
         return Readiness::NotReady { screen: "(its profile is not known any more)".to_owned() };
     };
-    let memory = Memory { eye: ProfileEye(profile, None), last: Mutex::new(None) };
+    let memory = Memory { eye: ProfileEye(profile, None), whole, last: Mutex::new(None) };
     let end = tools.tmux.wait_ready(pane, plan, &memory, stop).await;
     let last = memory.last.into_inner().unwrap_or_else(PoisonError::into_inner);
     let screen = last.map(|capture| screen_end(&capture)).unwrap_or_default();
@@ -195,12 +206,17 @@ async fn wait_ready(
 
 /// The last lines of a screen, for a person to see what is the matter.
 fn screen_end(capture: &Capture) -> String {
+    let lines: Vec<String> = plain_lines(capture).into_iter().filter(|line| !line.is_empty()).collect();
+    let from = lines.len().saturating_sub(SCREEN_LINES);
+    lines[from..].join(" / ").chars().take(400).collect()
+}
+
+/// The lines of a screen without their looks.
+fn plain_lines(capture: &Capture) -> Vec<String> {
     let rows = ansi::cells(&capture.lines.join("\n"), capture.width, capture.height);
     let plain =
         |row: &Vec<ansi::Cell>| sanitise(&row.iter().map(|cell| cell.char).collect::<String>()).trim().to_owned();
-    let lines: Vec<String> = rows.iter().map(plain).filter(|line| !line.is_empty()).collect();
-    let from = lines.len().saturating_sub(SCREEN_LINES);
-    lines[from..].join(" / ").chars().take(400).collect()
+    rows.iter().map(plain).collect()
 }
 
 async fn await_death(process: &Process, stop: &CancellationToken) -> Outcome {
