@@ -29,8 +29,10 @@ const IDLE_CALM: Duration = Duration::from_secs(5);
 const IDLE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// Pause between two looks for readiness.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Most characters of them.
+const SCREEN_CHARS: usize = 800;
 /// Most lines of a screen that are shown to a person.
-const SCREEN_LINES: usize = 6;
+const SCREEN_LINES: usize = 12;
 
 /// Does one effect.
 pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &CancellationToken) -> Outcome {
@@ -206,9 +208,14 @@ async fn wait_ready(
 
 /// The last lines of a screen, for a person to see what is the matter.
 fn screen_end(capture: &Capture) -> String {
-    let lines: Vec<String> = plain_lines(capture).into_iter().filter(|line| !line.is_empty()).collect();
+    // Rules, borders and logos tell nothing.
+    let tells = |line: &String| line.chars().any(char::is_alphanumeric);
+    let lines: Vec<String> = plain_lines(capture).into_iter().filter(tells).collect();
     let from = lines.len().saturating_sub(SCREEN_LINES);
-    lines[from..].join(" / ").chars().take(400).collect()
+    let text = lines[from..].join(" / ");
+    // What stands last matters most.
+    let skipped = text.chars().count().saturating_sub(SCREEN_CHARS);
+    text.chars().skip(skipped).collect()
 }
 
 /// The lines of a screen without their looks.

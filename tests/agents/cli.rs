@@ -87,11 +87,7 @@ impl Cli {
                 state["projects"] = json!({});
                 put(&path, &state.to_string());
             }
-            Cli::Codex => {
-                let path = home.join(".codex/config.toml");
-                let text = fs::read_to_string(&path).expect("it was furnished");
-                put(&path, text.split("\n[projects.").next().expect("there is always a first part"));
-            }
+            Cli::Codex => fs::remove_file(home.join(".codex/config.toml")).expect("it was furnished"),
             Cli::Pi => {
                 fs::remove_file(home.join(".pi/agent/models.json")).expect("it was furnished");
                 put(&home.join(".pi/agent/settings.json"), "{}");

@@ -37,6 +37,7 @@ pub(crate) const SCENES: &[Scenario] = &[
     scene("interrupt_by_esc", faults::interrupt, ALL, 150),
     scene("interrupt_before_the_first_word", faults::early_interrupt, &[Cli::Claude], 150),
     scene("not_installed", starts::not_installed, ALL, 60),
+    scene("not_logged_in", starts::not_logged_in, &[Cli::Claude], 90),
     scene("first_run_dialog", starts::first_run, ALL, 150),
     scene("sidecar_killed_in_each_step", crashes::in_each_step, ALL, 300),
 ];

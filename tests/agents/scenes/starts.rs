@@ -15,6 +15,16 @@ pub(crate) fn not_installed(cli: Cli) {
     assert!(scene.model.heard().is_empty());
 }
 
+/// A user who has not logged in, which Claude Code says only when it is spoken to.
+pub(crate) fn not_logged_in(cli: Cli) {
+    let scene = Scene::with(cli, "", |scene| scene.set("ANTHROPIC_API_KEY", ""));
+    scene.stage.ask(&json!({"kind": "agent_create", "persona_slug": PERSONA}));
+    let error = scene.only_error();
+    let message = error["message"].as_str().expect("a message");
+    assert_eq!(error["code"], "priming_failed", "{error:#}\n{}", scene.story());
+    assert!(message.contains("login"), "the operator learns what the matter is: {error:#}\n{}", scene.story());
+}
+
 /// A first-run dialog: the operator is told what the screen shows, and nothing is typed.
 pub(crate) fn first_run(cli: Cli) {
     let scene = Scene::with(cli, "", |scene| cli.unsettle(&scene.home()));
@@ -23,9 +33,9 @@ pub(crate) fn first_run(cli: Cli) {
     let error = scene.only_error();
     let message = error["message"].as_str().expect("a message");
     let shown = match cli {
-        Cli::Claude => "trust",
-        Cli::Codex => "trust",
-        Cli::Pi => "model",
+        Cli::Claude => "trust this folder",
+        Cli::Codex => "Sign in with ChatGPT",
+        Cli::Pi => "No models available",
     };
     assert!(message.contains(shown), "the operator learns what the screen shows: {error:#}\n{}", scene.story());
     assert!(scene.model.heard().is_empty());
