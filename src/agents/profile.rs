@@ -133,6 +133,7 @@ impl Profile {
             screen_proof: self.file.screen.proof,
             starts_at_launch: self.file.hooks.starts_at_launch,
             turn_ids: self.file.hooks.turn_id.is_some(),
+            has_transcript: self.file.transcript.as_ref().is_some_and(|rules| !rules.messages.is_empty()),
         }
     }
 

@@ -52,6 +52,8 @@ pub struct ProfileFacts {
     pub starts_at_launch: bool,
     /// Events carry turn ids.
     pub turn_ids: bool,
+    /// What was said can be read from its transcript.
+    pub has_transcript: bool,
 }
 
 /// All that the core is told.

@@ -40,6 +40,7 @@ pub(crate) fn settings() -> Settings {
         screen_proof: false,
         starts_at_launch: true,
         turn_ids: true,
+        has_transcript: false,
     };
     Settings {
         profiles: BTreeMap::from([("demo".to_owned(), facts)]),
