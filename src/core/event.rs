@@ -36,6 +36,10 @@ pub struct RequestFacts {
     pub persona: Option<(Slug, PersonaFacts)>,
     /// For `error_dismiss`: there is such an error.
     pub error_known: bool,
+    /// For author `provided`: the document, or why it can't be taken.
+    pub document: Option<Result<String, String>>,
+    /// For author `agent_reply`: how many messages the agent's transcript holds, where it can be read.
+    pub messages: Option<u64>,
 }
 
 /// What the ledger says of a request id.

@@ -52,8 +52,21 @@ pub struct ProfileFacts {
     pub starts_at_launch: bool,
     /// Events carry turn ids.
     pub turn_ids: bool,
-    /// What was said can be read from its transcript.
+    /// A new session can be begun in the same pane, and how it shows.
+    pub new_session: Option<NewSession>,
+    /// The end of a turn tells the last text of the answer.
+    pub tells_answers: bool,
+    /// Its transcript can be read.
     pub has_transcript: bool,
+}
+
+/// How a new session in the same process shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NewSession {
+    /// The CLI reports it.
+    Reported,
+    /// The CLI reports it only with its first prompt: until then an empty composer is the only sign.
+    Lazy,
 }
 
 /// All that the core is told.

@@ -4,6 +4,7 @@
 //! effect that a fault of ours has ended; this file keeps the lanes.
 
 mod act;
+mod compose;
 mod document;
 mod fault;
 

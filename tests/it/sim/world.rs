@@ -11,7 +11,7 @@ use tasuki::core::event::Event;
 use tasuki::core::handoff::Step;
 use tasuki::core::id::{HandoffId, RequestId};
 use tasuki::core::pane::PaneRef;
-use tasuki::core::settings::{ProfileFacts, Settings};
+use tasuki::core::settings::{NewSession, ProfileFacts, Settings};
 use tasuki::core::time::Now;
 
 /// Everything.
@@ -31,7 +31,7 @@ pub(crate) struct World {
     requests: u64,
 }
 
-/// What the sidecar is told: a demo profile with turn ids.
+/// What the sidecar is told: a profile with turn ids, and one that tells of a new session only with its first prompt.
 pub(crate) fn settings() -> Settings {
     let facts = ProfileFacts {
         name: "demo".to_owned(),
@@ -40,10 +40,13 @@ pub(crate) fn settings() -> Settings {
         screen_proof: false,
         starts_at_launch: true,
         turn_ids: true,
-        has_transcript: false,
+        new_session: Some(NewSession::Reported),
+        tells_answers: true,
+        has_transcript: true,
     };
+    let lazy = ProfileFacts { name: "lazy".to_owned(), new_session: Some(NewSession::Lazy), ..facts.clone() };
     Settings {
-        profiles: BTreeMap::from([("demo".to_owned(), facts)]),
+        profiles: BTreeMap::from([("demo".to_owned(), facts), ("lazy".to_owned(), lazy)]),
         personas_dir: "/h".to_owned(),
         ..Settings::default()
     }
@@ -66,11 +69,12 @@ impl World {
             faults_on: true,
             requests: 0,
         };
-        if let Some(pane) = world.tmux.spawn(None, Faults::default(), &mut world.rng) {
+        if let Some(pane) = world.tmux.spawn(None, "demo", Faults::default(), &mut world.rng) {
             world.anonymous.push(pane);
         }
         for _ in 0..=world.rng.below(3) {
-            world.ask(&json!({ "v": 1, "kind": "agent_create", "persona_slug": "dev" }));
+            let profile = if world.rng.chance(30) { "lazy" } else { "demo" };
+            world.ask(&json!({ "v": 1, "kind": "agent_create", "persona_slug": "dev", "profile": profile }));
         }
         world
     }
@@ -218,8 +222,8 @@ impl World {
         let agent = agents[self.rng.below(agents.len() as u64) as usize].clone();
         let request = match (self.rng.below(12), handoffs.is_empty()) {
             (0..5, _) | (_, true) => {
-                let now = self.rng.chance(20);
-                json!({ "v": 1, "kind": "handoff", "agent_id": agent, "reason": "context_limit", "now": now })
+                let other = agents[self.rng.below(agents.len() as u64) as usize].clone();
+                self.handoff(&agent, &other)
             }
             (5, _) => json!({ "v": 1, "kind": "agent_send", "agent_id": agent, "text": "hello" }),
             (6, _) if self.rng.chance(30) => json!({ "v": 1, "kind": "agent_shutdown", "agent_id": agent }),
@@ -231,6 +235,34 @@ impl World {
         self.ask(&request);
     }
 
+    /// A handoff with its dials turned by chance.
+    fn handoff(&mut self, agent: &str, other: &str) -> serde_json::Value {
+        let mut request = json!({ "v": 1, "kind": "handoff", "agent_id": agent, "reason": "context_limit" });
+        request["now"] = json!(self.rng.chance(20));
+        match self.rng.below(10) {
+            0..2 => request["author"] = json!("agent_reply"),
+            2 => request["author"] = json!("salvage"),
+            3 => {
+                request["author"] = json!("provided");
+                request["document"] = json!({ "text": "# Work" });
+            }
+            _ => {}
+        }
+        if let Some(successor) = self.successor(other) {
+            request["successor"] = successor;
+        }
+        request
+    }
+
+    fn successor(&mut self, other: &str) -> Option<serde_json::Value> {
+        match self.rng.below(6) {
+            0 | 1 => Some(json!("same_pane")),
+            2 => Some(json!({ "agent_id": other })),
+            3 => Some(json!("new")),
+            _ => None,
+        }
+    }
+
     fn about(&mut self, kind: u64, id: HandoffId) -> serde_json::Value {
         match kind {
             7 => json!({ "v": 1, "kind": "handoff_cancel", "handoff_id": id }),
@@ -239,6 +271,13 @@ impl World {
             _ => {
                 *self.retries.entry(id).or_default() += 1;
                 let mut request = json!({ "v": 1, "kind": "handoff_retry", "handoff_id": id });
+                let agents: Vec<String> = self.disk.agents().map(|agent| agent.agent_id.to_string()).collect();
+                let other = agents[self.rng.below(agents.len() as u64) as usize].clone();
+                if self.rng.chance(15)
+                    && let Some(successor) = self.successor(&other)
+                {
+                    request["successor"] = successor;
+                }
                 match self.rng.below(3) {
                     0 => request["assume"] = json!("not_delivered"),
                     1 => {
