@@ -13,6 +13,7 @@ mod contract_agents;
 mod crash;
 mod demo;
 mod demo_faults;
+mod demo_transcript;
 mod flow;
 mod flow_doubt;
 mod flow_failures;

@@ -1,3 +1,5 @@
+//! Transcripts as each CLI writes them, and as nobody should.
+
 use super::super::profile::Profiles;
 use super::*;
 use serde_json::json;
@@ -68,7 +70,7 @@ fn lines_with_one_id_are_one_message_though_a_result_stands_between() {
     ]);
     let texts: Vec<&str> = found.said.iter().map(|said| said.text.as_str()).collect();
     assert_eq!(texts, ["go", "one\ntwo", "three"]);
-    assert_eq!(found.messages, 4);
+    assert_eq!(found.messages, 3);
     assert_eq!(found.last_reply(), Some("three"));
 }
 
