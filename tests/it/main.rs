@@ -15,6 +15,7 @@ mod demo;
 mod demo_faults;
 mod demo_transcript;
 mod flow;
+mod flow_dials;
 mod flow_doubt;
 mod flow_failures;
 mod flow_faults;
