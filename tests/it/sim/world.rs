@@ -47,7 +47,7 @@ pub(crate) fn settings() -> Settings {
         tells_answers: true,
         has_transcript: true,
     };
-    let lazy = ProfileFacts { name: "lazy".to_owned(), new_session: Some(NewSession::Lazy), ..facts.clone() };
+    let lazy = ProfileFacts { name: "lazy".to_owned(), new_session: Some(NewSession::Lazy), ..facts };
     Settings {
         profiles: BTreeMap::from([("demo".to_owned(), facts), ("lazy".to_owned(), lazy)]),
         personas_dir: "/h".to_owned(),
