@@ -11,7 +11,7 @@ use tasuki::core::event::Event;
 use tasuki::core::handoff::Step;
 use tasuki::core::id::{HandoffId, RequestId};
 use tasuki::core::pane::PaneRef;
-use tasuki::core::settings::{NewSession, ProfileFacts, Settings};
+use tasuki::core::settings::{ContextLimits, NewSession, ProfileFacts, Settings};
 use tasuki::core::time::Now;
 
 /// Everything.
@@ -43,10 +43,12 @@ pub(crate) fn settings() -> Settings {
         new_session: Some(NewSession::Reported),
         tells_answers: true,
         has_transcript: true,
+        tells_context: true,
     };
     let lazy = ProfileFacts { name: "lazy".to_owned(), new_session: Some(NewSession::Lazy), ..facts.clone() };
     Settings {
         profiles: BTreeMap::from([("demo".to_owned(), facts), ("lazy".to_owned(), lazy)]),
+        context: ContextLimits { suggest_at: Some(50), auto_at: Some(90) },
         personas_dir: "/h".to_owned(),
         ..Settings::default()
     }
