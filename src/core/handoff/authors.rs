@@ -1,6 +1,6 @@
 //! Who writes the document (SPEC 4.2), and how it comes about where that is not the agent with its own tools.
 
-use super::{Handoff, Reading, Step, end, flow, outcome};
+use super::{Handoff, Reading, end, flow, outcome};
 use crate::core::agent::Agent;
 use crate::core::decision::Tx;
 use crate::core::effect::{Composed, DocumentRead, Effect, Source};
@@ -132,8 +132,3 @@ pub(crate) fn no_document(tx: &mut Tx<'_>, id: HandoffId, code: &str) {
 
 const AGENT_WRITES: &str = "the agent is left running: have it write the document, then retry";
 const PERSON_WRITES: &str = "write the document there yourself, then retry";
-
-/// Whether a failed handoff of an agent that has ended may be retried in its early steps.
-pub(crate) fn may_go_on_without_agent(handoff: &Handoff, step: Step) -> bool {
-    needs_no_agent(handoff.author) && step <= Step::Recording
-}

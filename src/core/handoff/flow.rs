@@ -200,7 +200,7 @@ pub(crate) fn record(tx: &mut Tx<'_>, id: HandoffId, text: String, sha256: Strin
 fn injection_prompt(tx: &Tx<'_>, handoff: &Handoff, text: &str) -> String {
     let prompts = &tx.state.settings.prompts;
     if handoff.successor == Successor::SamePane {
-        return prompts.context(&text::sanitise(text), &handoff.tasks);
+        return prompts.context(text::sanitise(text).trim_end(), &handoff.tasks);
     }
     let cwd = tx.agent(&handoff.agent_id).and_then(|agent| agent.cwd.clone());
     let summary = document::first_paragraph(text);

@@ -11,6 +11,7 @@ use tasuki::core::event::Event;
 use tasuki::core::handoff::Step;
 use tasuki::core::id::{HandoffId, RequestId};
 use tasuki::core::pane::PaneRef;
+use tasuki::core::request::Successor;
 use tasuki::core::settings::{ContextLimits, NewSession, ProfileFacts, Settings};
 use tasuki::core::time::Now;
 
@@ -25,6 +26,8 @@ pub(crate) struct World {
     asked: Vec<String>,
     pub(crate) anonymous: Vec<PaneRef>,
     pub(crate) assumed: BTreeSet<HandoffId>,
+    /// Handoffs for which the operator wanted another successor: the former one is left as it is.
+    pub(crate) changed: BTreeSet<HandoffId>,
     pub(crate) retries: BTreeMap<HandoffId, usize>,
     settings: Settings,
     faults_on: bool,
@@ -45,13 +48,21 @@ pub(crate) fn settings() -> Settings {
         has_transcript: true,
         tells_context: true,
     };
-    let lazy = ProfileFacts { name: "lazy".to_owned(), new_session: Some(NewSession::Lazy), ..facts.clone() };
+    let lazy = ProfileFacts { name: "lazy".to_owned(), new_session: Some(NewSession::Lazy), ..facts };
     Settings {
         profiles: BTreeMap::from([("demo".to_owned(), facts), ("lazy".to_owned(), lazy)]),
-        context: ContextLimits { suggest_at: Some(50), auto_at: Some(90) },
+        // Rarely, or the operator's own handoffs would seldom find an agent that is free.
+        context: ContextLimits { suggest_at: Some(50), auto_at: Some(105) },
         personas_dir: "/h".to_owned(),
         ..Settings::default()
     }
+}
+
+/// Every way in which a handoff can be done.
+pub(crate) fn every_way() -> Vec<String> {
+    let successors = ["new demo", "same_pane demo", "same_pane lazy", "existing demo"];
+    let authors = ["AgentFile", "AgentReply", "Salvage", "Provided"];
+    authors.iter().flat_map(|author| successors.map(|successor| format!("{author} {successor}"))).collect()
 }
 
 impl World {
@@ -66,6 +77,7 @@ impl World {
             asked: Vec::new(),
             anonymous: Vec::new(),
             assumed: BTreeSet::new(),
+            changed: BTreeSet::new(),
             retries: BTreeMap::new(),
             settings: settings.clone(),
             faults_on: true,
@@ -98,6 +110,21 @@ impl World {
         for (_, line) in &self.disk.journal {
             println!("{line}");
         }
+    }
+
+    /// Author, successor and profile of each handoff that was done.
+    pub(crate) fn ways(&self) -> BTreeSet<String> {
+        let done = self.disk.handoffs().filter(|handoff| handoff.step == Step::Done);
+        done.map(|handoff| {
+            let profile = self.disk.agent(&handoff.agent_id).map_or("", |agent| agent.profile.as_str());
+            let successor = match &handoff.successor {
+                Successor::New => "new",
+                Successor::SamePane => "same_pane",
+                Successor::Existing { .. } => "existing",
+            };
+            format!("{:?} {successor} {profile}", handoff.author)
+        })
+        .collect()
     }
 
     /// Runs the whole life of this world.
@@ -279,6 +306,7 @@ impl World {
                     && let Some(successor) = self.successor(&other)
                 {
                     request["successor"] = successor;
+                    self.changed.insert(id);
                 }
                 match self.rng.below(3) {
                     0 => request["assume"] = json!("not_delivered"),
