@@ -3,7 +3,8 @@
 //! [`crate::core::pane::View`]s, hook JSON into event files and event files into [`crate::core::hook::HookEvent`]s.
 //!
 //! In reading order: [`mod@format`] and [`hook_format`] (the TOML), [`profile`] (loading), [`launch`], [`ansi`] and
-//! [`screen`] (screens), [`rules`] (which hook event means what), [`hook`] (the `tasuki hook` command), [`event`] (the sidecar's side),
+//! [`screen`] (screens), [`rules`] (which hook event means what), [`hook`] and [`statusline`] (the commands that
+//! CLIs run), [`event`] (the sidecar's side),
 //! [`transcript_format`] and [`transcript`] (what was said, and how full the context is).
 
 pub mod ansi;
@@ -17,6 +18,7 @@ mod prune;
 pub mod rules;
 pub mod screen;
 pub mod stamp;
+pub mod statusline;
 pub mod transcript;
 pub mod transcript_format;
 

@@ -140,6 +140,7 @@ impl Profile {
                 .as_ref()
                 .map(|new| if new.lazy { NewSession::Lazy } else { NewSession::Reported }),
             tells_answers: self.file.hooks.on.iter().any(tells),
+            tells_context: self.file.transcript.as_ref().is_some_and(|rules| rules.context.is_some()),
             has_transcript: self.file.transcript.as_ref().is_some_and(|rules| !rules.messages.is_empty()),
         }
     }

@@ -190,7 +190,8 @@ fn is_skipped(rules: &TranscriptSection, line: &Value) -> bool {
     rules.skip.iter().any(|when| fits(Some(when), line))
 }
 
-/// What a line tells of the context; none where it tells nothing, or no tokens, as a CLI's own error message does.
+/// What a line tells of the context; none where it tells nothing, or no tokens, as a CLI's own error message does. A
+/// guess that is smaller than what is used is none.
 fn measure(rule: &GaugeRule, line: &Value) -> Option<(ContextGauge, bool)> {
     if !fit(&rule.when, line) {
         return None;
@@ -200,7 +201,7 @@ fn measure(rule: &GaugeRule, line: &Value) -> Option<(ContextGauge, bool)> {
     let told = rule.window.as_ref().and_then(|at| at.find(line)?.as_u64()).filter(|window| *window > 0);
     let model = rule.model.as_ref().and_then(|at| text_at(line, at)).unwrap_or_default();
     let guess = || rule.windows.iter().find(|window| window.model.0.is_match(&model)).map(|window| window.tokens);
-    let window = told.or_else(guess);
+    let window = told.or_else(|| guess().filter(|window| *window >= used));
     (used > 0).then_some((ContextGauge { used, window }, told.is_none() && window.is_some()))
 }
 

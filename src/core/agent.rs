@@ -1,6 +1,7 @@
 //! An agent's row: who it is, where it runs, what it is doing, and which text is on its way to it.
 
 use super::effect::EffectKey;
+use super::gauge::Watch;
 use super::hook::ContextGauge;
 use super::id::{AgentId, DeliveryId, HandoffId, RequestId, Slug};
 use super::pane::{PaneRef, Process, ServerId};
@@ -306,6 +307,9 @@ pub struct Agent {
     pub promised: Vec<String>,
     /// How full its context is.
     pub context: Option<ContextGauge>,
+    /// What follows from that.
+    #[serde(default)]
+    pub watch: Watch,
     /// Prompts and answers of its session, as far as events told of them.
     #[serde(default)]
     pub messages: u64,
@@ -349,6 +353,7 @@ impl Agent {
             dying: None,
             promised: Vec::new(),
             context: None,
+            watch: Watch::default(),
             messages: 0,
         }
     }

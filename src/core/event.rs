@@ -5,11 +5,12 @@ use super::hook::HookEvent;
 use super::id::{AgentId, HandoffId, RequestId, Slug};
 use super::pane::ServerId;
 use super::request;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// What the disk says of a persona, read by the intake when a request names it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PersonaFacts {
     /// The folder is there.
     pub exists: bool,

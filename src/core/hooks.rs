@@ -4,7 +4,7 @@ use super::agent::{Agent, AgentState, OurTurn, Purpose};
 use super::decision::Tx;
 use super::hook::{HookEvent, HookKind, SessionReason};
 use super::id::AgentId;
-use super::{handoff, idle, life, meet, priming, start, typing};
+use super::{gauge, handoff, idle, life, meet, priming, start, typing};
 
 /// Takes one event of one agent.
 pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
@@ -22,12 +22,16 @@ pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
         HookKind::SessionStart => session_start(tx, &agent_id, event),
         HookKind::PromptSubmit => prompt(tx, &agent_id, event),
         HookKind::Stop if event.paused => pause(tx, &agent_id),
-        HookKind::Stop | HookKind::StopFailure | HookKind::Interrupted => turn_end(tx, &agent_id, event),
+        HookKind::Stop => {
+            turn_end(tx, &agent_id, event);
+            gauge::turn_ended(tx, &agent_id);
+        }
+        HookKind::StopFailure | HookKind::Interrupted => turn_end(tx, &agent_id, event),
         HookKind::Blocked => idle::blocked(tx, &agent_id, event.message.as_deref()),
         HookKind::Notification => {}
         HookKind::Context => {
-            if let (Some(agent), Some(gauge)) = (tx.agent_mut(&agent_id), event.context) {
-                agent.context = Some(gauge);
+            if let Some(gauge) = event.context {
+                gauge::told(tx, &agent_id, gauge);
             }
         }
         HookKind::SessionEnd => session_end(tx, &agent_id, event),
@@ -101,7 +105,8 @@ fn is_direct(agent: &Agent, event: &HookEvent) -> bool {
 /// What every event tells.
 fn note(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
-    agent.hooks_seen = true;
+    // A status line is no hook: with it alone no prompt is ever reported.
+    agent.hooks_seen |= event.kind != HookKind::Context;
     if let Some(path) = &event.transcript_path {
         agent.transcript_path = Some(path.clone());
     }
@@ -113,6 +118,7 @@ fn session_start(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     {
         agent.open_turn = None;
         agent.messages = 0;
+        gauge::forget(agent);
     }
     // A CLI that tells only of the new session: the old one has ended with it, and this event is the successor's.
     let successor = match event.reason {

@@ -58,6 +58,8 @@ pub struct ProfileFacts {
     pub tells_answers: bool,
     /// Its transcript can be read.
     pub has_transcript: bool,
+    /// Its transcript tells how full its context is.
+    pub tells_context: bool,
 }
 
 /// How a new session in the same process shows.
@@ -69,11 +71,22 @@ pub enum NewSession {
     Lazy,
 }
 
+/// When something follows from a full context, in percent of the window; none: never.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ContextLimits {
+    /// The operator is told, once in a session.
+    pub suggest_at: Option<u64>,
+    /// A handoff begins by itself.
+    pub auto_at: Option<u64>,
+}
+
 /// All that the core is told.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// Step limits.
     pub limits: Limits,
+    /// What follows from a full context.
+    pub context: ContextLimits,
     /// By name.
     pub profiles: BTreeMap<String, ProfileFacts>,
     /// The templates of our own texts.

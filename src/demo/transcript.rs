@@ -133,48 +133,54 @@ impl Transcript {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agents::{Profiles, Transcript as Read, transcript};
 
-    fn read(talk: impl FnOnce(&mut Transcript, Instant)) -> Read {
+    /// What stands in the file after a talk, line by line.
+    fn written(talk: impl FnOnce(&mut Transcript, Instant)) -> Vec<Value> {
         let dir = tempfile::tempdir().expect("a folder");
         let mut kept = Transcript { dir: dir.path().join("t"), session_id: "s".to_owned(), ..Transcript::default() };
         talk(&mut kept, Instant::now());
-        let profiles = Profiles::load(None).expect("built in");
-        transcript::read(profiles.get("demo").expect("demo"), &kept.path()).unwrap_or_default()
+        let text = fs::read_to_string(kept.path()).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
     }
 
     fn blocks() -> Vec<String> {
         ["one", "two", "three"].map(str::to_owned).to_vec()
     }
 
+    fn ids(lines: &[Value]) -> Vec<&str> {
+        lines.iter().filter_map(|line| line["message"]["id"].as_str()).collect()
+    }
+
     #[test]
-    fn what_it_writes_is_read_by_its_profile() {
-        for faults in ["", "split_blocks"] {
-            let found = read(|kept, now| {
+    fn an_answer_is_one_message_in_one_line_or_in_several() {
+        let talk = |faults: &str| {
+            written(|kept, now| {
                 kept.user("hello", &Faults::parse(faults), now);
                 kept.assistant(&blocks(), &Faults::parse(faults), now);
-            });
-            assert_eq!(found.last_reply(), Some("one\ntwo\nthree"), "{faults}");
-            assert_eq!(found.context.map(|gauge| (gauge.used, gauge.window)), Some((1_004, Some(WINDOW))));
-        }
+            })
+        };
+        let whole = talk("");
+        assert_eq!((whole.len(), whole[1]["message"]["content"].as_array().map(Vec::len)), (2, Some(3)));
+        assert_eq!(whole[1]["message"]["usage"]["input_tokens"], 1_004);
+        let split = talk("split_blocks");
+        assert_eq!((split.len(), ids(&split).len()), (7, 3));
+        assert!(ids(&split).iter().all(|id| *id == ids(&split)[0]));
     }
 
     #[test]
     fn it_can_lag_be_missing_and_lie_about_its_tokens() {
         let late = Faults::parse("transcript_lag=50,tokens=90000");
         let talk = |kept: &mut Transcript, now| {
-            kept.user("hello", &late, now);
             kept.assistant(&blocks(), &late, now);
             kept.advance(now);
         };
-        assert_eq!(read(talk), Read::default());
-        let found = read(|kept, now| {
+        assert!(written(talk).is_empty());
+        let found = written(|kept, now| {
             talk(kept, now);
-            assert!(kept.due().is_some());
             kept.advance(now + Duration::from_millis(50));
             assert!(kept.due().is_none());
         });
-        assert_eq!(found.context.map(|gauge| gauge.used), Some(90_000));
-        assert_eq!(read(|kept, now| kept.user("hello", &Faults::parse("no_transcript"), now)), Read::default());
+        assert_eq!(found[0]["message"]["usage"]["input_tokens"], 90_000);
+        assert!(written(|kept, now| kept.user("hello", &Faults::parse("no_transcript"), now)).is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! Does one effect. Each may be done again after a crash: see `core::effect`.
 
-use super::{Tools, compose, document};
+use super::{Tools, compose, document, gauge};
 use crate::agents::ansi;
 use crate::agents::format::InputMode;
 use crate::agents::launch::LaunchContext;
@@ -57,6 +57,8 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
         Effect::HoldPlace { pane, tag } => hold_place(tools, pane, tag).await,
         Effect::DropPlace { tag } => done(tools.tmux.drop_place(tag).await),
         Effect::Start(plan) => Outcome::Started(start(tools, plan).await),
+        Effect::ReadGauge { profile, path, .. } => Outcome::Gauge(gauge::read(tools, profile, path, stop).await),
+        Effect::LookRound { pane, persona, .. } => gauge::look_round(tools, pane, persona).await,
         Effect::Identify { pane } => identify(tools, *pane).await,
         Effect::KillPane { pane, .. } => match tools.tmux.kill_pane(pane).await {
             Ok(_) => Outcome::Done,

@@ -3,12 +3,12 @@
 use super::Sidecar;
 use crate::agents::transcript;
 use crate::core::effect::Outcome;
-use crate::core::event::{Event, PersonaFacts, RequestFacts};
+use crate::core::event::{Event, RequestFacts};
 use crate::core::hook::HookKind;
-use crate::core::id::{AgentId, HandoffId, Slug};
+use crate::core::id::{AgentId, HandoffId};
 use crate::core::request::{Author, HandoffAsked, Request, Successor};
 use crate::core::state::Meeting;
-use crate::personas;
+use crate::runner;
 use crate::spool::documents;
 use crate::store::Error;
 use std::path::Path;
@@ -151,7 +151,7 @@ impl Sidecar {
             Request::Handoff(asked) => (self.provided_document(asked), self.messages(asked)),
             _ => (None, None),
         };
-        let persona = slug.map(|slug| (slug.clone(), self.persona_facts(&slug)));
+        let persona = slug.map(|slug| (slug.clone(), runner::persona_facts(&self.home, &slug)));
         Ok(RequestFacts { persona, error_known, document, messages })
     }
 
@@ -176,29 +176,5 @@ impl Sidecar {
         let profile = self.tools.profiles.get(&agent.profile)?;
         let transcript = transcript::read(profile, Path::new(agent.transcript_path.as_ref()?)).ok()?;
         Some(transcript.messages)
-    }
-
-    fn persona_facts(&self, slug: &Slug) -> PersonaFacts {
-        let personas = self.home.personas();
-        let handoffs_dir = personas.join(slug.as_str()).join("handoffs").display().to_string();
-        match personas::facts(&personas, slug) {
-            Ok(facts) => PersonaFacts {
-                exists: facts.exists,
-                has_skill: facts.has_skill,
-                broken: None,
-                profile: facts.file.profile,
-                cwd: facts.file.cwd,
-                session: facts.file.session,
-                handoff_files: facts.handoff_files.into_iter().collect(),
-                handoffs_dir,
-            },
-            Err(error) => PersonaFacts {
-                exists: true,
-                has_skill: true,
-                broken: Some(error.to_string()),
-                handoffs_dir,
-                ..PersonaFacts::default()
-            },
-        }
     }
 }

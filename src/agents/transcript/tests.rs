@@ -41,7 +41,7 @@ const PROMPT: &str = "\nwith the goal, the state and the next steps.\nThen stop.
 #[test]
 fn a_real_turn_of_each_cli_is_read() {
     let cases = [
-        ("claude", include_str!("../../../tests/transcripts/claude/turn.jsonl"), 13_793, Some(200_000), 3),
+        ("claude", include_str!("../../../tests/transcripts/claude/turn.jsonl"), 13_793, Some(1_000_000), 3),
         ("codex", include_str!("../../../tests/transcripts/codex/turn.jsonl"), 12_311, Some(190_000), 2),
         ("pi", include_str!("../../../tests/transcripts/pi/turn.jsonl"), 1_570, None, 3),
     ];
@@ -152,6 +152,8 @@ fn the_last_line_with_tokens_counts_and_the_model_gives_the_window() {
     let gauge =
         |lines: &[Value]| read_as("claude", &lines.iter().map(|line| format!("{line}\n")).collect::<String>()).context;
     assert_eq!(gauge(&[line("x[1m]", 10)]), Some(ContextGauge { used: 15, window: Some(1_000_000) }));
+    assert_eq!(gauge(&[line("claude-opus-4-1", 10)]).and_then(|gauge| gauge.window), Some(200_000));
+    assert_eq!(gauge(&[line("claude-opus-4-1", 300_000)]).map(|gauge| gauge.window), Some(None));
     assert_eq!(gauge(&[line("x", 10), json!({"type":"assistant","message":{}})]).map(|gauge| gauge.used), Some(15));
 }
 

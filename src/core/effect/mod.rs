@@ -8,7 +8,7 @@ use super::id::{AgentId, DeliveryId, ErrorId, HandoffId, Slug};
 use super::pane::{PaneRef, Process, ServerId};
 use serde::{Deserialize, Serialize};
 
-pub use outcome::{Composed, DocumentRead, Outcome, PersonaTexts, Readiness, Started};
+pub use outcome::{Composed, DocumentRead, Measured, Outcome, PersonaTexts, Readiness, Round, Started};
 
 /// The outbox key: rises by one, is never used again, and fences late answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -219,6 +219,24 @@ pub enum Effect {
         /// The number behind `%`.
         pane: u32,
     },
+    /// Read from its transcript how full an agent's context is.
+    ReadGauge {
+        /// Whose.
+        agent_id: AgentId,
+        /// Its profile.
+        profile: String,
+        /// Where the transcript is.
+        path: String,
+    },
+    /// Look at what decides whether a handoff may begin by itself.
+    LookRound {
+        /// Whose.
+        agent_id: AgentId,
+        /// Its pane.
+        pane: PaneRef,
+        /// Its persona.
+        persona: Slug,
+    },
     /// Kill the pane of an agent that tasuki started.
     KillPane {
         /// Whose.
@@ -262,6 +280,8 @@ impl Effect {
             | Effect::AwaitDeath { .. }
             | Effect::KillPane { .. }
             | Effect::Identify { .. }
+            | Effect::ReadGauge { .. }
+            | Effect::LookRound { .. }
             | Effect::Tell(_) => Lane::Free(key),
         }
     }
@@ -283,6 +303,8 @@ impl Effect {
             Effect::Start(_) => "start",
             Effect::AwaitReady { .. } => "await_ready",
             Effect::Identify { .. } => "identify",
+            Effect::ReadGauge { .. } => "read_gauge",
+            Effect::LookRound { .. } => "look_round",
             Effect::KillPane { .. } => "kill_pane",
             Effect::Tell(_) => "tell",
         }

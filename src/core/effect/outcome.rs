@@ -1,5 +1,7 @@
 //! How an effect ends: what the runner tells of it.
 
+use crate::core::event::PersonaFacts;
+use crate::core::hook::ContextGauge;
 use crate::core::pane::{PaneFacts, PaneRef, Process, Typed};
 use serde::{Deserialize, Serialize};
 
@@ -108,6 +110,28 @@ pub enum Outcome {
     Readiness(Readiness),
     /// Of identifying a pane; none if there is no such pane.
     Pane(Option<PaneFacts>),
+    /// Of reading a gauge; none where the transcript tells nothing.
+    Gauge(Option<Measured>),
+    /// Of looking round.
+    Round(Box<Round>),
+}
+
+/// How full a context is, as its transcript tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The numbers.
+    pub gauge: ContextGauge,
+    /// The window's size is a guess by the model's name.
+    pub guessed: bool,
+}
+
+/// What decides whether a handoff may begin by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Round {
+    /// How many clients look at the agent's window; none where that can't be known.
+    pub viewers: Option<u64>,
+    /// What the disk says of its persona.
+    pub persona: PersonaFacts,
 }
 
 /// The texts of a persona.

@@ -4,7 +4,7 @@ use super::{Handoff, Step, Verdicts, authors, document, flow, successors};
 use crate::core::agent::AgentState;
 use crate::core::decision::Tx;
 use crate::core::event::{PersonaFacts, RequestFacts};
-use crate::core::id::{AgentId, RequestId, Slug};
+use crate::core::id::{AgentId, HandoffId, RequestId, Slug};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::HandoffAsked;
 use serde_json::json;
@@ -26,8 +26,24 @@ struct Checked<'f> {
 pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: HandoffAsked, facts: &RequestFacts) {
     match check(tx, &asked, facts) {
         Err(refused) => tx.refuse(request, refused),
-        Ok(checked) => begin(tx, request, asked, &checked, facts),
+        Ok(checked) => {
+            let (handoff_id, file_path) = begin(tx, asked, &checked, facts);
+            let result = json!({ "status": "initiated", "handoff_id": handoff_id, "file_path": file_path });
+            tx.answer(request, Reply::Ok(result));
+        }
     }
+}
+
+/// Begins a handoff that nobody has asked for, if nothing is against it.
+pub(crate) fn by_itself(
+    tx: &mut Tx<'_>,
+    agent_id: &AgentId,
+    reason: &str,
+    facts: &RequestFacts,
+) -> Result<HandoffId, Refused> {
+    let asked = HandoffAsked::new(agent_id, reason);
+    let checked = check(tx, &asked, facts)?;
+    Ok(begin(tx, asked, &checked, facts).0)
 }
 
 /// The rows of SPEC 4.1 in their order, then what else stands in the way.
@@ -83,7 +99,8 @@ fn not_built(asked: &HandoffAsked) -> Result<(), Refused> {
     }
 }
 
-fn begin(tx: &mut Tx<'_>, request: &RequestId, asked: HandoffAsked, checked: &Checked<'_>, facts: &RequestFacts) {
+/// Begins it; gives its id and the document's path.
+fn begin(tx: &mut Tx<'_>, asked: HandoffAsked, checked: &Checked<'_>, facts: &RequestFacts) -> (HandoffId, String) {
     let Checked { agent_id, persona, successor, .. } = *checked;
     let slug = checked.slug.clone();
     let handoff_id = tx.new_handoff_id();
@@ -132,9 +149,8 @@ fn begin(tx: &mut Tx<'_>, request: &RequestId, asked: HandoffAsked, checked: &Ch
     if let Some(successor) = successor {
         successors::reserve(tx, handoff_id, successor);
     }
-    let result = json!({ "status": "initiated", "handoff_id": handoff_id, "file_path": file_path });
-    tx.answer(request, Reply::Ok(result));
     flow::enter(tx, handoff_id, Step::Waiting);
+    (handoff_id, file_path)
 }
 
 /// Names that lie in the folder, and names that handoffs have been promised.

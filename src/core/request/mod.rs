@@ -92,6 +92,25 @@ pub struct HandoffAsked {
     pub now: bool,
 }
 
+impl HandoffAsked {
+    /// With every dial at its default.
+    #[must_use]
+    pub fn new(agent_id: &super::id::AgentId, reason: &str) -> Self {
+        HandoffAsked {
+            agent_id: agent_id.to_string(),
+            reason: reason.to_owned(),
+            focus: None,
+            author: Author::default(),
+            document: None,
+            successor: Successor::default(),
+            tasks: Vec::new(),
+            urgency: None,
+            publish: None,
+            now: false,
+        }
+    }
+}
+
 /// What the operator knows of a text whose delivery is in doubt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -5,9 +5,10 @@ use super::disk::Disk;
 use super::rng::Rng;
 use super::tmux::{Faults, SimTmux};
 use tasuki::core::effect::{
-    Composed, DocumentRead, Effect, EffectKey, How, Outcome, PersonaTexts, Place, Readiness, Source, StartAgent,
-    Started, TypeText,
+    Composed, DocumentRead, Effect, EffectKey, How, Measured, Outcome, PersonaTexts, Place, Readiness, Round, Source,
+    StartAgent, Started, TypeText,
 };
+use tasuki::core::hook::ContextGauge;
 use tasuki::core::pane::{PaneFacts, PaneRef, Refusal, Typed};
 
 /// An effect on its way.
@@ -51,6 +52,15 @@ impl Run {
                 let place = Place { session: "work".to_owned(), size: (80, 24), cwd: None };
                 Some(Outcome::Place(tmux.at(pane).map(|_| place)))
             }
+            Effect::ReadGauge { .. } => {
+                let gauge = ContextGauge { used: rng.below(110), window: rng.chance(90).then_some(100) };
+                let measured = Measured { gauge, guessed: rng.chance(10) };
+                Some(Outcome::Gauge(rng.chance(95).then_some(measured)))
+            }
+            Effect::LookRound { persona, .. } => Some(Outcome::Round(Box::new(Round {
+                viewers: rng.chance(90).then_some(u64::from(rng.chance(30))),
+                persona: disk.persona_facts(persona),
+            }))),
             Effect::Identify { pane } => Some(Outcome::Pane(identify(*pane, tmux))),
             Effect::KillPane { pane, .. } => {
                 if let Some(agent) = tmux.at(pane) {

@@ -148,15 +148,7 @@ impl Sidecar {
             Request::AgentCreate(asked) => asked.persona_slug.clone(),
             _ => return None,
         };
-        let names = disk.documents.keys().filter_map(|path| path.rsplit('/').next()).map(str::to_owned);
-        let facts = PersonaFacts {
-            exists: true,
-            has_skill: true,
-            profile: Some("demo".to_owned()),
-            handoff_files: names.collect(),
-            handoffs_dir: format!("/h/{slug}/handoffs"),
-            ..PersonaFacts::default()
-        };
+        let facts = disk.persona_facts(&slug);
         Some((slug, facts))
     }
 

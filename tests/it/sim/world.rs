@@ -12,7 +12,7 @@ use tasuki::core::handoff::Step;
 use tasuki::core::id::{HandoffId, RequestId};
 use tasuki::core::pane::PaneRef;
 use tasuki::core::request::Successor;
-use tasuki::core::settings::{NewSession, ProfileFacts, Settings};
+use tasuki::core::settings::{ContextLimits, NewSession, ProfileFacts, Settings};
 use tasuki::core::time::Now;
 
 /// Everything.
@@ -46,10 +46,13 @@ pub(crate) fn settings() -> Settings {
         new_session: Some(NewSession::Reported),
         tells_answers: true,
         has_transcript: true,
+        tells_context: true,
     };
     let lazy = ProfileFacts { name: "lazy".to_owned(), new_session: Some(NewSession::Lazy), ..facts };
     Settings {
         profiles: BTreeMap::from([("demo".to_owned(), facts), ("lazy".to_owned(), lazy)]),
+        // Rarely, or the operator's own handoffs would seldom find an agent that is free.
+        context: ContextLimits { suggest_at: Some(50), auto_at: Some(105) },
         personas_dir: "/h".to_owned(),
         ..Settings::default()
     }
