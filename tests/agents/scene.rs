@@ -115,7 +115,13 @@ impl Scene {
         let Some(folder) = std::env::var_os("TASUKI_AGENTS_SCREENS") else { return };
         let folder = PathBuf::from(folder).join(self.cli.name());
         fs::create_dir_all(&folder).expect("a folder");
-        let screen = self.stage.tmux(&["capture-pane", "-e", "-p", "-t", &self.pane(agent)]);
+        let pane = self.pane(agent);
+        let row = self.stage.tmux(&["display-message", "-p", "-t", &pane, "#{cursor_y}"]);
+        let row: usize = row.trim().parse().expect("a row");
+        let screen = self.stage.tmux(&["capture-pane", "-e", "-p", "-t", &pane]);
+        let lines = screen.lines().enumerate();
+        let screen: String =
+            lines.map(|(at, line)| format!("{line}{}\n", if at == row { "<cursor>" } else { "" })).collect();
         fs::write(folder.join(format!("{name}.txt")), screen.replace('\u{1b}', "\\e")).expect("written");
     }
 

@@ -4,7 +4,7 @@
 //! `asked` reads what a CLI asks, whatever the dialect; `script` decides the answer; `speak` says it in the dialect.
 
 mod asked;
-mod script;
+pub(crate) mod script;
 mod speak;
 
 use asked::Asked;

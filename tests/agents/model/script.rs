@@ -78,7 +78,7 @@ pub(crate) fn decide(asked: &Asked, ruled: &str, bytes: usize) -> Answer {
         shell(asked, command)
     } else if let Some(text) = find("say") {
         Kind::Texts(vec![text.to_owned()])
-    } else if prompt.contains("handoff document") && prompt.contains("## Next steps") {
+    } else if asks_for_document(prompt) {
         match document_path(prompt) {
             Some(path) => write(asked, path, &document(path)),
             None => Kind::Texts(blocks()),
@@ -87,6 +87,12 @@ pub(crate) fn decide(asked: &Asked, ruled: &str, bytes: usize) -> Answer {
         answer.kind
     };
     answer
+}
+
+/// An instruction names the sections that it wants; a briefing that carries a document is none.
+fn asks_for_document(prompt: &str) -> bool {
+    let names_sections = prompt.contains("## Next steps") || prompt.contains("## Next Steps");
+    prompt.contains("handoff document") && names_sections && !prompt.contains("<handoff-context>")
 }
 
 /// The file that an instruction names: alone on its line, in backticks.
@@ -109,7 +115,7 @@ pub(crate) fn document(path: &str) -> String {
 }
 
 /// The same as an answer, which a CLI keeps as several blocks.
-fn blocks() -> Vec<String> {
+pub(crate) fn blocks() -> Vec<String> {
     vec![
         "# Handoff\n\n## Goal\nTo follow the script.\n\n## Constraints & Preferences\nNone.\n".to_owned(),
         "## Progress\nHalf of it.\n\n## Key Decisions\nNone.\n".to_owned(),

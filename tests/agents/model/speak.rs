@@ -100,7 +100,7 @@ async fn responses(stream: &mut Stream, asked: &Asked, answer: &Answer) -> io::R
     stream.event(Some("response.created"), &json!({"type": "response.created", "response": base})).await?;
     hang(answer).await;
     let items: Vec<Value> = match &answer.kind {
-        Kind::Texts(texts) => texts.iter().map(|text| message_item(text)).collect(),
+        Kind::Texts(texts) => vec![message_item(texts)],
         Kind::Call { name, arguments: Value::String(input) } => {
             vec![json!({"type": "custom_tool_call", "id": id("ctc"), "call_id": id("call"), "name": name,
                 "input": input, "status": "completed"})]
@@ -112,20 +112,21 @@ async fn responses(stream: &mut Stream, asked: &Asked, answer: &Answer) -> io::R
         Kind::Error(_) => Vec::new(),
     };
     for (index, item) in items.iter().enumerate() {
-        let text = item["content"][0]["text"].as_str();
+        let contents = item["content"].as_array().cloned().unwrap_or_default();
         let mut begun = item.clone();
         begun["status"] = json!("in_progress");
-        if text.is_some() {
+        if !contents.is_empty() {
             begun["content"] = json!([]);
         }
         let added = json!({"type": "response.output_item.added", "output_index": index, "item": begun});
         stream.event(Some("response.output_item.added"), &added).await?;
-        let parts = text.map(|text| stream.parts(text)).unwrap_or_default();
-        for part in parts {
-            tokio::time::sleep(stream.pause).await;
-            let delta = json!({"type": "response.output_text.delta", "item_id": item["id"], "output_index": index,
-                "content_index": 0, "delta": part});
-            stream.event(Some("response.output_text.delta"), &delta).await?;
+        for (at, content) in contents.iter().enumerate() {
+            for part in stream.parts(content["text"].as_str().unwrap_or_default()) {
+                tokio::time::sleep(stream.pause).await;
+                let delta = json!({"type": "response.output_text.delta", "item_id": item["id"],
+                    "output_index": index, "content_index": at, "delta": part});
+                stream.event(Some("response.output_text.delta"), &delta).await?;
+            }
         }
         let done = json!({"type": "response.output_item.done", "output_index": index, "item": item});
         stream.event(Some("response.output_item.done"), &done).await?;
@@ -138,9 +139,11 @@ async fn responses(stream: &mut Stream, asked: &Asked, answer: &Answer) -> io::R
     stream.event(Some("response.completed"), &json!({"type": "response.completed", "response": done})).await
 }
 
-fn message_item(text: &str) -> Value {
-    json!({"type": "message", "id": id("msg"), "role": "assistant", "status": "completed",
-        "content": [{"type": "output_text", "text": text, "annotations": []}]})
+/// One message, whose texts are parts of it.
+fn message_item(texts: &[String]) -> Value {
+    let part = |text: &String| json!({"type": "output_text", "text": text, "annotations": []});
+    let content: Vec<Value> = texts.iter().map(part).collect();
+    json!({"type": "message", "id": id("msg"), "role": "assistant", "status": "completed", "content": content})
 }
 
 async fn chat(stream: &mut Stream, asked: &Asked, answer: &Answer) -> io::Result<()> {

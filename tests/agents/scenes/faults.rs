@@ -2,6 +2,7 @@
 
 use crate::cli::Cli;
 use crate::scene::Scene;
+use std::time::{Duration, Instant};
 
 /// Somebody's half-typed draft: nothing is typed, and the draft stays.
 pub(crate) fn draft(cli: Cli) {
@@ -45,7 +46,15 @@ pub(crate) fn dialog(cli: Cli) {
     assert!(!scene.heard("handoff document"));
     let screen = scene.screen(&agent);
     assert!(screen.contains("tasuki-agents-e2e-never") && !screen.contains("Write a handoff"), "{screen}");
-    scene.types(&agent, "", &["Enter"]);
+    // A dialog that was just drawn takes no key for a moment.
+    let mut pressed = Instant::now();
+    scene.until("the dialog is answered", || {
+        if pressed.elapsed() > Duration::from_secs(2) && scene.screen(&agent).contains("1. Yes") {
+            scene.types(&agent, "", &["Enter"]);
+            pressed = Instant::now();
+        }
+        scene.stage.handoff_view(&handoff)["step"] != "waiting"
+    });
     scene.stage.until_step(&handoff, "done");
     scene.nothing_came_twice();
 }

@@ -1,6 +1,7 @@
 //! What is played, and with whom.
 
 mod crashes;
+mod dials;
 mod faults;
 mod starts;
 mod whole;
@@ -39,5 +40,8 @@ pub(crate) const SCENES: &[Scenario] = &[
     scene("not_installed", starts::not_installed, ALL, 60),
     scene("not_logged_in", starts::not_logged_in, &[Cli::Claude], 90),
     scene("first_run_dialog", starts::first_run, ALL, 150),
+    scene("document_as_an_answer", dials::agent_reply, ALL, 120),
+    scene("same_pane", dials::same_pane, ALL, 120),
+    scene("salvage_after_a_kill", dials::salvage, ALL, 120),
     scene("sidecar_killed_in_each_step", crashes::in_each_step, ALL, 300),
 ];
