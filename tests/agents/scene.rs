@@ -113,6 +113,8 @@ impl Scene {
     /// Keeps what stands on an agent's screen, as the tests of screens want it, where somebody asks for that.
     pub(crate) fn keep(&self, agent: &str, name: &str) {
         let Some(folder) = std::env::var_os("TASUKI_AGENTS_SCREENS") else { return };
+        // An event may come before what it tells of is drawn.
+        std::thread::sleep(std::time::Duration::from_secs(1));
         let folder = PathBuf::from(folder).join(self.cli.name());
         fs::create_dir_all(&folder).expect("a folder");
         let pane = self.pane(agent);
