@@ -88,7 +88,7 @@ pub enum Command {
     Hook(HookArgs),
     /// What Claude Code runs to draw its status line: reports the context, and prints your own status line.
     #[command(
-        after_help = "Example, in Claude Code's settings.json:\n  \"statusLine\": {\"type\": \"command\", \"command\": \"tasuki statusline -- ~/.claude/my-line.sh\"}"
+        after_help = "Example:\n  in Claude Code's settings.json: \"statusLine\": {\"type\": \"command\", \"command\": \"tasuki statusline -- ~/.claude/my-line.sh\"}"
     )]
     Statusline(StatuslineArgs),
     /// What an agent CLI must be told so that it reports its events.
