@@ -320,3 +320,40 @@ fn a_kill_at_any_step_of_the_other_ways_loses_and_doubles_nothing() {
         stage.check_once();
     }
 }
+
+#[test]
+fn a_cancelled_handoff_is_no_failure_whoever_writes_and_the_operator_of_the_pane_is_told() {
+    let stage = Stage::without_sidecar("");
+    let told = stage.work_dir().join("told");
+    let script = "cat >> \"$0\"; echo >> \"$0\"";
+    let config = format!("[notify]\ncommand = [\"/bin/sh\", \"-c\", '{script}', \"{}\"]\n", told.display());
+    fs::write(stage.home().join("config.toml"), config).expect("a configuration");
+    stage.start_sidecar();
+    let agent = stage.agent("dev");
+    let notices = || fs::read_to_string(&told).unwrap_or_default();
+    for (author, step) in [("agent_reply", "writing"), ("salvage", "waiting"), ("agent_file", "writing")] {
+        stage.faults("slow_turn=60000");
+        if step == "waiting" {
+            stage.granted(&json!({"kind": "agent_send", "agent_id": agent, "text": "Take your time."}));
+        }
+        let dials = json!({"author": author, "successor": "same_pane"});
+        let id = stage.hand_off_with(&agent, &dials);
+        stage.until_step(&id, step);
+        assert_eq!(stage.granted(&json!({"kind": "handoff_cancel", "handoff_id": id}))["status"], "cancelled");
+        let view = stage.until_step(&id, "cancelled");
+        assert!(view["error"].is_null() && view["sha256"].is_null(), "{view:#}");
+        stage.until("the operator is told", || notices().contains(&id));
+        assert!(notices().contains("Handoff cancelled") && !notices().contains("failed"), "{}", notices());
+        assert!(stage.errors().is_empty() && stage.is_running(&agent), "{}", stage.story());
+        let old = stage.agent_view(&agent);
+        assert!(old["ended_at"].is_null() && old["handoff_id"].is_null(), "{old:#}");
+        // The turn goes on: a person ends it, of which no event tells, and the agent can be handed off anew.
+        stage.faults("");
+        let pane = old["pane"].as_str().expect("a pane");
+        stage.tmux(&["send-keys", "-t", pane, "Escape"]);
+    }
+    let id = stage.hand_off_with(&agent, &json!({"successor": "same_pane"}));
+    stage.until_step(&id, "done");
+    stage.until("the operator is told", || notices().contains("New session started with handoff context"));
+    stage.check_once();
+}
