@@ -64,19 +64,6 @@ impl Profile {
         }
         Some(Launch { argv, env: env.into_iter().collect() })
     }
-
-    /// What a person puts into the CLI's own configuration, and into which file; `None` if the profile does not say.
-    #[must_use]
-    pub fn install(&self, program: &Path, home: &Path) -> Option<(String, String)> {
-        let section = self.file.install.as_ref()?;
-        let value = |name: &str| match name {
-            "program" => program.display().to_string(),
-            "home" => home.display().to_string(),
-            "profile" => self.name.clone(),
-            _ => String::new(),
-        };
-        Some((section.file.clone(), fill(&section.text, value)))
-    }
 }
 
 impl LaunchContext<'_> {
@@ -117,7 +104,8 @@ fn next_hole(text: &str) -> Option<Hole<'_>> {
     })
 }
 
-fn fill(text: &str, value: impl Fn(&str) -> String) -> String {
+/// The text with its placeholders replaced.
+pub(super) fn fill(text: &str, value: impl Fn(&str) -> String) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(hole) = next_hole(rest) {
@@ -135,10 +123,15 @@ fn fill(text: &str, value: impl Fn(&str) -> String) -> String {
 
 /// The first placeholder of a text that means nothing, if there is one.
 pub(super) fn unknown_placeholder(text: &str) -> Option<String> {
+    unknown_placeholder_of(text, &NAMES)
+}
+
+/// The same where only some of them mean something.
+pub(super) fn unknown_placeholder_of(text: &str, names: &[&str]) -> Option<String> {
     let mut rest = text;
     while let Some(hole) = next_hole(rest) {
         let filters_known = hole.filters.split(':').all(|filter| matches!(filter, "" | "json" | "sh"));
-        if !NAMES.contains(&hole.name) || !filters_known {
+        if !names.contains(&hole.name) || !filters_known {
             return Some([hole.name, hole.filters].join(":").trim_end_matches(':').to_owned());
         }
         rest = hole.after;

@@ -3,13 +3,15 @@
 //! [`crate::core::pane::View`]s, hook JSON into event files and event files into [`crate::core::hook::HookEvent`]s.
 //!
 //! In reading order: [`mod@format`] and [`hook_format`] (the TOML), [`profile`] (loading), [`launch`], [`ansi`] and
-//! [`screen`] (screens), [`rules`] (which hook event means what), [`hook`] (the `tasuki hook` command), [`event`] (the sidecar's side).
+//! [`screen`] (screens), [`rules`] (which hook event means what), [`hook`] (the `tasuki hook` command), [`event`] (the sidecar's side),
+//! [`install`] (putting hooks into a CLI's own configuration).
 
 pub mod ansi;
 pub mod event;
 pub mod format;
 pub mod hook;
 pub mod hook_format;
+pub mod install;
 pub mod launch;
 pub mod profile;
 mod prune;
@@ -19,5 +21,6 @@ pub mod stamp;
 
 pub use event::{EventError, EventFile, read_event};
 pub use format::{InputMode, ProfileFile};
+pub use install::{Change, InstallError};
 pub use launch::{Launch, LaunchContext};
 pub use profile::{Profile, ProfileError, Profiles};

@@ -112,6 +112,9 @@ impl Profile {
         if !(1..=4_000).contains(&self.file.input.piece_chars) {
             return Err(("input.piece_chars", "must be from 1 to 4000".into()));
         }
+        if let Some(install) = &self.file.install {
+            super::install::check(&self.name, install)?;
+        }
         if self.file.input.enter_retries > 5 {
             return Err(("input.enter_retries", "must be at most 5".into()));
         }

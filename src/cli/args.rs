@@ -86,8 +86,8 @@ pub enum Command {
     /// What an agent CLI runs at its own events: takes its JSON on standard input, always exits 0.
     #[command(after_help = "Example:\n  echo '{\"hook_event_name\":\"Stop\"}' | tasuki hook demo")]
     Hook(HookArgs),
-    /// What an agent CLI must be told so that it reports its events.
-    #[command(subcommand, after_help = "Example:\n  tasuki hooks show demo")]
+    /// Make agents that you start yourself report their events too.
+    #[command(subcommand, after_help = "Example:\n  tasuki hooks install claude")]
     Hooks(HooksCommand),
     /// Print the JSON Schema of the files that tasuki reads and writes.
     #[command(after_help = "Example:\n  tasuki schema\n  tasuki schema result")]
@@ -258,9 +258,25 @@ pub struct HookArgs {
 /// `hooks …`.
 #[derive(Debug, Subcommand)]
 pub enum HooksCommand {
-    /// Print what to put into the CLI's own configuration.
-    #[command(after_help = "Example:\n  tasuki hooks show demo")]
+    /// Put tasuki's hooks into the CLI's own configuration, beside what is there.
+    #[command(after_help = "Example:\n  tasuki hooks install claude --dry-run\n  tasuki hooks install claude")]
+    Install(InstallArgs),
+    /// Take them out again: the file is as it was before.
+    #[command(after_help = "Example:\n  tasuki hooks uninstall claude")]
+    Uninstall(InstallArgs),
+    /// Print what would be put in, and into which file.
+    #[command(after_help = "Example:\n  tasuki hooks show claude")]
     Show(ProfileName),
+}
+
+/// `hooks install`, `hooks uninstall`.
+#[derive(Debug, Args)]
+pub struct InstallArgs {
+    /// The profile's name.
+    pub profile: String,
+    /// Show the change, and change nothing.
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// One profile.
