@@ -74,7 +74,8 @@ pub struct ProfileFile {
 /// How tasuki starts the CLI. In every value of this section `{home}`, `{program}` (tasuki's own path), `{agent_id}`,
 /// `{creation}`, `{persona}`, `{handoffs}` (the folder of the persona's documents), `{cwd}`, `{previous}` and
 /// `{profile}` are replaced; `{handoffs:json}` is escaped for the inside of a JSON string, `{program:sh}` quoted as
-/// one word of a shell, `{program:sh:json}` first one, then the other.
+/// one word of a shell, `{program:sh:json}` first one, then the other. `{text:NAME}` and `{file:NAME}` stand for one of
+/// `texts` and for the path of one of `files`; `{text:NAME:sha256}` is a text's SHA-256 in hexadecimal digits.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LaunchSection {
@@ -86,6 +87,14 @@ pub struct LaunchSection {
     /// Names taken out of the environment first, such as `CLAUDECODE`.
     #[serde(default)]
     pub unset: Vec<String>,
+    /// Texts that `{text:NAME}` stands for in `argv` and `env`: what stands there more than once, or as its hash.
+    #[serde(default)]
+    pub texts: BTreeMap<String, String>,
+    /// Files that are written, readable by this user alone, before each start, by name: an extension, a configuration.
+    /// `{file:NAME}` in `argv` and `env` is where one lies. In their text `{home}`, `{program}` and `{profile}` are
+    /// replaced; what differs from agent to agent they find in their environment.
+    #[serde(default)]
+    pub files: BTreeMap<String, String>,
 }
 
 /// How the CLI is ended.
@@ -283,8 +292,9 @@ pub struct InstallSection {
     /// What kind of file it is.
     #[serde(default)]
     pub format: InstallFormat,
-    /// What goes in, with `{program}`, `{home}` and `{profile}` as in `launch`. Of `json` and `jsonc` an object: its
-    /// objects are merged with those in the file, the elements of its lists go behind those in the file.
+    /// What goes in, with `{program}`, `{home}` and `{profile}` as in `launch`; `{text:NAME}` is one of `launch.files`
+    /// or `launch.texts`, so that it need not stand in the profile twice. Of `json` and `jsonc` an object: its objects
+    /// are merged with those in the file, the elements of its lists go behind those in the file.
     pub text: String,
     /// What the person has to do besides, in one or two sentences.
     pub note: Option<String>,

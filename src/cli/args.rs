@@ -116,14 +116,14 @@ pub struct AgentsArgs {
 /// One agent.
 #[derive(Debug, Args)]
 pub struct AgentName {
-    /// Agent id, its beginning, its persona, or `.` for the agent in whose pane this runs.
+    /// Agent id, its beginning, its persona, its pane such as `%3`, or `.` for the agent in whose pane this runs.
     pub agent: String,
 }
 
 /// `send`.
 #[derive(Debug, Args)]
 pub struct SendArgs {
-    /// Agent id, its beginning, its persona, or `.` for the agent in whose pane this runs.
+    /// Agent id, its beginning, its persona, its pane such as `%3`, or `.` for the agent in whose pane this runs.
     pub agent: String,
     /// The text, or `-` for standard input.
     pub text: String,
@@ -178,7 +178,7 @@ pub struct RegisterArgs {
 /// `agent shutdown`.
 #[derive(Debug, Args)]
 pub struct ShutdownArgs {
-    /// Agent id, its beginning, or its persona.
+    /// Agent id, its beginning, its persona, or its pane such as `%3`.
     pub agent: String,
     /// Close the pane if the agent does not end; only for agents that tasuki started.
     #[arg(long)]

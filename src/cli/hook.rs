@@ -1,6 +1,7 @@
 //! `hook`: what an agent CLI runs at its own events. It is found here before anything else is looked at, for it must
 //! cost a few milliseconds, must never fail in a way that the CLI would act on, and so never meets the argument parser.
 
+use crate::config::Home;
 use std::ffi::OsString;
 
 /// The arguments behind `hook`, if that is what the command line asks for; options that go before it are allowed.
@@ -30,7 +31,8 @@ pub fn arguments(args: &[OsString]) -> Option<Vec<OsString>> {
 
 /// Takes one event. The one place where the command line meets the agents adapter; it always ends with exit code 0.
 pub fn run(args: &[OsString]) {
-    let _ = crate::agents::hook::main(args.iter().cloned());
+    let usual = || Home::resolve(None).ok().map(|home| home.root().to_owned());
+    let _ = crate::agents::hook::main(args.iter().cloned(), usual);
 }
 
 #[cfg(test)]

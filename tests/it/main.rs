@@ -5,6 +5,7 @@ mod agents_screens;
 mod cli;
 mod cli_client;
 mod cli_demo;
+mod cli_hooks;
 mod cli_run;
 mod cli_wait;
 mod config;

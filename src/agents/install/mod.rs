@@ -10,7 +10,8 @@ mod record;
 mod style;
 mod text;
 
-use super::format::{InstallFormat, InstallSection};
+use super::format::{InstallFormat, InstallSection, ProfileFile};
+use super::launch::{self, TEXT, first_unknown};
 use super::profile::Profile;
 use crate::files::Unfit;
 use merge::{ANY, Template};
@@ -224,18 +225,18 @@ impl Profile {
 
     fn filled(&self, section: &InstallSection, context: &Context<'_>) -> String {
         let paths = |path: &Path| path.display().to_string();
-        fill(&self.name, section, &paths(context.program), &paths(context.home))
+        fill(&self.name, &self.file, section, [&paths(context.program), &paths(context.home)])
     }
 
     fn template(&self, section: &InstallSection, filled: &str, notation: Notation) -> Result<Template, InstallError> {
         let path = PathBuf::from(format!("the profile {}, install.text", self.name));
-        Template::new(filled, &shape(&self.name, section), notation).map_err(|fault| wrong(&path, fault))
+        Template::new(filled, &shape(&self.name, &self.file, section), notation).map_err(|fault| wrong(&path, fault))
     }
 
     /// Whether a whole file is one that was installed, by this or by another home.
     fn is_ours(&self, section: &InstallSection, text: &str, old: Option<&Record>) -> bool {
         old.is_some_and(|old| old.sha256.as_deref() == Some(&hash(text.as_bytes())))
-            || merge::fits(text, &shape(&self.name, section))
+            || merge::fits(text, &shape(&self.name, &self.file, section))
     }
 }
 
@@ -305,7 +306,8 @@ impl Change {
 }
 
 /// Checks an `install` section when its profile is loaded. Gives the key that is wrong, and why.
-pub(super) fn check(profile: &str, section: &InstallSection) -> Result<(), (&'static str, String)> {
+pub(super) fn check(profile: &str, file: &ProfileFile) -> Result<(), (&'static str, String)> {
+    let Some(section) = &file.install else { return Ok(()) };
     if let Some(wrong) = section.file.0.iter().find(|place| !place::is_place(place)) {
         let rule = "is no place such as \"~/.mycli/settings.json\" or \"$MYCLI_HOME/settings.json\"";
         return Err(("install.file", format!("`{wrong}` {rule}")));
@@ -313,11 +315,15 @@ pub(super) fn check(profile: &str, section: &InstallSection) -> Result<(), (&'st
     if section.file.0.is_empty() {
         return Err(("install.file", "must name a file".into()));
     }
-    if let Some(name) = super::launch::unknown_placeholder_of(&section.text, &["program", "home", "profile"]) {
+    let is_known = |name: &str| match name.strip_prefix(TEXT) {
+        Some(own) => file.launch.as_ref().is_some_and(|launch| launch.text(own).is_some()),
+        None => ["program", "home", "profile"].contains(&name),
+    };
+    if let Some(name) = first_unknown(&section.text, is_known) {
         return Err(("install.text", format!("no placeholder here is called {{{name}}}")));
     }
     if let Some(notation) = notation(section.format) {
-        let shape = shape(profile, section);
+        let shape = shape(profile, file, section);
         let said = |fault: Fault| ("install.text", format!("line {} of it: {}", fault.line, fault.message));
         Template::new(&shape, &shape, notation).map_err(said)?;
     }
@@ -333,15 +339,20 @@ fn notation(format: InstallFormat) -> Option<Notation> {
 }
 
 /// The text with [`ANY`] in the place of paths.
-fn shape(profile: &str, section: &InstallSection) -> String {
-    fill(profile, section, &ANY.to_string(), &ANY.to_string())
+fn shape(profile: &str, file: &ProfileFile, section: &InstallSection) -> String {
+    fill(profile, file, section, [&ANY.to_string(), &ANY.to_string()])
 }
 
-fn fill(profile: &str, section: &InstallSection, program: &str, home: &str) -> String {
-    super::launch::fill(&section.text, |name| match name {
+/// The text with its placeholders replaced by the program, the home, and what the profile itself has.
+fn fill(profile: &str, file: &ProfileFile, section: &InstallSection, [program, home]: [&str; 2]) -> String {
+    let plain = |name: &str| match name {
         "program" => program.to_owned(),
         "home" => home.to_owned(),
         _ => profile.to_owned(),
+    };
+    launch::fill(&section.text, |name| {
+        let own = name.strip_prefix(TEXT).and_then(|own| file.launch.as_ref()?.text(own));
+        own.map_or_else(|| plain(name), |text| launch::fill(text, plain))
     })
 }
 
@@ -350,5 +361,6 @@ fn wrong(path: &Path, fault: Fault) -> InstallError {
 }
 
 #[cfg(test)]
-#[path = "tests.rs"]
+mod any_tests;
+#[cfg(test)]
 mod tests;
