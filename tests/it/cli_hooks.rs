@@ -174,3 +174,42 @@ fn a_pane_of_another_tmux_server_names_nobody() {
     let (exit, said) = run("/tmp/x,78,0");
     assert!(exit == 1 && said.contains("other_server"), "{said}");
 }
+
+#[test]
+fn the_plugin_reports_what_the_installed_hooks_report() {
+    let repository = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let read = |name: &str| -> Value {
+        let text = fs::read_to_string(repository.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"))
+    };
+    let plugin = read("packaging/claude-plugin/hooks/hooks.json");
+    let user = User::new("{}");
+    let shown = user.json(&["hooks", "show", "claude"]);
+    let shown: Value = serde_json::from_str(shown["configuration"].as_str().expect("a text")).expect("JSON");
+    let events = |of: &Value| of["hooks"].as_object().expect("hooks").keys().cloned().collect::<Vec<_>>();
+    assert_eq!(events(&plugin), events(&shown));
+    let market = read(".claude-plugin/marketplace.json");
+    let source = market["plugins"][0]["source"].as_str().expect("a path");
+    let manifest = read(&format!("{source}/.claude-plugin/plugin.json"));
+    assert_eq!(
+        (&manifest["name"], &manifest["version"]),
+        (&market["plugins"][0]["name"], &env!("CARGO_PKG_VERSION").into())
+    );
+}
+
+#[test]
+fn a_hook_that_is_told_no_home_reports_to_the_users_own() {
+    let user = tempfile::tempdir().expect("a folder");
+    let home = user.path().join("data/tasuki");
+    for room in ["tmp", "events"] {
+        fs::create_dir_all(home.join("spool").join(room)).expect("a room");
+    }
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tasuki"));
+    command.args(["hook", "claude", "--event", "Stop"]).stdin(std::process::Stdio::null());
+    for name in ["TASUKI_HOME", "TASUKI_AGENT_ID", "TMUX", "TMUX_PANE"] {
+        command.env_remove(name);
+    }
+    let output = command.env("HOME", user.path()).env("XDG_DATA_HOME", user.path().join("data")).output();
+    assert_eq!(code(&output.expect("the program runs")), 0);
+    assert_eq!(fs::read_dir(home.join("spool/events")).expect("a room").count(), 1);
+}
