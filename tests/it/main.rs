@@ -27,6 +27,7 @@ mod spool_intake;
 mod spool_journal;
 mod spool_output;
 mod spool_watch;
+mod stranger;
 mod support;
 mod tmux_crash;
 mod tmux_create;
