@@ -15,6 +15,8 @@ pub(super) const BUILT_IN: &[(&str, &str)] = &[
     ("claude", include_str!("../../data/profiles/claude.toml")),
     ("codex", include_str!("../../data/profiles/codex.toml")),
     ("demo", include_str!("../../data/profiles/demo.toml")),
+    ("gemini", include_str!("../../data/profiles/gemini.toml")),
+    ("opencode", include_str!("../../data/profiles/opencode.toml")),
     ("pi", include_str!("../../data/profiles/pi.toml")),
 ];
 
