@@ -1,6 +1,6 @@
 //! Where everything lies ([`Home`]) and what the operator has set ([`Config`]): SPEC section 2.
 
-use crate::core::settings::Limits;
+use crate::core::settings::{ContextLimits, Limits};
 use crate::files::{self, Meta};
 use schemars::{Schema, schema_for};
 use std::io::Read;
@@ -32,6 +32,8 @@ pub struct Config {
     pub limits: Limits,
     /// How long an acknowledgement may take.
     pub ack: AckTimes,
+    /// What follows from a full context.
+    pub context: ContextLimits,
     /// The operator's own command for notices (arguments, no shell); empty if there is none.
     pub notify_command: Vec<String>,
     /// Whom an acknowledgement that never came is told to.

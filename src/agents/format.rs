@@ -2,6 +2,7 @@
 //! are what `tasuki schema profile` prints.
 
 use super::hook_format::HooksSection;
+use super::transcript_format::TranscriptSection;
 use regex::{Regex, RegexBuilder};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
@@ -67,6 +68,8 @@ pub struct ProfileFile {
     pub screen: ScreenSection,
     /// Which of its own events mean what.
     pub hooks: HooksSection,
+    /// How its transcript is read; without it there is no `agent_reply`, no `salvage` and no gauge from it.
+    pub transcript: Option<TranscriptSection>,
     /// What goes into the CLI's own configuration so that an agent that tasuki did not start reports too.
     pub install: Option<InstallSection>,
 }

@@ -58,15 +58,15 @@ pub fn main(args: impl Iterator<Item = OsString>, usual: fn() -> Option<PathBuf>
 
 /// What the command line says.
 #[derive(Debug, Default)]
-struct Options {
-    profile: String,
-    event: Option<String>,
-    home: Option<PathBuf>,
+pub(super) struct Options {
+    pub(super) profile: String,
+    pub(super) event: Option<String>,
+    pub(super) home: Option<PathBuf>,
 }
 
 impl Options {
     /// Unknown words are passed over: a later tasuki may have written the hook's command.
-    fn parse(mut args: impl Iterator<Item = OsString>) -> Self {
+    pub(super) fn parse(mut args: impl Iterator<Item = OsString>) -> Self {
         let mut options = Options::default();
         while let Some(arg) = args.next() {
             match arg.to_str() {
@@ -81,14 +81,14 @@ impl Options {
 
     /// The home that the launch put into the environment, else the one that `hooks install` wrote into the command, else
     /// the user's own.
-    fn home(&self, usual: fn() -> Option<PathBuf>) -> Option<PathBuf> {
+    pub(super) fn home(&self, usual: fn() -> Option<PathBuf>) -> Option<PathBuf> {
         let from_env = std::env::var_os("TASUKI_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
         from_env.or_else(|| self.home.clone()).or_else(usual).filter(|home| home.is_absolute())
     }
 }
 
 /// Reads until the end, the limit, or the deadline.
-fn read_all(input: &mut (impl Read + AsFd)) -> Vec<u8> {
+pub(super) fn read_all(input: &mut (impl Read + AsFd)) -> Vec<u8> {
     let deadline = Instant::now() + INPUT_TIME;
     let (mut kept, mut drained, mut chunk) = (Vec::new(), 0_usize, vec![0_u8; 64 * 1024]);
     while drained < MAX_DRAIN {
@@ -207,7 +207,7 @@ fn salvage(input: &[u8], key: &str) -> Option<String> {
     (!value.is_empty() && value.len() <= 64 && !value.contains('\\')).then(|| value.to_owned())
 }
 
-fn assemble(
+pub(super) fn assemble(
     kind: HookKind,
     found: Extract,
     payload: Value,
@@ -254,7 +254,7 @@ fn assemble(
 
 /// Writes the file beside the spool's folders and renames it in. Not synced: an agent's event that a power cut
 /// takes away has lost its agent too.
-fn write(home: &Path, name: &str, event: &Value) -> io::Result<()> {
+pub(super) fn write(home: &Path, name: &str, event: &Value) -> io::Result<()> {
     let spool = home.join("spool");
     let (draft, place) = (spool.join("tmp").join(format!("{name}.tmp")), spool.join("events").join(name));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;

@@ -24,6 +24,11 @@ impl<'de> Deserialize<'de> for Pointer {
 }
 
 impl Pointer {
+    /// A pointer of the program's own.
+    pub(super) fn constant(text: &'static str) -> Self {
+        Pointer(text.to_owned())
+    }
+
     /// The value that it points to.
     #[must_use]
     pub fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {

@@ -3,7 +3,9 @@
 //! [`crate::core::pane::View`]s, hook JSON into event files and event files into [`crate::core::hook::HookEvent`]s.
 //!
 //! In reading order: [`mod@format`] and [`hook_format`] (the TOML), [`profile`] (loading), [`launch`], [`ansi`] and
-//! [`screen`] (screens), [`rules`] (which hook event means what), [`hook`] (the `tasuki hook` command), [`event`] (the sidecar's side),
+//! [`screen`] (screens), [`rules`] (which hook event means what), [`hook`] and [`statusline`] (the commands that
+//! CLIs run), [`event`] (the sidecar's side),
+//! [`transcript_format`] and [`transcript`] (what was said, and how full the context is),
 //! [`install`] (putting hooks into a CLI's own configuration).
 
 pub mod ansi;
@@ -18,9 +20,13 @@ mod prune;
 pub mod rules;
 pub mod screen;
 pub mod stamp;
+pub mod statusline;
+pub mod transcript;
+pub mod transcript_format;
 
 pub use event::{EventError, EventFile, read_event};
 pub use format::{InputMode, ProfileFile};
 pub use install::{Change, InstallError};
 pub use launch::{Launch, LaunchContext};
 pub use profile::{Profile, ProfileError, Profiles};
+pub use transcript::{Said, Transcript, TranscriptError};

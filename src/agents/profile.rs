@@ -3,7 +3,7 @@
 use super::format::{LaunchSection, ProfileFile};
 use super::hook_format::{HookRule, Meaning};
 use crate::core::hook::HookKind;
-use crate::core::settings::ProfileFacts;
+use crate::core::settings::{NewSession, ProfileFacts};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -120,6 +120,7 @@ impl Profile {
     #[must_use]
     pub fn facts(&self) -> ProfileFacts {
         let reports = |rule: &HookRule| rule.event == Meaning::Event(HookKind::PromptSubmit) && rule.text.is_some();
+        let tells = |rule: &HookRule| rule.event == Meaning::Event(HookKind::Stop) && rule.last_text.is_some();
         ProfileFacts {
             name: self.name.clone(),
             launchable: self.file.launch.is_some(),
@@ -127,6 +128,14 @@ impl Profile {
             screen_proof: self.file.screen.proof,
             starts_at_launch: self.file.hooks.starts_at_launch,
             turn_ids: self.file.hooks.turn_id.is_some(),
+            new_session: self
+                .file
+                .new_session
+                .as_ref()
+                .map(|new| if new.lazy { NewSession::Lazy } else { NewSession::Reported }),
+            tells_answers: self.file.hooks.on.iter().any(tells),
+            tells_context: self.file.transcript.as_ref().is_some_and(|rules| rules.context.is_some()),
+            has_transcript: self.file.transcript.as_ref().is_some_and(|rules| !rules.messages.is_empty()),
         }
     }
 

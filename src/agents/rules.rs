@@ -90,7 +90,7 @@ impl<W> HooksSection<W> {
     }
 }
 
-fn fits(when: Option<&When>, payload: &Value) -> bool {
+pub(super) fn fits(when: Option<&When>, payload: &Value) -> bool {
     when.is_none_or(|when| {
         let value = text_at(payload, &when.at);
         let is = |texts: &[String]| value.as_ref().is_some_and(|value| texts.contains(value));
@@ -129,7 +129,7 @@ fn is_something(value: &Value) -> bool {
 
 /// The text at a place: a string; a number or a truth value as it is written; of a list, its strings and the `text`
 /// fields of its objects, joined by newlines, which is how several CLIs write messages.
-fn text_at(payload: &Value, at: &Pointer) -> Option<String> {
+pub(super) fn text_at(payload: &Value, at: &Pointer) -> Option<String> {
     match at.find(payload)? {
         Value::String(text) => Some(text.clone()),
         value @ (Value::Number(_) | Value::Bool(_)) => Some(value.to_string()),

@@ -25,15 +25,15 @@ pub fn list(session: &Session, args: &AgentsArgs) -> Result<(), CliError> {
         session.out.note("No agents. Start one with: tasuki agent create PERSONA");
         return Ok(());
     }
-    let (headings, rows) = table(&agents);
+    let (headings, rows) = table(&agents, session.out.is_unicode());
     session.out.table(&headings, &rows)
 }
 
 /// The agents as rows; the context is shown where at least one CLI tells it.
-fn table(agents: &[Value]) -> (Vec<&'static str>, Vec<Vec<String>>) {
+fn table(agents: &[Value], unicode: bool) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let ids = agents.iter().flat_map(|agent| [view::text(agent, "agent_id"), view::text(agent, "handoff_id")]);
     let short = names::short(ids.flatten());
-    let gauges: Vec<Option<String>> = agents.iter().map(gauge).collect();
+    let gauges: Vec<Option<String>> = agents.iter().map(|agent| gauge(agent, unicode)).collect();
     let with_context = gauges.iter().any(Option::is_some);
     let row = |(agent, gauge): (&Value, Option<String>)| {
         let id = |key: &str| short.get(&view::cell(agent, key)).cloned().unwrap_or_else(|| "-".to_owned());
@@ -51,13 +51,21 @@ fn table(agents: &[Value]) -> (Vec<&'static str>, Vec<Vec<String>>) {
 }
 
 /// How full an agent's context is: a share of its window, or else the tokens used.
-fn gauge(agent: &Value) -> Option<String> {
+fn gauge(agent: &Value, unicode: bool) -> Option<String> {
     let context = agent.get("context")?;
     let used = context.get("used")?.as_u64()?;
-    Some(match context.get("window").and_then(Value::as_u64).filter(|window| *window > 0) {
-        Some(window) => format!("{} %", used.saturating_mul(100) / window),
+    Some(match context.get("percent").and_then(Value::as_u64) {
+        Some(percent) => format!("{} {percent:>3} %", bar(percent, unicode)),
         None => format!("{used} tokens"),
     })
+}
+
+/// A share as a bar of five cells; what is used at all shows, and only what is full fills it.
+fn bar(percent: u64, unicode: bool) -> String {
+    const CELLS: usize = 5;
+    let full = usize::try_from(percent / 20).unwrap_or(CELLS).max(usize::from(percent > 0)).min(CELLS);
+    let (on, off) = if unicode { ("█", "░") } else { ("#", "-") };
+    on.repeat(full) + &off.repeat(CELLS - full)
 }
 
 /// Starts, adopts or ends an agent.
@@ -154,14 +162,18 @@ mod tests {
     #[test]
     fn the_context_is_shown_where_it_is_known() {
         let plain = json!({"agent_id": "aaaa1111-0", "persona_slug": "kai", "state": "idle", "context": null});
-        let (headings, rows) = table(std::slice::from_ref(&plain));
+        let (headings, rows) = table(std::slice::from_ref(&plain), true);
         assert!(!headings.contains(&"CONTEXT"));
         assert_eq!(rows[0][0], "aaaa1111");
-        let full = json!({"agent_id": "bbbb1111-0", "context": {"used": 90_000, "window": 200_000}});
-        let open = json!({"agent_id": "cccc1111-0", "context": {"used": 90_000, "window": null}});
-        let (headings, rows) = table(&[plain, full, open]);
+        let full = json!({"agent_id": "bbbb1111-0", "context": {"used": 90_000, "window": 200_000, "percent": 45}});
+        let open = json!({"agent_id": "cccc1111-0", "context": {"used": 90_000, "window": null, "percent": null}});
+        let (headings, rows) = table(&[plain, full, open], true);
         let at = headings.iter().position(|heading| *heading == "CONTEXT").expect("a column");
         let shown: Vec<&str> = rows.iter().map(|row| row[at].as_str()).collect();
-        assert_eq!(shown, ["-", "45 %", "90000 tokens"]);
+        assert_eq!(shown, ["-", "██░░░  45 %", "90000 tokens"]);
+        assert_eq!(
+            [0, 1, 99, 100, 250].map(|percent| bar(percent, false)),
+            ["-----", "#----", "####-", "#####", "#####"]
+        );
     }
 }

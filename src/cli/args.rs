@@ -86,6 +86,11 @@ pub enum Command {
     /// What an agent CLI runs at its own events: takes its JSON on standard input, always exits 0.
     #[command(after_help = "Example:\n  echo '{\"hook_event_name\":\"Stop\"}' | tasuki hook demo")]
     Hook(HookArgs),
+    /// What Claude Code runs to draw its status line: reports the context, and prints your own status line.
+    #[command(
+        after_help = "Example:\n  in Claude Code's settings.json: \"statusLine\": {\"type\": \"command\", \"command\": \"tasuki statusline -- ~/.claude/my-line.sh\"}"
+    )]
+    Statusline(StatuslineArgs),
     /// Make agents that you start yourself report their events too.
     #[command(subcommand, after_help = "Example:\n  tasuki hooks install claude")]
     Hooks(HooksCommand),
@@ -95,6 +100,14 @@ pub enum Command {
     /// Print a completion script for a shell.
     #[command(after_help = "Example:\n  tasuki completions bash > ~/.local/share/bash-completion/completions/tasuki")]
     Completions(CompletionsArgs),
+}
+
+/// `statusline`.
+#[derive(Debug, Args)]
+pub struct StatuslineArgs {
+    /// Your own status line command, which gets the same standard input.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub former: Vec<String>,
 }
 
 /// `run`.

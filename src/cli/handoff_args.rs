@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-/// `handoff`. The dials that the sidecar does not carry out in this version are not shown; it answers them plainly.
+/// `handoff`. A dial that the sidecar does not carry out in this version is not shown; it answers it plainly.
 #[derive(Debug, Args)]
 pub struct HandoffArgs {
     /// Agent id, its beginning, its persona, or its pane such as `%3`; without it, or with `.`, the agent in whose pane
@@ -19,13 +19,13 @@ pub struct HandoffArgs {
     #[arg(long)]
     pub focus: Option<String>,
     /// Who writes the document.
-    #[arg(long, value_enum, hide = true)]
+    #[arg(long, value_enum)]
     pub author: Option<Author>,
     /// The document itself, for `--author provided`: a file, or `-` for standard input.
-    #[arg(long, value_name = "FILE", required_if_eq("author", "provided"), hide = true)]
+    #[arg(long, value_name = "FILE", required_if_eq("author", "provided"))]
     pub document: Option<PathBuf>,
     /// Who goes on: `new`, `same-pane`, or an agent that runs already.
-    #[arg(long, value_name = "WHO", hide = true)]
+    #[arg(long, value_name = "WHO")]
     pub successor: Option<String>,
     /// Ask the successor for an acknowledgement, this urgently.
     #[arg(long, value_enum, hide = true)]
@@ -83,7 +83,7 @@ pub struct RetryArgs {
     /// Whether the text whose verdict is `unconfirmed` arrived, as you have seen it in the pane.
     #[arg(long, value_enum)]
     pub assume: Option<Assume>,
-    /// Start again with another successor: `new`.
+    /// Go on with another successor: `new`, `same-pane`, or an agent that runs already.
     #[arg(long, value_name = "WHO")]
     pub successor: Option<String>,
     /// Show each step as it passes, and exit only when the handoff has ended.

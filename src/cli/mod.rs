@@ -27,6 +27,7 @@ pub mod output;
 pub mod persona;
 pub mod run;
 pub mod schema;
+pub mod statusline;
 pub mod view;
 pub mod wait;
 
@@ -100,6 +101,10 @@ pub fn main(args: &[OsString]) -> u8 {
         hook::run(&own);
         return exit::DONE;
     }
+    if let Some(own) = statusline::arguments(args) {
+        statusline::run(&own);
+        return exit::DONE;
+    }
     if args.get(1).is_some_and(|arg| arg == "demo-agent") {
         return run::demo_agent(args.get(2..).unwrap_or_default());
     }
@@ -155,8 +160,8 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Hooks(command) => hooks::command(&session, command),
         Command::Schema(args) => schema::command(&session, args),
         Command::Completions(args) => completions::command(&session, args),
-        // Both are taken before the parser; these arms are for help and completions.
-        Command::Hook(_) | Command::Demo => Ok(()),
+        // These are taken before the parser; their arms are for help and completions.
+        Command::Hook(_) | Command::Statusline(_) | Command::Demo => Ok(()),
     }?;
     Ok(exit::DONE)
 }

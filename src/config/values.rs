@@ -1,7 +1,7 @@
 //! The shape of `config.toml`, and the values in it that have rules of their own.
 
 use super::{AckTimes, Config};
-use crate::core::settings::Limits;
+use crate::core::settings::{ContextLimits, Limits};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
 use std::time::Duration;
@@ -36,6 +36,8 @@ pub(super) struct Raw {
     notify: RawNotify,
     /// Whom to tell what no agent has settled.
     escalation: RawEscalation,
+    /// What follows when an agent's context fills up.
+    context: RawContext,
     /// The tmux server.
     tmux: RawTmux,
 }
@@ -106,6 +108,18 @@ fn target_form(_: &mut SchemaGenerator) -> Schema {
 
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+struct RawContext {
+    /// Tell the operator, once in a session, at this percentage of the context window; never unless set.
+    #[schemars(with = "Option<u8>", range(min = 1, max = 100))]
+    suggest_at: Option<Percent>,
+    /// Begin a handoff at this percentage, when the agent is idle and no client is attached to its window; never unless
+    /// set.
+    #[schemars(with = "Option<u8>", range(min = 1, max = 100))]
+    auto_at: Option<Percent>,
+}
+
+#[derive(Deserialize, Default, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 struct RawTmux {
     /// A name as for `tmux -L`, or a path if it has a slash; without it the user's default server.
     #[schemars(with = "Option<String>")]
@@ -133,6 +147,10 @@ impl Raw {
                 prepare_ms: or(self.ack.prepare, ack.prepare_ms),
                 when_available_ms: or(self.ack.when_available, ack.when_available_ms),
             },
+            context: ContextLimits {
+                suggest_at: self.context.suggest_at.map(|percent| percent.0),
+                auto_at: self.context.auto_at.map(|percent| percent.0),
+            },
             notify_command: self.notify.command.map(|command| command.0).unwrap_or_default(),
             escalation_target: self.escalation.target,
             orchestrator: self.escalation.orchestrator,
@@ -156,6 +174,17 @@ impl<'de> Deserialize<'de> for Span {
             return Err(de::Error::custom(message));
         }
         Ok(Span(u64::try_from(span.as_millis()).unwrap_or(u64::MAX)))
+    }
+}
+
+/// A share of the context window.
+struct Percent(u64);
+
+impl<'de> Deserialize<'de> for Percent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = i64::deserialize(deserializer)?;
+        let percent = u64::try_from(number).ok().filter(|percent| (1..=100).contains(percent));
+        percent.map(Percent).ok_or_else(|| de::Error::custom(format!("{number} is no percentage from 1 to 100")))
     }
 }
 

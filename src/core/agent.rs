@@ -1,6 +1,7 @@
 //! An agent's row: who it is, where it runs, what it is doing, and which text is on its way to it.
 
 use super::effect::EffectKey;
+use super::gauge::Watch;
 use super::hook::ContextGauge;
 use super::id::{AgentId, DeliveryId, HandoffId, RequestId, Slug};
 use super::pane::{PaneRef, Process, ServerId};
@@ -60,6 +61,8 @@ pub enum Purpose {
     Send(RequestId),
     /// The exit command, within a handoff or for an `agent_shutdown`.
     Exit(Option<HandoffId>),
+    /// The command for a new session in the same process, within a handoff.
+    NewSession(HandoffId),
 }
 
 impl Purpose {
@@ -67,7 +70,7 @@ impl Purpose {
     #[must_use]
     pub fn handoff(&self) -> Option<HandoffId> {
         match self {
-            Purpose::Instruction(id) | Purpose::Briefing(id) => Some(*id),
+            Purpose::Instruction(id) | Purpose::Briefing(id) | Purpose::NewSession(id) => Some(*id),
             Purpose::Priming(id) | Purpose::Exit(id) => *id,
             Purpose::Send(_) => None,
         }
@@ -82,7 +85,14 @@ impl Purpose {
             Purpose::Briefing(_) => "briefing",
             Purpose::Send(_) => "send",
             Purpose::Exit(_) => "exit",
+            Purpose::NewSession(_) => "new_session",
         }
+    }
+
+    /// A command of the CLI's own: it has no receipt, what it does is its proof.
+    #[must_use]
+    pub fn is_command(&self) -> bool {
+        matches!(self, Purpose::Exit(_) | Purpose::NewSession(_))
     }
 }
 
@@ -221,6 +231,9 @@ pub struct Session {
     pub id: Option<String>,
     /// The bound session has ended by `/clear` or the like: the next session start binds anew.
     pub replaced: bool,
+    /// The session of the agent that lived in this process before: its events are not this agent's.
+    #[serde(default)]
+    pub former: Option<String>,
 }
 
 /// One agent.
@@ -262,6 +275,9 @@ pub struct Agent {
     pub ended_at: Option<String>,
     /// tasuki started it.
     pub ours: bool,
+    /// It is a new session in the process of its predecessor: nothing was started for it.
+    #[serde(default)]
+    pub in_place: bool,
     /// The life of the tmux server in which it was to be started.
     pub start_server: Option<ServerId>,
     /// One of its hooks was seen.
@@ -291,6 +307,12 @@ pub struct Agent {
     pub promised: Vec<String>,
     /// How full its context is.
     pub context: Option<ContextGauge>,
+    /// What follows from that.
+    #[serde(default)]
+    pub watch: Watch,
+    /// Prompts and answers of its session, as far as events told of them.
+    #[serde(default)]
+    pub messages: u64,
 }
 
 impl Agent {
@@ -316,6 +338,7 @@ impl Agent {
             registered_at: None,
             ended_at: None,
             ours: false,
+            in_place: false,
             start_server: None,
             hooks_seen: false,
             open_turn: None,
@@ -330,6 +353,8 @@ impl Agent {
             dying: None,
             promised: Vec::new(),
             context: None,
+            watch: Watch::default(),
+            messages: 0,
         }
     }
 

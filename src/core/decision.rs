@@ -264,7 +264,8 @@ impl<'s> Tx<'s> {
             agent_id: failure.agent_id,
             step: failure.step,
         };
-        let text = format!("tasuki: {} ({}). {}", row.message, row.code, row.hint);
+        let what = if row.handoff_id.is_some() { "Handoff failed: " } else { "" };
+        let text = format!("tasuki: {what}{} ({}). {}", row.message, row.code, row.hint);
         self.effect(Effect::Tell(Notice { error_id: Some(row.error_id), text, json: row.to_json() }));
         let error_id = row.error_id;
         self.out.errors.push(row);

@@ -5,11 +5,12 @@ use super::hook::HookEvent;
 use super::id::{AgentId, HandoffId, RequestId, Slug};
 use super::pane::ServerId;
 use super::request;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// What the disk says of a persona, read by the intake when a request names it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PersonaFacts {
     /// The folder is there.
     pub exists: bool,
@@ -36,6 +37,10 @@ pub struct RequestFacts {
     pub persona: Option<(Slug, PersonaFacts)>,
     /// For `error_dismiss`: there is such an error.
     pub error_known: bool,
+    /// For author `provided`: the document, or why it can't be taken.
+    pub document: Option<Result<String, String>>,
+    /// For author `agent_reply`: how many messages the agent's transcript holds, where it can be read.
+    pub messages: Option<u64>,
 }
 
 /// What the ledger says of a request id.

@@ -4,7 +4,7 @@ use super::agent::{Agent, AgentState, OurTurn, Purpose};
 use super::decision::Tx;
 use super::hook::{HookEvent, HookKind, SessionReason};
 use super::id::AgentId;
-use super::{handoff, idle, life, meet, priming, start, typing};
+use super::{gauge, handoff, idle, life, meet, priming, start, typing};
 
 /// Takes one event of one agent.
 pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
@@ -22,12 +22,16 @@ pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
         HookKind::SessionStart => session_start(tx, &agent_id, event),
         HookKind::PromptSubmit => prompt(tx, &agent_id, event),
         HookKind::Stop if event.paused => pause(tx, &agent_id),
-        HookKind::Stop | HookKind::StopFailure | HookKind::Interrupted => turn_end(tx, &agent_id, event),
+        HookKind::Stop => {
+            turn_end(tx, &agent_id, event);
+            gauge::turn_ended(tx, &agent_id);
+        }
+        HookKind::StopFailure | HookKind::Interrupted => turn_end(tx, &agent_id, event),
         HookKind::Blocked => idle::blocked(tx, &agent_id, event.message.as_deref()),
         HookKind::Notification => {}
         HookKind::Context => {
-            if let (Some(agent), Some(gauge)) = (tx.agent_mut(&agent_id), event.context) {
-                agent.context = Some(gauge);
+            if let Some(gauge) = event.context {
+                gauge::told(tx, &agent_id, gauge);
             }
         }
         HookKind::SessionEnd => session_end(tx, &agent_id, event),
@@ -65,6 +69,9 @@ fn is_elsewhere(agent: &Agent, event: &HookEvent) -> bool {
 fn counts(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> bool {
     let Some(agent) = tx.agent_mut(agent_id) else { return false };
     let Some(session) = &event.session_id else { return true };
+    if agent.session.former.as_ref() == Some(session) && event.kind != HookKind::SessionStart {
+        return false;
+    }
     match &agent.session.id {
         Some(bound) if bound == session => true,
         None => {
@@ -75,10 +82,12 @@ fn counts(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> bool {
             is_own
         }
         Some(_) => {
-            let follows = agent.session.replaced && event.kind == HookKind::SessionStart;
+            let says_so = event.reason == Some(SessionReason::Replaced) && !event.ancestors.is_empty();
+            let was_replaced = agent.session.replaced || (says_so && is_direct(agent, event));
+            let follows = was_replaced && event.kind == HookKind::SessionStart;
             let is_receipt = event.kind == HookKind::PromptSubmit && typing::is_ours(agent, event.text.as_deref());
             if follows || is_receipt {
-                agent.session.id = Some(session.clone());
+                agent.session.former = agent.session.id.replace(session.clone());
                 agent.session.replaced = false;
             }
             follows || is_receipt
@@ -96,7 +105,8 @@ fn is_direct(agent: &Agent, event: &HookEvent) -> bool {
 /// What every event tells.
 fn note(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
-    agent.hooks_seen = true;
+    // A status line is no hook: with it alone no prompt is ever reported.
+    agent.hooks_seen |= event.kind != HookKind::Context;
     if let Some(path) = &event.transcript_path {
         agent.transcript_path = Some(path.clone());
     }
@@ -107,14 +117,26 @@ fn session_start(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
         && let Some(agent) = tx.agent_mut(agent_id)
     {
         agent.open_turn = None;
+        agent.messages = 0;
+        gauge::forget(agent);
     }
-    start::session_started(tx, agent_id, event);
+    // A CLI that tells only of the new session: the old one has ended with it, and this event is the successor's.
+    let successor = match event.reason {
+        Some(SessionReason::Replaced) => handoff::successors::session_was_replaced(tx, agent_id, event),
+        _ => None,
+    };
+    let Some(successor) = successor else { return start::session_started(tx, agent_id, event) };
+    if let Some(agent) = tx.agent_mut(&successor) {
+        agent.session.id.clone_from(&event.session_id);
+    }
+    start::session_started(tx, &successor, event);
 }
 
 fn prompt(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     let turn_was_open = event.turn_id.is_some() && agent.open_turn == event.turn_id;
     agent.open_turn.clone_from(&event.turn_id);
+    agent.messages += 1;
     end_superseded(tx, agent_id, event);
     if tx.agent(agent_id).is_some_and(|agent| agent.start.is_none()) {
         tx.set_state(agent_id, AgentState::Busy);
@@ -143,6 +165,7 @@ fn pause(tx: &mut Tx<'_>, agent_id: &AgentId) {
 fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.open_turn = None;
+    agent.messages += u64::from(event.kind == HookKind::Stop);
     end_superseded(tx, agent_id, event);
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     let is_ours = agent.our_turn.as_ref().is_some_and(|turn| turn.ends_with(event.turn_id.as_deref()));
@@ -152,7 +175,7 @@ fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     }
     let Some(turn) = ours else { return };
     match turn.purpose {
-        Purpose::Instruction(id) => handoff::outcome::turn_ended(tx, id, event.kind, event.message.as_deref()),
+        Purpose::Instruction(id) => handoff::outcome::turn_ended(tx, id, event),
         Purpose::Priming(_) => {
             let problem = match event.kind {
                 HookKind::StopFailure => Some("The turn that answers the priming ended in an error"),
@@ -161,7 +184,7 @@ fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
             };
             priming::is_over(tx, agent_id, problem);
         }
-        Purpose::Briefing(_) | Purpose::Send(_) | Purpose::Exit(_) => {}
+        Purpose::Briefing(_) | Purpose::Send(_) | Purpose::Exit(_) | Purpose::NewSession(_) => {}
     }
 }
 
@@ -173,6 +196,7 @@ fn session_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
         Some(SessionReason::Replaced) => {
             agent.session.replaced = true;
             agent.open_turn = None;
+            handoff::successors::session_was_replaced(tx, agent_id, event);
         }
         Some(SessionReason::Process) | None if agent.process.is_none() && agent.start.is_none() => {
             life::end(tx, agent_id, AgentState::Ended);

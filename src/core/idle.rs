@@ -78,7 +78,7 @@ pub(crate) fn infer_end(tx: &mut Tx<'_>, agent_id: &AgentId, purpose: Option<&Pu
             }
             priming::is_over(tx, agent_id, None);
         }
-        Some(Purpose::Briefing(_) | Purpose::Send(_) | Purpose::Exit(_)) | None => {}
+        Some(Purpose::Briefing(_) | Purpose::Send(_) | Purpose::Exit(_) | Purpose::NewSession(_)) | None => {}
     }
 }
 

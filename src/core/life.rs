@@ -26,7 +26,7 @@ pub(crate) fn shut_down(tx: &mut Tx<'_>, agent_id: &AgentId, request: &RequestId
         agent.shutdown = Some(Shutdown { request_id: request.clone(), effect, deadline });
     }
     if !force {
-        typing::begin_exit(tx, agent_id, None, Some(deadline));
+        typing::begin_command(tx, agent_id, Purpose::Exit(None), Some(deadline));
     }
 }
 

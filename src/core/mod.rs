@@ -5,6 +5,7 @@ pub mod agent;
 pub mod decision;
 pub mod effect;
 pub mod event;
+pub mod gauge;
 pub mod handoff;
 pub mod hook;
 mod hooks;
@@ -120,6 +121,14 @@ fn settled(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
         (Effect::KillPane { agent_id, .. }, Outcome::Failed { why }) => life::pane_killed(tx, agent_id, Some(&why)),
         (Effect::KillPane { agent_id, .. }, _) => life::pane_killed(tx, agent_id, None),
         (Effect::Identify { .. }, outcome) => identified(tx, key, outcome),
+        (Effect::ReadGauge { agent_id, .. }, outcome) => {
+            let found = if let Outcome::Gauge(found) = outcome { found } else { None };
+            gauge::measured(tx, agent_id, key, found);
+        }
+        (Effect::LookRound { agent_id, .. }, outcome) => {
+            let round = if let Outcome::Round(round) = outcome { Some(*round) } else { None };
+            gauge::looked(tx, agent_id, key, round);
+        }
         (Effect::Tell(_) | Effect::DropPlace { .. }, _) => {}
         (_, outcome) => {
             let owner = tx.state.handoffs.values().find(|handoff| handoff.effect == Some(key));

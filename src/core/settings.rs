@@ -52,6 +52,32 @@ pub struct ProfileFacts {
     pub starts_at_launch: bool,
     /// Events carry turn ids.
     pub turn_ids: bool,
+    /// A new session can be begun in the same pane, and how it shows.
+    pub new_session: Option<NewSession>,
+    /// The end of a turn tells the last text of the answer.
+    pub tells_answers: bool,
+    /// Its transcript can be read.
+    pub has_transcript: bool,
+    /// Its transcript tells how full its context is.
+    pub tells_context: bool,
+}
+
+/// How a new session in the same process shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NewSession {
+    /// The CLI reports it.
+    Reported,
+    /// The CLI reports it only with its first prompt: until then an empty composer is the only sign.
+    Lazy,
+}
+
+/// When something follows from a full context, in percent of the window; none: never.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ContextLimits {
+    /// The operator is told, once in a session.
+    pub suggest_at: Option<u64>,
+    /// A handoff begins by itself.
+    pub auto_at: Option<u64>,
 }
 
 /// All that the core is told.
@@ -59,6 +85,8 @@ pub struct ProfileFacts {
 pub struct Settings {
     /// Step limits.
     pub limits: Limits,
+    /// What follows from a full context.
+    pub context: ContextLimits,
     /// By name.
     pub profiles: BTreeMap<String, ProfileFacts>,
     /// The templates of our own texts.

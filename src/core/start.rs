@@ -8,6 +8,7 @@ use super::hook::HookEvent;
 use super::id::{AgentId, HandoffId, RequestId, Slug};
 use super::reply::{Refused, Reply};
 use super::request::CreateAsked;
+use super::settings::NewSession;
 use super::time::Deadline;
 use super::{handoff, life, priming};
 use serde_json::json;
@@ -93,7 +94,6 @@ pub(crate) fn create(tx: &mut Tx<'_>, wanted: Wanted, owner: Owner, deadline: Op
         Owner::Handoff(id) => Some(*id),
         Owner::Request(_) => None,
     };
-    let handoff_id = agent.handoff_id;
     let effect = Effect::Start(StartAgent {
         agent_id,
         persona: wanted.persona.clone(),
@@ -108,31 +108,26 @@ pub(crate) fn create(tx: &mut Tx<'_>, wanted: Wanted, owner: Owner, deadline: Op
     let deadline = deadline.unwrap_or_else(|| Deadline::after(&tx.now, tx.state.settings.limits.starting_ms));
     agent.start =
         Some(Start { owner, effect: Some(key), registered: false, claimed_pane: None, ready: false, deadline });
-    tx.out.agents.insert(agent_id, agent);
-    let line = json!({
-        "agent_id": agent_id, "persona_slug": wanted.persona, "handoff_id": handoff_id,
-        "state": AgentState::Starting.word(),
-    });
-    tx.journal("agent.state", line);
+    introduce(tx, agent);
     agent_id
 }
 
-/// Starts a successor again whose row is there: the effect looks for the pane that bears its id, and adopts it.
+/// Puts the row of an agent that is about to live.
+pub(crate) fn introduce(tx: &mut Tx<'_>, agent: Agent) {
+    let line = json!({
+        "agent_id": agent.agent_id, "persona_slug": agent.persona_slug, "handoff_id": agent.handoff_id,
+        "state": agent.state.word(),
+    });
+    tx.out.agents.insert(agent.agent_id, agent);
+    tx.journal("agent.state", line);
+}
+
+/// Takes up a successor whose row is there.
 pub(crate) fn adopt(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: HandoffId, deadline: Option<Deadline>) {
     let size = tx.handoff(&handoff).and_then(|row| row.place.as_ref()).map_or(DEFAULT_SIZE, |place| place.size);
     let Some(agent) = tx.agent(agent_id) else { return };
-    let Some(persona) = agent.persona_slug.clone() else { return };
+    let Some(effect) = start_again(agent, size) else { return };
     let registered = agent.registered_at.is_some();
-    let effect = Effect::Start(StartAgent {
-        agent_id: *agent_id,
-        session: agent.tmux_session.clone().unwrap_or_else(|| format!("tasuki-{persona}")),
-        persona,
-        profile: agent.profile.clone(),
-        cwd: agent.cwd.clone(),
-        size,
-        previous: agent.previous_agent_id,
-        server: agent.start_server,
-    });
     let key = tx.effect(effect);
     let deadline = deadline.unwrap_or_else(|| Deadline::after(&tx.now, tx.state.settings.limits.starting_ms));
     if let Some(agent) = tx.agent_mut(agent_id) {
@@ -145,6 +140,25 @@ pub(crate) fn adopt(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: HandoffId, dea
             deadline,
         });
     }
+}
+
+/// The effect that starts looks for the pane that bears the agent's id first, and adopts it. For an agent that lives in
+/// its predecessor's process nothing is started: it is waited for.
+fn start_again(agent: &Agent, size: (u16, u16)) -> Option<Effect> {
+    if let Some(pane) = agent.pane.filter(|_| agent.in_place) {
+        return Some(Effect::AwaitReady { agent_id: agent.agent_id, pane, profile: agent.profile.clone() });
+    }
+    let persona = agent.persona_slug.clone()?;
+    Some(Effect::Start(StartAgent {
+        agent_id: agent.agent_id,
+        session: agent.tmux_session.clone().unwrap_or_else(|| format!("tasuki-{persona}")),
+        persona,
+        profile: agent.profile.clone(),
+        cwd: agent.cwd.clone(),
+        size,
+        previous: agent.previous_agent_id,
+        server: agent.start_server,
+    }))
 }
 
 /// The start effect has ended.
@@ -228,8 +242,10 @@ fn progress(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let stamp = tx.now.stamp();
     let Some(agent) = tx.agent(agent_id) else { return };
     let (Some(start), Some(pane)) = (agent.start.clone(), agent.pane) else { return };
-    let starts_silently =
-        tx.state.settings.profiles.get(&agent.profile).is_some_and(|profile| !profile.starts_at_launch);
+    let profile = tx.state.settings.profiles.get(&agent.profile);
+    let starts_silently = profile.is_some_and(|profile| {
+        !profile.starts_at_launch || (agent.in_place && profile.new_session == Some(NewSession::Lazy))
+    });
     let registered = start.registered || (starts_silently && start.ready);
     if !registered {
         return;

@@ -52,12 +52,12 @@ pub(crate) fn begin(tx: &mut Tx<'_>, agent_id: &AgentId, purpose: Purpose, text:
     start(tx, agent_id, delivery_id, purpose, expected, effect, deadline);
 }
 
-/// Begins to type the profile's exit command.
-pub(crate) fn begin_exit(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: Option<HandoffId>, deadline: Option<Deadline>) {
+/// Begins to type a command of the profile's: the one that ends the CLI, or the one for a new session.
+pub(crate) fn begin_command(tx: &mut Tx<'_>, agent_id: &AgentId, purpose: Purpose, deadline: Option<Deadline>) {
     let delivery_id = tx.new_delivery_id();
     let Some(agent) = tx.agent(agent_id) else { return };
     let Some(pane) = agent.pane else {
-        return refuse(tx, agent_id, delivery_id, &Purpose::Exit(handoff), Refusal::PaneGone);
+        return refuse(tx, agent_id, delivery_id, &purpose, Refusal::PaneGone);
     };
     let effect = Effect::Type(TypeText {
         agent_id: *agent_id,
@@ -66,11 +66,11 @@ pub(crate) fn begin_exit(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: Option<Ha
         profile: agent.profile.clone(),
         delivery_id: delivery_id.clone(),
         text: String::new(),
-        how: How::Command,
+        how: if matches!(purpose, Purpose::NewSession(_)) { How::NewSession } else { How::Command },
         attachment: None,
         allow_busy: false,
     });
-    start(tx, agent_id, delivery_id, Purpose::Exit(handoff), String::new(), effect, deadline);
+    start(tx, agent_id, delivery_id, purpose, String::new(), effect, deadline);
 }
 
 fn start(
@@ -159,10 +159,11 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, typed
         return;
     }
     typing.effect = None;
-    let is_exit = matches!(typing.purpose, Purpose::Exit(_));
+    let is_command = typing.purpose.is_command();
     match typed {
         Typed::Refused { reason } => finish(tx, agent_id, &Ended::Refused(reason)),
-        Typed::Submitted { .. } | Typed::Unknown { .. } if is_exit => exit_typed(tx, agent_id),
+        Typed::Submitted { .. } if is_command => command_typed(tx, agent_id, true),
+        Typed::Unknown { .. } if is_command => command_typed(tx, agent_id, false),
         Typed::Submitted { proven: true } => {
             let turn = OurTurn { purpose: typing.purpose.clone(), turn_id: None, queued: false, paused: false };
             if let Some(agent) = tx.agent_mut(agent_id) {
@@ -180,10 +181,11 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, typed
     }
 }
 
-/// The exit command has no receipt: the end of the process is its proof, and the step's limit counts.
-fn exit_typed(tx: &mut Tx<'_>, agent_id: &AgentId) {
-    if let Some(agent) = tx.agent_mut(agent_id) {
-        agent.typing = None;
+/// A command has no receipt: what it does is its proof, and the step's limit counts.
+fn command_typed(tx: &mut Tx<'_>, agent_id: &AgentId, submitted: bool) {
+    let Some(typing) = tx.agent_mut(agent_id).and_then(|agent| agent.typing.take()) else { return };
+    if let (Purpose::NewSession(id), true) = (typing.purpose, submitted) {
+        handoff::successors::asked_for_new_session(tx, id);
     }
 }
 
@@ -191,7 +193,7 @@ fn exit_typed(tx: &mut Tx<'_>, agent_id: &AgentId) {
 /// running turn already.
 pub(crate) fn receipt(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent, turn_was_open: bool) {
     let Some(typing) = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()) else { return };
-    let Some(prompt) = event.text.as_deref().filter(|_| !matches!(typing.purpose, Purpose::Exit(_))) else { return };
+    let Some(prompt) = event.text.as_deref().filter(|_| !typing.purpose.is_command()) else { return };
     let ended = match text::compare(&typing.expected, &typing.delivery_id, prompt) {
         Match::Foreign => return,
         Match::Whole => Ended::Delivered(None),
@@ -223,9 +225,9 @@ pub(crate) fn deadline(tx: &mut Tx<'_>, agent_id: &AgentId) {
     if !typing.deadline.is_due(&now) {
         return;
     }
-    if matches!(typing.purpose, Purpose::Exit(_)) {
+    if typing.purpose.is_command() {
         let effect = typing.effect;
-        exit_typed(tx, agent_id);
+        command_typed(tx, agent_id, false);
         if let Some(key) = effect {
             tx.drop_effect(key);
         }
@@ -279,7 +281,11 @@ fn decided(tx: &mut Tx<'_>, agent_id: &AgentId, delivery_id: DeliveryId, purpose
         Purpose::Send(request) => answer_send(tx, request, &verdict, ended),
         Purpose::Exit(None) => life::exit_refused(tx, agent_id, ended),
         Purpose::Priming(None) => priming::failed_outside(tx, agent_id, ended),
-        Purpose::Instruction(id) | Purpose::Briefing(id) | Purpose::Priming(Some(id)) | Purpose::Exit(Some(id)) => {
+        Purpose::Instruction(id)
+        | Purpose::Briefing(id)
+        | Purpose::NewSession(id)
+        | Purpose::Priming(Some(id))
+        | Purpose::Exit(Some(id)) => {
             handoff::outcome::verdict(tx, *id, purpose, verdict, ended);
         }
     }

@@ -2,6 +2,7 @@
 
 use super::agent::Agent;
 use super::handoff::{Handoff, HandoffError, Span};
+use super::hook::ContextGauge;
 use serde_json::{Value, json};
 
 /// `view/agents/<agent_id>.json`.
@@ -29,7 +30,16 @@ pub fn agent(agent: &Agent) -> Value {
         "hooks": if agent.hooks_seen { "seen" } else { "unseen" },
         "primed": agent.primed == super::agent::Primed::Done,
         "waiting_texts": agent.queue.len(),
-        "context": agent.context,
+        "context": agent.context.map(|context| context_of(agent, &context)),
+    })
+}
+
+fn context_of(agent: &Agent, context: &ContextGauge) -> Value {
+    json!({
+        "used": context.used,
+        "window": context.window,
+        "percent": context.percent(),
+        "window_is_guess": agent.watch.guessed,
     })
 }
 

@@ -7,6 +7,7 @@ use super::hooks::Hooks;
 use super::keys::Key;
 use super::model::Memory;
 use super::record::Recorder;
+use super::transcript::Transcript;
 use super::turn::Turn;
 use serde_json::json;
 use std::collections::VecDeque;
@@ -27,6 +28,7 @@ pub struct App {
     pub(super) faults: Faults,
     pub(super) recorder: Recorder,
     pub(super) hooks: Hooks,
+    pub(super) transcript: Transcript,
     pub(super) memory: Memory,
     pub(super) turn: Option<Turn>,
     /// What goes on after a Stop.
@@ -34,6 +36,8 @@ pub struct App {
     pub(super) queue: VecDeque<String>,
     pub(super) dialog: Option<String>,
     pub(super) session_reported: bool,
+    /// What a session start that is still to be reported says of its reason.
+    pub(super) unreported: &'static str,
     composer: Composer,
     starting_until: Option<Instant>,
     swallowed: u64,
@@ -52,7 +56,9 @@ impl App {
         let source = Source::from_env();
         let faults = source.read();
         let text = |name| std::env::var(name).unwrap_or_default();
-        let hooks = Hooks::new();
+        let mut hooks = Hooks::new();
+        let transcript = Transcript::new(&hooks.session_id);
+        hooks.transcript_path = Some(transcript.path());
         let id = Some(text("TASUKI_AGENT_ID")).filter(|id| !id.is_empty()).unwrap_or_else(|| hooks.session_id.clone());
         let cwd = std::env::current_dir().map(|dir| dir.display().to_string()).unwrap_or_default();
         let start = Duration::from_millis(faults.number("start_slow").unwrap_or(60));
@@ -62,11 +68,13 @@ impl App {
             source,
             faults,
             hooks,
+            transcript,
             turn: None,
             late: Vec::new(),
             queue: VecDeque::new(),
             dialog: None,
             session_reported: false,
+            unreported: "startup",
             composer: Composer::default(),
             starting_until: Some(now + start),
             swallowed: 0,
@@ -89,7 +97,7 @@ impl App {
             self.say(&format!("unknown fault: {name}"));
         }
         if !self.faults.has("lazy_start") {
-            self.report_session("startup");
+            self.report_session();
         }
         if let Some(draft) = self.faults.text("draft") {
             self.composer.paste(draft, false);
@@ -127,6 +135,7 @@ impl App {
 
     /// Ends the session: the last event, and what lingers after it.
     pub fn end(&mut self, reason: &str) {
+        self.transcript.flush();
         self.hooks.finish();
         if self.session_reported {
             let quick = Faults::parse(if self.faults.has("hooks_off") { "hooks_off" } else { "" });
@@ -202,7 +211,12 @@ impl App {
         self.late.clear();
         self.queue.clear();
         self.memory.forget();
-        self.change_session();
+        if self.faults.has("lazy_clear") {
+            self.session_reported = false;
+            self.new_session();
+        } else {
+            self.change_session();
+        }
         self.say("(a new session)");
     }
 
@@ -211,13 +225,20 @@ impl App {
         if self.session_reported {
             self.hooks.fire("SessionEnd", json!({"reason": "clear"}), &self.faults);
         }
-        self.hooks.session_id = super::hooks::new_id();
-        self.report_session("clear");
+        self.new_session();
+        self.report_session();
     }
 
-    pub(super) fn report_session(&mut self, source: &str) {
+    fn new_session(&mut self) {
+        self.unreported = "clear";
+        self.hooks.session_id = super::hooks::new_id();
+        self.transcript.change_session(&self.hooks.session_id);
+        self.hooks.transcript_path = Some(self.transcript.path());
+    }
+
+    pub(super) fn report_session(&mut self) {
         self.session_reported = true;
-        self.hooks.fire("SessionStart", json!({"source": source, "model": "demo"}), &self.faults);
+        self.hooks.fire("SessionStart", json!({"source": self.unreported, "model": "demo"}), &self.faults);
     }
 
     pub(super) fn open_dialog(&mut self, question: &str) {
@@ -329,6 +350,10 @@ impl App {
     pub fn next_due(&self, now: Instant) -> Option<Instant> {
         let spinner = self.turn.as_ref().map(|_| now + Duration::from_millis(100));
         let turn = self.turn.as_ref().filter(|_| self.dialog.is_none()).and_then(Turn::due);
-        [self.starting_until, spinner, turn].into_iter().chain(self.late.iter().map(Turn::due)).flatten().min()
+        [self.starting_until, spinner, turn, self.transcript.due()]
+            .into_iter()
+            .chain(self.late.iter().map(Turn::due))
+            .flatten()
+            .min()
     }
 }

@@ -36,6 +36,12 @@
 //! | `no_bracket` | bracketed paste is never switched on |
 //! | `ghost` | ghost text is drawn in an odd way: bright black, its first letter under a reversed cursor |
 //! | `slow_turn=MS` | a turn takes MS instead of 600 |
+//! | `transcript_lag=MS` | lines of the transcript are written MS late, so after the Stop |
+//! | `split_blocks` | an answer's blocks are lines of their own in the transcript, with other lines between |
+//! | `no_transcript` | the transcript that the hooks name is never written |
+//! | `tokens=N` | the transcript says that N tokens of the context are used |
+//! | `empty_answer` | the answer that is to be the document has no text |
+//! | `lazy_clear` | `/clear` reports nothing until the next prompt, and then only the new session |
 //! | `background` | a Stop with background tasks comes first; then the document, then the real Stop |
 
 use std::collections::BTreeMap;
@@ -44,7 +50,7 @@ use std::io::Read;
 use std::path::PathBuf;
 
 /// All names that mean something.
-const NAMES: [&str; 35] = [
+const NAMES: [&str; 41] = [
     "swallow_enter",
     "start_slow",
     "lazy_start",
@@ -80,6 +86,12 @@ const NAMES: [&str; 35] = [
     "ghost",
     "slow_turn",
     "background",
+    "transcript_lag",
+    "split_blocks",
+    "no_transcript",
+    "tokens",
+    "empty_answer",
+    "lazy_clear",
 ];
 
 /// Largest fault file, in bytes.

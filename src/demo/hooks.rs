@@ -21,6 +21,8 @@ pub struct Hooks {
     late: Vec<JoinHandle<()>>,
     /// The session's id; `/clear` changes it.
     pub session_id: String,
+    /// Where the session's transcript is, if one is kept.
+    pub transcript_path: Option<PathBuf>,
 }
 
 impl Hooks {
@@ -32,6 +34,7 @@ impl Hooks {
             cwd: std::env::current_dir().map(|dir| dir.display().to_string()).unwrap_or_default(),
             late: Vec::new(),
             session_id: new_id(),
+            transcript_path: None,
         }
     }
 
@@ -40,7 +43,12 @@ impl Hooks {
         if faults.has("hooks_off") {
             return;
         }
-        let mut event = json!({"hook_event_name": name, "session_id": self.session_id, "cwd": self.cwd});
+        let mut event = json!({
+            "hook_event_name": name,
+            "session_id": self.session_id,
+            "transcript_path": self.transcript_path,
+            "cwd": self.cwd,
+        });
         if let (Some(event), Value::Object(more)) = (event.as_object_mut(), more) {
             event.extend(more);
         }

@@ -3,7 +3,7 @@
 //!
 //! Pure: [`keys`] (bytes → keys), [`composer`], [`draw`] (state → ANSI), [`model`] (what a prompt asks and what to
 //! answer), [`plan`] (a turn as a list of timed acts), [`faults`]. With the world: [`terminal`], [`hooks`], [`record`],
-//! [`app`] (the state and what changes it) and [`agent`] (the loop).
+//! [`transcript`], //! [`app`] (the state and what changes it) and [`agent`] (the loop).
 
 pub mod agent;
 pub mod app;
@@ -16,5 +16,6 @@ pub mod model;
 pub mod plan;
 pub mod record;
 pub mod terminal;
+pub mod transcript;
 mod turn;
 mod width;

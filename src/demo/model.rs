@@ -12,6 +12,8 @@ pub enum Task {
     Read(PathBuf),
     /// To act on a text that was too long to be typed and lies in a file.
     Follow(PathBuf),
+    /// To give the handoff document as its answer.
+    Reply,
     /// Anything else.
     Answer,
 }
@@ -36,9 +38,18 @@ pub struct Memory {
     pub inherited: Option<String>,
 }
 
-/// Finds out what a prompt asks. The word `write` or `read` that stands nearest before a path decides.
+/// Finds out what a prompt asks: by its beginning, where that says it, or else the word `write` or `read` that stands
+/// nearest before a path decides.
 #[must_use]
 pub fn understand(prompt: &str) -> Task {
+    // A line of tasuki's may go before the text.
+    let mut beginning = prompt.lines().filter(|line| !line.trim().is_empty()).take(2).map(str::trim_start);
+    if beginning.clone().any(|line| line.starts_with("<handoff-context>")) {
+        return Task::Answer;
+    }
+    if beginning.any(|line| line.starts_with("Answer with a handoff document")) {
+        return Task::Reply;
+    }
     let Some((at, path)) = document_path(prompt) else { return Task::Answer };
     let path = PathBuf::from(path);
     if path.components().any(|part| part.as_os_str() == "texts") {
@@ -84,13 +95,17 @@ pub fn is_delivered(prompt: &str) -> bool {
 pub fn gist(prompt: &str) -> String {
     let skip = usize::from(is_delivered(prompt));
     let lines = prompt.lines().map(|line| line.trim_start_matches(['#', '-', '*', ' ', '>']).trim());
-    let line = lines.skip(skip).find(|line| !line.is_empty() && !line.starts_with("(tasuki delivery"));
+    let line = lines.skip(skip).find(|line| !line.is_empty() && !is_frame(line));
     let line: String = line.unwrap_or_default().chars().filter(|c| *c != '`').collect();
     if line.chars().count() <= MAX_GIST {
         line
     } else {
         format!("{}…", line.chars().take(MAX_GIST).collect::<String>())
     }
+}
+
+fn is_frame(line: &str) -> bool {
+    line.starts_with("(tasuki delivery") || line.starts_with("<handoff-context>")
 }
 
 impl Memory {
@@ -142,6 +157,23 @@ impl Memory {
         )
     }
 
+    /// The handoff document as an answer, in three blocks.
+    #[must_use]
+    pub fn reply(&self, instruction: &str) -> Vec<String> {
+        let focus = instruction.lines().find_map(|line| line.trim().strip_prefix("Additional focus:")).map(str::trim);
+        let latest = self.prompts.last().map_or("waiting for a first task", String::as_str);
+        let done: String = self.prompts.iter().map(|text| format!("- [x] {text}\n")).collect();
+        let inherited = self.inherited.as_deref().unwrap_or("nothing from an earlier agent");
+        vec![
+            format!("## Goal\n\n{latest}\n\n## Constraints & Preferences\n\n{}\n", focus.unwrap_or("(none)")),
+            format!("## Progress\n\n{done}\n## Key Decisions\n\n- **Answer at once**: nobody waits.\n"),
+            format!(
+                "## Critical Context\n\nI worked in {}, with {inherited}.\n\n## Next Steps\n\n1. {latest}",
+                self.cwd
+            ),
+        ]
+    }
+
     /// The answer to a document that was read, and what stays of it in memory.
     pub fn inherit(&mut self, document: &str) -> String {
         let next = document.rsplit_once("## Next steps").map_or(document, |(_, next)| next);
@@ -189,6 +221,19 @@ mod tests {
             assert!(document.contains(part), "{part}");
         }
         assert_eq!(document.matches("\n## ").count(), 6);
+    }
+
+    #[test]
+    fn the_beginning_tells_a_reply_and_a_handoffs_context() {
+        let framed = |body: &str| format!("A line of ours.\n{body}\n(tasuki delivery 5f2a9c81d0e3.)");
+        let reply = "Answer with a handoff document: do not write to `/x.md`.\nAdditional focus: speed";
+        assert_eq!((understand(reply), understand(&framed(reply))), (Task::Reply, Task::Reply));
+        let context = framed("<handoff-context>\n# Goal\nread `/x.md`\n</handoff-context>\nGo on.");
+        assert_eq!(understand(&context), Task::Answer);
+        assert_eq!(gist(&context), "Goal");
+        let blocks = Memory::default().reply(reply);
+        assert_eq!((blocks.len(), blocks.join("\n").matches("## ").count()), (3, 6));
+        assert!(blocks[0].contains("speed"));
     }
 
     #[test]

@@ -12,6 +12,8 @@ pub enum Act {
     Wait(u64),
     /// Print a line of the answer.
     Say(String),
+    /// Print an answer of several blocks.
+    Reply(Vec<String>),
     /// Open a permission dialog and wait until it is answered.
     Dialog(String),
     /// Create or replace a file.
@@ -68,6 +70,10 @@ pub fn turn(prompt: &str, task: &Task, memory: &Memory, faults: &Faults) -> Vec<
     match task {
         Task::Write(path) => acts.extend(write(path, &memory.document(prompt), length / 4, faults)),
         Task::Read(path) => acts.extend([Act::Read(path.clone()), Act::Wait(length / 2), stop()]),
+        Task::Reply => {
+            let blocks = if faults.has("empty_answer") { Vec::new() } else { memory.reply(prompt) };
+            acts.extend([Act::Wait(length / 2), Act::Reply(blocks), stop()]);
+        }
         Task::Answer | Task::Follow(_) => acts.extend([Act::Wait(length / 2), Act::Say(memory.answer(prompt)), stop()]),
     }
     end(acts, faults)

@@ -62,7 +62,7 @@ impl App {
             self.die();
         }
         if !self.session_reported {
-            self.report_session("startup");
+            self.report_session();
         }
         if self.turn.is_none() && self.faults.has("queue") {
             let own = "What does this project do?";
@@ -95,6 +95,7 @@ impl App {
     }
 
     fn begin(&mut self, prompt: &str, id: String, now: Instant) {
+        self.transcript.user(prompt, &self.faults, now);
         let (prompt, task) = match understand(prompt) {
             Task::Follow(path) => match read_document(&path) {
                 Ok(text) => (text.clone(), Some(understand(&text)).filter(|task| !matches!(task, Task::Follow(_)))),
@@ -103,7 +104,7 @@ impl App {
             task => (prompt.to_owned(), Some(task)),
         };
         let task = task.unwrap_or(Task::Answer);
-        if !matches!(task, Task::Write(_)) {
+        if !matches!(task, Task::Write(_) | Task::Reply) {
             self.memory.remember(&prompt);
         }
         let acts = plan::turn(&prompt, &task, &self.memory, &self.faults).into();
@@ -118,6 +119,7 @@ impl App {
 
     /// Carries out all that is due.
     pub fn advance(&mut self, now: Instant) {
+        self.transcript.advance(now);
         while self.dialog.is_none()
             && let Some(mut turn) = self.turn.take()
         {
@@ -147,16 +149,14 @@ impl App {
     /// Does one act; the turn comes back if it goes on.
     fn perform(&mut self, act: Act, mut turn: Turn, now: Instant) -> Option<Turn> {
         match act {
-            Act::Say(text) => {
-                self.say(&text);
-                turn.last_said = text;
-            }
+            Act::Say(text) => self.answer(vec![text], &mut turn, now),
+            Act::Reply(blocks) => self.answer(blocks, &mut turn, now),
             Act::Read(path) => {
-                turn.last_said = match read_document(&path) {
+                let answer = match read_document(&path) {
                     Ok(text) => self.memory.inherit(&text),
                     Err(why) => format!("I cannot read {}: {why}", path.display()),
                 };
-                self.say(&turn.last_said);
+                self.answer(vec![answer], &mut turn, now);
             }
             Act::Dialog(question) => self.open_dialog(&question),
             Act::Nested => self.hooks.run_nested(),
@@ -182,6 +182,13 @@ impl App {
             act => self.act_on_files(&act),
         }
         Some(turn)
+    }
+
+    /// Says something in one message; only its last block stands in the Stop, as in the CLIs that were measured.
+    fn answer(&mut self, mut blocks: Vec<String>, turn: &mut Turn, now: Instant) {
+        blocks.iter().for_each(|block| self.say(block));
+        self.transcript.assistant(&blocks, &self.faults, now);
+        turn.last_said = blocks.pop().unwrap_or_default();
     }
 
     fn report_stop(&mut self, turn: &Turn, background: bool) {

@@ -1,6 +1,6 @@
 //! Does one effect. Each may be done again after a crash: see `core::effect`.
 
-use super::{Tools, document};
+use super::{Tools, compose, document, gauge};
 use crate::agents::ansi;
 use crate::agents::format::InputMode;
 use crate::agents::launch::LaunchContext;
@@ -41,6 +41,9 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
         Effect::ReadDocument { persona, file_name, .. } => {
             Outcome::Document(document::read_settled(&tools.home, persona, file_name).await)
         }
+        Effect::ComposeDocument { persona, file_name, source } => {
+            Outcome::Composed(compose::compose(tools, persona, file_name, source).await)
+        }
         Effect::CompareDocument { persona, file_name, sha256 } => {
             Outcome::Compared(document::is_unchanged(&tools.home, persona, file_name, sha256))
         }
@@ -54,6 +57,8 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
         Effect::HoldPlace { pane, tag } => hold_place(tools, pane, tag).await,
         Effect::DropPlace { tag } => done(tools.tmux.drop_place(tag).await),
         Effect::Start(plan) => Outcome::Started(start(tools, plan).await),
+        Effect::ReadGauge { profile, path, .. } => Outcome::Gauge(gauge::read(tools, profile, path, stop).await),
+        Effect::LookRound { pane, persona, .. } => gauge::look_round(tools, pane, persona).await,
         Effect::Identify { pane } => identify(tools, *pane).await,
         Effect::KillPane { pane, .. } => match tools.tmux.kill_pane(pane).await {
             Ok(_) => Outcome::Done,
@@ -96,6 +101,7 @@ async fn type_text(tools: &Tools, plan: &TypeText, resumed: bool, stop: &Cancell
     let input = &profile.file.input;
     let (text, how, seen_tail) = match plan.how {
         How::Command => (profile.exit_command().to_owned(), Input::Command, String::new()),
+        How::NewSession => (profile.new_command().unwrap_or_default().to_owned(), Input::Command, String::new()),
         How::Prompt => {
             let how = match input.mode {
                 InputMode::Bracketed => Input::Bracketed,

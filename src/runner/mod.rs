@@ -1,11 +1,17 @@
 //! Runs effects: one lane for each agent, so that nothing overtakes in a pane, and everything else side by side.
 //!
-//! `act` does one effect with the adapters; `document` reads documents that have settled; `fault` says what is told of an
+//! `act` does one effect with the adapters; `document` reads documents that have settled; `gauge` looks how full a context
+//! is; `persona` says what the disk knows of one; `fault` says what is told of an
 //! effect that a fault of ours has ended; this file keeps the lanes.
 
 mod act;
+mod compose;
 mod document;
 mod fault;
+mod gauge;
+mod persona;
+
+pub(crate) use persona::facts as persona_facts;
 
 use crate::agents::profile::Profiles;
 use crate::config::Home;

@@ -1,14 +1,17 @@
 //! What an event needs besides itself: rows of history that it names, and what the disk says of a persona.
 
 use super::Sidecar;
+use crate::agents::transcript;
 use crate::core::effect::Outcome;
-use crate::core::event::{Event, PersonaFacts, RequestFacts};
+use crate::core::event::{Event, RequestFacts};
 use crate::core::hook::HookKind;
-use crate::core::id::{AgentId, HandoffId, Slug};
-use crate::core::request::Request;
+use crate::core::id::{AgentId, HandoffId};
+use crate::core::request::{Author, HandoffAsked, Request, Successor};
 use crate::core::state::Meeting;
-use crate::personas;
+use crate::runner;
+use crate::spool::documents;
 use crate::store::Error;
+use std::path::Path;
 
 impl Sidecar {
     /// Puts rows of history that an event names into the working set.
@@ -43,8 +46,14 @@ impl Sidecar {
 
     fn page_in_request(&mut self, request: &Request) -> Result<(), Error> {
         match request {
-            Request::Handoff(asked) => self.page_in_agent_text(&asked.agent_id),
-            Request::HandoffRetry(asked) => self.page_in_handoff(&asked.handoff_id),
+            Request::Handoff(asked) => {
+                self.page_in_successor(Some(&asked.successor))?;
+                self.page_in_agent_text(&asked.agent_id)
+            }
+            Request::HandoffRetry(asked) => {
+                self.page_in_successor(asked.successor.as_ref())?;
+                self.page_in_handoff(&asked.handoff_id)
+            }
             Request::HandoffAbandon(asked) | Request::HandoffCancel(asked) | Request::HandoffAccept(asked) => {
                 self.page_in_handoff(&asked.handoff_id)
             }
@@ -63,6 +72,13 @@ impl Sidecar {
         let starting = self.state.agents.values().filter(|agent| agent.start.is_some());
         let wanted: Vec<AgentId> = starting.filter_map(|agent| agent.previous_agent_id).collect();
         wanted.into_iter().try_for_each(|id| self.page_in_agent(id))
+    }
+
+    fn page_in_successor(&mut self, successor: Option<&Successor>) -> Result<(), Error> {
+        match successor {
+            Some(Successor::Existing { agent_id }) => self.page_in_agent_text(agent_id),
+            Some(Successor::New | Successor::SamePane) | None => Ok(()),
+        }
     }
 
     fn page_in_agent_text(&mut self, text: &str) -> Result<(), Error> {
@@ -131,30 +147,34 @@ impl Sidecar {
             },
             _ => false,
         };
-        Ok(RequestFacts { persona: slug.map(|slug| (slug.clone(), self.persona_facts(&slug))), error_known })
+        let (document, messages) = match request {
+            Request::Handoff(asked) => (self.provided_document(asked), self.messages(asked)),
+            _ => (None, None),
+        };
+        let persona = slug.map(|slug| (slug.clone(), runner::persona_facts(&self.home, &slug)));
+        Ok(RequestFacts { persona, error_known, document, messages })
     }
 
-    fn persona_facts(&self, slug: &Slug) -> PersonaFacts {
-        let personas = self.home.personas();
-        let handoffs_dir = personas.join(slug.as_str()).join("handoffs").display().to_string();
-        match personas::facts(&personas, slug) {
-            Ok(facts) => PersonaFacts {
-                exists: facts.exists,
-                has_skill: facts.has_skill,
-                broken: None,
-                profile: facts.file.profile,
-                cwd: facts.file.cwd,
-                session: facts.file.session,
-                handoff_files: facts.handoff_files.into_iter().collect(),
-                handoffs_dir,
-            },
-            Err(error) => PersonaFacts {
-                exists: true,
-                has_skill: true,
-                broken: Some(error.to_string()),
-                handoffs_dir,
-                ..PersonaFacts::default()
-            },
+    /// The document that a request brings, read when it is asked for: what lies there later is not what was meant.
+    fn provided_document(&self, asked: &HandoffAsked) -> Option<Result<String, String>> {
+        let document = asked.document.as_ref()?;
+        if let Some(text) = &document.text {
+            return Some(Ok(text.clone()));
         }
+        let path = document.path.as_ref()?;
+        let read = documents::read_inside(self.home.root(), Path::new(path));
+        let text = read.map_err(|error| error.to_string());
+        Some(text.map(|reading| String::from_utf8_lossy(&reading.bytes).into_owned()))
+    }
+
+    /// How many messages the transcript of an agent holds that is to answer with its document.
+    fn messages(&self, asked: &HandoffAsked) -> Option<u64> {
+        if asked.author != Author::AgentReply {
+            return None;
+        }
+        let agent = self.state.agents.get(&asked.agent_id.parse::<AgentId>().ok()?)?;
+        let profile = self.tools.profiles.get(&agent.profile)?;
+        let transcript = transcript::read(profile, Path::new(agent.transcript_path.as_ref()?)).ok()?;
+        Some(transcript.messages)
     }
 }

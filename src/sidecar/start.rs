@@ -225,6 +225,7 @@ fn socket(options: &Options, config: &Config) -> Socket {
 fn settings(home: &Home, config: &Config, profiles: &Profiles, prompts: Prompts) -> Settings {
     Settings {
         limits: config.limits.clone(),
+        context: config.context,
         profiles: profiles.facts(),
         prompts,
         personas_dir: home.personas().display().to_string(),

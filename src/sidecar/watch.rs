@@ -129,7 +129,11 @@ impl Sidecar {
             if !self.exits.watch(process) {
                 self.panes.wanted = true;
             }
-        } else {
+            return;
+        }
+        // An agent that was handed off in its own pane has ended, but its successor lives on in its process.
+        let mut others = self.state.agents.values();
+        if !others.any(|other| other.process == Some(process) && other.state.is_live()) {
             self.exits.unwatch(&process);
         }
     }

@@ -107,7 +107,9 @@ impl Tmux {
             let made = names.made(&plan.creation);
             self.change(&live, format!("if-shell -F \"{}\" {{ set-option -s -u {made} }}", names.fenced(&live.fence)))
                 .await?;
-            return Err(Error::Said(error.text()));
+            // Another window's line may have made the session, or its end taken it away, since it was looked for.
+            let now = session_of(&self.change(&live, SESSIONS.to_owned()).await?, &plan.session)?;
+            return Err(if now == session { Error::Said(error.text()) } else { Error::Lost });
         }
         let Some(pane) = reply.iter().find_map(|block| created(block, &live)) else {
             // The guard refused: it exists already, or another connection has taken over. Looking again tells which.

@@ -87,6 +87,25 @@ impl Tmux {
     }
 }
 
+impl Tmux {
+    /// How many clients show the window of exactly this pane; tasuki's own client has a window of its own. `None` where
+    /// tmux does not tell it (before 3.1).
+    ///
+    /// # Errors
+    /// [`Error::Pane`] when the pane is gone or another one; else when no server answers.
+    pub async fn viewers(&self, pane: &PaneRef) -> Result<Option<u64>, Error> {
+        let gone = || Error::Pane { pane: *pane, reason: Refusal::PaneGone };
+        let ask = format!("display-message -p -t %{} \"#{{pane_pid}} #{{window_active_clients}}\"", pane.pane);
+        let (live, reply) = self.read(&ask).await?;
+        let row = reply.first().filter(|block| block.ok && live.info.id == pane.server).ok_or_else(gone)?.text();
+        let (pid, viewers) = row.trim_end().split_once(' ').ok_or_else(gone)?;
+        if pid.parse() != Ok(pane.pid) {
+            return Err(gone());
+        }
+        Ok(viewers.parse().ok())
+    }
+}
+
 /// It was asked to stop.
 pub(super) struct Stopped;
 

@@ -20,9 +20,21 @@ fn wrong(text: &str) -> (String, usize, String) {
 fn the_example_names_every_default() {
     assert_eq!(parse(EXAMPLE).expect("as it is"), Config::default());
     let keys = EXAMPLE.lines().filter(|line| !line.starts_with("# ")).map(|line| line.trim_start_matches('#'));
-    let all: String = keys.filter(|line| !line.starts_with("socket")).map(|line| format!("{line}\n")).collect();
+    // These have no default: without them there is none.
+    let is_bare = |line: &&str| ["socket", "suggest_at", "auto_at"].iter().any(|key| line.starts_with(key));
+    let all: String = keys.filter(|line| !is_bare(line)).map(|line| format!("{line}\n")).collect();
     assert_eq!(parse(&all).expect("with every key"), Config::default());
     assert_eq!(all.matches(" = ").count(), 14);
+}
+
+#[test]
+fn a_share_of_the_context_is_a_percentage() {
+    let config = parse("[context]\nsuggest_at = 70\nauto_at = 100\n").expect("legal");
+    assert_eq!((config.context.suggest_at, config.context.auto_at), (Some(70), Some(100)));
+    for value in ["0", "101", "-1", "\"70\"", "70.5"] {
+        let (key, line, _) = wrong(&format!("[context]\n\nauto_at = {value}\n"));
+        assert_eq!((key.as_str(), line), ("context.auto_at", 3), "{value}");
+    }
 }
 
 #[test]

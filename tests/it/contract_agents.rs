@@ -131,7 +131,8 @@ fn a_program_of_other_people_is_an_agent_by_its_events_alone() {
     event("3.json", json!({"v": 1, "event": "blocked", "session_id": "mine", "message": "may I?"}));
     state("blocked");
     event("4.json", json!({"v": 1, "event": "context", "agent_id": agent, "context": {"used": 9, "window": 10}}));
-    stage.until("the gauge is shown", || stage.agent_view(&agent)["context"] == json!({"used": 9, "window": 10}));
+    let gauge = json!({"used": 9, "window": 10, "percent": 90, "window_is_guess": false});
+    stage.until("the gauge is shown", || stage.agent_view(&agent)["context"] == gauge);
     event("5.json", json!({"v": 1, "event": "stop", "agent_id": agent, "session_id": "mine"}));
     state("idle");
     event("6.json", json!({"v": 1, "event": "session_end", "session_id": "mine"}));

@@ -45,6 +45,24 @@ async fn one_creation_makes_one_process_however_often_it_is_asked_for() {
 }
 
 #[tokio::test]
+async fn windows_that_are_made_at_once_share_the_session_that_was_missing() {
+    let server = Server::start();
+    let tmux = server.connect().await;
+    let one = |last: u8| SpawnPlan {
+        creation: format!("{}{last}", &CREATION[..CREATION.len() - 1]),
+        session: "tasuki-dev".into(),
+        own_session: true,
+        ..plan(&server, &["cat"])
+    };
+    let plans = [one(1), one(2), one(3)];
+    let (first, second, third) = tokio::join!(tmux.spawn(&plans[0]), tmux.spawn(&plans[1]), tmux.spawn(&plans[2]));
+    for outcome in [first, second, third] {
+        assert!(matches!(outcome, SpawnOutcome::Started(_)), "{outcome:?}");
+    }
+    assert_eq!(windows(&server).matches("tasuki-dev successor").count(), 3);
+}
+
+#[tokio::test]
 async fn the_program_gets_its_environment_arguments_and_directory_exactly() {
     let server = Server::start();
     let tmux = server.connect().await;

@@ -180,7 +180,8 @@ impl Template {
             };
             // Both are there: the path was found in this very tree.
             let (Some(holder), Some(index)) = (holder, index) else { return text.to_owned() };
-            if holder.elements().len() == 1 && !path.is_empty() {
+            // A key that stands twice is left, or the value behind the other one would come to light.
+            if holder.elements().len() == 1 && is_only(root, &path) {
                 number = None;
                 continue;
             }
@@ -268,6 +269,15 @@ fn collect(node: &Node, path: &mut Vec<String>, units: &mut Vec<(Vec<String>, Un
 
 fn follow<'n>(root: &'n Node, path: &[String]) -> Option<&'n Node> {
     path.iter().try_fold(root, |node, key| node.member(key).map(|member| &member.value))
+}
+
+/// Whether the last key of a path stands once in its object; of the root there is none.
+fn is_only(root: &Node, path: &[String]) -> bool {
+    let Some((key, above)) = path.split_last() else { return false };
+    match follow(root, above).map(|node| &node.kind) {
+        Some(Kind::Object(members)) => members.iter().filter(|member| member.key == *key).count() == 1,
+        _ => false,
+    }
 }
 
 /// Whether a value is as a shape in which [`ANY`] stands for any text.
@@ -361,7 +371,7 @@ fn remove(text: &str, holder: &Node, index: usize, notation: Notation) -> String
     if index > 0 {
         let before = elements[index - 1].end;
         if is_blank(before..own.start) {
-            cuts = vec![before..own.end];
+            cuts[0] = before..own.end;
         } else if let Some(comma) = comma_after(before) {
             cuts.push(comma..comma + 1);
         }
@@ -371,11 +381,11 @@ fn remove(text: &str, holder: &Node, index: usize, notation: Notation) -> String
         } else {
             comma_after(own.end).map_or(own.end, |comma| comma + 1)
         };
-        cuts = vec![own.start..end];
+        cuts[0] = own.start..end;
     } else {
         let inside = holder.span.start + 1..holder.span.end - 1;
         if is_blank(inside.start..own.start) && is_blank(own.end..inside.end) {
-            cuts = vec![inside];
+            cuts[0] = inside;
         } else if let Some(comma) = comma_after(own.end) {
             cuts.push(comma..comma + 1);
         }

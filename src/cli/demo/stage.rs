@@ -176,6 +176,7 @@ impl Place {
         for name in NOT_INHERITED {
             command.env_remove(name);
         }
+        command.env("TASUKI_DEMO_DIR", self.folder.join("transcripts"));
         command.env(Home::VARIABLE, self.home.root()).current_dir(&self.folder)
     }
 

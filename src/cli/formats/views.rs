@@ -1,6 +1,5 @@
 //! The files in `view/`: replaced whole after every commit that changes them.
 
-use crate::core::hook::ContextGauge;
 use crate::core::request::{Author, Successor};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -90,7 +89,20 @@ pub struct AgentView {
     /// Texts that wait until it can take them.
     pub waiting_texts: u64,
     /// How full its context is, where its CLI tells.
-    pub context: Option<ContextGauge>,
+    pub context: Option<ContextView>,
+}
+
+/// How full an agent's context is.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ContextView {
+    /// Tokens used.
+    pub used: u64,
+    /// Size of the context window in tokens, where it is known.
+    pub window: Option<u64>,
+    /// The share that is used, in percent, rounded down.
+    pub percent: Option<u64>,
+    /// The window's size is a guess by the model's name: no handoff begins by itself on it.
+    pub window_is_guess: bool,
 }
 
 /// `view/handoffs/<handoff_id>.json`.

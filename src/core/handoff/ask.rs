@@ -1,11 +1,11 @@
 //! What the operator may ask of a handoff: retry, cancel, accept, abandon (SPEC 3.5 and 12, "Doubt").
 
-use super::{Handoff, HandoffError, Reading, Step, flow, trigger};
+use super::{Handoff, HandoffError, Reading, Step, authors, flow, successors, trigger};
 use crate::core::agent::{Agent, AgentState, OurTurn, Primed, Purpose};
 use crate::core::decision::Tx;
 use crate::core::id::{AgentId, HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
-use crate::core::request::{Assume, RetryAsked};
+use crate::core::request::{Assume, RetryAsked, Successor};
 use crate::core::start;
 use serde_json::json;
 
@@ -147,9 +147,11 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryAsked) -> Result<HandoffId, Refused> {
         return Err(Refused::new(409, "already_accepted", "The document is being accepted already"));
     }
     if let Some(successor) = &asked.successor {
-        trigger::successor(successor)?;
-        if error.step < Step::Starting {
-            return Err(Refused::bad("successor", "can be changed only after the record, from step starting on"));
+        if error.step < Step::Ending {
+            return Err(Refused::bad("successor", "can be changed only after the record, from step ending on"));
+        }
+        if let Some(outgoing) = tx.agent(&handoff.agent_id) {
+            successors::check(tx, successor, outgoing, Some(handoff.handoff_id))?;
         }
     }
     if is_in_doubt(error) && asked.assume.is_none() && asked.successor.is_none() {
@@ -162,7 +164,8 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryAsked) -> Result<HandoffId, Refused> {
     }
     let agent = tx.agent(&handoff.agent_id);
     let is_live = agent.is_some_and(|agent| agent.state.is_live());
-    if matches!(error.step, Step::Waiting | Step::Instructing) && !is_live {
+    let needs_agent = !authors::needs_no_agent(handoff.author);
+    if matches!(error.step, Step::Waiting | Step::Instructing) && !is_live && needs_agent {
         return Err(Refused::new(400, "not_active", "Agent is not active"));
     }
     if tx.state.server.is_none() {
@@ -196,9 +199,8 @@ fn go_on(tx: &mut Tx<'_>, id: HandoffId, asked: &RetryAsked) -> Result<(), Refus
     take_up(tx, id)?;
     // What is known is not open to assumption.
     let assume = asked.assume.filter(|_| is_in_doubt(&error));
-    if asked.successor.is_some() {
-        replace_successor(tx, id);
-        flow::enter(tx, id, Step::Starting);
+    if let Some(successor) = &asked.successor {
+        change_successor(tx, id, successor);
         return Ok(());
     }
     match error.step {
@@ -216,9 +218,26 @@ fn go_on(tx: &mut Tx<'_>, id: HandoffId, asked: &RetryAsked) -> Result<(), Refus
             flow::enter(tx, id, Step::Starting);
         }
         Step::Priming | Step::Briefing => retry_successor(tx, id, error.step, assume),
-        Step::Recording | Step::Done | Step::Failed | Step::Cancelled => {}
+        Step::Recording => flow::enter(tx, id, Step::Recording),
+        Step::Done | Step::Failed | Step::Cancelled => {}
     }
     Ok(())
+}
+
+/// Goes on with another successor. What was asked for stays so for later retries.
+fn change_successor(tx: &mut Tx<'_>, id: HandoffId, successor: &Successor) {
+    replace_successor(tx, id);
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.successor = successor.clone();
+    }
+    if let Successor::Existing { agent_id } = successor
+        && let Ok(agent_id) = agent_id.parse()
+    {
+        successors::reserve(tx, id, agent_id);
+    }
+    let outgoing = tx.handoff(&id).and_then(|handoff| tx.agent(&handoff.agent_id));
+    let lives = outgoing.is_some_and(|agent| agent.state.is_live());
+    flow::enter(tx, id, if lives { Step::Ending } else { Step::Starting });
 }
 
 /// The operator says that the instruction arrived. Its turn may be running, or be over already.

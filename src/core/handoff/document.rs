@@ -1,6 +1,7 @@
 //! The document's name, and what its text tells.
 
 use crate::core::id::AgentId;
+use crate::core::request::Author;
 use crate::core::time::date;
 use chrono::Duration;
 use std::collections::BTreeSet;
@@ -31,13 +32,28 @@ const SECTIONS: [(&str, &[&str]); 6] = [
     ("next steps", &["next", "remain", "todo", "to do"]),
 ];
 
+/// The sections that an answer is asked for (seed 3).
+const REPLY_SECTIONS: [(&str, &[&str]); 6] = [
+    ("the goal", &["goal", "task", "work"]),
+    ("constraints and preferences", &["constraint", "preference"]),
+    ("progress", &["progress", "status", "state", "done"]),
+    ("key decisions", &["decision", "decided", "rationale"]),
+    ("critical context", &["context", "critical"]),
+    ("next steps", &["next", "remain", "todo", "to do"]),
+];
+
 /// Which of the asked sections have no heading: a warning, never a failure, for a validator too strict throws away
-/// good work.
+/// good work. Nobody was asked for the sections of a document that was salvaged or provided.
 #[must_use]
-pub fn missing_sections(text: &str) -> Vec<String> {
+pub fn missing_sections(author: Author, text: &str) -> Vec<String> {
+    let asked = match author {
+        Author::AgentFile => SECTIONS,
+        Author::AgentReply => REPLY_SECTIONS,
+        Author::Salvage | Author::Provided => return Vec::new(),
+    };
     let headings: Vec<String> = text.lines().filter(|line| is_heading(line)).map(str::to_lowercase).collect();
     let is_there = |stems: &[&str]| headings.iter().any(|line| stems.iter().any(|stem| line.contains(stem)));
-    SECTIONS
+    asked
         .iter()
         .filter(|(_, stems)| !is_there(stems))
         .map(|(name, _)| format!("the document has no section about {name}"))
@@ -83,7 +99,7 @@ mod tests {
     fn missing_sections_are_named_and_present_ones_are_not() {
         let text =
             "# Handoff\n## What I was working on\nx\n## Progress\n## Key decisions\n**Blockers**\nFiles modified:\n";
-        assert_eq!(missing_sections(text), ["the document has no section about next steps"]);
+        assert_eq!(missing_sections(Author::AgentFile, text), ["the document has no section about next steps"]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::{HandoffError, Step, flow};
 use crate::core::decision::{Failure, Tx};
 use crate::core::effect::Effect;
 use crate::core::id::{AgentId, HandoffId};
+use crate::core::request::Successor;
 use serde_json::json;
 
 /// Lets go of both agents, and of the document's copy.
@@ -17,6 +18,18 @@ pub(super) fn release(tx: &mut Tx<'_>, id: HandoffId) {
     if has_document {
         tx.out.documents.insert(id, None);
     }
+    tell_in_place(tx, id);
+}
+
+/// A new session in the same pane looks like the old one, so its operator is told (seed 3).
+fn tell_in_place(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id).filter(|handoff| handoff.successor == Successor::SamePane) else { return };
+    let text = match handoff.step {
+        Step::Done => "New session started with handoff context",
+        _ => "Handoff cancelled",
+    };
+    let fields = json!({ "handoff_id": id, "agent_id": handoff.agent_id, "successor_id": handoff.successor_id });
+    tx.tell_notice(text, fields);
 }
 
 fn release_agent(tx: &mut Tx<'_>, agent_id: &AgentId, id: HandoffId) {

@@ -1,10 +1,11 @@
 //! The step that ends the outgoing agent: its place is kept, its exit command typed, its death awaited.
 
-use super::{Step, flow};
-use crate::core::agent::AgentState;
+use super::{Step, flow, outcome};
+use crate::core::agent::{AgentState, Purpose};
 use crate::core::decision::Tx;
 use crate::core::effect::Effect;
 use crate::core::id::HandoffId;
+use crate::core::request::Successor;
 use crate::core::typing;
 
 /// Begins to end the outgoing agent: its place is kept first, for its end may destroy it.
@@ -16,7 +17,9 @@ pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
         (AgentState::Ended, _) => flow::enter(tx, id, Step::Starting),
         // Nothing can be typed any more: only the end of its process, or the limit, decides.
         (AgentState::Lost, _) | (_, None) => await_death(tx, id),
-        (_, Some(pane)) => flow::run(tx, id, Effect::HoldPlace { pane, tag }),
+        // Only a new window needs a place.
+        (_, Some(pane)) if handoff.successor == Successor::New => flow::run(tx, id, Effect::HoldPlace { pane, tag }),
+        (_, Some(_)) => type_exit(tx, id),
     }
 }
 
@@ -29,11 +32,16 @@ pub(crate) fn await_death(tx: &mut Tx<'_>, id: HandoffId) {
     }
     match tx.agent(&agent_id).and_then(|agent| agent.process) {
         Some(process) => flow::run(tx, id, Effect::AwaitDeath { process }),
-        None => flow::enter(tx, id, Step::Starting),
+        None => {
+            if tx.agent(&agent_id).is_some_and(|agent| agent.state.is_live()) {
+                outcome::warn(tx, id, "the outgoing agent has no pane and no process that is known: it was not ended");
+            }
+            flow::enter(tx, id, Step::Starting);
+        }
     }
 }
 
-/// Types the exit command, or puts it off: another text is on its way, or the agent is in a turn.
+/// Types the exit command, or the one for a new session, or puts it off: another text is on its way, or the agent is in a turn.
 pub(crate) fn type_exit(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let (agent_id, deadline) = (handoff.agent_id, handoff.deadline);
@@ -41,5 +49,9 @@ pub(crate) fn type_exit(tx: &mut Tx<'_>, id: HandoffId) {
     if agent.typing.is_some() || matches!(agent.state, AgentState::Busy | AgentState::Blocked) {
         return flow::put_off(tx, id);
     }
-    typing::begin_exit(tx, &agent_id, Some(id), deadline);
+    let purpose = match handoff.successor {
+        Successor::SamePane => Purpose::NewSession(id),
+        Successor::New | Successor::Existing { .. } => Purpose::Exit(Some(id)),
+    };
+    typing::begin_command(tx, &agent_id, purpose, deadline);
 }

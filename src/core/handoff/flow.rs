@@ -1,13 +1,14 @@
 //! Entering and leaving steps. What a step waits for comes in by `outcome`.
 
-use super::{Reading, Record, Step, document, end, ending, prompts};
+use super::{Handoff, Reading, Record, Step, authors, document, end, ending, prompts, successors};
 use crate::core::agent::{Agent, AgentState, Primed, Purpose};
 use crate::core::decision::Tx;
 use crate::core::effect::Effect;
 use crate::core::id::HandoffId;
 use crate::core::reply::Refused;
+use crate::core::request::{Author, Successor};
 use crate::core::time::Deadline;
-use crate::core::{priming, start, typing};
+use crate::core::{priming, text, typing};
 use serde_json::json;
 
 /// Leaves the present step and enters another: closes its span, cancels what it had running, sets the limit, writes
@@ -30,9 +31,10 @@ pub(crate) fn enter(tx: &mut Tx<'_>, id: HandoffId, step: Step) {
     match step {
         Step::Waiting => wait(tx, id),
         Step::Instructing => prepare_folder(tx, id),
-        Step::Writing | Step::Recording | Step::Failed => {}
+        Step::Writing | Step::Failed => {}
+        Step::Recording => authors::record(tx, id),
         Step::Ending => ending::begin(tx, id),
-        Step::Starting => start_successor(tx, id),
+        Step::Starting => successors::begin(tx, id),
         Step::Priming => prime(tx, id),
         Step::Briefing => compare_document(tx, id),
         Step::Done | Step::Cancelled => end::release(tx, id),
@@ -79,7 +81,11 @@ pub(crate) fn wait(tx: &mut Tx<'_>, id: HandoffId) {
         return;
     }
     let Some(agent) = tx.agent(&handoff.agent_id) else { return };
-    if agent.is_free() || (handoff.now && can_be_interrupted(tx, agent)) {
+    if authors::needs_no_agent(handoff.author) {
+        if agent.is_free() || handoff.now || !agent.state.is_live() {
+            enter(tx, id, Step::Recording);
+        }
+    } else if agent.is_free() || (handoff.now && can_be_interrupted(tx, agent)) {
         enter(tx, id, Step::Instructing);
     }
 }
@@ -99,6 +105,7 @@ pub(crate) fn go_on_when_free(tx: &mut Tx<'_>, id: HandoffId) {
     }
     match step {
         Step::Ending => ending::type_exit(tx, id),
+        Step::Starting => successors::begin(tx, id),
         Step::Priming => prime(tx, id),
         Step::Briefing => compare_document(tx, id),
         _ => {}
@@ -132,52 +139,55 @@ pub(crate) fn instruct(tx: &mut Tx<'_>, id: HandoffId) {
         file_path: &handoff.file_path,
         focus: handoff.focus.as_deref(),
     };
-    let text = typing::Text {
-        first_line: "Please write a handoff document for your successor.".to_owned(),
-        body: tx.state.settings.prompts.instruction(&values),
-        allow_busy: handoff.now,
+    let prompts = &tx.state.settings.prompts;
+    let (first_line, body) = match handoff.author {
+        Author::AgentReply => ("Please answer with a handoff document for your successor.", prompts.reply(&values)),
+        _ => ("Please write a handoff document for your successor.", prompts.instruction(&values)),
     };
+    let text = typing::Text { first_line: first_line.to_owned(), body, allow_busy: handoff.now };
     let (agent_id, deadline) = (handoff.agent_id, handoff.deadline);
     typing::begin(tx, &agent_id, Purpose::Instruction(id), text, deadline);
 }
 
-/// Reads the document; what comes of it is judged by why it was read.
+/// Reads the document, which is written first where tasuki does that; what comes of it is judged by why it was read.
 pub(crate) fn read_document(tx: &mut Tx<'_>, id: HandoffId, reading: Reading) {
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     handoff.reading = Some(reading);
-    let (persona, file_name, before) = (handoff.persona_slug.clone(), handoff.file_name.clone(), handoff.effect.take());
-    if let Some(key) = before {
+    if let Some(key) = handoff.effect.take() {
         tx.drop_effect(key);
     }
+    let Some(handoff) = tx.handoff(&id) else { return };
+    match authors::composition(tx, handoff) {
+        Some(effect) => run(tx, id, effect),
+        None => look_at_document(tx, id),
+    }
+}
+
+/// Reads the file.
+pub(crate) fn look_at_document(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let (persona, file_name) = (handoff.persona_slug.clone(), handoff.file_name.clone());
     run(tx, id, Effect::ReadDocument { handoff_id: id, persona, file_name });
 }
 
 /// Commits the record, then goes on to end the agent: in one decision, so that nothing ends before the record is
 /// durable.
 pub(crate) fn record(tx: &mut Tx<'_>, id: HandoffId, text: String, sha256: String) {
-    enter(tx, id, Step::Recording);
+    if tx.handoff(&id).is_some_and(|handoff| handoff.step != Step::Recording) {
+        enter(tx, id, Step::Recording);
+    }
     let stamp = tx.now.stamp();
     let Some(handoff) = tx.handoff(&id) else { return };
     let agent_id = handoff.agent_id;
-    let cwd = tx.agent(&agent_id).and_then(|agent| agent.cwd.clone());
-    let summary = document::first_paragraph(&text);
-    let predecessor = agent_id.to_string();
-    let injection_prompt = tx.state.settings.prompts.briefing(&prompts::Briefing {
-        predecessor_id: &predecessor,
-        persona: handoff.persona_slug.as_str(),
-        reason: &handoff.reason,
-        file_path: &handoff.file_path,
-        focus: handoff.focus.as_deref(),
-        cwd: cwd.as_deref(),
-        tasks: &handoff.tasks,
-        summary: summary.as_deref(),
-    });
+    let injection_prompt = injection_prompt(tx, handoff, &text);
     let bytes = text.len() as u64;
-    let warnings = document::missing_sections(&text);
+    let warnings = document::missing_sections(handoff.author, &text);
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.record = Some(Record { bytes, sha256, injection_prompt, created_at: stamp.clone() });
         handoff.document = Some(super::DocumentSeen { bytes, at: stamp });
         handoff.warnings.extend(warnings);
+        handoff.provided = None;
+        handoff.last_text = None;
     }
     tx.out.documents.insert(id, Some(text));
     if let Some(agent) = tx.agent_mut(&agent_id) {
@@ -186,28 +196,24 @@ pub(crate) fn record(tx: &mut Tx<'_>, id: HandoffId, text: String, sha256: Strin
     enter(tx, id, Step::Ending);
 }
 
-fn start_successor(tx: &mut Tx<'_>, id: HandoffId) {
-    let Some(handoff) = tx.handoff(&id) else { return };
-    let deadline = handoff.deadline;
-    if let Some(successor_id) = handoff.successor_id {
-        return start::adopt(tx, &successor_id, id, deadline);
+/// What the successor is told. A new session in the same pane gets the whole document, as seed 3 has it.
+fn injection_prompt(tx: &Tx<'_>, handoff: &Handoff, text: &str) -> String {
+    let prompts = &tx.state.settings.prompts;
+    if handoff.successor == Successor::SamePane {
+        return prompts.context(text::sanitise(text).trim_end(), &handoff.tasks);
     }
-    let Some(outgoing) = tx.agent(&handoff.agent_id) else { return };
-    let place = handoff.place.as_ref();
-    let slug = handoff.persona_slug.clone();
-    let fallback = || outgoing.tmux_session.clone().unwrap_or_else(|| format!("tasuki-{slug}"));
-    let wanted = start::Wanted {
-        persona: slug.clone(),
-        profile: outgoing.profile.clone(),
-        cwd: outgoing.cwd.clone().or_else(|| place.and_then(|place| place.cwd.clone())),
-        session: place.map_or_else(fallback, |place| place.session.clone()),
-        size: place.map_or(start::DEFAULT_SIZE, |place| place.size),
-        previous: Some(handoff.agent_id),
-    };
-    let successor_id = start::create(tx, wanted, crate::core::agent::Owner::Handoff(id), deadline);
-    if let Some(handoff) = tx.handoff_mut(&id) {
-        handoff.successor_id = Some(successor_id);
-    }
+    let cwd = tx.agent(&handoff.agent_id).and_then(|agent| agent.cwd.clone());
+    let summary = document::first_paragraph(text);
+    prompts.briefing(&prompts::Briefing {
+        predecessor_id: &handoff.agent_id.to_string(),
+        persona: handoff.persona_slug.as_str(),
+        reason: &handoff.reason,
+        file_path: &handoff.file_path,
+        focus: handoff.focus.as_deref(),
+        cwd: cwd.as_deref(),
+        tasks: &handoff.tasks,
+        summary: summary.as_deref(),
+    })
 }
 
 fn prime(tx: &mut Tx<'_>, id: HandoffId) {

@@ -1,15 +1,18 @@
 //! The handoff: the one place that knows its steps.
 //!
-//! `trigger` checks and begins; `flow` enters and leaves steps, `ending` and `end` among them; `outcome` takes what effects, receipts and agents bring;
-//! `ask` serves retry, cancel, accept and abandon; `document` knows names and contents; `prompts` writes the texts.
+//! `trigger` checks and begins; `flow` enters and leaves steps, `ending` and `end` among them; `authors` and `successors`
+//! are two of its dials; `outcome` takes what effects, receipts and agents bring; `ask` serves retry, cancel, accept and
+//! abandon; `document` knows names and contents; `prompts` writes the texts.
 
 pub mod ask;
+pub mod authors;
 pub mod document;
 pub mod end;
 pub mod ending;
 pub mod flow;
 pub mod outcome;
 pub mod prompts;
+pub mod successors;
 pub mod trigger;
 
 use super::effect::{EffectKey, Place};
@@ -229,6 +232,12 @@ pub struct Handoff {
     pub error: Option<HandoffError>,
     /// The document as it grows.
     pub document: Option<DocumentSeen>,
+    /// For author `provided`, until it is recorded: the document.
+    #[serde(default)]
+    pub provided: Option<String>,
+    /// For author `agent_reply`, until it is recorded: the last text of the answer, as the end of the turn told it.
+    #[serde(default)]
+    pub last_text: Option<String>,
     /// The record.
     pub record: Option<Record>,
     /// The successor, once one was asked for.

@@ -1,13 +1,14 @@
 //! What effects, receipts, agents and time bring to a handoff, step by step.
 
-use super::{Handoff, Reading, Step, end, ending, flow};
+use super::{Handoff, Reading, Step, authors, end, ending, flow};
 use crate::core::agent::{AgentState, Purpose};
 use crate::core::decision::Tx;
 use crate::core::effect::{DocumentRead, EffectKey, Outcome};
-use crate::core::hook::HookKind;
+use crate::core::hook::{HookEvent, HookKind};
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::pane::{DeliveryVerdict, Refusal};
 use crate::core::reply::{Refused, Reply};
+use crate::core::request::{Author, Successor};
 use crate::core::time::Deadline;
 use crate::core::typing::Ended;
 use serde_json::json;
@@ -24,6 +25,7 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, key: EffectKey, outcome: O
     let step = handoff.step;
     match (step, outcome) {
         (_, Outcome::Document(read)) => document(tx, id, read),
+        (_, Outcome::Composed(composed)) => authors::composed(tx, id, composed),
         (Step::Instructing, Outcome::Done) => flow::instruct(tx, id),
         (Step::Instructing, Outcome::Failed { why }) => {
             let message = format!("The handoff folder could not be made: {why}");
@@ -52,33 +54,26 @@ fn lost_agent_is_dead(tx: &mut Tx<'_>, id: HandoffId) {
 }
 
 /// The document was read.
-fn document(tx: &mut Tx<'_>, id: HandoffId, read: DocumentRead) {
+pub(super) fn document(tx: &mut Tx<'_>, id: HandoffId, read: DocumentRead) {
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     let Some(reading) = handoff.reading.take() else { return };
     let stopped = std::mem::take(&mut handoff.stopped_meanwhile);
     let problem = match read {
         DocumentRead::Whole { text, sha256 } => return document_is_there(tx, id, &reading, text, sha256),
-        DocumentRead::Missing => ("document_missing", "The agent ended its turn, but the document is not there"),
-        DocumentRead::Empty => ("document_empty", "The agent ended its turn, but the document is empty"),
+        DocumentRead::Missing => "document_missing",
+        DocumentRead::Empty => "document_empty",
         DocumentRead::Unsafe { why } => return document_unsafe(tx, id, &reading, &why, stopped),
     };
     match reading {
-        Reading::AtStop | Reading::Retry { instruct_anew: false } => no_document(tx, id, problem),
+        Reading::AtStop | Reading::Retry { instruct_anew: false } => authors::no_document(tx, id, problem),
         Reading::Retry { instruct_anew: true } => instruct_anew(tx, id),
         Reading::Accepted(request) => {
-            refuse_accept(tx, &request, problem.0, "There is no document to accept");
+            refuse_accept(tx, &request, problem, "There is no document to accept");
             if stopped {
-                no_document(tx, id, problem);
+                authors::no_document(tx, id, problem);
             }
         }
     }
-}
-
-fn no_document(tx: &mut Tx<'_>, id: HandoffId, (code, message): (&str, &str)) {
-    let Some(handoff) = tx.handoff(&id) else { return };
-    let message = format!("{message}: {}", handoff.file_path);
-    let hint = "the agent is left running: have it write the document, then retry";
-    end::fail(tx, id, code, message, hint);
 }
 
 fn document_unsafe(tx: &mut Tx<'_>, id: HandoffId, reading: &Reading, why: &str, stopped: bool) {
@@ -124,7 +119,7 @@ pub(crate) fn verdict(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, verdict
         Purpose::Instruction(_) => (&mut handoff.verdicts.instruction, Some(Step::Writing)),
         Purpose::Priming(_) => (&mut handoff.verdicts.priming, None),
         Purpose::Briefing(_) => (&mut handoff.verdicts.briefing, Some(Step::Done)),
-        Purpose::Exit(_) => return exit_refused(tx, id, ended),
+        Purpose::Exit(_) | Purpose::NewSession(_) => return command_refused(tx, id, purpose, ended),
         Purpose::Send(_) => return,
     };
     *slot = Some(verdict);
@@ -170,7 +165,7 @@ fn put_off_busy(tx: &mut Tx<'_>, id: HandoffId) {
     flow::put_off(tx, id);
 }
 
-fn exit_refused(tx: &mut Tx<'_>, id: HandoffId, ended: &Ended) {
+fn command_refused(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, ended: &Ended) {
     let Ended::Refused(reason) = ended else { return };
     let Some(handoff) = tx.handoff(&id) else { return };
     let agent_id = handoff.agent_id;
@@ -181,24 +176,30 @@ fn exit_refused(tx: &mut Tx<'_>, id: HandoffId, ended: &Ended) {
     if matches!(reason, Refusal::PaneGone | Refusal::PaneDead | Refusal::PaneChanged) {
         return; // The end of the process, or the limit, decides.
     }
-    let message = format!("The exit command was not typed: {}", crate::core::typing::word(reason));
+    let what = if matches!(purpose, Purpose::Exit(_)) { "exit command" } else { "command for a new session" };
+    let message = format!("The {what} was not typed: {}", crate::core::typing::word(reason));
     end::fail(tx, id, "did_not_exit", message, reason.hint());
 }
 
 /// Our instruction's turn has ended, one way or another.
-pub(crate) fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, kind: HookKind, message: Option<&str>) {
+pub(crate) fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: &HookEvent) {
     let Some(handoff) = tx.handoff(&id) else { return };
     if handoff.step != Step::Writing {
         return;
     }
+    let is_answer = handoff.author == Author::AgentReply;
+    if is_answer && let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.last_text.clone_from(&event.last_text);
+    }
+    let Some(handoff) = tx.handoff(&id) else { return };
     if handoff.reading.is_some() {
         if let Some(handoff) = tx.handoff_mut(&id) {
             handoff.stopped_meanwhile = true;
         }
         return;
     }
-    let said = message.map_or_else(String::new, |message| format!(": {message}"));
-    match kind {
+    let said = event.message.as_ref().map_or_else(String::new, |message| format!(": {message}"));
+    match event.kind {
         HookKind::StopFailure => {
             let text = format!("The agent's turn ended in an error{said}");
             end::fail(tx, id, "agent_failed", text, LOOK);
@@ -276,6 +277,9 @@ pub(crate) fn agent_ended(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId) {
         }
         Step::Ending if is_outgoing && !was_lost => flow::enter(tx, id, Step::Starting),
         Step::Ending if is_outgoing => ending::await_death(tx, id),
+        Step::Starting if !is_outgoing && matches!(handoff.successor, Successor::Existing { .. }) => {
+            successor_failed(tx, id, "successor_failed", "The successor has ended before it could take over");
+        }
         Step::Priming | Step::Briefing if !is_outgoing => {
             let message = "The successor has ended before it was briefed";
             end::fail(tx, id, "agent_ended", message, "document and record are kept; a retry starts another successor");
@@ -327,6 +331,11 @@ fn extend(tx: &mut Tx<'_>, id: HandoffId) {
 
 fn did_not_exit(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
+    if handoff.successor == Successor::SamePane {
+        let message = "The agent did not begin a new session after its command for that";
+        let hint = "look at the agent's pane, then: tasuki retry HANDOFF, or with --successor new";
+        return end::fail(tx, id, "did_not_exit", message, hint);
+    }
     let process = tx.agent(&handoff.agent_id).and_then(|agent| agent.process);
     let pid = process.map_or_else(String::new, |process| format!(" (process {})", process.pid));
     let message = format!("The agent did not end after its exit command{pid}");

@@ -13,8 +13,11 @@ pub struct PromptError {
     pub why: String,
 }
 
-const BUILT_IN: [(&str, &str); 4] = [
+const BUILT_IN: [(&str, &str); 7] = [
     ("instruction", include_str!("../../../data/prompts/instruction.md")),
+    ("reply", include_str!("../../../data/prompts/reply.md")),
+    ("salvage", include_str!("../../../data/prompts/salvage.md")),
+    ("context", include_str!("../../../data/prompts/context.md")),
     ("briefing", include_str!("../../../data/prompts/briefing.md")),
     ("changed", include_str!("../../../data/prompts/changed.md")),
     ("long", include_str!("../../../data/prompts/long.md")),
@@ -22,7 +25,7 @@ const BUILT_IN: [(&str, &str); 4] = [
 
 /// Names of the templates that can be overridden.
 #[must_use]
-pub fn names() -> [&'static str; 4] {
+pub fn names() -> [&'static str; 7] {
     BUILT_IN.map(|(name, _)| name)
 }
 
@@ -47,6 +50,21 @@ pub struct Instruction<'a> {
     pub file_path: &'a str,
     /// What it should dwell on.
     pub focus: Option<&'a str>,
+}
+
+/// What stands before a document that was salvaged.
+#[derive(Debug, Clone)]
+pub struct Salvage<'a> {
+    /// The outgoing agent.
+    pub agent_id: &'a str,
+    /// Its persona.
+    pub persona: &'a str,
+    /// Why it is handed off.
+    pub reason: &'a str,
+    /// What the successor should dwell on.
+    pub focus: Option<&'a str>,
+    /// Where it worked.
+    pub cwd: Option<&'a str>,
 }
 
 /// What a briefing says.
@@ -93,6 +111,10 @@ impl Prompts {
     fn try_all(&self) -> Result<(), PromptError> {
         let instruction = Instruction { reason: "r", file_path: "/f.md", focus: Some("f") };
         self.render("instruction", instruction_context(&instruction))?;
+        self.render("reply", instruction_context(&instruction))?;
+        let salvage = Salvage { agent_id: "a", persona: "s", reason: "r", focus: Some("f"), cwd: Some("/") };
+        self.render("salvage", salvage_context(&salvage))?;
+        self.render("context", context! { document => "d", tasks => vec!["t"] })?;
         let tasks = ["t".to_owned()];
         let briefing = Briefing {
             predecessor_id: "p",
@@ -131,6 +153,24 @@ impl Prompts {
         self.render_or_built_in("instruction", &instruction_context(values))
     }
 
+    /// The body of the instruction to answer with the document.
+    #[must_use]
+    pub fn reply(&self, values: &Instruction<'_>) -> String {
+        self.render_or_built_in("reply", &instruction_context(values))
+    }
+
+    /// What stands before a salvaged transcript.
+    #[must_use]
+    pub fn salvage(&self, values: &Salvage<'_>) -> String {
+        self.render_or_built_in("salvage", &salvage_context(values))
+    }
+
+    /// The injection prompt of a new session in the same pane: the document itself.
+    #[must_use]
+    pub fn context(&self, document: &str, tasks: &[String]) -> String {
+        self.render_or_built_in("context", &context! { document => document, tasks => tasks.to_vec() })
+    }
+
     /// The injection prompt: the briefing's body.
     #[must_use]
     pub fn briefing(&self, values: &Briefing<'_>) -> String {
@@ -152,6 +192,16 @@ impl Prompts {
 
 fn instruction_context(values: &Instruction<'_>) -> minijinja::Value {
     context! { reason => values.reason, file_path => values.file_path, focus => values.focus }
+}
+
+fn salvage_context(values: &Salvage<'_>) -> minijinja::Value {
+    context! {
+        agent_id => values.agent_id,
+        persona => values.persona,
+        reason => values.reason,
+        focus => values.focus,
+        cwd => values.cwd,
+    }
 }
 
 fn briefing_context(values: &Briefing<'_>) -> minijinja::Value {

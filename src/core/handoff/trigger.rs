@@ -1,41 +1,63 @@
 //! The trigger: is this agent to be handed off, and how does it begin (SPEC 4.1).
 
-use super::{Handoff, Step, Verdicts, document, flow};
+use super::{Handoff, Step, Verdicts, authors, document, flow, successors};
 use crate::core::agent::AgentState;
 use crate::core::decision::Tx;
 use crate::core::event::{PersonaFacts, RequestFacts};
-use crate::core::id::{AgentId, RequestId, Slug};
+use crate::core::id::{AgentId, HandoffId, RequestId, Slug};
 use crate::core::reply::{Refused, Reply};
-use crate::core::request::{Author, HandoffAsked, Successor};
+use crate::core::request::HandoffAsked;
 use serde_json::json;
 use std::collections::BTreeSet;
 
 /// Names of documents that are remembered with their agent.
 const MOST_PROMISED: usize = 16;
 
+/// What is known of a handoff that may begin.
+struct Checked<'f> {
+    agent_id: AgentId,
+    slug: Slug,
+    persona: &'f PersonaFacts,
+    /// An agent that runs already, which is to take over.
+    successor: Option<AgentId>,
+}
+
 /// Answers a `handoff` request, and begins the handoff if nothing is against it.
 pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: HandoffAsked, facts: &RequestFacts) {
     match check(tx, &asked, facts) {
         Err(refused) => tx.refuse(request, refused),
-        Ok((agent_id, slug, persona)) => begin(tx, request, asked, agent_id, slug, persona),
+        Ok(checked) => {
+            let (handoff_id, file_path) = begin(tx, asked, &checked, facts);
+            let result = json!({ "status": "initiated", "handoff_id": handoff_id, "file_path": file_path });
+            tx.answer(request, Reply::Ok(result));
+        }
     }
 }
 
+/// Begins a handoff that nobody has asked for, if nothing is against it.
+pub(crate) fn by_itself(
+    tx: &mut Tx<'_>,
+    agent_id: &AgentId,
+    reason: &str,
+    facts: &RequestFacts,
+) -> Result<HandoffId, Refused> {
+    let asked = HandoffAsked::new(agent_id, reason);
+    let checked = check(tx, &asked, facts)?;
+    Ok(begin(tx, asked, &checked, facts).0)
+}
+
 /// The rows of SPEC 4.1 in their order, then what else stands in the way.
-fn check<'f>(
-    tx: &Tx<'_>,
-    asked: &HandoffAsked,
-    facts: &'f RequestFacts,
-) -> Result<(AgentId, Slug, &'f PersonaFacts), Refused> {
+fn check<'f>(tx: &Tx<'_>, asked: &HandoffAsked, facts: &'f RequestFacts) -> Result<Checked<'f>, Refused> {
     let agent = asked.agent_id.parse().ok().and_then(|id| tx.agent(&id));
     let agent = agent.ok_or_else(|| Refused::new(404, "no_agent", "Agent not found"))?;
-    if agent.state == AgentState::Ended {
+    let needs_agent = !authors::needs_no_agent(asked.author);
+    if agent.state == AgentState::Ended && needs_agent {
         return Err(Refused::new(400, "not_active", "Agent is not active"));
     }
     let Some(slug) = agent.persona_slug.clone() else {
         return Err(Refused::new(400, "no_persona", "Agent has no persona"));
     };
-    if agent.pane.is_none() || agent.state == AgentState::Lost {
+    if (agent.pane.is_none() || agent.state == AgentState::Lost) && needs_agent {
         return Err(Refused::new(400, "no_pane", "Agent has no tmux pane"));
     }
     if agent.handoff_id.is_some() || agent.record_of.is_some() {
@@ -45,7 +67,9 @@ fn check<'f>(
     if agent.shutdown.is_some() {
         return Err(Refused::new(409, "shutting_down", "The agent is being shut down"));
     }
-    dials(asked)?;
+    not_built(asked)?;
+    authors::check(tx, asked, agent, facts)?;
+    let successor = successors::check(tx, &asked.successor, agent, None)?;
     let persona = facts.persona.as_ref().filter(|(named, _)| *named == slug).map(|(_, persona)| persona);
     let persona = persona.filter(|persona| persona.has_skill).ok_or_else(|| {
         Refused::new(400, "no_skill", format!("Persona {slug} has no skill.md"))
@@ -54,7 +78,7 @@ fn check<'f>(
     if tx.state.server.is_none() {
         return Err(no_tmux());
     }
-    Ok((agent.agent_id, slug, persona))
+    Ok(Checked { agent_id: agent.agent_id, slug, persona, successor })
 }
 
 /// 503: no tmux server answers.
@@ -62,49 +86,23 @@ pub(crate) fn no_tmux() -> Refused {
     Refused::new(503, "no_tmux", "No tmux server answers").hint("start tmux, or check --tmux; nothing was done")
 }
 
-/// What the three dials may say in this version.
-fn dials(asked: &HandoffAsked) -> Result<(), Refused> {
-    let not_built = |what: &str| Refused::new(501, "not_built", format!("{what} is not carried out by this version"));
-    match asked.author {
-        Author::AgentFile => {}
-        Author::AgentReply => return Err(not_built("author agent_reply").field("author")),
-        Author::Salvage => return Err(not_built("author salvage").field("author")),
-        Author::Provided => return Err(not_built("author provided").field("author")),
-    }
-    if asked.document.is_some() {
-        return Err(Refused::bad("document", "goes with author provided only"));
-    }
-    successor(&asked.successor)?;
-    if asked.urgency.is_some() {
-        return Err(not_built("urgency").field("urgency"));
-    }
-    if asked.publish.is_some() {
-        return Err(not_built("publish").field("publish"));
-    }
-    Ok(())
-}
-
-/// Whether this version can make that successor.
-pub(crate) fn successor(successor: &Successor) -> Result<(), Refused> {
-    let not_built = |what: &str| {
-        let message = format!("successor {what} is not carried out by this version");
-        Err(Refused::new(501, "not_built", message).field("successor"))
+/// What a handoff may ask for that this version does not carry out.
+fn not_built(asked: &HandoffAsked) -> Result<(), Refused> {
+    let refused = |what: &str| {
+        let message = format!("{what} is not carried out by this version");
+        Err(Refused::new(501, "not_built", message).field(what))
     };
-    match successor {
-        Successor::New => Ok(()),
-        Successor::SamePane => not_built("same_pane"),
-        Successor::Existing { .. } => not_built("{\"agent_id\":…}"),
+    match (asked.urgency, &asked.publish) {
+        (Some(_), _) => refused("urgency"),
+        (None, Some(_)) => refused("publish"),
+        (None, None) => Ok(()),
     }
 }
 
-fn begin(
-    tx: &mut Tx<'_>,
-    request: &RequestId,
-    asked: HandoffAsked,
-    agent_id: AgentId,
-    slug: Slug,
-    persona: &PersonaFacts,
-) {
+/// Begins it; gives its id and the document's path.
+fn begin(tx: &mut Tx<'_>, asked: HandoffAsked, checked: &Checked<'_>, facts: &RequestFacts) -> (HandoffId, String) {
+    let Checked { agent_id, persona, successor, .. } = *checked;
+    let slug = checked.slug.clone();
     let handoff_id = tx.new_handoff_id();
     let taken = taken_names(tx, &agent_id, &slug, persona);
     let file_name = document::file_name(tx.now.wall_ms, &agent_id, &taken);
@@ -133,6 +131,8 @@ fn begin(
         verdicts: Verdicts::default(),
         error: None,
         document: None,
+        provided: facts.document.clone().and_then(Result::ok),
+        last_text: None,
         record: None,
         successor_id: None,
         former_successors: Vec::new(),
@@ -146,9 +146,11 @@ fn begin(
         agent.promised.drain(..from);
         agent.promised.push(file_name);
     }
-    let result = json!({ "status": "initiated", "handoff_id": handoff_id, "file_path": file_path });
-    tx.answer(request, Reply::Ok(result));
+    if let Some(successor) = successor {
+        successors::reserve(tx, handoff_id, successor);
+    }
     flow::enter(tx, handoff_id, Step::Waiting);
+    (handoff_id, file_path)
 }
 
 /// Names that lie in the folder, and names that handoffs have been promised.

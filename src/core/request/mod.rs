@@ -40,6 +40,16 @@ pub enum Successor {
     },
 }
 
+/// The document of an author `provided`: exactly one of the two.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DocumentAsked {
+    /// The document itself.
+    pub text: Option<String>,
+    /// A file inside HOME, absolute or relative to it.
+    pub path: Option<String>,
+}
+
 /// How soon the successor must acknowledge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, serde::Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -66,7 +76,7 @@ pub struct HandoffAsked {
     #[serde(default)]
     pub author: Author,
     /// For author `provided`: `{"text":…}` or `{"path":…}`.
-    pub document: Option<serde_json::Value>,
+    pub document: Option<DocumentAsked>,
     /// Who takes over.
     #[serde(default)]
     pub successor: Successor,
@@ -80,6 +90,25 @@ pub struct HandoffAsked {
     /// Do not wait for the end of a running turn.
     #[serde(default)]
     pub now: bool,
+}
+
+impl HandoffAsked {
+    /// With every dial at its default.
+    #[must_use]
+    pub fn new(agent_id: &super::id::AgentId, reason: &str) -> Self {
+        HandoffAsked {
+            agent_id: agent_id.to_string(),
+            reason: reason.to_owned(),
+            focus: None,
+            author: Author::default(),
+            document: None,
+            successor: Successor::default(),
+            tasks: Vec::new(),
+            urgency: None,
+            publish: None,
+            now: false,
+        }
+    }
 }
 
 /// What the operator knows of a text whose delivery is in doubt.

@@ -1,6 +1,6 @@
 //! Reading a request file: whatever is wrong with it is an answer that names the field and the position.
 
-use super::{HandoffAsked, LATER_KINDS, Request, pane_number};
+use super::{Author, HandoffAsked, LATER_KINDS, Request, Successor, pane_number};
 use crate::core::reply::Refused;
 use crate::core::text;
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
@@ -13,6 +13,8 @@ use std::fmt;
 const MAX_TEXT: usize = 16 * 1024;
 /// Longest text that `agent_send` takes, in bytes.
 const MAX_SEND: usize = 512 * 1024;
+/// Longest document, in bytes (SPEC 4.4).
+const MAX_DOCUMENT: usize = 1024 * 1024;
 /// Most tasks that a handoff may name.
 const MAX_TASKS: usize = 256;
 
@@ -161,7 +163,10 @@ fn named_field(message: &str) -> Option<String> {
 fn check(request: &Request) -> Result<(), Refused> {
     match request {
         Request::Handoff(asked) => check_handoff(asked),
-        Request::HandoffRetry(asked) => not_empty("handoff_id", &asked.handoff_id, 128),
+        Request::HandoffRetry(asked) => {
+            not_empty("handoff_id", &asked.handoff_id, 128)?;
+            asked.successor.as_ref().map_or(Ok(()), check_successor)
+        }
         Request::HandoffAbandon(asked) | Request::HandoffCancel(asked) | Request::HandoffAccept(asked) => {
             not_empty("handoff_id", &asked.handoff_id, 128)
         }
@@ -195,7 +200,30 @@ fn check_handoff(asked: &HandoffAsked) -> Result<(), Refused> {
     if asked.tasks.len() > MAX_TASKS {
         return Err(Refused::bad("tasks", "may hold at most 256 entries"));
     }
-    asked.tasks.iter().try_for_each(|task| not_empty("tasks", task, MAX_TEXT))
+    asked.tasks.iter().try_for_each(|task| not_empty("tasks", task, MAX_TEXT))?;
+    check_successor(&asked.successor)?;
+    check_document(asked)
+}
+
+fn check_successor(successor: &Successor) -> Result<(), Refused> {
+    match successor {
+        Successor::New | Successor::SamePane => Ok(()),
+        Successor::Existing { agent_id } => not_empty("successor.agent_id", agent_id, 128),
+    }
+}
+
+/// A document goes with author `provided`, and holds exactly one of its two fields.
+fn check_document(asked: &HandoffAsked) -> Result<(), Refused> {
+    match (asked.author, &asked.document) {
+        (Author::Provided, None) => Err(Refused::bad("document", "must be given with author provided")),
+        (Author::Provided, Some(document)) => match (&document.text, &document.path) {
+            (Some(text), None) => not_empty("document.text", text, MAX_DOCUMENT),
+            (None, Some(path)) => not_empty("document.path", path, 4096),
+            _ => Err(Refused::bad("document", "must hold either text or path")),
+        },
+        (_, Some(_)) => Err(Refused::bad("document", "goes with author provided only")),
+        (_, None) => Ok(()),
+    }
 }
 
 fn not_empty(field: &str, text: &str, max: usize) -> Result<(), Refused> {

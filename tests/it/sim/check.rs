@@ -24,7 +24,7 @@ pub(crate) fn always(world: &World) -> Result<(), String> {
 
 /// No second successor lives beside the first one.
 fn one_successor(world: &World) -> Result<(), String> {
-    for handoff in world.disk.handoffs() {
+    for handoff in world.disk.handoffs().filter(|handoff| !world.changed.contains(&handoff.handoff_id)) {
         let mut ids: Vec<AgentId> = handoff.former_successors.clone();
         ids.extend(handoff.successor_id);
         let living = ids.iter().filter(|id| world.tmux.by_env(id).is_some()).count();
@@ -42,16 +42,19 @@ pub(crate) fn before_typing(world: &World, effect: &Effect) -> Result<(), String
     if row.persona_slug.is_none() {
         return Err("an anonymous agent is typed to".to_owned());
     }
-    if plan.how == How::Command {
+    if plan.how != How::Prompt {
         let handoff = row.handoff_id.and_then(|id| world.disk.state.handoffs.get(&id));
         if handoff.is_some_and(|handoff| handoff.record.is_none()) {
             return Err("the agent is ended before the record is durable".to_owned());
         }
     }
     if plan.text.starts_with("Here is your handoff") {
-        let submitted = world.tmux.agents.iter().filter(|agent| agent.env == Some(plan.agent_id));
-        let primed = submitted.flat_map(|agent| &agent.submitted).any(|text| text.starts_with("You are the persona"));
-        let assumed = row.handoff_id.is_some_and(|id| world.assumed.contains(&id));
+        // An agent that lives on in its predecessor's pane is primed in its own session.
+        let mut in_pane = world.tmux.agents.iter().filter(|agent| agent.pane == plan.pane);
+        let is_priming = |text: &String| text.starts_with("You are the persona");
+        let primed = in_pane.any(|agent| agent.submitted[agent.session_from..].iter().any(is_priming));
+        let mut told = world.disk.handoffs().filter(|handoff| world.assumed.contains(&handoff.handoff_id));
+        let assumed = told.any(|handoff| handoff.successor_id == Some(plan.agent_id));
         if !primed && !assumed {
             return Err("the briefing comes before the priming".to_owned());
         }

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use tasuki::core::agent::Agent;
 use tasuki::core::decision::{Decision, ErrorRow};
 use tasuki::core::effect::DocumentRead;
+use tasuki::core::event::PersonaFacts;
 use tasuki::core::handoff::Handoff;
 use tasuki::core::hook::HookEvent;
-use tasuki::core::id::{AgentId, ErrorId, HandoffId, RequestId};
+use tasuki::core::id::{AgentId, ErrorId, HandoffId, RequestId, Slug};
 use tasuki::core::settings::Settings;
 use tasuki::core::state::State;
 use tasuki::core::time::Now;
@@ -30,6 +31,18 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
+    pub(crate) fn persona_facts(&self, slug: &Slug) -> PersonaFacts {
+        let names = self.documents.keys().filter_map(|path| path.rsplit('/').next()).map(str::to_owned);
+        PersonaFacts {
+            exists: true,
+            has_skill: true,
+            profile: Some("demo".to_owned()),
+            handoff_files: names.collect(),
+            handoffs_dir: format!("/h/{slug}/handoffs"),
+            ..PersonaFacts::default()
+        }
+    }
+
     pub(crate) fn read_document(&self, file_name: &str) -> DocumentRead {
         let found = self.documents.iter().find(|(path, _)| path.ends_with(file_name));
         match found {

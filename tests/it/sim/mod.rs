@@ -10,6 +10,7 @@ mod sidecar;
 mod tmux;
 mod world;
 
+use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 
 /// How many seeds a run tries: a few thousand in the gate, 100,000 in the long run; `TASUKI_SEED` replays one.
@@ -26,34 +27,40 @@ fn seeds() -> std::ops::Range<u64> {
 fn every_promise_holds_over_crashes_losses_and_clock_jumps() {
     let settings = world::settings();
     let (seeds, threads) = (seeds(), 2);
-    let failures = std::thread::scope(|scope| {
+    let ends: Vec<Result<BTreeSet<String>, String>> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads)
             .map(|worker| {
                 let (seeds, settings) = (seeds.clone(), &settings);
                 scope.spawn(move || {
                     let mine = seeds.filter(|seed| seed % threads == worker);
-                    mine.filter_map(|seed| broken(seed, settings)).take(3).collect::<Vec<_>>()
+                    mine.map(|seed| lived(seed, settings)).collect::<Vec<_>>()
                 })
             })
             .collect();
-        workers.into_iter().flat_map(|worker| worker.join().expect("a worker catches its panics")).collect::<Vec<_>>()
+        workers.into_iter().flat_map(|worker| worker.join().expect("a worker catches its panics")).collect()
     });
-    assert!(failures.is_empty(), "replay with TASUKI_SEED=<seed>:\n{}", failures.join("\n"));
+    let failures: Vec<&String> = ends.iter().filter_map(|end| end.as_ref().err()).take(6).collect();
+    assert!(failures.is_empty(), "replay with TASUKI_SEED=<seed>:\n{failures:#?}");
+    if ends.len() >= 1_000 {
+        let reached: BTreeSet<&str> = ends.iter().flatten().flatten().map(String::as_str).collect();
+        let missed: Vec<_> = world::every_way().into_iter().filter(|way| !reached.contains(way.as_str())).collect();
+        assert!(missed.is_empty(), "no world came to: {missed:?}");
+    }
 }
 
-/// What is broken under this seed, if anything is.
-fn broken(seed: u64, settings: &tasuki::core::settings::Settings) -> Option<String> {
+/// The ways in which handoffs of this seed's world were done, or what is broken in it.
+fn lived(seed: u64, settings: &tasuki::core::settings::Settings) -> Result<BTreeSet<String>, String> {
     let run = || {
         let mut world = world::World::new(seed, settings);
         let ran = world.run();
         if ran.is_err() && std::env::var_os("TASUKI_SEED").is_some() {
             world.tell();
         }
-        ran
+        ran.map(|()| world.ways())
     };
     match std::panic::catch_unwind(AssertUnwindSafe(run)) {
-        Ok(Ok(())) => None,
-        Ok(Err(what)) => Some(format!("seed {seed}: {what}")),
-        Err(_) => Some(format!("seed {seed}: panicked")),
+        Ok(Ok(ways)) => Ok(ways),
+        Ok(Err(what)) => Err(format!("seed {seed}: {what}")),
+        Err(_) => Err(format!("seed {seed}: panicked")),
     }
 }

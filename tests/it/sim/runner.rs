@@ -5,8 +5,10 @@ use super::disk::Disk;
 use super::rng::Rng;
 use super::tmux::{Faults, SimTmux};
 use tasuki::core::effect::{
-    Effect, EffectKey, How, Outcome, PersonaTexts, Place, Readiness, StartAgent, Started, TypeText,
+    Composed, DocumentRead, Effect, EffectKey, How, Measured, Outcome, PersonaTexts, Place, Readiness, Round, Source,
+    StartAgent, Started, TypeText,
 };
+use tasuki::core::hook::ContextGauge;
 use tasuki::core::pane::{PaneFacts, PaneRef, Refusal, Typed};
 
 /// An effect on its way.
@@ -39,6 +41,9 @@ impl Run {
             Effect::AwaitReady { pane, .. } => self.ready(pane, tmux).map(Outcome::Readiness),
             Effect::AwaitIdle { pane, .. } => idle(pane, tmux).map(Outcome::Readiness),
             Effect::ReadDocument { file_name, .. } => Some(Outcome::Document(disk.read_document(file_name))),
+            Effect::ComposeDocument { file_name, source, .. } => {
+                Some(Outcome::Composed(compose(file_name, source, disk, rng, faults_on)))
+            }
             Effect::CompareDocument { .. } => Some(Outcome::Compared(rng.chance(95))),
             Effect::ReadPersona { .. } => {
                 Some(Outcome::Persona(Some(PersonaTexts { skill: "# Skill".to_owned(), experience: None })))
@@ -47,6 +52,15 @@ impl Run {
                 let place = Place { session: "work".to_owned(), size: (80, 24), cwd: None };
                 Some(Outcome::Place(tmux.at(pane).map(|_| place)))
             }
+            Effect::ReadGauge { .. } => {
+                let gauge = ContextGauge { used: rng.below(110), window: rng.chance(90).then_some(100) };
+                let measured = Measured { gauge, guessed: rng.chance(10) };
+                Some(Outcome::Gauge(rng.chance(95).then_some(measured)))
+            }
+            Effect::LookRound { persona, .. } => Some(Outcome::Round(Box::new(Round {
+                viewers: rng.chance(90).then_some(u64::from(rng.chance(30))),
+                persona: disk.persona_facts(persona),
+            }))),
             Effect::Identify { pane } => Some(Outcome::Pane(identify(*pane, tmux))),
             Effect::KillPane { pane, .. } => {
                 if let Some(agent) = tmux.at(pane) {
@@ -71,7 +85,11 @@ impl Run {
     /// Look, paste, Enter, look again: compare-and-swap by the pane's mark.
     fn type_text(&mut self, plan: &TypeText, tmux: &mut SimTmux) -> Option<Typed> {
         let id = plan.delivery_id.as_str();
-        let text = if plan.how == How::Command { "/exit".to_owned() } else { plan.text.clone() };
+        let text = match plan.how {
+            How::Command => "/exit".to_owned(),
+            How::NewSession => "/clear".to_owned(),
+            How::Prompt => plan.text.clone(),
+        };
         let Some(agent) = tmux.at(&plan.pane) else {
             let began = self.resumed || self.phase > 0;
             let lost = Typed::Unknown { reason: "pane_lost".to_owned() };
@@ -155,10 +173,30 @@ fn start(plan: &StartAgent, tmux: &mut SimTmux, rng: &mut Rng, faults_on: bool) 
         return Started::Failed { why: "no such folder".to_owned() };
     }
     let faults = if faults_on { Faults::random(rng) } else { Faults::default() };
-    match tmux.spawn(Some(plan.agent_id), faults, rng) {
+    match tmux.spawn(Some(plan.agent_id), &plan.profile, faults, rng) {
         Some(pane) => Started::Running { pane, process: Some(SimTmux::process(&pane)) },
         None => Started::NoTmux,
     }
+}
+
+/// Writes the document, unless it is there.
+fn compose(file_name: &str, source: &Source, disk: &mut Disk, rng: &mut Rng, faults_on: bool) -> Composed {
+    if faults_on && rng.chance(3) {
+        return Composed::Failed { why: "no space left".to_owned() };
+    }
+    let text = match source {
+        Source::Text(text) => text.clone(),
+        Source::Reply { last_text, .. } => last_text.clone().unwrap_or_default(),
+        Source::Transcript { head, .. } => head.clone(),
+    };
+    if disk.read_document(file_name) != DocumentRead::Missing {
+        return Composed::Written;
+    }
+    if text.is_empty() {
+        return Composed::Nothing;
+    }
+    disk.documents.insert(format!("/h/dev/handoffs/{file_name}"), text);
+    Composed::Written
 }
 
 fn identify(pane: u32, tmux: &SimTmux) -> Option<PaneFacts> {
@@ -169,7 +207,7 @@ fn identify(pane: u32, tmux: &SimTmux) -> Option<PaneFacts> {
         cwd: "/".to_owned(),
         agent: Some(SimTmux::process(&agent.pane)),
         bare_shell: false,
-        profile: Some("demo".to_owned()),
+        profile: Some(agent.profile.clone()),
         agent_id: agent.env,
     })
 }

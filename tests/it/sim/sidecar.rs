@@ -10,7 +10,7 @@ use tasuki::core::effect::{EffectKey, Lane};
 use tasuki::core::event::{Arrived, Event, Gone, PersonaFacts, RequestFacts};
 use tasuki::core::hook::HookKind;
 use tasuki::core::id::{AgentId, RequestId};
-use tasuki::core::request::{self, Request};
+use tasuki::core::request::{self, Request, Successor};
 use tasuki::core::settings::Settings;
 use tasuki::core::state::State;
 use tasuki::core::time::Now;
@@ -130,6 +130,8 @@ impl Sidecar {
             let facts = RequestFacts {
                 persona: read.request.as_ref().ok().and_then(|asked| self.persona(disk, asked)),
                 error_known: false,
+                document: provided(&read),
+                messages: None,
             };
             let sha256 = format!("{:x}", bytes.len());
             events.push(Event::Request(Box::new(Arrived { id: id.clone(), sha256, read, facts })));
@@ -146,15 +148,7 @@ impl Sidecar {
             Request::AgentCreate(asked) => asked.persona_slug.clone(),
             _ => return None,
         };
-        let names = disk.documents.keys().filter_map(|path| path.rsplit('/').next()).map(str::to_owned);
-        let facts = PersonaFacts {
-            exists: true,
-            has_skill: true,
-            profile: Some("demo".to_owned()),
-            handoff_files: names.collect(),
-            handoffs_dir: format!("/h/{slug}/handoffs"),
-            ..PersonaFacts::default()
-        };
+        let facts = disk.persona_facts(&slug);
         Some((slug, facts))
     }
 
@@ -166,9 +160,13 @@ impl Sidecar {
                 let handoff = match &arrived.read.request {
                     Ok(Request::Handoff(asked)) => {
                         agents.extend(asked.agent_id.parse::<AgentId>().ok());
+                        agents.extend(existing(Some(&asked.successor)));
                         None
                     }
-                    Ok(Request::HandoffRetry(asked)) => Some(&asked.handoff_id),
+                    Ok(Request::HandoffRetry(asked)) => {
+                        agents.extend(existing(asked.successor.as_ref()));
+                        Some(&asked.handoff_id)
+                    }
                     Ok(
                         Request::HandoffAbandon(asked) | Request::HandoffCancel(asked) | Request::HandoffAccept(asked),
                     ) => Some(&asked.handoff_id),
@@ -210,5 +208,21 @@ impl Sidecar {
         let mut lanes: BTreeSet<Lane> = BTreeSet::new();
         let firsts = self.runs.iter().enumerate().filter(|(_, run)| lanes.insert(run.effect.lane(run.key)));
         firsts.map(|(index, _)| index).collect()
+    }
+}
+
+/// The document that a request brings.
+fn provided(read: &request::Read) -> Option<Result<String, String>> {
+    match &read.request {
+        Ok(Request::Handoff(asked)) => asked.document.as_ref()?.text.clone().map(Ok),
+        _ => None,
+    }
+}
+
+/// An agent that runs already, which a request names as the successor.
+fn existing(successor: Option<&Successor>) -> Option<AgentId> {
+    match successor {
+        Some(Successor::Existing { agent_id }) => agent_id.parse().ok(),
+        Some(Successor::New | Successor::SamePane) | None => None,
     }
 }

@@ -49,8 +49,13 @@ pub(crate) struct RunningTurn {
 #[derive(Debug, Clone)]
 pub(crate) struct SimAgent {
     pub(crate) env: Option<AgentId>,
+    pub(crate) profile: String,
     pub(crate) pane: PaneRef,
     pub(crate) session: String,
+    /// Where in `submitted` the present session begins.
+    pub(crate) session_from: usize,
+    /// It tells of a new session only with that one's first prompt.
+    untold: bool,
     pub(crate) alive: bool,
     pub(crate) ready_in: u64,
     pub(crate) mark: String,
@@ -98,7 +103,13 @@ impl SimTmux {
         }
     }
 
-    pub(crate) fn spawn(&mut self, env: Option<AgentId>, faults: Faults, rng: &mut Rng) -> Option<PaneRef> {
+    pub(crate) fn spawn(
+        &mut self,
+        env: Option<AgentId>,
+        profile: &str,
+        faults: Faults,
+        rng: &mut Rng,
+    ) -> Option<PaneRef> {
         let server = self.server?;
         self.next += 1;
         let pane = PaneRef { server, pane: self.next, pid: 1000 + self.next };
@@ -108,8 +119,11 @@ impl SimTmux {
         }
         let mut agent = SimAgent {
             env,
+            profile: profile.to_owned(),
             pane,
             session: format!("s{}", self.next),
+            session_from: 0,
+            untold: false,
             alive: true,
             ready_in: rng.below(6),
             mark: String::new(),
@@ -149,7 +163,8 @@ impl SimAgent {
             agent_id: self.env,
             pane: Some(self.pane.pane),
             server_pid: Some(self.pane.server.pid),
-            profile: Some("demo".to_owned()),
+            profile: Some(self.profile.clone()),
+            transcript_path: Some("/t".to_owned()),
             session_id: Some(self.session.clone()),
             ..HookEvent::new(kind)
         }
@@ -169,6 +184,13 @@ impl SimAgent {
             self.exit_asked = !self.faults.ignores_exit;
             return;
         }
+        if text == "/clear" {
+            return self.begin_session();
+        }
+        if std::mem::take(&mut self.untold) {
+            let start = HookEvent { reason: Some(SessionReason::Replaced), ..self.event(HookKind::SessionStart) };
+            self.hooks.push_back(start);
+        }
         let turn = match &self.turn {
             Some(turn) => turn.id.clone(),
             None => self.begin(text.clone()),
@@ -183,6 +205,26 @@ impl SimAgent {
         }
         let event = HookEvent { turn_id: Some(turn), text: Some(text), ..self.event(HookKind::PromptSubmit) };
         self.hooks.push_back(event);
+    }
+
+    /// Another session in the same process, as a CLI does it that tells of it, or one that does not.
+    fn begin_session(&mut self) {
+        if self.faults.ignores_exit {
+            self.faults.ignores_exit = false;
+            return;
+        }
+        let is_told = self.profile != "lazy";
+        if is_told {
+            let end = HookEvent { reason: Some(SessionReason::Replaced), ..self.event(HookKind::SessionEnd) };
+            self.hooks.push_back(end);
+        }
+        self.session.push('n');
+        self.session_from = self.submitted.len();
+        self.untold = !is_told;
+        if is_told {
+            let start = HookEvent { reason: Some(SessionReason::Replaced), ..self.event(HookKind::SessionStart) };
+            self.hooks.push_back(start);
+        }
     }
 
     fn begin(&mut self, prompt: String) -> String {
@@ -241,7 +283,10 @@ impl SimAgent {
         if self.faults.loses_stop {
             self.faults.loses_stop = false;
         } else {
-            let event = HookEvent { turn_id: Some(turn.id), ..self.event(kind) };
+            let is_asked = turn.prompt.starts_with("Please answer with a handoff document");
+            let answer = if is_asked && !self.faults.writes_nothing { "# Goal\nTo finish" } else { "" };
+            let last_text = Some(answer.to_owned());
+            let event = HookEvent { turn_id: Some(turn.id), last_text, ..self.event(kind) };
             self.hooks.push_back(event);
         }
         if let Some(next) = self.queue.pop_front() {

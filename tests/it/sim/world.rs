@@ -11,7 +11,8 @@ use tasuki::core::event::Event;
 use tasuki::core::handoff::Step;
 use tasuki::core::id::{HandoffId, RequestId};
 use tasuki::core::pane::PaneRef;
-use tasuki::core::settings::{ProfileFacts, Settings};
+use tasuki::core::request::Successor;
+use tasuki::core::settings::{ContextLimits, NewSession, ProfileFacts, Settings};
 use tasuki::core::time::Now;
 
 /// Everything.
@@ -25,13 +26,15 @@ pub(crate) struct World {
     asked: Vec<String>,
     pub(crate) anonymous: Vec<PaneRef>,
     pub(crate) assumed: BTreeSet<HandoffId>,
+    /// Handoffs for which the operator wanted another successor: the former one is left as it is.
+    pub(crate) changed: BTreeSet<HandoffId>,
     pub(crate) retries: BTreeMap<HandoffId, usize>,
     settings: Settings,
     faults_on: bool,
     requests: u64,
 }
 
-/// What the sidecar is told: a demo profile with turn ids.
+/// What the sidecar is told: a profile with turn ids, and one that tells of a new session only with its first prompt.
 pub(crate) fn settings() -> Settings {
     let facts = ProfileFacts {
         name: "demo".to_owned(),
@@ -40,12 +43,26 @@ pub(crate) fn settings() -> Settings {
         screen_proof: false,
         starts_at_launch: true,
         turn_ids: true,
+        new_session: Some(NewSession::Reported),
+        tells_answers: true,
+        has_transcript: true,
+        tells_context: true,
     };
+    let lazy = ProfileFacts { name: "lazy".to_owned(), new_session: Some(NewSession::Lazy), ..facts };
     Settings {
-        profiles: BTreeMap::from([("demo".to_owned(), facts)]),
+        profiles: BTreeMap::from([("demo".to_owned(), facts), ("lazy".to_owned(), lazy)]),
+        // Rarely, or the operator's own handoffs would seldom find an agent that is free.
+        context: ContextLimits { suggest_at: Some(50), auto_at: Some(105) },
         personas_dir: "/h".to_owned(),
         ..Settings::default()
     }
+}
+
+/// Every way in which a handoff can be done.
+pub(crate) fn every_way() -> Vec<String> {
+    let successors = ["new demo", "same_pane demo", "same_pane lazy", "existing demo"];
+    let authors = ["AgentFile", "AgentReply", "Salvage", "Provided"];
+    authors.iter().flat_map(|author| successors.map(|successor| format!("{author} {successor}"))).collect()
 }
 
 impl World {
@@ -60,16 +77,18 @@ impl World {
             asked: Vec::new(),
             anonymous: Vec::new(),
             assumed: BTreeSet::new(),
+            changed: BTreeSet::new(),
             retries: BTreeMap::new(),
             settings: settings.clone(),
             faults_on: true,
             requests: 0,
         };
-        if let Some(pane) = world.tmux.spawn(None, Faults::default(), &mut world.rng) {
+        if let Some(pane) = world.tmux.spawn(None, "demo", Faults::default(), &mut world.rng) {
             world.anonymous.push(pane);
         }
         for _ in 0..=world.rng.below(3) {
-            world.ask(&json!({ "v": 1, "kind": "agent_create", "persona_slug": "dev" }));
+            let profile = if world.rng.chance(30) { "lazy" } else { "demo" };
+            world.ask(&json!({ "v": 1, "kind": "agent_create", "persona_slug": "dev", "profile": profile }));
         }
         world
     }
@@ -91,6 +110,21 @@ impl World {
         for (_, line) in &self.disk.journal {
             println!("{line}");
         }
+    }
+
+    /// Author, successor and profile of each handoff that was done.
+    pub(crate) fn ways(&self) -> BTreeSet<String> {
+        let done = self.disk.handoffs().filter(|handoff| handoff.step == Step::Done);
+        done.map(|handoff| {
+            let profile = self.disk.agent(&handoff.agent_id).map_or("", |agent| agent.profile.as_str());
+            let successor = match &handoff.successor {
+                Successor::New => "new",
+                Successor::SamePane => "same_pane",
+                Successor::Existing { .. } => "existing",
+            };
+            format!("{:?} {successor} {profile}", handoff.author)
+        })
+        .collect()
     }
 
     /// Runs the whole life of this world.
@@ -217,8 +251,8 @@ impl World {
         let agent = agents[self.rng.below(agents.len() as u64) as usize].clone();
         let request = match (self.rng.below(12), handoffs.is_empty()) {
             (0..5, _) | (_, true) => {
-                let now = self.rng.chance(20);
-                json!({ "v": 1, "kind": "handoff", "agent_id": agent, "reason": "context_limit", "now": now })
+                let other = agents[self.rng.below(agents.len() as u64) as usize].clone();
+                self.handoff(&agent, &other)
             }
             (5, _) => json!({ "v": 1, "kind": "agent_send", "agent_id": agent, "text": "hello" }),
             (6, _) if self.rng.chance(30) => json!({ "v": 1, "kind": "agent_shutdown", "agent_id": agent }),
@@ -230,6 +264,34 @@ impl World {
         self.ask(&request);
     }
 
+    /// A handoff with its dials turned by chance.
+    fn handoff(&mut self, agent: &str, other: &str) -> serde_json::Value {
+        let mut request = json!({ "v": 1, "kind": "handoff", "agent_id": agent, "reason": "context_limit" });
+        request["now"] = json!(self.rng.chance(20));
+        match self.rng.below(10) {
+            0..2 => request["author"] = json!("agent_reply"),
+            2 => request["author"] = json!("salvage"),
+            3 => {
+                request["author"] = json!("provided");
+                request["document"] = json!({ "text": "# Work" });
+            }
+            _ => {}
+        }
+        if let Some(successor) = self.successor(other) {
+            request["successor"] = successor;
+        }
+        request
+    }
+
+    fn successor(&mut self, other: &str) -> Option<serde_json::Value> {
+        match self.rng.below(6) {
+            0 | 1 => Some(json!("same_pane")),
+            2 => Some(json!({ "agent_id": other })),
+            3 => Some(json!("new")),
+            _ => None,
+        }
+    }
+
     fn about(&mut self, kind: u64, id: HandoffId) -> serde_json::Value {
         match kind {
             7 => json!({ "v": 1, "kind": "handoff_cancel", "handoff_id": id }),
@@ -238,6 +300,14 @@ impl World {
             _ => {
                 *self.retries.entry(id).or_default() += 1;
                 let mut request = json!({ "v": 1, "kind": "handoff_retry", "handoff_id": id });
+                let agents: Vec<String> = self.disk.agents().map(|agent| agent.agent_id.to_string()).collect();
+                let other = agents[self.rng.below(agents.len() as u64) as usize].clone();
+                if self.rng.chance(15)
+                    && let Some(successor) = self.successor(&other)
+                {
+                    request["successor"] = successor;
+                    self.changed.insert(id);
+                }
                 match self.rng.below(3) {
                     0 => request["assume"] = json!("not_delivered"),
                     1 => {

@@ -42,6 +42,7 @@ impl DemoTmux {
             ("TASUKI_PERSONA", "dev".to_owned()),
             ("TASUKI_DEMO_FAULTS", faults),
             ("TASUKI_DEMO_FAULTS_FILE", demo.faults_file().display().to_string()),
+            ("TASUKI_DEMO_DIR", demo.dir.path().join("transcripts").display().to_string()),
             ("TASUKI_DEMO_LOG", demo.dir.path().join("log").display().to_string()),
         ] {
             args.extend(["-e".into(), format!("{name}={value}")]);

@@ -63,7 +63,9 @@ impl Stage {
     /// Starts the tmux server with one session of the user's own.
     pub(crate) fn start_tmux(&self) {
         self.tmux(&["new-session", "-d", "-s", "user", "-x", "120", "-y", "40", "exec cat"]);
-        for (name, path) in [("TASUKI_DEMO_LOG", self.recorder()), ("TASUKI_DEMO_FAULTS_FILE", self.faults_file())] {
+        let transcripts = ("TASUKI_DEMO_DIR", self.dir.path().join("transcripts"));
+        let logs = [("TASUKI_DEMO_LOG", self.recorder()), ("TASUKI_DEMO_FAULTS_FILE", self.faults_file()), transcripts];
+        for (name, path) in logs {
             self.tmux(&["set-environment", "-g", name, &path.display().to_string()]);
         }
     }

@@ -2,9 +2,13 @@
 //! after a crash: typing and starting are compare-and-swap lines inside the tmux server, the rest only reads or writes
 //! the same thing twice. So no effect needs a second recovery path.
 
+mod outcome;
+
 use super::id::{AgentId, DeliveryId, ErrorId, HandoffId, Slug};
-use super::pane::{PaneFacts, PaneRef, Process, ServerId, Typed};
+use super::pane::{PaneRef, Process, ServerId};
 use serde::{Deserialize, Serialize};
+
+pub use outcome::{Composed, DocumentRead, Measured, Outcome, PersonaTexts, Readiness, Round, Started};
 
 /// The outbox key: rises by one, is never used again, and fences late answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -17,8 +21,10 @@ pub struct EffectKey(pub u64);
 pub enum How {
     /// A prompt, as the profile's input rules say.
     Prompt,
-    /// A command of the CLI such as `/exit`.
+    /// The profile's command that ends the CLI, such as `/exit`.
     Command,
+    /// The profile's command that begins a new session in the same process, such as `/clear`.
+    NewSession,
 }
 
 /// A text too long for a pane: it lies in a file that the typed text names (SPEC 5.4).
@@ -54,6 +60,34 @@ pub struct TypeText {
     pub attachment: Option<Attachment>,
     /// Type although a turn is running: the operator asked for it.
     pub allow_busy: bool,
+}
+
+/// From what tasuki makes a document that the agent does not write itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// From the agent's answer to our instruction.
+    Reply {
+        /// Its profile.
+        profile: String,
+        /// Its transcript, where that is known.
+        transcript: Option<String>,
+        /// The instruction.
+        delivery_id: Option<DeliveryId>,
+        /// The last text of the answer, as the end of the turn told it.
+        last_text: Option<String>,
+    },
+    /// From the tail of its transcript.
+    Transcript {
+        /// Its profile.
+        profile: String,
+        /// Its transcript.
+        transcript: String,
+        /// What is put before it.
+        head: String,
+    },
+    /// The operator's own.
+    Text(String),
 }
 
 /// A new agent.
@@ -120,6 +154,15 @@ pub enum Effect {
         /// The file's name there.
         file_name: String,
     },
+    /// Write the document, unless something lies in its place already.
+    ComposeDocument {
+        /// In whose folder.
+        persona: Slug,
+        /// The file's name there.
+        file_name: String,
+        /// From what.
+        source: Source,
+    },
     /// Say whether the document is still the recorded one.
     CompareDocument {
         /// In whose folder.
@@ -176,6 +219,24 @@ pub enum Effect {
         /// The number behind `%`.
         pane: u32,
     },
+    /// Read from its transcript how full an agent's context is.
+    ReadGauge {
+        /// Whose.
+        agent_id: AgentId,
+        /// Its profile.
+        profile: String,
+        /// Where the transcript is.
+        path: String,
+    },
+    /// Look at what decides whether a handoff may begin by itself.
+    LookRound {
+        /// Whose.
+        agent_id: AgentId,
+        /// Its pane.
+        pane: PaneRef,
+        /// Its persona.
+        persona: Slug,
+    },
     /// Kill the pane of an agent that tasuki started.
     KillPane {
         /// Whose.
@@ -185,105 +246,6 @@ pub enum Effect {
     },
     /// Tell the operator by every configured channel.
     Tell(Notice),
-}
-
-/// What reading the document gave.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DocumentRead {
-    /// There is no such file.
-    Missing,
-    /// It holds nothing but white space.
-    Empty,
-    /// It doesn't count: a link, no file, too large, not UTF-8, still changing.
-    Unsafe {
-        /// Which of these, for people.
-        why: String,
-    },
-    /// It has stopped changing, and this is it.
-    Whole {
-        /// Its text.
-        text: String,
-        /// SHA-256 of its bytes, hexadecimal.
-        sha256: String,
-    },
-}
-
-/// What became of a start.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Started {
-    /// It runs.
-    Running {
-        /// Its pane.
-        pane: PaneRef,
-        /// Its process.
-        process: Option<Process>,
-    },
-    /// It was started and its pane is gone again.
-    Died,
-    /// It was not started.
-    Failed {
-        /// Why.
-        why: String,
-    },
-    /// No tmux server answers, so it can't be known.
-    NoTmux,
-}
-
-/// What was seen of an agent that is to become ready or idle.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Readiness {
-    /// Stable, as the profile asks.
-    Ready,
-    /// A dialog is open.
-    Blocked,
-    /// Neither, until the time was up; with the last lines of the screen, sanitised.
-    NotReady {
-        /// What the screen shows.
-        screen: String,
-    },
-    /// The pane is gone or another.
-    Gone,
-}
-
-/// How an effect ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// It was done.
-    Done,
-    /// It could not be done.
-    Failed {
-        /// Why, for people.
-        why: String,
-    },
-    /// Of a text.
-    Typed(Typed),
-    /// Of reading the document.
-    Document(DocumentRead),
-    /// Of comparing the document: still the same?
-    Compared(bool),
-    /// Of reading the persona; none if there is no skill.
-    Persona(Option<PersonaTexts>),
-    /// Of holding a place; none if the pane is gone.
-    Place(Option<Place>),
-    /// Of a start.
-    Started(Started),
-    /// Of waiting for a screen.
-    Readiness(Readiness),
-    /// Of identifying a pane; none if there is no such pane.
-    Pane(Option<PaneFacts>),
-}
-
-/// The texts of a persona.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PersonaTexts {
-    /// `skill.md`.
-    pub skill: String,
-    /// `experience.md`.
-    pub experience: Option<String>,
 }
 
 /// Effects of one lane are run one after the other; different lanes side by side.
@@ -310,6 +272,7 @@ impl Effect {
             }
             Effect::PrepareFolder { .. }
             | Effect::ReadDocument { .. }
+            | Effect::ComposeDocument { .. }
             | Effect::CompareDocument { .. }
             | Effect::ReadPersona { .. }
             | Effect::AwaitIdle { .. }
@@ -317,6 +280,8 @@ impl Effect {
             | Effect::AwaitDeath { .. }
             | Effect::KillPane { .. }
             | Effect::Identify { .. }
+            | Effect::ReadGauge { .. }
+            | Effect::LookRound { .. }
             | Effect::Tell(_) => Lane::Free(key),
         }
     }
@@ -328,6 +293,7 @@ impl Effect {
             Effect::PrepareFolder { .. } => "prepare_folder",
             Effect::Type(_) => "type",
             Effect::ReadDocument { .. } => "read_document",
+            Effect::ComposeDocument { .. } => "compose_document",
             Effect::CompareDocument { .. } => "compare_document",
             Effect::ReadPersona { .. } => "read_persona",
             Effect::AwaitIdle { .. } => "await_idle",
@@ -337,6 +303,8 @@ impl Effect {
             Effect::Start(_) => "start",
             Effect::AwaitReady { .. } => "await_ready",
             Effect::Identify { .. } => "identify",
+            Effect::ReadGauge { .. } => "read_gauge",
+            Effect::LookRound { .. } => "look_round",
             Effect::KillPane { .. } => "kill_pane",
             Effect::Tell(_) => "tell",
         }

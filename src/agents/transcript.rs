@@ -1,0 +1,285 @@
+//! What an agent and its user have said, and how full its context is, as the CLI's own transcript tells.
+//!
+//! The file is the CLI's and may be anything: it is opened without following a link and without waiting, only its tail
+//! is read, and a line that is no JSON, or too long, is passed over. It lags the events by some ten milliseconds and
+//! holds one message as several lines, so whoever needs the last one looks again until it is there.
+
+mod salvage;
+
+use super::hook_format::When;
+use super::profile::Profile;
+use super::rules::{fits, text_at};
+use super::transcript_format::{GaugeRule, MessageRule, TranscriptSection};
+use crate::core::hook::ContextGauge;
+use nix::fcntl::OFlag;
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+pub use super::transcript_format::Role;
+
+/// How much of a transcript is read, from its end, in bytes.
+pub const MAX_READ: u64 = 8 << 20;
+/// How much of it is read for the gauge alone, in bytes.
+const MAX_GAUGE_READ: u64 = 1 << 20;
+/// Longest line that is looked at, in bytes.
+const MAX_LINE: usize = 1 << 20;
+/// How many messages back a line may still belong to one that was begun: a tool's result may stand between its lines.
+const MAX_BACK: usize = 64;
+
+/// One message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// Whose.
+    pub role: Role,
+    /// The CLI's id of it, where it has one.
+    pub id: Option<String>,
+    /// Its text blocks, joined by newlines.
+    pub text: String,
+}
+
+/// What could be read of a transcript.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Transcript {
+    /// The messages that have text, oldest first.
+    pub said: Vec<Said>,
+    /// How many messages were seen, those without text included.
+    pub messages: u64,
+    /// How full the context was at the last message.
+    pub context: Option<ContextGauge>,
+    /// The window's size is the profile's guess by the model's name.
+    pub window_is_guess: bool,
+    /// Only the tail was read; there is more before it.
+    pub cut: bool,
+    /// The last message is the agent's and has no text yet: it only thinks or uses tools so far.
+    silent_end: bool,
+}
+
+/// Why a transcript can't be read.
+#[derive(Debug, thiserror::Error)]
+pub enum TranscriptError {
+    /// The profile does not say how.
+    #[error("the profile {profile} does not say how a transcript is read; add a [transcript] section to it")]
+    NoRules {
+        /// Which profile.
+        profile: String,
+    },
+    /// The system would not let us.
+    #[error("the transcript {path} can't be read: {source}")]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is not a file that is read.
+    #[error("the transcript {path} {rule}; it was not read")]
+    Unfit {
+        /// Which file.
+        path: PathBuf,
+        /// The rule that it breaks.
+        rule: &'static str,
+    },
+}
+
+impl TranscriptError {
+    /// There is no such file: several CLIs make it with the first prompt.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        matches!(self, TranscriptError::Read { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+/// Reads the last 8 MiB of a transcript.
+///
+/// # Errors
+/// When the profile has no rules for it, or the file is missing, can't be read, is a link, no regular file, or
+/// somebody else's.
+pub fn read(profile: &Profile, path: &Path) -> Result<Transcript, TranscriptError> {
+    let rules = rules(profile)?;
+    let (bytes, cut) = tail(path, MAX_READ)?;
+    let mut reader = Reader::new(rules);
+    lines(&bytes).for_each(|line| reader.take(&line));
+    Ok(Transcript { cut, ..reader.out })
+}
+
+/// Reads only how full the context is, from the last 1 MiB; and whether the window's size is a guess.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_gauge(profile: &Profile, path: &Path) -> Result<Option<(ContextGauge, bool)>, TranscriptError> {
+    let rules = rules(profile)?;
+    let Some(gauge) = &rules.context else { return Ok(None) };
+    let (bytes, _) = tail(path, MAX_GAUGE_READ)?;
+    Ok(lines(&bytes).rev().filter(|line| !is_skipped(rules, line)).find_map(|line| measure(gauge, &line)))
+}
+
+impl Transcript {
+    /// The text of the agent's last message, if it comes after the user's last one and is not still without text.
+    #[must_use]
+    pub fn last_reply(&self) -> Option<&str> {
+        let last = self.said.last().filter(|said| said.role == Role::Assistant && !self.silent_end)?;
+        Some(&last.text)
+    }
+
+    /// The talk's end as Markdown: the latest messages that fit into `max_bytes`, oldest first, each under a heading
+    /// and inside a fence that it can't break, without anything that drives a terminal. Of a message that is longer
+    /// than a quarter of that, the middle is left out.
+    #[must_use]
+    pub fn salvage(&self, max_bytes: usize) -> String {
+        salvage::markdown(&self.said, max_bytes)
+    }
+}
+
+fn rules(profile: &Profile) -> Result<&TranscriptSection, TranscriptError> {
+    let rules = profile.file.transcript.as_ref();
+    rules.ok_or_else(|| TranscriptError::NoRules { profile: profile.name.clone() })
+}
+
+/// The last `max` bytes of the file, from the beginning of a line; and whether that is not all of it.
+fn tail(path: &Path, max: u64) -> Result<(Vec<u8>, bool), TranscriptError> {
+    let failed = |source| TranscriptError::Read { path: path.to_owned(), source };
+    let unfit = |rule| TranscriptError::Unfit { path: path.to_owned(), rule };
+    if !path.is_absolute() {
+        return Err(unfit("is not an absolute path"));
+    }
+    // Looked at before it is opened, for opening a device can do things.
+    check(&fs::symlink_metadata(path).map_err(failed)?).map_err(unfit)?;
+    let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits();
+    let mut file = File::options().read(true).custom_flags(flags).open(path).map_err(failed)?;
+    let meta = file.metadata().map_err(failed)?;
+    check(&meta).map_err(unfit)?;
+    // One byte more tells whether the tail begins with a whole line.
+    let from = meta.len().saturating_sub(max.saturating_add(1));
+    file.seek(SeekFrom::Start(from)).map_err(failed)?;
+    let mut bytes = Vec::new();
+    file.take(max.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
+    if from > 0 {
+        let whole = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1);
+        bytes.drain(..whole);
+    }
+    Ok((bytes, from > 0))
+}
+
+fn check(meta: &Metadata) -> Result<(), &'static str> {
+    if meta.file_type().is_symlink() {
+        Err("is a link; links are not followed")
+    } else if !meta.is_file() {
+        Err("is not a regular file")
+    } else if meta.uid() != nix::unistd::geteuid().as_raw() {
+        Err("belongs to another user")
+    } else {
+        Ok(())
+    }
+}
+
+/// The lines that are JSON objects and not too long.
+fn lines(bytes: &[u8]) -> impl DoubleEndedIterator<Item = Value> {
+    let fitting = bytes.split(|byte| *byte == b'\n').filter(|line| (2..=MAX_LINE).contains(&line.len()));
+    fitting.filter_map(|line| serde_json::from_slice::<Value>(line).ok()).filter(Value::is_object)
+}
+
+fn fit(when: &[When], line: &Value) -> bool {
+    when.iter().all(|when| fits(Some(when), line))
+}
+
+fn is_skipped(rules: &TranscriptSection, line: &Value) -> bool {
+    rules.skip.iter().any(|when| fits(Some(when), line))
+}
+
+/// What a line tells of the context; none where it tells nothing, or no tokens, as a CLI's own error message does. A
+/// guess that is smaller than what is used is none.
+fn measure(rule: &GaugeRule, line: &Value) -> Option<(ContextGauge, bool)> {
+    if !fit(&rule.when, line) {
+        return None;
+    }
+    let numbers = rule.used.iter().filter_map(|at| at.find(line)?.as_u64());
+    let used = numbers.fold(0_u64, u64::saturating_add);
+    let told = rule.window.as_ref().and_then(|at| at.find(line)?.as_u64()).filter(|window| *window > 0);
+    let model = rule.model.as_ref().and_then(|at| text_at(line, at)).unwrap_or_default();
+    let guess = || rule.windows.iter().find(|window| window.model.0.is_match(&model)).map(|window| window.tokens);
+    let window = told.or_else(|| guess().filter(|window| *window >= used));
+    (used > 0).then_some((ContextGauge { used, window }, told.is_none() && window.is_some()))
+}
+
+/// A message that was begun: later lines may add to it.
+struct Begun {
+    role: Role,
+    id: Option<String>,
+    /// Its place in `said`, once it has text.
+    place: Option<usize>,
+}
+
+struct Reader<'r> {
+    rules: &'r TranscriptSection,
+    begun: VecDeque<Begun>,
+    out: Transcript,
+}
+
+impl<'r> Reader<'r> {
+    fn new(rules: &'r TranscriptSection) -> Self {
+        Reader { rules, begun: VecDeque::new(), out: Transcript::default() }
+    }
+
+    fn take(&mut self, line: &Value) {
+        if is_skipped(self.rules, line) {
+            return;
+        }
+        if let Some((gauge, guess)) = self.rules.context.as_ref().and_then(|rule| measure(rule, line)) {
+            self.out.context = Some(gauge);
+            self.out.window_is_guess = guess;
+        }
+        if let Some(rule) = self.rules.messages.iter().find(|rule| fit(&rule.when, line)) {
+            self.message(rule, line);
+        }
+    }
+
+    fn message(&mut self, rule: &MessageRule, line: &Value) {
+        let all = rule.texts(line);
+        let is_noise = |text: &str| self.rules.skip_texts.iter().any(|pattern| pattern.0.is_match(text));
+        let texts: Vec<&str> = all.iter().copied().filter(|text| !text.trim().is_empty() && !is_noise(text)).collect();
+        if texts.is_empty() && !all.is_empty() && rule.role == Role::User {
+            return;
+        }
+        let id = rule.id.as_ref().and_then(|at| text_at(line, at));
+        let at = self.begin(rule.role, id);
+        if texts.is_empty() {
+            self.out.silent_end = rule.role == Role::Assistant && self.begun[at].place.is_none();
+            return;
+        }
+        let text = texts.join("\n");
+        let begun = &mut self.begun[at];
+        match begun.place {
+            Some(place) => {
+                let said = &mut self.out.said[place].text;
+                said.push('\n');
+                said.push_str(&text);
+            }
+            None => {
+                begun.place = Some(self.out.said.len());
+                self.out.said.push(Said { role: begun.role, id: begun.id.clone(), text });
+            }
+        }
+        self.out.silent_end = false;
+    }
+
+    /// The place in `begun` of the message that a line belongs to.
+    fn begin(&mut self, role: Role, id: Option<String>) -> usize {
+        let same = |begun: &Begun| begun.role == role && begun.id == id;
+        if let Some(at) = id.as_ref().and_then(|_| self.begun.iter().rposition(same)) {
+            return at;
+        }
+        self.out.messages += 1;
+        if self.begun.len() == MAX_BACK {
+            self.begun.pop_front();
+        }
+        self.begun.push_back(Begun { role, id, place: None });
+        self.begun.len() - 1
+    }
+}
+
+#[cfg(test)]
+mod tests;

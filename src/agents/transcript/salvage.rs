@@ -1,0 +1,48 @@
+//! The tail of a talk as Markdown, for the successor of an agent that could not write its document any more.
+
+use super::{Role, Said};
+use crate::core::text::sanitise;
+
+/// The latest messages that fit, oldest first.
+pub(super) fn markdown(said: &[Said], max_bytes: usize) -> String {
+    let mut parts = Vec::new();
+    let mut room = max_bytes;
+    for said in said.iter().rev() {
+        let part = part(said, max_bytes / 4);
+        if part.len() > room {
+            break;
+        }
+        room -= part.len();
+        parts.push(part);
+    }
+    parts.into_iter().rev().collect()
+}
+
+fn part(said: &Said, most: usize) -> String {
+    let heading = match said.role {
+        Role::User => "### User",
+        Role::Assistant => "### Agent",
+    };
+    let text = shorten(&sanitise(&said.text), most);
+    let fence = fence(&text);
+    format!("{heading}\n\n{fence}text\n{}\n{fence}\n\n", text.trim_matches('\n'))
+}
+
+/// The beginning and the end of a text that is too long.
+fn shorten(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let head = (0..=most / 2).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let tail = (text.len() - most / 2..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    format!("{}\n[… {} bytes are left out here …]\n{}", &text[..head], tail - head, &text[tail..])
+}
+
+/// A fence that the text can't end: longer than any run of its character inside. Of the two characters that make
+/// fences, the one that needs the shorter fence.
+fn fence(text: &str) -> String {
+    let longest = |mark: char| text.split(|c| c != mark).map(str::len).max().unwrap_or(0);
+    let (ticks, tildes) = (longest('`'), longest('~'));
+    let (mark, length) = if ticks <= tildes { ('`', ticks) } else { ('~', tildes) };
+    String::from(mark).repeat((length + 1).max(3))
+}

@@ -1,0 +1,120 @@
+//! The `transcript` part of the profile format: how a CLI's own record of the talk, one JSON object a line, is read.
+
+use super::format::Pattern;
+use super::hook_format::{Pointer, When};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Who said something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The person, or tasuki.
+    User,
+    /// The agent.
+    Assistant,
+}
+
+/// How the CLI's transcript is read: a file with one JSON object a line, whose path its hooks tell. A line that no
+/// rule fits means nothing.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TranscriptSection {
+    /// A line is left out if one of these fits: the talk of subordinate agents, the CLI's own error texts.
+    #[serde(default)]
+    pub skip: Vec<When>,
+    /// A text is left out if one of these matches: what the CLI itself puts among a person's words.
+    #[serde(default)]
+    pub skip_texts: Vec<Pattern>,
+    /// Which lines are messages; the first rule that fits is taken.
+    #[serde(default)]
+    pub messages: Vec<MessageRule>,
+    /// Where the transcript tells how full the context is.
+    pub context: Option<GaugeRule>,
+}
+
+/// Which lines are messages of one role, and where their text stands.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MessageRule {
+    /// Whose: `user` or `assistant`.
+    pub role: Role,
+    /// All of these must fit.
+    #[serde(default)]
+    pub when: Vec<When>,
+    /// Where the content stands: a text, or a list of blocks.
+    pub content: Pointer,
+    /// Where, in a block, its kind stands.
+    #[serde(default = "kind_at")]
+    pub block_kind: Pointer,
+    /// The kinds of blocks that are text.
+    #[serde(default = "text_kinds")]
+    pub text_kinds: Vec<String>,
+    /// Where, in a block, its text stands.
+    #[serde(default = "text_at")]
+    pub block_text: Pointer,
+    /// Where the message's id stands, for a CLI that writes one message as several lines. Without it each line is a
+    /// message.
+    pub id: Option<Pointer>,
+}
+
+/// Where a transcript tells how full the context is. The last line that fits and has tokens counts.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GaugeRule {
+    /// All of these must fit.
+    #[serde(default)]
+    pub when: Vec<When>,
+    /// The numbers whose sum is the tokens used; missing ones count as 0.
+    pub used: Vec<Pointer>,
+    /// Where the size of the window stands.
+    pub window: Option<Pointer>,
+    /// Where the model's name stands, for `windows`.
+    pub model: Option<Pointer>,
+    /// The size of the window by model, where the transcript does not tell it; the first that matches. It is a guess,
+    /// and gives way to a size that the CLI itself has reported.
+    #[serde(default)]
+    pub windows: Vec<ModelWindow>,
+}
+
+/// The size of some models' context window.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelWindow {
+    /// Matched against the model's name, which is empty where the transcript does not tell it.
+    pub model: Pattern,
+    /// Its size in tokens.
+    pub tokens: u64,
+}
+
+impl MessageRule {
+    /// The text blocks of a line's content, in their order.
+    pub(super) fn texts<'v>(&self, line: &'v Value) -> Vec<&'v str> {
+        let block = |block: &'v Value| match block {
+            Value::String(text) => Some(text.as_str()),
+            block => {
+                let kind = self.block_kind.find(block)?.as_str()?;
+                let is_text = self.text_kinds.iter().any(|text| text == kind);
+                is_text.then(|| self.block_text.find(block)?.as_str()).flatten()
+            }
+        };
+        match self.content.find(line) {
+            Some(Value::String(text)) => vec![text],
+            Some(Value::Array(blocks)) => blocks.iter().filter_map(block).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn kind_at() -> Pointer {
+    Pointer::constant("/type")
+}
+
+fn text_at() -> Pointer {
+    Pointer::constant("/text")
+}
+
+fn text_kinds() -> Vec<String> {
+    vec!["text".to_owned()]
+}

@@ -1,0 +1,47 @@
+//! `statusline`: what Claude Code runs to draw its status line. Like `hook` it is found before anything is parsed, for it
+//! must cost little, must never fail, and hands on a command line that is not ours.
+
+use std::ffi::OsString;
+
+/// The arguments behind `statusline`, if that is what the command line asks for; `--home` may go before it. `--help` as
+/// its only argument is a person's question, and goes to the parser.
+#[must_use]
+pub fn arguments(args: &[OsString]) -> Option<Vec<OsString>> {
+    let mut before = Vec::new();
+    let mut rest = args.iter().skip(1);
+    loop {
+        let arg = rest.next()?;
+        match arg.to_str()? {
+            "statusline" => {
+                let own: Vec<OsString> = rest.cloned().collect();
+                let help = matches!(own.as_slice(), [only] if only == "--help" || only == "-h");
+                return (!help).then(|| before.into_iter().chain(own).collect());
+            }
+            "--home" => before.extend([arg.clone(), rest.next()?.clone()]),
+            _ => return None,
+        }
+    }
+}
+
+/// Draws it; it always ends with exit code 0.
+pub fn run(args: &[OsString]) {
+    let _ = crate::agents::statusline::main(args.iter().cloned(), super::hook::usual_home);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_found_before_anything_is_parsed() {
+        let split = |line: &str| {
+            let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            arguments(&args).map(|own| own.iter().filter_map(|arg| arg.to_str()).collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(split("tasuki statusline -- a --help").as_deref(), Some("-- a --help"));
+        assert_eq!(split("tasuki --home /h statusline").as_deref(), Some("--home /h"));
+        for line in ["tasuki", "tasuki agents", "tasuki statusline --help", "tasuki --home statusline"] {
+            assert_eq!(split(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! How an effect ends: what the runner tells of it.
+
+use crate::core::event::PersonaFacts;
+use crate::core::hook::ContextGauge;
+use crate::core::pane::{PaneFacts, PaneRef, Process, Typed};
+use serde::{Deserialize, Serialize};
+
+/// What reading the document gave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DocumentRead {
+    /// There is no such file.
+    Missing,
+    /// It holds nothing but white space.
+    Empty,
+    /// It doesn't count: a link, no file, too large, not UTF-8, still changing.
+    Unsafe {
+        /// Which of these, for people.
+        why: String,
+    },
+    /// It has stopped changing, and this is it.
+    Whole {
+        /// Its text.
+        text: String,
+        /// SHA-256 of its bytes, hexadecimal.
+        sha256: String,
+    },
+}
+
+/// What became of a document that tasuki writes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Composed {
+    /// It lies in its place, or something did before.
+    Written,
+    /// There is nothing of which it could be made.
+    Nothing,
+    /// It could not be made.
+    Failed {
+        /// Why, for people.
+        why: String,
+    },
+}
+
+/// What became of a start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Started {
+    /// It runs.
+    Running {
+        /// Its pane.
+        pane: PaneRef,
+        /// Its process.
+        process: Option<Process>,
+    },
+    /// It was started and its pane is gone again.
+    Died,
+    /// It was not started.
+    Failed {
+        /// Why.
+        why: String,
+    },
+    /// No tmux server answers, so it can't be known.
+    NoTmux,
+}
+
+/// What was seen of an agent that is to become ready or idle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Readiness {
+    /// Stable, as the profile asks.
+    Ready,
+    /// A dialog is open.
+    Blocked,
+    /// Neither, until the time was up; with the last lines of the screen, sanitised.
+    NotReady {
+        /// What the screen shows.
+        screen: String,
+    },
+    /// The pane is gone or another.
+    Gone,
+}
+
+/// How an effect ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It was done.
+    Done,
+    /// It could not be done.
+    Failed {
+        /// Why, for people.
+        why: String,
+    },
+    /// Of a text.
+    Typed(Typed),
+    /// Of reading the document.
+    Document(DocumentRead),
+    /// Of writing it.
+    Composed(Composed),
+    /// Of comparing the document: still the same?
+    Compared(bool),
+    /// Of reading the persona; none if there is no skill.
+    Persona(Option<PersonaTexts>),
+    /// Of holding a place; none if the pane is gone.
+    Place(Option<super::Place>),
+    /// Of a start.
+    Started(Started),
+    /// Of waiting for a screen.
+    Readiness(Readiness),
+    /// Of identifying a pane; none if there is no such pane.
+    Pane(Option<PaneFacts>),
+    /// Of reading a gauge; none where the transcript tells nothing.
+    Gauge(Option<Measured>),
+    /// Of looking round.
+    Round(Box<Round>),
+}
+
+/// How full a context is, as its transcript tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The numbers.
+    pub gauge: ContextGauge,
+    /// The window's size is a guess by the model's name.
+    pub guessed: bool,
+}
+
+/// What decides whether a handoff may begin by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Round {
+    /// How many clients look at the agent's window; none where that can't be known.
+    pub viewers: Option<u64>,
+    /// What the disk says of its persona.
+    pub persona: PersonaFacts,
+}
+
+/// The texts of a persona.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PersonaTexts {
+    /// `skill.md`.
+    pub skill: String,
+    /// `experience.md`.
+    pub experience: Option<String>,
+}

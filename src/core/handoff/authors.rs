@@ -1,0 +1,134 @@
+//! Who writes the document (SPEC 4.2), and how it comes about where that is not the agent with its own tools.
+
+use super::{Handoff, Reading, end, flow, outcome};
+use crate::core::agent::Agent;
+use crate::core::decision::Tx;
+use crate::core::effect::{Composed, DocumentRead, Effect, Source};
+use crate::core::event::RequestFacts;
+use crate::core::id::HandoffId;
+use crate::core::reply::Refused;
+use crate::core::request::{Author, HandoffAsked};
+use crate::core::settings::ProfileFacts;
+
+/// Fewest messages of which a document can be made (seed 3).
+const FEWEST_MESSAGES: u64 = 2;
+
+/// The document exists without the agent's help, so an agent that has died is no obstacle.
+pub(crate) fn needs_no_agent(author: Author) -> bool {
+    matches!(author, Author::Salvage | Author::Provided)
+}
+
+/// Whether that author can write the document of this agent.
+pub(crate) fn check(tx: &Tx<'_>, asked: &HandoffAsked, agent: &Agent, facts: &RequestFacts) -> Result<(), Refused> {
+    let profile = tx.state.settings.profiles.get(&agent.profile);
+    match asked.author {
+        Author::AgentFile => Ok(()),
+        Author::AgentReply => reply(agent, profile, facts),
+        Author::Salvage => salvage(agent, profile),
+        Author::Provided => match &facts.document {
+            Some(Ok(_)) => Ok(()),
+            Some(Err(why)) => Err(Refused::bad("document", why)),
+            None => Err(Refused::bad("document", "must be given with author provided")),
+        },
+    }
+}
+
+fn reply(agent: &Agent, profile: Option<&ProfileFacts>, facts: &RequestFacts) -> Result<(), Refused> {
+    let has_transcript = profile.is_some_and(|profile| profile.has_transcript) && agent.transcript_path.is_some();
+    if !has_transcript && !profile.is_some_and(|profile| profile.tells_answers) {
+        let message = format!("Profile {} does not say how an answer is read", agent.profile);
+        return Err(Refused::new(400, "no_transcript", message).field("author"));
+    }
+    // What the transcript does not tell was counted from events.
+    if facts.messages.unwrap_or(0).max(agent.messages) < FEWEST_MESSAGES {
+        let message = "Nothing to hand off (no messages yet)";
+        return Err(Refused::new(409, "nothing_to_hand_off", message));
+    }
+    Ok(())
+}
+
+fn salvage(agent: &Agent, profile: Option<&ProfileFacts>) -> Result<(), Refused> {
+    if !profile.is_some_and(|profile| profile.has_transcript) {
+        let message = format!("Profile {} does not say how a transcript is read", agent.profile);
+        return Err(Refused::new(400, "no_transcript", message).field("author"));
+    }
+    if agent.transcript_path.is_none() {
+        let message = "The agent has no transcript that is known";
+        return Err(Refused::new(400, "no_transcript", message)
+            .field("author")
+            .hint("write the document yourself: author provided"));
+    }
+    Ok(())
+}
+
+/// The effect that writes the document, where tasuki does.
+pub(crate) fn composition(tx: &Tx<'_>, handoff: &Handoff) -> Option<Effect> {
+    let agent = tx.agent(&handoff.agent_id);
+    let transcript = agent.and_then(|agent| agent.transcript_path.clone());
+    let profile = agent.map(|agent| agent.profile.clone()).unwrap_or_default();
+    let source = match handoff.author {
+        Author::AgentFile => return None,
+        Author::AgentReply => Source::Reply {
+            profile,
+            transcript,
+            delivery_id: handoff.verdicts.instruction.as_ref().map(|verdict| verdict.delivery_id.clone()),
+            last_text: handoff.last_text.clone(),
+        },
+        Author::Salvage => {
+            let head = tx.state.settings.prompts.salvage(&super::prompts::Salvage {
+                agent_id: &handoff.agent_id.to_string(),
+                persona: handoff.persona_slug.as_str(),
+                reason: &handoff.reason,
+                focus: handoff.focus.as_deref(),
+                cwd: agent.and_then(|agent| agent.cwd.as_deref()),
+            });
+            Source::Transcript { profile, transcript: transcript.unwrap_or_default(), head }
+        }
+        Author::Provided => Source::Text(handoff.provided.clone().unwrap_or_default()),
+    };
+    let (persona, file_name) = (handoff.persona_slug.clone(), handoff.file_name.clone());
+    Some(Effect::ComposeDocument { persona, file_name, source })
+}
+
+/// In `recording`, for the authors that need no agent: the document is written and read.
+pub(crate) fn record(tx: &mut Tx<'_>, id: HandoffId) {
+    let is_ours = tx.handoff(&id).is_some_and(|handoff| needs_no_agent(handoff.author) && handoff.record.is_none());
+    if is_ours {
+        flow::read_document(tx, id, Reading::AtStop);
+    }
+}
+
+/// The document was written, or could not be.
+pub(crate) fn composed(tx: &mut Tx<'_>, id: HandoffId, composed: Composed) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    match composed {
+        Composed::Written => {
+            if handoff.author == Author::Salvage {
+                outcome::warn(tx, id, "salvaged: tasuki wrote the document from the transcript");
+            }
+            flow::look_at_document(tx, id);
+        }
+        Composed::Nothing => outcome::document(tx, id, DocumentRead::Empty),
+        Composed::Failed { why } => outcome::document(tx, id, DocumentRead::Unsafe { why }),
+    }
+}
+
+/// There is no document, or an empty one: says so in the words that fit its author.
+pub(crate) fn no_document(tx: &mut Tx<'_>, id: HandoffId, code: &str) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let is_empty = code == "document_empty";
+    let (what, hint) = match (handoff.author, is_empty) {
+        (Author::AgentFile, true) => ("The agent ended its turn, but the document is empty", AGENT_WRITES),
+        (Author::AgentFile, false) => ("The agent ended its turn, but the document is not there", AGENT_WRITES),
+        (Author::AgentReply, true) => ("The agent ended its turn without a text that could be taken", AGENT_WRITES),
+        (Author::AgentReply, false) => ("The agent's answer was not written down", AGENT_WRITES),
+        (Author::Salvage, true) => ("The transcript holds nothing that could be salvaged", PERSON_WRITES),
+        (Author::Provided, true) => ("The document that was provided is empty", PERSON_WRITES),
+        (Author::Salvage | Author::Provided, false) => ("The document is not there", PERSON_WRITES),
+    };
+    let message = format!("{what}: {}", handoff.file_path);
+    end::fail(tx, id, code, message, hint);
+}
+
+const AGENT_WRITES: &str = "the agent is left running: have it write the document, then retry";
+const PERSON_WRITES: &str = "write the document there yourself, then retry";

@@ -1,0 +1,186 @@
+//! The demo agent's transcript: what was said, one JSON object a line, as Claude Code writes it. It lies in
+//! `TASUKI_DEMO_DIR`, or else in a folder of the user's own among the temporary files, is named by the session's id,
+//! and is made with the first prompt.
+
+use super::faults::Faults;
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// The size of the context that the agent claims to have, in tokens.
+const WINDOW: u64 = 100_000;
+/// What an empty conversation takes of it.
+const BASE: u64 = 1_000;
+/// How many characters the agent counts as one token.
+const CHARS_PER_TOKEN: u64 = 4;
+
+/// One session's transcript.
+#[derive(Debug, Default)]
+pub struct Transcript {
+    dir: PathBuf,
+    session_id: String,
+    chars: u64,
+    /// Lines that are written when they are due, oldest first.
+    waiting: VecDeque<(Instant, String)>,
+}
+
+impl Transcript {
+    /// For a session that begins, in the folder that the environment names.
+    #[must_use]
+    pub fn new(session_id: &str) -> Self {
+        let named = std::env::var_os("TASUKI_DEMO_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
+        let own = || std::env::temp_dir().join(format!("tasuki-demo-agent-{}", nix::unistd::geteuid()));
+        Transcript { dir: named.unwrap_or_else(own), session_id: session_id.to_owned(), ..Transcript::default() }
+    }
+
+    /// Another session begins.
+    pub fn change_session(&mut self, session_id: &str) {
+        self.flush();
+        *self = Transcript {
+            dir: std::mem::take(&mut self.dir),
+            session_id: session_id.to_owned(),
+            ..Transcript::default()
+        };
+    }
+
+    /// Where it is, or will be.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.dir.join(format!("{}.jsonl", self.session_id))
+    }
+
+    /// A prompt was taken.
+    pub fn user(&mut self, prompt: &str, faults: &Faults, now: Instant) {
+        self.count(prompt);
+        let line = json!({"type": "user", "message": {"role": "user", "content": prompt}});
+        self.line(line, faults, now);
+    }
+
+    /// The agent has answered with these blocks of text; with `split_blocks` each is a line of its own, with the result
+    /// of a tool between.
+    pub fn assistant(&mut self, blocks: &[String], faults: &Faults, now: Instant) {
+        blocks.iter().for_each(|block| self.count(block));
+        let id = format!("msg_{}", uuid::Uuid::new_v4().simple());
+        let used = faults.number("tokens").unwrap_or(BASE + self.chars / CHARS_PER_TOKEN);
+        let message = |blocks: &[String]| {
+            let content: Vec<Value> = blocks.iter().map(|text| json!({"type": "text", "text": text})).collect();
+            let usage = json!({"input_tokens": used, "context_window": WINDOW});
+            json!({"type": "assistant", "message": {"id": id, "role": "assistant", "content": content, "usage": usage}})
+        };
+        if !faults.has("split_blocks") {
+            return self.line(message(blocks), faults, now);
+        }
+        for block in blocks {
+            self.line(message(std::slice::from_ref(block)), faults, now);
+            let result = json!([{"type": "tool_result", "content": "done"}]);
+            self.line(json!({"type": "user", "message": {"role": "user", "content": result}}), faults, now);
+        }
+    }
+
+    /// When the next line is due.
+    #[must_use]
+    pub fn due(&self) -> Option<Instant> {
+        self.waiting.front().map(|(due, _)| *due)
+    }
+
+    /// Writes what is due.
+    pub fn advance(&mut self, now: Instant) {
+        while self.due().is_some_and(|due| now >= due) {
+            if let Some((_, line)) = self.waiting.pop_front() {
+                self.write(&line);
+            }
+        }
+    }
+
+    /// Writes all that waits.
+    pub fn flush(&mut self) {
+        while let Some((_, line)) = self.waiting.pop_front() {
+            self.write(&line);
+        }
+    }
+
+    fn count(&mut self, text: &str) {
+        self.chars = self.chars.saturating_add(text.chars().count() as u64);
+    }
+
+    fn line(&mut self, mut line: Value, faults: &Faults, now: Instant) {
+        if faults.has("no_transcript") {
+            return;
+        }
+        line["sessionId"] = json!(self.session_id);
+        let due = now + Duration::from_millis(faults.number("transcript_lag").unwrap_or(0));
+        self.waiting.push_back((due, line.to_string()));
+        self.advance(now);
+    }
+
+    /// An agent that can't keep its transcript goes on all the same.
+    fn write(&self, line: &str) {
+        let _ = DirBuilder::new().recursive(true).mode(0o700).create(&self.dir);
+        let is_own = |meta: &fs::Metadata| meta.is_dir() && meta.uid() == nix::unistd::geteuid().as_raw();
+        if !fs::symlink_metadata(&self.dir).is_ok_and(|meta| is_own(&meta)) {
+            return;
+        }
+        let flags = nix::fcntl::OFlag::O_NOFOLLOW.bits();
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(self.path());
+        let _ = file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What stands in the file after a talk, line by line.
+    fn written(talk: impl FnOnce(&mut Transcript, Instant)) -> Vec<Value> {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut kept = Transcript { dir: dir.path().join("t"), session_id: "s".to_owned(), ..Transcript::default() };
+        talk(&mut kept, Instant::now());
+        let text = fs::read_to_string(kept.path()).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    }
+
+    fn blocks() -> Vec<String> {
+        ["one", "two", "three"].map(str::to_owned).to_vec()
+    }
+
+    fn ids(lines: &[Value]) -> Vec<&str> {
+        lines.iter().filter_map(|line| line["message"]["id"].as_str()).collect()
+    }
+
+    #[test]
+    fn an_answer_is_one_message_in_one_line_or_in_several() {
+        let talk = |faults: &str| {
+            written(|kept, now| {
+                kept.user("hello", &Faults::parse(faults), now);
+                kept.assistant(&blocks(), &Faults::parse(faults), now);
+            })
+        };
+        let whole = talk("");
+        assert_eq!((whole.len(), whole[1]["message"]["content"].as_array().map(Vec::len)), (2, Some(3)));
+        assert_eq!(whole[1]["message"]["usage"]["input_tokens"], 1_004);
+        let split = talk("split_blocks");
+        assert_eq!((split.len(), ids(&split).len()), (7, 3));
+        assert!(ids(&split).iter().all(|id| *id == ids(&split)[0]));
+    }
+
+    #[test]
+    fn it_can_lag_be_missing_and_lie_about_its_tokens() {
+        let late = Faults::parse("transcript_lag=50,tokens=90000");
+        let talk = |kept: &mut Transcript, now| {
+            kept.assistant(&blocks(), &late, now);
+            kept.advance(now);
+        };
+        assert!(written(talk).is_empty());
+        let found = written(|kept, now| {
+            talk(kept, now);
+            kept.advance(now + Duration::from_millis(50));
+            assert!(kept.due().is_none());
+        });
+        assert_eq!(found[0]["message"]["usage"]["input_tokens"], 90_000);
+        assert!(written(|kept, now| kept.user("hello", &Faults::parse("no_transcript"), now)).is_empty());
+    }
+}
