@@ -237,6 +237,9 @@ async fn start(tools: &Tools, plan: &StartAgent) -> Started {
     let Some(launch) = profile.launch(&context) else {
         return Started::Failed { why: format!("the profile {} has no launch line", plan.profile) };
     };
+    if let Err(why) = write_launch_files(tools, &plan.profile, &launch.files, &creation) {
+        return Started::Failed { why };
+    }
     let spawn = SpawnPlan {
         creation: creation.clone(),
         session: plan.session.clone(),
@@ -253,6 +256,15 @@ async fn start(tools: &Tools, plan: &StartAgent) -> Started {
         SpawnOutcome::Failed(why) => Started::Failed { why },
         SpawnOutcome::NoTmux => Started::NoTmux,
     }
+}
+
+/// Puts the files that a launch line names where it says that they are.
+fn write_launch_files(tools: &Tools, profile: &str, files: &[(String, String)], unique: &str) -> Result<(), String> {
+    let profile = profile.parse().map_err(|_| format!("{profile} is no profile's name"))?;
+    files
+        .iter()
+        .try_for_each(|(name, text)| documents::write_launch_file(tools.home.root(), &profile, name, text, unique))
+        .map_err(|error| error.to_string())
 }
 
 fn home_dir() -> PathBuf {
