@@ -38,6 +38,8 @@ pub struct LaunchContext<'a> {
 /// How a process is to be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
+    /// The program that the profile names, without what is put before it.
+    pub program: String,
     /// Program and arguments.
     pub argv: Vec<String>,
     /// What is added to the environment, sorted by name.
@@ -82,7 +84,8 @@ impl Profile {
             env.insert(name.to_owned(), value(from));
         }
         let files = section.files.iter().map(|(name, text)| (name.clone(), fill(text, plain))).collect();
-        Some(Launch { argv, env: env.into_iter().collect(), files })
+        let program = section.argv.first().map(|text| fill(text, value)).unwrap_or_default();
+        Some(Launch { program, argv, env: env.into_iter().collect(), files })
     }
 }
 
