@@ -42,7 +42,7 @@
 //! 1. [`core`], the pure part: begin with [`core::decide`], then [`core::handoff`], its siblings for smaller concerns, and
 //!    [`core::state`].
 //! 2. The adapters, each with one thing outside: [`spool`] (files in and out), [`store`] (the one truth), [`tmux`] (panes),
-//!    [`agents`] (profiles, screens and hooks of agent CLIs), [`personas`], [`config`], [`notify`], [`process`],
+//!    [`agents`] (profiles, screens, hooks and transcripts of agent CLIs), [`personas`], [`config`], [`notify`], [`process`],
 //!    [`clock`]; and [`files`], which several of them use.
 //! 3. [`runner`] carries out effects, one lane for each pane.
 //! 4. [`sidecar`] is the loop: the only caller of `decide` and of `commit`.

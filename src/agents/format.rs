@@ -70,7 +70,7 @@ pub struct ProfileFile {
     pub hooks: HooksSection,
     /// How its transcript is read; without it there is no `agent_reply`, no `salvage` and no gauge from it.
     pub transcript: Option<TranscriptSection>,
-    /// What a person puts into the CLI's own configuration so that an agent that tasuki did not start reports too.
+    /// What goes into the CLI's own configuration so that an agent that tasuki did not start reports too.
     pub install: Option<InstallSection>,
 }
 
@@ -288,15 +288,59 @@ impl<'de> Deserialize<'de> for Collapsed {
     }
 }
 
-/// What a person puts into the CLI's own configuration.
+/// What `tasuki hooks install` puts into the CLI's own configuration, for agents that people start themselves.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InstallSection {
-    /// The file that it goes into, as people write it: `~/.claude/settings.json`.
-    pub file: String,
-    /// The text, with `{program}`, `{home}` and `{profile}` as in `launch`; `{text:NAME}` is one of `launch.files` or
-    /// `launch.texts`, so that it need not stand in the profile twice.
+    /// Which file: `"~/.mycli/settings.json"`. A list where the CLI has a variable of its own for the place: the first
+    /// whose variable is set counts, as in `["$MYCLI_HOME/settings.json", "~/.mycli/settings.json"]`.
+    pub file: Places,
+    /// What kind of file it is.
+    #[serde(default)]
+    pub format: InstallFormat,
+    /// What goes in, with `{program}`, `{home}` and `{profile}` as in `launch`; `{text:NAME}` is one of `launch.files`
+    /// or `launch.texts`, so that it need not stand in the profile twice. Of `json` and `jsonc` an object: its objects
+    /// are merged with those in the file, the elements of its lists go behind those in the file.
     pub text: String,
+    /// What the person has to do besides, in one or two sentences.
+    pub note: Option<String>,
+}
+
+/// One place or several.
+#[derive(Debug, Clone, JsonSchema)]
+#[schemars(with = "PlaceOrPlaces")]
+pub struct Places(pub Vec<String>);
+
+/// How places are written.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum PlaceOrPlaces {
+    /// One.
+    One(String),
+    /// The first whose variable is set.
+    Several(Vec<String>),
+}
+
+impl<'de> Deserialize<'de> for Places {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Places(match PlaceOrPlaces::deserialize(deserializer)? {
+            PlaceOrPlaces::One(place) => vec![place],
+            PlaceOrPlaces::Several(places) => places,
+        }))
+    }
+}
+
+/// What kind of file hooks are put into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum InstallFormat {
+    /// JSON, beside what is there.
+    #[default]
+    Json,
+    /// The same with comments.
+    Jsonc,
+    /// A file of our own, such as an extension: `text` is all of it.
+    File,
 }
 
 fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {

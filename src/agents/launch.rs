@@ -12,7 +12,7 @@ pub const FILES_FOLDER: &str = "launch";
 /// What comes before the name of one of the profile's own files in a placeholder: its path.
 const FILE: &str = "file:";
 /// What comes before the name of one of the profile's own texts in a placeholder: the text, filled in.
-const TEXT: &str = "text:";
+pub(super) const TEXT: &str = "text:";
 
 /// What a launch is told.
 #[derive(Debug, Clone, Copy)]
@@ -87,25 +87,6 @@ impl Profile {
         let program = section.argv.first().map(|text| fill(text, value)).unwrap_or_default();
         Some(Launch { program, argv, env: env.into_iter().collect(), files })
     }
-
-    /// What a person puts into the CLI's own configuration, and into which file; `None` if the profile does not say.
-    #[must_use]
-    pub fn install(&self, program: &Path, home: &Path) -> Option<(String, String)> {
-        let section = self.file.install.as_ref()?;
-        let plain = |name: &str| match name {
-            "program" => program.display().to_string(),
-            "home" => home.display().to_string(),
-            "profile" => self.name.clone(),
-            _ => String::new(),
-        };
-        let launch = self.file.launch.as_ref();
-        let value = |name: &str| {
-            let text =
-                name.strip_prefix(TEXT).and_then(|name| launch?.files.get(name).or_else(|| launch?.texts.get(name)));
-            text.map_or_else(|| plain(name), |text| fill(text, plain))
-        };
-        Some((section.file.clone(), fill(&section.text, value)))
-    }
 }
 
 /// Where the files of a profile's launch line lie. They are the same for all agents of a profile, so there are never
@@ -115,6 +96,11 @@ fn files_folder(home: &Path, profile: &str) -> PathBuf {
 }
 
 impl LaunchSection {
+    /// One of the section's own files or texts.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.files.get(name).or_else(|| self.texts.get(name)).map(String::as_str)
+    }
+
     /// The first thing about the section that serde can't see to be wrong: the key and what is the matter.
     pub(super) fn fault(&self) -> Option<(&'static str, String)> {
         let unknown = |text: &String, allowed: &[&str]| unknown_placeholder(text, allowed, self);
@@ -195,7 +181,8 @@ fn next_hole(text: &str) -> Option<Hole<'_>> {
     })
 }
 
-fn fill(text: &str, value: impl Fn(&str) -> String) -> String {
+/// The text with its placeholders replaced.
+pub(super) fn fill(text: &str, value: impl Fn(&str) -> String) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(hole) = next_hole(rest) {
@@ -226,7 +213,8 @@ fn unknown_plain(text: &str, names: &[&str]) -> Option<String> {
     first_unknown(text, |name| names.contains(&name))
 }
 
-fn first_unknown(text: &str, is_known: impl Fn(&str) -> bool) -> Option<String> {
+/// The first placeholder of a text of which nothing is known.
+pub(super) fn first_unknown(text: &str, is_known: impl Fn(&str) -> bool) -> Option<String> {
     let mut rest = text;
     while let Some(hole) = next_hole(rest) {
         let filters_known = hole.filters.split(':').all(|filter| matches!(filter, "" | "json" | "sh" | "sha256"));

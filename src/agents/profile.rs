@@ -15,6 +15,8 @@ pub(super) const BUILT_IN: &[(&str, &str)] = &[
     ("claude", include_str!("../../data/profiles/claude.toml")),
     ("codex", include_str!("../../data/profiles/codex.toml")),
     ("demo", include_str!("../../data/profiles/demo.toml")),
+    ("gemini", include_str!("../../data/profiles/gemini.toml")),
+    ("opencode", include_str!("../../data/profiles/opencode.toml")),
     ("pi", include_str!("../../data/profiles/pi.toml")),
 ];
 
@@ -103,6 +105,7 @@ impl Profile {
         if !(1..=4_000).contains(&self.file.input.piece_chars) {
             return Err(("input.piece_chars", "must be from 1 to 4000".into()));
         }
+        super::install::check(&self.name, &self.file)?;
         if self.file.input.enter_retries > 5 {
             return Err(("input.enter_retries", "must be at most 5".into()));
         }

@@ -109,6 +109,22 @@ fn codex_and_pi_screens() {
 }
 
 #[test]
+fn gemini_and_opencode_screens() {
+    for (profile, name, activity, composer) in [
+        ("gemini", "ready", Activity::Ready, Composer::Empty),
+        ("gemini", "draft", Activity::Ready, text("half a prompt")),
+        ("gemini", "collapsed", Activity::Ready, Composer::Collapsed { size: Some(7) }),
+        ("gemini", "busy", Activity::Busy, Composer::Empty),
+        ("opencode", "ready", Activity::Ready, Composer::Empty),
+        ("opencode", "draft", Activity::Ready, text("half a prompt")),
+        ("opencode", "collapsed", Activity::Ready, Composer::Collapsed { size: Some(7) }),
+        ("opencode", "busy", Activity::Busy, Composer::Empty),
+    ] {
+        assert_eq!(look(profile, name), View { activity, composer }, "{profile} {name}");
+    }
+}
+
+#[test]
 fn an_empty_or_broken_screen_is_unknown() {
     let profiles = Profiles::load(None).expect("built in");
     for profile in profiles.iter() {
