@@ -21,6 +21,7 @@ mod flow_dials;
 mod flow_doubt;
 mod flow_failures;
 mod flow_faults;
+mod flow_starts;
 mod house;
 mod personas;
 mod readme;

@@ -43,5 +43,6 @@ pub(crate) const SCENES: &[Scenario] = &[
     scene("document_as_an_answer", dials::agent_reply, ALL, 120),
     scene("same_pane", dials::same_pane, ALL, 120),
     scene("salvage_after_a_kill", dials::salvage, ALL, 120),
+    scene("sidecar_killed_all_the_time", crashes::all_the_time, ALL, 200),
     scene("sidecar_killed_in_each_step", crashes::in_each_step, ALL, 300),
 ];
