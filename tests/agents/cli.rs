@@ -77,6 +77,13 @@ impl Cli {
         }
     }
 
+    /// A folder that its user has not said to trust.
+    pub(crate) fn distrust(self, home: &Path) {
+        let path = home.join(".codex/config.toml");
+        let text = fs::read_to_string(&path).expect("it was furnished");
+        put(&path, text.split("\n[projects.").next().expect("there is always a first part"));
+    }
+
     /// Takes from a furnished home what says that the user has been here before.
     pub(crate) fn unsettle(self, home: &Path) {
         match self {

@@ -2,6 +2,7 @@
 
 use crate::cli::Cli;
 use crate::scene::Scene;
+use serde_json::json;
 use std::time::{Duration, Instant};
 
 /// Somebody's half-typed draft: nothing is typed, and the draft stays.
@@ -55,6 +56,18 @@ pub(crate) fn dialog(cli: Cli) {
         }
         scene.stage.handoff_view(&handoff)["step"] != "waiting"
     });
+    scene.stage.until_step(&handoff, "done");
+    scene.nothing_came_twice();
+}
+
+/// In a folder that it was not told to trust Codex writes nothing, its document neither. As an answer it can give it.
+pub(crate) fn untrusted_folder(cli: Cli) {
+    let scene = Scene::with(cli, "", |scene| cli.distrust(&scene.home()));
+    let agent = scene.agent();
+    let handoff = scene.stage.hand_off(&agent);
+    scene.stage.until_failed(&handoff, "writing", "document_missing");
+    scene.only_error();
+    let handoff = scene.stage.hand_off_with(&agent, &json!({"author": "agent_reply"}));
     scene.stage.until_step(&handoff, "done");
     scene.nothing_came_twice();
 }
