@@ -55,6 +55,8 @@ pub struct ProfileFile {
     pub detect: Option<Pattern>,
     /// How tasuki starts it. Without it the CLI can only be adopted.
     pub launch: Option<LaunchSection>,
+    /// How its version is asked for, and with which ones this profile was tried.
+    pub version: Option<VersionSection>,
     /// How it is ended.
     pub exit: ExitSection,
     /// How a new session is begun in the same pane; without it `same_pane` is refused.
@@ -98,6 +100,16 @@ pub struct LaunchSection {
     /// replaced; what differs from agent to agent they find in their environment.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
+}
+
+/// How the CLI's version is asked for. It is, when an agent does not become ready: screens change from version to version.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VersionSection {
+    /// Program and arguments that print it.
+    pub argv: Vec<String>,
+    /// What is printed by the versions with which this profile was tried, or a part of it.
+    pub tried: Vec<String>,
 }
 
 /// How the CLI is ended.

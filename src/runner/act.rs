@@ -1,5 +1,6 @@
 //! Does one effect. Each may be done again after a crash: see `core::effect`.
 
+use super::version;
 use super::{Tools, compose, document, gauge};
 use crate::agents::ansi;
 use crate::agents::format::InputMode;
@@ -186,7 +187,15 @@ async fn await_ready(tools: &Tools, pane: &PaneRef, profile: &str, stop: &Cancel
         return Readiness::NotReady { screen: format!("(the profile {profile} is not known any more)") };
     };
     let plan = ReadyPlan { within: ready.timeout, calm: ready.calm, every: LOOK_EVERY };
-    wait_ready(tools, pane, profile, (&plan, false), stop).await
+    match wait_ready(tools, pane, profile, (&plan, false), stop).await {
+        Readiness::NotReady { screen } if !stop.is_cancelled() => {
+            Readiness::NotReady { screen: screen + &version::remark(tools, profile).await }
+        }
+        Readiness::Gone { screen } if !screen.is_empty() && !stop.is_cancelled() => {
+            Readiness::Gone { screen: screen + &version::remark(tools, profile).await }
+        }
+        readiness => readiness,
+    }
 }
 
 async fn wait_ready(

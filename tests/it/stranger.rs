@@ -181,3 +181,26 @@ fn look(schema: &Value, at: &str, mute: &mut Vec<String>) {
         look(definition, name, mute);
     }
 }
+
+#[test]
+fn a_version_that_was_never_tried_is_named_when_the_screen_is_not_the_expected_one() {
+    let stage = Stage::without_sidecar("");
+    make_folder(&stage.home().join("data/profiles"));
+    let bin = stage.work_dir().join("new");
+    let script = "#!/bin/sh\n[ \"$1\" = --version ] && echo 'new 9.9.9 of today' && exit\necho 'Welcome to another world'\nexec cat\n";
+    fs::write(&bin, script).expect("a program");
+    fs::set_permissions(&bin, fs::Permissions::from_mode(0o700)).expect("it can be run");
+    let text = include_str!("../../data/profiles/demo.toml")
+        .replacen("argv = [\"{program}\", \"demo-agent\"]", &format!("argv = [\"{}\"]", bin.display()), 1)
+        .replacen("timeout = \"60s\"", "timeout = \"2s\"", 1);
+    let version = format!("\n[version]\nargv = [\"{}\", \"--version\"]\ntried = [\"1.2.3\"]\n", bin.display());
+    fs::write(stage.home().join("data/profiles/new.toml"), text + &version).expect("a profile");
+    stage.start_sidecar();
+    stage.persona("dev");
+    let answer = stage.ask(&json!({"kind": "agent_create", "persona_slug": "dev", "profile": "new"}));
+    let message = answer["error"]["message"].as_str().unwrap_or_default();
+    for part in ["Welcome to another world", "never tried", "new 9.9.9 of today", "1.2.3"] {
+        assert!(message.contains(part), "{part}: {answer}");
+    }
+    assert_eq!(stage.errors().len(), 1, "the operator is told");
+}
