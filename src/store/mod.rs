@@ -317,4 +317,6 @@ pub(crate) fn outbox_key(key: EffectKey) -> u64 {
 }
 
 #[cfg(test)]
+mod power_tests;
+#[cfg(test)]
 mod tests;

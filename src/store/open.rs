@@ -32,7 +32,7 @@ pub(super) fn lock(lock_path: &Path, state_path: &Path) -> Result<File, Error> {
     Ok(file)
 }
 
-fn builder() -> redb::Builder {
+pub(super) fn builder() -> redb::Builder {
     let mut builder = Database::builder();
     builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(true);
     builder
