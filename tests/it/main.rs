@@ -2,6 +2,7 @@
 
 mod agents_hook;
 mod agents_screens;
+mod calls_that_fail;
 mod cli;
 mod cli_client;
 mod cli_demo;
@@ -12,6 +13,7 @@ mod context;
 mod contract;
 mod contract_agents;
 mod crash;
+mod death_at_calls;
 mod demo;
 mod demo_faults;
 mod demo_transcript;

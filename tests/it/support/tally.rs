@@ -51,3 +51,10 @@ pub(crate) fn none_lost_none_twice(what: &str, lost: &[String], twice: &[String]
 pub(crate) fn is_long() -> bool {
     std::env::var_os("TASUKI_LONG").is_some_and(|value| value == "1")
 }
+
+/// How long one part of the long suites may take, so that all of them fit into a run: `TASUKI_BUDGET` in seconds, else
+/// three minutes. What is left out is counted as skipped.
+pub(crate) fn budget() -> std::time::Duration {
+    let given = std::env::var("TASUKI_BUDGET").ok().and_then(|text| text.parse().ok());
+    std::time::Duration::from_secs(given.unwrap_or(180))
+}
