@@ -17,6 +17,7 @@ mod death_at_calls;
 mod demo;
 mod demo_faults;
 mod demo_transcript;
+mod disk_full;
 mod flow;
 mod flow_dials;
 mod flow_doubt;

@@ -6,6 +6,7 @@ pub(crate) mod home;
 pub(crate) mod intake;
 pub(crate) mod random;
 pub(crate) mod schema;
+pub(crate) mod small_disk;
 pub(crate) mod stage;
 pub(crate) mod stage_checks;
 pub(crate) mod stage_files;
