@@ -229,6 +229,9 @@ impl Sidecar {
         };
         if self.pending.store_again.is_none() {
             self.look_at_documents();
+            if let Err(error) = self.store.check_in_place() {
+                self.store_failed(now, &error);
+            }
         }
         self.projector.retry(&self.spool);
         self.projector.heartbeat(&self.spool, now, self.state.server.as_ref());

@@ -207,7 +207,7 @@ fn spool_failed(error: crate::spool::Error) -> Failed {
 fn store_failed(error: crate::store::Error) -> Failed {
     use crate::store::Error;
     let code = match &error {
-        Error::Locked { .. } | Error::Io { .. } => exit::TRY_AGAIN,
+        Error::Locked { .. } | Error::Io { .. } | Error::Gone { .. } => exit::TRY_AGAIN,
         Error::Unreadable { .. } | Error::NewerSchema { .. } => exit::CONFIG,
     };
     Failed { code, error: error.into() }

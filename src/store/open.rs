@@ -4,6 +4,7 @@ use super::{Error, tables};
 use redb::Database;
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Memory that redb may use for pages, in bytes: its own default of 1 GiB is meant for servers.
@@ -30,6 +31,12 @@ pub(super) fn lock(lock_path: &Path, state_path: &Path) -> Result<File, Error> {
     let pid = format!("{}\n", std::process::id());
     file.set_len(0).and_then(|()| file.write_all(pid.as_bytes())).map_err(|error| failed("written", error))?;
     Ok(file)
+}
+
+/// Device and inode of what lies under a path, if anything does.
+pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
+    let meta = std::fs::metadata(path).ok()?;
+    Some((meta.dev(), meta.ino()))
 }
 
 pub(super) fn builder() -> redb::Builder {

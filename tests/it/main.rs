@@ -32,6 +32,7 @@ mod spool_intake;
 mod spool_journal;
 mod spool_output;
 mod spool_watch;
+mod state_file;
 mod statusline;
 mod support;
 mod tmux_crash;
