@@ -165,8 +165,8 @@ fn possibilities(held_back: &[Op], random: &mut Random) -> Vec<Survived> {
         let drawn = (0..1 << ALL_COMBINATIONS_OF).map(|_| (0..count).map(|_| random.below(2) == 0).collect());
         all.extend(drawn.map(Survived::Whole));
     }
-    for at in 0..count {
-        if let Op::Write(_, data) = &held_back[at] {
+    for (at, op) in held_back.iter().enumerate() {
+        if let Op::Write(_, data) = op {
             all.push(Survived::Torn(at, 1 + random.below(data.len())));
         }
     }
@@ -308,8 +308,9 @@ fn a_power_cut_loses_nothing_that_was_committed_and_tears_no_commit() {
         let last = acked.iter().rposition(|acked| acked.done <= *cut).expect("after the beginning");
         let allowed: Vec<&str> = acked[last..].iter().take(2).map(|acked| acked.content.as_str()).collect();
         let what = format!("seed {seed}, cut {cut}, {survived:?}");
-        let repaired = recovered(image(&durable, &held_back, survived), &allowed, &what);
-        second_cut(&repaired, image(&durable, &held_back, survived), &allowed, &what, &mut random);
+        let left = image(&durable, &held_back, survived);
+        let repaired = recovered(left.clone(), &allowed, &what);
+        second_cut(&repaired, &left, &allowed, &what, &mut random);
     }
     println!("{} of {all} images, each with a second cut", images.len());
     tally::add(tally::FAULTS, 2 * images.len() as u64);
@@ -317,10 +318,10 @@ fn a_power_cut_loses_nothing_that_was_committed_and_tears_no_commit() {
 }
 
 /// Cuts the power again, somewhere in the repair; then the file is used.
-fn second_cut(repaired: &Disk, base: Vec<u8>, allowed: &[&str], what: &str, random: &mut Random) {
+fn second_cut(repaired: &Disk, base: &[u8], allowed: &[&str], what: &str, random: &mut Random) {
     let ops = repaired.ops();
     let cut = random.below(ops.len() + 1);
-    let (durable, held_back) = at_cut(&base, &ops[..cut]);
+    let (durable, held_back) = at_cut(base, &ops[..cut]);
     let drawn = possibilities(&held_back, random);
     let survived = &drawn[random.below(drawn.len())];
     let what = format!("{what}; then cut {cut} of {}, {survived:?}", ops.len());

@@ -34,6 +34,7 @@ mod spool_output;
 mod spool_watch;
 mod state_file;
 mod statusline;
+mod storm;
 mod support;
 mod tmux_crash;
 mod tmux_create;
