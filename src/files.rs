@@ -15,7 +15,7 @@ use std::path::Path;
 
 mod write;
 
-pub use write::{Grade, create_at, remove_at, rename_new, replace_at};
+pub use write::{Grade, create_at, overwrite_at, remove_at, rename_new, replace_at, swap};
 
 /// Which state of which file was seen. Two equal stamps mean that nobody changed the file in between, as far as a file
 /// system can tell.

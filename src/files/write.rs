@@ -104,6 +104,32 @@ pub fn rename_new(from: impl AsFd, old: &OsStr, to: impl AsFd, new: &OsStr) -> i
     Ok(unlinkat(from, old, UnlinkatFlags::NoRemoveDir)?)
 }
 
+/// Writes over the beginning of a plain file of ours that is there.
+///
+/// # Errors
+/// The system's; then the file may hold a part of it.
+pub fn overwrite_at(dir: impl AsFd, name: &OsStr, bytes: &[u8]) -> io::Result<()> {
+    let flags = OFlag::O_WRONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    let mut file = File::from(openat(dir, name, flags, Mode::empty())?);
+    super::check_readable(&super::meta(&file)?, u64::MAX).map_err(|unfit| io::Error::other(unfit.to_string()))?;
+    file.write_all(bytes)
+}
+
+/// Lets two names of a directory change places; where nothing lies under the second, the first moves there.
+///
+/// # Errors
+/// The system's; then both are as they were.
+pub fn swap(dir: impl AsFd, one: &OsStr, other: &OsStr) -> io::Result<()> {
+    let dir = dir.as_fd();
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    match nix::fcntl::renameat2(dir, one, dir, other, nix::fcntl::RenameFlags::RENAME_EXCHANGE) {
+        // Some file systems do not know the flag.
+        Err(Errno::EINVAL | Errno::ENOSYS | Errno::ENOENT) => {}
+        other => return Ok(other?),
+    }
+    Ok(nix::fcntl::renameat(dir, one, dir, other)?)
+}
+
 /// Removes a name. `false` if it was not there.
 ///
 /// # Errors

@@ -41,6 +41,8 @@ pub(super) struct Projector {
     pub(super) intake_problem: Option<String>,
     /// What is wrong with the folders, while it is.
     folder_problem: Option<String>,
+    /// Why something that others read can't be written, while it can't.
+    unwritten: Option<String>,
     /// `rejected/` is full.
     pub(super) rejected_full: bool,
     /// `armed` or `poll`.
@@ -62,6 +64,7 @@ impl Projector {
             problem: None,
             intake_problem: None,
             folder_problem: None,
+            unwritten: None,
             rejected_full: false,
             watch_mode: "armed",
         }
@@ -106,6 +109,7 @@ impl Projector {
         self.waiting.retain(|(other, _)| *other != place);
         if let Err(error) = spool.put(&place, text.as_bytes()) {
             tracing::warn!(%error, "a file for others can't be written; it is tried again");
+            self.unwritten = Some(error.to_string());
             self.waiting.push_back((place, text));
         }
     }
@@ -127,7 +131,10 @@ impl Projector {
                 self.lines.clear();
                 self.since_checkpoint += 1;
             }
-            Err(error) => tracing::warn!(%error, "the journal can't be written; it is tried again"),
+            Err(error) => {
+                tracing::warn!(%error, "the journal can't be written; it is tried again");
+                self.unwritten = Some(error.to_string());
+            }
         }
     }
 
@@ -143,6 +150,7 @@ impl Projector {
                 Ok(_) => self.written.push(row.error_id),
                 Err(error) => {
                     tracing::error!(%error, "an error file can't be written; it is tried again");
+                    self.unwritten = Some(error.to_string());
                     self.errors.push(row);
                 }
             }
@@ -150,6 +158,7 @@ impl Projector {
     }
 
     fn retry(&mut self, spool: &Spool) {
+        self.unwritten = None;
         for (place, text) in std::mem::take(&mut self.waiting) {
             self.put(spool, place, text);
         }
@@ -160,6 +169,8 @@ impl Projector {
     /// Says that the sidecar lives.
     pub(super) fn heartbeat(&self, spool: &Spool, now: &Now, server: Option<&ServerId>) {
         let problem = self.problem.as_ref().or(self.intake_problem.as_ref()).or(self.folder_problem.as_ref());
+        // Nothing of it is lost: the store has it, and it is written when the disk lets us.
+        let problem = problem.or(self.unwritten.as_ref());
         let full = self.rejected_full.then(|| "rejected/ is full: bad files stay where they are".to_owned());
         let view = json!({
             "v": 1,
@@ -173,7 +184,7 @@ impl Projector {
             "watch": self.watch_mode,
             "journal_seq": self.journal.last_seq(),
         });
-        if let Err(error) = spool.put(&Place::Sidecar, view.to_string().as_bytes()) {
+        if let Err(error) = spool.put_sidecar(view.to_string().as_bytes()) {
             tracing::warn!(%error, "the heartbeat can't be written");
         }
     }
@@ -218,6 +229,9 @@ impl Sidecar {
         };
         if self.pending.store_again.is_none() {
             self.look_at_documents();
+            if let Err(error) = self.store.check_in_place() {
+                self.store_failed(now, &error);
+            }
         }
         self.projector.retry(&self.spool);
         self.projector.heartbeat(&self.spool, now, self.state.server.as_ref());

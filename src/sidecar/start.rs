@@ -67,6 +67,7 @@ pub fn run(options: &Options) -> u8 {
         Err(error) => return complain(&Failed { code: exit::TRY_AGAIN, error: error.into() }),
     };
     let code = runtime.block_on(async {
+        outlive_file_limits();
         match open(options).await {
             Ok((mut sidecar, mut sources)) => {
                 sidecar.run(&mut sources).await;
@@ -206,7 +207,7 @@ fn spool_failed(error: crate::spool::Error) -> Failed {
 fn store_failed(error: crate::store::Error) -> Failed {
     use crate::store::Error;
     let code = match &error {
-        Error::Locked { .. } | Error::Io { .. } => exit::TRY_AGAIN,
+        Error::Locked { .. } | Error::Io { .. } | Error::Gone { .. } => exit::TRY_AGAIN,
         Error::Unreadable { .. } | Error::NewerSchema { .. } => exit::CONFIG,
     };
     Failed { code, error: error.into() }
@@ -277,6 +278,15 @@ fn listen_for_signals() -> anyhow::Result<Signals> {
         });
     }
     Ok(Signals { stop, reload })
+}
+
+/// A limit on the size of files (`ulimit -f`) is a full disk like any other: whoever has a handler for its signal gets
+/// an error from the write, and does not die of it.
+fn outlive_file_limits() {
+    match signal(SignalKind::from_raw(nix::libc::SIGXFSZ)) {
+        Ok(mut received) => drop(tokio::spawn(async move { while received.recv().await.is_some() {} })),
+        Err(error) => tracing::warn!(%error, "a limit on the size of files would end us"),
+    }
 }
 
 impl Sidecar {

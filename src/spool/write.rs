@@ -6,6 +6,7 @@ use super::rooms::{Room, Spool};
 use crate::core::id::{AgentId, ErrorId, HandoffId, RequestId};
 use crate::files::{self, Grade, Unfit};
 use std::ffi::OsStr;
+use std::io;
 use std::path::PathBuf;
 use uuid::Uuid;
 
@@ -15,6 +16,10 @@ const MAX_PROJECTION_BYTES: u64 = 64 * 1024 * 1024;
 const MAX_IDS: usize = 1_000_000;
 /// One writer, one thread: one temporary name for each folder is enough, and a crash leaves at most that one behind.
 const TEMP: &str = ".tasuki-new";
+
+/// A file that is kept beside `view/sidecar.json`, with room for another one of this size in bytes: where the disk is
+/// full, or has no inode left, that must still be told.
+const RESERVE: (&str, usize) = (".sidecar-reserve", 4096);
 
 /// A file that tasuki writes for others.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -83,6 +88,41 @@ impl Spool {
         let name = place.name();
         files::replace_at(self.dir(place.room()), OsStr::new(TEMP), OsStr::new(&name), bytes, Grade::Fast)
             .map_err(|error| Error::io("write", self.path_of(place), error))
+    }
+
+    /// Writes `view/sidecar.json`, if need be into room that was kept for it.
+    ///
+    /// # Errors
+    /// The system's; then the file is as it was.
+    pub fn put_sidecar(&self, bytes: &[u8]) -> Result<(), Error> {
+        let written = self.put(&Place::Sidecar, bytes);
+        let kept = if written.is_ok() { self.keep_reserve() } else { self.put_into_reserve(bytes) };
+        match (written, kept) {
+            (Err(error), Err(_)) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes room for another one, if there is none.
+    fn keep_reserve(&self) -> io::Result<()> {
+        let (dir, name) = (self.dir(Room::View), OsStr::new(RESERVE.0));
+        if files::meta_at(dir, name)?.is_none() {
+            files::replace_at(dir, OsStr::new(TEMP), name, &[b' '; RESERVE.1], Grade::Fast)?;
+        }
+        Ok(())
+    }
+
+    /// Writes into the room that is there and swaps the names, which takes neither a block nor an inode. White space
+    /// behind the object fills the room.
+    fn put_into_reserve(&self, bytes: &[u8]) -> io::Result<()> {
+        let (dir, name) = (self.dir(Room::View), OsStr::new(RESERVE.0));
+        if bytes.len() > RESERVE.1 {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let mut padded = [b' '; RESERVE.1];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        files::overwrite_at(dir, name, &padded)?;
+        files::swap(dir, name, OsStr::new(&Place::Sidecar.name()))
     }
 
     /// Writes an error file, synced, unless there is one of that id already, which is never written again. Whether it

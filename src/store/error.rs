@@ -34,6 +34,14 @@ pub enum Error {
         /// Its schema.
         found: u64,
     },
+    /// It was moved, deleted or replaced while it was open.
+    #[error(
+        "the state file {} was moved, deleted or replaced while it was open; nothing is decided until it is back. Put it back, or end this sidecar and start another to go on with what lies there", path.display()
+    )]
+    Gone {
+        /// The state file.
+        path: PathBuf,
+    },
     /// Anything that the disk refused. What was being committed may or may not be there.
     #[error("the state file {} could not be {what}: {why}", path.display())]
     Io {

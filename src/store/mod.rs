@@ -91,6 +91,8 @@ pub struct Checkpoint {
 pub struct Store {
     path: PathBuf,
     database: Option<Database>,
+    /// Device and inode of the open file; none for a store that lies in no file.
+    identity: Option<(u64, u64)>,
     next_ledger: u64,
     next_seen: u64,
     /// What was answered before this wall-clock time was too old at this time of the boot.
@@ -109,8 +111,16 @@ impl Store {
         let lock = open::lock(&state_dir.join("tasuki.lock"), &path)?;
         open::begin_if_new(state_dir, &path)?;
         let database = open::existing(&path)?;
-        let mut store =
-            Store { path, database: Some(database), next_ledger: 0, next_seen: 0, old_since: None, _lock: lock };
+        let identity = open::identity(&path);
+        let mut store = Store {
+            path,
+            database: Some(database),
+            identity,
+            next_ledger: 0,
+            next_seen: 0,
+            old_since: None,
+            _lock: lock,
+        };
         store.check_schema()?;
         store.find_ends()?;
         Ok(store)
@@ -123,7 +133,11 @@ impl Store {
     /// As [`Store::open`].
     pub fn reopen(&mut self) -> Result<Loaded, Error> {
         self.database = None;
+        if open::identity(&self.path).is_none() {
+            return Err(self.gone());
+        }
         self.database = Some(open::existing(&self.path)?);
+        self.identity = open::identity(&self.path);
         let loaded = self.check_schema().and_then(|()| self.find_ends()).and_then(|()| self.load());
         if loaded.is_err() {
             self.database = None;
@@ -131,10 +145,17 @@ impl Store {
         loaded
     }
 
-    /// Whether the file on disk is still the one that is open.
-    #[must_use]
-    pub fn is_in_place(&self) -> bool {
-        self.path.exists()
+    /// Whether the file on disk is still the one that is open: what is committed into another one would be forgotten.
+    ///
+    /// # Errors
+    /// [`Error::Gone`].
+    pub fn check_in_place(&self) -> Result<(), Error> {
+        let is_so = self.identity.is_none() || self.identity == open::identity(&self.path);
+        if is_so { Ok(()) } else { Err(self.gone()) }
+    }
+
+    fn gone(&self) -> Error {
+        Error::Gone { path: self.path.clone() }
     }
 
     fn database(&self) -> Result<&Database, Error> {
@@ -299,6 +320,8 @@ impl Store {
         write.set_quick_repair(true);
         let done = work(&write).map_err(|error| self.failed("written", error))?;
         write.commit().map_err(|error| self.failed("written", error))?;
+        // Only now is it known that the file was there all the time.
+        self.check_in_place()?;
         Ok(done)
     }
 
@@ -316,5 +339,7 @@ pub(crate) fn outbox_key(key: EffectKey) -> u64 {
     key.0
 }
 
+#[cfg(test)]
+mod power_tests;
 #[cfg(test)]
 mod tests;

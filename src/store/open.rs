@@ -4,6 +4,7 @@ use super::{Error, tables};
 use redb::Database;
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Memory that redb may use for pages, in bytes: its own default of 1 GiB is meant for servers.
@@ -32,7 +33,13 @@ pub(super) fn lock(lock_path: &Path, state_path: &Path) -> Result<File, Error> {
     Ok(file)
 }
 
-fn builder() -> redb::Builder {
+/// Device and inode of what lies under a path, if anything does.
+pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
+    let meta = std::fs::metadata(path).ok()?;
+    Some((meta.dev(), meta.ino()))
+}
+
+pub(super) fn builder() -> redb::Builder {
     let mut builder = Database::builder();
     builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(true);
     builder

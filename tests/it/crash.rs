@@ -1,7 +1,9 @@
 //! `kill -9` at any instant: of the sidecar, of the tmux server; and ordered ends in the middle. Nothing is typed twice,
 //! nobody has two successors, and each handoff ends as the contract says.
 
+use super::support::random::Random;
 use super::support::stage::Stage;
+use super::support::tally::{self, is_long};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -17,61 +19,6 @@ const HANDOFF_MS: u64 = 3_500;
 const MOST_KILLS: u64 = 4;
 /// Limits that end a handoff in doubt soon enough.
 const LIMITS: &str = "[limits]\ninstructing = \"8s\"\nwriting = \"20s\"\nending = \"10s\"\nstarting = \"20s\"\npriming = \"12s\"\nbriefing = \"8s\"\n";
-
-fn is_long() -> bool {
-    std::env::var_os("TASUKI_LONG").is_some_and(|value| value == "1")
-}
-
-/// The seed: given by `TASUKI_SEED`, else of the clock. A failure prints it.
-fn seed() -> u64 {
-    let given = std::env::var("TASUKI_SEED").ok().and_then(|text| text.parse().ok());
-    let clock = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(1, |time| time.as_nanos());
-    given.unwrap_or_else(|| u64::try_from(clock() % u128::from(u32::MAX)).expect("it fits"))
-}
-
-/// Numbers that a seed repeats (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-}
-
-/// What must be so after any crash.
-fn check(stage: &Stage, view: &Value) {
-    let id = view["handoff_id"].as_str().expect("an id");
-    let step = view["step"].as_str().expect("a step");
-    let failed = stage.errors_of(id);
-    match step {
-        "done" => assert!(failed.is_empty(), "{failed:?}\n{}", stage.story()),
-        "failed" => stage.check_failure(view),
-        other => panic!("it ended {other}: {view:#}\n{}", stage.story()),
-    }
-    stage.check_once();
-    let agent = view["agent_id"].as_str().expect("an id");
-    let (instructions, _, briefings) = stage.typed(agent);
-    assert!(instructions <= 1 && briefings <= 1, "{}", stage.story());
-    let successors: Vec<Value> =
-        stage.views("agents").into_iter().filter(|other| other["previous_agent_id"] == agent).collect();
-    assert!(successors.len() <= 1, "{successors:#?}\n{}", stage.story());
-    if let Some(successor) = view["successor_id"].as_str() {
-        let (_, primings, briefings) = stage.typed(successor);
-        assert!(primings <= 1 && briefings <= 1, "{}", stage.story());
-        assert!(stage.processes(successor).len() <= 1, "{}", stage.story());
-        assert!(view["recorded_at"].is_string(), "no successor without a record");
-    }
-    if stage.processes(agent).is_empty() && step == "done" {
-        assert!(view["recorded_at"].is_string(), "nothing ends before the record: {view:#}");
-    }
-    if step == "done" {
-        stage.check_done(view);
-    }
-}
 
 /// Kills and restarts the sidecar at random instants until the handoff has ended; gives its view and the kills.
 fn torment(stage: &Stage, id: &str, random: &mut Random) -> (Value, u64) {
@@ -91,9 +38,7 @@ fn torment(stage: &Stage, id: &str, random: &mut Random) -> (Value, u64) {
 #[test]
 fn kill_9_of_the_sidecar_at_random_instants() {
     let rounds = if is_long() { ROUNDS.1 } else { ROUNDS.0 };
-    let seed = seed();
-    let mut random = Random(seed);
-    println!("seed {seed}: TASUKI_SEED={seed} plays it again");
+    let mut random = Random::from_env();
     let (mut ends, mut all_kills): (BTreeMap<String, u32>, u64) = (BTreeMap::new(), 0);
     let mut stage = Stage::with_config(LIMITS);
     let mut agent = stage.agent("dev");
@@ -113,7 +58,7 @@ fn kill_9_of_the_sidecar_at_random_instants() {
         let id = answer["result"]["handoff_id"].as_str().unwrap_or_else(|| panic!("{answer}\n{}", stage.story()));
         let (view, kills) = torment(&stage, id, &mut random);
         all_kills += kills;
-        check(&stage, &view);
+        stage.check_crashed(&view);
         let end = match view["step"].as_str() {
             Some("failed") => format!("{}: {}", view["error"]["step"], view["error"]["code"]),
             _ => "done".to_owned(),
@@ -122,7 +67,10 @@ fn kill_9_of_the_sidecar_at_random_instants() {
         *ends.entry(end).or_default() += 1;
         agent = next_agent(&stage, &view);
     }
-    println!("seed {seed}, {rounds} rounds, {all_kills} kills: {ends:?}");
+    println!("seed {}, {rounds} rounds, {all_kills} kills: {ends:?}", random.seed);
+    tally::add(tally::DEATHS, all_kills);
+    tally::add(tally::REQUESTS, u64::from(rounds));
+    tally::none_lost_none_twice("handoffs and texts", &[], &[]);
     assert!(ends.get("done").copied().unwrap_or(0) * 2 >= rounds, "most handoffs are carried through: {ends:?}");
 }
 
@@ -150,7 +98,7 @@ fn an_ordered_end_in_the_middle_loses_nothing() {
         assert!(!stage.home().join("view/sidecar.json").exists(), "an ordered end takes the heartbeat away");
         stage.start_sidecar();
         let view = stage.until_ended(&id);
-        check(&stage, &view);
+        stage.check_crashed(&view);
         if step == "writing" || step == "starting" {
             assert_eq!(view["step"], "done", "{view:#}\n{}", stage.story());
         }
@@ -202,7 +150,7 @@ fn kill_9_of_the_tmux_server_in_the_middle() {
         let pid: i32 = pid.trim().parse().expect("the server's pid");
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), Signal::SIGKILL).expect("it is there");
         let view = stage.until_ended(&id);
-        check(&stage, &view);
+        stage.check_crashed(&view);
         assert_eq!(view["step"], "failed", "{view:#}");
         stage.start_tmux();
         if view["recorded_at"].is_string() {

@@ -3,9 +3,14 @@
 pub(crate) mod demo_tmux;
 pub(crate) mod fake_sidecar;
 pub(crate) mod home;
+pub(crate) mod intake;
+pub(crate) mod random;
 pub(crate) mod schema;
+pub(crate) mod small_disk;
 pub(crate) mod stage;
 pub(crate) mod stage_checks;
 pub(crate) mod stage_files;
+pub(crate) mod strace;
+pub(crate) mod tally;
 pub(crate) mod tmux;
 pub(crate) mod typed;

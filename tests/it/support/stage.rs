@@ -5,7 +5,7 @@ use super::stage_files::{self, read_json};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::PathBuf;
@@ -111,9 +111,7 @@ impl Stage {
     pub(crate) fn tmux<S: AsRef<OsStr>>(&self, args: &[S]) -> String {
         let mut command = Command::new("tmux");
         command.arg("-u").arg("-S").arg(self.socket()).args(["-f", "/dev/null"]).args(args);
-        for name in FOREIGN {
-            command.env_remove(name);
-        }
+        Stage::make_own(&mut command);
         let out = command.stdin(Stdio::null()).output().expect("tmux runs");
         String::from_utf8_lossy(&out.stdout).into_owned()
     }
@@ -127,10 +125,25 @@ impl Stage {
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tasuki"));
         command.arg("--home").arg(self.home()).args(args).stdin(Stdio::null());
+        Stage::make_own(&mut command);
+        command
+    }
+
+    /// Keeps a program from somebody else's home and server.
+    pub(crate) fn make_own(command: &mut Command) {
         for name in FOREIGN {
             command.env_remove(name);
         }
-        command
+    }
+
+    /// The sidecar's place.
+    pub(crate) fn sidecar(&self) -> RefMut<'_, Option<Child>> {
+        self.sidecar.borrow_mut()
+    }
+
+    /// Takes a sidecar over that was started otherwise.
+    pub(crate) fn adopt(&self, child: Child) {
+        *self.sidecar() = Some(child);
     }
 
     /// Starts the sidecar without waiting for it.
@@ -138,7 +151,7 @@ impl Stage {
         let log = fs::OpenOptions::new().append(true).create(true).open(self.log_file()).expect("a log");
         let mut command = self.command(&["run", "--tmux", &self.socket().display().to_string()]);
         command.env("TASUKI_LOG", "debug").stdout(Stdio::null()).stderr(log);
-        *self.sidecar.borrow_mut() = Some(command.spawn().expect("the sidecar starts"));
+        self.adopt(command.spawn().expect("the sidecar starts"));
     }
 
     /// Starts the sidecar and waits until its heartbeat is there.
@@ -328,16 +341,6 @@ impl Stage {
     /// The public events so far. A last line without its newline does not count.
     pub(crate) fn journal(&self) -> Vec<Value> {
         stage_files::json_lines(&self.spool("journal.jsonl"))
-    }
-
-    /// The files in `errors/`.
-    pub(crate) fn errors(&self) -> Vec<Value> {
-        stage_files::json_files(&self.spool("errors"))
-    }
-
-    /// The names in a room of the spool, sorted.
-    pub(crate) fn names(&self, room: &str) -> Vec<String> {
-        stage_files::names(&self.spool(room))
     }
 
     /// What the recorder holds, of all demo agents.

@@ -1,13 +1,23 @@
 //! What must be so after every handoff, whatever happened in it (SPEC 4.3 and 6).
 
 use super::stage::Stage;
-use super::stage_files::delivery_ids;
+use super::stage_files::{delivery_ids, json_files, names};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 impl Stage {
+    /// The files in `errors/`.
+    pub(crate) fn errors(&self) -> Vec<Value> {
+        json_files(&self.spool("errors"))
+    }
+
+    /// The names in a room of the spool, sorted.
+    pub(crate) fn names(&self, room: &str) -> Vec<String> {
+        names(&self.spool(room))
+    }
+
     /// No delivery was typed twice into anything, and the journal has no gap.
     pub(crate) fn check_once(&self) {
         let mut seen: BTreeMap<String, u32> = BTreeMap::new();
@@ -89,6 +99,37 @@ impl Stage {
         assert!(self.is_running(agent), "the agent must be left running\n{}", self.story());
         assert!(view["successor_id"].is_null() && self.agent_view(agent)["ended_at"].is_null());
         assert!(self.errors().len() == 1 || self.views("handoffs").len() > 1, "{}", self.story());
+    }
+
+    /// What must be so after any crash.
+    pub(crate) fn check_crashed(&self, view: &Value) {
+        let id = view["handoff_id"].as_str().expect("an id");
+        let step = view["step"].as_str().expect("a step");
+        let failed = self.errors_of(id);
+        match step {
+            "done" => assert!(failed.is_empty(), "{failed:?}\n{}", self.story()),
+            "failed" => self.check_failure(view),
+            other => panic!("it ended {other}: {view:#}\n{}", self.story()),
+        }
+        self.check_once();
+        let agent = view["agent_id"].as_str().expect("an id");
+        let (instructions, _, briefings) = self.typed(agent);
+        assert!(instructions <= 1 && briefings <= 1, "{}", self.story());
+        let successors: Vec<Value> =
+            self.views("agents").into_iter().filter(|other| other["previous_agent_id"] == agent).collect();
+        assert!(successors.len() <= 1, "{successors:#?}\n{}", self.story());
+        if let Some(successor) = view["successor_id"].as_str() {
+            let (_, primings, briefings) = self.typed(successor);
+            assert!(primings <= 1 && briefings <= 1, "{}", self.story());
+            assert!(self.processes(successor).len() <= 1, "{}", self.story());
+            assert!(view["recorded_at"].is_string(), "no successor without a record");
+        }
+        if self.processes(agent).is_empty() && step == "done" {
+            assert!(view["recorded_at"].is_string(), "nothing ends before the record: {view:#}");
+        }
+        if step == "done" {
+            self.check_done(view);
+        }
     }
 
     /// What a handoff that is done leaves: one successor, each text once, the predecessor dead.

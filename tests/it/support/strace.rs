@@ -1,0 +1,118 @@
+//! The sidecar under `strace`, which kills it at its n-th system call of a kind, or lets that call fail.
+
+use super::stage::{PATIENCE, Stage};
+use super::{stage_files, tally};
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// One thing to be done to one system call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Injection {
+    /// The call.
+    pub(crate) call: &'static str,
+    /// `signal=SIGKILL`, `error=EIO` …, as strace writes it. Killed at its entry, a call does nothing.
+    pub(crate) what: &'static str,
+    /// Only calls on these files and folders count; where it is empty, all do.
+    pub(crate) paths: Vec<PathBuf>,
+    /// Which of them, from 1; each thread counts its own.
+    pub(crate) when: u64,
+}
+
+impl Injection {
+    /// Death at the n-th call of a kind.
+    pub(crate) fn death(call: &'static str, when: u64) -> Injection {
+        Injection { call, what: "signal=SIGKILL", paths: Vec::new(), when }
+    }
+
+    fn arguments(&self, trace: &str) -> Vec<String> {
+        // -D: the sidecar stays our own child. -b: its children are left alone.
+        let mut arguments: Vec<String> = ["-D", "-f", "-q", "-b", "execve", "-o", trace].map(str::to_owned).into();
+        for path in &self.paths {
+            arguments.extend(["-P".to_owned(), path.display().to_string()]);
+        }
+        let (call, what, when) = (self.call, self.what, self.when);
+        arguments.extend(["-e".to_owned(), format!("trace={call}")]);
+        arguments.extend(["-e".to_owned(), format!("inject={call}:{what}:when={when}")]);
+        arguments
+    }
+}
+
+/// Whether strace is there and may trace; counts what is skipped if not.
+pub(crate) fn is_there() -> bool {
+    let works = Command::new("strace").args(["-qq", "-e", "trace=none", "true"]).stderr(Stdio::null()).status();
+    let works = works.is_ok_and(|status| status.success());
+    if !works {
+        tally::skip("no strace, or it may not trace");
+    }
+    works
+}
+
+impl Stage {
+    /// Starts the sidecar under strace without waiting for it. It is our own child all the same.
+    pub(crate) fn spawn_under_strace(&self, injection: &Injection) {
+        let trace = self.home().with_file_name("trace");
+        let _ = fs::remove_file(&trace);
+        let mut command = Command::new("strace");
+        command.args(injection.arguments(&trace.display().to_string())).arg(env!("CARGO_BIN_EXE_tasuki"));
+        let socket = self.socket().display().to_string();
+        command.arg("--home").arg(self.home()).args(["run", "--tmux", &socket]);
+        Stage::make_own(&mut command);
+        let log = fs::OpenOptions::new().append(true).create(true).open(self.log_file()).expect("a log");
+        command.env("TASUKI_LOG", "info").stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        self.adopt(command.spawn().expect("strace starts"));
+    }
+
+    /// How the sidecar has ended, if it has; then another may be started.
+    pub(crate) fn ended(&self) -> Option<ExitStatus> {
+        let mut sidecar = self.sidecar();
+        let status = sidecar.as_mut()?.try_wait().expect("a child of ours");
+        if status.is_some() {
+            *sidecar = None;
+        }
+        status
+    }
+
+    /// Waits until the sidecar has ended or something is so. Gives how it ended.
+    pub(crate) fn ended_or(&self, what: &str, mut is_so: impl FnMut() -> bool) -> Option<ExitStatus> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.ended() {
+                return Some(status);
+            }
+            if is_so() {
+                return None;
+            }
+            assert!(Instant::now() < deadline, "neither dead nor {what}\n{}\n{}", self.trace(), self.story());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// The last lines that strace wrote.
+    pub(crate) fn trace(&self) -> String {
+        let text = fs::read(self.home().with_file_name("trace")).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let lines: Vec<&str> = text.lines().collect();
+        format!("--- trace\n{}", lines[lines.len().saturating_sub(30)..].join("\n"))
+    }
+
+    /// Whether strace did what it was to do.
+    pub(crate) fn was_injected(&self) -> bool {
+        fs::read(self.home().with_file_name("trace"))
+            .is_ok_and(|text| String::from_utf8_lossy(&text).contains("(INJECTED"))
+    }
+
+    /// An empty home in the place of the present one. No sidecar may run.
+    pub(crate) fn fresh_home(&self, config: &str) {
+        fs::remove_dir_all(self.home()).expect("the old home goes");
+        stage_files::make_folder(&self.home());
+        fs::write(self.home().join("config.toml"), config).expect("the configuration");
+    }
+}
+
+/// Killed, as it was to be.
+pub(crate) fn was_killed(status: ExitStatus) -> bool {
+    status.signal() == Some(nix::sys::signal::Signal::SIGKILL as i32)
+}
