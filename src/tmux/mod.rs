@@ -179,8 +179,9 @@ impl Tmux {
         if let Ok(live) = self.live_within(Duration::ZERO).await {
             let names = &shared.names;
             let line = format!(
-                "if-shell -F \"{}\" {{ set-option -s -u {} ; set-option -s -u {} ; kill-session -t \"={}\" }}",
+                "if-shell -F \"{}\" {{ {} ; set-option -s -u {} ; set-option -s -u {} ; kill-session -t \"={}\" }}",
                 names.fenced(&live.fence),
+                server::UNSUBSCRIBE,
                 names.directory(),
                 names.fence(),
                 names.session()

@@ -18,6 +18,11 @@ const MARKS_LIVE: Duration = Duration::from_secs(7 * 24 * 3600);
 /// How long a server may take to start.
 const START_PATIENCE: Duration = Duration::from_secs(10);
 
+/// Ends the subscription of [`settle_in`]; it must come before the end of our own session. tmux looks at subscriptions
+/// every second, also at those of a client whose session is gone and which has not ended yet, and crashes (3.3a, in
+/// `control_check_subs_session`).
+pub(super) const UNSUBSCRIBE: &str = "refresh-client -B tasuki";
+
 /// The control client's command line.
 pub(super) fn control_client(program: &Path, socket: &Path, names: &Names) -> Command {
     let mut command = probe::tmux(program, socket);
@@ -146,7 +151,8 @@ pub(super) fn show_out(connection: &mut Connection, wake: &Waker<'_>, client: &s
 /// what keeps a server alive that its user has left. It is decided inside the server.
 pub(super) fn leave_if_alone(names: &Names) -> String {
     let others = format!("#{{S:#{{?#{{m:{}*,#{{session_name}}}},,x}}}}", Names::SESSIONS);
-    format!("if-shell -F \"#{{&&:#{{==:{others},}},#{{exit-empty}}}}\" {{ kill-session -t \"={}\" }}", names.session())
+    let alone = format!("#{{&&:#{{==:{others},}},#{{exit-empty}}}}");
+    format!("if-shell -F \"{alone}\" {{ {UNSUBSCRIBE} ; kill-session -t \"={}\" }}", names.session())
 }
 
 /// Starts a server outside the service that we may be part of: a restart of the service must end no agent.

@@ -1,14 +1,16 @@
 //! Killed at any instant and started again, a process types each text at most once, in order, and says truly what it
 //! knows.
 
+use crate::support::strace;
 use crate::support::tmux::{Server, TAG, TestEye, plan, wait_until};
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tasuki::core::pane::Typed;
-use tasuki::tmux::{Input, Options, Socket, Tmux, TypePlan};
+use tasuki::tmux::{Input, Notice, Options, Socket, Tmux, TypePlan};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -115,4 +117,28 @@ async fn however_often_it_is_killed_each_text_arrives_once_and_in_order() {
     assert!(ends.iter().all(|(_, _, how)| how == "submitted"), "a crash alone leaves nothing in doubt: {ends:?}");
     assert_eq!(server.pid(), pid, "the server lives");
     assert_eq!(server.tmux(&["list-buffers"]), "", "no buffer is left");
+}
+
+#[tokio::test]
+async fn closing_does_not_harm_the_server_however_slow_our_client_is() {
+    if !strace::is_there() {
+        return;
+    }
+    let server = Server::start();
+    let pid = server.pid();
+    // Its last call takes so long that the server has a client without a session for more than the second between two
+    // looks at subscriptions, but not so long that it is killed.
+    let slow = server.dir.path().join("slow-tmux");
+    let script = "#!/bin/sh\nexec strace -D -qq -o /dev/null -e trace=exit_group \\\n\
+                  -e inject=exit_group:delay_enter=1600000 tmux \"$@\"\n";
+    fs::write(&slow, script).expect("written");
+    fs::set_permissions(&slow, fs::Permissions::from_mode(0o700)).expect("a program");
+    let (notices, mut inbox) = mpsc::channel(64);
+    let tmux = Tmux::start(Options { program: slow, ..server.options() }, notices).expect("a thread");
+    let connected = async { while !matches!(inbox.recv().await, Some(Notice::Connected(_))) {} };
+    tokio::time::timeout(Duration::from_secs(20), connected).await.expect("connected in time");
+    // The first look has to be over: from then on only changes are told, and the end of our session is one.
+    tokio::time::sleep(Duration::from_millis(1_200)).await;
+    tmux.close().await;
+    assert_eq!(server.try_tmux(&["display-message", "-p", "#{pid}"]), Some(pid.to_string()), "the server lives");
 }
