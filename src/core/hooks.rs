@@ -72,10 +72,12 @@ fn counts(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> bool {
     if agent.session.former.as_ref() == Some(session) && event.kind != HookKind::SessionStart {
         return false;
     }
+    let is_receipt = event.kind == HookKind::PromptSubmit && typing::is_ours(agent, event.text.as_deref());
     match &agent.session.id {
         Some(bound) if bound == session => true,
         None => {
-            let is_own = is_direct(agent, event);
+            // Our text was typed into this very pane, so whoever was given it is the agent.
+            let is_own = is_direct(agent, event) || is_first(agent, event) || is_receipt;
             if is_own {
                 agent.session.id = Some(session.clone());
             }
@@ -85,7 +87,6 @@ fn counts(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> bool {
             let says_so = event.reason == Some(SessionReason::Replaced) && !event.ancestors.is_empty();
             let was_replaced = agent.session.replaced || (says_so && is_direct(agent, event));
             let follows = was_replaced && event.kind == HookKind::SessionStart;
-            let is_receipt = event.kind == HookKind::PromptSubmit && typing::is_ours(agent, event.text.as_deref());
             if follows || is_receipt {
                 agent.session.former = agent.session.id.replace(session.clone());
                 agent.session.replaced = false;
@@ -100,6 +101,15 @@ fn counts(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> bool {
 fn is_direct(agent: &Agent, event: &HookEvent) -> bool {
     let Some(process) = agent.process.filter(|_| !event.ancestors.is_empty()) else { return true };
     event.ancestors.iter().take(2).any(|pid| *pid == process.pid)
+}
+
+/// Whether this is the session that a start waits for. Launchers may stand between the pane's process and the CLI (npx,
+/// a version manager); but as long as an agent starts, it runs no other CLI yet.
+fn is_first(agent: &Agent, event: &HookEvent) -> bool {
+    let is_below = agent.process.is_some_and(|process| event.ancestors.contains(&process.pid));
+    // In a process that lives on, only a session that replaces another one is the new one.
+    let begins = !agent.in_place || event.reason == Some(SessionReason::Replaced);
+    event.kind == HookKind::SessionStart && agent.start.is_some() && is_below && begins
 }
 
 /// What every event tells.

@@ -120,7 +120,9 @@ impl Refusal {
             Refusal::PaneGone => "the agent's pane is closed; hand it off with author salvage, or start a new agent",
             Refusal::PaneChanged => "the pane runs another process now; register it again if it is an agent",
             Refusal::PaneDead => "the pane's program has ended; close the pane",
-            Refusal::BareShell => "a shell is in front of the agent; bring the agent back (fg) or close the pane",
+            Refusal::BareShell => {
+                "a shell is in front of the agent; bring the agent back (fg) or close the pane; a script that starts it must use exec"
+            }
             Refusal::Dialog => "answer the dialog in the pane, then retry",
             Refusal::Draft => "send or clear the draft in the composer, then retry",
             Refusal::Busy => "wait until the agent's turn ends, then retry",

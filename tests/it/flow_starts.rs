@@ -71,3 +71,21 @@ fn files_of_a_launch_line_are_there_before_the_start() {
     let path = stage.home().join("state/launch/mine/note.txt");
     assert_eq!(fs::read_to_string(path).expect("the file"), format!("from {}", stage.home().display()));
 }
+
+/// As npx and some version managers do it: other processes stand between the pane's and the CLI.
+#[test]
+fn an_agent_behind_wrappers_is_handed_off() {
+    let launch = "argv = [\"python3\", \"{file:run.py}\", \"python3\", \"{file:run.py}\", \"{program}\", \"demo-agent\"]\n\
+        [launch.files]\n\"run.py\" = 'import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))'";
+    let stage = stage(launch);
+    let answer = create(&stage);
+    assert_eq!(answer["ok"], true, "{answer}");
+    let agent = answer["result"]["agent_id"].as_str().expect("an id").to_owned();
+    stage.until_idle(&agent);
+    let view = stage.until_ended(&stage.hand_off_with(&agent, &json!({"successor": "same_pane"})));
+    assert_eq!(view["step"], "done", "{view}");
+    let successor = view["successor_id"].as_str().expect("a successor");
+    stage.until_idle(successor);
+    let view = stage.until_ended(&stage.hand_off(successor));
+    assert_eq!(view["step"], "done", "{view}");
+}

@@ -181,6 +181,10 @@ impl Profile {
         let (pieces, set) = old.as_ref().map_or((&[][..], &[][..]), |old| (&old.pieces, &old.set));
         let base = template.take_out(&text, pieces, set).map_err(wrong)?;
         let merged = template.put_in(&base).map_err(wrong)?;
+        if merged.text.len() as u64 > place::MAX_BYTES {
+            let why = Unfit::TooLarge { size: merged.text.len() as u64, limit: place::MAX_BYTES };
+            return Err(InstallError::Unfit { path: found.path, why });
+        }
         record.pieces = merged.pieces;
         record.set = merged.set;
         Ok(Change { found, after: Some(merged.text), record: Some(record), old, shelf })
@@ -270,6 +274,11 @@ impl Change {
     /// # Errors
     /// See [`InstallError`]; the file is as it was then.
     pub fn apply(self, wall_ms: i64) -> Result<Option<PathBuf>, InstallError> {
+        // Of two installations at once, the second must not take back what the first has just recorded.
+        let _held = self.found.hold()?;
+        if self.shelf.read()? != self.old {
+            return Err(InstallError::Changed { path: self.found.path });
+        }
         if self.is_nothing() {
             if self.record.is_none() && self.old.is_some() {
                 self.shelf.write(None)?;

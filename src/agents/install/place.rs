@@ -5,13 +5,18 @@
 use super::InstallError;
 use crate::files::{self, Stamp, Unfit};
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, Instant};
 
-/// Largest file that is changed, in bytes.
-const MAX_BYTES: u64 = 1024 * 1024;
+/// Largest file that is changed, in bytes, before and after: what was put in must be able to be taken out again.
+pub(super) const MAX_BYTES: u64 = 1024 * 1024;
+/// How long another installation in the same place is waited for.
+const HOLD_TIME: Duration = Duration::from_secs(5);
+/// Pause between two tries.
+const HOLD_AGAIN: Duration = Duration::from_millis(10);
 
 /// How a process's environment is asked.
 pub type Environment<'e> = &'e dyn Fn(&str) -> Option<OsString>;
@@ -71,6 +76,26 @@ impl Found {
             Ok((bytes, stamp)) => {
                 let text = String::from_utf8(bytes).map_err(|_| InstallError::NotText { path: path.to_owned() })?;
                 Ok(Found { path: path.to_owned(), target, text: Some(text), stamp: Some(stamp) })
+            }
+        }
+    }
+
+    /// Holds other installations off this file, those for another home too, until the returned handle is dropped or the
+    /// process has died: the nearest folder above the file that exists is locked.
+    ///
+    /// # Errors
+    /// [`InstallError::Changed`] if another one is at it for longer than is waited for; what the system says.
+    pub(super) fn hold(&self) -> Result<File, InstallError> {
+        let io = |source| InstallError::Io { doing: "lock", path: self.target.clone(), source };
+        let above = self.target.ancestors().skip(1).find(|above| above.is_dir()).unwrap_or(Path::new("/"));
+        let folder = File::open(above).map_err(io)?;
+        let deadline = Instant::now() + HOLD_TIME;
+        loop {
+            match folder.try_lock() {
+                Ok(()) => return Ok(folder),
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(HOLD_AGAIN),
+                Err(TryLockError::WouldBlock) => return Err(InstallError::Changed { path: self.path.clone() }),
+                Err(TryLockError::Error(why)) => return Err(io(why)),
             }
         }
     }

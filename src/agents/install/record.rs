@@ -19,7 +19,7 @@ const MAX_BYTES: u64 = 4 * 1024 * 1024;
 const MAX_COPIES: usize = 10;
 
 /// What one installation did.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Record {
     pub(super) v: u32,

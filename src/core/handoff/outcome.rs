@@ -256,7 +256,13 @@ pub(crate) fn successor_ready(tx: &mut Tx<'_>, id: HandoffId) {
 pub(crate) fn successor_failed(tx: &mut Tx<'_>, id: HandoffId, code: &str, why: &str) {
     let Some(handoff) = tx.handoff(&id) else { return };
     if handoff.step == Step::Starting {
-        let hint = "document and record are kept; mend the cause, then: tasuki retry HANDOFF";
+        let hint = match &handoff.successor {
+            // Somebody else's agent is not started anew.
+            Successor::Existing { .. } => {
+                "document and record are kept; choose another: tasuki retry HANDOFF --successor new"
+            }
+            _ => "document and record are kept; mend the cause, then: tasuki retry HANDOFF",
+        };
         end::fail(tx, id, code, why, hint);
     }
 }
