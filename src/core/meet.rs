@@ -125,7 +125,8 @@ pub(crate) fn identified(tx: &mut Tx<'_>, meeting: Meeting, facts: Option<PaneFa
 
 /// Somebody else may have registered the pane while it was looked at: then this event is that agent's.
 fn met(tx: &mut Tx<'_>, event: &HookEvent, facts: Option<PaneFacts>) {
-    let facts = facts.filter(|facts| event.is_on(&facts.pane.server));
+    // An agent in another home's pane is seen here, and can't be typed to.
+    let facts = facts.filter(|facts| event.is_on(&facts.pane.server) && facts.claimed_by.is_none());
     let occupant = facts.as_ref().and_then(|facts| occupant(tx, facts));
     if let Some(agent_id) = occupant {
         if let Some(agent) = tx.agent_mut(&agent_id) {
@@ -187,6 +188,12 @@ fn adopt(
             agent.profile = profile.or(facts.profile).unwrap_or_else(|| agent.profile.clone());
         }
         return Ok(agent_id);
+    }
+    if let Some(home) = &facts.claimed_by {
+        let message =
+            format!("The pane belongs to another tasuki home, {home}, whose sidecar runs on the same tmux server");
+        let hint = "ask that home, or end its agent or its sidecar first";
+        return Err(Refused::new(409, "pane_claimed", message).hint(hint).field("pane"));
     }
     if facts.bare_shell {
         let message = "A bare shell is in front in that pane; start the agent there first";

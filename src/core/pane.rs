@@ -90,6 +90,10 @@ pub enum Refusal {
     PaneChanged,
     /// The pane's process is dead and tmux keeps the pane.
     PaneDead,
+    /// The pane belongs to another home on the same server.
+    PaneClaimed,
+    /// The agent's own process is dead; its pane may live on.
+    AgentEnded,
     /// A shell is in front, not the agent.
     BareShell,
     /// A permission or trust dialog is open.
@@ -120,6 +124,10 @@ impl Refusal {
             Refusal::PaneGone => "the agent's pane is closed; hand it off with author salvage, or start a new agent",
             Refusal::PaneChanged => "the pane runs another process now; register it again if it is an agent",
             Refusal::PaneDead => "the pane's program has ended; close the pane",
+            Refusal::PaneClaimed => {
+                "the pane was registered with another home; register it again here if that is wrong"
+            }
+            Refusal::AgentEnded => "the agent has ended; hand it off with author salvage, or start a new agent",
             Refusal::BareShell => {
                 "a shell is in front of the agent; bring the agent back (fg) or close the pane; a script that starts it must use exec"
             }
@@ -200,4 +208,7 @@ pub struct PaneFacts {
     pub profile: Option<String>,
     /// The `TASUKI_AGENT_ID` in the pane process's environment, if there is one.
     pub agent_id: Option<super::id::AgentId>,
+    /// The tag of the other living home that the pane belongs to.
+    #[serde(default)]
+    pub claimed_by: Option<String>,
 }

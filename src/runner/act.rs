@@ -1,7 +1,7 @@
 //! Does one effect. Each may be done again after a crash: see `core::effect`.
 
 use super::version;
-use super::{Tools, compose, document, gauge};
+use super::{Tools, compose, document, gauge, meet};
 use crate::agents::ansi;
 use crate::agents::format::InputMode;
 use crate::agents::launch::LaunchContext;
@@ -9,7 +9,7 @@ use crate::agents::profile::Profile;
 use crate::core::effect::{
     Effect, How, Notice, Outcome, PersonaTexts, Place, Readiness, StartAgent, Started, TypeText,
 };
-use crate::core::pane::{Composer, PaneFacts, PaneRef, Process, Refusal, Typed, View};
+use crate::core::pane::{Composer, PaneRef, Process, Refusal, Typed, View};
 use crate::core::text::{bears_signature, sanitise, signature};
 use crate::spool::documents;
 use crate::tmux::{Capture, Error as TmuxError, Eye, Input, Ready, ReadyPlan, SpawnOutcome, SpawnPlan, TypePlan};
@@ -64,7 +64,7 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
         Effect::Start(plan) => Outcome::Started(start(tools, plan).await),
         Effect::ReadGauge { profile, path, .. } => Outcome::Gauge(gauge::read(tools, profile, path, stop).await),
         Effect::LookRound { pane, persona, .. } => gauge::look_round(tools, pane, persona).await,
-        Effect::Identify { pane } => identify(tools, *pane).await,
+        Effect::Identify { pane } => meet::identify(tools, *pane).await,
         Effect::KillPane { pane, .. } => match tools.tmux.kill_pane(pane).await {
             Ok(_) => Outcome::Done,
             Err(error) => Outcome::Failed { why: error.to_string() },
@@ -306,7 +306,11 @@ async fn start(tools: &Tools, plan: &StartAgent) -> Started {
         size: plan.size,
     };
     match tools.tmux.spawn(&spawn).await {
-        SpawnOutcome::Started(pane) => Started::Running { pane, process: process::identify(pane.pid) },
+        SpawnOutcome::Started(pane) => {
+            let process = process::identify(pane.pid);
+            meet::claim_own(tools, &pane, process).await;
+            Started::Running { pane, process }
+        }
         SpawnOutcome::Died => Started::Died,
         SpawnOutcome::Failed(why) => Started::Failed { why },
         SpawnOutcome::NoTmux => Started::NoTmux,
@@ -336,36 +340,6 @@ fn write_launch_files(tools: &Tools, profile: &str, files: &[(String, String)], 
 
 fn home_dir() -> PathBuf {
     directories::BaseDirs::new().map_or_else(|| PathBuf::from("/"), |dirs| dirs.home_dir().to_path_buf())
-}
-
-async fn identify(tools: &Tools, pane: u32) -> Outcome {
-    let row = match tools.tmux.facts(pane).await {
-        Ok(Some(row)) if !row.dead => row,
-        Ok(_) => return Outcome::Pane(None),
-        Err(error) => return Outcome::Failed { why: error.to_string() },
-    };
-    let agent = process::foreground_leader(row.pane.pid).or_else(|| process::identify(row.pane.pid));
-    let argv = agent.and_then(|agent| process::argv(agent.pid)).unwrap_or_default();
-    let profile = tools.profiles.detect(&argv).map(|profile| profile.name.clone());
-    let agent_id = process::environ_var(row.pane.pid, "TASUKI_AGENT_ID").and_then(|id| id.parse().ok());
-    let bare_shell = profile.is_none() && is_shell(&argv);
-    Outcome::Pane(Some(PaneFacts {
-        pane: row.pane,
-        session_name: row.session_name,
-        cwd: row.cwd,
-        agent,
-        bare_shell,
-        profile,
-        agent_id,
-    }))
-}
-
-/// A shell that waits for commands: its name and nothing but options behind it.
-fn is_shell(argv: &[String]) -> bool {
-    const SHELLS: [&str; 9] = ["sh", "bash", "zsh", "fish", "dash", "ksh", "tcsh", "nu", "ash"];
-    let Some((program, rest)) = argv.split_first() else { return false };
-    let name = Path::new(program).file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    SHELLS.contains(&name.trim_start_matches('-')) && rest.iter().all(|arg| arg.starts_with('-') && arg != "-c")
 }
 
 /// Tells the operator by every channel there is; the error file and the journal do not depend on it.

@@ -1,7 +1,7 @@
 //! Runs effects: one lane for each agent, so that nothing overtakes in a pane, and everything else side by side.
 //!
 //! `act` does one effect with the adapters; `document` reads documents that have settled; `gauge` looks how full a context
-//! is; `persona` says what the disk knows of one; `fault` says what is told of an
+//! is; `meet` who is in a pane; `persona` says what the disk knows of one; `fault` says what is told of an
 //! effect that a fault of ours has ended; this file keeps the lanes.
 
 mod act;
@@ -9,6 +9,7 @@ mod compose;
 mod document;
 mod fault;
 mod gauge;
+mod meet;
 mod persona;
 mod version;
 

@@ -7,7 +7,7 @@
 use super::guard::Names;
 use super::pane::{first, same};
 use super::protocol::Block;
-use super::quote::{is_plain_id, quote};
+use super::quote::{in_message, is_plain_id, quote};
 use super::supervisor::Live;
 use super::{Error, Tmux};
 use crate::core::pane::PaneRef;
@@ -210,14 +210,14 @@ fn session_of(reply: &[Block], name: &str) -> Result<Option<u32>, Error> {
     Ok(sessions.find(|(_, found)| *found == name).and_then(|(number, _)| number.parse().ok()))
 }
 
-/// Whether a session that is not there may be made: only with a name that tmux keeps as it is, and that a person can
-/// use as a target.
+/// Whether a session that is not there may be made: only with a name that tmux keeps as it is. An agent's session may
+/// bear an odd one, and may vanish with the agent.
 fn may_make(plan: &SpawnPlan) -> Result<(), Error> {
     let name = &plan.session;
     if !plan.own_session {
         return Err(Error::Said(format!("there is no session {name:?}")));
     }
-    if name.is_empty() || name.contains([':', '.', '#', '\n']) || name.starts_with(['=', '@', '$', '%']) {
+    if name.is_empty() || name.contains([':', '.']) || name.contains(char::is_control) {
         return Err(Error::Said(format!("{name:?} can't be the name of a tmux session")));
     }
     Ok(())
@@ -233,7 +233,8 @@ fn creation_line(names: &Names, live: &Live, plan: &SpawnPlan, session: Option<u
         Some(number) => format!("new-window -d -t {}", quote(&format!("${number}:")).map_err(no_nul)?),
         None => {
             let (columns, rows) = plan.size;
-            format!("new-session -d -E -x {columns} -y {rows} -s {}", quote(&plan.session).map_err(no_nul)?)
+            let name = quote(&in_message(&plan.session)).map_err(no_nul)?;
+            format!("new-session -d -E -x {columns} -y {rows} -s {name}")
         }
     };
     let name: String = plan.window_name.chars().filter(|c| !c.is_control() && !matches!(c, '#' | '%')).collect();

@@ -19,6 +19,25 @@ impl Names {
         Names { tag: tag.to_owned() }
     }
 
+    /// 8 hexadecimal digits.
+    pub(super) fn tag(&self) -> &str {
+        &self.tag
+    }
+
+    /// Pane option: which home the agent there belongs to. The only name that all homes share.
+    pub(super) const CLAIM: &'static str = "@tasuki_claim";
+
+    /// Whether a claim is another home's, or nobody knows whose: one that was written by hand keeps us out too.
+    pub(super) fn is_foreign(&self, claim: &str) -> bool {
+        !claim.is_empty() && claim.get(..8) != Some(self.tag.as_str())
+    }
+
+    /// True while the pane is ours or nobody's.
+    fn claimed(&self) -> String {
+        let claim = Self::CLAIM;
+        format!("#{{||:#{{==:#{{{claim}}},}},#{{==:#{{=8:{claim}}},{}}}}}", self.tag)
+    }
+
     /// The private session that our control client sits in.
     pub(super) fn session(&self) -> String {
         format!("{}{}", Self::SESSIONS, self.tag)
@@ -82,7 +101,7 @@ impl Names {
         let mark = format!("#{{==:#{{{}}},{before}}}", self.mark());
         let alive = "#{==:#{pane_dead}#{pane_input_off},00}";
         let same = self.same_pane(fence, pane);
-        let guard = format!("#{{&&:{same},#{{&&:{mark},{alive}}}}}");
+        let guard = format!("#{{&&:{same},#{{&&:{},#{{&&:{mark},{alive}}}}}}}", self.claimed());
         match front {
             None => guard,
             Some(name) => {
@@ -206,6 +225,7 @@ mod tests {
             "#{==:#{@tasuki_fence_00c0ffee},f1}",
             "#{==:#{@tasuki_mark_00c0ffee},m0}",
             "#{==:#{pane_pid},44}",
+            "#{||:#{==:#{@tasuki_claim},},#{==:#{=8:@tasuki_claim},00c0ffee}}",
             "#{==:#{pane_dead}#{pane_input_off},00}",
             "#{==:#{pane_current_command},a#,b}",
         ] {

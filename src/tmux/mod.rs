@@ -7,13 +7,14 @@
 //! - `client`: requests and replies over one connection; `server`: what is put in order once it stands
 //! - `supervisor`: the thread that finds the server, connects with care and begins again
 //! - `outbox`: notices, handed over without ever waiting
-//! - `guard`: names inside the server, the guard of every changing line, the marks
+//! - `guard`: names inside the server, the guard of every changing line, the marks; `claim`: which home a pane belongs to
 //! - `pane`, `look`: what is known and seen of a pane
 //! - `deliver`, `typing`: what is typed, and how it is typed exactly once, into the agent and nobody else; `create`: new windows; `place`: placeholders and messages
 //!
 //! Never: `send-keys`, `run-shell`, Escape; a resize, a focus change or a use of the user's buffers; a line that changes
 //! something without the guard; a line sent again because its answer was lost.
 
+mod claim;
 mod client;
 mod create;
 mod deliver;

@@ -53,6 +53,8 @@ pub(super) struct Noted {
     pub(super) mark: String,
     /// The creation that made the pane.
     pub(super) born: String,
+    /// Which home it belongs to.
+    pub(super) claim: String,
 }
 
 /// A pane's visible screen.
@@ -166,6 +168,7 @@ impl Fields {
             format!("#{{{}}}", names.fence()),
             format!("#{{{}}}", names.mark()),
             format!("#{{{}}}", names.born()),
+            format!("#{{{}}}", Names::CLAIM),
             "#{session_name}".to_owned(),
             "#{pane_current_command}".to_owned(),
             "#{pane_current_path}".to_owned(),
@@ -192,7 +195,7 @@ impl Fields {
             return None;
         };
         let mut free = || parts.next().map(str::to_owned);
-        let (fence, mark, born) = (free()?, free()?, free()?);
+        let (fence, mark, born, claim) = (free()?, free()?, free()?, free()?);
         let pane = PaneRef { server, pane: id.strip_prefix('%')?.parse().ok()?, pid: pid.parse().ok()? };
         let number = |text: &str| text.parse::<u32>().unwrap_or(0);
         let cells = |text: &str| text.parse::<u16>().unwrap_or(0);
@@ -212,7 +215,7 @@ impl Fields {
             command: free()?,
             cwd: free()?,
         };
-        Some(Noted { row, fence, mark, born })
+        Some(Noted { row, fence, mark, born, claim })
     }
 }
 
@@ -227,7 +230,9 @@ mod tests {
         let fields = Fields::new(&Names::new("00c0ffee"));
         let n = &fields.nonce;
         let row = |id: &str, path: &str| {
-            format!("{n}{id} 7 0 0 1 @2 $3 80 24 1 2 1 1 /dev/pts/1|{n}|f|{n}|m.P|{n}||{n}|s x|{n}|a | b|{n}|{path}")
+            format!(
+                "{n}{id} 7 0 0 1 @2 $3 80 24 1 2 1 1 /dev/pts/1|{n}|f|{n}|m.P|{n}||{n}||{n}|s x|{n}|a | b|{n}|{path}"
+            )
         };
         let text = format!("{}\n{}", row("%1", "/tmp/x\n%9 7 0 0 0\n||"), row("%4", ""));
         let rows: Vec<_> = fields.rows(&text).iter().filter_map(|row| fields.parse(row, SERVER)).collect();
@@ -243,14 +248,14 @@ mod tests {
     fn a_missing_pane_gives_no_row() {
         let fields = Fields::new(&Names::new("00c0ffee"));
         let n = &fields.nonce;
-        assert!(fields.parse(&format!("{n}             |{n}|f|{n}||{n}||{n}||{n}||{n}|"), SERVER).is_none());
+        assert!(fields.parse(&format!("{n}             |{n}|f|{n}||{n}||{n}||{n}||{n}||{n}|"), SERVER).is_none());
     }
 
     #[test]
     fn an_id_that_came_back_is_not_the_pane() {
         let fields = Fields::new(&Names::new("00c0ffee"));
         let n = &fields.nonce;
-        let text = format!("{n}%1 7 0 0 0 @2 $3 80 24 1 2 1 1 /dev/pts/1|{n}|f|{n}||{n}||{n}|s|{n}|sh|{n}|/");
+        let text = format!("{n}%1 7 0 0 0 @2 $3 80 24 1 2 1 1 /dev/pts/1|{n}|f|{n}||{n}||{n}||{n}|s|{n}|sh|{n}|/");
         let row = fields.parse(&text, SERVER).map(|noted| noted.row);
         let meant = |server, pid| PaneRef { server, pane: 1, pid };
         assert!(same(&meant(SERVER, 7), row.clone()).is_ok());

@@ -146,6 +146,9 @@ impl<'a> Delivery<'a> {
             pause(CONFIRM, self.stop).await?;
             return Err(Halt::Lost);
         }
+        if self.tmux.inner.shared.names.is_foreign(&noted.claim) {
+            return Ok(Some(self.end("pane_claimed", Refusal::PaneClaimed)));
+        }
         let stage = Stage::read(&noted.mark, &self.plan.delivery);
         match stage {
             None if self.seen_ours => return Ok(Some(unknown("mark_lost"))),

@@ -58,7 +58,7 @@ impl Stage {
 }
 
 /// With and without the agent's process: what the verdict then says.
-const ENDS: [(bool, &str); 2] = [(true, "pane_lost"), (false, "bare_shell")];
+const ENDS: [(bool, &str); 2] = [(true, "agent_ended"), (false, "bare_shell")];
 
 #[tokio::test]
 async fn the_rest_of_a_text_is_kept_back() {
@@ -118,7 +118,7 @@ async fn an_agent_that_is_gone_is_refused_although_its_screen_invites() {
     let stage = Stage::new().await;
     let composer = stage.server.composer_in_shell(&[]);
     let plan = plan(composer.pane(&stage.tmux).await, 1, "No.");
-    assert_eq!(stage.quit_when(&composer, &plan, true, &|_| true).await, refused(Refusal::PaneGone));
+    assert_eq!(stage.quit_when(&composer, &plan, true, &|_| true).await, refused(Refusal::AgentEnded));
     assert_eq!(composer.strays(), b"");
 }
 

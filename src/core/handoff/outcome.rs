@@ -146,7 +146,11 @@ fn unconfirmed(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, reason: &str) 
 }
 
 fn not_delivered(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, reason: Refusal) {
-    let code = if reason == Refusal::PaneGone { "pane_gone" } else { "not_delivered" };
+    let code = match reason {
+        Refusal::PaneGone => "pane_gone",
+        Refusal::AgentEnded => "agent_ended",
+        _ => "not_delivered",
+    };
     let message = format!("The {} was not typed: {}", purpose.word(), crate::core::typing::word(&reason));
     end::fail(tx, id, code, message, reason.hint());
 }
@@ -173,7 +177,7 @@ fn command_refused(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, ended: &En
         tx.set_state(&agent_id, AgentState::Busy);
         return flow::put_off(tx, id);
     }
-    if matches!(reason, Refusal::PaneGone | Refusal::PaneDead | Refusal::PaneChanged) {
+    if matches!(reason, Refusal::PaneGone | Refusal::PaneDead | Refusal::PaneChanged | Refusal::AgentEnded) {
         return; // The end of the process, or the limit, decides.
     }
     let what = if matches!(purpose, Purpose::Exit(_)) { "exit command" } else { "command for a new session" };

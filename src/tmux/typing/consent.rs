@@ -27,7 +27,7 @@ impl Delivery<'_> {
                 Err(reason) => return Ok(Err(reason)),
             };
             let verdict = match same(&self.plan.pane, noted.map(|noted| noted.row)) {
-                _ if !self.eye.lives() => Invitation::No(Refusal::PaneGone),
+                _ if !self.eye.lives() => Invitation::No(Refusal::AgentEnded),
                 Ok(row) => obstacle(&row, self.front()).unwrap_or_else(|| invitation(&view, self.plan.allow_busy)),
                 Err(reason) => Invitation::No(reason),
             };
@@ -76,7 +76,7 @@ impl Delivery<'_> {
 
     /// The end, if the agent's own process is dead.
     pub(super) fn deserted(&self) -> Option<Typed> {
-        (!self.eye.lives()).then(|| self.vanished("pane_lost", Refusal::PaneGone))
+        (!self.eye.lives()).then(|| self.vanished("agent_ended", Refusal::AgentEnded))
     }
 
     /// After the first piece an obstacle is given a moment; then it is the end.

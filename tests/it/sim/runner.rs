@@ -209,5 +209,6 @@ fn identify(pane: u32, tmux: &SimTmux) -> Option<PaneFacts> {
         bare_shell: false,
         profile: Some(agent.profile.clone()),
         agent_id: agent.env,
+        claimed_by: None,
     })
 }

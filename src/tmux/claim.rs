@@ -1,0 +1,114 @@
+//! Whose a pane is: two homes may share a server, but never an agent.
+//!
+//! A pane option bears the home's tag and the agent's process. All homes use the one name, so it is a fence as well as a
+//! note: the guard of every line that types lets it through only while the pane is nobody else's. A claim ends by
+//! itself, with the process that it names or with the sidecar whose it is; nobody has to take it back.
+
+use super::guard::Names;
+use super::pane::{first, same};
+use super::{Error, Tmux};
+use crate::core::pane::{PaneRef, Process};
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// How long another home's sidecar may be away before its claims count for nothing: a restart takes less.
+const AWAY: Duration = Duration::from_secs(5);
+/// Between two looks whether it is back.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How often a claim is tried when somebody else claims at the same time.
+const TRIES: u32 = 3;
+
+/// What the pane option says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Claim<'a> {
+    home: &'a str,
+    agent: Process,
+}
+
+impl<'a> Claim<'a> {
+    fn read(text: &'a str) -> Option<Claim<'a>> {
+        let mut parts = text.split('.');
+        let (home, pid, ticks) = (parts.next()?, parts.next()?, parts.next()?);
+        let is_tag = home.len() == 8 && home.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !is_tag || parts.next().is_some() {
+            return None;
+        }
+        Some(Claim { home, agent: Process { pid: pid.parse().ok()?, start_ticks: ticks.parse().ok()? } })
+    }
+}
+
+impl Tmux {
+    /// Claims a pane for this home, for as long as `agent` lives. Returns the tag of the other home whose it is, if that
+    /// home's sidecar is connected to this server and the process of its claim lives; else the pane is ours from now on.
+    /// `lives` tells of a process whether it does. Takes up to 5 s where another home's sidecar is not there.
+    ///
+    /// # Errors
+    /// [`Error::Pane`] when the pane is gone or another one; else when no server answers.
+    pub async fn claim(
+        &self,
+        pane: &PaneRef,
+        agent: Process,
+        lives: impl Fn(&Process) -> bool,
+    ) -> Result<Option<String>, Error> {
+        let names = &self.inner.shared.names;
+        let wanted = format!("{}.{}.{}", names.tag(), agent.pid, agent.start_ticks);
+        for _ in 0..TRIES {
+            let live = self.live().await?;
+            let noted = self.noted(&live, pane.pane).await?;
+            let before = noted.as_ref().map(|noted| noted.claim.clone()).unwrap_or_default();
+            same(pane, noted.map(|noted| noted.row)).map_err(|reason| Error::Pane { pane: *pane, reason })?;
+            if before == wanted {
+                return Ok(None);
+            }
+            if let Some(claim) = Claim::read(&before)
+                && claim.home != names.tag()
+                && lives(&claim.agent)
+                && self.is_there(claim.home).await?
+            {
+                return Ok(Some(claim.home.to_owned()));
+            }
+            let mut guard = names.same_pane(&live.fence, pane);
+            // Whatever else stands there was written by hand, and is no home's.
+            if before.is_empty() || Claim::read(&before).is_some() {
+                guard = format!("#{{&&:{guard},#{{==:#{{{}}},{before}}}}}", Names::CLAIM);
+            }
+            let line =
+                format!("if-shell -F -t {pane} \"{guard}\" {{ set-option -p -t {pane} {} {wanted} }}", Names::CLAIM);
+            match self.change(&live, line).await {
+                Ok(_) | Err(Error::Lost) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(Error::NotConnected("the pane's claim changes all the time".to_owned()))
+    }
+
+    /// Whether another home's sidecar is connected to this server, or comes back within [`AWAY`].
+    async fn is_there(&self, home: &str) -> Result<bool, Error> {
+        let client = format!("1 {}{home}", Names::SESSIONS);
+        let until = Instant::now() + AWAY;
+        loop {
+            let (_, reply) = self.read("list-clients -F \"#{client_control_mode} #{client_session}\"").await?;
+            if first(&reply)?.text().lines().any(|row| row == client) {
+                return Ok(true);
+            }
+            if Instant::now() >= until {
+                return Ok(false);
+            }
+            sleep(LOOK_EVERY).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_names_a_home_and_a_process() {
+        let agent = Process { pid: 77, start_ticks: 5 };
+        assert_eq!(Claim::read("00c0ffee.77.5"), Some(Claim { home: "00c0ffee", agent }));
+        for other in ["", "00c0ffee", "00c0ffee.77", "00c0ffee.77.5.", "#{pid}xx.1.1", "00c0ffee.x.5", "c0ffee.77.5"] {
+            assert_eq!(Claim::read(other), None, "{other}");
+        }
+    }
+}
