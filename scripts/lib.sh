@@ -42,6 +42,20 @@ need_tmux() {
   say "installed $(tmux -V)"
 }
 
+# use_tmux PROGRAM: from here on "tmux" is that program, for us and for all that we start.
+use_tmux() {
+  [ -x "$1" ] && [ "$(basename "$1")" = tmux ] || fail "$1 is no program named tmux"
+  PATH="$(cd "$(dirname "$1")" && pwd):$PATH"
+  export PATH
+  say "tests run against $(tmux -V), $1"
+}
+
+# count_skip WHY: a line of the closing table for what was left out.
+count_skip() {
+  say "skipped: $1"
+  [ -z "${TASUKI_TALLY:-}" ] || { mkdir -p "$TASUKI_TALLY" && printf '1\tskipped: %s\n' "$1" >>"$TASUKI_TALLY/script"; }
+}
+
 # need_rust: we don't install a compiler behind anybody's back.
 need_rust() {
   if ! command -v cargo >/dev/null; then

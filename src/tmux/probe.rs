@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 /// How long the question may take.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How the row about the server begins.
+const HEAD: &str = "tasuki-server ";
 /// Most that is read of an answer, in bytes.
 const MAX_ANSWER: u64 = 256 * 1024;
 /// What a service manager gives to its service and nobody else may inherit.
@@ -82,6 +84,11 @@ pub(super) enum Found {
         /// Process ids of control clients in our private session.
         clients: Vec<u32>,
     },
+    /// A server answers, and its user has redefined commands that our lines are made of.
+    Redefined {
+        /// Which.
+        command: String,
+    },
     /// It is certain that none runs.
     NoServer {
         /// What tmux said.
@@ -138,23 +145,62 @@ pub(super) fn strip(command: &mut Command) {
 /// Asks.
 pub(super) fn probe(program: &Path, socket: &Path, session: &str) -> Found {
     let mut command = tmux(program, socket);
-    command.args(["display-message", "-p", "#{pid} #{start_time} #{version}", ";"]);
+    // Any name can be redefined but a shortened one; so this question has to be asked by one.
+    command.args(["show-option", "-s", "-v", "command-alias", ";"]);
+    command.args(["display-message", "-p", &format!("{HEAD}#{{pid}} #{{start_time}} #{{version}}"), ";"]);
     command.args(["list-clients", "-F", "#{client_control_mode} #{client_pid} #{client_session}"]);
     match run(&mut command, PATIENCE) {
         Err(error) => Found::Unclear { reason: format!("{} can't be run: {error}", program.display()) },
-        Ok(Answer { ok: true, out, .. }) => read_answer(&out, session),
-        Ok(Answer { out, err, .. }) => {
-            let text = if err.trim().is_empty() { out } else { err };
-            let reason = text.lines().next().unwrap_or_default().chars().take(300).collect();
-            let none = text.contains("no server running") || text.contains("No such file") || text.contains("refused");
-            if none { Found::NoServer { reason } } else { Found::Unclear { reason } }
-        }
+        Ok(Answer { ok, out, err }) => match redefined(&out) {
+            Some(command) => Found::Redefined { command },
+            None if ok => read_answer(&out, session),
+            None => read_complaint(&out, &err),
+        },
     }
 }
 
+fn read_complaint(out: &str, err: &str) -> Found {
+    let text = if err.trim().is_empty() { out } else { err };
+    let reason = text.lines().next().unwrap_or_default().chars().take(300).collect();
+    let none = text.contains("no server running") || text.contains("No such file") || text.contains("refused");
+    if none { Found::NoServer { reason } } else { Found::Unclear { reason } }
+}
+
+/// The commands that our lines are made of. One that makes windows is not here: a user may well give it options, and
+/// what it has made is looked at.
+const OURS: [&str; 19] = [
+    "attach-session",
+    "capture-pane",
+    "delete-buffer",
+    "detach-client",
+    "display-message",
+    "if-shell",
+    "kill-pane",
+    "kill-session",
+    "list-buffers",
+    "list-clients",
+    "list-panes",
+    "list-sessions",
+    "paste-buffer",
+    "refresh-client",
+    "set-buffer",
+    "set-option",
+    "show-environment",
+    "show-options",
+    "switch-client",
+];
+
+/// The command of ours that an alias (`name=command`, one a line, before the head) redefines.
+fn redefined(out: &str) -> Option<String> {
+    let aliases = out.lines().take_while(|line| !line.starts_with(HEAD)).filter_map(|line| line.split_once('='));
+    let mut names = aliases.map(|(name, _)| name.trim().to_owned());
+    names.find(|name| OURS.contains(&name.as_str()))
+}
+
 fn read_answer(out: &str, session: &str) -> Found {
-    let mut lines = out.lines();
-    let head: Vec<&str> = lines.next().unwrap_or_default().splitn(3, ' ').collect();
+    let mut lines = out.lines().skip_while(|line| !line.starts_with(HEAD));
+    let head = lines.next().unwrap_or_default().trim_start_matches(HEAD);
+    let head: Vec<&str> = head.splitn(3, ' ').collect();
     let [pid, start_time, version] = head[..] else { return unreadable() };
     let (Ok(pid), Ok(start_time)) = (pid.parse(), start_time.parse()) else { return unreadable() };
     let clients = lines.filter_map(|line| {
@@ -231,10 +277,18 @@ mod tests {
 
     #[test]
     fn only_control_clients_of_our_session_are_ours() {
-        let out = "77 1700000000 3.3a\n1 5 _tasuki-00\n0 6 _tasuki-00\n1 7 main\n1 x _tasuki-00\n";
+        let out = "split-pane=split-window\ntasuki-server 77 1700000000 3.3a\n1 5 _tasuki-00\n0 6 _tasuki-00\n1 7 main\n1 x _tasuki-00\n";
         let id = ServerId { pid: 77, start_time: 1_700_000_000 };
         let expected = Found::Server { id, version: Version { major: 3, minor: 3 }, clients: vec![5] };
         assert_eq!(read_answer(out, "_tasuki-00"), expected);
+    }
+
+    #[test]
+    fn an_alias_with_the_name_of_a_command_of_ours_is_seen() {
+        let out = |alias: &str| format!("split-pane=split-window\n{alias}\ntasuki-server 7 1 3.3a\npaste-buffer=x\n");
+        assert_eq!(redefined(&out("paste-buffer=display-message a=b")).as_deref(), Some("paste-buffer"));
+        assert_eq!(redefined(&out("p=paste-buffer")), None);
+        assert_eq!(redefined("set-option=x\nwhat the alias prints\n").as_deref(), Some("set-option"));
     }
 
     #[test]

@@ -249,6 +249,11 @@ impl Supervisor {
                 certain: true,
                 longest_pause: MAX_PAUSE,
             }),
+            Found::Redefined { command } => Err(NotNow {
+                reason: format!("the tmux option command-alias redefines {command}, which tasuki needs as it is"),
+                certain: true,
+                longest_pause: MAX_PAUSE,
+            }),
             Found::Server { clients, .. } => {
                 for pid in clients {
                     end_stale_client(pid, &session);

@@ -12,7 +12,7 @@ use super::look::{Eye, Invitation, Sight, Stopped, ends_with, obstacle, pause, s
 use super::pane::{Noted, PaneRow, same};
 use super::supervisor::Live;
 use super::{Error, Tmux};
-use crate::core::pane::{Activity, Refusal, Typed};
+use crate::core::pane::{Activity, Refusal, Typed, View};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -55,6 +55,9 @@ impl From<Stopped> for Halt {
         Halt::Stopped
     }
 }
+
+/// One look at the screen, or what became of the pane.
+type Look = Result<Result<View, Refusal>, Halt>;
 
 /// What a step came to: an end, or another look at the mark.
 type Step = Result<Option<Typed>, Halt>;
@@ -132,7 +135,14 @@ impl<'a> Delivery<'a> {
             Ok(live) => live,
             Err(typed) => return Ok(Some(typed)),
         };
-        let noted = self.tmux.noted(&live, self.plan.pane.pane).await.map_err(|_| Halt::Lost)?;
+        let asked = self.tmux.noted(&live, self.plan.pane.pane);
+        // Between two pieces the screen will be wanted next: both questions go out at once.
+        let is_between = self.fresh > 0 && self.fresh < self.pieces.len();
+        let (noted, screen) = match is_between {
+            true => tokio::join!(asked, async { Some(self.view().await) }),
+            false => (asked.await, None),
+        };
+        let noted = noted.map_err(|_| Halt::Lost)?;
         let row = match same(&self.plan.pane, noted.as_ref().map(|noted| noted.row.clone())) {
             Ok(row) if row.dead => return Ok(Some(self.vanished("pane_lost", Refusal::PaneDead))),
             Ok(row) => row,
@@ -162,7 +172,7 @@ impl<'a> Delivery<'a> {
         match stage {
             None => self.begin(&live, &noted).await,
             Some(Stage::Begun(n)) => self.settle(&live, n, &row).await,
-            Some(Stage::Pieces(n)) => self.go_on(&live, n, &row).await,
+            Some(Stage::Pieces(n)) => self.go_on(&live, n, &row, screen).await,
             Some(Stage::Pasted) => self.submit(&live, Stage::Pasted, &row).await,
             Some(stage @ (Stage::EnterBegun(n) | Stage::Entered(n))) => self.verify(&live, stage, n, &row).await,
         }
@@ -259,8 +269,8 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// Puts the next piece in.
-    async fn go_on(&mut self, live: &Live, number: usize, row: &PaneRow) -> Step {
+    /// Puts the next piece in. `screen` is a look that was taken already, after the mark was read.
+    async fn go_on(&mut self, live: &Live, number: usize, row: &PaneRow, mut screen: Option<Look>) -> Step {
         if let Some(end) = self.balks(row).await? {
             return Ok(end);
         }
@@ -268,7 +278,8 @@ impl<'a> Delivery<'a> {
         let so_far = self.pieces[..number.min(self.pieces.len())].concat();
         let until = Instant::now() + self.plan.seen_within;
         loop {
-            let Ok(view) = self.view().await? else { return Ok(None) };
+            let look = if let Some(look) = screen.take() { look } else { self.view().await };
+            let Ok(view) = look? else { return Ok(None) };
             if view.activity == Activity::Blocked {
                 return Ok(Some(unknown("dialog")));
             }

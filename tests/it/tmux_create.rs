@@ -96,7 +96,7 @@ async fn a_missing_session_is_made_only_when_it_is_ours() {
 }
 
 #[tokio::test]
-async fn a_session_is_found_whatever_its_name_and_made_only_with_a_plain_one() {
+async fn a_session_is_found_and_made_whatever_its_name() {
     let server = Server::start();
     let names = ["C#", "@work", "$1", "%0", "=x", "a b", "{0}", "#{pid}", "main2"];
     for name in names {
@@ -116,7 +116,15 @@ async fn a_session_is_found_whatever_its_name_and_made_only_with_a_plain_one() {
         let row = tmux.facts(pane.pane).await.expect("an answer").expect("a pane");
         assert_eq!((row.session_name.as_str(), row.session_windows), (*name, 2));
     }
-    for name in ["D#", "@home", "$99", "", "a.b", "a:b"] {
+    for (number, name) in ["C##", "D#", "@home", "$99", "100%d", "#{pid}x"].iter().enumerate() {
+        let (creation, session) = (format!("e{number}"), (*name).to_owned());
+        let plan = SpawnPlan { creation, session, own_session: true, ..plan(&server, &["cat"]) };
+        let outcome = tmux.spawn(&plan).await;
+        let SpawnOutcome::Started(pane) = outcome else { panic!("{name}: {outcome:?}") };
+        let row = tmux.facts(pane.pane).await.expect("an answer").expect("a pane");
+        assert_eq!((row.session_name.as_str(), row.session_windows), (*name, 1));
+    }
+    for name in ["", "a.b", "a:b", "a\nb"] {
         let plan =
             SpawnPlan { creation: "0d".into(), session: name.into(), own_session: true, ..plan(&server, &["cat"]) };
         assert!(matches!(tmux.spawn(&plan).await, SpawnOutcome::Failed(_)), "{name}");
