@@ -7,7 +7,7 @@
 use super::guard::Names;
 use super::pane::{first, same};
 use super::protocol::Block;
-use super::quote::{in_message, is_plain_id, quote};
+use super::quote::{is_plain_id, quote};
 use super::supervisor::Live;
 use super::{Error, Tmux};
 use crate::core::pane::PaneRef;
@@ -233,7 +233,7 @@ fn creation_line(names: &Names, live: &Live, plan: &SpawnPlan, session: Option<u
         Some(number) => format!("new-window -d -t {}", quote(&format!("${number}:")).map_err(no_nul)?),
         None => {
             let (columns, rows) = plan.size;
-            let name = quote(&in_message(&plan.session)).map_err(no_nul)?;
+            let name = quote(&plan.session.replace('#', "##")).map_err(no_nul)?;
             format!("new-session -d -E -x {columns} -y {rows} -s {name}")
         }
     };

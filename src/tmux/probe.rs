@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 /// How long the question may take.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// The question for redefined commands. Any name can be redefined but a shortened one, so it is asked by one.
+const ALIASES: [&str; 4] = ["show-option", "-s", "-v", "command-alias"];
 /// How the row about the server begins.
 const HEAD: &str = "tasuki-server ";
 /// Most that is read of an answer, in bytes.
@@ -145,8 +147,7 @@ pub(super) fn strip(command: &mut Command) {
 /// Asks.
 pub(super) fn probe(program: &Path, socket: &Path, session: &str) -> Found {
     let mut command = tmux(program, socket);
-    // Any name can be redefined but a shortened one; so this question has to be asked by one.
-    command.args(["show-option", "-s", "-v", "command-alias", ";"]);
+    command.args(ALIASES).arg(";");
     command.args(["display-message", "-p", &format!("{HEAD}#{{pid}} #{{start_time}} #{{version}}"), ";"]);
     command.args(["list-clients", "-F", "#{client_control_mode} #{client_pid} #{client_session}"]);
     match run(&mut command, PATIENCE) {
@@ -154,7 +155,15 @@ pub(super) fn probe(program: &Path, socket: &Path, session: &str) -> Found {
         Ok(Answer { ok, out, err }) => match redefined(&out) {
             Some(command) => Found::Redefined { command },
             None if ok => read_answer(&out, session),
-            None => read_complaint(&out, &err),
+            None => match read_complaint(&out, &err) {
+                // What a redefined command makes of our arguments may fail before anything was answered.
+                Found::Unclear { reason } => {
+                    let answer = run(tmux(program, socket).args(ALIASES), PATIENCE);
+                    let command = answer.ok().and_then(|answer| redefined(&answer.out));
+                    command.map_or(Found::Unclear { reason }, |command| Found::Redefined { command })
+                }
+                found => found,
+            },
         },
     }
 }

@@ -1,7 +1,7 @@
 //! Two homes on one server: a pane is the agent of one of them.
 
 use crate::support::stage::Stage;
-use crate::support::tmux::{ComposerPane, Server, TAG, TestEye, plan};
+use crate::support::tmux::{ComposerPane, Server, TAG, TestEye, plan, wait_until};
 use crate::support::typed::{SUBMITTED, refused, type_it};
 use serde_json::json;
 use std::path::Path;
@@ -72,6 +72,7 @@ async fn a_claim_ends_with_its_agent_and_with_its_sidecar_and_keeps_the_former_o
     assert_eq!(claim(&ours, &pane, agent).await, None, "the agent of their claim is dead");
     assert_eq!(claim(&theirs, &pane, agent).await.as_deref(), Some(TAG));
     drop(ours);
+    wait_until("our client is gone", || !server.tmux(&["list-clients", "-F", "#{client_session}"]).contains(TAG));
     assert_eq!(claim(&theirs, &pane, agent).await, None, "nobody is connected for our home");
     let back = server.connect().await;
     assert_eq!(type_it(&back, &plan(pane, 1, "Too late.")).await, refused(Refusal::PaneClaimed));
