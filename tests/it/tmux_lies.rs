@@ -172,12 +172,15 @@ async fn a_pane_that_dies_under_a_text_and_is_kept_gets_no_more_of_it() {
 async fn a_window_that_is_closed_or_respawned_under_a_text_ends_it_with_a_verdict() {
     let server = Server::start();
     let tmux = server.connect().await;
-    for (args, reason) in [(&["kill-window"][..], "pane_lost"), (&["respawn-pane", "-k"], "pane_changed")] {
+    for (args, program, reason) in
+        [(&["kill-window"][..], None, "pane_lost"), (&["respawn-pane", "-k"], Some("exec cat"), "pane_changed")]
+    {
         let composer = server.composer(&[]);
         let pane = composer.pane(&tmux).await;
         let plan = in_pieces(&composer, pane);
         let target = pane.to_string();
-        let typed = type_and_once(&tmux, &plan, || drop(server.tmux(&[args, &["-t", &target]].concat()))).await;
+        let words: Vec<&str> = args.iter().copied().chain(["-t", &target]).chain(program).collect();
+        let typed = type_and_once(&tmux, &plan, || drop(server.tmux(&words))).await;
         assert_eq!(typed, unknown(reason), "{args:?}");
         assert!(composer.submits().is_empty());
         tally::add(tally::FAULTS, 1);
