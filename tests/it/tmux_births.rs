@@ -25,8 +25,9 @@ async fn making_program() {
         .map(|number| {
             let (tmux, plan) = (tmux.clone(), plan(&round, number));
             tokio::spawn(async move {
-                // Without a server's answer in time it is asked again, as a retry does.
-                while tmux.spawn(&plan).await == SpawnOutcome::NoTmux {}
+                // Twice at once, and again without a server's answer in time, as a retry does.
+                let ask = async || while tmux.spawn(&plan).await == SpawnOutcome::NoTmux {};
+                tokio::join!(ask(), ask());
             })
         })
         .collect();
