@@ -58,3 +58,20 @@ need_component() {
   say "cargo $2 is missing: adding $1 by rustup"
   rustup component add "$1"
 }
+
+# closing_table FOLDER: adds up what the tests counted there (tests/it/support/tally.rs): what was tried, what of it was
+# lost or happened twice, and what was skipped, with the reason.
+closing_table() {
+  local counted=("$1"/*)
+  [ -e "${counted[0]}" ] || return 0
+  awk -F '\t' '
+    { sum[$2] += $1 }
+    function row(name) { printf "  %-24s %12d\n", name, sum[name]; shown[name] = 1 }
+    END {
+      known = split("faults tried|instants of death|bad inputs|requests|texts typed", first, "|")
+      for (i = 1; i <= known; i++) row(first[i])
+      for (name in sum) if (!(name in shown) && name != "lost" && name != "twice" && name !~ /^skipped: /) row(name)
+      row("lost"); row("twice")
+      for (name in sum) if (name ~ /^skipped: /) row(name)
+    }' "${counted[@]}"
+}

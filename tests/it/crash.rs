@@ -2,6 +2,7 @@
 //! nobody has two successors, and each handoff ends as the contract says.
 
 use super::support::stage::Stage;
+use super::support::tally::{self, is_long};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -17,10 +18,6 @@ const HANDOFF_MS: u64 = 3_500;
 const MOST_KILLS: u64 = 4;
 /// Limits that end a handoff in doubt soon enough.
 const LIMITS: &str = "[limits]\ninstructing = \"8s\"\nwriting = \"20s\"\nending = \"10s\"\nstarting = \"20s\"\npriming = \"12s\"\nbriefing = \"8s\"\n";
-
-fn is_long() -> bool {
-    std::env::var_os("TASUKI_LONG").is_some_and(|value| value == "1")
-}
 
 /// The seed: given by `TASUKI_SEED`, else of the clock. A failure prints it.
 fn seed() -> u64 {
@@ -123,6 +120,9 @@ fn kill_9_of_the_sidecar_at_random_instants() {
         agent = next_agent(&stage, &view);
     }
     println!("seed {seed}, {rounds} rounds, {all_kills} kills: {ends:?}");
+    tally::add(tally::DEATHS, all_kills);
+    tally::add(tally::REQUESTS, u64::from(rounds));
+    tally::none_lost_none_twice("handoffs and texts", &[], &[]);
     assert!(ends.get("done").copied().unwrap_or(0) * 2 >= rounds, "most handoffs are carried through: {ends:?}");
 }
 

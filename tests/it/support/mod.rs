@@ -7,5 +7,6 @@ pub(crate) mod schema;
 pub(crate) mod stage;
 pub(crate) mod stage_checks;
 pub(crate) mod stage_files;
+pub(crate) mod tally;
 pub(crate) mod tmux;
 pub(crate) mod typed;

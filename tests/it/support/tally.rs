@@ -1,0 +1,53 @@
+//! Counts what the tests tried, for the closing table of `scripts/check`. Each process writes to a file of its own below
+//! the folder that `TASUKI_TALLY` names, a line for each count; where the variable is not set nothing is written.
+//! A test that does not run is counted by [`skip`], so that a table without a line means that nothing was left out.
+#![allow(dead_code, reason = "which words are used depends on which tests are there")]
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+/// Faults that were brought about: an error of a system call, a full disk, a damaged file.
+pub(crate) const FAULTS: &str = "faults tried";
+/// Instants at which the program was killed.
+pub(crate) const DEATHS: &str = "instants of death";
+/// Files, names and texts that are meant to do harm.
+pub(crate) const INPUTS: &str = "bad inputs";
+/// Requests that were dropped.
+pub(crate) const REQUESTS: &str = "requests";
+/// Texts that agents were given.
+pub(crate) const TEXTS: &str = "texts typed";
+/// Promises that were not kept.
+const LOST: &str = "lost";
+/// Things that happened more often than they may.
+const TWICE: &str = "twice";
+
+/// Adds to a count of the table. What could not be counted is no failure of a test.
+pub(crate) fn add(what: &str, count: u64) {
+    let Some(folder) = std::env::var_os("TASUKI_TALLY").map(PathBuf::from).filter(|path| path.is_absolute()) else {
+        return;
+    };
+    let line = format!("{count}\t{}\n", what.replace(['\t', '\n'], " "));
+    let _ = std::fs::create_dir_all(&folder);
+    let file = OpenOptions::new().create(true).append(true).open(folder.join(std::process::id().to_string()));
+    // One write for each line: tests of one process may count at the same time.
+    let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
+}
+
+/// Counts a test, or a part of one, that can't run here, and says why.
+pub(crate) fn skip(why: &str) {
+    println!("skipped: {why}");
+    add(&format!("skipped: {why}"), 1);
+}
+
+/// Counts what was lost and what happened twice, and holds that it is nothing. `what` says what was looked for.
+pub(crate) fn none_lost_none_twice(what: &str, lost: &[String], twice: &[String]) {
+    add(LOST, lost.len() as u64);
+    add(TWICE, twice.len() as u64);
+    assert!(lost.is_empty() && twice.is_empty(), "{what}: lost {lost:#?}, twice {twice:#?}");
+}
+
+/// Whether the long suites are wanted.
+pub(crate) fn is_long() -> bool {
+    std::env::var_os("TASUKI_LONG").is_some_and(|value| value == "1")
+}
