@@ -2,7 +2,7 @@
 //! reader goes away.
 
 use super::error::CliError;
-use crate::core::text::sanitise;
+use crate::core::text::{plain_json, sanitise};
 use serde_json::Value;
 use std::io::{self, IsTerminal, Write};
 
@@ -142,7 +142,7 @@ impl Out {
     /// # Errors
     /// When the output is closed or can't be written.
     pub fn document(&self, value: &Value) -> Result<(), CliError> {
-        self.line(&format!("{value:#}"))
+        self.line(&plain_json(&format!("{value:#}")))
     }
 
     /// One JSON document on one line.
@@ -150,7 +150,7 @@ impl Out {
     /// # Errors
     /// When the output is closed or can't be written.
     pub fn record(&self, value: &Value) -> Result<(), CliError> {
-        self.line(&value.to_string())
+        self.line(&plain_json(&value.to_string()))
     }
 
     /// One line on standard error, for people; nothing under `--json`.

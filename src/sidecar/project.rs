@@ -5,6 +5,7 @@ use super::Sidecar;
 use crate::core::decision::{Decision, ErrorRow};
 use crate::core::id::ErrorId;
 use crate::core::pane::ServerId;
+use crate::core::text::plain_json;
 use crate::core::time::{Deadline, Now};
 use crate::core::view;
 use crate::spool::watch::Checked;
@@ -40,7 +41,7 @@ pub(super) struct Projector {
     /// Why the spool can't be read, while it can't.
     pub(super) intake_problem: Option<String>,
     /// What is wrong with the folders, while it is.
-    folder_problem: Option<String>,
+    pub(super) folder_problem: Option<String>,
     /// `rejected/` is full.
     pub(super) rejected_full: bool,
     /// `armed` or `poll`.
@@ -103,6 +104,7 @@ impl Projector {
     /// Writes one file, or keeps it for the next tick.
     pub(super) fn put(&mut self, spool: &Spool, place: Place, text: String) {
         self.since_checkpoint += 1;
+        let text = plain_json(&text).into_owned();
         self.waiting.retain(|(other, _)| *other != place);
         if let Err(error) = spool.put(&place, text.as_bytes()) {
             tracing::warn!(%error, "a file for others can't be written; it is tried again");
@@ -139,7 +141,7 @@ impl Projector {
     fn write_errors(&mut self, spool: &Spool) {
         let rows = std::mem::take(&mut self.errors);
         for row in rows {
-            match spool.put_error(&row.error_id, row.to_json().to_string().as_bytes()) {
+            match spool.put_error(&row.error_id, plain_json(&row.to_json().to_string()).as_bytes()) {
                 Ok(_) => self.written.push(row.error_id),
                 Err(error) => {
                     tracing::error!(%error, "an error file can't be written; it is tried again");
@@ -173,7 +175,7 @@ impl Projector {
             "watch": self.watch_mode,
             "journal_seq": self.journal.last_seq(),
         });
-        if let Err(error) = spool.put(&Place::Sidecar, view.to_string().as_bytes()) {
+        if let Err(error) = spool.put(&Place::Sidecar, plain_json(&view.to_string()).as_bytes()) {
             tracing::warn!(%error, "the heartbeat can't be written");
         }
     }

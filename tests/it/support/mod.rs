@@ -3,10 +3,12 @@
 pub(crate) mod demo_tmux;
 pub(crate) mod fake_sidecar;
 pub(crate) mod home;
+pub(crate) mod nasty;
 pub(crate) mod schema;
 pub(crate) mod stage;
 pub(crate) mod stage_checks;
 pub(crate) mod stage_files;
+pub(crate) mod stage_hostile;
 pub(crate) mod tally;
 pub(crate) mod tmux;
 pub(crate) mod typed;
