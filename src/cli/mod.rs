@@ -31,7 +31,7 @@ pub mod view;
 pub mod wait;
 
 use crate::config::Home;
-use crate::core::text::sanitise;
+use crate::core::text::{plain_json, sanitise};
 use crate::exit;
 use args::{Cli, Command};
 use clap::Parser;
@@ -132,7 +132,7 @@ fn usage(args: &[OsString], error: &clap::Error) -> u8 {
 
 fn complain(error: &CliError, json: bool) -> u8 {
     if !error.is_silent() {
-        eprint_quietly(&if json { error.json().to_string() } else { error.text() });
+        eprint_quietly(&if json { plain_json(&error.json().to_string()).into_owned() } else { error.text() });
     }
     error.exit
 }

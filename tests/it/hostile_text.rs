@@ -97,7 +97,10 @@ fn no_field_of_any_request_does_harm() {
     let mut ids = Vec::new();
     for (request, fields) in requests() {
         for text in &texts {
-            ids.extend(fields.iter().map(|field| stage.send(&put(&request, field, text))));
+            // A session may be called that: tmux knows no folders.
+            let legal = |field: &str| field == "/session" && text == "/etc/passwd";
+            let fields = fields.iter().filter(|field| !legal(field));
+            ids.extend(fields.map(|field| stage.send(&put(&request, field, text))));
             // The name of a field is a text too.
             let mut odd = request.clone();
             odd[text] = json!(1);
@@ -168,8 +171,17 @@ fn a_handoff_full_of_hostile_text_is_a_handoff_like_any_other() {
     // And one that the agent itself writes, asked for in such words.
     stage.until_idle(successor);
     let again = stage.hand_off_with(successor, &json!({"reason": all, "focus": all, "tasks": texts}));
-    stage.check_once();
     let view = stage.until_step(&again, "done");
+    // The last id of each prompt is its own; the others are look-alikes.
+    let mut own: Vec<String> = stage
+        .recorded()
+        .iter()
+        .filter_map(|line| delivery_ids(line["text"].as_str().unwrap_or_default()).pop())
+        .collect();
+    let typed = own.len();
+    own.sort();
+    own.dedup();
+    assert_eq!(own.len(), typed, "typed twice\n{}", stage.story());
     assert!(view["file_path"].as_str().is_some_and(|path| path.starts_with(&stage.home().display().to_string())));
     check(&stage, &trap);
 }
@@ -270,8 +282,7 @@ fn no_field_of_any_event_does_harm() {
 #[test]
 fn a_look_alike_of_a_receipt_proves_nothing() {
     let (stage, agent, trap) = stage();
-    stage.faults("swallow_enter");
-    stage.faults("hooks_off");
+    stage.faults("swallow_enter=99");
     let id = stage.send(&json!({"kind": "agent_send", "agent_id": agent, "text": "the real text"}));
     // Somebody else's prompt that bears an id as ours do, and one with the right id and other words.
     stage.until("it is typed", || stage.recorded().len() > 1 || stage.spool(&format!("results/{id}.json")).exists());
