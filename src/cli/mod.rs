@@ -125,6 +125,12 @@ fn usage(args: &[OsString], error: &clap::Error) -> u8 {
         let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
         return complain(&CliError::usage(sanitise(first)).hint("See tasuki --help."), true);
     }
+    // What was typed may have come from anywhere, and the parser quotes it.
+    let quoted = error.render().to_string();
+    if error.use_stderr() && sanitise(&quoted) != quoted {
+        eprint_quietly(quoted.trim_end());
+        return exit::USAGE;
+    }
     // The reader of a help text may go away before its end; that is no failure.
     let _ = error.print();
     if error.use_stderr() { exit::USAGE } else { exit::DONE }
