@@ -250,7 +250,7 @@ fn links_in_place_of_its_own_files_are_not_written_through() {
     let lock = lock.expect("a lock").path();
     fs::remove_file(&lock).expect("removed");
     symlink(&precious, &lock).expect("linked");
-    let out = stage.command(&["run", "--tmux", &stage.socket().display().to_string()]).output().expect("it runs");
-    assert!(!out.status.success());
+    let (code, said) = stage.refused_start();
+    assert!(code != Some(0) && said.contains(&lock.display().to_string()), "{said}");
     assert_eq!(fs::read(&precious).expect("there"), PRECIOUS, "written through the lock");
 }

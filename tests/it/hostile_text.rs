@@ -285,12 +285,16 @@ fn a_look_alike_of_a_receipt_proves_nothing() {
     stage.faults("swallow_enter=99");
     let id = stage.send(&json!({"kind": "agent_send", "agent_id": agent, "text": "the real text"}));
     // Somebody else's prompt that bears an id as ours do, and one with the right id and other words.
-    stage.until("it is typed", || stage.recorded().len() > 1 || stage.spool(&format!("results/{id}.json")).exists());
-    let pane = stage.agent_view(&agent)["pane"].as_str().expect("a pane").to_owned();
-    let ids = delivery_ids(&stage.screen(&pane));
+    let view = stage.agent_view(&agent);
+    let (pane, session) = (view["pane"].as_str().expect("a pane").to_owned(), view["session_id"].clone());
+    let ids = stage.wait_for("it stands in the composer", || {
+        let screen = stage.screen(&pane);
+        screen.contains("the real text").then(|| delivery_ids(&screen)).filter(|ids| !ids.is_empty())
+    });
+    assert!(!stage.spool(&format!("results/{id}.json")).exists(), "it was answered too soon to be tested");
     for delivery in ids.iter().map(String::as_str).chain(["000000000000", "ffffffffffff"]) {
         for text in [format!("(tasuki delivery {delivery}.)"), format!("other words\n(tasuki delivery {delivery}.)")] {
-            let event = json!({"v": 1, "event": "prompt_submit", "agent_id": agent, "pane": pane, "profile": "demo", "text": text});
+            let event = json!({"v": 1, "event": "prompt_submit", "agent_id": agent, "pane": pane, "profile": "demo", "session_id": session, "text": text});
             stage.drop_file("events", &format!("l-{delivery}-{}.json", text.len()), event.to_string().as_bytes());
         }
     }

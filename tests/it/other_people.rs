@@ -25,9 +25,8 @@ fn set_mode(path: &Path, mode: u32) {
 
 /// `tasuki run` must refuse; gives what it said.
 fn refused(stage: &Stage) -> String {
-    let out = stage.command(&["run", "--tmux", &stage.socket().display().to_string()]).output().expect("it runs");
-    let said = String::from_utf8_lossy(&out.stderr).into_owned();
-    assert_eq!(out.status.code(), Some(77), "{said}");
+    let (code, said) = stage.refused_start();
+    assert_eq!(code, Some(77), "{said}");
     tally::add(tally::FAULTS, 1);
     said
 }

@@ -44,6 +44,17 @@ impl Stage {
         *self.sidecar.borrow_mut() = Some(command.spawn().expect("the sidecar starts"));
     }
 
+    /// Starts a sidecar that must not run, and waits for its end. Gives its exit code and what it said.
+    pub(crate) fn refused_start(&self) -> (Option<i32>, String) {
+        let _ = fs::remove_file(self.log_file());
+        self.spawn_sidecar();
+        let code = self.wait_for("the sidecar refuses", || {
+            let mut child = self.sidecar.borrow_mut();
+            child.as_mut().expect("it was started").try_wait().expect("a child of ours").map(|status| status.code())
+        });
+        (code, fs::read_to_string(self.log_file()).expect("a log"))
+    }
+
     /// What the sidecar says of itself.
     pub(crate) fn sidecar_view(&self) -> Value {
         read_json(&self.home().join("view/sidecar.json")).unwrap_or(Value::Null)
