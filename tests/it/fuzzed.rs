@@ -97,7 +97,7 @@ fn spoil(bytes: &mut Vec<u8>, (at, length, what, snippet): &Edit) {
 fn spoilt(target: &str) {
     let (_, check) = TARGETS.into_iter().find(|(name, _)| *name == target).expect("a target");
     let seeds: Vec<Vec<u8>> = corpus(target).into_iter().map(|(_, bytes)| bytes).collect();
-    let cases = if tally::is_long() { 20_000 } else { 500 };
+    let cases = if tally::is_long() { 5_000 } else { 500 };
     let edits = prop::collection::vec(any::<Edit>().prop_map(|(at, len, what, s)| (at, len % 64, what, s)), 0..6);
     let plan = (any::<prop::sample::Index>(), edits);
     let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::with_cases(cases) });
