@@ -2,6 +2,7 @@
 
 use crate::core::pane::Process;
 use std::collections::HashMap;
+use std::path::Path;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -53,6 +54,12 @@ pub fn is_alive(process: &Process) -> bool {
     }
     stat(process.pid)
         .is_some_and(|stat| stat.start_ticks == process.start_ticks && !matches!(stat.state, b'Z' | b'X' | b'x'))
+}
+
+/// Whether a file is there that this user may execute.
+#[must_use]
+pub fn is_program(path: &Path) -> bool {
+    path.is_file() && nix::unistd::access(path, nix::unistd::AccessFlags::X_OK).is_ok()
 }
 
 /// The parents of a process, nearest first, at most `max`; the system's first process is left out.

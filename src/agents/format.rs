@@ -55,6 +55,8 @@ pub struct ProfileFile {
     pub detect: Option<Pattern>,
     /// How tasuki starts it. Without it the CLI can only be adopted.
     pub launch: Option<LaunchSection>,
+    /// How its version is asked for, and with which ones this profile was tried.
+    pub version: Option<VersionSection>,
     /// How it is ended.
     pub exit: ExitSection,
     /// How a new session is begun in the same pane; without it `same_pane` is refused.
@@ -70,14 +72,15 @@ pub struct ProfileFile {
     pub hooks: HooksSection,
     /// How its transcript is read; without it there is no `agent_reply`, no `salvage` and no gauge from it.
     pub transcript: Option<TranscriptSection>,
-    /// What a person puts into the CLI's own configuration so that an agent that tasuki did not start reports too.
+    /// What goes into the CLI's own configuration so that an agent that tasuki did not start reports too.
     pub install: Option<InstallSection>,
 }
 
 /// How tasuki starts the CLI. In every value of this section `{home}`, `{program}` (tasuki's own path), `{agent_id}`,
 /// `{creation}`, `{persona}`, `{handoffs}` (the folder of the persona's documents), `{cwd}`, `{previous}` and
 /// `{profile}` are replaced; `{handoffs:json}` is escaped for the inside of a JSON string, `{program:sh}` quoted as
-/// one word of a shell, `{program:sh:json}` first one, then the other.
+/// one word of a shell, `{program:sh:json}` first one, then the other. `{text:NAME}` and `{file:NAME}` stand for one of
+/// `texts` and for the path of one of `files`; `{text:NAME:sha256}` is a text's SHA-256 in hexadecimal digits.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LaunchSection {
@@ -89,6 +92,24 @@ pub struct LaunchSection {
     /// Names taken out of the environment first, such as `CLAUDECODE`.
     #[serde(default)]
     pub unset: Vec<String>,
+    /// Texts that `{text:NAME}` stands for in `argv` and `env`: what stands there more than once, or as its hash.
+    #[serde(default)]
+    pub texts: BTreeMap<String, String>,
+    /// Files that are written, readable by this user alone, before each start, by name: an extension, a configuration.
+    /// `{file:NAME}` in `argv` and `env` is where one lies. In their text `{home}`, `{program}` and `{profile}` are
+    /// replaced; what differs from agent to agent they find in their environment.
+    #[serde(default)]
+    pub files: BTreeMap<String, String>,
+}
+
+/// How the CLI's version is asked for. It is, when an agent does not become ready: screens change from version to version.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VersionSection {
+    /// Program and arguments that print it.
+    pub argv: Vec<String>,
+    /// What is printed by the versions with which this profile was tried, or a part of it.
+    pub tried: Vec<String>,
 }
 
 /// How the CLI is ended.
@@ -230,6 +251,9 @@ pub struct ComposerSection {
     pub top_is_text: bool,
     /// What the first line of text must look like, such as a prompt sign.
     pub first: Option<Pattern>,
+    /// How the `top` line looks while the composer shows only the end of a long text. Its first line, such as one with
+    /// a prompt sign, is then out of sight and not looked for.
+    pub scrolled: Option<Pattern>,
     /// The terminal's cursor must stand inside: for a CLI that shows the real cursor.
     #[serde(default)]
     pub cursor_inside: bool,
@@ -276,14 +300,59 @@ impl<'de> Deserialize<'de> for Collapsed {
     }
 }
 
-/// What a person puts into the CLI's own configuration.
+/// What `tasuki hooks install` puts into the CLI's own configuration, for agents that people start themselves.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InstallSection {
-    /// The file that it goes into, as people write it: `~/.claude/settings.json`.
-    pub file: String,
-    /// The text, with `{program}`, `{home}` and `{profile}` as in `launch`.
+    /// Which file: `"~/.mycli/settings.json"`. A list where the CLI has a variable of its own for the place: the first
+    /// whose variable is set counts, as in `["$MYCLI_HOME/settings.json", "~/.mycli/settings.json"]`.
+    pub file: Places,
+    /// What kind of file it is.
+    #[serde(default)]
+    pub format: InstallFormat,
+    /// What goes in, with `{program}`, `{home}` and `{profile}` as in `launch`; `{text:NAME}` is one of `launch.files`
+    /// or `launch.texts`, so that it need not stand in the profile twice. Of `json` and `jsonc` an object: its objects
+    /// are merged with those in the file, the elements of its lists go behind those in the file.
     pub text: String,
+    /// What the person has to do besides, in one or two sentences.
+    pub note: Option<String>,
+}
+
+/// One place or several.
+#[derive(Debug, Clone, JsonSchema)]
+#[schemars(with = "PlaceOrPlaces")]
+pub struct Places(pub Vec<String>);
+
+/// How places are written.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum PlaceOrPlaces {
+    /// One.
+    One(String),
+    /// The first whose variable is set.
+    Several(Vec<String>),
+}
+
+impl<'de> Deserialize<'de> for Places {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Places(match PlaceOrPlaces::deserialize(deserializer)? {
+            PlaceOrPlaces::One(place) => vec![place],
+            PlaceOrPlaces::Several(places) => places,
+        }))
+    }
+}
+
+/// What kind of file hooks are put into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum InstallFormat {
+    /// JSON, beside what is there.
+    #[default]
+    Json,
+    /// The same with comments.
+    Jsonc,
+    /// A file of our own, such as an extension: `text` is all of it.
+    File,
 }
 
 fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {

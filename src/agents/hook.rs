@@ -37,14 +37,15 @@ const MAX_TEXT: usize = crate::core::text::MAX_TYPED_BYTES;
 /// Most processes above the hook that are named.
 const MAX_ANCESTORS: usize = 8;
 
-/// The whole command. `args` are those after `hook`. The exit code is always 0.
-pub fn main(args: impl Iterator<Item = OsString>) -> u8 {
+/// The whole command. `args` are those after `hook`; `usual` is the user's own home, for a command that names none (a
+/// plugin's, which is the same on every machine). The exit code is always 0.
+pub fn main(args: impl Iterator<Item = OsString>, usual: fn() -> Option<PathBuf>) -> u8 {
     let stamp = Stamp::take();
     let options = Options::parse(args);
     // The default hook would print; nothing of ours may reach the CLI.
     std::panic::set_hook(Box::new(|_| {}));
     let _ = std::panic::catch_unwind(|| {
-        if let Some(home) = options.home() {
+        if let Some(home) = options.home(usual) {
             let input = if io::stdin().is_terminal() { Vec::new() } else { read_all(&mut io::stdin().lock()) };
             if let Some(event) = event(&options, &home, &input, &stamp, &|name| std::env::var(name).ok()) {
                 // There is nobody to tell: the agent must not be disturbed, and the sidecar sees hooks that are missing.
@@ -78,10 +79,11 @@ impl Options {
         options
     }
 
-    /// The home that the launch put into the environment, else the one that `hooks install` wrote into the command.
-    pub(super) fn home(&self) -> Option<PathBuf> {
+    /// The home that the launch put into the environment, else the one that `hooks install` wrote into the command, else
+    /// the user's own.
+    pub(super) fn home(&self, usual: fn() -> Option<PathBuf>) -> Option<PathBuf> {
         let from_env = std::env::var_os("TASUKI_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
-        from_env.or_else(|| self.home.clone()).filter(|home| home.is_absolute())
+        from_env.or_else(|| self.home.clone()).or_else(usual).filter(|home| home.is_absolute())
     }
 }
 

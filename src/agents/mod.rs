@@ -5,13 +5,15 @@
 //! In reading order: [`mod@format`] and [`hook_format`] (the TOML), [`profile`] (loading), [`launch`], [`ansi`] and
 //! [`screen`] (screens), [`rules`] (which hook event means what), [`hook`] and [`statusline`] (the commands that
 //! CLIs run), [`event`] (the sidecar's side),
-//! [`transcript_format`] and [`transcript`] (what was said, and how full the context is).
+//! [`transcript_format`] and [`transcript`] (what was said, and how full the context is),
+//! [`install`] (putting hooks into a CLI's own configuration).
 
 pub mod ansi;
 pub mod event;
 pub mod format;
 pub mod hook;
 pub mod hook_format;
+pub mod install;
 pub mod launch;
 pub mod profile;
 mod prune;
@@ -24,6 +26,7 @@ pub mod transcript_format;
 
 pub use event::{EventError, EventFile, read_event};
 pub use format::{InputMode, ProfileFile};
+pub use install::{Change, InstallError};
 pub use launch::{Launch, LaunchContext};
 pub use profile::{Profile, ProfileError, Profiles};
 pub use transcript::{Said, Transcript, TranscriptError};

@@ -1,6 +1,6 @@
 //! Profiles as they are used: the built-in ones, and those that a home adds or puts in their place.
 
-use super::format::ProfileFile;
+use super::format::{LaunchSection, ProfileFile};
 use super::hook_format::{HookRule, Meaning};
 use crate::core::hook::HookKind;
 use crate::core::settings::{NewSession, ProfileFacts};
@@ -16,6 +16,8 @@ pub(super) const BUILT_IN: &[(&str, &str)] = &[
     ("claude", include_str!("../../data/profiles/claude.toml")),
     ("codex", include_str!("../../data/profiles/codex.toml")),
     ("demo", include_str!("../../data/profiles/demo.toml")),
+    ("gemini", include_str!("../../data/profiles/gemini.toml")),
+    ("opencode", include_str!("../../data/profiles/opencode.toml")),
     ("pi", include_str!("../../data/profiles/pi.toml")),
 ];
 
@@ -94,17 +96,8 @@ impl Profile {
 
     /// What serde can't check.
     fn check(&self) -> Result<(), (&'static str, String)> {
-        if let Some(launch) = &self.file.launch {
-            if launch.argv.first().is_none_or(String::is_empty) {
-                return Err(("launch.argv", "must name a program".into()));
-            }
-            let mut values = launch.argv.iter().chain(launch.env.values());
-            if let Some(name) = values.find_map(|value| super::launch::unknown_placeholder(value)) {
-                return Err(("launch", format!("no placeholder is called {{{name}}}")));
-            }
-            if launch.unset.iter().chain(launch.env.keys()).any(|name| !is_variable(name)) {
-                return Err(("launch", "a variable's name has letters, digits and _ only".into()));
-            }
+        if let Some(fault) = self.file.launch.as_ref().and_then(LaunchSection::fault) {
+            return Err(fault);
         }
         if !is_command(&self.file.exit.command) {
             return Err(("exit.command", "must be one line of 1 to 200 characters".into()));
@@ -115,6 +108,7 @@ impl Profile {
         if !(1..=4_000).contains(&self.file.input.piece_chars) {
             return Err(("input.piece_chars", "must be from 1 to 4000".into()));
         }
+        super::install::check(&self.name, &self.file)?;
         if self.file.input.enter_retries > 5 {
             return Err(("input.enter_retries", "must be at most 5".into()));
         }
@@ -262,12 +256,6 @@ fn files_in(dir: &Path) -> Result<Vec<PathBuf>, ProfileError> {
 /// A profile's name obeys the rule of persona slugs: it is part of a path.
 pub(super) fn is_name(name: &str) -> bool {
     name.parse::<crate::core::id::Slug>().is_ok()
-}
-
-fn is_variable(name: &str) -> bool {
-    !name.is_empty()
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-        && !name.as_bytes()[0].is_ascii_digit()
 }
 
 fn is_command(text: &str) -> bool {

@@ -59,7 +59,8 @@ impl Rows {
         let all = 0..self.text.len();
         let places = |top: usize, bottom: usize| {
             let first = if section.top_is_text { top } else { top + 1 };
-            let begins_right = section.first.as_ref().is_none_or(|first_line| is(first_line, first));
+            let is_scrolled = section.scrolled.as_ref().is_some_and(|scrolled| is(scrolled, top));
+            let begins_right = is_scrolled || section.first.as_ref().is_none_or(|first_line| is(first_line, first));
             let cursor_right = !section.cursor_inside || (first..bottom).contains(&cursor_row);
             (first < bottom && begins_right && cursor_right)
                 .then(|| Place { text: first..bottom, whole: top..(bottom + 1).min(self.text.len()) })

@@ -25,8 +25,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// Longest note of what was reported, in bytes.
 const MAX_NOTE: u64 = 128;
 
-/// The whole command. `args` are those after `statusline`. The exit code is always 0.
-pub fn main(args: impl Iterator<Item = OsString>) -> u8 {
+/// The whole command. `args` are those after `statusline`; `usual` is the user's own home, for a command that names none.
+/// The exit code is always 0.
+pub fn main(args: impl Iterator<Item = OsString>, usual: fn() -> Option<PathBuf>) -> u8 {
     let stamp = Stamp::take();
     let (options, command) = parse(args);
     // A message of the default hook would stand in the user's terminal.
@@ -35,7 +36,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> u8 {
         let input = if io::stdin().is_terminal() { Vec::new() } else { hook::read_all(&mut io::stdin().lock()) };
         // The user's own line comes first: it is what the CLI waits for.
         let child = start(&command, &input);
-        if let Some(home) = options.home() {
+        if let Some(home) = options.home(usual) {
             report(&options, &home, &input, &stamp);
         }
         if let Some(child) = child {

@@ -91,8 +91,8 @@ pub enum Command {
         after_help = "Example:\n  in Claude Code's settings.json: \"statusLine\": {\"type\": \"command\", \"command\": \"tasuki statusline -- ~/.claude/my-line.sh\"}"
     )]
     Statusline(StatuslineArgs),
-    /// What an agent CLI must be told so that it reports its events.
-    #[command(subcommand, after_help = "Example:\n  tasuki hooks show demo")]
+    /// Make agents that you start yourself report their events too.
+    #[command(subcommand, after_help = "Example:\n  tasuki hooks install claude")]
     Hooks(HooksCommand),
     /// Print the JSON Schema of the files that tasuki reads and writes.
     #[command(after_help = "Example:\n  tasuki schema\n  tasuki schema result")]
@@ -129,14 +129,14 @@ pub struct AgentsArgs {
 /// One agent.
 #[derive(Debug, Args)]
 pub struct AgentName {
-    /// Agent id, its beginning, its persona, or `.` for the agent in whose pane this runs.
+    /// Agent id, its beginning, its persona, its pane such as `%3`, or `.` for the agent in whose pane this runs.
     pub agent: String,
 }
 
 /// `send`.
 #[derive(Debug, Args)]
 pub struct SendArgs {
-    /// Agent id, its beginning, its persona, or `.` for the agent in whose pane this runs.
+    /// Agent id, its beginning, its persona, its pane such as `%3`, or `.` for the agent in whose pane this runs.
     pub agent: String,
     /// The text, or `-` for standard input.
     pub text: String,
@@ -191,7 +191,7 @@ pub struct RegisterArgs {
 /// `agent shutdown`.
 #[derive(Debug, Args)]
 pub struct ShutdownArgs {
-    /// Agent id, its beginning, or its persona.
+    /// Agent id, its beginning, its persona, or its pane such as `%3`.
     pub agent: String,
     /// Close the pane if the agent does not end; only for agents that tasuki started.
     #[arg(long)]
@@ -271,9 +271,25 @@ pub struct HookArgs {
 /// `hooks …`.
 #[derive(Debug, Subcommand)]
 pub enum HooksCommand {
-    /// Print what to put into the CLI's own configuration.
-    #[command(after_help = "Example:\n  tasuki hooks show demo")]
+    /// Put tasuki's hooks into the CLI's own configuration, beside what is there.
+    #[command(after_help = "Example:\n  tasuki hooks install claude --dry-run\n  tasuki hooks install claude")]
+    Install(InstallArgs),
+    /// Take them out again: the file is as it was before.
+    #[command(after_help = "Example:\n  tasuki hooks uninstall claude")]
+    Uninstall(InstallArgs),
+    /// Print what would be put in, and into which file.
+    #[command(after_help = "Example:\n  tasuki hooks show claude")]
     Show(ProfileName),
+}
+
+/// `hooks install`, `hooks uninstall`.
+#[derive(Debug, Args)]
+pub struct InstallArgs {
+    /// The profile's name.
+    pub profile: String,
+    /// Show the change, and change nothing.
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// One profile.

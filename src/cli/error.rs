@@ -2,6 +2,7 @@
 //! and the exit code (SPEC section 9).
 
 use crate::core::text::sanitise;
+use crate::files::Unfit;
 use crate::{agents, config, exit, personas, spool};
 use serde_json::{Value, json};
 
@@ -110,6 +111,35 @@ impl From<agents::ProfileError> for CliError {
     fn from(error: agents::ProfileError) -> Self {
         CliError::config("bad_profile", format!("{}.", sanitise(&error.to_string())))
     }
+}
+
+impl From<agents::InstallError> for CliError {
+    fn from(error: agents::InstallError) -> Self {
+        use agents::InstallError as Why;
+        let denied = |source: &std::io::Error| source.kind() == std::io::ErrorKind::PermissionDenied;
+        let (exit, code) = match &error {
+            Why::NoInstall { .. } => (exit::REFUSED, "no_install"),
+            Why::Foreign { .. } => (exit::REFUSED, "not_ours"),
+            Why::Changed { .. } | Why::Unfit { why: Unfit::Changing, .. } => (exit::TRY_AGAIN, "changed"),
+            Why::Unfit { why: Unfit::Foreign, .. } => (exit::NOT_ALLOWED, "not_allowed"),
+            Why::Unfit { why: Unfit::Io(source), .. } | Why::Io { source, .. } if denied(source) => {
+                (exit::NOT_ALLOWED, "not_allowed")
+            }
+            Why::Io { .. } => (exit::REFUSED, "file"),
+            Why::Record { .. } => (exit::CONFIG, "bad_record"),
+            Why::NoPlace { .. } => (exit::CONFIG, "no_home"),
+            Why::Unfit { .. } | Why::DanglingLink { .. } | Why::NotText { .. } | Why::Wrong { .. } => {
+                (exit::CONFIG, "bad_configuration")
+            }
+        };
+        CliError::new(exit, code, format!("{}.", capital(&sanitise(&error.to_string()))))
+    }
+}
+
+/// The text with a capital at its beginning, unless it begins with a path.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().to_string() + letters.as_str()).unwrap_or_default()
 }
 
 impl From<personas::Error> for CliError {

@@ -110,10 +110,10 @@ pub struct JournalLine {
     pub seq: u64,
     /// When: UTC, milliseconds, `Z`.
     pub at: String,
-    /// `handoff.step` (a step began, or the document grew), `handoff.failed`, `agent.state`, `delivery` (the verdict on
-    /// a typed text), `context` (an agent's context has reached a limit of `config.toml`) or `error` (a failure outside
-    /// every handoff).
-    #[schemars(extend("enum" = ["handoff.step", "handoff.failed", "agent.state", "delivery", "context", "error"]))]
+    /// `handoff.step` (a step began, or the document grew), `handoff.failed`, `agent.state` (what an agent does; with
+    /// `auto`, that its context has reached a limit of `config.toml`), `delivery` (the verdict on a typed text) or
+    /// `error` (a failure outside every handoff).
+    #[schemars(extend("enum" = ["handoff.step", "handoff.failed", "agent.state", "delivery", "error"]))]
     pub r#type: String,
     /// The handoff that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -130,7 +130,7 @@ pub struct JournalLine {
     /// `handoff.step`: the size of the document that is being written, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub document_bytes: Option<u64>,
-    /// `agent.state`, `context`: the agent's persona.
+    /// `agent.state`: the agent's persona.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub persona_slug: Option<String>,
     /// `agent.state`: what the agent does, in the words of its view.
@@ -145,13 +145,13 @@ pub struct JournalLine {
     /// `delivery`: `delivered`, `unconfirmed` or `not_delivered`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
-    /// `context`: the share of the window that is used, in percent.
+    /// `agent.state` with `auto`: the share of the window that is used, in percent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub percent: Option<u64>,
-    /// `context`: `suggested` (the operator was told), `begun` (a handoff has begun by itself) or `put_off` (it has not).
+    /// `agent.state`: `suggested` (the operator was told), `begun` (a handoff has begun by itself) or `put_off` (it has not).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto: Option<String>,
-    /// `delivery`: why, where it is not plainly delivered; `context`: why it was put off.
+    /// `delivery`: why, where it is not plainly delivered; `agent.state`: why it was put off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// `handoff.failed`, `error`: the name of the file in `spool/errors/`.

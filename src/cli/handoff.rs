@@ -16,9 +16,9 @@ use std::path::Path;
 pub fn handoff(session: &Session, args: &HandoffArgs) -> Result<(), CliError> {
     let agent_id = match args.agent.as_deref() {
         Some(name) => names::agent(&session.home, name)?,
-        None => names::own_id()?,
+        None => names::own_id(&session.home)?,
     };
-    if args.wait && names::own_id().is_ok_and(|own| own.eq_ignore_ascii_case(&agent_id)) {
+    if args.wait && names::own_id(&session.home).is_ok_and(|own| own.eq_ignore_ascii_case(&agent_id)) {
         return Err(CliError::usage("An agent can't wait for its own handoff: it begins when the agent's turn ends.")
             .hint("Ask without --wait, and end the turn."));
     }

@@ -6,8 +6,12 @@ use std::path::PathBuf;
 /// `handoff`. A dial that the sidecar does not carry out in this version is not shown; it answers it plainly.
 #[derive(Debug, Args)]
 pub struct HandoffArgs {
-    /// Agent id, its beginning, or its persona; without it, or with `.`, the agent in whose pane this runs.
+    /// Agent id, its beginning, its persona, or its pane such as `%3`; without it, or with `.`, the agent in whose pane
+    /// this runs.
     pub agent: Option<String>,
+    /// The agent in whose pane this runs: said aloud, for scripts.
+    #[arg(long = "self", conflicts_with = "agent")]
+    pub own: bool,
     /// Why.
     #[arg(long, default_value = "requested by the operator")]
     pub reason: String,

@@ -1,7 +1,9 @@
 //! `hook`: what an agent CLI runs at its own events. It is found here before anything else is looked at, for it must
 //! cost a few milliseconds, must never fail in a way that the CLI would act on, and so never meets the argument parser.
 
+use crate::config::Home;
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 /// The arguments behind `hook`, if that is what the command line asks for; options that go before it are allowed.
 /// `--help` as its only argument is a person's question, and goes to the parser.
@@ -30,7 +32,12 @@ pub fn arguments(args: &[OsString]) -> Option<Vec<OsString>> {
 
 /// Takes one event. The one place where the command line meets the agents adapter; it always ends with exit code 0.
 pub fn run(args: &[OsString]) {
-    let _ = crate::agents::hook::main(args.iter().cloned());
+    let _ = crate::agents::hook::main(args.iter().cloned(), usual_home);
+}
+
+/// The home of a command that names none.
+pub(super) fn usual_home() -> Option<PathBuf> {
+    Home::resolve(None).ok().map(|home| home.root().to_owned())
 }
 
 #[cfg(test)]

@@ -1,32 +1,144 @@
-//! `hooks show`: what to put into an agent CLI's own configuration so that agents that tasuki did not start report too.
+//! `hooks`: makes agents that people start themselves report their events, by putting the profile's hooks into the CLI's
+//! own configuration, and takes them out again.
 
 use super::Session;
-use super::args::{HooksCommand, ProfileName};
+use super::args::{HooksCommand, InstallArgs, ProfileName};
+use super::diff;
 use super::error::CliError;
+use super::output::Tone;
+use crate::agents::install::{Context, InstallError};
 use crate::agents::{Profile, Profiles};
+use crate::clock::Clock;
 use crate::core::text::sanitise;
 use serde_json::json;
+use std::path::PathBuf;
 
-/// Prints a profile's hooks: the text alone on standard output, what to do with it on standard error.
+/// Which way the hooks go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    In,
+    Out,
+}
+
+/// Installs, uninstalls or shows a profile's hooks.
 ///
 /// # Errors
-/// When there is no such profile, or one of the home's profiles is wrong.
+/// When there is no such profile, or one of the home's profiles is wrong, or the CLI's configuration is not one that can
+/// be changed. Nothing was changed then.
 pub fn command(session: &Session, command: &HooksCommand) -> Result<(), CliError> {
-    let HooksCommand::Show(ProfileName { profile: name }) = command;
+    match command {
+        HooksCommand::Install(args) => change(session, args, Way::In),
+        HooksCommand::Uninstall(args) => change(session, args, Way::Out),
+        HooksCommand::Show(args) => show(session, args),
+    }
+}
+
+fn load(session: &Session, name: &str) -> Result<Profile, CliError> {
     let profiles = Profiles::load(Some(&session.home.profiles()))?;
-    let profile = profiles.get(name).ok_or_else(|| unknown(name, &profiles))?;
-    let program = std::env::current_exe()
-        .map_err(|error| CliError::refused("program", format!("This program's own path is not known: {error}.")))?;
+    profiles.get(name).cloned().ok_or_else(|| unknown(name, &profiles))
+}
+
+fn program() -> Result<PathBuf, CliError> {
+    std::env::current_exe()
+        .map_err(|error| CliError::refused("program", format!("This program's own path is not known: {error}.")))
+}
+
+fn change(session: &Session, args: &InstallArgs, way: Way) -> Result<(), CliError> {
+    let profile = load(session, &args.profile)?;
+    let program = program()?;
+    let context = Context { program: &program, home: session.home.root(), env: &|name| std::env::var_os(name) };
+    let planned = match way {
+        Way::In => profile.plan_install(&context),
+        Way::Out => profile.plan_uninstall(&context),
+    };
+    let planned = planned.map_err(|error| explained(error, &profile))?;
+    let file = sanitise(&planned.file().display().to_string());
+    let target = planned.target().map(|target| sanitise(&target.display().to_string()));
+    let nothing = planned.is_nothing();
+    let (before, after) = planned.texts();
+    let diff = diff::unified(before.unwrap_or_default(), after.unwrap_or_default());
+    let removed = after.is_none() && !nothing;
+    let copy = if args.dry_run { None } else { planned.apply(Clock::new().now().wall_ms)? };
+    let status = status(way, nothing, args.dry_run);
+    let note =
+        (way == Way::In).then(|| profile.file.install.as_ref().and_then(|install| install.note.clone())).flatten();
+    let mut answer = json!({
+        "profile": args.profile, "status": status, "file": file, "target": target,
+        "backup": copy.as_ref().map(|copy| copy.display().to_string()), "note": note,
+    });
+    if args.dry_run {
+        answer["diff"] = diff.clone().into();
+    }
+    if session.out.is_json() {
+        return session.out.document(&answer);
+    }
+    if args.dry_run && !nothing {
+        session.out.raw(&painted(session, &diff))?;
+    }
+    session.out.line(&sentence(status, &sanitise(&profile.file.title), &file, removed))?;
+    if let Some(target) = target {
+        session.out.note(&format!("It is a link; the file itself is {target}."));
+    }
+    if let Some(copy) = copy {
+        session.out.note(&format!("What it was before is kept in {}.", sanitise(&copy.display().to_string())));
+    }
+    if let Some(note) = note.filter(|_| !args.dry_run) {
+        session.out.note(&sanitise(&note));
+    }
+    Ok(())
+}
+
+fn status(way: Way, nothing: bool, dry: bool) -> &'static str {
+    match (way, nothing, dry) {
+        (Way::In, true, _) => "already_installed",
+        (Way::Out, true, _) => "not_installed",
+        (Way::In, false, true) => "would_install",
+        (Way::Out, false, true) => "would_uninstall",
+        (Way::In, false, false) => "installed",
+        (Way::Out, false, false) => "uninstalled",
+    }
+}
+
+fn sentence(status: &str, title: &str, file: &str, removed: bool) -> String {
+    match status {
+        "already_installed" => format!("{title}: the hooks are in {file} already; nothing was changed."),
+        "not_installed" => format!("{title}: there are no hooks of tasuki in {file}; nothing was changed."),
+        "would_install" => format!("{title}: nothing was changed; without --dry-run, {file} is changed so."),
+        "would_uninstall" if removed => format!("{title}: nothing was changed; without --dry-run, {file} is removed."),
+        "would_uninstall" => format!("{title}: nothing was changed; without --dry-run, {file} is changed so."),
+        "installed" => format!("{title}: the hooks are in {file}. Agents that you start from now on report."),
+        _ if removed => format!("{title}: {file} held nothing else, and is removed."),
+        _ => format!("{title}: the hooks are out of {file}."),
+    }
+}
+
+fn painted(session: &Session, diff: &str) -> String {
+    let tone = |line: &str| match line.as_bytes().first() {
+        Some(b'+') => Tone::Good,
+        Some(b'-') => Tone::Bad,
+        Some(b'@') => Tone::Faint,
+        _ => Tone::Plain,
+    };
+    diff.lines().map(|line| session.out.paint(tone(line), &sanitise(line)) + "\n").collect()
+}
+
+/// Prints a profile's hooks: the text alone on standard output, what to do with it on standard error.
+fn show(session: &Session, ProfileName { profile: name }: &ProfileName) -> Result<(), CliError> {
+    let profile = load(session, name)?;
+    let program = program()?;
     let title = sanitise(&profile.file.title);
-    match profile.install(&program, session.home.root()) {
-        Some((file, text)) => {
-            session.out.note(&format!("For {title}: put this into {}, beside what is there.", sanitise(&file)));
-            let answer = json!({"profile": name, "title": title, "file": file, "configuration": text});
-            session.tell(&answer, text.trim_end())
+    let context = Context { program: &program, home: session.home.root(), env: &|name| std::env::var_os(name) };
+    match profile.shown(&context)? {
+        Some(shown) => {
+            let file = sanitise(&shown.file.display().to_string());
+            let how = if shown.is_whole { "this is the file" } else { "put this beside what is in" };
+            session.out.note(&format!("For {title}: {how} {file}. `tasuki hooks install {name}` does it for you."));
+            let answer = json!({"profile": name, "title": title, "file": file, "configuration": shown.text});
+            session.tell(&answer, shown.text.trim_end())
         }
         None => {
             let answer = json!({"profile": name, "title": title, "file": null, "configuration": null});
-            session.tell(&answer, &format!("{title}: nothing is to be configured. {}", why_nothing(profile)))
+            session.tell(&answer, &format!("{title}: nothing is to be configured. {}", why_nothing(&profile)))
         }
     }
 }
@@ -35,6 +147,26 @@ fn why_nothing(profile: &Profile) -> &'static str {
     match profile.file.launch {
         Some(_) => "Agents that tasuki starts are told by their launch line what to report.",
         None => "The profile does not say how its CLI reports events.",
+    }
+}
+
+/// The refusal, and what to do about it.
+fn explained(error: InstallError, profile: &Profile) -> CliError {
+    let hint = match &error {
+        InstallError::NoInstall { .. } => Some(why_nothing(profile).to_owned()),
+        InstallError::Wrong { .. } => Some(format!(
+            "Mend the file, or put the hooks in yourself: `tasuki hooks show {}` prints them.",
+            profile.name
+        )),
+        InstallError::Foreign { .. } => Some("Look at it, and move it away or delete it yourself.".to_owned()),
+        InstallError::Changed { .. } => Some("Try again.".to_owned()),
+        InstallError::DanglingLink { .. } => Some("Make the file that it names, or remove the link.".to_owned()),
+        _ => None,
+    };
+    let error = CliError::from(error);
+    match hint {
+        Some(hint) => error.hint(hint),
+        None => error,
     }
 }
 

@@ -9,6 +9,7 @@ pub mod args;
 pub mod client;
 pub mod completions;
 pub mod demo;
+mod diff;
 pub mod error;
 pub mod errors;
 pub mod follow;

@@ -1,5 +1,5 @@
 //! Which agent or handoff a person means: a whole id, the beginning of one that no other has, or, for agents, the slug
-//! of a persona that one living agent has (SPEC section 9).
+//! of a persona that one living agent has (SPEC section 9), or its pane.
 
 use super::error::CliError;
 use super::view;
@@ -19,6 +19,8 @@ pub struct Known {
     pub slug: Option<String>,
     /// It has not ended.
     pub living: bool,
+    /// Its pane, such as `%3`.
+    pub pane: Option<String>,
     /// State and pane, for a list of candidates.
     pub about: String,
 }
@@ -29,6 +31,7 @@ impl Known {
             id: view::text(view, "agent_id")?.to_owned(),
             slug: view::text(view, "persona_slug").map(str::to_owned),
             living: view::is_living(view),
+            pane: view::text(view, "pane").map(str::to_owned),
             about: format!("{} {}", view::cell(view, "state"), view::cell(view, "pane")),
         })
     }
@@ -38,30 +41,81 @@ impl Known {
     }
 }
 
-/// Finds the agent that `text` names; `.` is the agent in whose pane the command runs.
+/// Finds the agent that `text` names; `.` is the agent in whose pane the command runs, `%3` the one in that pane.
 ///
 /// # Errors
 /// `no_agent` or `ambiguous`, the latter with the candidates.
 pub fn agent(home: &Home, text: &str) -> Result<String, CliError> {
     if text == "." {
-        return own_id();
+        return own_id(home);
     }
     if text.parse::<crate::core::id::AgentId>().is_ok() {
         return Ok(text.to_ascii_lowercase());
     }
-    let known: Vec<Known> = view::objects(&home.agent_views())?.iter().filter_map(Known::read).collect();
-    pick_agent(text, &known)
+    if is_pane(text) {
+        check_server(home)?;
+        return in_pane(text, &known(home)?).ok_or_else(|| {
+            CliError::refused("no_agent", format!("No agent is known in the pane {text}."))
+                .hint(format!("Adopt it first: tasuki agent register {text} --persona SLUG"))
+        });
+    }
+    pick_agent(text, &known(home)?)
 }
 
-/// The agent in whose pane the command runs.
+fn known(home: &Home) -> Result<Vec<Known>, CliError> {
+    Ok(view::objects(&home.agent_views())?.iter().filter_map(Known::read).collect())
+}
+
+fn is_pane(text: &str) -> bool {
+    text.strip_prefix('%').is_some_and(|number| number.parse::<u32>().is_ok())
+}
+
+/// The living agent in a pane. Of several (a pane that was taken over a moment ago) none.
+#[must_use]
+pub fn in_pane(pane: &str, known: &[Known]) -> Option<String> {
+    let mut found = known.iter().filter(|agent| agent.living && agent.pane.as_deref() == Some(pane));
+    let first = found.next()?;
+    found.next().is_none().then(|| first.id.clone())
+}
+
+/// A pane's number means something on one tmux server only: refuses where this runs in another one than the sidecar's.
+fn check_server(home: &Home) -> Result<(), CliError> {
+    let here = variable("TMUX").and_then(|value| value.split(',').nth(1)?.parse::<u64>().ok());
+    let theirs = view::read_json(&home.view().join("sidecar.json"))?.and_then(|view| view["tmux"]["pid"].as_u64());
+    match (here, theirs) {
+        (Some(here), Some(theirs)) if here != theirs => {
+            Err(CliError::refused("other_server", "This pane belongs to another tmux server than the sidecar's.")
+                .hint("Name the agent by its id or its persona. `tasuki agents` lists them."))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The agent in whose pane the command runs: the one that the environment names, unless that has ended (a new session
+/// in the same process keeps the environment of the former one), else the one that lives in this pane.
 ///
 /// # Errors
 /// A usage error when it runs in none.
-pub fn own_id() -> Result<String, CliError> {
-    let id = std::env::var(OWN_ID).ok().filter(|id| id.parse::<crate::core::id::AgentId>().is_ok());
-    id.ok_or_else(|| {
-        CliError::usage(format!("No agent is named, and this is no agent's pane ({OWN_ID} is not set)."))
-            .hint("Name an agent by id, by the beginning of its id, or by its persona. `tasuki agents` lists them.")
+pub fn own_id(home: &Home) -> Result<String, CliError> {
+    let named = variable(OWN_ID).filter(|id| id.parse::<crate::core::id::AgentId>().is_ok());
+    let all = known(home)?;
+    let has_ended = |id: &String| all.iter().any(|agent| !agent.living && agent.id.eq_ignore_ascii_case(id));
+    if let Some(id) = named.clone().filter(|id| !has_ended(id)) {
+        return Ok(id.to_ascii_lowercase());
+    }
+    let pane = variable("TMUX_PANE").filter(|pane| is_pane(pane) && check_server(home).is_ok());
+    let here = pane.as_ref().and_then(|pane| in_pane(pane, &all)).or(named);
+    here.ok_or_else(|| {
+        let reason = match &pane {
+            Some(pane) => format!("tasuki knows of no agent in this pane, {pane}"),
+            None => format!("this is no agent's pane ({OWN_ID} is not set)"),
+        };
+        CliError::usage(format!("No agent is named, and {reason}."))
+            .hint("Name an agent by id, by the beginning of its id, by its persona, or by its pane. `tasuki agents` lists them.")
     })
 }
 
@@ -160,7 +214,8 @@ mod tests {
     use super::*;
 
     fn known(id: &str, slug: Option<&str>, living: bool) -> Known {
-        Known { id: id.to_owned(), slug: slug.map(str::to_owned), living, about: "idle %1".to_owned() }
+        let pane = Some(format!("%{}", &id[..1]));
+        Known { id: id.to_owned(), slug: slug.map(str::to_owned), living, pane, about: "idle %1".to_owned() }
     }
 
     fn some() -> Vec<Known> {
@@ -186,6 +241,16 @@ mod tests {
     #[test]
     fn a_slug_of_one_that_has_ended_names_it_if_no_other_lives() {
         assert_eq!(code("old"), "cccc5555-0000");
+    }
+
+    #[test]
+    fn a_pane_names_the_one_that_lives_in_it() {
+        let all = some();
+        assert_eq!(in_pane("%d", &all).as_deref(), Some("dddd6666-0000"));
+        assert_eq!(in_pane("%a", &all).as_deref(), Some("aaab2222-0000"));
+        assert_eq!(in_pane("%c", &all), None, "it has ended");
+        assert_eq!(in_pane("%b", &all), None, "two can't be in one pane");
+        assert!(is_pane("%12") && !is_pane("%") && !is_pane("%x") && !is_pane("12"));
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub fn arguments(args: &[OsString]) -> Option<Vec<OsString>> {
 
 /// Draws it; it always ends with exit code 0.
 pub fn run(args: &[OsString]) {
-    let _ = crate::agents::statusline::main(args.iter().cloned());
+    let _ = crate::agents::statusline::main(args.iter().cloned(), super::hook::usual_home);
 }
 
 #[cfg(test)]

@@ -173,6 +173,9 @@ pub struct Start {
     pub ready: bool,
     /// When it has failed.
     pub deadline: Deadline,
+    /// What the screen of an agent that is gone showed last.
+    #[serde(default)]
+    pub last_screen: String,
 }
 
 /// How far the one priming of an agent is.

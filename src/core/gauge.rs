@@ -183,12 +183,14 @@ fn put_off(tx: &mut Tx<'_>, agent_id: &AgentId, percent: u64, why: &str) {
 }
 
 fn journal(tx: &mut Tx<'_>, agent_id: &AgentId, what: &str, percent: u64, mut fields: Value) {
-    let slug = tx.agent(agent_id).and_then(|agent| agent.persona_slug.clone());
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let (slug, state) = (agent.persona_slug.clone(), agent.state.word());
     fields["agent_id"] = json!(agent_id);
     fields["persona_slug"] = json!(slug);
+    fields["state"] = json!(state);
     fields["percent"] = json!(percent);
     fields["auto"] = json!(what);
-    tx.journal("context", fields);
+    tx.journal("agent.state", fields);
 }
 
 #[cfg(test)]

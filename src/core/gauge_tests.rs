@@ -96,7 +96,7 @@ impl World {
 
 /// What the journal says of contexts.
 fn said(decision: &Decision) -> Vec<(String, Option<String>)> {
-    let lines = decision.journal.iter().map(|(_, line)| line).filter(|line| line["type"] == "context");
+    let lines = decision.journal.iter().map(|(_, line)| line).filter(|line| line["auto"].is_string());
     let text = |value: &Value| value.as_str().map(str::to_owned);
     lines.map(|line| (text(&line["auto"]).unwrap_or_default(), text(&line["reason"]))).collect()
 }

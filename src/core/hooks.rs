@@ -177,12 +177,13 @@ fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     match turn.purpose {
         Purpose::Instruction(id) => handoff::outcome::turn_ended(tx, id, event),
         Purpose::Priming(_) => {
+            let said = event.message.as_deref().map(|said| format!(": {said}")).unwrap_or_default();
             let problem = match event.kind {
-                HookKind::StopFailure => Some("The turn that answers the priming ended in an error"),
-                HookKind::Interrupted => Some("The turn that answers the priming was interrupted"),
+                HookKind::StopFailure => Some(format!("The turn that answers the priming ended in an error{said}")),
+                HookKind::Interrupted => Some("The turn that answers the priming was interrupted".to_owned()),
                 _ => None,
             };
-            priming::is_over(tx, agent_id, problem);
+            priming::is_over(tx, agent_id, problem.as_deref());
         }
         Purpose::Briefing(_) | Purpose::Send(_) | Purpose::Exit(_) | Purpose::NewSession(_) => {}
     }

@@ -54,8 +54,8 @@ pub(crate) fn seen(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, readines
     agent.probe = None;
     match readiness {
         Readiness::Ready => is_idle(tx, agent_id),
-        Readiness::Blocked => blocked(tx, agent_id, None),
-        Readiness::NotReady { .. } | Readiness::Gone => {}
+        Readiness::Blocked { .. } => blocked(tx, agent_id, None),
+        Readiness::NotReady { .. } | Readiness::Gone { .. } => {}
     }
 }
 

@@ -87,9 +87,7 @@ pub(crate) fn end(tx: &mut Tx<'_>, agent_id: &AgentId, state: AgentState) {
         tx.drop_effect(effect);
     }
     end_typing(tx, agent_id);
-    if tx.agent(agent_id).is_some_and(|agent| agent.start.is_some()) {
-        start::failed(tx, agent_id, "successor_failed", "The agent ended before it was ready");
-    }
+    start::ended(tx, agent_id);
     for queued in queue {
         tx.refuse(&queued.request_id, Refused::new(400, "not_active", "Agent is not active"));
     }

@@ -110,8 +110,15 @@ pub(crate) fn create(tx: &mut Tx<'_>, wanted: Wanted, owner: Owner, deadline: Op
     });
     let key = tx.effect(effect);
     let deadline = deadline.unwrap_or_else(|| Deadline::after(&tx.now, tx.state.settings.limits.starting_ms));
-    agent.start =
-        Some(Start { owner, effect: Some(key), registered: false, claimed_pane: None, ready: false, deadline });
+    agent.start = Some(Start {
+        owner,
+        effect: Some(key),
+        registered: false,
+        claimed_pane: None,
+        ready: false,
+        deadline,
+        last_screen: String::new(),
+    });
     introduce(tx, agent);
     agent_id
 }
@@ -142,6 +149,7 @@ pub(crate) fn adopt(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: HandoffId, dea
             claimed_pane: None,
             ready: false,
             deadline,
+            last_screen: String::new(),
         });
     }
 }
@@ -209,16 +217,18 @@ pub(crate) fn ready_settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey,
             start.ready = true;
             progress(tx, agent_id);
         }
-        Readiness::Blocked => {
+        Readiness::Blocked { screen } => {
             tx.set_state(agent_id, AgentState::Blocked);
-            failed(tx, agent_id, "successor_failed", "A dialog is open in the new agent's pane: answer it, then retry");
+            let why =
+                format!("A dialog is open in the new agent's pane: answer it, then retry; its screen ends: {screen}");
+            failed(tx, agent_id, "successor_failed", &why);
         }
         Readiness::NotReady { screen } => {
             let why = format!("The new agent was not ready for input in time; its screen ends: {screen}");
             failed(tx, agent_id, "successor_failed", &why);
         }
         // The end of the process is on its way as an event of its own.
-        Readiness::Gone => {}
+        Readiness::Gone { screen } => start.last_screen = screen,
     }
 }
 
@@ -287,6 +297,16 @@ fn started(tx: &mut Tx<'_>, agent_id: &AgentId, owner: &Owner) {
             priming::begin(tx, agent_id, None);
         }
     }
+}
+
+/// The agent has ended before it was ready.
+pub(crate) fn ended(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let Some(start) = tx.agent(agent_id).and_then(|agent| agent.start.as_ref()) else { return };
+    let why = match start.last_screen.as_str() {
+        "" => "The agent ended before it was ready".to_owned(),
+        screen => format!("The agent ended before it was ready; its screen ended: {screen}"),
+    };
+    failed(tx, agent_id, "successor_failed", &why);
 }
 
 pub(crate) fn failed(tx: &mut Tx<'_>, agent_id: &AgentId, code: &str, why: &str) {

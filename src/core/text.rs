@@ -57,6 +57,12 @@ pub fn signature(id: &DeliveryId) -> String {
     format!("(tasuki delivery {id}.)")
 }
 
+/// Whether a composer's text, which has no white space, ends like a text of ours.
+#[must_use]
+pub fn bears_signature(composer: &str) -> bool {
+    composer.ends_with(".)") && composer.contains("(tasukidelivery")
+}
+
 /// Frames a body: a first line of ours that begins with a letter, the sanitised body, our last line.
 #[must_use]
 pub fn frame(first_line: &str, body: &str, id: &DeliveryId) -> String {
@@ -147,6 +153,13 @@ mod tests {
     fn a_frame_begins_with_our_line_and_ends_with_our_sentence() {
         let text = frame("Your skill follows.", "# Skill\n- one\n", &id());
         assert_eq!(text, "Your skill follows.\n# Skill\n- one\n(tasuki delivery 5f2a9c81d0e3.)");
+    }
+
+    #[test]
+    fn a_text_of_ours_is_known_in_a_composer() {
+        assert!(bears_signature("#Skill(tasukidelivery5f2a9c81d0e3.)"));
+        assert!(!bears_signature("#Skill(tasukidelivery5f2a9c81d0e3.)andmore"));
+        assert!(!bears_signature("please(dot.)"));
     }
 
     #[test]

@@ -31,6 +31,7 @@
 //! | `end_by_clear` | each turn begins with a `/clear` of its own: SessionEnd, SessionStart, another session id |
 //! | `interrupt` | each turn ends without any event, and nothing is written |
 //! | `hooks_off` | no hooks at all |
+//! | `hooks_twice` | each hook runs twice, as where hooks are installed in two places |
 //! | `slow_hooks=MS` | hooks run MS later, after the turn has moved on |
 //! | `no_bracket` | bracketed paste is never switched on |
 //! | `ghost` | ghost text is drawn in an odd way: bright black, its first letter under a reversed cursor |
@@ -49,7 +50,7 @@ use std::io::Read;
 use std::path::PathBuf;
 
 /// All names that mean something.
-const NAMES: [&str; 40] = [
+const NAMES: [&str; 41] = [
     "swallow_enter",
     "start_slow",
     "lazy_start",
@@ -79,6 +80,7 @@ const NAMES: [&str; 40] = [
     "end_by_clear",
     "interrupt",
     "hooks_off",
+    "hooks_twice",
     "slow_hooks",
     "no_bracket",
     "ghost",

@@ -52,8 +52,15 @@ impl Hooks {
         if let (Some(event), Value::Object(more)) = (event.as_object_mut(), more) {
             event.extend(more);
         }
-        let (program, input) = (self.program.clone(), event.to_string());
-        match faults.number("slow_hooks") {
+        let times = if faults.has("hooks_twice") { 2 } else { 1 };
+        for _ in 0..times {
+            self.fire_once(event.to_string(), faults.number("slow_hooks"));
+        }
+    }
+
+    fn fire_once(&mut self, input: String, late: Option<u64>) {
+        let program = self.program.clone();
+        match late {
             None => run(&program, &input),
             Some(late) => {
                 self.late.retain(|hook| !hook.is_finished());

@@ -1,5 +1,6 @@
 //! Does one effect. Each may be done again after a crash: see `core::effect`.
 
+use super::version;
 use super::{Tools, compose, document, gauge};
 use crate::agents::ansi;
 use crate::agents::format::InputMode;
@@ -9,11 +10,13 @@ use crate::core::effect::{
     Effect, How, Notice, Outcome, PersonaTexts, Place, Readiness, StartAgent, Started, TypeText,
 };
 use crate::core::pane::{Composer, PaneFacts, PaneRef, Process, Refusal, Typed, View};
-use crate::core::text::{sanitise, signature};
+use crate::core::text::{bears_signature, sanitise, signature};
 use crate::spool::documents;
 use crate::tmux::{Capture, Error as TmuxError, Eye, Input, Ready, ReadyPlan, SpawnOutcome, SpawnPlan, TypePlan};
 use crate::{notify, personas, process};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -27,8 +30,10 @@ const IDLE_CALM: Duration = Duration::from_secs(5);
 const IDLE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// Pause between two looks for readiness.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Most characters of them.
+const SCREEN_CHARS: usize = 800;
 /// Most lines of a screen that are shown to a person.
-const SCREEN_LINES: usize = 6;
+const SCREEN_LINES: usize = 12;
 
 /// Does one effect.
 pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &CancellationToken) -> Outcome {
@@ -77,6 +82,29 @@ fn done(result: Result<(), TmuxError>) -> Outcome {
 
 /// A profile's eyes, on the agent with this process, where that is known.
 struct ProfileEye<'p>(&'p Profile, Option<Process>);
+
+/// The same eyes, which remember what they saw last: the screen of an agent that ends is gone with it.
+struct Memory<'p> {
+    eye: ProfileEye<'p>,
+    /// The whole screen must be at rest, not only what the profile knows of it.
+    whole: bool,
+    last: Mutex<Option<Capture>>,
+}
+
+impl Eye for Memory<'_> {
+    fn look(&self, capture: &Capture) -> View {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(capture.clone());
+        self.eye.look(capture)
+    }
+
+    fn print(&self, capture: &Capture) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        if self.whole {
+            plain_lines(capture).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+}
 
 impl Eye for ProfileEye<'_> {
     fn look(&self, capture: &Capture) -> View {
@@ -134,19 +162,22 @@ async fn type_text(tools: &Tools, plan: &TypeText, resumed: bool, stop: &Cancell
 async fn await_idle(tools: &Tools, pane: &PaneRef, profile: &str, stop: &CancellationToken) -> Readiness {
     let plan = ReadyPlan { within: IDLE_LIMIT, calm: IDLE_CALM, every: Duration::from_secs(1) };
     loop {
-        let readiness = wait_ready(tools, pane, profile, &plan, stop).await;
-        let has_draft = readiness == Readiness::Ready && !is_composer_empty(tools, pane, profile).await;
+        let readiness = wait_ready(tools, pane, profile, (&plan, true), stop).await;
+        let has_draft = readiness == Readiness::Ready && !is_at_rest(tools, pane, profile).await;
         if !has_draft || stop.is_cancelled() {
             return readiness;
         }
     }
 }
 
-/// An interrupted prompt may come back as a draft: that agent is not at rest.
-async fn is_composer_empty(tools: &Tools, pane: &PaneRef, profile: &str) -> bool {
+/// Somebody's draft may be about to be submitted. A text of ours is none: an interrupted prompt came back as a draft.
+async fn is_at_rest(tools: &Tools, pane: &PaneRef, profile: &str) -> bool {
     let Some(profile) = tools.profiles.get(profile) else { return true };
     match tools.tmux.capture(pane).await {
-        Ok(capture) => ProfileEye(profile, None).look(&capture).composer == Composer::Empty,
+        Ok(capture) => match ProfileEye(profile, None).look(&capture).composer {
+            Composer::Text(text) => bears_signature(&text),
+            composer => composer == Composer::Empty,
+        },
         Err(_) => true,
     }
 }
@@ -156,37 +187,58 @@ async fn await_ready(tools: &Tools, pane: &PaneRef, profile: &str, stop: &Cancel
         return Readiness::NotReady { screen: format!("(the profile {profile} is not known any more)") };
     };
     let plan = ReadyPlan { within: ready.timeout, calm: ready.calm, every: LOOK_EVERY };
-    wait_ready(tools, pane, profile, &plan, stop).await
+    match wait_ready(tools, pane, profile, (&plan, false), stop).await {
+        Readiness::NotReady { screen } if !stop.is_cancelled() => {
+            Readiness::NotReady { screen: screen + &version::remark(tools, profile).await }
+        }
+        Readiness::Gone { screen } if !screen.is_empty() && !stop.is_cancelled() => {
+            Readiness::Gone { screen: screen + &version::remark(tools, profile).await }
+        }
+        readiness => readiness,
+    }
 }
 
 async fn wait_ready(
     tools: &Tools,
     pane: &PaneRef,
     profile: &str,
-    plan: &ReadyPlan,
+    (plan, whole): (&ReadyPlan, bool),
     stop: &CancellationToken,
 ) -> Readiness {
     let Some(profile) = tools.profiles.get(profile) else {
         return Readiness::NotReady { screen: "(its profile is not known any more)".to_owned() };
     };
-    match tools.tmux.wait_ready(pane, plan, &ProfileEye(profile, None), stop).await {
+    let memory = Memory { eye: ProfileEye(profile, None), whole, last: Mutex::new(None) };
+    let end = tools.tmux.wait_ready(pane, plan, &memory, stop).await;
+    let last = memory.last.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let screen = last.map(|capture| screen_end(&capture)).unwrap_or_default();
+    match end {
         Ready::Ready(_) => Readiness::Ready,
-        Ready::Blocked(_) => Readiness::Blocked,
-        Ready::Gone(_) => Readiness::Gone,
-        Ready::NotReady(_) | Ready::Stopped => Readiness::NotReady { screen: screen_end(tools, pane).await },
+        Ready::Blocked(_) => Readiness::Blocked { screen },
+        Ready::Gone(_) => Readiness::Gone { screen },
+        Ready::NotReady(_) | Ready::Stopped => Readiness::NotReady { screen },
         Ready::NoTmux => Readiness::NotReady { screen: "(no tmux server answers)".to_owned() },
     }
 }
 
 /// The last lines of a screen, for a person to see what is the matter.
-async fn screen_end(tools: &Tools, pane: &PaneRef) -> String {
-    let Ok(capture) = tools.tmux.capture(pane).await else { return String::new() };
+fn screen_end(capture: &Capture) -> String {
+    // Rules, borders and logos tell nothing.
+    let tells = |line: &String| line.chars().any(char::is_alphanumeric);
+    let lines: Vec<String> = plain_lines(capture).into_iter().filter(tells).collect();
+    let from = lines.len().saturating_sub(SCREEN_LINES);
+    let text = lines[from..].join(" / ");
+    // What stands last matters most.
+    let skipped = text.chars().count().saturating_sub(SCREEN_CHARS);
+    text.chars().skip(skipped).collect()
+}
+
+/// The lines of a screen without their looks.
+fn plain_lines(capture: &Capture) -> Vec<String> {
     let rows = ansi::cells(&capture.lines.join("\n"), capture.width, capture.height);
     let plain =
         |row: &Vec<ansi::Cell>| sanitise(&row.iter().map(|cell| cell.char).collect::<String>()).trim().to_owned();
-    let lines: Vec<String> = rows.iter().map(plain).filter(|line| !line.is_empty()).collect();
-    let from = lines.len().saturating_sub(SCREEN_LINES);
-    lines[from..].join(" / ").chars().take(400).collect()
+    rows.iter().map(plain).collect()
 }
 
 async fn await_death(process: &Process, stop: &CancellationToken) -> Outcome {
@@ -237,6 +289,12 @@ async fn start(tools: &Tools, plan: &StartAgent) -> Started {
     let Some(launch) = profile.launch(&context) else {
         return Started::Failed { why: format!("the profile {} has no launch line", plan.profile) };
     };
+    if let Some(why) = missing_program(tools, &plan.session, &launch.program).await {
+        return Started::Failed { why };
+    }
+    if let Err(why) = write_launch_files(tools, &plan.profile, &launch.files, &creation) {
+        return Started::Failed { why };
+    }
     let spawn = SpawnPlan {
         creation: creation.clone(),
         session: plan.session.clone(),
@@ -253,6 +311,27 @@ async fn start(tools: &Tools, plan: &StartAgent) -> Started {
         SpawnOutcome::Failed(why) => Started::Failed { why },
         SpawnOutcome::NoTmux => Started::NoTmux,
     }
+}
+
+/// Why a program can't be started where the server would look for it; `None` if it can, or if that is not known.
+async fn missing_program(tools: &Tools, session: &str, program: &str) -> Option<String> {
+    if program.contains('/') {
+        let why = || format!("there is no program {program}; install it, or change the profile's launch.argv");
+        return (!process::is_program(Path::new(program))).then(why);
+    }
+    let path = tools.tmux.variable(session, "PATH").await.ok().flatten()?;
+    let is_there = std::env::split_paths(&path).any(|folder| process::is_program(&folder.join(program)));
+    let why = || format!("{program} is not installed, or not in the PATH that tmux has ({path})");
+    (!is_there).then(why)
+}
+
+/// Puts the files that a launch line names where it says that they are.
+fn write_launch_files(tools: &Tools, profile: &str, files: &[(String, String)], unique: &str) -> Result<(), String> {
+    let profile = profile.parse().map_err(|_| format!("{profile} is no profile's name"))?;
+    files
+        .iter()
+        .try_for_each(|(name, text)| documents::write_launch_file(tools.home.root(), &profile, name, text, unique))
+        .map_err(|error| error.to_string())
 }
 
 fn home_dir() -> PathBuf {

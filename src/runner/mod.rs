@@ -10,6 +10,7 @@ mod document;
 mod fault;
 mod gauge;
 mod persona;
+mod version;
 
 pub(crate) use persona::facts as persona_facts;
 

@@ -114,6 +114,18 @@ pub fn write_text(home: &Path, slug: &Slug, id: &DeliveryId, text: &str) -> Resu
     Ok(folder.path.join(name))
 }
 
+/// Writes a file that a profile's launch line names to `state/launch/<profile>/<name>`, for this user alone. `unique` keeps
+/// two writers at the same time apart. Writing the same file again is harmless.
+///
+/// # Errors
+/// The system's, or a folder is a link.
+pub fn write_launch_file(home: &Path, profile: &Slug, name: &str, text: &str, unique: &str) -> Result<(), Error> {
+    let folder = enter(home, &["state", "launch", profile.as_str()], true)?;
+    let temp = format!(".{unique}.new");
+    files::replace_at(&folder.fd, OsStr::new(&temp), OsStr::new(name), text.as_bytes(), Grade::Fast)
+        .map_err(|error| Error::io("write", folder.path.join(name), error))
+}
+
 /// Reads a document that an operator provides by path: absolute or relative to the home, but inside it, without a link
 /// on the way.
 ///

@@ -16,6 +16,12 @@ pub trait Eye: Send + Sync {
     /// What this screen shows.
     fn look(&self, capture: &Capture) -> View;
 
+    /// What else must stay the same for a screen to be at rest. Some programs show no sign of their work while their
+    /// answer comes in, but then the screen changes.
+    fn print(&self, _capture: &Capture) -> u64 {
+        0
+    }
+
     /// Whether the agent's own process still runs, as far as that is known. Where the agent was started from a shell the
     /// pane outlives it, and its last screen may stand there still.
     fn lives(&self) -> bool {
@@ -55,15 +61,16 @@ impl Tmux {
     /// Waits until the pane's program is ready and stays so for `plan.calm`.
     pub async fn wait_ready(&self, pane: &PaneRef, plan: &ReadyPlan, eye: &dyn Eye, stop: &CancellationToken) -> Ready {
         let until = Instant::now() + plan.within;
-        let mut last: Option<(View, Instant)> = None;
+        let mut last: Option<((View, u64), Instant)> = None;
         loop {
             match self.capture(pane).await {
                 Ok(capture) => {
-                    let view = eye.look(&capture);
+                    let seen = (eye.look(&capture), eye.print(&capture));
                     let since = match last {
-                        Some((ref before, since)) if *before == view => since,
+                        Some((ref before, since)) if *before == seen => since,
                         _ => Instant::now(),
                     };
+                    let (view, print) = seen;
                     if since.elapsed() >= plan.calm {
                         match view.activity {
                             Activity::Ready if view.composer != Composer::Unreadable => return Ready::Ready(view),
@@ -71,14 +78,14 @@ impl Tmux {
                             _ => {}
                         }
                     }
-                    last = Some((view, since));
+                    last = Some(((view, print), since));
                 }
                 Err(Error::Pane { reason, .. }) => return Ready::Gone(reason),
                 Err(Error::NoServer(_)) => return Ready::NoTmux,
                 Err(_) => last = None,
             }
             if Instant::now() >= until {
-                return Ready::NotReady(last.map(|(view, _)| view));
+                return Ready::NotReady(last.map(|((view, _), _)| view));
             }
             if pause(plan.every, stop).await.is_err() {
                 return Ready::Stopped;

@@ -1,6 +1,7 @@
 //! Keeping a session alive while its only program is replaced, and telling people something in their status line.
 
 use super::pane::{first, same};
+use super::protocol::Block;
 use super::quote::{in_message, is_plain_id, quote};
 use super::{Error, Tmux};
 use crate::core::pane::PaneRef;
@@ -102,6 +103,27 @@ impl Tmux {
         let id = pane.id;
         self.change(&live, format!("if-shell -F -t %{id} \"{guard}\" {{ kill-pane -t %{id} }}")).await?;
         Ok(())
+    }
+
+    /// The value that a variable will have in new windows of a session, be it there yet or not; `None` if it has none.
+    ///
+    /// # Errors
+    /// When no server answers.
+    pub async fn variable(&self, session: &str, name: &str) -> Result<Option<String>, Error> {
+        let quoted = |text: &str| quote(text).map_err(|_| bad_text());
+        let (target, name_of) = (quoted(&format!("={session}"))?, quoted(name)?);
+        // A session that hides a variable answers with its name after a minus.
+        for line in [format!("show-environment -t {target} {name_of}"), format!("show-environment -g {name_of}")] {
+            let (_, reply) = self.read(&line).await?;
+            let text = reply.first().filter(|block| block.ok).map(Block::text).unwrap_or_default();
+            if let Some(value) = text.trim_end().strip_prefix(name).and_then(|rest| rest.strip_prefix('=')) {
+                return Ok(Some(value.to_owned()));
+            }
+            if text.trim_end().strip_prefix('-') == Some(name) {
+                return Ok(None);
+            }
+        }
+        Ok(None)
     }
 
     /// Shows a text in the status line of each terminal that is attached, and returns how many there are. The text is

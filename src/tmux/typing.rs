@@ -269,10 +269,8 @@ impl<'a> Delivery<'a> {
             if view.activity == Activity::Blocked {
                 return Ok(Some(unknown("dialog")));
             }
-            // A piece that this run put in a moment ago need not be on the screen; any other must be, and be last.
-            if self.fresh == number {
-                break;
-            }
+            // Each piece must be seen before the next one goes in: a busy program reads what has come meanwhile at once,
+            // and takes two pieces in one reading for a paste.
             if ends_with(&view.composer, &so_far) {
                 self.recognise(&row.command, view.activity);
                 break;
@@ -281,7 +279,7 @@ impl<'a> Delivery<'a> {
                 return Ok(None);
             }
             if Instant::now() >= until {
-                return Ok(Some(unknown("ambiguous")));
+                return Ok(Some(unknown(if self.fresh == number { "not_seen" } else { "ambiguous" })));
             }
             pause(GLANCE, self.stop).await?;
         }

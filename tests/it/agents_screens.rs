@@ -16,7 +16,9 @@ fn look(profile: &str, name: &str) -> View {
     let text = text.replace("\\e", "\u{1b}").replace(CURSOR, "");
     let profiles = Profiles::load(None).expect("built in");
     let row = u16::try_from(row).expect("a small screen");
-    profiles.get(profile).expect("built in").view(&text, 80, 24, (0, row))
+    // Screens of real agents are as wide and high as the windows that tasuki makes for them.
+    let (width, height) = if text.lines().count() > 24 { (160, 50) } else { (80, 24) };
+    profiles.get(profile).expect("built in").view(&text, width, height, (0, row))
 }
 
 fn text(words: &str) -> Composer {
@@ -45,17 +47,32 @@ fn demo_screens() {
     }
 }
 
+/// A prompt that came back into the composer.
+const INTERRUPTED: &str = "Please write a handoff document for your successor. Your context is to be handed to a \
+    successor (reason: context_limit). Write a handoff document in the first person to this file: \
+    `/home/kai/tasuki/data/personas/dev/handoffs/20261122T032443-1174905b.md` Write it with your own tools, as one \
+    Markdown file with these sections: ## What I was working on ## Current progress ## Key decisions and why ## Blockers \
+    ## Files modified ## Next steps Say what you know and your successor can't see: dead ends, half-made changes, what \
+    you were about to do. Write the whole file before you end your turn, and change nothing else. (tasuki delivery \
+    f0841e6000a2.)";
+
 #[test]
 fn claude_screens() {
+    let rule = |n| format!("- Rule {n}: read `src/part_{n}.rs` before you change it; cost < $5 & 100% tested.");
+    let rules: String = (10..25).map(rule).collect();
+    let end = "indented code { stays } /not-a-command and @nobody and !nothing and # no heading (tasuki delivery d3d381c5d7ac.)";
+    let scrolled = format!("{rules}{end}");
     for (name, activity, composer) in [
         ("ready", Activity::Ready, Composer::Empty),
         ("ghost_under_cursor", Activity::Ready, Composer::Empty),
-        ("draft", Activity::Ready, text("please look at the tests and tell me")),
+        ("draft", Activity::Ready, text("please do not")),
         ("coloured_draft", Activity::Ready, text("a draft in colour two")),
         ("collapsed", Activity::Ready, Composer::Collapsed { size: Some(40) }),
         ("busy", Activity::Busy, Composer::Empty),
         ("permission", Activity::Blocked, Composer::Unreadable),
         ("trust", Activity::Blocked, Composer::Unreadable),
+        ("interrupted", Activity::Ready, text(INTERRUPTED)),
+        ("scrolled", Activity::Ready, text(&scrolled)),
         ("list_in_prose", Activity::Ready, Composer::Empty),
         ("zsh", Activity::Unknown, Composer::Unreadable),
     ] {
@@ -67,13 +84,41 @@ fn claude_screens() {
 fn codex_and_pi_screens() {
     for (profile, name, activity, composer) in [
         ("codex", "ready", Activity::Ready, Composer::Empty),
-        ("codex", "draft", Activity::Ready, text("first line second line")),
-        ("codex", "collapsed", Activity::Ready, Composer::Collapsed { size: Some(1500) }),
+        ("codex", "draft", Activity::Ready, text("please do not")),
+        (
+            "codex",
+            "long_draft",
+            Activity::Ready,
+            text("first line of a draft second line · /with/a/path indented [x] last line"),
+        ),
+        ("codex", "collapsed", Activity::Ready, Composer::Collapsed { size: Some(2211) }),
+        ("codex", "command", Activity::Ready, text("/quit")),
         ("codex", "busy", Activity::Busy, Composer::Empty),
+        // While its answer comes in, it shows no sign of work.
+        ("codex", "streaming", Activity::Ready, Composer::Empty),
+        ("codex", "permission", Activity::Blocked, Composer::Unreadable),
+        ("codex", "sign_in", Activity::Blocked, Composer::Unreadable),
         ("pi", "ready", Activity::Ready, Composer::Empty),
-        ("pi", "draft", Activity::Ready, text("hello there")),
+        ("pi", "draft", Activity::Ready, text("please do not")),
+        ("pi", "no_models", Activity::Unknown, Composer::Empty),
         ("pi", "collapsed", Activity::Ready, Composer::Collapsed { size: Some(11) }),
         ("pi", "busy", Activity::Busy, Composer::Empty),
+    ] {
+        assert_eq!(look(profile, name), View { activity, composer }, "{profile} {name}");
+    }
+}
+
+#[test]
+fn gemini_and_opencode_screens() {
+    for (profile, name, activity, composer) in [
+        ("gemini", "ready", Activity::Ready, Composer::Empty),
+        ("gemini", "draft", Activity::Ready, text("half a prompt")),
+        ("gemini", "collapsed", Activity::Ready, Composer::Collapsed { size: Some(7) }),
+        ("gemini", "busy", Activity::Busy, Composer::Empty),
+        ("opencode", "ready", Activity::Ready, Composer::Empty),
+        ("opencode", "draft", Activity::Ready, text("half a prompt")),
+        ("opencode", "collapsed", Activity::Ready, Composer::Collapsed { size: Some(7) }),
+        ("opencode", "busy", Activity::Busy, Composer::Empty),
     ] {
         assert_eq!(look(profile, name), View { activity, composer }, "{profile} {name}");
     }

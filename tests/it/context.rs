@@ -45,7 +45,7 @@ fn turn(stage: &Stage, agent: &str, tokens: u64) {
 /// The journal's lines about contexts: what, and why.
 fn said(stage: &Stage) -> Vec<(String, Option<String>)> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
-    let lines = stage.journal().into_iter().filter(|line| line["type"] == "context");
+    let lines = stage.journal().into_iter().filter(|line| line["type"] == "agent.state" && line["auto"].is_string());
     lines.map(|line| (text(&line["auto"]).unwrap_or_default(), text(&line["reason"]))).collect()
 }
 

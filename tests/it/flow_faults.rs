@@ -48,6 +48,9 @@ fn odd_hooks_are_no_obstacle() {
         ("cleared", "end_by_clear"),
         ("paused", "background"),
         ("slow", "slow_hooks=700"),
+        ("twice", "hooks_twice"),
+        ("queued", "hooks_twice,queue"),
+        ("nested", "hooks_twice,nested"),
     ]);
     let paused = &views[2];
     let steps = stage.steps_of(paused["handoff_id"].as_str().expect("an id"));

@@ -16,7 +16,7 @@ fn readme() -> String {
 }
 
 /// The blocks of one language below one heading.
-fn blocks(heading: &str, language: &str) -> Vec<String> {
+pub(crate) fn blocks(heading: &str, language: &str) -> Vec<String> {
     let text = readme();
     let section = text.split(&format!("\n## {heading}\n")).nth(1).unwrap_or_else(|| panic!("no section {heading}"));
     let section = section.split("\n## ").next().unwrap_or_default();
@@ -63,7 +63,7 @@ fn run(stage: &Stage, program: &str, recipe: &str) -> Output {
     output
 }
 
-fn has_python() -> bool {
+pub(crate) fn has_python() -> bool {
     let out = Command::new("python3").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     out.is_ok_and(|status| status.success())
 }

@@ -34,6 +34,21 @@ async fn pieces_arrive_unbracketed_and_in_order() {
     assert!(!composer.bytes().contains(&0x1b), "no paste brackets");
 }
 
+/// A program that is busy reads what has come meanwhile at once, and may take two pieces for a paste.
+#[tokio::test]
+async fn a_piece_goes_in_only_when_the_one_before_it_was_seen() {
+    let server = Server::start();
+    let tmux = server.connect().await;
+    let composer = server.composer(&[("TASUKI_TEST_DELAY", "150")]);
+    let pane = composer.pane(&tmux).await;
+    let text: String = (0..20).map(|n| format!("Line {n:02} of a long instruction, with words.\n")).collect();
+    let text = format!("{text}(tasuki delivery 000000000001.)");
+    let plan = TypePlan { input: typed_in_pieces(100), ..plan(pane, 1, &text) };
+    assert_eq!(type_it(&tmux, &plan).await, SUBMITTED);
+    assert_eq!(composer.submits(), [text.as_str()]);
+    assert!(composer.reads().iter().all(|count| *count <= 100), "{:?}", composer.reads());
+}
+
 #[tokio::test]
 async fn sixty_four_kibibytes_arrive_whole() {
     let server = Server::start();

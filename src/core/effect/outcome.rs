@@ -70,15 +70,21 @@ pub enum Started {
 pub enum Readiness {
     /// Stable, as the profile asks.
     Ready,
-    /// A dialog is open.
-    Blocked,
+    /// A dialog is open; with the last lines of the screen, sanitised.
+    Blocked {
+        /// What the screen shows.
+        screen: String,
+    },
     /// Neither, until the time was up; with the last lines of the screen, sanitised.
     NotReady {
         /// What the screen shows.
         screen: String,
     },
-    /// The pane is gone or another.
-    Gone,
+    /// The pane is gone or another; with what its screen showed last.
+    Gone {
+        /// The last lines that were seen, sanitised; empty if none were.
+        screen: String,
+    },
 }
 
 /// How an effect ended.

@@ -139,10 +139,10 @@ impl Run {
     }
 
     fn ready(&mut self, pane: &PaneRef, tmux: &mut SimTmux) -> Option<Readiness> {
-        let Some(agent) = tmux.at(pane) else { return Some(Readiness::Gone) };
+        let Some(agent) = tmux.at(pane) else { return Some(Readiness::Gone { screen: String::new() }) };
         self.looks = self.looks.saturating_add(1);
         match (agent.faults.dialog, agent.faults.never_ready, agent.ready_in) {
-            (true, _, _) if self.looks > 3 => Some(Readiness::Blocked),
+            (true, _, _) if self.looks > 3 => Some(Readiness::Blocked { screen: "a dialog".to_owned() }),
             (false, false, 0) => Some(Readiness::Ready),
             _ if self.looks > 40 => Some(Readiness::NotReady { screen: "splash".to_owned() }),
             _ => None,
@@ -151,7 +151,7 @@ impl Run {
 }
 
 fn idle(pane: &PaneRef, tmux: &mut SimTmux) -> Option<Readiness> {
-    let Some(agent) = tmux.at(pane) else { return Some(Readiness::Gone) };
+    let Some(agent) = tmux.at(pane) else { return Some(Readiness::Gone { screen: String::new() }) };
     (agent.turn.is_none() && agent.composer.is_empty()).then_some(Readiness::Ready)
 }
 

@@ -160,6 +160,12 @@ impl ComposerPane {
         fs::read(self.dir.path().join("bytes")).unwrap_or_default()
     }
 
+    /// How much came in with each reading.
+    pub(crate) fn reads(&self) -> Vec<usize> {
+        let text = fs::read_to_string(self.dir.path().join("reads")).unwrap_or_default();
+        text.lines().map(|line| line.parse().expect("a number")).collect()
+    }
+
     /// The program's own process.
     pub(crate) fn pid(&self) -> u32 {
         fs::read_to_string(self.dir.path().join("pid")).expect("it runs").parse().expect("a number")
@@ -311,6 +317,7 @@ impl Program {
             if count > 0 {
                 std::thread::sleep(self.delay);
                 append(&self.dir.join("bytes"), &buffer[..count]);
+                append(&self.dir.join("reads"), format!("{count}\n").as_bytes());
                 self.rest.extend_from_slice(&buffer[..count]);
                 self.digest();
             }

@@ -1,0 +1,397 @@
+//! What is put into a person's JSON file, and how it is taken out again: only at single places, so that all else stays
+//! byte for byte as it was.
+//!
+//! A template is an object. Objects in it are merged by key; each element of a list, and each other value, is one *unit*
+//! that is put in behind what is there. What was put in is remembered as pieces of text, so that taking it out gives
+//! the very bytes of before, also when other parts were changed in between. Where a piece can't be found as it was
+//! (somebody has written the file anew), the units are found by what they say.
+
+use super::style::Style;
+use super::text::{Fault, Kind, Node, Notation, parse, place, skip_trivia};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::ops::Range;
+
+/// Stands for the parts of a template that differ between installations: paths.
+pub(super) const ANY: char = '\u{E0FF}';
+
+/// Most units that are looked for in one file.
+const MAX_UNITS: usize = 10_000;
+
+/// One piece of text that was put in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Piece {
+    /// Where it begins in the text as it was then, in bytes.
+    pub(super) at: usize,
+    /// The piece.
+    pub(super) text: String,
+}
+
+/// Where something of ours stands: the keys that lead there, and the number in a list.
+type Place = (Vec<String>, Option<usize>);
+
+/// A text with something put in.
+#[derive(Debug, Clone)]
+pub(super) struct Merged {
+    pub(super) text: String,
+    /// In the order of their places.
+    pub(super) pieces: Vec<Piece>,
+    /// The keys of single values that were put in: unlike elements of lists, they can't be told from a person's own.
+    pub(super) set: Vec<Vec<String>>,
+}
+
+/// What is put in: with this home's values, and with [`ANY`] for them.
+#[derive(Debug)]
+pub(super) struct Template {
+    text: String,
+    root: Node,
+    units: Vec<(Vec<String>, Unit)>,
+    /// What elements of lists look like.
+    shapes: Vec<(Vec<String>, Value)>,
+    notation: Notation,
+}
+
+impl Template {
+    /// Reads a template. `shape` is the same text with [`ANY`] for what may differ.
+    ///
+    /// # Errors
+    /// When the text is not a JSON object.
+    pub(super) fn new(text: &str, shape: &str, notation: Notation) -> Result<Self, Fault> {
+        let (root, any) = (parse(text, Notation::Json)?, parse(shape, Notation::Json)?);
+        let Kind::Object(_) = root.kind else {
+            return Err(Fault { line: 1, column: 1, message: "it must be an object".into() });
+        };
+        let mut units = Vec::new();
+        collect(&root, &mut Vec::new(), &mut units);
+        let mut shapes = Vec::new();
+        collect(&any, &mut Vec::new(), &mut shapes);
+        let elements = shapes.into_iter().filter(|(_, unit)| unit.is_element);
+        let shapes = elements.map(|(path, unit)| (path, unit.value)).collect();
+        Ok(Template { text: text.to_owned(), root, units, shapes, notation })
+    }
+
+    /// The file's own tree; a text of white space alone has none.
+    pub(super) fn read(&self, text: &str) -> Result<Option<Node>, Fault> {
+        if text.trim().is_empty() {
+            return Ok(None);
+        }
+        let node = parse(text, self.notation)?;
+        match node.kind {
+            Kind::Object(_) => Ok(Some(node)),
+            _ => Err(at(text, node.span.start, format!("here should be an object, and it is {}", node.word()))),
+        }
+    }
+
+    /// Whether every unit is there as it should be, and none that is an older form of one.
+    ///
+    /// # Errors
+    /// When the text can't be read.
+    pub(super) fn is_whole(&self, text: &str) -> Result<bool, Fault> {
+        let Some(root) = self.read(text)? else { return Ok(false) };
+        let is_there = |(path, unit): &(Vec<String>, Unit)| follow(&root, path).is_some_and(|node| unit.is_in(node));
+        let elements = self.units.iter().filter(|(_, unit)| unit.is_element).count();
+        Ok(self.units.iter().all(is_there) && self.ours(&root).len() == elements)
+    }
+
+    /// Puts in every unit; none that looks like one of ours may be there.
+    ///
+    /// # Errors
+    /// When the text can't be read, or holds another kind of value where ours would go.
+    pub(super) fn put_in(&self, text: &str) -> Result<Merged, Fault> {
+        let style = Style::of(text);
+        let mut filling = Filling { style: &style, text, source: &self.text, edits: Vec::new(), set: Vec::new() };
+        match self.read(text)? {
+            Some(root) => filling.fill(&root, &self.root, &mut Vec::new())?,
+            None => {
+                let piece = style.write(&self.text, &self.root, "", true) + style.newline;
+                filling.edits.push((text.len(), piece));
+            }
+        }
+        let Filling { edits, set, .. } = filling;
+        let (text, pieces) = apply(text, edits);
+        Ok(Merged { text, pieces, set })
+    }
+
+    /// Takes out what `put_in` put in: exactly those pieces where they are still to be found, and else every element
+    /// that looks like one of ours, and every value in `set` that is still as we set it.
+    ///
+    /// # Errors
+    /// When the text can't be read.
+    pub(super) fn take_out(&self, text: &str, pieces: &[Piece], set: &[Vec<String>]) -> Result<String, Fault> {
+        self.read(text)?;
+        let is_clean = |rest: &String| self.count(rest) == Ok(0);
+        let exact = without(text, pieces).filter(is_clean);
+        if let Some(rest) = exact.or_else(|| without_wherever(text, pieces).filter(is_clean)) {
+            return Ok(rest);
+        }
+        let mut text = text.to_owned();
+        for _ in 0..MAX_UNITS {
+            let Some(root) = self.read(&text)? else { break };
+            let values = set.iter().filter(|path| self.is_as_set(&root, path)).map(|path| (path.clone(), None));
+            let Some(place) = self.ours(&root).into_iter().chain(values).last() else { break };
+            text = self.take_one(&text, &root, &place);
+        }
+        Ok(text)
+    }
+
+    fn is_as_set(&self, root: &Node, path: &[String]) -> bool {
+        let unit = self.units.iter().find(|(own, unit)| own == path && !unit.is_element);
+        unit.zip(follow(root, path)).is_some_and(|((_, unit), node)| unit.is_in(node))
+    }
+
+    /// How many elements that look like ours are in a text.
+    ///
+    /// # Errors
+    /// When the text can't be read.
+    pub(super) fn count(&self, text: &str) -> Result<usize, Fault> {
+        Ok(self.read(text)?.map_or(0, |root| self.ours(&root).len()))
+    }
+
+    /// Where elements of lists stand that look like ours: the keys, and the number in the list.
+    fn ours(&self, root: &Node) -> Vec<Place> {
+        let mut found: Vec<Place> = Vec::new();
+        for (path, shape) in &self.shapes {
+            if let Some(Kind::Array(items)) = follow(root, path).map(|node| &node.kind) {
+                let fits = items.iter().enumerate().filter(|(_, item)| looks_like(&item.value(), shape));
+                found.extend(fits.map(|(number, _)| (path.clone(), Some(number))));
+            }
+        }
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    /// Takes out one unit, and the containers that are empty then.
+    fn take_one(&self, text: &str, root: &Node, (path, number): &Place) -> String {
+        let mut path = path.clone();
+        let mut number = *number;
+        loop {
+            let (holder, index) = match number {
+                Some(index) => (follow(root, &path), Some(index)),
+                None => {
+                    let key = path.pop();
+                    let holder = follow(root, &path);
+                    let index = holder.zip(key).and_then(|(holder, key)| match &holder.kind {
+                        Kind::Object(members) => members.iter().rposition(|member| member.key == key),
+                        _ => None,
+                    });
+                    (holder, index)
+                }
+            };
+            // Both are there: the path was found in this very tree.
+            let (Some(holder), Some(index)) = (holder, index) else { return text.to_owned() };
+            // A key that stands twice is left, or the value behind the other one would come to light.
+            if holder.elements().len() == 1 && is_only(root, &path) {
+                number = None;
+                continue;
+            }
+            return remove(text, holder, index, self.notation);
+        }
+    }
+}
+
+/// Puts a template into one text.
+struct Filling<'t> {
+    style: &'t Style,
+    text: &'t str,
+    source: &'t str,
+    edits: Vec<(usize, String)>,
+    set: Vec<Vec<String>>,
+}
+
+impl Filling<'_> {
+    fn fill(&mut self, into: &Node, from: &Node, path: &mut Vec<String>) -> Result<(), Fault> {
+        let mut missing: Vec<(Option<&str>, &Node)> = Vec::new();
+        match (&into.kind, &from.kind) {
+            (Kind::Object(_), Kind::Object(members)) => {
+                for member in members {
+                    path.push(member.key.clone());
+                    match into.member(&member.key) {
+                        Some(mine) => self.fill(&mine.value, &member.value, path)?,
+                        None => {
+                            let mut units = Vec::new();
+                            collect(&member.value, path, &mut units);
+                            self.set
+                                .extend(units.into_iter().filter(|(_, unit)| !unit.is_element).map(|(path, _)| path));
+                            missing.push((Some(&member.key), &member.value));
+                        }
+                    }
+                    path.pop();
+                }
+            }
+            (Kind::Array(_), Kind::Array(items)) => missing.extend(items.iter().map(|item| (None, item))),
+            (Kind::Scalar(mine), Kind::Scalar(value)) if mine == value => {}
+            _ => {
+                let wanted = from.word();
+                let message = format!("`{}` should be {wanted} here, and it is {}", path.join("."), into.word());
+                return Err(at(self.text, into.span.start, message));
+            }
+        }
+        self.edits.extend(self.style.append(self.text, into, self.source, &missing));
+        Ok(())
+    }
+}
+
+/// One value of a template that is put in as a whole.
+#[derive(Debug)]
+struct Unit {
+    value: Value,
+    /// It is an element of a list; else a value under its own key.
+    is_element: bool,
+}
+
+impl Unit {
+    /// Whether it is in that list, or is that value.
+    fn is_in(&self, node: &Node) -> bool {
+        match &node.kind {
+            Kind::Array(items) if self.is_element => items.iter().any(|item| item.value() == self.value),
+            _ => !self.is_element && node.value() == self.value,
+        }
+    }
+}
+
+/// Objects are walked through; elements of lists and other values are units.
+fn collect(node: &Node, path: &mut Vec<String>, units: &mut Vec<(Vec<String>, Unit)>) {
+    match &node.kind {
+        Kind::Object(members) => {
+            for member in members {
+                path.push(member.key.clone());
+                collect(&member.value, path, units);
+                path.pop();
+            }
+        }
+        Kind::Array(items) => {
+            units.extend(items.iter().map(|item| (path.clone(), Unit { value: item.value(), is_element: true })));
+        }
+        Kind::Scalar(value) => units.push((path.clone(), Unit { value: value.clone(), is_element: false })),
+    }
+}
+
+fn follow<'n>(root: &'n Node, path: &[String]) -> Option<&'n Node> {
+    path.iter().try_fold(root, |node, key| node.member(key).map(|member| &member.value))
+}
+
+/// Whether the last key of a path stands once in its object; of the root there is none.
+fn is_only(root: &Node, path: &[String]) -> bool {
+    let Some((key, above)) = path.split_last() else { return false };
+    match follow(root, above).map(|node| &node.kind) {
+        Some(Kind::Object(members)) => members.iter().filter(|member| member.key == *key).count() == 1,
+        _ => false,
+    }
+}
+
+/// Whether a value is as a shape in which [`ANY`] stands for any text.
+fn looks_like(value: &Value, shape: &Value) -> bool {
+    match (value, shape) {
+        (Value::String(text), Value::String(shape)) => fits(text, shape),
+        (Value::Array(items), Value::Array(shapes)) => {
+            items.len() == shapes.len() && items.iter().zip(shapes).all(|(item, shape)| looks_like(item, shape))
+        }
+        (Value::Object(map), Value::Object(shapes)) => {
+            map.len() == shapes.len()
+                && shapes.iter().all(|(key, shape)| map.get(key).is_some_and(|value| looks_like(value, shape)))
+        }
+        _ => value == shape,
+    }
+}
+
+/// Whether a text is as a shape in which [`ANY`] stands for any text.
+pub(super) fn fits(text: &str, shape: &str) -> bool {
+    let mut parts = shape.split(ANY);
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else { return rest.is_empty() };
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+fn at(text: &str, byte: usize, message: String) -> Fault {
+    let (line, column) = place(text, byte);
+    Fault { line, column, message }
+}
+
+/// Puts the pieces in at their places in the text as it was; several at one place stay in order.
+fn apply(text: &str, mut edits: Vec<(usize, String)>) -> (String, Vec<Piece>) {
+    edits.sort_by_key(|(at, _)| *at);
+    let (mut merged, mut pieces) = (String::with_capacity(text.len() + 1024), Vec::new());
+    let mut from = 0;
+    for (at, piece) in edits {
+        merged.push_str(&text[from..at]);
+        pieces.push(Piece { at: merged.len(), text: piece.clone() });
+        merged.push_str(&piece);
+        from = at;
+    }
+    merged.push_str(&text[from..]);
+    (merged, pieces)
+}
+
+/// The text without pieces that stand where they were put.
+fn without(text: &str, pieces: &[Piece]) -> Option<String> {
+    let mut rest = text.to_owned();
+    for piece in pieces.iter().rev() {
+        if !rest.get(piece.at..)?.starts_with(&piece.text) {
+            return None;
+        }
+        rest.replace_range(piece.at..piece.at + piece.text.len(), "");
+    }
+    (!pieces.is_empty()).then_some(rest)
+}
+
+/// The text without the pieces wherever they stand, if each is there as often as it was put in.
+fn without_wherever(text: &str, pieces: &[Piece]) -> Option<String> {
+    let mut texts: Vec<&str> = pieces.iter().map(|piece| piece.text.as_str()).collect();
+    // The longest first: a short piece may be a part of a long one.
+    texts.sort_by_key(|text| (std::cmp::Reverse(text.len()), *text));
+    let mut rest = text.to_owned();
+    for same in texts.chunk_by(|a, b| a == b) {
+        if rest.matches(same[0]).count() != same.len() {
+            return None;
+        }
+        rest = rest.replace(same[0], "");
+    }
+    (!pieces.is_empty()).then_some(rest)
+}
+
+/// The text without one element. Comments around it stay.
+fn remove(text: &str, holder: &Node, index: usize, notation: Notation) -> String {
+    let elements = holder.elements();
+    let own = elements[index].clone();
+    let comma_after = |from: usize| {
+        let comma = skip_trivia(text, from, notation);
+        (text.as_bytes().get(comma) == Some(&b',')).then_some(comma)
+    };
+    let is_blank = |range: Range<usize>| text[range].chars().all(|c| c.is_whitespace() || c == ',');
+    let mut cuts = vec![own.clone()];
+    if index > 0 {
+        let before = elements[index - 1].end;
+        if is_blank(before..own.start) {
+            cuts[0] = before..own.end;
+        } else if let Some(comma) = comma_after(before) {
+            cuts.push(comma..comma + 1);
+        }
+    } else if let Some(next) = elements.get(1) {
+        let end = if is_blank(own.end..next.start) {
+            next.start
+        } else {
+            comma_after(own.end).map_or(own.end, |comma| comma + 1)
+        };
+        cuts[0] = own.start..end;
+    } else {
+        let inside = holder.span.start + 1..holder.span.end - 1;
+        if is_blank(inside.start..own.start) && is_blank(own.end..inside.end) {
+            cuts[0] = inside;
+        } else if let Some(comma) = comma_after(own.end) {
+            cuts.push(comma..comma + 1);
+        }
+    }
+    cuts.sort_by_key(|cut| std::cmp::Reverse(cut.start));
+    let mut rest = text.to_owned();
+    cuts.into_iter().for_each(|cut| rest.replace_range(cut, ""));
+    rest
+}

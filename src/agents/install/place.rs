@@ -1,0 +1,180 @@
+//! The file that is changed: where it lies, how it is read, and how it is put in its place whole, with the mode and the
+//! owner that it had. A link at its end is followed, for people keep such files in a folder of their own under version
+//! control; the link stays as it is.
+
+use super::InstallError;
+use crate::files::{self, Stamp, Unfit};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::path::{Component, Path, PathBuf};
+
+/// Largest file that is changed, in bytes.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// How a process's environment is asked.
+pub type Environment<'e> = &'e dyn Fn(&str) -> Option<OsString>;
+
+/// One file as it was found.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    /// As people name it.
+    pub(super) path: PathBuf,
+    /// Where it lies really.
+    pub(super) target: PathBuf,
+    /// What it holds; `None` where there is none.
+    pub(super) text: Option<String>,
+    stamp: Option<Stamp>,
+}
+
+/// The first of the places whose variable is set. `~` is the user's home folder.
+pub(super) fn choose(places: &[String], env: Environment<'_>) -> Option<PathBuf> {
+    let set = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    places.iter().find_map(|place| {
+        let path = match place.strip_prefix('$') {
+            Some(rest) => {
+                let (name, below) = rest.split_once('/')?;
+                set(name)?.join(below)
+            }
+            None => match place.strip_prefix("~/") {
+                Some(below) => set("HOME")?.join(below),
+                None => PathBuf::from(place),
+            },
+        };
+        Some(path).filter(|path| path.is_absolute())
+    })
+}
+
+impl Found {
+    /// Looks at a file. It must be regular, this user's, with one name, UTF-8, and of at most 1 MiB.
+    pub(super) fn look(path: &Path) -> Result<Found, InstallError> {
+        let unfit = |why| InstallError::Unfit { path: path.to_owned(), why };
+        let io = |source| InstallError::Io { doing: "read", path: path.to_owned(), source };
+        let missing = |target: PathBuf| Found { path: path.to_owned(), target, text: None, stamp: None };
+        let target = match fs::canonicalize(path) {
+            Ok(target) => target,
+            Err(why) if why.kind() == io::ErrorKind::NotFound => {
+                return match fs::symlink_metadata(path) {
+                    Ok(_) => Err(InstallError::DanglingLink { path: path.to_owned() }),
+                    Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(missing(real(path))),
+                    Err(why) => Err(io(why)),
+                };
+            }
+            Err(why) => return Err(io(why)),
+        };
+        let (folder, name) = split(&target).ok_or_else(|| unfit(Unfit::NotRegular))?;
+        let folder = files::open_dir(folder).map_err(io)?;
+        match files::read_at(folder, name, MAX_BYTES) {
+            Err(Unfit::Missing) => Ok(missing(target)),
+            Err(why) => Err(unfit(why)),
+            Ok((bytes, stamp)) => {
+                let text = String::from_utf8(bytes).map_err(|_| InstallError::NotText { path: path.to_owned() })?;
+                Ok(Found { path: path.to_owned(), target, text: Some(text), stamp: Some(stamp) })
+            }
+        }
+    }
+
+    /// Puts a text in the file's place, or removes the file. Folders that are missing are made; they are returned.
+    ///
+    /// # Errors
+    /// [`InstallError::Changed`] if the file is not as it was found; what the system says. The file is as it was then.
+    pub(super) fn replace(&self, text: Option<&str>) -> Result<Vec<PathBuf>, InstallError> {
+        let io = |source| InstallError::Io { doing: "write", path: self.target.clone(), source };
+        let now = Found::look(&self.path)?;
+        if now.stamp != self.stamp || now.target != self.target {
+            return Err(InstallError::Changed { path: self.path.clone() });
+        }
+        let Some((folder, name)) = split(&self.target) else { return Ok(Vec::new()) };
+        let Some(text) = text else {
+            return fs::remove_file(&self.target).map(|()| Vec::new()).map_err(io);
+        };
+        let made = make_folders(folder).map_err(io)?;
+        let mut scratch = OsString::from(".tasuki-");
+        scratch.push(std::process::id().to_string());
+        scratch.push("-");
+        scratch.push(name);
+        let scratch = folder.join(scratch);
+        let written = self.write_scratch(&scratch, text).and_then(|()| fs::rename(&scratch, &self.target));
+        if let Err(why) = written {
+            let _ = fs::remove_file(&scratch);
+            remove_folders(&made);
+            return Err(io(why));
+        }
+        // The file is in its place; only a power cut could still take it back.
+        let _ = File::open(folder).and_then(|folder| folder.sync_all());
+        Ok(made)
+    }
+
+    fn write_scratch(&self, scratch: &Path, text: &str) -> io::Result<()> {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(scratch)?;
+        file.write_all(text.as_bytes())?;
+        if self.stamp.is_some() {
+            let meta = fs::metadata(&self.target)?;
+            let ours = file.metadata()?;
+            if (meta.uid(), meta.gid()) != (ours.uid(), ours.gid()) {
+                fchown(&file, Some(meta.uid()), Some(meta.gid()))?;
+            }
+            file.set_permissions(fs::Permissions::from_mode(meta.mode() & 0o7777))?;
+        }
+        file.sync_all()
+    }
+}
+
+/// Where a file that is not there would lie really: links in the folders above it are followed.
+fn real(path: &Path) -> PathBuf {
+    let known = path.ancestors().skip(1).find_map(|above| Some((above, fs::canonicalize(above).ok()?)));
+    match known {
+        Some((above, place)) => path.strip_prefix(above).map_or_else(|_| path.to_owned(), |below| place.join(below)),
+        None => path.to_owned(),
+    }
+}
+
+fn split(path: &Path) -> Option<(&Path, &OsStr)> {
+    path.parent().zip(path.file_name())
+}
+
+/// Makes a folder and those above it, for this user alone; those that were missing, the outermost first.
+fn make_folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let missing: Vec<PathBuf> = folder.ancestors().take_while(|path| !path.exists()).map(Path::to_path_buf).collect();
+    let mut made = Vec::new();
+    for path in missing.into_iter().rev() {
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => made.push(path),
+            Err(why) if why.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(why) => {
+                remove_folders(&made);
+                return Err(why);
+            }
+        }
+    }
+    Ok(made)
+}
+
+/// Removes folders that are empty, the innermost first.
+pub(super) fn remove_folders(made: &[PathBuf]) {
+    for folder in made.iter().rev() {
+        if fs::remove_dir(folder).is_err() {
+            // Something else lies in it: it stays, and so do those above it.
+            break;
+        }
+    }
+}
+
+/// Whether a place is one that `choose` can read: absolute, below `~/`, or below a variable.
+pub(super) fn is_place(place: &str) -> bool {
+    let below = match place.strip_prefix('$') {
+        Some(rest) => match rest.split_once('/') {
+            Some((name, below)) if !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') => {
+                below
+            }
+            _ => return false,
+        },
+        None => match place.strip_prefix("~/").or_else(|| place.strip_prefix('/')) {
+            Some(below) => below,
+            None => return false,
+        },
+    };
+    let plain = Path::new(below).components().all(|part| matches!(part, Component::Normal(_)));
+    plain && !below.is_empty() && !below.ends_with('/')
+}

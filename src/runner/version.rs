@@ -1,0 +1,65 @@
+//! Asks a CLI for its version when it does not look as its profile expects: screens change from version to version.
+
+use super::Tools;
+use crate::agents::format::VersionSection;
+use crate::core::text::sanitise;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio::process::Command;
+
+/// How long the CLI may take to say it.
+const LIMIT: Duration = Duration::from_secs(10);
+/// Most that is read of what it says, in bytes.
+const MAX_SAID: u64 = 4 * 1024;
+/// Longest version that is told, in characters.
+const MAX_SHOWN: usize = 80;
+
+/// What a person should know of the version, as a sentence to be put behind another one; empty if it is one with which
+/// the profile was tried, or if it can't be known.
+pub(super) async fn remark(tools: &Tools, profile: &str) -> String {
+    let Some(version) = tools.profiles.get(profile).and_then(|profile| profile.file.version.clone()) else {
+        return String::new();
+    };
+    let said = tokio::time::timeout(LIMIT, ask(tools, &version)).await.ok().flatten();
+    said.map(|said| judge(&version, &said)).unwrap_or_default()
+}
+
+fn judge(version: &VersionSection, said: &str) -> String {
+    if version.tried.iter().any(|tried| said.contains(tried.as_str())) {
+        return String::new();
+    }
+    let shown: String = sanitise(said).lines().next().unwrap_or_default().trim().chars().take(MAX_SHOWN).collect();
+    format!("; its version was never tried with this profile: it says {shown}, tried was {}", version.tried.join(", "))
+}
+
+/// Runs the program as a new window would: where the server's own PATH finds it.
+async fn ask(tools: &Tools, version: &VersionSection) -> Option<String> {
+    let (program, arguments) = version.argv.split_first()?;
+    let mut command = Command::new(program);
+    if let Ok(Some(path)) = tools.tmux.variable("", "PATH").await {
+        command.env("PATH", path);
+    }
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    let mut child = command.spawn().ok()?;
+    let mut said = Vec::new();
+    child.stdout.take()?.take(MAX_SAID).read_to_end(&mut said).await.ok()?;
+    let said = String::from_utf8_lossy(&said).into_owned();
+    (!said.trim().is_empty()).then_some(said)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_version_that_was_never_tried_is_worth_a_word() {
+        let version = VersionSection { argv: vec!["x".to_owned()], tried: vec!["2.1.328".to_owned()] };
+        assert_eq!(judge(&version, "2.1.328 (Claude Code)\n"), "");
+        let told = judge(&version, "9.9.9\u{1b}[31m (Claude Code)\nmore\n");
+        assert_eq!(
+            told,
+            "; its version was never tried with this profile: it says 9.9.9[31m (Claude Code), tried was 2.1.328"
+        );
+    }
+}

@@ -1,0 +1,186 @@
+//! What the model answers. A prompt that asks for a handoff document gets a call of the CLI's own writing tool, or, where
+//! it asks for the document as the answer, several blocks of text; any other prompt gets an acknowledgement.
+//!
+//! Directives, in a prompt or in a rule of the test: `[[slow:SECONDS]]` spreads the answer, `[[hang]]` never gives one,
+//! `[[error:CODE]]` answers with that status, `[[run:COMMAND]]` calls the CLI's shell tool, `[[tokens:N]]` says that so
+//! many tokens were read, `[[say:TEXT]]` answers just that.
+
+use super::asked::Asked;
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+/// One answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    pub(crate) kind: Kind,
+    /// Over how long it is spread.
+    pub(crate) spread: Duration,
+    /// It never comes.
+    pub(crate) hangs: bool,
+    /// How many tokens the prompt is said to have.
+    pub(crate) tokens: usize,
+}
+
+/// What kind of answer.
+#[derive(Debug, Clone)]
+pub(crate) enum Kind {
+    /// Blocks of text.
+    Texts(Vec<String>),
+    /// A call of a tool with arguments; a tool without a schema takes a text.
+    Call { name: String, arguments: Value },
+    /// A refusal with that status.
+    Error(u16),
+}
+
+impl Answer {
+    /// In a few words, for the log.
+    pub(crate) fn words(&self) -> String {
+        match &self.kind {
+            Kind::Texts(texts) => texts.join(" / ").chars().take(80).collect(),
+            Kind::Call { name, .. } => format!("calls {name}"),
+            Kind::Error(code) => format!("error {code}"),
+        }
+    }
+}
+
+/// The value of a directive, if it is there.
+fn directive<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    let from = text.find(&format!("[[{name}"))? + 2 + name.len();
+    let inside = &text[from..from + text[from..].find("]]")?];
+    inside.strip_prefix(':').or(inside.is_empty().then_some(""))
+}
+
+/// Decides the answer. `bytes` is the size of the request.
+pub(crate) fn decide(asked: &Asked, ruled: &str, bytes: usize) -> Answer {
+    let prompt = asked.last();
+    let find = |name: &str| directive(ruled, name).or_else(|| directive(prompt, name));
+    let number = |name: &str| find(name).and_then(|value| value.parse::<u32>().ok());
+    let mut answer = Answer {
+        kind: Kind::Texts(vec!["Understood.".to_owned()]),
+        spread: Duration::ZERO,
+        hangs: false,
+        tokens: number("tokens").map_or(bytes / 4, |tokens| tokens as usize),
+    };
+    if asked.is_side {
+        answer.kind = Kind::Texts(vec!["A title".to_owned()]);
+        return answer;
+    }
+    if let Some(result) = &asked.tool_result {
+        let first = result.lines().next().unwrap_or_default();
+        answer.kind = Kind::Texts(vec![format!("The tool says: {first}")]);
+        return answer;
+    }
+    answer.spread = Duration::from_secs(number("slow").unwrap_or(0).into());
+    answer.hangs = find("hang").is_some();
+    answer.kind = if let Some(code) = number("error") {
+        Kind::Error(u16::try_from(code).unwrap_or(500))
+    } else if let Some(command) = find("run") {
+        shell(asked, command)
+    } else if let Some(text) = find("say") {
+        Kind::Texts(vec![text.to_owned()])
+    } else if asks_for_document(prompt) {
+        match document_path(prompt) {
+            Some(path) => write(asked, path, &document(path)),
+            None => Kind::Texts(blocks()),
+        }
+    } else {
+        answer.kind
+    };
+    answer
+}
+
+/// An instruction names the sections that it wants; a briefing that carries a document is none.
+fn asks_for_document(prompt: &str) -> bool {
+    let names_sections = prompt.contains("## Next steps") || prompt.contains("## Next Steps");
+    prompt.contains("handoff document") && names_sections && !prompt.contains("<handoff-context>")
+}
+
+/// The file that an instruction names: alone on its line, in backticks.
+fn document_path(prompt: &str) -> Option<&str> {
+    let quoted = |line: &'_ str| -> Option<(usize, usize)> {
+        let trimmed = line.trim();
+        let inside = trimmed.strip_prefix("`/")?.strip_suffix(".md`")?;
+        (!inside.contains('`')).then_some((1, trimmed.len() - 1))
+    };
+    prompt.lines().find_map(|line| quoted(line).map(|(from, to)| &line.trim()[from..to]))
+}
+
+/// The document that the model writes to a path.
+pub(crate) fn document(path: &str) -> String {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    format!(
+        "# Handoff {name}\n\n## What I was working on\nI followed the script.\n\n## Current progress\nHalf of it.\n\n\
+         ## Key decisions and why\nNone.\n\n## Blockers\nNone.\n\n## Files modified\nNone.\n\n## Next steps\n1. The other half.\n"
+    )
+}
+
+/// The same as an answer, which a CLI keeps as several blocks.
+pub(crate) fn blocks() -> Vec<String> {
+    vec![
+        "# Handoff\n\n## Goal\nTo follow the script.\n\n## Constraints & Preferences\nNone.\n".to_owned(),
+        "## Progress\nHalf of it.\n\n## Key Decisions\nNone.\n".to_owned(),
+        "## Critical Context\nNone.\n\n## Next Steps\n1. The other half.\n".to_owned(),
+    ]
+}
+
+/// A call of the tool that writes files, by whatever name the CLI has it.
+fn write(asked: &Asked, path: &str, text: &str) -> Kind {
+    if let Some(tool) = asked.tool(&["write", "write_file", "create_file"]) {
+        let arguments = fill(tool.schema.as_ref(), &[("path", path), ("content", text)]);
+        return Kind::Call { name: tool.name.clone(), arguments };
+    }
+    if let Some(tool) = asked.tool(&["apply_patch"]) {
+        let added: String = text.lines().map(|line| format!("+{line}\n")).collect();
+        let patch = format!("*** Begin Patch\n*** Add File: {path}\n{added}*** End Patch\n");
+        let arguments = match &tool.schema {
+            None => Value::String(patch),
+            schema => fill(schema.as_ref(), &[("input", &patch), ("patch", &patch)]),
+        };
+        return Kind::Call { name: tool.name.clone(), arguments };
+    }
+    shell(asked, &format!("cat > '{path}' <<'END'\n{text}END"))
+}
+
+/// A call of the tool that runs commands.
+fn shell(asked: &Asked, command: &str) -> Kind {
+    let names = ["bash", "exec_command", "shell_command", "shell", "local_shell"];
+    match asked.tool(&names) {
+        Some(tool) => {
+            let wanted = [("command", command), ("cmd", command), ("description", "a scripted command")];
+            Kind::Call { name: tool.name.clone(), arguments: fill(tool.schema.as_ref(), &wanted) }
+        }
+        None => {
+            let names: Vec<&str> = asked.tools.iter().map(|tool| tool.name.as_str()).collect();
+            Kind::Texts(vec![format!("No tool fits; there are {}", names.join(", "))])
+        }
+    }
+}
+
+/// Arguments by a tool's own schema: a property whose name ends in a wanted word gets its value, any other one that must
+/// be there gets the plainest value of its type.
+fn fill(schema: Option<&Value>, wanted: &[(&str, &str)]) -> Value {
+    let empty = Map::new();
+    let properties = schema.and_then(|schema| schema["properties"].as_object()).unwrap_or(&empty);
+    let is_required = |name: &str| {
+        let required = schema.and_then(|schema| schema["required"].as_array());
+        required.is_some_and(|names| names.iter().any(|required| required == name))
+    };
+    let mut arguments = Map::new();
+    for (name, about) in properties {
+        let is_list = about["type"] == "array";
+        if let Some((_, value)) = wanted.iter().find(|(word, _)| name.ends_with(word)) {
+            let value = if is_list { json!(["bash", "-lc", value]) } else { json!(value) };
+            arguments.insert(name.clone(), value);
+        } else if is_required(name) {
+            let value = match about["type"].as_str() {
+                Some("boolean") => json!(false),
+                Some("number" | "integer") => json!(0),
+                Some("array") => json!([]),
+                Some("object") => json!({}),
+                _ => about["enum"].get(0).cloned().unwrap_or(json!("scripted")),
+            };
+            arguments.insert(name.clone(), value);
+        }
+    }
+    Value::Object(arguments)
+}

@@ -1,0 +1,64 @@
+//! The other authors and the other successors.
+
+use crate::cli::Cli;
+use crate::model::script;
+use crate::scene::Scene;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::json;
+use std::fs;
+
+/// The agent answers with the document, and every block of its answer is in it.
+pub(crate) fn agent_reply(cli: Cli) {
+    let scene = Scene::new(cli);
+    let agent = scene.agent();
+    let handoff = scene.stage.hand_off_with(&agent, &json!({"author": "agent_reply"}));
+    let view = scene.stage.until_step(&handoff, "done");
+    let document = fs::read_to_string(view["file_path"].as_str().expect("a path")).expect("the document");
+    assert_eq!(document.trim_end(), script::blocks().join("\n").trim_end());
+    scene.until("the successor is briefed", || scene.heard("You take over from agent"));
+    scene.nothing_came_twice();
+}
+
+/// The successor is a new session of the same process, in the same pane.
+pub(crate) fn same_pane(cli: Cli) {
+    let scene = Scene::new(cli);
+    let agent = scene.agent();
+    scene.says(&agent, "Remember the number eleven.");
+    scene.until_idle(&agent);
+    let before = scene.stage.agent_view(&agent);
+    let handoff = scene.stage.hand_off_with(&agent, &json!({"successor": "same_pane"}));
+    let view = scene.stage.until_step(&handoff, "done");
+    let successor = scene.stage.agent_view(view["successor_id"].as_str().expect("a successor"));
+    assert_eq!((&successor["pane"], &successor["pid"]), (&before["pane"], &before["pid"]), "{successor:#}");
+    scene.until("the model hears the context", || scene.heard("<handoff-context>"));
+    let heard = scene.conversation("<handoff-context>");
+    assert!(!heard.iter().any(|prompt| prompt.contains("number eleven")), "a new session: {heard:#?}");
+    assert!(
+        heard.iter().any(|prompt| prompt.contains("Continue") || prompt.contains("continue the work")),
+        "{heard:#?}"
+    );
+    scene.nothing_came_twice();
+}
+
+/// The agent was killed: its document is made from its transcript.
+pub(crate) fn salvage(cli: Cli) {
+    let scene = Scene::new(cli);
+    let agent = scene.agent();
+    scene.says(&agent, "Remember the number eleven.");
+    scene.until_idle(&agent);
+    let transcript = scene.stage.agent_view(&agent)["transcript_path"].as_str().expect("it is known").to_owned();
+    scene.until("the transcript is written", || {
+        let text = fs::read_to_string(&transcript).unwrap_or_default();
+        text.contains("number eleven") && text.matches("Understood.").count() > 1
+    });
+    let pid = scene.stage.agent_view(&agent)["pid"].as_i64().expect("its process is known");
+    kill(Pid::from_raw(i32::try_from(pid).expect("a process id")), Signal::SIGKILL).expect("it runs");
+    scene.until("the agent is seen to have ended", || !scene.stage.agent_view(&agent)["ended_at"].is_null());
+    let handoff = scene.stage.hand_off_with(&agent, &json!({"author": "salvage"}));
+    let view = scene.stage.until_step(&handoff, "done");
+    let document = fs::read_to_string(view["file_path"].as_str().expect("a path")).expect("the document");
+    assert!(document.contains("number eleven") && document.contains("Understood."), "{document}");
+    scene.until("the successor is briefed", || scene.heard("You take over from agent"));
+    scene.nothing_came_twice();
+}

@@ -1,0 +1,49 @@
+//! What is played, and with whom.
+
+mod crashes;
+mod dials;
+mod faults;
+mod starts;
+mod whole;
+
+use crate::cli::{self, Cli};
+use std::time::Duration;
+
+/// One scene.
+pub(crate) struct Scenario {
+    /// Its name, which says the rule.
+    pub(crate) name: &'static str,
+    /// What happens in it; a panic is a failure.
+    pub(crate) play: fn(Cli),
+    /// With whom it is played.
+    pub(crate) clis: &'static [Cli],
+    /// How long it may take.
+    pub(crate) within: Duration,
+}
+
+const fn scene(name: &'static str, play: fn(Cli), clis: &'static [Cli], seconds: u64) -> Scenario {
+    Scenario { name, play, clis, within: Duration::from_secs(seconds) }
+}
+
+const ALL: &[Cli] = &cli::ALL;
+
+/// All scenes.
+pub(crate) const SCENES: &[Scenario] = &[
+    scene("whole_handoff", whole::handoff, ALL, 120),
+    scene("new_session_between", whole::new_session_between, ALL, 150),
+    scene("busy_agent_is_waited_for", whole::busy, ALL, 150),
+    scene("draft_is_left_alone", faults::draft, ALL, 120),
+    scene("dialog_at_the_trigger", faults::dialog, &[Cli::Claude, Cli::Codex], 150),
+    scene("untrusted_folder", faults::untrusted_folder, &[Cli::Codex], 120),
+    scene("model_error_in_the_middle", faults::model_error, ALL, 180),
+    scene("interrupt_by_esc", faults::interrupt, ALL, 150),
+    scene("interrupt_before_the_first_word", faults::early_interrupt, &[Cli::Claude], 150),
+    scene("not_installed", starts::not_installed, ALL, 60),
+    scene("not_logged_in", starts::not_logged_in, &[Cli::Claude], 90),
+    scene("first_run_dialog", starts::first_run, ALL, 150),
+    scene("document_as_an_answer", dials::agent_reply, ALL, 120),
+    scene("same_pane", dials::same_pane, ALL, 120),
+    scene("salvage_after_a_kill", dials::salvage, ALL, 120),
+    scene("sidecar_killed_all_the_time", crashes::all_the_time, ALL, 200),
+    scene("sidecar_killed_in_each_step", crashes::in_each_step, ALL, 300),
+];

@@ -1,0 +1,102 @@
+//! Handoffs in which nothing goes wrong.
+
+use crate::cli::Cli;
+use crate::scene::{PERSONA, Scene, skill};
+use serde_json::{Map, Value};
+use std::fs;
+
+/// What is between our first line and our last one.
+fn body(prompt: &str) -> &str {
+    let (_, rest) = prompt.split_once('\n').expect("a first line of ours");
+    rest.rsplit_once('\n').expect("a last line of ours").0
+}
+
+/// With default permissions and settings that nobody has touched: two commands, no dialog, and everything that was typed
+/// reaches the model as it was written, once, in its order.
+pub(crate) fn handoff(cli: Cli) {
+    let scene = Scene::new(cli);
+    let settings = scene.settings();
+    scene.succeeds(&["agent", "create", PERSONA, "--profile", cli.name()]);
+    let agent = scene.stage.views("agents")[0]["agent_id"].as_str().expect("an id").to_owned();
+    scene.succeeds(&["handoff", PERSONA, "--reason", "context_limit", "--wait"]);
+    let handoff = scene.stage.views("handoffs").remove(0);
+    assert_eq!(handoff["step"], "done", "{handoff:#}\n{}", scene.story());
+    let written = fs::read_to_string(handoff["file_path"].as_str().expect("a path")).expect("the document");
+    assert!(written.starts_with("# Handoff 2"), "the document is the model's own: {written}");
+    assert_eq!(scene.stage.errors(), Vec::<Value>::new());
+    arrived(&scene, &agent, &handoff);
+    // Some CLIs add notes of their own; nothing else may be different.
+    for ((path, before), (_, after)) in settings.iter().zip(scene.settings()) {
+        assert!(is_kept(before, &after), "{} was changed:\n{before}\n{after}", path.display());
+    }
+    let own = scene.own_hooks();
+    let (prompt, stop) = if cli == Cli::Pi { ("input", "agent_end") } else { ("UserPromptSubmit", "Stop") };
+    assert!(own.iter().any(|name| name == prompt) && own.iter().any(|name| name == stop), "{own:?}");
+    let blocked = scene.stage.journal().into_iter().any(|line| line["state"] == "blocked");
+    assert!(!blocked, "no dialog was open at any time\n{}", scene.story());
+}
+
+/// Whether everything that stood in a file is there still.
+fn is_kept(before: &str, after: &str) -> bool {
+    match (serde_json::from_str::<Map<String, Value>>(before), serde_json::from_str::<Map<String, Value>>(after)) {
+        (Ok(before), Ok(after)) => before.iter().all(|(key, value)| after.get(key) == Some(value)),
+        _ => after.starts_with(before),
+    }
+}
+
+/// What both agents were told, word for word.
+fn arrived(scene: &Scene, agent: &str, handoff: &Value) {
+    let outgoing = scene.conversation("Write a handoff document");
+    assert_eq!(outgoing.len(), 2, "skill and instruction: {outgoing:#?}");
+    assert_eq!(body(&outgoing[0]), skill().trim_end());
+    let briefing = handoff["injection_prompt"].as_str().expect("a briefing");
+    scene.until("the successor answers", || scene.heard(briefing.lines().next().expect("a line")));
+    let successor = scene.conversation("You take over from agent");
+    assert_eq!(successor.len(), 2, "skill and briefing: {successor:#?}");
+    assert_eq!(body(&successor[0]), skill().trim_end());
+    assert_eq!(body(&successor[1]), briefing);
+    assert!(briefing.contains(agent));
+    scene.nothing_came_twice();
+    for prompt in outgoing.iter().chain(&successor) {
+        assert!(!prompt.contains("pasted_content"), "{prompt}");
+    }
+}
+
+/// The agent's user begins a new session in the same process, then the handoff goes on as ever.
+pub(crate) fn new_session_between(cli: Cli) {
+    let scene = Scene::new(cli);
+    let agent = scene.agent();
+    scene.keep(&agent, "ready");
+    scene.says(&agent, "Remember the number eleven.");
+    scene.until_idle(&agent);
+    scene.types(&agent, cli.new_session(), &["Enter"]);
+    scene.until("the new session is there", || !scene.screen(&agent).contains("number eleven"));
+    scene.says(&agent, "Remember the number twelve.");
+    scene.until_idle(&agent);
+    let handoff = scene.stage.hand_off(&agent);
+    let view = scene.stage.until_step(&handoff, "done");
+    let outgoing = scene.conversation("Write a handoff document");
+    assert_eq!(outgoing.len(), 2, "the new session's prompt and the instruction: {outgoing:#?}");
+    assert!(outgoing[0].contains("twelve"), "{outgoing:#?}");
+    assert_eq!(view["verdicts"]["briefing"]["verdict"], "delivered", "{view:#}");
+    scene.nothing_came_twice();
+}
+
+/// A handoff waits for the agent's turn, and the turn's answer is not lost.
+pub(crate) fn busy(cli: Cli) {
+    let scene = Scene::new(cli);
+    let agent = scene.agent();
+    scene.says(
+        &agent,
+        "Take your time. [[slow:6]] [[say:That was the whole of the long answer, to its very last word.]]",
+    );
+    scene.until("the agent is seen to be busy", || scene.stage.agent_view(&agent)["state"] == "busy");
+    let handoff = scene.stage.hand_off(&agent);
+    scene.stage.until_step(&handoff, "waiting");
+    assert!(!scene.heard("Write a handoff document"));
+    scene.until("the answer ends", || scene.screen(&agent).contains("very last word."));
+    scene.stage.until_step(&handoff, "done");
+    let outgoing = scene.conversation("Write a handoff document");
+    assert_eq!(outgoing.len(), 3, "{outgoing:#?}");
+    scene.nothing_came_twice();
+}
