@@ -83,7 +83,7 @@ impl Sidecar {
         for (id, result) in results {
             let (place, text) = (Place::Result(id), result.to_string());
             if !self.spool.holds(&place, plain_json(&text).as_bytes()) {
-                self.projector.put(&self.spool, place, text);
+                self.projector.put(&self.spool, place, &text);
             }
         }
     }

@@ -216,7 +216,7 @@ impl Sidecar {
     pub(super) fn put_away(&mut self, now: &Now, files: Vec<Taken>) {
         for taken in files {
             if let Some((place, json)) = &taken.again {
-                self.projector.put(&self.spool, place.clone(), json.to_string());
+                self.projector.put(&self.spool, place.clone(), &json.to_string());
             }
             let moved = match &taken.why {
                 None => self.spool.dispose(&taken.found).map(|disposed| disposed != Disposed::Changed),

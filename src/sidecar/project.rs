@@ -88,7 +88,7 @@ impl Projector {
             }
         }
         for answer in &decision.answers {
-            self.put(spool, Place::Result(answer.request_id.clone()), answer.to_json(now).to_string());
+            self.put(spool, Place::Result(answer.request_id.clone()), &answer.to_json(now).to_string());
         }
     }
 
@@ -98,17 +98,17 @@ impl Projector {
             Place::Handoff(id) => self.views.push(format!("handoffs/{id}")),
             _ => {}
         }
-        self.put(spool, place, json.to_string());
+        self.put(spool, place, &json.to_string());
     }
 
     /// Writes one file, or keeps it for the next tick.
-    pub(super) fn put(&mut self, spool: &Spool, place: Place, text: String) {
+    pub(super) fn put(&mut self, spool: &Spool, place: Place, text: &str) {
         self.since_checkpoint += 1;
-        let text = plain_json(&text).into_owned();
+        let text = plain_json(text);
         self.waiting.retain(|(other, _)| *other != place);
         if let Err(error) = spool.put(&place, text.as_bytes()) {
             tracing::warn!(%error, "a file for others can't be written; it is tried again");
-            self.waiting.push_back((place, text));
+            self.waiting.push_back((place, text.into_owned()));
         }
     }
 
@@ -153,7 +153,7 @@ impl Projector {
 
     fn retry(&mut self, spool: &Spool) {
         for (place, text) in std::mem::take(&mut self.waiting) {
-            self.put(spool, place, text);
+            self.put(spool, place, &text);
         }
         self.append(spool);
         self.write_errors(spool);

@@ -46,7 +46,7 @@ fn plant(stage: &Stage, lane: &Path, precious: &Path) -> u64 {
     fs::write(at("deeper.json"), format!("{{\"v\":{}1{}}}", "[".repeat(200_000), "]".repeat(200_000)))
         .expect("written");
     fs::write(at("closed.json"), b"{}").expect("written");
-    fs::set_permissions(at("closed.json"), Permissions::from_mode(0)).expect("closed");
+    fs::set_permissions(at("closed.json"), Permissions::from_mode(0o0)).expect("closed");
     let names: [&[u8]; 8] = [
         b"\xff\xfe.json",
         b"esc\x1b[31m\x1b]0;t\x07.json",

@@ -207,41 +207,42 @@ fn a_folder_with_a_hostile_name_is_worked_in_as_it_is() {
     check(&stage, &trap);
 }
 
+const EVENTS: [&str; 9] = [
+    "session_start",
+    "prompt_submit",
+    "stop",
+    "stop_failure",
+    "interrupted",
+    "blocked",
+    "notification",
+    "context",
+    "session_end",
+];
+const EVENT_FIELDS: [&str; 19] = [
+    "/agent_id",
+    "/pane",
+    "/tmux",
+    "/profile",
+    "/at",
+    "/text",
+    "/last_text",
+    "/session_id",
+    "/turn_id",
+    "/transcript_path",
+    "/cwd",
+    "/persona_slug",
+    "/reason",
+    "/message",
+    "/payload",
+    "/context",
+    "/event",
+    "/v",
+    "/text_digest",
+];
+
 #[test]
 fn no_field_of_any_event_does_harm() {
     let (stage, agent, trap) = stage();
-    let kinds = [
-        "session_start",
-        "prompt_submit",
-        "stop",
-        "stop_failure",
-        "interrupted",
-        "blocked",
-        "notification",
-        "context",
-        "session_end",
-    ];
-    let fields = [
-        "/agent_id",
-        "/pane",
-        "/tmux",
-        "/profile",
-        "/at",
-        "/text",
-        "/last_text",
-        "/session_id",
-        "/turn_id",
-        "/transcript_path",
-        "/cwd",
-        "/persona_slug",
-        "/reason",
-        "/message",
-        "/payload",
-        "/context",
-        "/event",
-        "/v",
-        "/text_digest",
-    ];
     let mut count = 0;
     let mut drop_event = |event: &Value| {
         count += 1;
@@ -251,7 +252,7 @@ fn no_field_of_any_event_does_harm() {
     texts.push(long_line());
     for (number, text) in texts.iter().enumerate() {
         // Each kind with each text, and each field with each text, of an agent that nobody knows.
-        for (kind, field) in kinds.iter().cycle().skip(number).zip(fields) {
+        for (kind, field) in EVENTS.iter().cycle().skip(number).zip(EVENT_FIELDS) {
             drop_event(&put(&json!({"v": 1, "event": kind, "agent_id": UNKNOWN, "profile": "demo"}), field, text));
         }
         // What an agent that is known may say of itself.
