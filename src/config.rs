@@ -1,6 +1,7 @@
 //! Where everything lies ([`Home`]) and what the operator has set ([`Config`]): SPEC section 2.
 
 use crate::core::settings::{ContextLimits, Limits};
+use crate::core::text::quotable;
 use crate::files::{self, Meta};
 use schemars::{Schema, schema_for};
 use std::io::Read;
@@ -15,6 +16,9 @@ use values::{Raw, line_of};
 
 /// The most that `config.toml` may hold, in bytes.
 const MAX_CONFIG_BYTES: u64 = 1024 * 1024;
+
+/// Most characters of a key, and of what is wrong with it, that a message quotes.
+const MAX_QUOTED: usize = 400;
 
 /// The example with every key and its default, as it lies in the repository's `data/`.
 pub const EXAMPLE: &str = include_str!("../data/config.toml");
@@ -130,9 +134,9 @@ impl Config {
     pub fn parse(path: &Path, text: &str) -> Result<Config, ConfigError> {
         let wrong = |key: String, span: Option<std::ops::Range<usize>>, message: &str| ConfigError::Wrong {
             path: path.to_owned(),
-            key,
+            key: quotable(&key, MAX_QUOTED),
             line: line_of(text, span),
-            message: message.trim().to_owned(),
+            message: quotable(message.trim(), MAX_QUOTED),
         };
         let parsed = toml::Deserializer::parse(text);
         let deserializer = parsed.map_err(|error| wrong("syntax".to_owned(), error.span(), error.message()))?;

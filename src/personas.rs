@@ -1,6 +1,7 @@
 //! Personas: folders in `data/personas/`. The folder is the registration, and `skill.md` makes it one (SPEC 12, Persona).
 
 use crate::core::id::Slug;
+use crate::core::text::quotable;
 use crate::files::{self, Grade, Unfit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -289,7 +290,7 @@ fn read_toml(dir: &OwnedFd, path: &Path) -> Result<PersonaFile, Error> {
     toml::from_str(&text).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start).min(text.len());
         let line = text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count() + 1;
-        Error::Wrong { path: path.display().to_string(), line, message: error.message().trim().to_owned() }
+        Error::Wrong { path: path.display().to_string(), line, message: quotable(error.message().trim(), 400) }
     })
 }
 

@@ -5,7 +5,7 @@ use super::profile::{Profile, Profiles};
 use super::rules::Extract;
 use crate::core::hook::{ContextGauge, HookEvent, HookKind, SessionReason};
 use crate::core::id::{AgentId, Slug};
-use crate::core::text::sanitise;
+use crate::core::text::{quotable, sanitise};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -24,11 +24,11 @@ pub struct EventError {
 
 impl EventError {
     fn field(code: &'static str, field: &str, message: impl Into<String>) -> Self {
-        EventError {
-            code,
-            message: message.into(),
-            field: Some(field.chars().filter(|c| !c.is_control()).take(64).collect()),
-        }
+        EventError { field: Some(quotable(field, 64)), ..EventError::whole(code, message) }
+    }
+
+    fn whole(code: &'static str, message: impl Into<String>) -> Self {
+        EventError { code, message: quotable(&message.into(), MAX_MESSAGE), field: None }
     }
 }
 
@@ -108,11 +108,8 @@ const MAX_ANCESTORS: usize = 8;
 /// # Errors
 /// When it is not JSON, not an object, has a field that the contract does not know, or a value of the wrong kind.
 pub fn read_event(bytes: &[u8], profiles: &Profiles) -> Result<HookEvent, EventError> {
-    let map: Map<String, Value> = serde_json::from_slice(bytes).map_err(|why| EventError {
-        code: "bad_json",
-        message: format!("is not a JSON object: {why}"),
-        field: None,
-    })?;
+    let map: Map<String, Value> = serde_json::from_slice(bytes)
+        .map_err(|why| EventError::whole("bad_json", format!("is not a JSON object: {why}")))?;
     check_envelope(&map)?;
     let file: EventFile = serde_path_to_error::deserialize(Value::Object(map)).map_err(|why| {
         let field = why.path().to_string();

@@ -4,6 +4,7 @@ use super::format::{LaunchSection, ProfileFile};
 use super::hook_format::{HookRule, Meaning};
 use crate::core::hook::HookKind;
 use crate::core::settings::{NewSession, ProfileFacts};
+use crate::core::text::quotable;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -22,6 +23,8 @@ pub(super) const BUILT_IN: &[(&str, &str)] = &[
 
 /// Largest profile file, in bytes.
 pub(super) const MAX_BYTES: u64 = 256 * 1024;
+/// Most characters of a key, and of what is wrong with it, that a message quotes.
+const MAX_QUOTED: usize = 400;
 /// Most profile files that one home may have.
 const MAX_FILES: usize = 256;
 
@@ -76,8 +79,8 @@ impl Profile {
         let wrong = |line: usize, key: String, message: String| ProfileError::Wrong {
             path: path.to_owned(),
             line,
-            key,
-            message,
+            key: quotable(&key, MAX_QUOTED),
+            message: quotable(&message, MAX_QUOTED),
         };
         let deserializer = toml::Deserializer::parse(text)
             .map_err(|why| wrong(line_of(text, why.span()), ".".into(), why.message().to_owned()))?;

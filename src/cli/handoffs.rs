@@ -69,7 +69,9 @@ fn lines(seen: &Value) -> Vec<String> {
     ];
     for (name, key) in fields {
         let shown = view::text(seen, key)
-            .map(|text| if key == "created_at" || key == "deadline" { view::clock(text) } else { sanitise(text) });
+            .map(|text| if key == "created_at" || key == "deadline" { view::clock(text) } else { text.to_owned() });
+        // In one line, so that a text can't look like a line of ours.
+        let shown = shown.map(|text| sanitise(&text).replace(['\n', '\t'], " "));
         lines.extend(shown.map(|text| format!("  {name:<10} {text}")));
     }
     lines.extend(follow::summary(seen).into_iter().map(|line| format!("  {line}")));

@@ -32,7 +32,7 @@ pub mod view;
 pub mod wait;
 
 use crate::config::Home;
-use crate::core::text::sanitise;
+use crate::core::text::{plain_json, sanitise};
 use crate::exit;
 use args::{Cli, Command};
 use clap::Parser;
@@ -126,6 +126,12 @@ fn usage(args: &[OsString], error: &clap::Error) -> u8 {
         let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
         return complain(&CliError::usage(sanitise(first)).hint("See tasuki --help."), true);
     }
+    // What was typed may have come from anywhere, and the parser quotes it.
+    let quoted = error.render().to_string();
+    if error.use_stderr() && sanitise(&quoted) != quoted {
+        eprint_quietly(quoted.trim_end());
+        return exit::USAGE;
+    }
     // The reader of a help text may go away before its end; that is no failure.
     let _ = error.print();
     if error.use_stderr() { exit::USAGE } else { exit::DONE }
@@ -133,7 +139,7 @@ fn usage(args: &[OsString], error: &clap::Error) -> u8 {
 
 fn complain(error: &CliError, json: bool) -> u8 {
     if !error.is_silent() {
-        eprint_quietly(&if json { error.json().to_string() } else { error.text() });
+        eprint_quietly(&if json { plain_json(&error.json().to_string()).into_owned() } else { error.text() });
     }
     error.exit
 }

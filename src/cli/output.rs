@@ -2,9 +2,16 @@
 //! reader goes away.
 
 use super::error::CliError;
-use crate::core::text::sanitise;
+use crate::core::text::{plain_json, sanitise};
 use serde_json::Value;
 use std::io::{self, IsTerminal, Write};
+
+/// What is written around a text to colour it, and nothing else that drives a terminal is ever written.
+const GOOD: &str = "\x1b[32m";
+const BAD: &str = "\x1b[31m";
+const FAINT: &str = "\x1b[2m";
+const STRONG: &str = "\x1b[1m";
+const PLAIN: &str = "\x1b[0m";
 
 /// What a piece of text means; the colours follow from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,12 +116,12 @@ impl Out {
     pub fn paint(&self, tone: Tone, text: &str) -> String {
         let code = match tone {
             Tone::Plain => return text.to_owned(),
-            Tone::Good => "32",
-            Tone::Bad => "31",
-            Tone::Faint => "2",
-            Tone::Strong => "1",
+            Tone::Good => GOOD,
+            Tone::Bad => BAD,
+            Tone::Faint => FAINT,
+            Tone::Strong => STRONG,
         };
-        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        if self.colour { format!("{code}{text}{PLAIN}") } else { text.to_owned() }
     }
 
     /// One line on standard output.
@@ -122,7 +129,7 @@ impl Out {
     /// # Errors
     /// When the output is closed or can't be written.
     pub fn line(&self, text: &str) -> Result<(), CliError> {
-        self.raw(&format!("{text}\n"))
+        self.raw(&format!("{}\n", harmless(text)))
     }
 
     /// Text as it is, on standard output, at once.
@@ -142,7 +149,7 @@ impl Out {
     /// # Errors
     /// When the output is closed or can't be written.
     pub fn document(&self, value: &Value) -> Result<(), CliError> {
-        self.line(&format!("{value:#}"))
+        self.line(&plain_json(&format!("{value:#}")))
     }
 
     /// One JSON document on one line.
@@ -150,7 +157,7 @@ impl Out {
     /// # Errors
     /// When the output is closed or can't be written.
     pub fn record(&self, value: &Value) -> Result<(), CliError> {
-        self.line(&value.to_string())
+        self.line(&plain_json(&value.to_string()))
     }
 
     /// One line on standard error, for people; nothing under `--json`.
@@ -173,8 +180,22 @@ impl Out {
     }
 }
 
+/// The last door before a terminal: whatever a view, a file's name or an error of the system has brought along, only our
+/// own colours are left.
+fn harmless(text: &str) -> String {
+    let mut parts = text.split('\x1b');
+    let mut clean = sanitise(parts.next().unwrap_or_default());
+    for part in parts {
+        let own = [GOOD, BAD, FAINT, STRONG, PLAIN].into_iter().find(|code| part.starts_with(&code[1..]));
+        clean.push_str(own.unwrap_or_default());
+        clean.push_str(&sanitise(&part[own.map_or(0, |code| code.len() - 1)..]));
+    }
+    clean
+}
+
 /// Writes to standard error; that nobody reads it is no failure of the command.
 pub fn eprint_quietly(text: &str) {
+    let text = harmless(text);
     let mut stderr = io::stderr().lock();
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.write_all(b"\n"));
 }
@@ -214,6 +235,14 @@ mod tests {
         let out = Out::with(true, &Surroundings { terminal: true, force: true, ..Surroundings::default() });
         assert_eq!(out.paint(Tone::Bad, "x"), "x");
         assert!(!out.is_live());
+    }
+
+    #[test]
+    fn our_colours_are_all_that_a_terminal_is_given() {
+        let out = Out::with(false, &Surroundings { force: true, ..Surroundings::default() });
+        let red = out.paint(Tone::Bad, "a\x1b]0;t\x07\x1b[2Jb");
+        assert_eq!(harmless(&red), "\x1b[31ma]0;t[2Jb\x1b[0m");
+        assert_eq!(harmless("\u{9b}31m\x1b\x1b[31\u{202e}"), "31m[31");
     }
 
     #[test]

@@ -1,9 +1,14 @@
 //! Answers: what a dashboard finds in `results/` (SPEC 3.2).
 
 use super::id::RequestId;
+use super::text::quotable;
 use super::time::Now;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+/// Most characters of a message and of a field's name: both may quote what was asked.
+const MAX_MESSAGE: usize = 500;
+const MAX_FIELD: usize = 100;
 
 /// A refusal or failure, as an answer shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +36,7 @@ impl Refused {
         Refused {
             status,
             code: code.to_owned(),
-            message: message.into(),
+            message: quotable(&message.into(), MAX_MESSAGE),
             hint: None,
             field: None,
             line: None,
@@ -55,15 +60,17 @@ impl Refused {
     /// Adds the field.
     #[must_use]
     pub fn field(mut self, field: impl Into<String>) -> Self {
-        self.field = Some(field.into());
+        self.field = Some(quotable(&field.into(), MAX_FIELD));
         self
     }
 
     /// Adds the field if it is known.
     #[must_use]
-    pub fn maybe_field(mut self, field: Option<String>) -> Self {
-        self.field = field;
-        self
+    pub fn maybe_field(self, field: Option<String>) -> Self {
+        match field {
+            Some(field) => self.field(field),
+            None => self,
+        }
     }
 
     /// Adds the position.

@@ -7,7 +7,7 @@ use super::event::RequestFacts;
 use super::hook::HookEvent;
 use super::id::{AgentId, HandoffId, RequestId, Slug};
 use super::reply::{Refused, Reply};
-use super::request::CreateAsked;
+use super::request::{CreateAsked, is_session_name};
 use super::settings::NewSession;
 use super::time::Deadline;
 use super::{handoff, life, priming};
@@ -47,6 +47,10 @@ fn create_check(tx: &Tx<'_>, asked: &CreateAsked, facts: &RequestFacts) -> Resul
     }
     if let Some(why) = &persona.broken {
         return Err(Refused::new(400, "bad_persona", why.clone()));
+    }
+    if persona.session.as_ref().is_some_and(|session| !is_session_name(session)) {
+        let what = "session must be 1 to 128 letters, digits, blanks or - _ / + @";
+        return Err(Refused::new(400, "bad_persona", format!("persona.toml of {slug}: {what}")));
     }
     let profile = asked
         .profile

@@ -2,6 +2,8 @@
 //! (SPEC sections 5 and 12).
 
 use super::id::DeliveryId;
+use std::borrow::Cow;
+use std::fmt::Write as _;
 
 /// Longest text, in bytes, that is put into a pane; a longer one goes to a file that a short text names (SPEC 5.4).
 pub const MAX_TYPED_BYTES: usize = 64 * 1024;
@@ -17,6 +19,36 @@ fn is_forbidden(c: char) -> bool {
     let control = (c.is_control() && c != '\n' && c != '\t') || c == '\u{feff}';
     let bidi = matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     control || bidi
+}
+
+/// What a message may quote of a text from outside: nothing in it drives a terminal, and after `max` characters it is cut.
+#[must_use]
+pub fn quotable(text: &str, max: usize) -> String {
+    let mut quoted = sanitise(text);
+    if let Some((end, _)) = quoted.char_indices().nth(max) {
+        quoted.truncate(end);
+        quoted.push('…');
+    }
+    quoted
+}
+
+/// JSON in which nothing drives a terminal that it is printed on: what JSON itself lets stand of [`sanitise`]'s list is
+/// written as an escape. It means the same, for in JSON such a character stands inside strings only.
+#[must_use]
+pub fn plain_json(json: &str) -> Cow<'_, str> {
+    if !json.chars().any(is_forbidden) {
+        return Cow::Borrowed(json);
+    }
+    let mut plain = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        if is_forbidden(c) {
+            // Writing to a String can't fail.
+            let _ = write!(plain, "\\u{:04x}", u32::from(c));
+        } else {
+            plain.push(c);
+        }
+    }
+    Cow::Owned(plain)
 }
 
 /// The last line of every typed text: by it a receipt is known, and, being last, it shows that the whole text arrived.
@@ -98,6 +130,23 @@ mod tests {
     fn nothing_that_drives_a_terminal_is_left() {
         let nasty = "a\u{1b}[201~b\u{9b}c\u{7f}d\0e\r\nf\tg\u{202e}h\u{8}";
         assert_eq!(sanitise(nasty), "a[201~bcde\nf\tgh");
+    }
+
+    #[test]
+    fn what_is_quoted_is_plain_and_short() {
+        assert_eq!(quotable("a\u{1b}[31m\u{9b}b", 100), "a[31mb");
+        assert_eq!(quotable("äöü", 2), "äö…");
+        assert_eq!(quotable("äö", 2), "äö");
+    }
+
+    #[test]
+    fn json_keeps_its_meaning_and_loses_its_teeth() {
+        let value = serde_json::json!({"a\u{9b}": "\u{1b}[2J\u{7f}\u{202e}\u{feff} ä\n"});
+        let json = value.to_string();
+        let plain = plain_json(&json);
+        assert!(json.chars().any(is_forbidden) && !plain.chars().any(is_forbidden), "{plain:?}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&plain).expect("JSON"), value);
+        assert_eq!(plain_json("{\"ä\":\t1}\n"), "{\"ä\":\t1}\n");
     }
 
     #[test]

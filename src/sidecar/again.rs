@@ -5,6 +5,7 @@ use crate::core::decision::ErrorRow;
 use crate::core::effect::EffectKey;
 use crate::core::event::Event;
 use crate::core::id::{ErrorId, RequestId};
+use crate::core::text::plain_json;
 use crate::core::time::Now;
 use crate::core::view;
 use crate::spool::{Place, Shelf};
@@ -81,17 +82,16 @@ impl Sidecar {
     pub(super) fn results_again(&mut self, results: Vec<(RequestId, Value)>) {
         for (id, result) in results {
             let (place, text) = (Place::Result(id), result.to_string());
-            if !self.spool.holds(&place, text.as_bytes()) {
-                self.projector.put(&self.spool, place, text);
+            if !self.spool.holds(&place, plain_json(&text).as_bytes()) {
+                self.projector.put(&self.spool, place, &text);
             }
         }
     }
 
     /// Writes views that may be older than the store; all of them where the folder was not built by this home.
     pub(super) fn views_again(&mut self, dirty: Vec<String>) {
-        let mark = self.home.view().join(".built");
         let tag = self.store.home_tag().unwrap_or_default();
-        let is_built = std::fs::read_to_string(&mark).is_ok_and(|text| text == tag);
+        let is_built = self.spool.holds(&Place::Built, tag.as_bytes());
         let mut views = dirty;
         if !is_built {
             views.extend(self.state.agents.keys().map(|id| format!("agents/{id}")));
@@ -104,7 +104,7 @@ impl Sidecar {
         for view in views {
             self.view_again(&view);
         }
-        if !is_built && let Err(error) = std::fs::write(&mark, tag) {
+        if !is_built && let Err(error) = self.spool.put(&Place::Built, tag.as_bytes()) {
             tracing::warn!(%error, "the view folder can't be marked as built");
         }
     }
@@ -125,7 +125,7 @@ impl Sidecar {
             _ => None,
         };
         let Some((place, json)) = found else { return };
-        if !self.spool.holds(&place, json.to_string().as_bytes()) {
+        if !self.spool.holds(&place, plain_json(&json.to_string()).as_bytes()) {
             self.projector.view(&self.spool, place, &json);
         }
     }

@@ -85,6 +85,12 @@ impl Sidecar {
     /// What lies in a lane; none if it can't be read, which is not the same as empty: then nothing that waits for an
     /// empty lane is judged.
     fn scan(&mut self, lane: Lane, now: &Now) -> Option<Scan> {
+        // Answers would be put where nobody looks, and what lies in the folders that are held is perhaps not meant for us.
+        if self.projector.folder_problem.is_some() {
+            self.pending.unreadable = true;
+            self.look_again_in(now, UNREADABLE_MS);
+            return None;
+        }
         match self.spool.scan(lane, BATCH, BATCH_BYTES, now) {
             Ok(scan) => {
                 if let Some(wait) = scan.look_again {
@@ -174,9 +180,25 @@ impl Sidecar {
         };
         let sha256 = found.sha256().map(|hash| hex(&hash)).unwrap_or_default();
         match self.store.known(&id)? {
-            Some(known) => Ok(known_request(found, id, &sha256, known, &self.clock.now())),
+            Some(known) => {
+                let mut taken = known_request(found, id, &sha256, known, &self.clock.now());
+                self.spare_answers(&mut taken)?;
+                Ok(taken)
+            }
             None => self.new_request(found, id, sha256),
         }
+    }
+
+    /// `a.reused` is a request id too: what is said of `a`, used twice, does not take the place of that one's answer. It
+    /// stands in `rejected/` all the same.
+    fn spare_answers(&self, taken: &mut Taken) -> Result<(), Error> {
+        let Some((Place::Reused(id), _)) = &taken.again else { return Ok(()) };
+        if let Ok(twin) = format!("{id}.reused").parse()
+            && self.store.known(&twin)?.is_some()
+        {
+            taken.again = None;
+        }
+        Ok(())
     }
 
     fn new_request(&mut self, found: Found, id: RequestId, sha256: String) -> Result<Taken, Error> {
@@ -194,7 +216,7 @@ impl Sidecar {
     pub(super) fn put_away(&mut self, now: &Now, files: Vec<Taken>) {
         for taken in files {
             if let Some((place, json)) = &taken.again {
-                self.projector.put(&self.spool, place.clone(), json.to_string());
+                self.projector.put(&self.spool, place.clone(), &json.to_string());
             }
             let moved = match &taken.why {
                 None => self.spool.dispose(&taken.found).map(|disposed| disposed != Disposed::Changed),

@@ -5,6 +5,7 @@ use super::Sidecar;
 use crate::core::decision::{Decision, ErrorRow};
 use crate::core::id::ErrorId;
 use crate::core::pane::ServerId;
+use crate::core::text::plain_json;
 use crate::core::time::{Deadline, Now};
 use crate::core::view;
 use crate::spool::watch::Checked;
@@ -40,7 +41,7 @@ pub(super) struct Projector {
     /// Why the spool can't be read, while it can't.
     pub(super) intake_problem: Option<String>,
     /// What is wrong with the folders, while it is.
-    folder_problem: Option<String>,
+    pub(super) folder_problem: Option<String>,
     /// Why something that others read can't be written, while it can't.
     unwritten: Option<String>,
     /// `rejected/` is full.
@@ -90,7 +91,7 @@ impl Projector {
             }
         }
         for answer in &decision.answers {
-            self.put(spool, Place::Result(answer.request_id.clone()), answer.to_json(now).to_string());
+            self.put(spool, Place::Result(answer.request_id.clone()), &answer.to_json(now).to_string());
         }
     }
 
@@ -100,17 +101,18 @@ impl Projector {
             Place::Handoff(id) => self.views.push(format!("handoffs/{id}")),
             _ => {}
         }
-        self.put(spool, place, json.to_string());
+        self.put(spool, place, &json.to_string());
     }
 
     /// Writes one file, or keeps it for the next tick.
-    pub(super) fn put(&mut self, spool: &Spool, place: Place, text: String) {
+    pub(super) fn put(&mut self, spool: &Spool, place: Place, text: &str) {
         self.since_checkpoint += 1;
+        let text = plain_json(text);
         self.waiting.retain(|(other, _)| *other != place);
         if let Err(error) = spool.put(&place, text.as_bytes()) {
             tracing::warn!(%error, "a file for others can't be written; it is tried again");
             self.unwritten = Some(error.to_string());
-            self.waiting.push_back((place, text));
+            self.waiting.push_back((place, text.into_owned()));
         }
     }
 
@@ -146,7 +148,7 @@ impl Projector {
     fn write_errors(&mut self, spool: &Spool) {
         let rows = std::mem::take(&mut self.errors);
         for row in rows {
-            match spool.put_error(&row.error_id, row.to_json().to_string().as_bytes()) {
+            match spool.put_error(&row.error_id, plain_json(&row.to_json().to_string()).as_bytes()) {
                 Ok(_) => self.written.push(row.error_id),
                 Err(error) => {
                     tracing::error!(%error, "an error file can't be written; it is tried again");
@@ -160,7 +162,7 @@ impl Projector {
     fn retry(&mut self, spool: &Spool) {
         self.unwritten = None;
         for (place, text) in std::mem::take(&mut self.waiting) {
-            self.put(spool, place, text);
+            self.put(spool, place, &text);
         }
         self.append(spool);
         self.write_errors(spool);
@@ -184,7 +186,7 @@ impl Projector {
             "watch": self.watch_mode,
             "journal_seq": self.journal.last_seq(),
         });
-        if let Err(error) = spool.put_sidecar(view.to_string().as_bytes()) {
+        if let Err(error) = spool.put_sidecar(plain_json(&view.to_string()).as_bytes()) {
             tracing::warn!(%error, "the heartbeat can't be written");
         }
     }

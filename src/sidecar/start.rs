@@ -9,6 +9,7 @@ use crate::config::{Config, Home};
 use crate::core::handoff::prompts::{self, Prompts};
 use crate::core::settings::Settings;
 use crate::core::state::State;
+use crate::core::text::sanitise;
 use crate::core::time::{Deadline, Now};
 use crate::exit;
 use crate::process::ExitWatch;
@@ -81,7 +82,7 @@ pub fn run(options: &Options) -> u8 {
 }
 
 fn complain(failed: &Failed) -> u8 {
-    eprintln!("tasuki: {:#}", failed.error);
+    eprintln!("tasuki: {}", sanitise(&format!("{:#}", failed.error)));
     failed.code
 }
 

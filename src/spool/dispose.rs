@@ -4,6 +4,7 @@
 use super::error::Error;
 use super::rooms::{Room, Spool};
 use super::scan::Found;
+use crate::core::text::plain_json;
 use crate::core::time::Now;
 use crate::files::{self, Grade, Stamp};
 use nix::fcntl::renameat;
@@ -137,9 +138,11 @@ impl Spool {
         let name = format!("{seq}-{}", safe_name(&found.name));
         let reason = format!("{name}.why.json");
         // The reason first: a crash in between leaves a reason too many, never a file without one.
-        let json = serde_json::to_vec_pretty(&why_file(found, why, now)).map_err(|error| failed(error.into()))?;
+        let json = serde_json::to_string_pretty(&why_file(found, why, now)).map_err(|error| failed(error.into()))?;
+        let json = plain_json(&json);
         let rejected = self.dir(Room::Rejected);
-        files::replace_at(rejected, OsStr::new(TEMP), OsStr::new(&reason), &json, Grade::Fast).map_err(failed)?;
+        files::replace_at(rejected, OsStr::new(TEMP), OsStr::new(&reason), json.as_bytes(), Grade::Fast)
+            .map_err(failed)?;
         match files::rename_new(self.dir(from), &found.name, rejected, OsStr::new(&name)) {
             Ok(()) => {
                 if let Some(usage) = &mut self.rejected {

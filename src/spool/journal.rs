@@ -3,6 +3,7 @@
 
 use super::error::Error;
 use super::rooms::{Room, Spool};
+use crate::core::text::plain_json;
 use crate::files::{self, Meta};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
@@ -110,7 +111,8 @@ impl Journal {
                 return Err(Error::Gap { path: self.path.clone(), last, got: *seq });
             }
             last = *seq;
-            buffer.extend(json.bytes().map(|byte| if byte == b'\n' || byte == b'\r' { b' ' } else { byte }));
+            buffer
+                .extend(plain_json(json).bytes().map(|byte| if byte == b'\n' || byte == b'\r' { b' ' } else { byte }));
             buffer.push(b'\n');
         }
         Ok(buffer)

@@ -108,7 +108,8 @@ impl Spool {
     #[must_use]
     pub fn is_in_place(&self) -> bool {
         self.rooms.iter().all(|room| {
-            let there = files::open_dir(&room.path).and_then(files::meta);
+            // A link is not the folder, even where it leads to the very one that was moved away.
+            let there = nix::sys::stat::lstat(&room.path).map(Meta::from);
             there.is_ok_and(|meta| (meta.stamp.dev, meta.stamp.ino) == room.identity)
         })
     }

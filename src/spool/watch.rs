@@ -292,4 +292,47 @@ mod tests {
         let closed = EventKind::Access(AccessKind::Close(AccessMode::Write));
         assert!(!paths().concern(&event(closed, "/h/spool/requests/a.json")));
     }
+
+    /// The watcher's thread stands at the first event while more come than its queue can hold: the one that matters is
+    /// lost, and all that is left is the notice that something was.
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn an_overflow_is_a_hint() {
+        let limit = std::fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").expect("Linux tells");
+        let limit: usize = limit.trim().parse().expect("a number");
+        let dir = tempfile::tempdir().expect("a folder");
+        let spool = Spool::open(&dir.path().join("home")).expect("a new home");
+        let watch = Watch::new(&spool);
+        assert_eq!(watch.mode(), Mode::Armed);
+        let hints = watch.hints();
+        while tokio::time::timeout(Duration::from_millis(300), hints.next()).await.is_ok() {}
+        {
+            let _standing = watch.shared.paths.lock().expect("nobody panicked");
+            let path = spool.path(Room::Requests).join(".x");
+            for _ in 0..=limit.min(100_000) / 2 + 1_000 {
+                drop(std::fs::File::options().append(true).create(true).open(&path).expect("opened"));
+            }
+            std::fs::write(spool.path(Room::Tmp).join("a"), "{}").expect("written");
+            let moved = std::fs::rename(spool.path(Room::Tmp).join("a"), spool.path(Room::Requests).join("a.json"));
+            moved.expect("dropped");
+            // What came before the overflow says nothing, but for the making of the file itself.
+            watch.shared.dirty.store(false, Ordering::Release);
+        }
+        let mut count = 0;
+        while tokio::time::timeout(Duration::from_secs(if count < 2 { 10 } else { 1 }), hints.next()).await.is_ok() {
+            count += 1;
+        }
+        assert!(count >= 2, "{count} hints: one for the first file, none for the overflow");
+    }
+
+    #[tokio::test]
+    async fn a_watcher_that_reports_an_error_is_replaced() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut spool = Spool::open(&dir.path().join("home")).expect("a new home");
+        let mut watch = Watch::new(&spool);
+        assert_eq!(watch.check(&mut spool).expect("fine"), Checked::Same);
+        watch.shared.take(Err(notify::Error::generic("lost")));
+        assert_eq!(watch.check(&mut spool).expect("armed anew"), Checked::Rescan);
+        assert_eq!(watch.check(&mut spool).expect("fine"), Checked::Same);
+    }
 }

@@ -32,6 +32,8 @@ pub enum Place {
     Error(ErrorId),
     /// `view/sidecar.json`.
     Sidecar,
+    /// `view/.built`: whose store the views were built from.
+    Built,
     /// `view/agents/<id>.json`.
     Agent(AgentId),
     /// `view/handoffs/<id>.json`.
@@ -45,7 +47,7 @@ impl Place {
         match self {
             Place::Result(_) | Place::Reused(_) => Room::Results,
             Place::Error(_) => Room::Errors,
-            Place::Sidecar => Room::View,
+            Place::Sidecar | Place::Built => Room::View,
             Place::Agent(_) => Room::Agents,
             Place::Handoff(_) => Room::Handoffs,
             Place::Work(_) => Room::Work,
@@ -58,6 +60,7 @@ impl Place {
             Place::Reused(id) => format!("{id}.reused.json"),
             Place::Error(id) => format!("{id}.json"),
             Place::Sidecar => "sidecar.json".to_owned(),
+            Place::Built => ".built".to_owned(),
             Place::Agent(id) => format!("{id}.json"),
             Place::Handoff(id) => format!("{id}.json"),
             Place::Work(id) => format!("{}.json", id.as_hyphenated()),

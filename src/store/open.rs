@@ -5,6 +5,7 @@ use redb::Database;
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Memory that redb may use for pages, in bytes: its own default of 1 GiB is meant for servers.
@@ -13,7 +14,9 @@ const CACHE_BYTES: usize = 16 * 1024 * 1024;
 /// Takes the home's lock; the file holds the pid of whoever has it.
 pub(super) fn lock(lock_path: &Path, state_path: &Path) -> Result<File, Error> {
     let failed = |what, why: std::io::Error| Error::Io { path: lock_path.to_path_buf(), what, why: why.to_string() };
+    // The lock is written to, so a link in its place would spoil what it leads to.
     let mut file = File::options()
+        .custom_flags(nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK)
         .read(true)
         .write(true)
         .create(true)

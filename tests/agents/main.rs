@@ -19,6 +19,11 @@ mod stage_checks;
 #[allow(dead_code, reason = "as above")]
 #[path = "../it/support/stage_files.rs"]
 mod stage_files;
+#[allow(dead_code, reason = "as above")]
+#[path = "../it/support/stage_hostile.rs"]
+mod stage_hostile;
+#[path = "../it/support/tally.rs"]
+mod tally;
 
 use cli::Cli;
 use std::process::ExitCode;

@@ -1,6 +1,7 @@
 //! What may come in, what waits, what is put aside; and who is let in at all.
 
 use crate::support::home::{TestHome, code, named};
+use crate::support::tally;
 use nix::sys::stat::Mode;
 use proptest::prelude::*;
 use std::ffi::{OsStr, OsString};
@@ -141,7 +142,7 @@ fn a_device_is_not_even_opened() {
     let made =
         nix::sys::stat::mknod(&path, nix::sys::stat::SFlag::S_IFCHR, Mode::S_IRWXU, nix::sys::stat::makedev(1, 3));
     if made.is_err() {
-        eprintln!("skipped: only root makes devices");
+        tally::skip("a device among the files needs root");
         return;
     }
     assert_eq!(code(&home.only()), "not_regular");
@@ -184,7 +185,7 @@ fn a_foreign_file_is_refused() {
     home.put("spool/requests/a.json", WHOLE);
     let other = nix::unistd::Uid::from_raw(nix::unistd::geteuid().as_raw() + 1);
     if nix::unistd::chown(&home.path("spool/requests/a.json"), Some(other), None).is_err() {
-        eprintln!("skipped: only root gives files away");
+        tally::skip("a file of another user needs root");
         return;
     }
     assert_eq!(code(&home.only()), "foreign");

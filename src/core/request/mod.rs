@@ -6,6 +6,7 @@ use super::id::{RequestId, Slug};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub(crate) use read::is_session_name;
 pub use read::{KINDS, Read, read};
 
 /// Who writes the handoff document.

@@ -242,10 +242,16 @@ fn optional(field: &str, text: Option<&str>, max: usize) -> Result<(), Refused> 
 
 /// tmux replaces `.` and `:` in session names, so a name with them could not be found again.
 fn session_name(name: Option<&str>) -> Result<(), Refused> {
-    let Some(name) = name else { return Ok(()) };
-    let ok = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | ' ' | '/' | '+' | '@');
-    if name.is_empty() || name.len() > 128 || !name.chars().all(ok) || name.starts_with(['-', '=', ' ']) {
-        return Err(Refused::bad("session", "must be 1 to 128 letters, digits, blanks or - _ / + @"));
+    match name {
+        Some(name) if !is_session_name(name) => {
+            Err(Refused::bad("session", "must be 1 to 128 letters, digits, blanks or - _ / + @"))
+        }
+        _ => Ok(()),
     }
-    Ok(())
+}
+
+/// Whether tmux takes a session's name as it is.
+pub(crate) fn is_session_name(name: &str) -> bool {
+    let ok = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | ' ' | '/' | '+' | '@');
+    !name.is_empty() && name.len() <= 128 && name.chars().all(ok) && !name.starts_with(['-', '=', ' '])
 }

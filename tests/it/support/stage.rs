@@ -17,7 +17,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// Turns of the demo agents are this short unless a test says otherwise, in milliseconds.
 const TURN_MS: u32 = 100;
 /// Variables that would lead a program under test to somebody else's home or server.
-const FOREIGN: [&str; 8] = [
+pub(super) const FOREIGN: [&str; 8] = [
     "TMUX",
     "TMUX_PANE",
     "TASUKI_HOME",
@@ -31,7 +31,7 @@ const FOREIGN: [&str; 8] = [
 /// A home, a tmux server, agents, and a sidecar. All of it ends when this is dropped.
 pub(crate) struct Stage {
     dir: tempfile::TempDir,
-    sidecar: RefCell<Option<Child>>,
+    pub(crate) sidecar: RefCell<Option<Child>>,
     next_request: Cell<u32>,
 }
 
@@ -146,17 +146,13 @@ impl Stage {
         *self.sidecar() = Some(child);
     }
 
-    /// Starts the sidecar without waiting for it.
-    pub(crate) fn spawn_sidecar(&self) {
-        let log = fs::OpenOptions::new().append(true).create(true).open(self.log_file()).expect("a log");
-        let mut command = self.command(&["run", "--tmux", &self.socket().display().to_string()]);
-        command.env("TASUKI_LOG", "debug").stdout(Stdio::null()).stderr(log);
-        self.adopt(command.spawn().expect("the sidecar starts"));
-    }
-
     /// Starts the sidecar and waits until its heartbeat is there.
     pub(crate) fn start_sidecar(&self) {
         self.spawn_sidecar();
+        self.until_beating();
+    }
+
+    pub(crate) fn until_beating(&self) {
         let pid = self.sidecar_pid();
         let view = self.home().join("view/sidecar.json");
         self.until("the sidecar beats", || read_json(&view).is_some_and(|view| view["pid"] == pid));

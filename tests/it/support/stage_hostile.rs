@@ -1,0 +1,121 @@
+//! A stage in bad surroundings: how the sidecar is started in them, and what it says of them.
+
+use super::stage::{FOREIGN, Stage};
+use super::stage_files::{names, read_json};
+use super::tally;
+use serde_json::{Value, json};
+use std::fs;
+use std::process::{Command, Stdio};
+use tasuki::core::text::sanitise;
+
+/// Whether this is root's own process, and not only called so in a container's user namespace.
+pub(crate) fn is_root(needed_for: &str) -> bool {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let is = nix::unistd::geteuid().is_root() && map.split_whitespace().eq(["0", "0", "4294967295"]);
+    if !is {
+        tally::skip(&format!("{needed_for} needs root"));
+    }
+    is
+}
+
+impl Stage {
+    /// Starts the sidecar without waiting for it.
+    pub(crate) fn spawn_sidecar(&self) {
+        self.spawn_sidecar_by(&[], "debug");
+    }
+
+    /// The same by way of another program, which must put the sidecar into its own place; and with what is to be logged.
+    pub(crate) fn spawn_sidecar_by(&self, wrapper: &[&str], log: &str) {
+        let socket = self.socket().display().to_string();
+        let own = self.command(&["run", "--tmux", &socket]);
+        let mut command = match wrapper.split_first() {
+            None => own,
+            Some((program, arguments)) => {
+                let mut command = Command::new(program);
+                command.args(arguments).arg(own.get_program()).args(own.get_args());
+                for name in FOREIGN {
+                    command.env_remove(name);
+                }
+                command
+            }
+        };
+        let file = fs::OpenOptions::new().append(true).create(true).open(self.log_file()).expect("a log");
+        command.env("TASUKI_LOG", log).stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
+        *self.sidecar.borrow_mut() = Some(command.spawn().expect("the sidecar starts"));
+    }
+
+    /// Starts a sidecar that must not run, and waits for its end. Gives its exit code and what it said.
+    pub(crate) fn refused_start(&self) -> (Option<i32>, String) {
+        let _ = fs::remove_file(self.log_file());
+        self.spawn_sidecar();
+        let code = self.wait_for("the sidecar refuses", || {
+            let mut child = self.sidecar.borrow_mut();
+            child.as_mut().expect("it was started").try_wait().expect("a child of ours").map(|status| status.code())
+        });
+        (code, fs::read_to_string(self.log_file()).expect("a log"))
+    }
+
+    /// What the sidecar says of itself.
+    pub(crate) fn sidecar_view(&self) -> Value {
+        read_json(&self.home().join("view/sidecar.json")).unwrap_or(Value::Null)
+    }
+
+    /// Waits until the sidecar says that something is wrong, in words that hold all of these.
+    pub(crate) fn until_degraded(&self, words: &[&str]) {
+        self.until(&format!("the sidecar tells of {words:?}"), || {
+            let view = self.sidecar_view();
+            let problem = view["problem"].as_str().unwrap_or_default();
+            view["state"] == "degraded" && words.iter().all(|word| problem.contains(word))
+        });
+    }
+
+    /// Waits until the sidecar says that all is well.
+    pub(crate) fn until_well(&self) {
+        self.until("the sidecar is well", || {
+            let view = self.sidecar_view();
+            view["state"] == "running" && view["problem"].is_null()
+        });
+    }
+
+    /// The most memory that the sidecar has held so far, in KiB.
+    pub(crate) fn peak_memory(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.sidecar_pid())).expect("it lives");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux tells");
+        line.trim().trim_end_matches(" kB").parse().expect("a number")
+    }
+
+    /// Drops a request that is refused whatever happens, and costs next to nothing. Gives its id.
+    pub(crate) fn send_cheap(&self) -> String {
+        self.send(&json!({"kind": "error_dismiss", "error_id": "6f1c3a52-8f0e-4d5b-9a57-2f64c1f6f0aa"}))
+    }
+
+    /// Waits until all of these are answered, each 404 as [`Stage::send_cheap`] must be, and none was called a repetition.
+    pub(crate) fn all_answered(&self, ids: &[String]) {
+        tally::add(tally::REQUESTS, ids.len() as u64);
+        for id in ids {
+            let answer = self.result(id);
+            assert_eq!(answer["status"], 404, "{answer}");
+        }
+        let twice: Vec<String> = self.names("results").into_iter().filter(|name| name.contains(".reused.")).collect();
+        tally::none_lost_none_twice("requests", &[], &twice);
+    }
+
+    /// Nothing that tasuki has written for others drives a terminal: files of the spool, views, and the log.
+    pub(crate) fn check_plain(&self) {
+        let rooms = ["spool/results", "spool/errors", "spool/rejected", "view/agents", "view/handoffs", "view"];
+        let mut files = vec![self.spool("journal.jsonl"), self.log_file()];
+        for room in rooms {
+            let folder = self.home().join(room);
+            // What was rejected lies there as it was; only the reason beside it is ours.
+            let ours = |name: &String| room != "spool/rejected" || name.ends_with(".why.json");
+            files.extend(names(&folder).into_iter().filter(ours).map(|name| folder.join(name)));
+        }
+        for path in files.into_iter().filter(|path| path.is_file()) {
+            let text = String::from_utf8(fs::read(&path).expect("read")).expect("UTF-8");
+            assert_eq!(sanitise(&text), text, "{} would drive a terminal", path.display());
+        }
+        for name in names(&self.spool("rejected")) {
+            assert!(name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b)), "{name}");
+        }
+    }
+}
