@@ -214,8 +214,7 @@ async fn a_pane_that_is_hidden_by_a_zoomed_one_and_in_copy_mode_takes_its_text()
 
 fn our_client(server: &Server) -> Option<u32> {
     let rows = server.tmux(&["list-clients", "-F", "#{client_control_mode} #{client_pid} #{client_session}"]);
-    let row = rows.lines().find_map(|row| row.strip_prefix("1 "))?.split(' ').next()?.parse().ok();
-    row
+    rows.lines().find_map(|row| row.strip_prefix("1 "))?.split(' ').next()?.parse().ok()
 }
 
 #[tokio::test]

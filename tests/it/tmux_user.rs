@@ -110,7 +110,7 @@ fn what_a_user_types_while_we_type_is_never_merged_unseen() {
                 round += 1;
                 terminal.types(["u", "user words", "zz"][(round % 3) as usize]);
                 std::thread::sleep(Duration::from_millis(round * 7919 % 400));
-                if round % 2 == 0 {
+                if round.is_multiple_of(2) {
                     terminal.enter();
                     std::thread::sleep(Duration::from_millis(round * 6007 % 900));
                 }
