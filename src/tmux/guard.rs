@@ -38,6 +38,9 @@ impl Names {
         format!("#{{||:#{{==:#{{{claim}}},}},#{{==:#{{=8:{claim}}},{}}}}}", self.tag)
     }
 
+    /// A pane's process, 0 where it has none; tmux 3.8 says nothing there, and older ones say 0.
+    pub(super) const PROCESS: &'static str = "#{?pane_pid,#{pane_pid},0}";
+
     /// The private session that our control client sits in.
     pub(super) fn session(&self) -> String {
         format!("{}{}", Self::SESSIONS, self.tag)

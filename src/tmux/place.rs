@@ -1,5 +1,6 @@
 //! Keeping a session alive while its only program is replaced, and telling people something in their status line.
 
+use super::guard::Names;
 use super::pane::{first, same};
 use super::protocol::Block;
 use super::quote::{in_message, is_plain_id, quote};
@@ -76,7 +77,7 @@ impl Tmux {
 
     /// The placeholder's own panes.
     async fn place_panes(&self, window: &str) -> Result<Vec<Placeholder>, Error> {
-        let row = "#{pane_id} #{pane_pid} #{window_name} #{pane_start_command}";
+        let row = format!("#{{pane_id}} {} #{{window_name}} #{{pane_start_command}}", Names::PROCESS);
         let (_, reply) = self.read(&format!("list-panes -a -F \"{row}\"")).await?;
         let text = first(&reply)?.text();
         Ok(text.lines().filter_map(|row| Placeholder::read(row, window)).collect())
@@ -98,7 +99,7 @@ impl Tmux {
 
     async fn kill_placeholder(&self, pane: &Placeholder) -> Result<(), Error> {
         let live = self.live().await?;
-        let same = format!("#{{==:#{{pane_pid}},{}}}", pane.pid);
+        let same = format!("#{{==:{},{}}}", Names::PROCESS, pane.pid);
         let guard = format!("#{{&&:{},{same}}}", self.inner.shared.names.fenced(&live.fence));
         let id = pane.id;
         self.change(&live, format!("if-shell -F -t %{id} \"{guard}\" {{ kill-pane -t %{id} }}")).await?;

@@ -91,7 +91,7 @@ fn first_lines(reply: &Reply) -> impl Iterator<Item = String> {
 /// Replaces the program that a session must be made with by a pane without any.
 fn empty_session(connection: &mut Connection, wake: &Waker<'_>, names: &Names) -> Result<(), Ended> {
     let session = format!("\"={}:\"", names.session());
-    let reply = connection.ask(&format!("list-panes -s -t {session} -F \"#{{pane_id}} #{{pane_pid}}\""), wake)?;
+    let reply = connection.ask(&format!("list-panes -s -t {session} -F \"#{{pane_id}} {}\"", Names::PROCESS), wake)?;
     let panes: Vec<String> = first_lines(&reply).collect();
     let programs = panes.iter().filter_map(|row| row.split_once(' ')).filter(|(_, pid)| *pid != "0");
     let kills: Vec<String> = programs.map(|(pane, _)| format!("kill-pane -t {pane}")).collect();

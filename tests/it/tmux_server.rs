@@ -218,7 +218,7 @@ async fn the_private_session_has_no_process_and_cannot_crash_by_its_own_end() {
     for _ in 0..5 {
         let tmux = server.connect().await;
         let session = format!("=_tasuki-{TAG}:");
-        let panes = server.tmux(&["list-panes", "-s", "-t", &session, "-F", "#{pane_pid}"]);
+        let panes = server.tmux(&["list-panes", "-s", "-t", &session, "-F", "#{?pane_pid,#{pane_pid},0}"]);
         assert_eq!(panes, "0");
         assert_eq!(server.tmux(&["show-options", "-v", "-t", &session, "destroy-unattached"]), "off");
         drop(tmux);
