@@ -108,9 +108,9 @@ fn report(options: &Options, home: &Path, input: &[u8], stamp: &Stamp) {
 fn gauge(payload: &Value) -> Option<ContextGauge> {
     let window = payload.pointer("/context_window/context_window_size").and_then(Value::as_u64);
     let usage = payload.pointer("/context_window/current_usage").filter(|usage| usage.is_object());
-    let counted = usage.map(|usage| {
+    let counted = usage.and_then(|usage| {
         let names = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
-        names.iter().filter_map(|name| usage.get(name)?.as_u64()).fold(0_u64, u64::saturating_add)
+        names.iter().filter_map(|name| usage.get(name)?.as_u64()).reduce(u64::saturating_add)
     });
     let share = payload.pointer("/context_window/used_percentage").and_then(Value::as_f64);
     let by_share = || Some((window? as f64 * share?.clamp(0.0, 100.0) / 100.0) as u64);
@@ -153,6 +153,8 @@ mod tests {
         let share = json!({"context_window_size": 200_000, "used_percentage": 42.5});
         assert_eq!(gauge(share), Some(ContextGauge { used: 85_000, window: Some(200_000) }));
         assert_eq!(gauge(json!({"used_percentage": 5})), None);
+        let odd = json!({"context_window_size": 200_000, "current_usage": {"input_tokens": "many"}});
+        assert_eq!(gauge(odd), None, "a CLI that writes it another way has not said 0");
         assert_eq!(gauge(Value::Null), None);
     }
 

@@ -135,7 +135,11 @@ fn one_that_a_person_started_is_adopted_by_its_installed_hooks() {
     let adopted = stage.granted(&json!({"kind": "agent_register", "pane": pane, "persona_slug": "pip"}));
     let id = adopted["agent_id"].as_str().expect("an id").to_owned();
     assert_eq!(stage.agent_view(&id)["profile"], "wren");
-    stage.until("it is idle", || stage.agent_view(&id)["state"] == "idle");
+    // It is drawn before its hook has told that a session began.
+    stage.until("it is idle and has reported", || {
+        let view = stage.agent_view(&id);
+        view["state"] == "idle" && view["hooks"] == "seen"
+    });
     let view = stage.until_step(&stage.hand_off(&id), "done");
     // Its successor has hooks from its launch line and from the settings: each event comes twice.
     check_done(&stage, &view);

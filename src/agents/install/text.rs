@@ -104,6 +104,10 @@ impl Node {
 /// The first thing that is wrong, with its place.
 pub(super) fn parse(text: &str, notation: Notation) -> Result<Node, Fault> {
     let mut parser = Parser { text, at: 0, notation };
+    if text.starts_with('\u{FEFF}') {
+        // Editors don't show it, so the place alone would tell a person nothing.
+        return Err(parser.fault("here is a byte order mark; save the file as UTF-8 without it"));
+    }
     parser.skip()?;
     let node = parser.value(0)?;
     parser.skip()?;
@@ -286,6 +290,7 @@ mod tests {
         assert!(fault("{ // mine\n}").2.contains("comment"));
         assert!(fault(&"[".repeat(200)).2.contains("128"));
         assert!(fault("{} {}").2.contains("more text"));
+        assert!(fault("\u{FEFF}{}").2.contains("byte order mark"));
     }
 
     #[test]
