@@ -110,7 +110,9 @@ impl Projector {
         let text = plain_json(text);
         self.waiting.retain(|(other, _)| *other != place);
         if let Err(error) = spool.put(&place, text.as_bytes()) {
-            tracing::warn!(%error, "a file for others can't be written; it is tried again");
+            if self.unwritten.is_none() {
+                tracing::warn!(%error, "files for others can't be written; they are tried again");
+            }
             self.unwritten = Some(error.to_string());
             self.waiting.push_back((place, text.into_owned()));
         }

@@ -17,7 +17,7 @@ use tasuki::store::Store;
 /// Requests whose answers the state file holds.
 const ANSWERED: usize = 40;
 /// Damaged copies in the gate and in the long suite.
-const FLIPS: (u64, u64) = (60, 3_000);
+const FLIPS: (u64, u64) = (120, 3_000);
 
 fn state(stage: &Stage) -> PathBuf {
     stage.home().join("state/tasuki.redb")
@@ -145,9 +145,11 @@ fn a_state_file_with_a_bit_turned_is_read_whole_or_refused_and_left() {
     tally::none_lost_none_twice("answers", &[], &[]);
 }
 
-/// Turns one bit, or overwrites a stretch as a broken disk does.
+/// Turns one bit, or overwrites a stretch as a broken disk does; where something stands.
 fn damage(bytes: &mut [u8], random: &mut Random) -> String {
-    let at = usize::try_from(random.below(bytes.len() as u64)).expect("it fits");
+    let written = |sector: &usize| bytes[*sector..bytes.len().min(sector + 512)].iter().any(|byte| *byte != 0);
+    let sectors: Vec<usize> = (0..bytes.len()).step_by(512).filter(written).collect();
+    let at = random.one_of(&sectors) + usize::try_from(random.below(512)).expect("it fits");
     if random.below(4) > 0 {
         let bit = random.below(8);
         bytes[at] ^= 1 << bit;

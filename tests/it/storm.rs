@@ -4,7 +4,7 @@
 
 use super::support::random::Random;
 use super::support::stage::Stage;
-use super::support::stage_files::{delivery_ids, processes_with, read_json};
+use super::support::stage_files::{delivery_ids, demo_agents_with, read_json};
 use super::support::tally::{self, is_long};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -272,7 +272,7 @@ fn check_agents(stage: &Stage, lost: &mut Vec<String>, twice: &mut Vec<String>) 
     twice.extend(successors.iter().filter(|(_, count)| **count > 1).map(|(agent, _)| format!("successors of {agent}")));
     let mut running: BTreeMap<String, u32> = BTreeMap::new();
     let home = format!("TASUKI_HOME={}", stage.home().display());
-    for pid in processes_with(&home, |arguments| arguments.ends_with("demo-agent")) {
+    for pid in demo_agents_with(&home) {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         let entries = environment.split(|byte| *byte == 0).filter_map(|entry| std::str::from_utf8(entry).ok());
         if let Some(id) = entries.filter_map(|entry| entry.strip_prefix("TASUKI_AGENT_ID=")).next() {

@@ -155,11 +155,12 @@ impl Stage {
     pub(crate) fn until_beating(&self) {
         let pid = self.sidecar_pid();
         let view = self.home().join("view/sidecar.json");
-        self.until("the sidecar beats", || read_json(&view).is_some_and(|view| view["pid"] == pid));
+        let ended = self.ended_or("beating", || read_json(&view).is_some_and(|view| view["pid"] == pid));
+        assert!(ended.is_none(), "the sidecar has ended: {ended:?}\n{}", self.story());
     }
 
     pub(crate) fn sidecar_pid(&self) -> u32 {
-        self.sidecar.borrow().as_ref().expect("a sidecar runs").id()
+        self.sidecar().as_ref().expect("a sidecar runs").id()
     }
 
     /// Sends the sidecar a signal.
@@ -221,8 +222,7 @@ impl Stage {
 
     /// Waits for the answer to a request.
     pub(crate) fn result(&self, id: &str) -> Value {
-        let path = self.spool("results").join(format!("{id}.json"));
-        self.wait_for(&format!("{id} is answered"), || read_json(&path))
+        self.wait_for(&format!("{id} is answered"), || read_json(&self.spool(&format!("results/{id}.json"))))
     }
 
     /// Asks and waits for the answer.
@@ -353,7 +353,7 @@ impl Stage {
 
     /// The demo agents that run on this stage with that id, nested copies not counted.
     pub(crate) fn processes(&self, agent: &str) -> Vec<i32> {
-        stage_files::processes_with(&format!("TASUKI_AGENT_ID={agent}"), |arguments| arguments.ends_with("demo-agent"))
+        stage_files::demo_agents_with(&format!("TASUKI_AGENT_ID={agent}"))
     }
 
     /// Whether the one process of an agent is there.
