@@ -1,11 +1,12 @@
 //! A stage in bad surroundings: how the sidecar is started in them, and what it says of them.
 
-use super::stage::{FOREIGN, Stage};
+use super::stage::{FOREIGN, PATIENCE, Stage};
 use super::stage_files::{names, read_json};
 use super::tally;
 use serde_json::{Value, json};
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 use tasuki::core::text::sanitise;
 
 /// Whether this is root's own process, and not only called so in a container's user namespace.
@@ -42,6 +43,39 @@ impl Stage {
         let file = fs::OpenOptions::new().append(true).create(true).open(self.log_file()).expect("a log");
         command.env("TASUKI_LOG", log).stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
         *self.sidecar.borrow_mut() = Some(command.spawn().expect("the sidecar starts"));
+    }
+
+    /// How the sidecar has ended, if it has; then another may be started.
+    pub(crate) fn ended(&self) -> Option<ExitStatus> {
+        let mut sidecar = self.sidecar();
+        let status = sidecar.as_mut()?.try_wait().expect("a child of ours");
+        if status.is_some() {
+            *sidecar = None;
+        }
+        status
+    }
+
+    /// Waits until the sidecar has ended or something is so. Gives how it ended.
+    pub(crate) fn ended_or(&self, what: &str, mut is_so: impl FnMut() -> bool) -> Option<ExitStatus> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.ended() {
+                return Some(status);
+            }
+            if is_so() {
+                return None;
+            }
+            assert!(Instant::now() < deadline, "neither dead nor {what}\n{}\n{}", self.trace(), self.story());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// The last lines that strace wrote.
+    pub(crate) fn trace(&self) -> String {
+        let text = fs::read(self.home().with_file_name("trace")).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let lines: Vec<&str> = text.lines().collect();
+        format!("--- trace\n{}", lines[lines.len().saturating_sub(30)..].join("\n"))
     }
 
     /// Starts a sidecar that must not run, and waits for its end. Gives its exit code and what it said.

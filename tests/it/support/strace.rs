@@ -1,12 +1,11 @@
 //! The sidecar under `strace`, which kills it at its n-th system call of a kind, or lets that call fail.
 
-use super::stage::{PATIENCE, Stage};
+use super::stage::Stage;
 use super::{stage_files, tally};
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
 
 /// One thing to be done to one system call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,39 +62,6 @@ impl Stage {
         let log = fs::OpenOptions::new().append(true).create(true).open(self.log_file()).expect("a log");
         command.env("TASUKI_LOG", "info").stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         self.adopt(command.spawn().expect("strace starts"));
-    }
-
-    /// How the sidecar has ended, if it has; then another may be started.
-    pub(crate) fn ended(&self) -> Option<ExitStatus> {
-        let mut sidecar = self.sidecar();
-        let status = sidecar.as_mut()?.try_wait().expect("a child of ours");
-        if status.is_some() {
-            *sidecar = None;
-        }
-        status
-    }
-
-    /// Waits until the sidecar has ended or something is so. Gives how it ended.
-    pub(crate) fn ended_or(&self, what: &str, mut is_so: impl FnMut() -> bool) -> Option<ExitStatus> {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Some(status) = self.ended() {
-                return Some(status);
-            }
-            if is_so() {
-                return None;
-            }
-            assert!(Instant::now() < deadline, "neither dead nor {what}\n{}\n{}", self.trace(), self.story());
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-
-    /// The last lines that strace wrote.
-    pub(crate) fn trace(&self) -> String {
-        let text = fs::read(self.home().with_file_name("trace")).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text).into_owned();
-        let lines: Vec<&str> = text.lines().collect();
-        format!("--- trace\n{}", lines[lines.len().saturating_sub(30)..].join("\n"))
     }
 
     /// Whether strace did what it was to do.
