@@ -85,12 +85,17 @@ async fn a_lane_that_cannot_be_read_is_not_empty() {
     ground.sidecar.pending.gone.push(gone);
     ground.settle();
     assert!(!ground.sidecar.pending.drained && ground.sidecar.pending.gone.len() == 1, "nothing was judged");
-    assert!(ground.sidecar.projector.intake_problem.is_some());
+    let problems = |ground: &Ground| {
+        let projector = &ground.sidecar.projector;
+        projector.intake_problem.iter().chain(&projector.folder_problem).count()
+    };
+    assert_eq!(problems(&ground), 1, "it is said what is wrong");
     mode(0o700);
-    ground.sidecar.pending.files = true;
+    // The folders are looked at again with the next tick.
+    ground.sidecar.pending.tick = None;
     ground.settle();
     assert!(ground.sidecar.pending.drained && ground.sidecar.pending.gone.is_empty());
-    assert!(ground.sidecar.projector.intake_problem.is_none());
+    assert_eq!(problems(&ground), 0);
 }
 
 #[tokio::test]
