@@ -87,9 +87,13 @@ impl Sidecar {
     fn scan(&mut self, lane: Lane, now: &Now) -> Option<Scan> {
         // Answers would be put where nobody looks, and what lies in the folders that are held is perhaps not meant for us.
         if self.projector.folder_problem.is_some() {
-            self.pending.unreadable = true;
-            self.look_again_in(now, UNREADABLE_MS);
-            return None;
+            self.check_folders();
+            if self.projector.folder_problem.is_some() {
+                self.projector.intake_problem.clone_from(&self.projector.folder_problem);
+                self.pending.unreadable = true;
+                self.look_again_in(now, UNREADABLE_MS);
+                return None;
+            }
         }
         match self.spool.scan(lane, BATCH, BATCH_BYTES, now) {
             Ok(scan) => {

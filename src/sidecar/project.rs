@@ -206,6 +206,19 @@ impl Projector {
 }
 
 impl Sidecar {
+    /// Looks whether the folders are those that are held, and nobody else can get at them; while not, nothing is taken in.
+    pub(super) fn check_folders(&mut self) {
+        match self.watch.check(&mut self.spool) {
+            Ok(checked) => {
+                self.projector.folder_problem = None;
+                if checked == Checked::Rescan {
+                    tracing::info!("folders were opened or watched anew");
+                }
+            }
+            Err(error) => self.projector.folder_problem = Some(error.to_string()),
+        }
+    }
+
     /// What is done every 5 seconds: looks whether the folders are still the same, writes what could not be written,
     /// confirms what was, says that the sidecar lives, and tidies up.
     pub(super) fn tick_if_due(&mut self, now: &Now) {
@@ -218,15 +231,7 @@ impl Sidecar {
         }
         self.pending.tick = Some(Deadline::after(now, u64::try_from(self.watch.tick().as_millis()).unwrap_or(TICK_MS)));
         self.pending.files = true;
-        match self.watch.check(&mut self.spool) {
-            Ok(checked) => {
-                self.projector.folder_problem = None;
-                if checked == Checked::Rescan {
-                    tracing::info!("folders were opened or watched anew");
-                }
-            }
-            Err(error) => self.projector.folder_problem = Some(error.to_string()),
-        }
+        self.check_folders();
         self.projector.watch_mode = match self.watch.mode() {
             crate::spool::watch::Mode::Armed => "armed",
             crate::spool::watch::Mode::Poll => "poll",
