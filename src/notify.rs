@@ -88,10 +88,15 @@ pub async fn run_within(command: &[String], json: &[u8], limit: Duration) -> Res
 fn start(program: &str, arguments: &[String]) -> std::io::Result<Child> {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+    leave_service(&mut command);
+    command.spawn()
+}
+
+/// Takes from a child's environment what belongs to the sidecar's own service.
+pub fn leave_service(command: &mut Command) {
     for name in NOT_FOR_CHILDREN {
         command.env_remove(name);
     }
-    command.spawn()
 }
 
 /// Gives the child its input and waits for its end. A child that does not read is not at fault.

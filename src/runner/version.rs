@@ -3,6 +3,7 @@
 use super::Tools;
 use crate::agents::format::VersionSection;
 use crate::core::text::sanitise;
+use crate::notify;
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
@@ -37,6 +38,7 @@ fn judge(version: &VersionSection, said: &str) -> String {
 async fn ask(tools: &Tools, version: &VersionSection) -> Option<String> {
     let (program, arguments) = version.argv.split_first()?;
     let mut command = Command::new(program);
+    notify::leave_service(&mut command);
     if let Ok(Some(path)) = tools.tmux.variable("", "PATH").await {
         command.env("PATH", path);
     }
