@@ -112,6 +112,11 @@ impl Store {
         open::begin_if_new(state_dir, &path)?;
         let database = open::existing(&path)?;
         let identity = open::identity(&path);
+        Store::on(path, database, identity, lock)
+    }
+
+    /// Takes a database that is open: it must have our schema, and where its ledgers end is found out.
+    fn on(path: PathBuf, database: Database, identity: Option<(u64, u64)>, lock: File) -> Result<Store, Error> {
         let mut store = Store {
             path,
             database: Some(database),

@@ -180,18 +180,7 @@ fn open(disk: &Disk) -> Result<Store, Error> {
     let database = open::builder().create_with_backend(disk.clone());
     let database = database.map_err(|error| Error::of(&path, "opened", error))?;
     let lock = File::open("/dev/null").expect("it is there");
-    let mut store = Store {
-        path,
-        database: Some(database),
-        identity: None,
-        next_ledger: 0,
-        next_seen: 0,
-        old_since: None,
-        _lock: lock,
-    };
-    store.check_schema()?;
-    store.find_ends()?;
-    Ok(store)
+    Store::on(path, database, None, lock)
 }
 
 /// Everything that the store holds, to be compared.
