@@ -133,12 +133,7 @@ fn handoff_with(stage: &Stage, agent: &str, injection: &Injection) -> (bool, Val
     let request = stage.send(&json!({"kind": "handoff", "agent_id": agent, "reason": "context_limit"}));
     let result = stage.spool("results").join(format!("{request}.json"));
     stage.spawn_under_strace(injection);
-    let has_ended = || {
-        let answer = read_json(&result)?;
-        let step = stage.handoff_view(answer["result"]["handoff_id"].as_str()?)["step"].clone();
-        ["done", "failed"].contains(&step.as_str()?).then_some(())
-    };
-    let ended = stage.ended_or("done", || has_ended().is_some());
+    let ended = stage.ended_or("done", || stage.handoff_has_ended(&result));
     let status = ended.unwrap_or_else(|| stage.end_sidecar(Signal::SIGTERM));
     check_end(stage, injection, status);
     check_log(stage, injection);

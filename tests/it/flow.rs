@@ -311,12 +311,7 @@ fn sequenced_delivery() {
 
 #[test]
 fn error_notification() {
-    let script = "cat >> \"$0\"; echo >> \"$0\"";
-    let stage = Stage::without_sidecar("");
-    let told = stage.work_dir().join("told");
-    let config = format!("[notify]\ncommand = [\"/bin/sh\", \"-c\", '{script}', \"{}\"]\n", told.display());
-    fs::write(stage.home().join("config.toml"), config).expect("a configuration");
-    stage.start_sidecar();
+    let (stage, told) = Stage::with_notices();
     let agent = stage.agent("dev");
     stage.faults("fail_turn");
     let view = stage.until_failed(&stage.hand_off(&agent), "writing", "agent_failed");

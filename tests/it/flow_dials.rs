@@ -323,12 +323,7 @@ fn a_kill_at_any_step_of_the_other_ways_loses_and_doubles_nothing() {
 
 #[test]
 fn a_cancelled_handoff_is_no_failure_whoever_writes_and_the_operator_of_the_pane_is_told() {
-    let stage = Stage::without_sidecar("");
-    let told = stage.work_dir().join("told");
-    let script = "cat >> \"$0\"; echo >> \"$0\"";
-    let config = format!("[notify]\ncommand = [\"/bin/sh\", \"-c\", '{script}', \"{}\"]\n", told.display());
-    fs::write(stage.home().join("config.toml"), config).expect("a configuration");
-    stage.start_sidecar();
+    let (stage, told) = Stage::with_notices();
     let agent = stage.agent("dev");
     let notices = || fs::read_to_string(&told).unwrap_or_default();
     for (author, step) in [("agent_reply", "writing"), ("salvage", "waiting"), ("agent_file", "writing")] {

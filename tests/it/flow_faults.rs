@@ -241,12 +241,7 @@ fn a_document_that_was_changed_after_the_record_is_said_to_be_so() {
 
 #[test]
 fn a_dialog_within_a_handoff_is_told_and_waited_for() {
-    let stage = Stage::without_sidecar("");
-    let told = stage.work_dir().join("told");
-    let script = "cat >> \"$0\"; echo >> \"$0\"";
-    let config = format!("[notify]\ncommand = [\"/bin/sh\", \"-c\", '{script}', \"{}\"]\n", told.display());
-    fs::write(stage.home().join("config.toml"), config).expect("a configuration");
-    stage.start_sidecar();
+    let (stage, told) = Stage::with_notices();
     let agent = stage.agent("dev");
     stage.faults("dialog_on_write");
     let id = stage.hand_off(&agent);

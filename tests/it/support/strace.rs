@@ -1,10 +1,11 @@
 //! The sidecar under `strace`, which kills it at its n-th system call of a kind, or lets that call fail.
 
 use super::stage::Stage;
+use super::stage_files::read_json;
 use super::{stage_files, tally};
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 /// One thing to be done to one system call.
@@ -62,6 +63,14 @@ impl Stage {
         let log = fs::OpenOptions::new().append(true).create(true).open(self.log_file()).expect("a log");
         command.env("TASUKI_LOG", "info").stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         self.adopt(command.spawn().expect("strace starts"));
+    }
+
+    /// Whether the handoff that this answer tells of is done or has failed.
+    pub(crate) fn handoff_has_ended(&self, result: &Path) -> bool {
+        let Some(answer) = read_json(result) else { return false };
+        let Some(id) = answer["result"]["handoff_id"].as_str() else { return false };
+        let view = self.handoff_view(id);
+        view["step"].as_str().is_some_and(|step| ["done", "failed"].contains(&step))
     }
 
     /// Whether strace did what it was to do.
