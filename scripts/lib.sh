@@ -42,6 +42,23 @@ need_tmux() {
   say "installed $(tmux -V)"
 }
 
+# want PACKAGE COMMAND…: something that only the long suites use, and that is there when the command succeeds. Where it
+# can't be installed, the tests that use it count themselves as skipped.
+want() {
+  local package=$1
+  shift
+  "$@" >/dev/null 2>&1 && return 0
+  if command -v apt-get >/dev/null && { [ "$(id -u)" = 0 ] || command -v sudo >/dev/null; }; then
+    say "$package is missing: installing it by this system's package manager"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq &&
+      as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$package" || true
+  fi
+  "$@" >/dev/null 2>&1 || say "$package can't be had: the tests that use it are skipped"
+}
+
+# has_file PATTERN…: whether a file is there.
+has_file() { compgen -G "$1" >/dev/null || { [ $# -gt 1 ] && has_file "${@:2}"; }; }
+
 # use_tmux PROGRAM: from here on "tmux" is that program, for us and for all that we start.
 use_tmux() {
   [ -x "$1" ] && [ "$(basename "$1")" = tmux ] || fail "$1 is no program named tmux"

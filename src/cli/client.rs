@@ -41,6 +41,11 @@ impl<'a> Pulse<'a> {
             if self.last.is_some_and(|last| last != beat_ms) {
                 self.changed = Some(Instant::now());
             }
+            // One that is young at the first look was seen to change too, as it were: when it was written.
+            if self.last.is_none() && matches!(seen, Sidecar::Alive { .. }) {
+                let age_ms = u64::try_from(self.clock.now().wall_ms.saturating_sub(beat_ms)).unwrap_or(0);
+                self.changed = Instant::now().checked_sub(Duration::from_millis(age_ms));
+            }
             self.last = Some(beat_ms);
         }
         match seen {

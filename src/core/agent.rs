@@ -297,10 +297,19 @@ pub struct Agent {
     pub typing: Option<Typing>,
     /// The taken prompt of ours whose turn has not ended.
     pub our_turn: Option<OurTurn>,
+    /// The handoff, done by now, whose briefing it answers in this turn.
+    #[serde(default)]
+    pub answering: Option<HandoffId>,
     /// Texts that wait.
     pub queue: Vec<Queued>,
     /// The effect that watches its screen for the end of a turn, while somebody waits for that.
     pub probe: Option<EffectKey>,
+    /// When it is looked at without anybody waiting for it: it is in a turn of which nothing is heard.
+    #[serde(default)]
+    pub unheard: Option<Deadline>,
+    /// The effect that looks.
+    #[serde(default)]
+    pub glance: Option<EffectKey>,
     /// A shutdown under way.
     pub shutdown: Option<Shutdown>,
     /// It was seen to be gone; judged when this is due.
@@ -350,8 +359,11 @@ impl Agent {
             priming_deadline: None,
             typing: None,
             our_turn: None,
+            answering: None,
             queue: Vec::new(),
             probe: None,
+            unheard: None,
+            glance: None,
             shutdown: None,
             dying: None,
             promised: Vec::new(),

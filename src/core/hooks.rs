@@ -114,6 +114,7 @@ fn is_first(agent: &Agent, event: &HookEvent) -> bool {
 
 /// What every event tells.
 fn note(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
+    idle::forget(tx, agent_id);
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     // A status line is no hook: with it alone no prompt is ever reported.
     agent.hooks_seen |= event.kind != HookKind::Context;
@@ -183,6 +184,7 @@ fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     if agent.start.is_none() {
         tx.set_state(agent_id, AgentState::Idle);
     }
+    handoff::dialogs::successor_goes_on(tx, agent_id);
     let Some(turn) = ours else { return };
     match turn.purpose {
         Purpose::Instruction(id) => handoff::outcome::turn_ended(tx, id, event),

@@ -1,5 +1,5 @@
 //! Watches the screen of an agent whose turn somebody waits for: an interrupt or an API error may end it without any
-//! event (`flow.md` rule 8).
+//! event (`flow.md` rule 8). Where nobody waits, a long silence is worth one look, so that no view says `busy` for ever.
 
 use super::agent::{Agent, AgentState, Purpose};
 use super::decision::Tx;
@@ -7,6 +7,10 @@ use super::effect::{Effect, EffectKey, Readiness};
 use super::handoff::{self, Step};
 use super::id::AgentId;
 use super::priming;
+use super::time::Deadline;
+
+/// After so long without an event of a turn for whose end nobody waits, its agent's screen is looked at, in milliseconds.
+const UNHEARD_MS: u64 = 10 * 60_000;
 
 /// Begins to watch, or stops, as things stand. Called whenever the agent has changed.
 pub(crate) fn mind(tx: &mut Tx<'_>, agent_id: &AgentId) {
@@ -14,7 +18,7 @@ pub(crate) fn mind(tx: &mut Tx<'_>, agent_id: &AgentId) {
     match (agent.probe, agent.pane.filter(|_| is_waited_for(tx, agent))) {
         (None, Some(pane)) => {
             let profile = agent.profile.clone();
-            let key = tx.effect(Effect::AwaitIdle { agent_id: *agent_id, pane, profile });
+            let key = tx.effect(Effect::AwaitIdle { agent_id: *agent_id, pane, profile, brief: false });
             set(tx, agent_id, Some(key));
         }
         (Some(key), None) => {
@@ -22,6 +26,45 @@ pub(crate) fn mind(tx: &mut Tx<'_>, agent_id: &AgentId) {
             set(tx, agent_id, None);
         }
         (None, None) | (Some(_), Some(_)) => {}
+    }
+    listen(tx, agent_id);
+}
+
+/// Begins to count the silence of a busy agent, or stops. Each event of its own begins it anew.
+fn listen(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let fresh = Deadline::after(&tx.now, UNHEARD_MS);
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let is_unheard = agent.state == AgentState::Busy && agent.pane.is_some() && agent.probe.is_none();
+    let counts = is_unheard && agent.glance.is_none() && agent.start.is_none() && agent.dying.is_none();
+    if counts != agent.unheard.is_some()
+        && let Some(agent) = tx.agent_mut(agent_id)
+    {
+        agent.unheard = counts.then_some(fresh);
+    }
+}
+
+/// It was silent for long: its screen is looked at, once.
+pub(crate) fn deadline(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let now = tx.now;
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let Some(pane) = agent.pane.filter(|_| agent.unheard.is_some_and(|due| due.is_due(&now))) else { return };
+    let profile = agent.profile.clone();
+    let key = tx.effect(Effect::AwaitIdle { agent_id: *agent_id, pane, profile, brief: true });
+    if let Some(agent) = tx.agent_mut(agent_id) {
+        agent.unheard = None;
+        agent.glance = Some(key);
+    }
+}
+
+/// It was heard of, or is no more: the silence is over, and a look at it would tell what is old.
+pub(crate) fn forget(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    if !tx.agent(agent_id).is_some_and(|agent| agent.unheard.is_some() || agent.glance.is_some()) {
+        return;
+    }
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    agent.unheard = None;
+    if let Some(key) = agent.glance.take() {
+        tx.drop_effect(key);
     }
 }
 
@@ -50,8 +93,14 @@ fn is_waited_for(tx: &Tx<'_>, agent: &Agent) -> bool {
 
 /// The watch has ended.
 pub(crate) fn seen(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, readiness: &Readiness) {
-    let Some(agent) = tx.agent_mut(agent_id).filter(|agent| agent.probe == Some(key)) else { return };
-    agent.probe = None;
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    if agent.glance == Some(key) {
+        agent.glance = None;
+    } else if agent.probe == Some(key) {
+        agent.probe = None;
+    } else {
+        return;
+    }
     match readiness {
         Readiness::Ready => is_idle(tx, agent_id),
         Readiness::Blocked { .. } => blocked(tx, agent_id, None),
@@ -65,6 +114,7 @@ fn is_idle(tx: &mut Tx<'_>, agent_id: &AgentId) {
     agent.open_turn = None;
     let ours = agent.our_turn.take();
     tx.set_state(agent_id, AgentState::Idle);
+    handoff::dialogs::successor_goes_on(tx, agent_id);
     infer_end(tx, agent_id, ours.as_ref().map(|turn| &turn.purpose));
 }
 
@@ -86,11 +136,17 @@ pub(crate) fn infer_end(tx: &mut Tx<'_>, agent_id: &AgentId, purpose: Option<&Pu
 pub(crate) fn blocked(tx: &mut Tx<'_>, agent_id: &AgentId, message: Option<&str>) {
     let Some(agent) = tx.agent(agent_id) else { return };
     let was_blocked = agent.state == AgentState::Blocked;
+    let answering = agent.answering;
     let handoff = agent.handoff_id.and_then(|id| tx.handoff(&id)).cloned();
     if agent.start.is_none() {
         tx.set_state(agent_id, AgentState::Blocked);
     }
-    if let Some(handoff) = handoff.filter(|_| !was_blocked) {
-        handoff::outcome::blocked(tx, &handoff, agent_id, message);
+    if was_blocked {
+        return;
+    }
+    match (handoff, answering) {
+        (Some(handoff), _) => handoff::dialogs::blocked(tx, &handoff, agent_id, message),
+        (None, Some(id)) => handoff::dialogs::successor_blocked(tx, id, agent_id, message),
+        (None, None) => {}
     }
 }

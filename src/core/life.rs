@@ -8,7 +8,7 @@ use super::id::{AgentId, RequestId};
 use super::reply::{Refused, Reply};
 use super::time::Deadline;
 use super::typing::{self, Ended};
-use super::{handoff, priming, start};
+use super::{handoff, idle, priming, start};
 use serde_json::json;
 
 /// How long a dead agent's last hooks may still write, in milliseconds (`flow.md` rule 6).
@@ -79,6 +79,8 @@ pub(crate) fn end(tx: &mut Tx<'_>, agent_id: &AgentId, state: AgentState) {
     agent.dying = None;
     agent.priming_deadline = None;
     agent.our_turn = None;
+    idle::forget(tx, agent_id);
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
     let queue = std::mem::take(&mut agent.queue);
     let shutdown = agent.shutdown.take();
     let (handoff_id, reading) = (agent.handoff_id, agent.primed.clone());
@@ -135,6 +137,7 @@ pub(crate) fn deadlines(tx: &mut Tx<'_>, agent_id: &AgentId) {
     if due(agent.priming_deadline.as_ref()) {
         priming::is_over(tx, agent_id, Some("The agent did not answer its priming in time"));
     }
+    idle::deadline(tx, agent_id);
     let Some(agent) = tx.agent(agent_id) else { return };
     if due(agent.shutdown.as_ref().map(|shutdown| &shutdown.deadline)) {
         shutdown_failed(tx, agent_id);

@@ -123,7 +123,8 @@ impl State {
             let typing = agent.typing.as_ref().map(|typing| &typing.deadline);
             let shutdown = agent.shutdown.as_ref().map(|shutdown| &shutdown.deadline);
             let queue = agent.queue.iter().map(|queued| &queued.deadline);
-            [start, typing, shutdown, agent.priming_deadline.as_ref(), agent.dying.as_ref().map(|dying| &dying.due)]
+            let dying = agent.dying.as_ref().map(|dying| &dying.due);
+            [start, typing, shutdown, agent.priming_deadline.as_ref(), agent.unheard.as_ref(), dying]
                 .into_iter()
                 .flatten()
                 .chain(queue)
@@ -149,14 +150,18 @@ impl State {
                 start,
                 shutdown,
                 agent.priming_deadline.as_mut(),
+                agent.unheard.as_mut(),
                 agent.dying.as_mut().map(|dying| &mut dying.due),
             ];
             for deadline in others.into_iter().flatten().chain(queue) {
                 *deadline = deadline.rebased(now);
             }
         }
-        for deadline in self.handoffs.values_mut().filter_map(|handoff| handoff.deadline.as_mut()) {
-            *deadline = deadline.rebased(now);
+        for handoff in self.handoffs.values_mut() {
+            let deadlines = [handoff.deadline.as_mut(), handoff.wait_until.as_mut()];
+            for deadline in deadlines.into_iter().flatten() {
+                *deadline = deadline.rebased(now);
+            }
         }
     }
 }

@@ -71,6 +71,7 @@ pub fn handoff(handoff: &Handoff) -> Value {
         "document": handoff.document,
         "verdicts": handoff.verdicts,
         "warnings": handoff.warnings,
+        "successor_blocked_at": handoff.successor_blocked_at,
         "error": handoff.error.as_ref().map(error),
         "ack": Value::Null,
         "publish": Value::Null,

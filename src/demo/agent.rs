@@ -1,6 +1,7 @@
 //! The loop of the demo agent: one thread that waits for the terminal, for signals and for what is due.
 
 use super::app::App;
+use super::faults::Source;
 use super::keys::Parser;
 use super::terminal::{self, Notice, Terminal};
 use crate::exit;
@@ -9,8 +10,11 @@ use std::ffi::OsString;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::time::{Duration, Instant};
 
+/// Says that the shell is there already.
+const IN_SHELL: &str = "--in-shell";
 /// An escape character with nothing behind it for this long was the Escape key.
 const ESCAPE_TIME: Duration = Duration::from_millis(50);
 /// The longest sleep: a bound, though every change wakes the loop by itself.
@@ -18,9 +22,15 @@ const LONGEST: Duration = Duration::from_secs(10);
 
 /// `tasuki demo-agent`. `args` are those after the command's name; the result is the exit code.
 pub fn main(args: impl Iterator<Item = OsString>) -> u8 {
-    if args.into_iter().any(|arg| arg == "--nested") {
+    let args: Vec<OsString> = args.collect();
+    if args.iter().any(|arg| arg == "--nested") {
         super::hooks::nested();
         return exit::DONE;
+    }
+    if Source::from_env().read().has("in_shell") && !args.iter().any(|arg| arg == IN_SHELL) {
+        let why = become_a_shell();
+        eprintln!("tasuki demo-agent: no shell can be started: {why}");
+        return exit::REFUSED;
     }
     let mut app = App::new(Instant::now());
     let opened = terminal::signals().and_then(|signals| Ok((signals, Terminal::open(app.is_bracketed())?)));
@@ -34,6 +44,14 @@ pub fn main(args: impl Iterator<Item = OsString>) -> u8 {
             exit::USAGE
         }
     }
+}
+
+/// Goes on as a shell with job control that starts the agent, as a person would have done, and takes commands after it.
+/// Returns only if that fails.
+fn become_a_shell() -> io::Error {
+    let program = std::env::current_exe().unwrap_or_else(|_| "tasuki".into());
+    let script = format!("set -m; \"$0\" demo-agent {IN_SHELL}; exec /bin/sh -i");
+    std::process::Command::new("/bin/sh").arg("-c").arg(script).arg(program).exec()
 }
 
 fn run(app: &mut App, mut signals: UnixStream, screen: &Terminal) {

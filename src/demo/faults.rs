@@ -9,6 +9,7 @@
 //! | `lazy_start` | SessionStart is reported only with the first prompt |
 //! | `dialog` | a permission dialog is open at the start |
 //! | `dialog_on_write` | a permission dialog comes before the document is written, and stays till a key |
+//! | `dialog_on_read` | the same before a predecessor's document is read |
 //! | `draft=TEXT` | somebody's half-typed TEXT is in the composer at the start |
 //! | `stop_before_writing` | Stop comes first, the document 100 ms later |
 //! | `write_late=MS` | the document comes MS after the Stop |
@@ -22,7 +23,10 @@
 //! | `fail_priming` | so does the turn of a typed text that asks for no document |
 //! | `ignore_exit` | `/exit` says goodbye, and nothing else happens |
 //! | `linger=MS` | the process lives on for MS after SessionEnd |
-//! | `die_at=STEP` | SIGKILL to itself: `start`, `prompt` (before its receipt), `turn` (after it), `write`, `stop`, `exit` |
+//! | `die_at=STEP` | SIGKILL to itself: `start`, `prompt` (before its receipt), `turn` (after it), `write`, `stop` (before it), `stopped` (after it), `exit` |
+//! | `merge=TEXT` | somebody types TEXT in front of a prompt at the last moment |
+//! | `cut` | the hook is told only the second half of a prompt |
+//! | `in_shell` | the agent runs in a shell, which lives on when it has ended |
 //! | `collapse` | a paste of 4 lines or 800 characters shows as `[Pasted text #1 +N lines]` |
 //! | `wrap` | the prompt in the hook is wrapped in `<pasted_content …>` |
 //! | `queue` | a prompt of the user's own is submitted just before ours, so that ours is queued |
@@ -50,12 +54,13 @@ use std::io::Read;
 use std::path::PathBuf;
 
 /// All names that mean something.
-const NAMES: [&str; 41] = [
+const NAMES: [&str; 45] = [
     "swallow_enter",
     "start_slow",
     "lazy_start",
     "dialog",
     "dialog_on_write",
+    "dialog_on_read",
     "draft",
     "stop_before_writing",
     "write_late",
@@ -72,6 +77,9 @@ const NAMES: [&str; 41] = [
     "ignore_exit",
     "linger",
     "die_at",
+    "merge",
+    "cut",
+    "in_shell",
     "collapse",
     "wrap",
     "queue",

@@ -69,7 +69,12 @@ pub fn turn(prompt: &str, task: &Task, memory: &Memory, faults: &Faults) -> Vec<
     }
     match task {
         Task::Write(path) => acts.extend(write(path, &memory.document(prompt), length / 4, faults)),
-        Task::Read(path) => acts.extend([Act::Read(path.clone()), Act::Wait(length / 2), stop()]),
+        Task::Read(path) => {
+            if faults.has("dialog_on_read") {
+                acts.push(Act::Dialog("read the document of the predecessor".into()));
+            }
+            acts.extend([Act::Read(path.clone()), Act::Wait(length / 2), stop()]);
+        }
         Task::Reply => {
             let blocks = if faults.has("empty_answer") { Vec::new() } else { memory.reply(prompt) };
             acts.extend([Act::Wait(length / 2), Act::Reply(blocks), stop()]);

@@ -86,6 +86,12 @@ impl App {
     }
 
     fn report_prompt(&mut self, id: &str, text: &str) {
+        let prompt = match self.faults.text("merge") {
+            Some(words) => format!("{words} {text}"),
+            None if self.faults.has("cut") => second_half(text).to_owned(),
+            None => text.to_owned(),
+        };
+        let text = prompt.as_str();
         let prompt = if self.faults.has("wrap") {
             format!("<pasted_content id=\"d675\">\n{text}\n</pasted_content id=\"d675\">")
         } else {
@@ -175,6 +181,9 @@ impl App {
             Act::Stop { background: true } => self.report_stop(&turn, true),
             Act::Stop { background: false } => {
                 self.report_stop(&turn, false);
+                if self.faults.dies_at("stopped") {
+                    self.die();
+                }
                 turn.due = Some(now);
                 self.late.push(turn);
                 return None;
@@ -216,6 +225,11 @@ impl App {
             self.say(&format!("I cannot write: {why}"));
         }
     }
+}
+
+fn second_half(text: &str) -> &str {
+    let middle = (text.len() / 2..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    &text[middle..]
 }
 
 fn read_document(path: &Path) -> io::Result<String> {

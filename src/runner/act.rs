@@ -17,7 +17,7 @@ use crate::{notify, personas, process};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 /// How long to wait for a clean composer before a text is refused.
@@ -28,6 +28,8 @@ const SEEN_WITHIN: Duration = Duration::from_secs(10);
 const IDLE_CALM: Duration = Duration::from_secs(5);
 /// How long a screen is watched for that; the step's own limit is shorter or the same.
 const IDLE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
+/// The same where nobody waits for it.
+const GLANCE_LIMIT: Duration = Duration::from_secs(8);
 /// Pause between two looks for readiness.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Most characters of them.
@@ -56,7 +58,10 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
             Ok((skill, experience)) => Outcome::Persona(Some(PersonaTexts { skill, experience })),
             Err(_) => Outcome::Persona(None),
         },
-        Effect::AwaitIdle { pane, profile, .. } => Outcome::Readiness(await_idle(tools, pane, profile, stop).await),
+        Effect::AwaitIdle { pane, profile, brief, .. } => {
+            let limit = if *brief { GLANCE_LIMIT } else { IDLE_LIMIT };
+            Outcome::Readiness(await_idle(tools, pane, profile, limit, stop).await)
+        }
         Effect::AwaitReady { pane, profile, .. } => Outcome::Readiness(await_ready(tools, pane, profile, stop).await),
         Effect::AwaitDeath { process } => await_death(process, stop).await,
         Effect::HoldPlace { pane, tag } => hold_place(tools, pane, tag).await,
@@ -159,13 +164,23 @@ async fn type_text(tools: &Tools, plan: &TypeText, resumed: bool, stop: &Cancell
     tools.tmux.type_text(&typing, &ProfileEye(profile, plan.process), stop).await
 }
 
-async fn await_idle(tools: &Tools, pane: &PaneRef, profile: &str, stop: &CancellationToken) -> Readiness {
-    let plan = ReadyPlan { within: IDLE_LIMIT, calm: IDLE_CALM, every: Duration::from_secs(1) };
+async fn await_idle(
+    tools: &Tools,
+    pane: &PaneRef,
+    profile: &str,
+    within: Duration,
+    stop: &CancellationToken,
+) -> Readiness {
+    let plan = ReadyPlan { within, calm: IDLE_CALM, every: Duration::from_secs(1) };
+    let began = Instant::now();
     loop {
         let readiness = wait_ready(tools, pane, profile, (&plan, true), stop).await;
         let has_draft = readiness == Readiness::Ready && !is_at_rest(tools, pane, profile).await;
         if !has_draft || stop.is_cancelled() {
             return readiness;
+        }
+        if began.elapsed() >= within {
+            return Readiness::NotReady { screen: String::new() };
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Sidecar;
 use crate::agents::transcript;
+use crate::core::agent::Agent;
 use crate::core::effect::Outcome;
 use crate::core::event::{Event, RequestFacts};
 use crate::core::hook::HookKind;
@@ -32,6 +33,7 @@ impl Sidecar {
             }
             Event::Settled { key, outcome } => {
                 self.page_in_predecessors()?;
+                self.page_in_briefed(|agent| agent.probe == Some(*key) || agent.glance == Some(*key))?;
                 let Outcome::Pane(facts) = outcome else { return Ok(()) };
                 let named = match self.state.meetings.get(key) {
                     Some(Meeting::Event { event, .. }) => event.agent_id,
@@ -39,6 +41,10 @@ impl Sidecar {
                 };
                 let in_pane = facts.as_ref().and_then(|facts| facts.agent_id);
                 [named, in_pane].into_iter().flatten().try_for_each(|id| self.page_in_agent(id))
+            }
+            Event::Hook(event) if event.kind != HookKind::Context => {
+                let in_pane = |agent: &Agent| agent.pane.is_some_and(|pane| Some(pane.pane) == event.pane);
+                self.page_in_briefed(|agent| event.agent_id == Some(agent.agent_id) || in_pane(agent))
             }
             _ => Ok(()),
         }
@@ -65,6 +71,13 @@ impl Sidecar {
             Request::AgentSend(asked) => self.page_in_agent_text(&asked.agent_id),
             Request::AgentRegister(_) | Request::ErrorDismiss(_) => Ok(()),
         }
+    }
+
+    /// What happens in the turn that answers a briefing is shown in the handoff's view, whose row is history by then.
+    fn page_in_briefed(&mut self, is_it: impl Fn(&Agent) -> bool) -> Result<(), Error> {
+        let of = self.state.agents.values().filter(|agent| is_it(agent));
+        let ids: Vec<HandoffId> = of.filter_map(|agent| agent.answering).collect();
+        ids.into_iter().try_for_each(|id| self.page_in_handoff(&id.to_string()))
     }
 
     /// An agent that registers is written into its predecessor's row, which may be history.

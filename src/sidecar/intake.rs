@@ -1,6 +1,7 @@
 //! From files to events: what lies in the two lanes, what the ledger knows of it, and where it goes afterwards.
 
 use super::Sidecar;
+use super::damage::{Ledger, or_refuse};
 use super::turn::{BATCH, BATCH_BYTES};
 use crate::agents::read_event;
 use crate::core::event::{Arrived, Event, Known, RequestFacts};
@@ -171,8 +172,10 @@ impl Sidecar {
                 (None, Some(Why { code, message, field, line: None, column: None }))
             }
         };
-        if self.store.was_seen(&seen)? {
-            return Ok(Taken { found, event: None, seen: None, why, again: None });
+        match self.was_seen(&seen)? {
+            Ok(false) => {}
+            Ok(true) => return Ok(Taken { found, event: None, seen: None, why, again: None }),
+            Err(damage) => return Ok(Taken { found, event: None, seen: None, why: Some(damage), again: None }),
         }
         Ok(Taken { found, event, seen: Some(seen), why, again: None })
     }
@@ -183,13 +186,14 @@ impl Sidecar {
             return Ok(Taken { found, event: None, seen: None, why, again: None });
         };
         let sha256 = found.sha256().map(|hash| hex(&hash)).unwrap_or_default();
-        match self.store.known(&id)? {
-            Some(known) => {
+        match self.known(&id, &found, &sha256)? {
+            Ledger::Known(known) => {
                 let mut taken = known_request(found, id, &sha256, known, &self.clock.now());
                 self.spare_answers(&mut taken)?;
                 Ok(taken)
             }
-            None => self.new_request(found, id, sha256),
+            Ledger::New => self.new_request(found, id, sha256),
+            Ledger::Damaged(taken) => Ok(*taken),
         }
     }
 
@@ -197,19 +201,21 @@ impl Sidecar {
     /// stands in `rejected/` all the same.
     fn spare_answers(&self, taken: &mut Taken) -> Result<(), Error> {
         let Some((Place::Reused(id), _)) = &taken.again else { return Ok(()) };
-        if let Ok(twin) = format!("{id}.reused").parse()
-            && self.store.known(&twin)?.is_some()
-        {
-            taken.again = None;
+        let Ok(twin) = format!("{id}.reused").parse() else { return Ok(()) };
+        match self.store.known(&twin) {
+            Ok(None) => {}
+            // A row that can't be understood is a request that was answered, too.
+            Ok(Some(_)) | Err(Error::Row { .. }) => taken.again = None,
+            Err(error) => return Err(error),
         }
         Ok(())
     }
 
     fn new_request(&mut self, found: Found, id: RequestId, sha256: String) -> Result<Taken, Error> {
-        let read = read_request(&found);
+        let mut read = read_request(&found);
         let why = found.why().or_else(|| read.request.as_ref().err().map(why_of));
         let facts = match &read.request {
-            Ok(asked) => self.facts(asked)?,
+            Ok(asked) => or_refuse(self.facts(asked), &mut read.request)?,
             Err(_) => RequestFacts::default(),
         };
         let event = Event::Request(Box::new(Arrived { id, sha256, read, facts }));
@@ -292,7 +298,7 @@ fn known_request(found: Found, id: RequestId, sha256: &str, known: Known, now: &
     Taken { found, event: None, seen: None, why, again }
 }
 
-fn why_of(refused: &Refused) -> Why {
+pub(super) fn why_of(refused: &Refused) -> Why {
     Why {
         code: refused.code.clone(),
         message: refused.message.clone(),

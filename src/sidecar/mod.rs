@@ -1,15 +1,21 @@
 //! The loop: the only place that reads the clock, the only caller of `decide` and of `commit`.
 //!
 //! Read `turn` for what one turn does, `intake` for how files become events, `project` for what is written for others,
-//! `again` for what the last run left unwritten, `watch` for processes, panes and documents, `start` for the beginning; this file waits and ends.
+//! `again` for what the last run left unwritten, `damage` for rows that can't be understood, `watch` for processes, panes
+//! and documents, `start` for the beginning; this file waits and ends.
 
 mod again;
+mod damage;
+#[cfg(test)]
+mod damage_tests;
 mod facts;
 mod intake;
 mod project;
 mod start;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod time_tests;
 mod turn;
 mod watch;
 

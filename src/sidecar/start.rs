@@ -209,7 +209,7 @@ fn store_failed(error: crate::store::Error) -> Failed {
     use crate::store::Error;
     let code = match &error {
         Error::Locked { .. } | Error::Io { .. } | Error::Gone { .. } => exit::TRY_AGAIN,
-        Error::Unreadable { .. } | Error::NewerSchema { .. } => exit::CONFIG,
+        Error::Unreadable { .. } | Error::Row { .. } | Error::NewerSchema { .. } => exit::CONFIG,
     };
     Failed { code, error: error.into() }
 }

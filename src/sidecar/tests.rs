@@ -10,42 +10,42 @@ use crate::store::Batch;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-struct Ground {
-    dir: tempfile::TempDir,
-    sidecar: Sidecar,
-    sources: Sources,
+pub(super) struct Ground {
+    pub(super) dir: tempfile::TempDir,
+    pub(super) sidecar: Sidecar,
+    pub(super) sources: Sources,
 }
 
 impl Ground {
     /// A sidecar on a new home, with no tmux server; it is not waited for that one answers.
-    async fn new() -> Ground {
+    pub(super) async fn new() -> Ground {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let (sidecar, sources) = open(&dir).await;
         Ground { dir, sidecar, sources }
     }
 
     /// The same home, after the sidecar has ended without notice.
-    async fn restarted(self) -> Ground {
+    pub(super) async fn restarted(self) -> Ground {
         let Ground { dir, sidecar, sources } = self;
         drop((sidecar, sources));
         let (sidecar, sources) = open(&dir).await;
         Ground { dir, sidecar, sources }
     }
 
-    fn path(&self, below: &str) -> PathBuf {
+    pub(super) fn path(&self, below: &str) -> PathBuf {
         self.dir.path().join("home").join(below)
     }
 
-    fn ask(&self, name: &str, text: &str) {
+    pub(super) fn ask(&self, name: &str, text: &str) {
         std::fs::write(self.path("spool/requests").join(name), text).expect("a request");
     }
 
-    fn count(&self, below: &str) -> usize {
+    pub(super) fn count(&self, below: &str) -> usize {
         std::fs::read_dir(self.path(below)).expect("a folder").count()
     }
 
     /// Takes turns until nothing is left to do at once. Fails if that never happens.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         for _ in 0..50 {
             self.sidecar.turn();
             if !self.sidecar.sleep().is_zero() {
@@ -63,7 +63,7 @@ impl Ground {
     }
 }
 
-async fn open(dir: &tempfile::TempDir) -> (Sidecar, Sources) {
+pub(super) async fn open(dir: &tempfile::TempDir) -> (Sidecar, Sources) {
     let home = Home::at(&dir.path().join("home")).expect("a home");
     let tmux = Some(dir.path().join("no-server").display().to_string());
     let options = Options { home, tmux, json: false };
@@ -72,7 +72,8 @@ async fn open(dir: &tempfile::TempDir) -> (Sidecar, Sources) {
     (sidecar, sources)
 }
 
-const NOTHING: &str = r#"{"v":1,"kind":"agent_send","agent_id":"00000000-0000-4000-8000-000000000000","text":"t"}"#;
+pub(super) const NOTHING: &str =
+    r#"{"v":1,"kind":"agent_send","agent_id":"00000000-0000-4000-8000-000000000000","text":"t"}"#;
 
 #[tokio::test]
 async fn a_lane_that_cannot_be_read_is_not_empty() {

@@ -178,7 +178,7 @@ impl Sidecar {
         let (asked, reported): (Vec<Event>, Vec<Event>) =
             files.iter_mut().filter_map(|file| file.event.take()).partition(|event| matches!(event, Event::Request(_)));
         for event in reported.into_iter().chain(events).chain(asked) {
-            self.page_in(&event)?;
+            let event = self.page_in_or_refuse(event)?;
             let turn = Turn { now: *now, entropy: entropy() };
             let decision = core::decide(&self.state, event, &turn);
             self.state.apply(&decision);

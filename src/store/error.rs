@@ -34,6 +34,16 @@ pub enum Error {
         /// Its schema.
         found: u64,
     },
+    /// A single row that this version can't have written. The rest of the file is as good as it was.
+    #[error("a row of the table {table} in the state file {} can't be understood: {why}. It was left as it is", path.display())]
+    Row {
+        /// The state file.
+        path: PathBuf,
+        /// The row's table.
+        table: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// It was moved, deleted or replaced while it was open.
     #[error(
         "the state file {} was moved, deleted or replaced while it was open; nothing is decided until it is back. Put it back, or end this sidecar and start another to go on with what lies there", path.display()

@@ -8,7 +8,6 @@
 use super::tables::{AGENTS_PAST, HANDOFFS_PAST};
 use redb::{ReadableTable, ReadableTableMetadata, Table, TableDefinition, WriteTransaction};
 use serde::de::DeserializeOwned;
-use std::borrow::Cow;
 
 type Loose = TableDefinition<'static, u128, &'static [u8]>;
 type Index = TableDefinition<'static, u128, u64>;
@@ -55,6 +54,21 @@ impl Kind {
     }
 }
 
+/// Why a row can't be had.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// The store can't be read.
+    Store(Box<redb::Error>),
+    /// The row itself, or the pack that holds it, can't be understood.
+    Row(String),
+}
+
+impl<E: Into<redb::Error>> From<E> for Fault {
+    fn from(error: E) -> Fault {
+        Fault::Store(Box::new(error.into()))
+    }
+}
+
 /// Makes the tables.
 pub(super) fn create(write: &WriteTransaction) -> Result<(), redb::Error> {
     for kind in Kind::ALL {
@@ -92,19 +106,15 @@ impl<'t> Shelf<'t> {
 }
 
 /// A row, wherever it lies.
-pub(super) fn get<T: DeserializeOwned>(
-    read: &redb::ReadTransaction,
-    kind: Kind,
-    id: u128,
-) -> Result<Option<T>, redb::Error> {
+pub(super) fn get<T: DeserializeOwned>(read: &redb::ReadTransaction, kind: Kind, id: u128) -> Result<Option<T>, Fault> {
     if let Some(row) = read.open_table(kind.loose())?.get(id)? {
         return parse(row.value()).map(Some);
     }
     let Some(number) = read.open_table(kind.index())?.get(id)?.map(|number| number.value()) else { return Ok(None) };
     let packs = read.open_table(PACKS)?;
-    let pack = packs.get(number)?.ok_or_else(|| damaged(format!("history pack {number} is missing")))?;
-    let rows = unpack(pack.value()).ok_or_else(|| damaged(format!("history pack {number} can't be unpacked")))?;
-    let row = find(&rows, id).ok_or_else(|| damaged(format!("history pack {number} lacks a row")))?;
+    let pack = packs.get(number)?.ok_or_else(|| Fault::Row(format!("history pack {number} is missing")))?;
+    let rows = unpack(pack.value()).ok_or_else(|| Fault::Row(format!("history pack {number} can't be unpacked")))?;
+    let row = find(&rows, id).ok_or_else(|| Fault::Row(format!("history pack {number} lacks a row")))?;
     parse(row).map(Some)
 }
 
@@ -186,12 +196,8 @@ fn find(mut rows: &[u8], id: u128) -> Option<&[u8]> {
     }
 }
 
-fn parse<T: DeserializeOwned>(row: &[u8]) -> Result<T, redb::Error> {
-    serde_json::from_slice(row).map_err(|error| damaged(format!("a row of history can't be read: {error}")))
-}
-
-fn damaged(why: impl Into<Cow<'static, str>>) -> redb::Error {
-    redb::Error::Corrupted(why.into().into_owned())
+fn parse<T: DeserializeOwned>(row: &[u8]) -> Result<T, Fault> {
+    serde_json::from_slice(row).map_err(|error| Fault::Row(error.to_string()))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Looking single rows up.
 
-use super::history::{self, Kind};
+use super::history::{self, Fault, Kind};
 use super::{Error, LedgerRow, SeenEvent, Store, StoredError, tables};
 use crate::core::agent::Agent;
 use crate::core::event::Known;
@@ -13,7 +13,7 @@ impl Store {
     /// What the ledger says of a request id.
     ///
     /// # Errors
-    /// What the disk refused.
+    /// [`Error::Row`] where its row is damaged, or what the disk refused.
     pub fn known(&self, id: &RequestId) -> Result<Option<Known>, Error> {
         let row: Option<LedgerRow> = self.get(tables::LEDGER, id.as_str())?;
         Ok(row.map(|row| Known { sha256: row.sha256, result: row.result }))
@@ -22,7 +22,7 @@ impl Store {
     /// Whether an event file was taken before.
     ///
     /// # Errors
-    /// What the disk refused.
+    /// [`Error::Row`] where its row is damaged, or what the disk refused.
     pub fn was_seen(&self, event: &SeenEvent) -> Result<bool, Error> {
         let row: Option<SeenEvent> = self.get(tables::SEEN, event.name.as_str())?;
         Ok(row.is_some_and(|row| row == *event))
@@ -31,17 +31,17 @@ impl Store {
     /// An agent that is history.
     ///
     /// # Errors
-    /// What the disk refused.
+    /// [`Error::Row`] where its row is damaged, or what the disk refused.
     pub fn past_agent(&self, id: &AgentId) -> Result<Option<Agent>, Error> {
-        history::get(&self.read()?, Kind::Agents, id.0.as_u128()).map_err(|error| self.failed("read", error))
+        history::get(&self.read()?, Kind::Agents, id.0.as_u128()).map_err(|fault| self.history_failed(fault))
     }
 
     /// A handoff that is history.
     ///
     /// # Errors
-    /// What the disk refused.
+    /// [`Error::Row`] where its row is damaged, or what the disk refused.
     pub fn past_handoff(&self, id: &HandoffId) -> Result<Option<Handoff>, Error> {
-        history::get(&self.read()?, Kind::Handoffs, id.0.as_u128()).map_err(|error| self.failed("read", error))
+        history::get(&self.read()?, Kind::Handoffs, id.0.as_u128()).map_err(|fault| self.history_failed(fault))
     }
 
     /// Whether there is such an error that was not dismissed.
@@ -63,6 +63,13 @@ impl Store {
         Ok(found.map(|value| value.value().to_owned()))
     }
 
+    fn history_failed(&self, fault: Fault) -> Error {
+        match fault {
+            Fault::Store(error) => self.failed("read", *error),
+            Fault::Row(why) => self.row_broken("history", &why),
+        }
+    }
+
     fn get<'k, K, T>(
         &self,
         table: redb::TableDefinition<'static, K, &'static [u8]>,
@@ -75,6 +82,6 @@ impl Store {
         let name = table.name().to_owned();
         let table = self.read()?.open_table(table).map_err(|error| self.failed("read", error))?;
         let Some(found) = table.get(key).map_err(|error| self.failed("read", error))? else { return Ok(None) };
-        serde_json::from_slice(found.value()).map(Some).map_err(|error| self.broken(&name, &error))
+        serde_json::from_slice(found.value()).map(Some).map_err(|error| self.row_broken(&name, &error))
     }
 }

@@ -1,7 +1,7 @@
 //! The one truth: a redb file that only the sidecar opens, one transaction for each batch of decisions.
 //!
 //! `tables` names what lies in it; `history` packs what is over; `load` builds the working set; `look` finds single rows;
-//! `open` takes the lock and begins a new file; this file commits.
+//! `open` takes the lock and begins a new file; `peek` looks into one without touching it; this file commits.
 //! Rows are JSON, so that an older row without a newer field can still be read.
 
 mod error;
@@ -9,6 +9,7 @@ mod history;
 mod load;
 mod look;
 mod open;
+mod peek;
 mod tables;
 
 use crate::core::decision::{Decision, ErrorRow};
@@ -110,6 +111,9 @@ impl Store {
         let path = state_dir.join("tasuki.redb");
         let lock = open::lock(&state_dir.join("tasuki.lock"), &path)?;
         open::begin_if_new(state_dir, &path)?;
+        if let Some(found) = peek::newer_schema(&path) {
+            return Err(Error::NewerSchema { path, found });
+        }
         let database = open::existing(&path)?;
         let identity = open::identity(&path);
         Store::on(path, database, identity, lock)
@@ -176,6 +180,11 @@ impl Store {
     fn broken(&self, table: &str, why: &impl ToString) -> Error {
         let why = format!("a row of its table {table} can't be understood: {}", why.to_string());
         Error::Unreadable { path: self.path.clone(), why }
+    }
+
+    /// The same, of a row that was looked up while running: only who asked for it need be told.
+    fn row_broken(&self, table: &str, why: &impl ToString) -> Error {
+        Error::Row { path: self.path.clone(), table: table.to_owned(), why: why.to_string() }
     }
 
     fn read(&self) -> Result<redb::ReadTransaction, Error> {

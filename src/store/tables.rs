@@ -343,8 +343,10 @@ fn purge_ledger(write: &WriteTransaction, before_ms: i64, most: usize) -> Result
             ledger.get(id.value())?.and_then(|value| serde_json::from_slice(value.value()).ok());
         match row {
             Some(row) if row.at_ms >= before_ms => break,
-            Some(row) if row.result.is_none() => old.push((key.value(), None)),
-            _ => old.push((key.value(), Some(id.value().to_owned()))),
+            Some(row) if row.result.is_some() => old.push((key.value(), Some(id.value().to_owned()))),
+            // The age of a row that can't be understood is not known: were it forgotten, its request could be carried out
+            // a second time.
+            _ => old.push((key.value(), None)),
         }
     }
     for (key, id) in &old {

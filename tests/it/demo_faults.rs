@@ -169,6 +169,31 @@ fn ignore_exit() {
 }
 
 #[test]
+fn in_shell() {
+    let demo = DemoTmux::start("in_shell");
+    demo.ready();
+    let pane_pid = demo.tmux(&["display-message", "-p", "#{pane_pid}"]);
+    demo.send("hello");
+    demo.expect(&["session_start", "prompt_submit", "stop"]);
+    demo.command_line("/exit");
+    demo.until("the shell is in front", || {
+        demo.tmux(&["display-message", "-p", "#{pane_current_command}"]).trim() == "sh"
+    });
+    assert_eq!(demo.tmux(&["display-message", "-p", "#{pane_pid}"]), pane_pid, "the pane is the shell's");
+}
+
+#[test]
+fn a_prompt_can_arrive_with_more_or_with_less_than_was_typed() {
+    for (faults, told) in [("merge=and also", "and also hello there"), ("cut", " there")] {
+        let demo = DemoTmux::start(faults);
+        demo.send("hello there");
+        let events = demo.expect(&["session_start", "prompt_submit", "stop"]);
+        assert_eq!(events[1]["payload"]["prompt"], told, "{}", events[1]);
+        assert_eq!(demo.prompts(), ["hello there"]);
+    }
+}
+
+#[test]
 fn linger() {
     let demo = DemoTmux::start("linger=3000");
     demo.command_line("/exit");
@@ -184,6 +209,7 @@ fn die_at_each_step() {
         ("turn", &["session_start", "prompt_submit"]),
         ("write", &["session_start", "prompt_submit"]),
         ("stop", &["session_start", "prompt_submit"]),
+        ("stopped", &["session_start", "prompt_submit", "stop"]),
     ] {
         let demo = DemoTmux::start(&format!("die_at={step}"));
         demo.instruct();
@@ -191,8 +217,8 @@ fn die_at_each_step() {
         assert_eq!(demo.kinds(), kinds, "{step}");
         assert_eq!(demo.prompts().len(), 1);
         let text = fs::read_to_string(demo.document()).unwrap_or_default();
-        assert_eq!(!text.is_empty(), ["write", "stop"].contains(&step), "{step}");
-        assert_eq!(text.contains("Next steps"), step == "stop");
+        assert_eq!(!text.is_empty(), ["write", "stop", "stopped"].contains(&step), "{step}");
+        assert_eq!(text.contains("Next steps"), step.starts_with("stop"));
     }
 }
 

@@ -155,6 +155,8 @@ pub struct HandoffView {
     pub verdicts: Verdicts,
     /// What a person should know, though nothing failed.
     pub warnings: Vec<String>,
+    /// Since when a dialog holds up the turn in which the successor answers its briefing; null while none does.
+    pub successor_blocked_at: Option<String>,
     /// Where and why it failed; null when it has not.
     pub error: Option<StepError>,
     /// The acknowledgement; null in this version.

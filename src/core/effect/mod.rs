@@ -185,6 +185,9 @@ pub enum Effect {
         pane: PaneRef,
         /// Its profile.
         profile: String,
+        /// Only look whether it is idle now.
+        #[serde(default)]
+        brief: bool,
     },
     /// Wait until a process is dead.
     AwaitDeath {

@@ -12,6 +12,10 @@ pub(super) fn release(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let agents = [Some(handoff.agent_id), handoff.successor_id];
     let has_document = handoff.record.is_some();
+    let briefed = handoff.successor_id.filter(|_| handoff.step == Step::Done);
+    if let Some(successor) = briefed.and_then(|successor_id| tx.agent_mut(&successor_id)) {
+        successor.answering = Some(id);
+    }
     for agent_id in agents.into_iter().flatten() {
         release_agent(tx, &agent_id, id);
     }

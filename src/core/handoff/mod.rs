@@ -2,10 +2,11 @@
 //!
 //! `trigger` checks and begins; `flow` enters and leaves steps, `ending` and `end` among them; `authors` and `successors`
 //! are two of its dials; `outcome` takes what effects, receipts and agents bring; `ask` serves retry, cancel, accept and
-//! abandon; `document` knows names and contents; `prompts` writes the texts.
+//! abandon; `dialogs` tells of those that wait for a person; `document` knows names and contents; `prompts` writes the texts.
 
 pub mod ask;
 pub mod authors;
+pub mod dialogs;
 pub mod document;
 pub mod end;
 pub mod ending;
@@ -248,6 +249,9 @@ pub struct Handoff {
     pub place: Option<Place>,
     /// What is not as it should be and stops nothing.
     pub warnings: Vec<String>,
+    /// Since when a dialog holds up the turn in which the successor answers its briefing.
+    #[serde(default)]
+    pub successor_blocked_at: Option<String>,
 }
 
 impl Handoff {

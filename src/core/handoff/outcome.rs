@@ -1,6 +1,6 @@
 //! What effects, receipts, agents and time bring to a handoff, step by step.
 
-use super::{Handoff, Reading, Step, authors, end, ending, flow};
+use super::{Reading, Step, authors, end, ending, flow};
 use crate::core::agent::{AgentState, Purpose};
 use crate::core::decision::Tx;
 use crate::core::effect::{DocumentRead, EffectKey, Outcome};
@@ -366,14 +366,4 @@ pub(crate) fn document_grew(tx: &mut Tx<'_>, id: HandoffId, bytes: u64) {
     }
     let line = json!({ "handoff_id": id, "agent_id": agent_id, "step": Step::Writing.word(), "document_bytes": bytes });
     tx.journal("handoff.step", line);
-}
-
-/// Within a handoff, a dialog that waits for a person is told at once.
-pub(crate) fn blocked(tx: &mut Tx<'_>, handoff: &Handoff, agent_id: &AgentId, message: Option<&str>) {
-    let said = message.map_or_else(String::new, |message| format!(": {message}"));
-    let text = format!("agent {} waits for you in the handoff's step {}{said}", agent_id.short(), handoff.step.word());
-    tx.tell_notice(
-        &text,
-        json!({ "handoff_id": handoff.handoff_id, "agent_id": agent_id, "step": handoff.step.word() }),
-    );
 }

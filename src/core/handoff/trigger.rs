@@ -138,6 +138,7 @@ fn begin(tx: &mut Tx<'_>, asked: HandoffAsked, checked: &Checked<'_>, facts: &Re
         former_successors: Vec::new(),
         place: None,
         warnings: Vec::new(),
+        successor_blocked_at: None,
     };
     tx.out.handoffs.insert(handoff_id, handoff);
     if let Some(agent) = tx.agent_mut(&agent_id) {

@@ -2,6 +2,7 @@
 
 use super::world::World;
 use std::collections::BTreeMap;
+use tasuki::core::agent::AgentState;
 use tasuki::core::effect::{Effect, How};
 use tasuki::core::handoff::Step;
 use tasuki::core::id::{AgentId, HandoffId};
@@ -91,6 +92,11 @@ pub(crate) fn at_rest(world: &World) -> Result<(), String> {
     for agent in world.disk.agents() {
         if agent.typing.is_some() || agent.start.is_some() || !agent.queue.is_empty() {
             return Err(format!("agent {} still waits for something: {agent:?}", agent.agent_id));
+        }
+        // Every turn is over: that its end was never reported is found out in time.
+        let lives = agent.pane.is_some_and(|pane| world.tmux.agents.iter().any(|row| row.alive && row.pane == pane));
+        if lives && agent.state == AgentState::Busy {
+            return Err(format!("agent {} is said to be busy for ever: {agent:?}", agent.agent_id));
         }
         let in_handoff = agent.handoff_id.and_then(|id| world.disk.handoffs().find(|row| row.handoff_id == id));
         if in_handoff.is_some_and(|handoff| handoff.step.is_end()) {

@@ -3,6 +3,7 @@
 //! at any time. Each seed checks every promise of SPEC section 6.
 
 mod check;
+mod clocks;
 mod disk;
 mod rng;
 mod runner;
@@ -10,6 +11,7 @@ mod sidecar;
 mod tmux;
 mod world;
 
+use crate::support::tally;
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 
@@ -39,6 +41,7 @@ fn every_promise_holds_over_crashes_losses_and_clock_jumps() {
             .collect();
         workers.into_iter().flat_map(|worker| worker.join().expect("a worker catches its panics")).collect()
     });
+    tally::add("simulated lives", ends.len() as u64);
     let failures: Vec<&String> = ends.iter().filter_map(|end| end.as_ref().err()).take(6).collect();
     assert!(failures.is_empty(), "replay with TASUKI_SEED=<seed>:\n{failures:#?}");
     if ends.len() >= 1_000 {

@@ -39,7 +39,10 @@ impl Run {
             Effect::Type(plan) => self.type_text(plan, tmux).map(Outcome::Typed),
             Effect::Start(plan) => Some(Outcome::Started(start(plan, tmux, rng, faults_on))),
             Effect::AwaitReady { pane, .. } => self.ready(pane, tmux).map(Outcome::Readiness),
-            Effect::AwaitIdle { pane, .. } => idle(pane, tmux).map(Outcome::Readiness),
+            Effect::AwaitIdle { pane, brief, .. } => {
+                let busy = brief.then(|| Readiness::NotReady { screen: "working".to_owned() });
+                idle(pane, tmux).or(busy).map(Outcome::Readiness)
+            }
             Effect::ReadDocument { file_name, .. } => Some(Outcome::Document(disk.read_document(file_name))),
             Effect::ComposeDocument { file_name, source, .. } => {
                 Some(Outcome::Composed(compose(file_name, source, disk, rng, faults_on)))

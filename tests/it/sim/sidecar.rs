@@ -69,6 +69,7 @@ impl Sidecar {
                 own.push(Event::Deadlines);
             }
         }
+        let fell = own.contains(&Event::Deadlines);
         let mut whole =
             Decision { next_effect: self.state.next_effect, next_seq: self.state.next_seq, ..Decision::default() };
         let reported = new.iter().map(|(_, event)| Event::Hook(Box::new(event.clone())));
@@ -95,6 +96,8 @@ impl Sidecar {
             return false;
         }
         self.go_on(&whole, was_empty && requests.is_empty());
+        let stays_due = fell && self.state.next_deadline_ms(now) == Some(0);
+        assert!(!stays_due, "a deadline that was judged is still due, which keeps the loop awake");
         true
     }
 

@@ -1,6 +1,7 @@
 //! The world: disk, tmux, agents, operator, clocks, and a sidecar that dies and comes back.
 
 use super::check;
+use super::clocks::Times;
 use super::disk::Disk;
 use super::rng::Rng;
 use super::sidecar::{Crash, Sidecar};
@@ -29,8 +30,10 @@ pub(crate) struct World {
     /// Handoffs for which the operator wanted another successor: the former one is left as it is.
     pub(crate) changed: BTreeSet<HandoffId>,
     pub(crate) retries: BTreeMap<HandoffId, usize>,
+    /// The true time.
+    pub(crate) times: Times,
     settings: Settings,
-    faults_on: bool,
+    pub(crate) faults_on: bool,
     requests: u64,
 }
 
@@ -58,11 +61,16 @@ pub(crate) fn settings() -> Settings {
     }
 }
 
-/// Every way in which a handoff can be done.
+/// Every way in which a handoff can be done, and every limit that can fall.
 pub(crate) fn every_way() -> Vec<String> {
+    let limits = ["waiting", "writing", "ending", "starting", "priming"].map(|step| format!("limit of {step}"));
     let successors = ["new demo", "same_pane demo", "same_pane lazy", "existing demo"];
     let authors = ["AgentFile", "AgentReply", "Salvage", "Provided"];
-    authors.iter().flat_map(|author| successors.map(|successor| format!("{author} {successor}"))).collect()
+    authors
+        .iter()
+        .flat_map(|author| successors.map(|successor| format!("{author} {successor}")))
+        .chain(limits)
+        .collect()
 }
 
 impl World {
@@ -79,6 +87,7 @@ impl World {
             assumed: BTreeSet::new(),
             changed: BTreeSet::new(),
             retries: BTreeMap::new(),
+            times: Times::default(),
             settings: settings.clone(),
             faults_on: true,
             requests: 0,
@@ -124,6 +133,7 @@ impl World {
             };
             format!("{:?} {successor} {profile}", handoff.author)
         })
+        .chain(self.times.fallen())
         .collect()
     }
 
@@ -132,11 +142,17 @@ impl World {
         let acts = 150 + self.rng.below(250);
         for _ in 0..acts {
             self.act()?;
-            check::always(self)?;
+            self.look()?;
         }
         self.faults_on = false;
         self.settle()?;
         check::at_rest(self)
+    }
+
+    /// Holds what must hold at every moment.
+    fn look(&mut self) -> Result<(), String> {
+        self.times.note(&self.disk, &self.settings.limits)?;
+        check::always(self)
     }
 
     fn act(&mut self) -> Result<(), String> {
@@ -217,25 +233,6 @@ impl World {
                 self.disk.next_event += 1;
             }
         }
-    }
-
-    fn time_passes(&mut self) {
-        let ms = match self.rng.below(10) {
-            0 => 700_000,
-            1 => 70_000,
-            2..5 => self.rng.below(8_000),
-            _ => self.rng.below(500),
-        };
-        self.advance(ms);
-        if self.faults_on && self.rng.chance(10) {
-            // Ten years, either way: within one boot the wall clock decides nothing.
-            self.now.wall_ms += if self.rng.chance(50) { 315_000_000_000 } else { -315_000_000_000 };
-        }
-    }
-
-    fn advance(&mut self, ms: u64) {
-        self.now.boot_ms += ms;
-        self.now.wall_ms += i64::try_from(ms).unwrap_or(0);
     }
 
     fn operator(&mut self) {
@@ -340,7 +337,12 @@ impl World {
                 self.sidecar = None;
                 self.tmux.restart();
                 self.now.boot += 1;
-                self.now.boot_ms = 100;
+                self.now.boot_ms = self.rng.below(1_000_000);
+                // A machine without a battery for its clock, until that is set.
+                if self.rng.chance(30) {
+                    self.wall_jumps();
+                }
+                self.times.booted();
             }
             _ => {
                 let count = self.tmux.agents.len() as u64;
@@ -368,7 +370,7 @@ impl World {
             self.agents_live();
             self.hooks_arrive();
             self.reconcile();
-            check::always(self)?;
+            self.look()?;
             if round % 20 == 19 {
                 if self.is_at_rest() {
                     return Ok(());

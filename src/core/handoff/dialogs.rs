@@ -1,0 +1,39 @@
+//! Dialogs that wait for a person, within a handoff and in the turn that answers its briefing.
+
+use super::Handoff;
+use crate::core::decision::Tx;
+use crate::core::id::{AgentId, HandoffId};
+use serde_json::json;
+
+/// The briefed successor waits for a person: it may have asked whether it may read the document (`flow.md` rule 22). The
+/// handoff is done, and its view says so all the same.
+pub(crate) fn successor_blocked(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId, message: Option<&str>) {
+    let stamp = tx.now.stamp();
+    let Some(handoff) = tx.handoff_mut(&id) else { return };
+    handoff.successor_blocked_at = Some(stamp);
+    let handoff = handoff.clone();
+    blocked(tx, &handoff, agent_id, message);
+}
+
+/// A turn of this agent has ended: if it was to answer a briefing, it has.
+pub(crate) fn successor_goes_on(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    if tx.agent(agent_id).is_none_or(|agent| agent.answering.is_none()) {
+        return;
+    }
+    let Some(id) = tx.agent_mut(agent_id).and_then(|agent| agent.answering.take()) else { return };
+    if tx.handoff(&id).is_some_and(|handoff| handoff.successor_blocked_at.is_some())
+        && let Some(handoff) = tx.handoff_mut(&id)
+    {
+        handoff.successor_blocked_at = None;
+    }
+}
+
+/// Within a handoff, a dialog that waits for a person is told at once.
+pub(crate) fn blocked(tx: &mut Tx<'_>, handoff: &Handoff, agent_id: &AgentId, message: Option<&str>) {
+    let said = message.map_or_else(String::new, |message| format!(": {message}"));
+    let text = format!("agent {} waits for you in the handoff's step {}{said}", agent_id.short(), handoff.step.word());
+    tx.tell_notice(
+        &text,
+        json!({ "handoff_id": handoff.handoff_id, "agent_id": agent_id, "step": handoff.step.word() }),
+    );
+}

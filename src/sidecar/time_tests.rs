@@ -1,0 +1,91 @@
+//! Deadlines over a start of the machine and over a sleep of it (`flow.md` rule 24).
+
+use super::tests::Ground;
+use crate::core::agent::{Agent, AgentState, Primed};
+use crate::core::decision::Decision;
+use crate::core::id::AgentId;
+use crate::core::time::{Deadline, Now};
+use crate::store::Batch;
+
+const TEN_YEARS_MS: i64 = 315_000_000_000;
+const LENGTH_MS: u64 = 60_000;
+
+/// An agent whose priming has a limit, set when the clocks stood so.
+fn primed_until(deadline: Deadline) -> Agent {
+    let mut agent = Agent::new(AgentId(uuid::Uuid::new_v4()), "demo".to_owned(), "then".to_owned());
+    agent.persona_slug = Some("dev".parse().expect("a slug"));
+    agent.state = AgentState::Idle;
+    agent.primed = Primed::Begun;
+    agent.priming_deadline = Some(deadline);
+    agent
+}
+
+fn put(ground: &mut Ground, agents: &[&Agent]) {
+    let agents = agents.iter().map(|agent| (agent.agent_id, (*agent).clone())).collect();
+    let decision = Decision { agents, ..Decision::default() };
+    let now = ground.sidecar.clock.now();
+    ground.sidecar.store.commit(&Batch { decision: &decision, now, seen: &[] }).expect("a commit");
+}
+
+fn left(ground: &Ground, agent: &Agent, now: &Now) -> u64 {
+    let row = &ground.sidecar.state.agents[&agent.agent_id];
+    row.priming_deadline.expect("it runs").remaining_ms(now)
+}
+
+/// Nothing that was put off is put off any longer.
+fn without_grace(ground: &mut Ground) {
+    let now = ground.sidecar.clock.now();
+    ground.sidecar.pending.grace = Some(Deadline::after(&now, 0));
+    ground.settle();
+}
+
+#[tokio::test]
+async fn deadlines_of_another_boot_are_neither_lost_nor_doubled_nor_early() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let now = ground.sidecar.clock.now();
+    let then = |shift_ms: i64| Now { wall_ms: now.wall_ms + shift_ms, boot: !now.boot, boot_ms: 77_777_777 };
+    let right = primed_until(Deadline::after(&then(0), LENGTH_MS));
+    let set_back = primed_until(Deadline::after(&then(TEN_YEARS_MS), LENGTH_MS));
+    let set_ahead = primed_until(Deadline::after(&then(-TEN_YEARS_MS), LENGTH_MS));
+    put(&mut ground, &[&right, &set_back, &set_ahead]);
+    let mut ground = ground.restarted().await;
+    let now = ground.sidecar.clock.now();
+    let soon = LENGTH_MS - 20_000..=LENGTH_MS;
+    assert!(soon.contains(&left(&ground, &right, &now)), "{}", left(&ground, &right, &now));
+    assert!(soon.contains(&left(&ground, &set_back, &now)), "never more than its length");
+    assert_eq!(left(&ground, &set_ahead, &now), 0, "it is over, and not lost");
+    // From now on they are counted in this boot: a wall clock that is set right again moves none of them.
+    for shift_ms in [TEN_YEARS_MS, -TEN_YEARS_MS] {
+        let jumped = Now { wall_ms: now.wall_ms + shift_ms, ..now };
+        assert_eq!(left(&ground, &right, &jumped), left(&ground, &right, &now));
+        assert_eq!(left(&ground, &set_back, &jumped), left(&ground, &set_back, &now));
+    }
+    ground.settle();
+    assert_eq!(ground.count("spool/errors"), 0, "at the start there is a grace: what happened comes first");
+    without_grace(&mut ground);
+    assert_eq!(ground.count("spool/errors"), 1, "the one that is over falls");
+    let before = left(&ground, &right, &ground.sidecar.clock.now());
+    let mut ground = ground.restarted().await;
+    without_grace(&mut ground);
+    assert_eq!(ground.count("spool/errors"), 1, "and only once");
+    assert!(left(&ground, &right, &ground.sidecar.clock.now()) <= before, "a restart gives no time");
+}
+
+#[tokio::test]
+async fn after_a_sleep_what_happened_comes_before_what_is_due() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let now = ground.sidecar.clock.now();
+    let agent = primed_until(Deadline::after(&now, 0));
+    put(&mut ground, &[&agent]);
+    ground.sidecar.state.agents.insert(agent.agent_id, agent.clone());
+    let asleep_ms = 20_000;
+    let before = Now { boot_ms: now.boot_ms.saturating_sub(asleep_ms), ..now };
+    ground.sidecar.pending.last_turn = Some(before);
+    ground.settle();
+    assert_eq!(ground.count("spool/errors"), 0, "nothing is judged at once");
+    assert!(ground.sidecar.pending.grace.is_some_and(|grace| !grace.is_due(&ground.sidecar.clock.now())));
+    without_grace(&mut ground);
+    assert_eq!(ground.count("spool/errors"), 1, "but it is judged");
+}

@@ -1,0 +1,158 @@
+//! Looks into a state file without touching it. Opening a file as a database writes to it, were it only to say that it
+//! is open; one that a newer tasuki has written is not ours to write to.
+
+use super::{SCHEMA, tables};
+use redb::{Database, ReadableDatabase};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+/// Memory that may be used for pages, in bytes.
+const CACHE_BYTES: usize = 1024 * 1024;
+/// What is written is kept in pieces of this many bytes.
+const PIECE: u64 = 4096;
+
+/// The schema of a file that is newer than ours; none if it is not, or if it can't be read, which whoever opens it says.
+pub(super) fn newer_schema(path: &Path) -> Option<u64> {
+    let shadow = Shadow::of(path).ok()?;
+    let database = Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(shadow).ok()?;
+    let table = database.begin_read().ok()?.open_table(tables::META).ok()?;
+    let found = table.get("schema").ok()??.value();
+    (found > SCHEMA).then_some(found)
+}
+
+/// A file of which only its reader can tell that it was written to.
+#[derive(Debug)]
+struct Shadow {
+    file: File,
+    written: Mutex<Written>,
+}
+
+#[derive(Debug)]
+struct Written {
+    length: u64,
+    /// Bytes of the file beyond this are not its own any more.
+    from_file: u64,
+    pieces: BTreeMap<u64, Box<[u8]>>,
+}
+
+impl Shadow {
+    fn of(path: &Path) -> io::Result<Shadow> {
+        let file = File::open(path)?;
+        let length = file.metadata()?.len();
+        if length == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let written = Written { length, from_file: length, pieces: BTreeMap::new() };
+        Ok(Shadow { file, written: Mutex::new(written) })
+    }
+
+    /// One piece as it is now; what lies beyond the file is zeros.
+    fn piece(&self, written: &Written, number: u64) -> io::Result<Box<[u8]>> {
+        if let Some(piece) = written.pieces.get(&number) {
+            return Ok(piece.clone());
+        }
+        let start = number * PIECE;
+        let mut piece = vec![0; PIECE as usize].into_boxed_slice();
+        let there = written.from_file.saturating_sub(start).min(PIECE) as usize;
+        self.file.read_exact_at(&mut piece[..there], start)?;
+        Ok(piece)
+    }
+}
+
+/// The pieces that a range of bytes lies in: of each its number, where the range begins in it, and how much of it.
+fn pieces(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, usize)> {
+    let end = offset + length as u64;
+    let mut at = offset;
+    std::iter::from_fn(move || {
+        let (number, within) = (at / PIECE, at % PIECE);
+        let many = (PIECE - within).min(end.saturating_sub(at));
+        at += many;
+        (many > 0).then_some((number, within as usize, many as usize))
+    })
+}
+
+impl redb::StorageBackend for Shadow {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.written.lock().unwrap_or_else(PoisonError::into_inner).length)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        if offset.checked_add(out.len() as u64).is_none_or(|end| end > written.length) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let mut done = 0;
+        for (number, within, many) in pieces(offset, out.len()) {
+            let piece = self.piece(&written, number)?;
+            out[done..done + many].copy_from_slice(&piece[within..within + many]);
+            done += many;
+        }
+        Ok(())
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        if length < written.length && !length.is_multiple_of(PIECE) {
+            let mut last = self.piece(&written, length / PIECE)?;
+            last[(length % PIECE) as usize..].fill(0);
+            written.pieces.insert(length / PIECE, last);
+        }
+        written.pieces.retain(|number, _| number * PIECE < length);
+        written.from_file = written.from_file.min(length);
+        written.length = length;
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut done = 0;
+        for (number, within, many) in pieces(offset, data.len()) {
+            let mut piece = self.piece(&written, number)?;
+            piece[within..within + many].copy_from_slice(&data[done..done + many]);
+            written.pieces.insert(number, piece);
+            done += many;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use redb::StorageBackend;
+
+    #[test]
+    fn what_is_written_is_read_back_and_the_file_is_as_it_was() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let path = dir.path().join("file");
+        let bytes: Vec<u8> = (0..10_000_u32).map(|number| (number % 251) as u8).collect();
+        std::fs::write(&path, &bytes).expect("a file");
+        let shadow = Shadow::of(&path).expect("readable");
+        let mut model = bytes.clone();
+        let read = |shadow: &Shadow, at: usize, many: usize| {
+            let mut out = vec![0; many];
+            shadow.read(at as u64, &mut out).map(|()| out)
+        };
+        for (at, many) in [(0, 1), (4_095, 2), (100, 9_000), (8_192, 1_808)] {
+            let data = vec![at as u8 ^ 0x5a; many];
+            shadow.write(at as u64, &data).expect("written");
+            model[at..at + many].copy_from_slice(&data);
+            assert_eq!(read(&shadow, 0, model.len()).expect("readable"), model);
+        }
+        for length in [5_000, 12_000, 4_096, 20_000] {
+            shadow.set_len(length as u64).expect("a length");
+            model.resize(length, 0);
+            assert_eq!(read(&shadow, 0, length).expect("readable"), model, "{length}");
+            assert!(read(&shadow, length - 1, 2).is_err());
+        }
+        assert_eq!(std::fs::read(&path).expect("readable"), bytes);
+    }
+}

@@ -1,0 +1,192 @@
+//! Time in the decisions themselves: deadlines that outlive a boot, and an agent of which nothing is heard.
+
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use tasuki::core::agent::{Agent, AgentState, Dying, Owner, Primed, Purpose, Queued, Shutdown, Start, Typing};
+use tasuki::core::decision::{Decision, Turn};
+use tasuki::core::effect::{Effect, EffectKey, Outcome, Readiness};
+use tasuki::core::event::{Arrived, Event, PersonaFacts, RequestFacts};
+use tasuki::core::hook::{HookEvent, HookKind};
+use tasuki::core::id::AgentId;
+use tasuki::core::pane::{PaneRef, ServerId};
+use tasuki::core::request;
+use tasuki::core::settings::{ProfileFacts, Settings};
+use tasuki::core::state::State;
+use tasuki::core::time::{Deadline, Now};
+
+const PANE: PaneRef = PaneRef { server: ServerId { pid: 7, start_time: 1 }, pane: 3, pid: 42 };
+const AGENT: &str = "6f1c3a52-8f0e-4d5b-9a57-2f64c1f6f0aa";
+/// So long nothing may be heard of a busy agent, in milliseconds.
+const SILENCE_MS: u64 = 10 * 60_000;
+
+/// A state with one busy agent, and the time.
+struct World {
+    state: State,
+    now: Now,
+    turns: u8,
+}
+
+impl World {
+    fn new() -> World {
+        let mut agent = Agent::new(id(), "demo".to_owned(), String::new());
+        agent.persona_slug = "dev".parse().ok();
+        agent.state = AgentState::Busy;
+        agent.pane = Some(PANE);
+        let profile = ProfileFacts {
+            name: "demo".to_owned(),
+            launchable: true,
+            reports_prompts: true,
+            screen_proof: false,
+            starts_at_launch: true,
+            turn_ids: true,
+            new_session: None,
+            tells_answers: true,
+            has_transcript: true,
+            tells_context: false,
+        };
+        let settings = Settings { profiles: BTreeMap::from([("demo".to_owned(), profile)]), ..Settings::default() };
+        let agents = BTreeMap::from([(id(), agent)]);
+        let state = State { agents, server: Some(PANE.server), settings, ..State::default() };
+        World { state, now: Now { wall_ms: 1_790_000_000_000, boot: 1, boot_ms: 5_000 }, turns: 0 }
+    }
+
+    fn decide(&mut self, event: Event) -> Decision {
+        self.turns += 1;
+        let decision = tasuki::core::decide(&self.state, event, &Turn { now: self.now, entropy: [self.turns; 32] });
+        self.state.apply(&decision);
+        decision
+    }
+
+    fn hear(&mut self, kind: HookKind) -> Decision {
+        let event = HookEvent { agent_id: Some(id()), ..HookEvent::new(kind) };
+        self.decide(Event::Hook(Box::new(event)))
+    }
+
+    fn agent(&mut self) -> &mut Agent {
+        self.state.agents.get_mut(&id()).expect("it is there")
+    }
+
+    /// Time passes; what is due then.
+    fn pass(&mut self, ms: u64) -> Decision {
+        self.now.boot_ms += ms;
+        self.decide(Event::Deadlines)
+    }
+
+    fn glance(&self) -> Option<EffectKey> {
+        let is_brief = |effect: &Effect| matches!(effect, Effect::AwaitIdle { brief: true, .. });
+        self.state.outbox.iter().find(|(_, effect)| is_brief(effect)).map(|(key, _)| *key)
+    }
+
+    fn seen(&mut self, readiness: Readiness) -> Decision {
+        let key = self.glance().expect("it is looked at");
+        self.decide(Event::Settled { key, outcome: Outcome::Readiness(readiness) })
+    }
+}
+
+fn id() -> AgentId {
+    AGENT.parse().expect("an id")
+}
+
+/// The boots in which the deadlines below are counted.
+fn boots(value: &Value) -> Vec<u64> {
+    match value {
+        Value::Object(fields) if fields.contains_key("due_boot_ms") => vec![fields["boot"].as_u64().expect("a boot")],
+        Value::Object(fields) => fields.values().flat_map(boots).collect(),
+        Value::Array(items) => items.iter().flat_map(boots).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn every_deadline_of_another_boot_is_counted_in_this_one() {
+    let mut world = World::new();
+    let bytes = json!({"v": 1, "kind": "handoff", "agent_id": AGENT, "reason": "r"}).to_string();
+    let persona = PersonaFacts { exists: true, has_skill: true, ..PersonaFacts::default() };
+    let facts = RequestFacts { persona: Some(("dev".parse().expect("a slug"), persona)), ..RequestFacts::default() };
+    let arrived = Arrived {
+        id: "r1".parse().expect("an id"),
+        sha256: String::new(),
+        read: request::read(bytes.as_bytes()),
+        facts,
+    };
+    world.decide(Event::Request(Box::new(arrived)));
+    assert_eq!(world.state.handoffs.len(), 1, "it waits for the agent");
+    let due = Deadline::after(&world.now, 60_000);
+    let request_id: tasuki::core::id::RequestId = "r2".parse().expect("an id");
+    let agent = world.agent();
+    agent.start = Some(Start {
+        owner: Owner::Request(request_id.clone()),
+        effect: None,
+        registered: false,
+        claimed_pane: None,
+        ready: false,
+        deadline: due,
+        last_screen: String::new(),
+    });
+    agent.typing = Some(Typing {
+        delivery_id: tasuki::core::id::DeliveryId::from_bits(1),
+        purpose: Purpose::Send(request_id.clone()),
+        effect: None,
+        expected: String::new(),
+        submitted: false,
+        doubt: None,
+        deadline: due,
+    });
+    agent.queue.push(Queued { request_id: request_id.clone(), text: String::new(), deadline: due });
+    agent.shutdown = Some(Shutdown { request_id, effect: None, deadline: due });
+    agent.priming_deadline = Some(due);
+    agent.unheard = Some(due);
+    agent.dying = Some(Dying { due, lost: false });
+    agent.primed = Primed::Begun;
+    let count = |state: &State| boots(&json!([state.agents, state.handoffs]));
+    assert_eq!(count(&world.state), [1; 9], "seven of the agent's, two of the handoff's: a new one belongs here too");
+    world.state.rebase(&Now { boot: 2, boot_ms: 70, ..world.now });
+    assert_eq!(count(&world.state), [2; 9]);
+    // What was counted anew once is not counted anew again.
+    let before = json!([world.state.agents, world.state.handoffs]);
+    world.state.rebase(&Now { boot: 2, boot_ms: 9_000, wall_ms: 0 });
+    assert_eq!(json!([world.state.agents, world.state.handoffs]), before);
+}
+
+#[test]
+fn an_agent_that_was_silent_for_long_is_looked_at_once_and_is_idle_if_it_looks_so() {
+    let mut world = World::new();
+    world.hear(HookKind::PromptSubmit);
+    assert_eq!(world.state.next_deadline_ms(&world.now), Some(SILENCE_MS), "nobody waits, and yet it is minded");
+    world.pass(SILENCE_MS - 1);
+    assert!(world.glance().is_none());
+    world.pass(1);
+    assert!(world.glance().is_some() && world.state.next_deadline_ms(&world.now).is_none());
+    let decision = world.seen(Readiness::Ready);
+    assert_eq!(world.agent().state, AgentState::Idle);
+    assert!(decision.journal.iter().any(|(_, line)| line["type"] == "agent.state" && line["state"] == "idle"));
+    assert!(world.state.outbox.is_empty() && world.state.next_deadline_ms(&world.now).is_none());
+}
+
+#[test]
+fn one_that_works_on_in_silence_is_left_alone_for_as_long_again() {
+    let mut world = World::new();
+    world.hear(HookKind::PromptSubmit);
+    world.pass(SILENCE_MS);
+    world.seen(Readiness::NotReady { screen: String::new() });
+    assert_eq!(world.agent().state, AgentState::Busy);
+    assert_eq!(world.state.next_deadline_ms(&world.now), Some(SILENCE_MS));
+}
+
+#[test]
+fn what_is_heard_meanwhile_is_newer_than_what_was_seen() {
+    let mut world = World::new();
+    world.hear(HookKind::PromptSubmit);
+    world.pass(SILENCE_MS - 1);
+    world.hear(HookKind::Notification);
+    world.pass(1);
+    assert!(world.glance().is_none(), "each word begins the silence anew");
+    world.pass(SILENCE_MS);
+    let key = world.glance().expect("it is looked at");
+    world.hear(HookKind::PromptSubmit);
+    assert!(world.glance().is_none(), "another turn has begun: the look is called off");
+    world.decide(Event::Settled { key, outcome: Outcome::Readiness(Readiness::Ready) });
+    assert_eq!(world.agent().state, AgentState::Busy);
+    world.hear(HookKind::Stop);
+    assert!(world.state.next_deadline_ms(&world.now).is_none(), "an idle agent is not waited for");
+}

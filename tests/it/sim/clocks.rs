@@ -1,0 +1,144 @@
+//! Whether time is kept: no limit falls before its time, whatever the wall clock says and however often the machine
+//! starts anew, and none falls twice (`flow.md` rule 24).
+
+use super::disk::Disk;
+use super::world::World;
+use std::collections::{BTreeMap, BTreeSet};
+use tasuki::core::handoff::{Handoff, HandoffError, Step};
+use tasuki::core::id::HandoffId;
+use tasuki::core::settings::Limits;
+
+/// What failures say that come of a limit, and of nothing else.
+const FALLEN: [&str; 9] = [
+    "The agent was busy all the time",
+    "The instruction was not typed in time",
+    "The agent did not end its turn in time",
+    "The agent did not end after its exit command",
+    "The agent did not begin a new session",
+    "The successor was not ready in time",
+    "The agent had not registered and become ready in time",
+    "The successor did not answer its priming in time",
+    "The briefing was not typed in time",
+];
+
+/// A moment as the user lives it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Moment {
+    /// Time that has passed, sleep of the machine included.
+    lived_ms: u64,
+    /// How often the wall clock was set.
+    jumps: u64,
+    /// How often the machine has started.
+    boots: u64,
+}
+
+/// A handoff as it was last seen.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    spans: usize,
+    entered: Moment,
+    /// Since when its agent is waited for.
+    waiting: Option<Moment>,
+}
+
+/// The world's true time, and when each handoff entered its step by it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Times {
+    now: Moment,
+    jumps_before_boot: u64,
+    seen: BTreeMap<HandoffId, Seen>,
+    fallen: BTreeSet<Step>,
+}
+
+impl Times {
+    pub(crate) fn passed(&mut self, ms: u64) {
+        self.now.lived_ms += ms;
+    }
+
+    pub(crate) fn jumped(&mut self) {
+        self.now.jumps += 1;
+    }
+
+    /// The machine has started; a clock that was set while it did was set before.
+    pub(crate) fn booted(&mut self) {
+        self.now.boots += 1;
+        self.jumps_before_boot = self.now.jumps;
+    }
+
+    /// The steps whose limits have fallen in this world.
+    pub(crate) fn fallen(&self) -> impl Iterator<Item = String> {
+        self.fallen.iter().map(|step| format!("limit of {}", step.word()))
+    }
+
+    /// Looks at every handoff that has moved.
+    pub(crate) fn note(&mut self, disk: &Disk, limits: &Limits) -> Result<(), String> {
+        for handoff in disk.handoffs() {
+            let mut seen = self.seen.get(&handoff.handoff_id).copied().unwrap_or_default();
+            let new = handoff.steps.len().saturating_sub(seen.spans);
+            if new == 0 {
+                continue;
+            }
+            if new > 1 {
+                seen.entered = self.now;
+            }
+            let fallen =
+                handoff.error.as_ref().filter(|_| handoff.step == Step::Failed).filter(|error| is_fallen(error));
+            if let Some(error) = fallen {
+                self.fallen.insert(error.step);
+                let since = if error.step == Step::Waiting { seen.waiting.unwrap_or(self.now) } else { seen.entered };
+                self.not_early(handoff, error, since, limits)?;
+            }
+            seen.waiting = match handoff.step {
+                Step::Waiting | Step::Instructing => seen.waiting.or(Some(self.now)),
+                _ => None,
+            };
+            (seen.spans, seen.entered) = (handoff.steps.len(), self.now);
+            self.seen.insert(handoff.handoff_id, seen);
+        }
+        Ok(())
+    }
+
+    /// Across a start of the machine only the wall clock is left to go by; if that was set as well, nothing is known.
+    fn not_early(&self, handoff: &Handoff, error: &HandoffError, since: Moment, limits: &Limits) -> Result<(), String> {
+        let is_known = since.boots == self.now.boots || since.jumps >= self.jumps_before_boot;
+        let limit = error.step.limit_ms(limits).unwrap_or(0);
+        let passed = self.now.lived_ms - since.lived_ms;
+        if is_known && passed < limit {
+            let (id, step) = (handoff.handoff_id, error.step.word());
+            return Err(format!("handoff {id}: {step} failed after {passed} of {limit} ms: {}", error.message));
+        }
+        Ok(())
+    }
+}
+
+impl World {
+    pub(crate) fn time_passes(&mut self) {
+        let ms = match self.rng.below(10) {
+            // The machine sleeps: the clock that counts goes on, and nothing else does.
+            0 => 700_000,
+            1 => 70_000,
+            2..5 => self.rng.below(8_000),
+            _ => self.rng.below(500),
+        };
+        self.advance(ms);
+        if self.faults_on && self.rng.chance(10) {
+            self.wall_jumps();
+        }
+    }
+
+    /// Ten years, either way: within one boot the wall clock decides nothing.
+    pub(crate) fn wall_jumps(&mut self) {
+        self.times.jumped();
+        self.now.wall_ms += if self.rng.chance(50) { 315_000_000_000 } else { -315_000_000_000 };
+    }
+
+    pub(crate) fn advance(&mut self, ms: u64) {
+        self.times.passed(ms);
+        self.now.boot_ms += ms;
+        self.now.wall_ms += i64::try_from(ms).unwrap_or(0);
+    }
+}
+
+fn is_fallen(error: &HandoffError) -> bool {
+    FALLEN.iter().any(|text| error.message.starts_with(text))
+}
