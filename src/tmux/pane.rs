@@ -136,6 +136,10 @@ impl Tmux {
 pub(super) fn same(pane: &PaneRef, row: Option<PaneRow>) -> Result<PaneRow, Refusal> {
     match row {
         Some(row) if row.pane == *pane => Ok(row),
+        // tmux 3.8 does not say any more which process a dead pane had.
+        Some(row) if row.dead && PaneRef { pid: pane.pid, ..row.pane } == *pane && row.pane.pid == 0 => {
+            Err(Refusal::PaneDead)
+        }
         Some(row) if row.pane.server == pane.server && row.pane.pane == pane.pane => Err(Refusal::PaneChanged),
         _ => Err(Refusal::PaneGone),
     }
@@ -158,7 +162,7 @@ struct Fields {
 }
 
 /// The words of fixed alphabet, in order.
-const PLAIN: &str = "#{pane_id} #{pane_pid} #{pane_dead} #{pane_input_off} #{pane_in_mode} #{window_id} #{session_id} \
+const PLAIN: &str = "#{pane_id} #{?pane_pid,#{pane_pid},0} #{pane_dead} #{pane_input_off} #{pane_in_mode} #{window_id} #{session_id} \
     #{pane_width} #{pane_height} #{cursor_x} #{cursor_y} #{session_windows} #{window_panes} #{pane_tty}";
 
 impl Fields {

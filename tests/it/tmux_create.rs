@@ -166,7 +166,7 @@ async fn a_held_place_outlives_its_last_program() {
         let place = tmux.hold_place(&pane, "ab-1").await.expect("held");
         assert_eq!((place.session.as_str(), place.size, place.held), ("work", (90, 25), true));
     }
-    let in_work = || server.tmux(&["list-panes", "-s", "-t", "=work:", "-F", "#{pane_pid}"]);
+    let in_work = || server.tmux(&["list-panes", "-s", "-t", "=work:", "-F", "#{?pane_pid,#{pane_pid},0}"]);
     assert_eq!(in_work(), format!("{}\n0", pane.pid), "one placeholder without a process");
     assert!(tmux.kill_pane(&pane).await.expect("an answer"));
     let successor = SpawnPlan { session: "work".into(), ..plan(&server, &["cat"]) };
