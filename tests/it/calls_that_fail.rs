@@ -10,61 +10,63 @@ use super::support::tally::{self, is_long};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use std::fs;
-use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Instant;
 
-/// Calls, and about how many of each there are on the home's own files.
-const CALLS: [(&str, u64); 11] = [
-    ("pwrite64", 120),
-    ("fdatasync", 24),
-    ("write", 30),
-    ("openat", 100),
-    ("renameat", 22),
-    ("renameat2", 4),
-    ("mkdirat", 12),
-    ("ftruncate", 5),
-    ("unlinkat", 3),
-    ("fsync", 2),
-    ("getdents64", 20),
-];
+/// Calls on the folders and small files of the home.
+const CALLS: [&str; 9] =
+    ["write", "openat", "renameat", "renameat2", "mkdirat", "ftruncate", "unlinkat", "fsync", "getdents64"];
+/// So many of each there are on one of them, at most.
+const MOST: u64 = 8;
+/// Calls on the state file, and about how many there are.
+const STATE_CALLS: [(&str, u64); 4] = [("pwrite64", 72), ("fdatasync", 28), ("ftruncate", 6), ("openat", 3)];
 /// What the disk may say.
 const ERRORS: [&str; 3] = ["error=EIO", "error=ENOSPC", "error=EINTR"];
-/// How many in the gate, of an intake and of a handoff.
-const FAULTS: (u32, u32) = (12, 3);
+/// Faults that are always tried: each meets another guard. Call, error, which, and where below the home.
+const ALWAYS: [(&str, &str, u64, &str); 6] = [
+    ("write", "error=ENOSPC", 1, "spool/results"),
+    ("renameat", "error=EIO", 2, "spool/results"),
+    ("getdents64", "error=EIO", 1, "spool/requests"),
+    ("renameat2", "error=EIO", 1, "spool/rejected"),
+    ("pwrite64", "error=ENOSPC", 45, "state/tasuki.redb"),
+    ("fdatasync", "error=EIO", 12, "state/tasuki.redb"),
+];
+/// How many more in the gate, of an intake and of a handoff.
+const FAULTS: (u32, u32) = (5, 3);
 /// The same in the long suite, where the time suffices.
 const LONG_FAULTS: (u32, u32) = (600, 150);
 
-/// The files and folders of the home, so that only their calls fail: an error in the library's own pipes is none that a
-/// system gives.
-fn own_paths(stage: &Stage) -> Vec<PathBuf> {
-    let home = stage.home();
-    let folders = [
-        "spool",
-        "spool/tmp",
-        "spool/requests",
-        "spool/events",
-        "spool/results",
-        "spool/errors",
-        "spool/rejected",
-        "state",
-        "state/reap",
-        "view",
-        "view/agents",
-        "view/handoffs",
-        "view/work",
-    ];
-    let folders = folders.iter().map(|name| home.join(name));
-    let scratch: Vec<PathBuf> = folders.clone().map(|folder| folder.join(".tasuki-new")).collect();
-    let files = ["spool/journal.jsonl", "state/tasuki.redb", "state/tasuki.redb.new", "state/tasuki.lock"];
-    let files = files.iter().map(|name| home.join(name));
-    std::iter::once(home.clone()).chain(folders).chain(scratch).chain(files).collect()
-}
+/// Folders of the home whose calls fail, with the files that are written in them.
+const FOLDERS: [&str; 14] = [
+    "",
+    "spool",
+    "spool/tmp",
+    "spool/requests",
+    "spool/events",
+    "spool/results",
+    "spool/errors",
+    "spool/rejected",
+    "state",
+    "state/reap",
+    "view",
+    "view/agents",
+    "view/handoffs",
+    "view/work",
+];
 
+/// One call on one place of the home fails: an error in the library's own pipes is none that a system gives.
 fn draw(stage: &Stage, random: &mut Random) -> Injection {
-    let (call, most) = *random.one_of(&CALLS);
-    let what = random.one_of(&ERRORS);
-    Injection { call, what, paths: own_paths(stage), when: 1 + random.below(most) }
+    let home = stage.home();
+    let what = *random.one_of(&ERRORS);
+    if random.below(3) == 0 {
+        let (call, most) = *random.one_of(&STATE_CALLS);
+        let paths = ["state/tasuki.redb", "state/tasuki.redb.new"].map(|name| home.join(name)).into();
+        return Injection { call, what, paths, when: 1 + random.below(most) };
+    }
+    let folder = home.join(*random.one_of(&FOLDERS));
+    let files = [".tasuki-new", "journal.jsonl", "tasuki.lock"].map(|name| folder.join(name));
+    let paths = std::iter::once(folder).chain(files).collect();
+    Injection { call: *random.one_of(&CALLS), what, paths, when: 1 + random.below(MOST) }
 }
 
 /// A sidecar that can't go on says so, and never by a panic.
@@ -114,9 +116,15 @@ fn a_call_that_fails_loses_no_request() {
     let stage = Stage::without_sidecar("");
     let (began, mut faults) = (Instant::now(), 0);
     let most = if is_long() { LONG_FAULTS.0 } else { FAULTS.0 };
-    for _ in 0..most {
-        let injection = draw(&stage, &mut random);
-        println!("{} {} {}", injection.call, injection.what, injection.when);
+    let always = ALWAYS.iter().map(|&(call, what, when, place)| Injection {
+        call,
+        what,
+        paths: vec![stage.home().join(place), stage.home().join(place).join(".tasuki-new")],
+        when,
+    });
+    let drawn = (0..most).map(|_| draw(&stage, &mut random));
+    for injection in always.chain(drawn) {
+        println!("{} {} {} {}", injection.call, injection.what, injection.when, injection.paths[0].display());
         faults += u64::from(intake_with(&stage, &injection));
         tally::add(tally::REQUESTS, ASKED.len() as u64 + 1);
         if began.elapsed() > tally::budget() {
