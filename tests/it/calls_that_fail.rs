@@ -66,7 +66,8 @@ fn draw(stage: &Stage, random: &mut Random) -> Injection {
     let folder = home.join(*random.one_of(&FOLDERS));
     let files = [".tasuki-new", "journal.jsonl", "tasuki.lock"].map(|name| folder.join(name));
     let paths = std::iter::once(folder).chain(files).collect();
-    Injection { call: *random.one_of(&CALLS), what, paths, when: 1 + random.below(MOST) }
+    let call = *random.one_of(&CALLS);
+    Injection { call, what, paths, when: 1 + random.below(MOST) }
 }
 
 /// A sidecar that can't go on says so, and never by a panic.
