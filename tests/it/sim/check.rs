@@ -45,7 +45,8 @@ pub(crate) fn before_typing(world: &World, effect: &Effect) -> Result<(), String
     }
     if plan.how != How::Prompt {
         let handoff = row.handoff_id.and_then(|id| world.disk.state.handoffs.get(&id));
-        if handoff.is_some_and(|handoff| handoff.record.is_none()) {
+        let hands_off = handoff.filter(|handoff| handoff.agent_id == plan.agent_id);
+        if hands_off.is_some_and(|handoff| handoff.record.is_none()) {
             return Err("the agent is ended before the record is durable".to_owned());
         }
     }
@@ -93,9 +94,9 @@ pub(crate) fn at_rest(world: &World) -> Result<(), String> {
         if agent.typing.is_some() || agent.start.is_some() || !agent.queue.is_empty() {
             return Err(format!("agent {} still waits for something: {agent:?}", agent.agent_id));
         }
-        // Every turn is over: that its end was never reported is found out in time.
-        let lives = agent.pane.is_some_and(|pane| world.tmux.agents.iter().any(|row| row.alive && row.pane == pane));
-        if lives && agent.state == AgentState::Busy {
+        // Every turn is over: that its end was never reported is found out in time, unless a draft hides the idle composer.
+        let shows = |pane| world.tmux.agents.iter().any(|row| row.alive && row.pane == pane && row.composer.is_empty());
+        if agent.pane.is_some_and(shows) && agent.state == AgentState::Busy {
             return Err(format!("agent {} is said to be busy for ever: {agent:?}", agent.agent_id));
         }
         let in_handoff = agent.handoff_id.and_then(|id| world.disk.handoffs().find(|row| row.handoff_id == id));
