@@ -94,6 +94,9 @@ pub enum Command {
     /// Make agents that you start yourself report their events too.
     #[command(subcommand, after_help = "Example:\n  tasuki hooks install claude")]
     Hooks(HooksCommand),
+    /// Let systemd or launchd run the sidecar for you.
+    #[command(subcommand, after_help = "Example:\n  tasuki service install --dry-run\n  tasuki service install")]
+    Service(super::service::ServiceCommand),
     /// Print the JSON Schema of the files that tasuki reads and writes.
     #[command(after_help = "Example:\n  tasuki schema\n  tasuki schema result")]
     Schema(SchemaArgs),

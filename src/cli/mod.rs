@@ -27,6 +27,7 @@ pub mod output;
 pub mod persona;
 pub mod run;
 pub mod schema;
+pub mod service;
 pub mod statusline;
 pub mod view;
 pub mod wait;
@@ -164,6 +165,7 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Persona(command) => persona::command(&session, command),
         Command::Errors(args) => errors::command(&session, args),
         Command::Hooks(command) => hooks::command(&session, command),
+        Command::Service(command) => service::command(&session, command),
         Command::Schema(args) => schema::command(&session, args),
         Command::Completions(args) => completions::command(&session, args),
         // These are taken before the parser; their arms are for help and completions.

@@ -14,6 +14,7 @@ use crate::core::time::{Deadline, Now};
 use crate::exit;
 use crate::process::ExitWatch;
 use crate::runner::{Runner, Tools};
+use crate::service::watchdog::Watchdog;
 use crate::spool::{ErrorKind, Journal, Spool, Watch};
 use crate::store::{Loaded, Store};
 use crate::tmux::{self, Socket, Tmux};
@@ -56,7 +57,7 @@ pub(super) struct Failed {
 /// Runs the sidecar until it is told to end. Returns the exit code.
 #[must_use]
 pub fn run(options: &Options) -> u8 {
-    start_log(options.json);
+    super::log::start(options.json);
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         // A thread that was needed once is not kept waiting beside an idle sidecar.
@@ -84,16 +85,6 @@ pub fn run(options: &Options) -> u8 {
 fn complain(failed: &Failed) -> u8 {
     eprintln!("tasuki: {}", sanitise(&format!("{:#}", failed.error)));
     failed.code
-}
-
-/// Logs go to standard error: ids and kinds, never the text of a prompt or a document.
-fn start_log(json: bool) {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("TASUKI_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
-    // A subscriber that is there already (in a test) is as good.
-    let _ =
-        if json { builder.json().try_init() } else { builder.with_ansi(std::io::stderr().is_terminal()).try_init() };
 }
 
 fn fails<T, E: Into<anyhow::Error>>(code: u8, result: Result<T, E>) -> Result<T, Failed> {
@@ -153,6 +144,7 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
         projector,
         pending,
         rejected,
+        watchdog: Watchdog::from_env(),
     };
     sidecar.begin(&now, loaded, settings, last_seq)?;
     Ok((sidecar, sources))
@@ -309,12 +301,19 @@ impl Sidecar {
         }
         self.look_at_documents();
         self.projector.heartbeat(&self.spool, now, None);
+        self.watchdog.ready();
         tracing::info!(home = %self.home.root().display(), pid = std::process::id(), "tasuki runs");
         Ok(())
     }
 
     /// Reads configuration, profiles and prompts again. If one of them is wrong, everything stays as it was.
     pub(super) fn reload(&mut self) {
+        self.watchdog.reloading();
+        self.read_again();
+        self.watchdog.ready();
+    }
+
+    fn read_again(&mut self) {
         let read = || -> anyhow::Result<(Config, Profiles, Prompts)> {
             let config = Config::load(&self.home.config())?;
             let profiles = Profiles::load(Some(&self.home.profiles()))?;

@@ -38,6 +38,7 @@ mod other_people;
 mod personas;
 mod readme;
 mod rules;
+mod service;
 mod sim;
 mod spool_documents;
 mod spool_intake;
