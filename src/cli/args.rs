@@ -103,6 +103,17 @@ pub enum Command {
     /// Print a completion script for a shell.
     #[command(after_help = "Example:\n  tasuki completions bash > ~/.local/share/bash-completion/completions/tasuki")]
     Completions(CompletionsArgs),
+    /// Print the manual page, or write a page for each command.
+    #[command(after_help = "Example:\n  tasuki man | man -l -\n  tasuki man --dir ~/.local/share/man/man1")]
+    Man(ManArgs),
+}
+
+/// `man`.
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// The folder for the pages; without it `tasuki(1)` is printed.
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
 }
 
 /// `statusline`.

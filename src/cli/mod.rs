@@ -22,6 +22,7 @@ pub mod hooks;
 pub mod input;
 pub mod lineage;
 mod live;
+pub mod man;
 pub mod names;
 pub mod output;
 pub mod persona;
@@ -167,6 +168,7 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Hooks(command) => hooks::command(&session, command),
         Command::Service(command) => service::command(&session, command),
         Command::Schema(args) => schema::command(&session, args),
+        Command::Man(args) => man::command(&session, args),
         Command::Completions(args) => completions::command(&session, args),
         // These are taken before the parser; their arms are for help and completions.
         Command::Hook(_) | Command::Statusline(_) | Command::Demo => Ok(()),
