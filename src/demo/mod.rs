@@ -5,6 +5,7 @@
 //! answer), [`plan`] (a turn as a list of timed acts), [`faults`]. With the world: [`terminal`], [`hooks`], [`record`],
 //! [`transcript`], //! [`app`] (the state and what changes it) and [`agent`] (the loop).
 
+pub mod acknowledge;
 pub mod agent;
 pub mod app;
 pub mod composer;
