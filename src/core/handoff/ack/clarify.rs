@@ -22,7 +22,7 @@ pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: ClarifyAsked, f
     match check(tx, &asked, facts) {
         Err(refused) => tx.refuse(request, refused),
         Ok((id, None)) => {
-            answer(tx, id, asked.clarifications, false);
+            answer(tx, id, &asked.clarifications, false);
             tx.answer(request, Reply::Ok(granted(id, None)));
         }
         Ok((id, Some(text))) => write(tx, id, request, asked.clarifications, text, facts),
@@ -95,7 +95,7 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) {
         }
         Outcome::Document(DocumentRead::Whole { text, sha256 }) => {
             replace(tx, id, &clarifying.file_name, &text, sha256);
-            answer(tx, id, clarifying.clarifications, true);
+            answer(tx, id, &clarifying.clarifications, true);
             let path = tx.handoff(&id).map(|handoff| handoff.file_path.clone());
             tx.answer(&clarifying.request_id, Reply::Ok(granted(id, path.as_deref())));
             publish::begin(tx, id);
@@ -146,7 +146,7 @@ fn replace(tx: &mut Tx<'_>, id: HandoffId, file_name: &str, text: &str, sha256: 
 }
 
 /// The answers are given: they are typed, and T begins anew.
-fn answer(tx: &mut Tx<'_>, id: HandoffId, clarifications: Vec<Clarification>, is_updated: bool) {
+fn answer(tx: &mut Tx<'_>, id: HandoffId, clarifications: &[Clarification], is_updated: bool) {
     let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) else { return };
     ack.clarifying = None;
     let questions = ack.received.as_ref().map(|received| received.questions.clone()).unwrap_or_default();
@@ -160,7 +160,7 @@ fn answer(tx: &mut Tx<'_>, id: HandoffId, clarifications: Vec<Clarification>, is
     timeline::start(tx, id, Standing::Pending);
     timeline::journal(tx, id, "clarify");
     let Some(handoff) = tx.handoff(&id) else { return };
-    let json = notes::clarification(handoff, &clarifications, is_updated);
+    let json = notes::clarification(handoff, clarifications, is_updated);
     let mut text = timeline::with_how(tx, handoff, &json);
     if is_updated {
         text = format!("Read the document again, it was brought up to date: `{}`\n\n{text}", handoff.file_path);

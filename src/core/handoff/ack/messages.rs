@@ -71,13 +71,14 @@ pub(crate) fn tell(tx: &mut Tx<'_>, id: HandoffId, kind: Kind, target: &Target, 
     json["to"] = json!(target.name());
     let message = message(tx, kind, target.name(), json.clone());
     let Some(number) = note(tx, id, message) else { return };
-    let begun = match target {
-        Target::Operator => Ok(notify(tx, id, number, None, json)),
-        Target::Command(command) => Ok(notify(tx, id, number, Some(command.clone()), json)),
-        Target::Agent(who) => queue(tx, id, number, who, &json),
-    };
-    if let Err(why) = begun {
-        settle(tx, id, number, Sending::Failed, Some(why));
+    match target {
+        Target::Operator => notify(tx, id, number, None, json),
+        Target::Command(command) => notify(tx, id, number, Some(command.clone()), json),
+        Target::Agent(who) => {
+            if let Err(why) = queue(tx, id, number, who, &json) {
+                settle(tx, id, number, Sending::Failed, Some(&why));
+            }
+        }
     }
 }
 
@@ -145,8 +146,8 @@ pub(crate) fn pump(tx: &mut Tx<'_>, id: HandoffId) {
 /// A typed message has its verdict.
 pub(crate) fn verdict(tx: &mut Tx<'_>, id: HandoffId, number: u32, agent_id: &AgentId, ended: &Ended) {
     match ended {
-        Ended::Delivered(remark) => settle(tx, id, number, Sending::Sent, remark.clone()),
-        Ended::Unconfirmed(reason) => settle(tx, id, number, Sending::Unconfirmed, Some(reason.clone())),
+        Ended::Delivered(remark) => settle(tx, id, number, Sending::Sent, remark.as_deref()),
+        Ended::Unconfirmed(reason) => settle(tx, id, number, Sending::Unconfirmed, Some(reason)),
         Ended::Refused(reason) => refused(tx, id, number, agent_id, *reason),
     }
 }
@@ -157,10 +158,10 @@ fn refused(tx: &mut Tx<'_>, id: HandoffId, number: u32, agent_id: &AgentId, reas
     let now = tx.now;
     let Some(message) = find(tx, id, number) else { return };
     if !message.to_successor || !may_pass(reason) {
-        return settle(tx, id, number, Sending::Failed, Some(word(&reason)));
+        return settle(tx, id, number, Sending::Failed, Some(&word(&reason)));
     }
     if !is_asked {
-        return settle(tx, id, number, Sending::Missed, Some(word(&reason)));
+        return settle(tx, id, number, Sending::Missed, Some(&word(&reason)));
     }
     let pause = (PAUSE_MS.0 << message.refusals.min(8)).min(PAUSE_MS.1);
     message.refusals = message.refusals.saturating_add(1);
@@ -203,12 +204,12 @@ pub(crate) fn notified(tx: &mut Tx<'_>, plan: &NotifyPlan, outcome: Outcome) {
         Outcome::Failed { why } => (Sending::Failed, Some(why)),
         _ => (Sending::Sent, None),
     };
-    settle(tx, plan.handoff_id, plan.number, sending, reason);
+    settle(tx, plan.handoff_id, plan.number, sending, reason.as_deref());
 }
 
 /// A text that waited for another agent will not be typed any more.
 pub(crate) fn not_taken(tx: &mut Tx<'_>, id: HandoffId, number: u32, why: &str) {
-    settle(tx, id, number, Sending::Failed, Some(why.to_owned()));
+    settle(tx, id, number, Sending::Failed, Some(why));
 }
 
 /// What waits for the successor will not be typed any more.
@@ -217,12 +218,12 @@ pub(crate) fn give_up(tx: &mut Tx<'_>, id: HandoffId, which: impl Fn(&Message) -
     let waits = |message: &&Message| message.sending == Sending::Waiting && which(message);
     let numbers: Vec<u32> = ack.messages.iter().filter(waits).map(|message| message.number).collect();
     for number in numbers {
-        settle(tx, id, number, Sending::Missed, Some(why.to_owned()));
+        settle(tx, id, number, Sending::Missed, Some(why));
     }
 }
 
 /// What became of a message, once and for all: noted, written down, and told where it did not arrive.
-fn settle(tx: &mut Tx<'_>, id: HandoffId, number: u32, sending: Sending, reason: Option<String>) {
+fn settle(tx: &mut Tx<'_>, id: HandoffId, number: u32, sending: Sending, reason: Option<&str>) {
     let stamp = tx.now.stamp();
     let Some(message) = find(tx, id, number) else { return };
     if !matches!(message.sending, Sending::Waiting | Sending::Open) {
@@ -230,7 +231,7 @@ fn settle(tx: &mut Tx<'_>, id: HandoffId, number: u32, sending: Sending, reason:
     }
     message.sending = sending;
     message.at = Some(stamp);
-    message.reason.clone_from(&reason);
+    message.reason = reason.map(str::to_owned);
     message.effect = None;
     message.again = None;
     message.text = None;
@@ -293,7 +294,7 @@ pub(crate) fn reminders_sent(ack: &Ack) -> usize {
 }
 
 /// How a message to somebody else than the successor stands, by its kind: the last one.
-pub(crate) fn last<'h>(handoff: &'h Handoff, kind: Kind) -> Option<&'h Message> {
+pub(crate) fn last(handoff: &Handoff, kind: Kind) -> Option<&Message> {
     let ack = handoff.ack.as_ref()?;
     ack.messages.iter().rev().find(|message| message.kind == kind && !message.to_successor)
 }

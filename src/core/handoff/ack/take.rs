@@ -36,7 +36,7 @@ pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &AckAsked) {
                 at: tx.now.stamp(),
                 late,
             };
-            match take(tx, id, received) {
+            match take(tx, id, &received) {
                 Err(refused) => tx.refuse(request, refused),
                 Ok(answer) => tx.answer(request, Reply::Ok(answer)),
             }
@@ -93,7 +93,7 @@ fn answer(handoff: &Handoff, received: &Received) -> Value {
 }
 
 /// Takes an ACK that is news.
-fn take(tx: &mut Tx<'_>, id: HandoffId, received: Received) -> Result<Value, Refused> {
+fn take(tx: &mut Tx<'_>, id: HandoffId, received: &Received) -> Result<Value, Refused> {
     let standing = received.standing();
     // Whoever says late that it begins has begun; anything else takes the handoff up again.
     if received.late && standing != Standing::Acknowledged {
@@ -102,7 +102,7 @@ fn take(tx: &mut Tx<'_>, id: HandoffId, received: Received) -> Result<Value, Ref
     }
     let answer = {
         let Some(handoff) = tx.handoff_mut(&id) else { return Ok(Value::Null) };
-        let answer = answer(handoff, &received);
+        let answer = answer(handoff, received);
         if let Some(ack) = handoff.ack.as_mut() {
             ack.supersede(Some(received.clone()));
             ack.standing = standing;
@@ -110,8 +110,8 @@ fn take(tx: &mut Tx<'_>, id: HandoffId, received: Received) -> Result<Value, Ref
         answer
     };
     timeline::journal(tx, id, "successor");
-    compare_checkpoint(tx, id, &received);
-    forward(tx, id, &received, standing);
+    compare_checkpoint(tx, id, received);
+    forward(tx, id, received, standing);
     match standing {
         Standing::Acknowledged => complete(tx, id),
         Standing::NeedsClarification => {
@@ -119,7 +119,7 @@ fn take(tx: &mut Tx<'_>, id: HandoffId, received: Received) -> Result<Value, Ref
             messages::give_up(tx, id, |message| message.kind != Kind::Clarification, why);
             timeline::start(tx, id, Standing::NeedsClarification);
         }
-        _ => refuse_task(tx, id, &received, standing),
+        _ => refuse_task(tx, id, received, standing),
     }
     Ok(answer)
 }

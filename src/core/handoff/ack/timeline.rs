@@ -54,7 +54,7 @@ pub(crate) fn start(tx: &mut Tx<'_>, id: HandoffId, standing: Standing) {
 
 /// The step is left: nothing falls any more, and what waits for the successor is not typed any more.
 pub(crate) fn leave(tx: &mut Tx<'_>, id: HandoffId) {
-    if !tx.handoff(&id).is_some_and(|handoff| handoff.step == Step::Acknowledging) {
+    if tx.handoff(&id).is_none_or(|handoff| handoff.step != Step::Acknowledging) {
         return;
     }
     if let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) {
