@@ -403,6 +403,18 @@ fn restarts_sleep_and_a_clock_that_jumps_neither_lose_nor_repeat_a_reminder() {
 }
 
 #[test]
+fn a_reminder_that_is_noticed_late_moves_none_of_those_after_it() {
+    let mut world = AckWorld::briefed("immediate");
+    world.sleep(6 * MINUTE);
+    world.pass(0);
+    assert_eq!(reminders(&world), sent(&[1]));
+    world.pass(3 * MINUTE / 2);
+    assert_eq!(reminders(&world), sent(&[1, 2]), "7 and a half minutes after the briefing");
+    world.pass(5 * MINUTE / 2);
+    assert_eq!(world.step(), "failed", "10 minutes after the briefing");
+}
+
+#[test]
 fn after_a_long_sleep_each_reminder_still_has_its_time() {
     let mut world = AckWorld::briefed("immediate");
     world.sleep(8 * 60 * MINUTE);
@@ -422,6 +434,7 @@ fn a_new_boot_goes_on_with_what_is_left() {
     world.now.boot = 2;
     world.now.boot_ms = 1_000;
     world.restart();
+    world.now.wall_ms += 315_000_000_000;
     world.pass(MINUTE - 1);
     assert!(reminders(&world).is_empty());
     world.pass(1);
