@@ -1,5 +1,6 @@
 //! Where everything lies ([`Home`]) and what the operator has set ([`Config`]): SPEC section 2.
 
+pub use crate::core::settings::{AckTimes, Target};
 use crate::core::settings::{ContextLimits, Limits};
 use crate::core::text::quotable;
 use crate::files::{self, Meta};
@@ -11,7 +12,6 @@ mod home;
 mod values;
 
 pub use home::Home;
-pub use values::Target;
 use values::{Raw, line_of};
 
 /// The most that `config.toml` may hold, in bytes.
@@ -48,24 +48,6 @@ pub struct Config {
     pub tmux_socket: Option<String>,
     /// A tmux server is started where none runs.
     pub tmux_start: bool,
-}
-
-/// The time T of each urgency, in milliseconds (SPEC section 8).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AckTimes {
-    /// Of `immediate`.
-    pub immediate_ms: u64,
-    /// Of `prepare`.
-    pub prepare_ms: u64,
-    /// Of `when_available`.
-    pub when_available_ms: u64,
-}
-
-impl Default for AckTimes {
-    fn default() -> Self {
-        const MINUTE: u64 = 60_000;
-        AckTimes { immediate_ms: 5 * MINUTE, prepare_ms: 15 * MINUTE, when_available_ms: 30 * MINUTE }
-    }
 }
 
 /// Why the configuration can't be used. tasuki does not start on a guess.

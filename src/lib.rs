@@ -18,8 +18,9 @@
 //!
 //! # The flow of a handoff
 //!
-//! `waiting → instructing → writing → recording → ending → starting → priming → briefing → done`, or `failed`, or
-//! `cancelled`. Only [`core::handoff`] knows these steps.
+//! `waiting → instructing → writing → recording → ending → starting → priming → briefing → [acknowledging] → done`, or
+//! `failed`, or `cancelled`. Only [`core::handoff`] knows these steps; the acknowledgement of an urgent handoff is
+//! [`core::handoff::ack`].
 //!
 //! # What tasuki never does
 //!

@@ -1,4 +1,5 @@
-//! Telling the operator through a command of their own choice: `[notify] command` in the configuration.
+//! Telling the operator through a command of their own choice: `[notify] command` in the configuration, or a command that is
+//! an orchestrator or an escalation target.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -16,10 +17,10 @@ const NOT_FOR_CHILDREN: [&str; 7] =
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is no command.
-    #[error("[notify] command is empty")]
+    #[error("the command is empty; check config.toml")]
     Empty,
     /// It can't be started.
-    #[error("the notify command {program:?} can't be started: {source}; check [notify] command")]
+    #[error("the command {program:?} can't be started: {source}; check config.toml")]
     Start {
         /// Which program.
         program: String,
@@ -27,7 +28,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// It did not end in time and was killed.
-    #[error("the notify command {program:?} took more than {seconds} s and was stopped")]
+    #[error("the command {program:?} took more than {seconds} s and was stopped")]
     TooSlow {
         /// Which program.
         program: String,
@@ -35,7 +36,7 @@ pub enum Error {
         seconds: u64,
     },
     /// It failed.
-    #[error("the notify command {program:?} failed ({status})")]
+    #[error("the command {program:?} failed ({status})")]
     Failed {
         /// Which program.
         program: String,
@@ -43,7 +44,7 @@ pub enum Error {
         status: std::process::ExitStatus,
     },
     /// Its end could not be awaited.
-    #[error("the notify command {program:?} was lost: {source}")]
+    #[error("the command {program:?} was lost: {source}")]
     Lost {
         /// Which program.
         program: String,

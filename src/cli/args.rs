@@ -1,5 +1,6 @@
 //! The command line as data.
 
+pub use super::ack_args::{AckArgs, AckStatus, ClarifyArgs, OverrideArgs};
 pub use super::handoff_args::{
     AcceptArgs, Assume, Author, HandoffArgs, HandoffName, HandoffsArgs, HandoffsCommand, RetryArgs, Urgency,
 };
@@ -56,6 +57,17 @@ pub enum Command {
     /// Close a failed handoff for good; document and record are kept.
     #[command(after_help = "Example:\n  tasuki abandon 5f2a")]
     Abandon(HandoffName),
+    /// Acknowledge the handoff that you were briefed with; run by the successor, in its own pane.
+    #[command(
+        after_help = "Example:\n  tasuki ack --understanding \"mend the flaky login test\" --starting-from \"the fixture is mended\"\n  tasuki ack --understanding \"mend the test\" --starting-from \"step 2\" --question \"Which branch?\""
+    )]
+    Ack(AckArgs),
+    /// Answer a successor's questions; they are typed to it, and its time begins anew.
+    #[command(after_help = "Example:\n  tasuki clarify 5f2a --answer \"the branch main\" --document ./handoff.md")]
+    Clarify(ClarifyArgs),
+    /// Go on without a successor's acknowledgement, for a reason that is kept.
+    #[command(after_help = "Example:\n  tasuki ack-override 5f2a --reason \"it works already, I have looked\"")]
+    AckOverride(OverrideArgs),
     /// List the agents.
     #[command(after_help = "Example:\n  tasuki agents --all")]
     Agents(AgentsArgs),

@@ -1,6 +1,7 @@
 //! What the sidecar writes, as types: only for `tasuki schema`, which dashboard authors read. Every field may be added
 //! to; none is ever taken away within `v` 1. A field that can be null is always there unless it says otherwise.
 
+mod ack;
 mod views;
 
 pub use views::{AgentView, HandoffView, SidecarView};
@@ -111,9 +112,10 @@ pub struct JournalLine {
     /// When: UTC, milliseconds, `Z`.
     pub at: String,
     /// `handoff.step` (a step began, or the document grew), `handoff.failed`, `agent.state` (what an agent does; with
-    /// `auto`, that its context has reached a limit of `config.toml`), `delivery` (the verdict on a typed text) or
-    /// `error` (a failure outside every handoff).
-    #[schemars(extend("enum" = ["handoff.step", "handoff.failed", "agent.state", "delivery", "error"]))]
+    /// `auto`, that its context has reached a limit of `config.toml`), `delivery` (the verdict on a typed text),
+    /// `ack` (an acknowledgement was taken or overridden, its questions were answered, or a message about it was sent),
+    /// `reminder` and `escalation` (what became of each) or `error` (a failure that halts no handoff).
+    #[schemars(extend("enum" = ["handoff.step", "handoff.failed", "agent.state", "delivery", "ack", "reminder", "escalation", "error"]))]
     pub r#type: String,
     /// The handoff that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -136,7 +138,7 @@ pub struct JournalLine {
     /// `agent.state`: what the agent does, in the words of its view.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// `delivery`: `instruction`, `priming`, `briefing`, `send` or `exit`.
+    /// `delivery`: `instruction`, `priming`, `briefing`, `send`, `message`, `exit` or `new_session`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purpose: Option<String>,
     /// `delivery`: the id in the text's last line.
@@ -154,6 +156,27 @@ pub struct JournalLine {
     /// `delivery`: why, where it is not plainly delivered; `agent.state`: why it was put off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// `ack`: where the acknowledgement stands, in the words of the handoff's view.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// `ack`: who has changed that: `successor`, `operator`, or `clarify`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// `ack`: it came after the time was up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late: Option<bool>,
+    /// `ack`, `reminder`, `escalation`: which message was sent, by its `kind` in the view.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
+    /// `ack`, `reminder`, `escalation`: to whom.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// `ack`, `reminder`, `escalation`: what became of the message: `sent`, `unconfirmed`, `missed` or `failed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    /// `reminder`: 1, or 2 for the final one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reminder_number: Option<u64>,
     /// `handoff.failed`, `error`: the name of the file in `spool/errors/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_id: Option<String>,

@@ -92,7 +92,7 @@ fn successor(session: &Session, who: &str) -> Result<Value, CliError> {
 }
 
 /// A document inside HOME goes by its path, any other by its text.
-fn document(session: &Session, path: &Path) -> Result<Value, CliError> {
+pub(super) fn document(session: &Session, path: &Path) -> Result<Value, CliError> {
     if path == Path::new("-") {
         return Ok(json!({"text": input::standard_input()?}));
     }

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-/// `handoff`. A dial that the sidecar does not carry out in this version is not shown; it answers it plainly.
+/// `handoff`.
 #[derive(Debug, Args)]
 pub struct HandoffArgs {
     /// Agent id, its beginning, its persona, or its pane such as `%3`; without it, or with `.`, the agent in whose pane
@@ -27,8 +27,8 @@ pub struct HandoffArgs {
     /// Who goes on: `new`, `same-pane`, or an agent that runs already.
     #[arg(long, value_name = "WHO")]
     pub successor: Option<String>,
-    /// Ask the successor for an acknowledgement, this urgently.
-    #[arg(long, value_enum, hide = true)]
+    /// Ask the successor for an acknowledgement, this urgently; reminders and escalation follow.
+    #[arg(long, value_enum)]
     pub urgency: Option<Urgency>,
     /// A task for the successor; may be given several times.
     #[arg(long = "task", value_name = "TEXT")]

@@ -4,6 +4,8 @@
 //! Read [`args`] for what there is, [`client`] for how a request is dropped and answered, [`names`] for how agents and
 //! handoffs are named, [`follow`] and [`wait`] for `--wait`.
 
+pub mod ack;
+mod ack_args;
 pub mod agents;
 pub mod args;
 pub mod client;
@@ -158,6 +160,9 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Cancel(args) => handoff::cancel(&session, args),
         Command::Accept(args) => handoff::accept(&session, args),
         Command::Abandon(args) => handoff::abandon(&session, args),
+        Command::Ack(args) => ack::ack(&session, args),
+        Command::Clarify(args) => ack::clarify(&session, args),
+        Command::AckOverride(args) => ack::ack_override(&session, args),
         Command::Agents(args) => agents::list(&session, args),
         Command::Handoffs(args) => handoffs::command(&session, args),
         Command::Lineage(args) => lineage::command(&session, args),

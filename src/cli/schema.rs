@@ -36,6 +36,9 @@ pub fn requests() -> Vec<Format> {
         request("agent_register", schema_for!(asked::RegisterAsked)),
         request("agent_shutdown", schema_for!(asked::ShutdownAsked)),
         request("agent_send", schema_for!(asked::SendAsked)),
+        request("ack", schema_for!(asked::AckAsked)),
+        request("clarify", schema_for!(asked::ClarifyAsked)),
+        request("ack_override", schema_for!(asked::OverrideAsked)),
         request("error_dismiss", schema_for!(asked::DismissAsked)),
     ]
 }

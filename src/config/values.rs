@@ -1,7 +1,7 @@
 //! The shape of `config.toml`, and the values in it that have rules of their own.
 
-use super::{AckTimes, Config};
-use crate::core::settings::{ContextLimits, Limits};
+use super::Config;
+use crate::core::settings::{AckTimes, ContextLimits, Limits, Target};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
 use std::time::Duration;
@@ -9,18 +9,6 @@ use std::time::Duration;
 /// The shortest and the longest limit that makes sense.
 const SHORTEST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
-
-/// Who is told.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Target {
-    /// The operator, by every configured channel.
-    #[default]
-    Operator,
-    /// An agent, by id or persona slug, in its pane.
-    Agent(String),
-    /// A command (arguments, no shell), as for `[notify]`.
-    Command(Vec<String>),
-}
 
 /// `config.toml`: what can be set. Every key has a default; a wrong key or value is an error that names file, key and line.
 /// Durations are written as people do: "90s", "10m", "1h 30m"; at least "100ms", at most "7days".
@@ -93,10 +81,10 @@ struct RawNotify {
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RawEscalation {
-    /// Who is told when an acknowledgement never came: "operator", `agent:<id or slug>`, or program and arguments.
+    /// Who is told when an acknowledgement never came, and when a successor has begun: "operator", `agent:<id or slug>`, or program and arguments.
     #[schemars(schema_with = "target_form")]
     target: Target,
-    /// Who is asked when a successor needs clarification; written as `target`.
+    /// Who is told of each urgent handoff, and of what its successor says and asks; written as `target`.
     #[schemars(schema_with = "target_form")]
     orchestrator: Target,
 }

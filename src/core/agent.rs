@@ -8,6 +8,8 @@ use super::pane::{PaneRef, Process, ServerId};
 use super::time::Deadline;
 use serde::{Deserialize, Serialize};
 
+pub use super::queued::{Asker, Queued};
+
 /// What an agent is doing (SPEC 3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -63,6 +65,8 @@ pub enum Purpose {
     Exit(Option<HandoffId>),
     /// The command for a new session in the same process, within a handoff.
     NewSession(HandoffId),
+    /// A message about a handoff's acknowledgement, by its number there.
+    Message(HandoffId, u32),
 }
 
 impl Purpose {
@@ -70,7 +74,9 @@ impl Purpose {
     #[must_use]
     pub fn handoff(&self) -> Option<HandoffId> {
         match self {
-            Purpose::Instruction(id) | Purpose::Briefing(id) | Purpose::NewSession(id) => Some(*id),
+            Purpose::Instruction(id) | Purpose::Briefing(id) | Purpose::NewSession(id) | Purpose::Message(id, _) => {
+                Some(*id)
+            }
             Purpose::Priming(id) | Purpose::Exit(id) => *id,
             Purpose::Send(_) => None,
         }
@@ -86,6 +92,7 @@ impl Purpose {
             Purpose::Send(_) => "send",
             Purpose::Exit(_) => "exit",
             Purpose::NewSession(_) => "new_session",
+            Purpose::Message(..) => "message",
         }
     }
 
@@ -193,17 +200,6 @@ pub enum Primed {
     Begun,
     /// It arrived, and its turn ended.
     Done,
-}
-
-/// A text that waits for its turn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Queued {
-    /// The request that brought it.
-    pub request_id: RequestId,
-    /// The text.
-    pub text: String,
-    /// When it is refused for want of an idle agent.
-    pub deadline: Deadline,
 }
 
 /// A shutdown that was asked for.

@@ -197,7 +197,7 @@ fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
             };
             priming::is_over(tx, agent_id, problem.as_deref());
         }
-        Purpose::Briefing(_) | Purpose::Send(_) | Purpose::Exit(_) | Purpose::NewSession(_) => {}
+        Purpose::Briefing(_) | Purpose::Send(_) | Purpose::Exit(_) | Purpose::NewSession(_) | Purpose::Message(..) => {}
     }
 }
 

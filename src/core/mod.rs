@@ -15,6 +15,7 @@ mod life;
 mod meet;
 pub mod pane;
 mod priming;
+mod queued;
 pub mod reply;
 pub mod request;
 pub mod settings;
@@ -63,6 +64,7 @@ fn nudge(tx: &mut Tx<'_>) {
         if let Some(id) = tx.agent(&agent_id).and_then(|agent| agent.handoff_id) {
             handoff::flow::wait(tx, id);
             handoff::flow::go_on_when_free(tx, id);
+            handoff::ack::messages::pump(tx, id);
         }
         meet::pump(tx, &agent_id);
         idle::mind(tx, &agent_id);
@@ -76,6 +78,9 @@ fn request_arrived(tx: &mut Tx<'_>, arrived: Arrived) {
         Err(refused) => {
             let reply = Reply::Refused(refused);
             tx.out.answers.push(Answer { request_id: id, kind: read.kind, request_sha256: sha256, reply });
+            if let Some(ack) = &read.malformed {
+                handoff::ack::take::malformed(tx, ack);
+            }
             return;
         }
     };
@@ -90,6 +95,9 @@ fn request_arrived(tx: &mut Tx<'_>, arrived: Arrived) {
         Request::AgentRegister(asked) => meet::register_asked(tx, &id, asked, &facts),
         Request::AgentShutdown(asked) => meet::shutdown_asked(tx, &id, &asked),
         Request::AgentSend(asked) => meet::send_asked(tx, &id, asked),
+        Request::Ack(asked) => handoff::ack::take::asked(tx, &id, &asked),
+        Request::Clarify(asked) => handoff::ack::clarify::asked(tx, &id, asked, &facts),
+        Request::AckOverride(asked) => handoff::ack::take::overridden(tx, &id, &asked),
         Request::ErrorDismiss(asked) => dismiss(tx, &id, &asked.error_id, facts.error_known),
     }
 }
@@ -129,6 +137,7 @@ fn settled(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
             let round = if let Outcome::Round(round) = outcome { Some(*round) } else { None };
             gauge::looked(tx, agent_id, key, round);
         }
+        (Effect::Notify(plan), outcome) => handoff::ack::messages::notified(tx, plan, outcome),
         (Effect::Tell(_) | Effect::DropPlace { .. }, _) => {}
         (_, outcome) => {
             let owner = tx.state.handoffs.values().find(|handoff| handoff.effect == Some(key));
@@ -168,5 +177,6 @@ fn deadlines(tx: &mut Tx<'_>) {
     let handoffs: Vec<_> = tx.state.handoffs.keys().copied().collect();
     for id in handoffs {
         handoff::outcome::deadline(tx, id);
+        handoff::ack::timeline::deadline(tx, id);
     }
 }

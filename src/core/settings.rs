@@ -1,6 +1,7 @@
 //! What the core is told at start and at a reload: limits and the facts of each profile. Not durable.
 
 use super::handoff::prompts::Prompts;
+use super::request::Urgency;
 use std::collections::BTreeMap;
 
 /// The time limit of each step of the flow, in milliseconds (SPEC 4.3).
@@ -33,6 +34,60 @@ impl Default for Limits {
             starting_ms: 2 * MINUTE,
             priming_ms: 5 * MINUTE,
             briefing_ms: MINUTE,
+        }
+    }
+}
+
+/// The time T of each urgency, in milliseconds (SPEC section 8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AckTimes {
+    /// Of `immediate`.
+    pub immediate_ms: u64,
+    /// Of `prepare`.
+    pub prepare_ms: u64,
+    /// Of `when_available`.
+    pub when_available_ms: u64,
+}
+
+impl Default for AckTimes {
+    fn default() -> Self {
+        const MINUTE: u64 = 60_000;
+        AckTimes { immediate_ms: 5 * MINUTE, prepare_ms: 15 * MINUTE, when_available_ms: 30 * MINUTE }
+    }
+}
+
+impl AckTimes {
+    /// The time T of one urgency, in milliseconds.
+    #[must_use]
+    pub fn of(&self, urgency: Urgency) -> u64 {
+        match urgency {
+            Urgency::Immediate => self.immediate_ms,
+            Urgency::Prepare => self.prepare_ms,
+            Urgency::WhenAvailable => self.when_available_ms,
+        }
+    }
+}
+
+/// Who is told.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Target {
+    /// The operator, by every configured channel.
+    #[default]
+    Operator,
+    /// An agent, by id or persona slug, in its pane.
+    Agent(String),
+    /// A command (arguments, no shell), which gets the message as JSON on standard input.
+    Command(Vec<String>),
+}
+
+impl Target {
+    /// How messages and views name it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Target::Operator => "operator".to_owned(),
+            Target::Agent(who) => format!("agent:{who}"),
+            Target::Command(_) => "command".to_owned(),
         }
     }
 }
@@ -87,6 +142,16 @@ pub struct Settings {
     pub limits: Limits,
     /// What follows from a full context.
     pub context: ContextLimits,
+    /// How long an acknowledgement may take.
+    pub ack: AckTimes,
+    /// Whom an acknowledgement that never came is told to.
+    pub escalation: Target,
+    /// Who is asked when a successor needs clarification.
+    pub orchestrator: Target,
+    /// The command line with which an agent's shell reaches this home: this program and `--home`.
+    pub command: String,
+    /// Absolute path of the folder into which requests are dropped.
+    pub requests_dir: String,
     /// By name.
     pub profiles: BTreeMap<String, ProfileFacts>,
     /// The templates of our own texts.

@@ -5,6 +5,7 @@ use super::agent::Agent;
 use super::decision::Decision;
 use super::effect::{Effect, EffectKey};
 use super::handoff::Handoff;
+use super::handoff::ack::Ack;
 use super::hook::HookEvent;
 use super::id::{AgentId, HandoffId, RequestId, Slug};
 use super::pane::ServerId;
@@ -129,7 +130,8 @@ impl State {
                 .flatten()
                 .chain(queue)
         });
-        of_agents.chain(self.handoffs.values().filter_map(|handoff| handoff.deadline.as_ref()))
+        let of_acks = self.handoffs.values().filter_map(|handoff| handoff.ack.as_ref()).flat_map(Ack::deadlines);
+        of_agents.chain(self.handoffs.values().filter_map(|handoff| handoff.deadline.as_ref())).chain(of_acks)
     }
 
     /// Milliseconds until the next deadline; none if no deadline runs.
@@ -159,7 +161,8 @@ impl State {
         }
         for handoff in self.handoffs.values_mut() {
             let deadlines = [handoff.deadline.as_mut(), handoff.wait_until.as_mut()];
-            for deadline in deadlines.into_iter().flatten() {
+            let of_ack = handoff.ack.as_mut().into_iter().flat_map(Ack::deadlines_mut);
+            for deadline in deadlines.into_iter().flatten().chain(of_ack) {
                 *deadline = deadline.rebased(now);
             }
         }

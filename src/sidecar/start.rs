@@ -9,7 +9,7 @@ use crate::config::{Config, Home};
 use crate::core::handoff::prompts::{self, Prompts};
 use crate::core::settings::Settings;
 use crate::core::state::State;
-use crate::core::text::sanitise;
+use crate::core::text::{sanitise, shell_word};
 use crate::core::time::{Deadline, Now};
 use crate::exit;
 use crate::process::ExitWatch;
@@ -21,7 +21,7 @@ use crate::tmux::{self, Socket, Tmux};
 use anyhow::{Context, anyhow};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, mpsc};
@@ -104,7 +104,7 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
     let loaded = store.load().map_err(store_failed)?;
     let (notice_sender, notices) = mpsc::channel(64);
     let tmux = start_tmux(options, &config, &store, notice_sender)?;
-    let settings = settings(&home, &config, &profiles, prompts);
+    let settings = settings(&home, &config, &profiles, prompts, &program);
     let tools = Arc::new(Tools {
         tmux: tmux.clone(),
         profiles,
@@ -216,10 +216,16 @@ fn socket(options: &Options, config: &Config) -> Socket {
     }
 }
 
-fn settings(home: &Home, config: &Config, profiles: &Profiles, prompts: Prompts) -> Settings {
+fn settings(home: &Home, config: &Config, profiles: &Profiles, prompts: Prompts, program: &Path) -> Settings {
+    let word = |path: &Path| shell_word(&path.display().to_string());
     Settings {
         limits: config.limits.clone(),
         context: config.context,
+        ack: config.ack,
+        escalation: config.escalation_target.clone(),
+        orchestrator: config.orchestrator.clone(),
+        command: format!("{} --home {}", word(program), word(home.root())),
+        requests_dir: home.requests().display().to_string(),
         profiles: profiles.facts(),
         prompts,
         personas_dir: home.personas().display().to_string(),
@@ -322,7 +328,7 @@ impl Sidecar {
         };
         match read() {
             Ok((config, profiles, prompts)) => {
-                self.state.settings = settings(&self.home, &config, &profiles, prompts);
+                self.state.settings = settings(&self.home, &config, &profiles, prompts, &self.tools.program);
                 self.tools = Arc::new(Tools {
                     tmux: self.tmux.clone(),
                     profiles,

@@ -33,7 +33,7 @@ pub(crate) fn request(bytes: &[u8]) {
         assert!(whole && read.kind.is_some(), "only one whole object asks for anything");
         return;
     };
-    assert!([400, 413, 501].contains(&refused.status), "{}", refused.status);
+    assert!([400, 413, 422, 501].contains(&refused.status), "{}", refused.status);
     assert!(!refused.code.is_empty() && !refused.message.is_empty());
     is_plain("the message", &refused.message, MAX_MESSAGE);
     is_plain("the hint", refused.hint.as_deref().unwrap_or_default(), MAX_MESSAGE);

@@ -1,5 +1,7 @@
 //! The one integration binary: real tmux servers, real files, the real program.
 
+mod ack_core;
+mod ack_flow;
 mod agents_hook;
 mod agents_screens;
 mod calls_that_fail;

@@ -1,5 +1,6 @@
 //! The files in `view/`: replaced whole after every commit that changes them.
 
+use super::ack::AckView;
 use crate::core::request::{Author, Successor};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -143,7 +144,7 @@ pub struct HandoffView {
     /// Successors that died before they were briefed.
     pub former_successors: Vec<String>,
     /// Where it stands.
-    #[schemars(extend("enum" = ["waiting", "instructing", "writing", "recording", "ending", "starting", "priming", "briefing", "done", "failed", "cancelled"]))]
+    #[schemars(extend("enum" = ["waiting", "instructing", "writing", "recording", "ending", "starting", "priming", "briefing", "acknowledging", "done", "failed", "cancelled"]))]
     pub step: String,
     /// Every step so far; a retry adds to the list.
     pub steps: Vec<StepView>,
@@ -159,8 +160,8 @@ pub struct HandoffView {
     pub successor_blocked_at: Option<String>,
     /// Where and why it failed; null when it has not.
     pub error: Option<StepError>,
-    /// The acknowledgement; null in this version.
-    pub ack: Option<Value>,
+    /// The acknowledgement; null where none is wanted.
+    pub ack: Option<AckView>,
     /// The publishing; null in this version.
     pub publish: Option<Value>,
     /// The delivery, point by point.
@@ -234,4 +235,6 @@ pub struct PointView {
     pub point: String,
     /// When it was reached: UTC, milliseconds, `Z`.
     pub at: Option<String>,
+    /// Why it was not, where that is known.
+    pub reason: Option<String>,
 }

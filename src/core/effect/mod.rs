@@ -134,6 +134,19 @@ pub struct Notice {
     pub json: serde_json::Value,
 }
 
+/// A message of a handoff that is told to the operator, or given to a command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotifyPlan {
+    /// Whose.
+    pub handoff_id: HandoffId,
+    /// Its number there.
+    pub number: u32,
+    /// Program and arguments, no shell; none for the operator's own channels.
+    pub command: Option<Vec<String>>,
+    /// What is told.
+    pub notice: Notice,
+}
+
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -249,6 +262,8 @@ pub enum Effect {
     },
     /// Tell the operator by every configured channel.
     Tell(Notice),
+    /// Tell a handoff's orchestrator or escalation target, and say whether that worked.
+    Notify(NotifyPlan),
 }
 
 /// Effects of one lane are run one after the other; different lanes side by side.
@@ -285,7 +300,8 @@ impl Effect {
             | Effect::Identify { .. }
             | Effect::ReadGauge { .. }
             | Effect::LookRound { .. }
-            | Effect::Tell(_) => Lane::Free(key),
+            | Effect::Tell(_)
+            | Effect::Notify(_) => Lane::Free(key),
         }
     }
 
@@ -310,6 +326,7 @@ impl Effect {
             Effect::LookRound { .. } => "look_round",
             Effect::KillPane { .. } => "kill_pane",
             Effect::Tell(_) => "tell",
+            Effect::Notify(_) => "notify",
         }
     }
 }

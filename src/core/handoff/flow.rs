@@ -1,6 +1,6 @@
 //! Entering and leaving steps. What a step waits for comes in by `outcome`.
 
-use super::{Handoff, Reading, Record, Step, authors, document, end, ending, prompts, successors};
+use super::{Handoff, Reading, Record, Step, ack, authors, document, end, ending, prompts, successors};
 use crate::core::agent::{Agent, AgentState, Primed, Purpose};
 use crate::core::decision::Tx;
 use crate::core::effect::Effect;
@@ -37,6 +37,7 @@ pub(crate) fn enter(tx: &mut Tx<'_>, id: HandoffId, step: Step) {
         Step::Starting => successors::begin(tx, id),
         Step::Priming => prime(tx, id),
         Step::Briefing => compare_document(tx, id),
+        Step::Acknowledging => ack::timeline::begin(tx, id),
         Step::Done | Step::Cancelled => end::release(tx, id),
     }
 }
@@ -44,6 +45,7 @@ pub(crate) fn enter(tx: &mut Tx<'_>, id: HandoffId, step: Step) {
 /// Ends the present step without entering one: what it had running is cancelled in the same commit.
 pub(super) fn leave(tx: &mut Tx<'_>, id: HandoffId) {
     let stamp = tx.now.stamp();
+    ack::timeline::leave(tx, id);
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     if let Some(span) = handoff.steps.last_mut() {
         span.left_at.get_or_insert(stamp);
@@ -183,6 +185,9 @@ pub(crate) fn record(tx: &mut Tx<'_>, id: HandoffId, text: String, sha256: Strin
     let bytes = text.len() as u64;
     let warnings = document::missing_sections(handoff.author, &text);
     if let Some(handoff) = tx.handoff_mut(&id) {
+        if let Some(ack) = handoff.ack.as_mut() {
+            ack.checkpoint = document::checkpoint(&text);
+        }
         handoff.record = Some(Record { bytes, sha256, injection_prompt, created_at: stamp.clone() });
         handoff.document = Some(super::DocumentSeen { bytes, at: stamp });
         handoff.warnings.extend(warnings);
@@ -194,6 +199,26 @@ pub(crate) fn record(tx: &mut Tx<'_>, id: HandoffId, text: String, sha256: Strin
         agent.record_of = Some(id);
     }
     enter(tx, id, Step::Ending);
+}
+
+/// A better document has taken the place of the recorded one: from now on it is what a successor is briefed with.
+pub(crate) fn renew_record(tx: &mut Tx<'_>, id: HandoffId, text: &str, sha256: String, created_at: String) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let injection_prompt = injection_prompt(tx, handoff, text);
+    let bytes = text.len() as u64;
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.record = Some(Record { bytes, sha256, injection_prompt, created_at });
+    }
+    tx.out.documents.insert(id, Some(text.to_owned()));
+}
+
+/// The briefing arrived: that is all, or the successor is to acknowledge it.
+pub(crate) fn briefed(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(step) = tx.handoff(&id).map(ack::after_briefing) else { return };
+    enter(tx, id, step);
+    if step == Step::Acknowledging {
+        ack::timeline::briefed(tx, id);
+    }
 }
 
 /// What the successor is told. A new session in the same pane gets the whole document, as seed 3 has it.
@@ -250,6 +275,9 @@ pub(crate) fn brief(tx: &mut Tx<'_>, id: HandoffId, unchanged: bool) {
             handoff.warnings.push(warning);
         }
         body = format!("{body}\n\n{}", tx.state.settings.prompts.changed(&sha256));
+    }
+    if let Some(how) = tx.handoff(&id).and_then(|handoff| ack::timeline::for_briefing(tx, handoff)) {
+        body = format!("{body}\n\n{how}");
     }
     let text = typing::Text { first_line, body, allow_busy: false };
     typing::begin(tx, &successor_id, Purpose::Briefing(id), text, deadline);

@@ -1,6 +1,6 @@
 //! The trigger: is this agent to be handed off, and how does it begin (SPEC 4.1).
 
-use super::{Handoff, Step, Verdicts, authors, document, flow, successors};
+use super::{Handoff, Step, Verdicts, ack, authors, document, flow, successors};
 use crate::core::agent::AgentState;
 use crate::core::decision::Tx;
 use crate::core::event::{PersonaFacts, RequestFacts};
@@ -92,11 +92,7 @@ fn not_built(asked: &HandoffAsked) -> Result<(), Refused> {
         let message = format!("{what} is not carried out by this version");
         Err(Refused::new(501, "not_built", message).field(what))
     };
-    match (asked.urgency, &asked.publish) {
-        (Some(_), _) => refused("urgency"),
-        (None, Some(_)) => refused("publish"),
-        (None, None) => Ok(()),
-    }
+    asked.publish.as_ref().map_or(Ok(()), |_| refused("publish"))
 }
 
 /// Begins it; gives its id and the document's path.
@@ -139,14 +135,13 @@ fn begin(tx: &mut Tx<'_>, asked: HandoffAsked, checked: &Checked<'_>, facts: &Re
         place: None,
         warnings: Vec::new(),
         successor_blocked_at: None,
+        ack: asked.urgency.map(ack::Ack::new),
     };
     tx.out.handoffs.insert(handoff_id, handoff);
     if let Some(agent) = tx.agent_mut(&agent_id) {
         agent.handoff_id = Some(handoff_id);
-        let from = (agent.promised.len() + 1).saturating_sub(MOST_PROMISED);
-        agent.promised.drain(..from);
-        agent.promised.push(file_name);
     }
+    promise(tx, &agent_id, &file_name);
     if let Some(successor) = successor {
         successors::reserve(tx, handoff_id, successor);
     }
@@ -154,8 +149,16 @@ fn begin(tx: &mut Tx<'_>, asked: HandoffAsked, checked: &Checked<'_>, facts: &Re
     (handoff_id, file_path)
 }
 
+/// Keeps a document's name for a handoff of this agent.
+pub(super) fn promise(tx: &mut Tx<'_>, agent_id: &AgentId, file_name: &str) {
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    let from = (agent.promised.len() + 1).saturating_sub(MOST_PROMISED);
+    agent.promised.drain(..from);
+    agent.promised.push(file_name.to_owned());
+}
+
 /// Names that lie in the folder, and names that handoffs have been promised.
-fn taken_names(tx: &Tx<'_>, agent_id: &AgentId, slug: &Slug, persona: &PersonaFacts) -> BTreeSet<String> {
+pub(super) fn taken_names(tx: &Tx<'_>, agent_id: &AgentId, slug: &Slug, persona: &PersonaFacts) -> BTreeSet<String> {
     let rows = tx.state.handoffs.values().chain(tx.out.handoffs.values());
     let promised = rows.filter(|handoff| handoff.persona_slug == *slug).map(|handoff| handoff.file_name.clone());
     let own = tx.agent(agent_id).into_iter().flat_map(|agent| agent.promised.clone());

@@ -1,11 +1,13 @@
 //! What can be asked: every request kind with its fields (SPEC 3.5). How a request file is read stands in `read`.
 
+mod ack;
 mod read;
 
 use super::id::{RequestId, Slug};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub use ack::{AckAsked, AckStatus, Clarification, ClarifyAsked, MalformedAck, OverrideAsked, form};
 pub(crate) use read::is_session_name;
 pub use read::{KINDS, Read, read};
 
@@ -224,12 +226,18 @@ pub enum Request {
     AgentShutdown(ShutdownAsked),
     /// Type a text.
     AgentSend(SendAsked),
+    /// A successor acknowledges.
+    Ack(AckAsked),
+    /// Answer its questions.
+    Clarify(ClarifyAsked),
+    /// Go on without its ACK.
+    AckOverride(OverrideAsked),
     /// Delete an error file.
     ErrorDismiss(DismissAsked),
 }
 
 /// Kinds of the contract that this version does not carry out. They are answered 501, not taken for typing errors.
-pub const LATER_KINDS: [&str; 12] = [
+pub const LATER_KINDS: [&str; 9] = [
     "work_create",
     "work_claim",
     "work_complete",
@@ -238,9 +246,6 @@ pub const LATER_KINDS: [&str; 12] = [
     "work_escalate",
     "work_rollback",
     "work_comment",
-    "ack",
-    "clarify",
-    "ack_override",
     "publish",
 ];
 

@@ -109,6 +109,7 @@ pub(crate) fn at_rest(world: &World) -> Result<(), String> {
     }
     journal(world)?;
     told(world)?;
+    super::acks::at_rest(world)?;
     texts(world)
 }
 
@@ -131,7 +132,8 @@ fn told(world: &World) -> Result<(), String> {
     }
     let mut files: BTreeMap<HandoffId, u32> = BTreeMap::new();
     for row in &world.disk.errors {
-        if let Some(id) = row.handoff_id {
+        // What did not reach an orchestrator is an error of its own.
+        if let Some(id) = row.handoff_id.filter(|_| row.step.is_some()) {
             *files.entry(id).or_default() += 1;
         }
         if !world.disk.told.contains_key(&row.error_id) {

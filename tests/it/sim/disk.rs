@@ -89,12 +89,12 @@ impl Disk {
         self.seen.extend(seen.iter().copied());
     }
 
-    /// What a start reads.
-    pub(crate) fn load(&self, settings: &Settings, now: &Now) -> State {
+    /// What a start reads. Deadlines are counted in the present boot, and that is durable before anything is decided.
+    pub(crate) fn load(&mut self, settings: &Settings, now: &Now) -> State {
+        self.state.rebase(now);
         let mut state = self.state.clone();
         state.settings = settings.clone();
         state.server = None;
-        state.rebase(now);
         state
     }
 

@@ -2,6 +2,7 @@
 //! commit and each act, hints that are lost, doubled or late, clocks that jump, and an operator who asks for anything
 //! at any time. Each seed checks every promise of SPEC section 6.
 
+mod acks;
 mod check;
 mod clocks;
 mod disk;

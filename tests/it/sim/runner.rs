@@ -76,6 +76,10 @@ impl Run {
                 (!lives).then_some(Outcome::Done)
             }
             Effect::PrepareFolder { .. } | Effect::DropPlace { .. } => Some(Outcome::Done),
+            Effect::Notify(_) if faults_on && rng.chance(10) => {
+                Some(Outcome::Failed { why: "no such program".to_owned() })
+            }
+            Effect::Notify(_) => Some(Outcome::Done),
             Effect::Tell(notice) => {
                 if let Some(id) = notice.error_id {
                     *disk.told.entry(id).or_default() += 1;
@@ -155,7 +159,9 @@ impl Run {
 
 fn idle(pane: &PaneRef, tmux: &mut SimTmux) -> Option<Readiness> {
     let Some(agent) = tmux.at(pane) else { return Some(Readiness::Gone { screen: String::new() }) };
-    (agent.turn.is_none() && agent.composer.is_empty()).then_some(Readiness::Ready)
+    // A text of ours that was never submitted is nobody's draft.
+    let is_draft = !agent.composer.is_empty() && !agent.composer.contains("(tasuki delivery ");
+    (agent.turn.is_none() && !is_draft).then_some(Readiness::Ready)
 }
 
 /// Made once for each id, whatever happens: the mark is set by the very line that makes the window.

@@ -70,6 +70,7 @@ pub(crate) fn every_way() -> Vec<String> {
         .iter()
         .flat_map(|author| successors.map(|successor| format!("{author} {successor}")))
         .chain(limits)
+        .chain(super::acks::WAYS.map(str::to_owned))
         .collect()
 }
 
@@ -88,7 +89,7 @@ impl World {
             changed: BTreeSet::new(),
             retries: BTreeMap::new(),
             times: Times::default(),
-            settings: settings.clone(),
+            settings: super::acks::targets(settings, seed),
             faults_on: true,
             requests: 0,
         };
@@ -102,7 +103,7 @@ impl World {
         world
     }
 
-    fn ask(&mut self, request: &serde_json::Value) -> RequestId {
+    pub(crate) fn ask(&mut self, request: &serde_json::Value) -> RequestId {
         self.requests += 1;
         let id: RequestId = format!("r{}", self.requests).parse().expect("a legal id");
         self.asked.push(format!("{id} at {}: {request}", self.now.stamp()));
@@ -134,6 +135,7 @@ impl World {
             format!("{:?} {successor} {profile}", handoff.author)
         })
         .chain(self.times.fallen())
+        .chain(self.ack_ways())
         .collect()
     }
 
@@ -173,8 +175,8 @@ impl World {
 
     fn turn(&mut self) {
         let Some(mut sidecar) = self.sidecar.take() else {
-            self.sidecar = Some(Sidecar::start(&self.disk, &self.settings, &self.now, &self.tmux));
-            self.times.started();
+            self.times.counted_anew();
+            self.sidecar = Some(Sidecar::start(&mut self.disk, &self.settings, &self.now, &self.tmux));
             return;
         };
         let crash = match self.rng.below(if self.faults_on { 40 } else { u64::MAX }) {
@@ -221,6 +223,7 @@ impl World {
                 agent.faults.dialog = false;
             }
         }
+        self.agents_acknowledge();
         if self.rng.chance(50) {
             self.reconcile();
         }
@@ -246,8 +249,11 @@ impl World {
         if agents.is_empty() {
             return;
         }
+        if self.rng.chance(50) && self.answer_questions() {
+            return;
+        }
         let agent = agents[self.rng.below(agents.len() as u64) as usize].clone();
-        let request = match (self.rng.below(12), handoffs.is_empty()) {
+        let request = match (self.rng.below(14), handoffs.is_empty()) {
             (0..5, _) | (_, true) => {
                 let other = agents[self.rng.below(agents.len() as u64) as usize].clone();
                 self.handoff(&agent, &other)
@@ -278,6 +284,10 @@ impl World {
         if let Some(successor) = self.successor(other) {
             request["successor"] = successor;
         }
+        if let Some(urgency) = self.urgency() {
+            request["urgency"] = json!(urgency);
+            request["tasks"] = json!(["the task"]);
+        }
         request
     }
 
@@ -294,6 +304,8 @@ impl World {
         match kind {
             7 => json!({ "v": 1, "kind": "handoff_cancel", "handoff_id": id }),
             8 => json!({ "v": 1, "kind": "handoff_accept", "handoff_id": id }),
+            12 => self.clarify(id),
+            13 => json!({ "v": 1, "kind": "ack_override", "handoff_id": id, "reason": "it works already" }),
             9 if self.rng.chance(40) => json!({ "v": 1, "kind": "handoff_abandon", "handoff_id": id }),
             _ => {
                 *self.retries.entry(id).or_default() += 1;
@@ -372,6 +384,9 @@ impl World {
             self.hooks_arrive();
             self.reconcile();
             self.look()?;
+            if self.rng.chance(3) {
+                self.answer_questions();
+            }
             if round % 20 == 19 {
                 if self.is_at_rest() {
                     return Ok(());

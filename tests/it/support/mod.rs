@@ -1,5 +1,6 @@
 //! What the tests share.
 
+pub(crate) mod ack_world;
 pub(crate) mod demo_tmux;
 pub(crate) mod fake_sidecar;
 pub(crate) mod home;
