@@ -43,7 +43,7 @@
 //!    [`core::state`].
 //! 2. The adapters, each with one thing outside: [`spool`] (files in and out), [`store`] (the one truth), [`tmux`] (panes),
 //!    [`agents`] (profiles, screens, hooks and transcripts of agent CLIs), [`personas`], [`config`], [`notify`], [`process`],
-//!    [`clock`]; and [`files`], which several of them use.
+//!    [`clock`]; and [`files`] and [`child`], which several of them use.
 //! 3. [`runner`] carries out effects, one lane for each pane.
 //! 4. [`sidecar`] is the loop: the only caller of `decide` and of `commit`.
 //! 5. [`cli`] is one file for each command: clients of the spool and the views.
@@ -52,6 +52,7 @@
 pub mod core;
 
 pub mod agents;
+pub mod child;
 pub mod clock;
 pub mod config;
 pub mod files;
