@@ -1,5 +1,6 @@
 //! The command line as data.
 
+pub use super::delivery_args::{AssumePublished, DeliveryArgs, DoctorCommand, PublishArgs};
 pub use super::handoff_args::{
     AcceptArgs, Assume, Author, HandoffArgs, HandoffName, HandoffsArgs, HandoffsCommand, RetryArgs, Urgency,
 };
@@ -56,6 +57,12 @@ pub enum Command {
     /// Close a failed handoff for good; document and record are kept.
     #[command(after_help = "Example:\n  tasuki abandon 5f2a")]
     Abandon(HandoffName),
+    /// Publish a handoff's document now, after a failure or before the next try is due.
+    #[command(after_help = "Example:\n  tasuki publish 5f2a --wait\n  tasuki publish 5f2a --assume not-published")]
+    Publish(PublishArgs),
+    /// Look round and say what is wrong, and what to do.
+    #[command(subcommand, after_help = "Example:\n  tasuki doctor delivery --issue octo/app#42")]
+    Doctor(DoctorCommand),
     /// List the agents.
     #[command(after_help = "Example:\n  tasuki agents --all")]
     Agents(AgentsArgs),

@@ -111,9 +111,9 @@ pub struct JournalLine {
     /// When: UTC, milliseconds, `Z`.
     pub at: String,
     /// `handoff.step` (a step began, or the document grew), `handoff.failed`, `agent.state` (what an agent does; with
-    /// `auto`, that its context has reached a limit of `config.toml`), `delivery` (the verdict on a typed text) or
-    /// `error` (a failure outside every handoff).
-    #[schemars(extend("enum" = ["handoff.step", "handoff.failed", "agent.state", "delivery", "error"]))]
+    /// `auto`, that its context has reached a limit of `config.toml`), `delivery` (the verdict on a typed text), `publish`
+    /// (the publishing has another state) or `error` (a failure outside every handoff).
+    #[schemars(extend("enum" = ["handoff.step", "handoff.failed", "agent.state", "delivery", "publish", "error"]))]
     pub r#type: String,
     /// The handoff that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -133,7 +133,7 @@ pub struct JournalLine {
     /// `agent.state`: the agent's persona.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub persona_slug: Option<String>,
-    /// `agent.state`: what the agent does, in the words of its view.
+    /// `agent.state`: what the agent does; `publish`: where that stands; both in the words of their views.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// `delivery`: `instruction`, `priming`, `briefing`, `send` or `exit`.
@@ -154,13 +154,22 @@ pub struct JournalLine {
     /// `delivery`: why, where it is not plainly delivered; `agent.state`: why it was put off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// `handoff.failed`, `error`: the name of the file in `spool/errors/`.
+    /// `publish`: which publication of the handoff.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number: Option<u32>,
+    /// `publish`: `issue` or `gist`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// `publish`: the address, once it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// `handoff.failed`, `error`, `publish` that has failed: the name of the file in `spool/errors/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_id: Option<String>,
-    /// `handoff.failed`, `error`: a short word for programs.
+    /// `handoff.failed`, `error`, `publish`: a short word for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// `handoff.failed`, `error`: one sentence for people.
+    /// `handoff.failed`, `error`, `publish`: one sentence for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }

@@ -8,8 +8,10 @@ pub mod agents;
 pub mod args;
 pub mod client;
 pub mod completions;
+mod delivery_args;
 pub mod demo;
 mod diff;
+pub mod doctor;
 pub mod error;
 pub mod errors;
 pub mod follow;
@@ -25,6 +27,7 @@ mod live;
 pub mod names;
 pub mod output;
 pub mod persona;
+pub mod publish;
 pub mod run;
 pub mod schema;
 pub mod statusline;
@@ -156,6 +159,8 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Cancel(args) => handoff::cancel(&session, args),
         Command::Accept(args) => handoff::accept(&session, args),
         Command::Abandon(args) => handoff::abandon(&session, args),
+        Command::Publish(args) => publish::command(&session, args),
+        Command::Doctor(command) => doctor::command(&session, command),
         Command::Agents(args) => agents::list(&session, args),
         Command::Handoffs(args) => handoffs::command(&session, args),
         Command::Lineage(args) => lineage::command(&session, args),

@@ -36,6 +36,7 @@ pub fn requests() -> Vec<Format> {
         request("agent_register", schema_for!(asked::RegisterAsked)),
         request("agent_shutdown", schema_for!(asked::ShutdownAsked)),
         request("agent_send", schema_for!(asked::SendAsked)),
+        request("publish", schema_for!(asked::PublishNow)),
         request("error_dismiss", schema_for!(asked::DismissAsked)),
     ]
 }

@@ -29,6 +29,7 @@ use agent::{AgentState, Primed};
 use decision::{Decision, Turn, Tx};
 use effect::{Effect, EffectKey, Outcome};
 use event::{Arrived, Event};
+use handoff::Handoff;
 use id::AgentId;
 use reply::{Answer, Refused, Reply};
 use request::Request;
@@ -90,6 +91,7 @@ fn request_arrived(tx: &mut Tx<'_>, arrived: Arrived) {
         Request::AgentRegister(asked) => meet::register_asked(tx, &id, asked, &facts),
         Request::AgentShutdown(asked) => meet::shutdown_asked(tx, &id, &asked),
         Request::AgentSend(asked) => meet::send_asked(tx, &id, asked),
+        Request::Publish(asked) => handoff::publish::asked(tx, &id, &asked),
         Request::ErrorDismiss(asked) => dismiss(tx, &id, &asked.error_id, facts.error_known),
     }
 }
@@ -130,6 +132,12 @@ fn settled(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
             gauge::looked(tx, agent_id, key, round);
         }
         (Effect::Tell(_) | Effect::DropPlace { .. }, _) => {}
+        (Effect::KeepCopy(_) | Effect::Publish(_), outcome) => {
+            let runs = |handoff: &&Handoff| handoff.publish.as_ref().is_some_and(|of| of.effect == Some(key));
+            if let Some(id) = tx.state.handoffs.values().find(runs).map(|handoff| handoff.handoff_id) {
+                handoff::publish::settled(tx, id, key, outcome);
+            }
+        }
         (_, outcome) => {
             let owner = tx.state.handoffs.values().find(|handoff| handoff.effect == Some(key));
             if let Some(id) = owner.map(|handoff| handoff.handoff_id) {
@@ -168,5 +176,6 @@ fn deadlines(tx: &mut Tx<'_>) {
     let handoffs: Vec<_> = tx.state.handoffs.keys().copied().collect();
     for id in handoffs {
         handoff::outcome::deadline(tx, id);
+        handoff::publish::deadline(tx, id);
     }
 }

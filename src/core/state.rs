@@ -129,7 +129,11 @@ impl State {
                 .flatten()
                 .chain(queue)
         });
-        of_agents.chain(self.handoffs.values().filter_map(|handoff| handoff.deadline.as_ref()))
+        let of_handoffs = self.handoffs.values().flat_map(|handoff| {
+            let publish = handoff.publish.as_ref().and_then(|publish| publish.due.as_ref());
+            [handoff.deadline.as_ref(), publish].into_iter().flatten()
+        });
+        of_agents.chain(of_handoffs)
     }
 
     /// Milliseconds until the next deadline; none if no deadline runs.
@@ -158,7 +162,8 @@ impl State {
             }
         }
         for handoff in self.handoffs.values_mut() {
-            let deadlines = [handoff.deadline.as_mut(), handoff.wait_until.as_mut()];
+            let publish = handoff.publish.as_mut().and_then(|publish| publish.due.as_mut());
+            let deadlines = [handoff.deadline.as_mut(), handoff.wait_until.as_mut(), publish];
             for deadline in deadlines.into_iter().flatten() {
                 *deadline = deadline.rebased(now);
             }

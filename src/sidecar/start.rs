@@ -119,6 +119,7 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
         profiles,
         home: home.clone(),
         notify_command: config.notify_command,
+        gh: config.gh,
         program,
     });
     let (runner, ended) = Runner::new(Arc::clone(&tools));
@@ -228,6 +229,7 @@ fn settings(home: &Home, config: &Config, profiles: &Profiles, prompts: Prompts)
     Settings {
         limits: config.limits.clone(),
         context: config.context,
+        publish: config.publish.clone(),
         profiles: profiles.facts(),
         prompts,
         personas_dir: home.personas().display().to_string(),
@@ -329,6 +331,7 @@ impl Sidecar {
                     profiles,
                     home: self.home.clone(),
                     notify_command: config.notify_command,
+                    gh: config.gh,
                     program: self.tools.program.clone(),
                 });
                 self.runner.set_tools(Arc::clone(&self.tools));

@@ -2,7 +2,8 @@
 //!
 //! `trigger` checks and begins; `flow` enters and leaves steps, `ending` and `end` among them; `authors` and `successors`
 //! are two of its dials; `outcome` takes what effects, receipts and agents bring; `ask` serves retry, cancel, accept and
-//! abandon; `dialogs` tells of those that wait for a person; `document` knows names and contents; `prompts` writes the texts.
+//! abandon; `dialogs` tells of those that wait for a person; `document` knows names and contents; `prompts` writes the texts;
+//! `publish` is a side step with its rows in `publication`.
 
 pub mod ask;
 pub mod authors;
@@ -13,6 +14,8 @@ pub mod ending;
 pub mod flow;
 pub mod outcome;
 pub mod prompts;
+pub mod publication;
+pub mod publish;
 pub mod successors;
 pub mod trigger;
 
@@ -252,13 +255,17 @@ pub struct Handoff {
     /// Since when a dialog holds up the turn in which the successor answers its briefing.
     #[serde(default)]
     pub successor_blocked_at: Option<String>,
+    /// The publishing of the document, where that was asked for.
+    #[serde(default)]
+    pub publish: Option<publication::Publishing>,
 }
 
 impl Handoff {
     /// Its row is history: nothing can happen to it without being asked for by name.
     #[must_use]
     pub fn is_past(&self) -> bool {
-        self.step.is_end() && self.effect.is_none()
+        let publishes = self.publish.as_ref().is_some_and(publication::Publishing::is_active);
+        self.step.is_end() && self.effect.is_none() && !publishes
     }
 
     /// The step in which it is, or in which it failed.

@@ -13,19 +13,20 @@ pub struct PromptError {
     pub why: String,
 }
 
-const BUILT_IN: [(&str, &str); 7] = [
+const BUILT_IN: [(&str, &str); 8] = [
     ("instruction", include_str!("../../../data/prompts/instruction.md")),
     ("reply", include_str!("../../../data/prompts/reply.md")),
     ("salvage", include_str!("../../../data/prompts/salvage.md")),
     ("context", include_str!("../../../data/prompts/context.md")),
     ("briefing", include_str!("../../../data/prompts/briefing.md")),
     ("changed", include_str!("../../../data/prompts/changed.md")),
+    ("published", include_str!("../../../data/prompts/published.md")),
     ("long", include_str!("../../../data/prompts/long.md")),
 ];
 
 /// Names of the templates that can be overridden.
 #[must_use]
-pub fn names() -> [&'static str; 7] {
+pub fn names() -> [&'static str; 8] {
     BUILT_IN.map(|(name, _)| name)
 }
 
@@ -128,6 +129,7 @@ impl Prompts {
         };
         self.render("briefing", briefing_context(&briefing))?;
         self.render("changed", context! { sha256 => "0" })?;
+        self.render("published", context! { url => "https://x/" })?;
         self.render("long", context! { file_path => "/f.md" })?;
         Ok(())
     }
@@ -181,6 +183,12 @@ impl Prompts {
     #[must_use]
     pub fn changed(&self, sha256: &str) -> String {
         self.render_or_built_in("changed", &context! { sha256 => sha256 })
+    }
+
+    /// What is added to a briefing whose document is published by then.
+    #[must_use]
+    pub fn published(&self, url: &str) -> String {
+        self.render_or_built_in("published", &context! { url => url })
     }
 
     /// The body that stands for a text in a file.

@@ -1,12 +1,13 @@
 //! The trigger: is this agent to be handed off, and how does it begin (SPEC 4.1).
 
+use super::publication::Publishing;
 use super::{Handoff, Step, Verdicts, authors, document, flow, successors};
 use crate::core::agent::AgentState;
 use crate::core::decision::Tx;
 use crate::core::event::{PersonaFacts, RequestFacts};
 use crate::core::id::{AgentId, HandoffId, RequestId, Slug};
 use crate::core::reply::{Refused, Reply};
-use crate::core::request::HandoffAsked;
+use crate::core::request::{Fallback, HandoffAsked, PublishAsked, publish_target};
 use serde_json::json;
 use std::collections::BTreeSet;
 
@@ -92,11 +93,16 @@ fn not_built(asked: &HandoffAsked) -> Result<(), Refused> {
         let message = format!("{what} is not carried out by this version");
         Err(Refused::new(501, "not_built", message).field(what))
     };
-    match (asked.urgency, &asked.publish) {
-        (Some(_), _) => refused("urgency"),
-        (None, Some(_)) => refused("publish"),
-        (None, None) => Ok(()),
+    match asked.urgency {
+        Some(_) => refused("urgency"),
+        None => Ok(()),
     }
+}
+
+/// What was read has been checked already.
+fn publishing(asked: &PublishAsked) -> Option<Publishing> {
+    let target = publish_target(asked).ok()?;
+    Some(Publishing::new(target, asked.fallback == Some(Fallback::Gist)))
 }
 
 /// Begins it; gives its id and the document's path.
@@ -139,6 +145,7 @@ fn begin(tx: &mut Tx<'_>, asked: HandoffAsked, checked: &Checked<'_>, facts: &Re
         place: None,
         warnings: Vec::new(),
         successor_blocked_at: None,
+        publish: asked.publish.as_ref().and_then(publishing),
     };
     tx.out.handoffs.insert(handoff_id, handoff);
     if let Some(agent) = tx.agent_mut(&agent_id) {

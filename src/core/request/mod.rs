@@ -1,11 +1,13 @@
 //! What can be asked: every request kind with its fields (SPEC 3.5). How a request file is read stands in `read`.
 
+mod publish;
 mod read;
 
 use super::id::{RequestId, Slug};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub use publish::{AssumePublished, Fallback, Issue, PublishAsked, PublishNow, PublishTarget, publish_target};
 pub(crate) use read::is_session_name;
 pub use read::{KINDS, Read, read};
 
@@ -87,7 +89,7 @@ pub struct HandoffAsked {
     /// Absent: no acknowledgement wanted.
     pub urgency: Option<Urgency>,
     /// Where to publish the document.
-    pub publish: Option<serde_json::Value>,
+    pub publish: Option<PublishAsked>,
     /// Do not wait for the end of a running turn.
     #[serde(default)]
     pub now: bool,
@@ -224,12 +226,14 @@ pub enum Request {
     AgentShutdown(ShutdownAsked),
     /// Type a text.
     AgentSend(SendAsked),
+    /// Publish a document now.
+    Publish(PublishNow),
     /// Delete an error file.
     ErrorDismiss(DismissAsked),
 }
 
 /// Kinds of the contract that this version does not carry out. They are answered 501, not taken for typing errors.
-pub const LATER_KINDS: [&str; 12] = [
+pub const LATER_KINDS: [&str; 11] = [
     "work_create",
     "work_claim",
     "work_complete",
@@ -241,7 +245,6 @@ pub const LATER_KINDS: [&str; 12] = [
     "ack",
     "clarify",
     "ack_override",
-    "publish",
 ];
 
 /// The number of a pane id such as `%3`.

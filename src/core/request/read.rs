@@ -60,7 +60,7 @@ fn known(kind: Option<String>) -> Option<String> {
 }
 
 /// The kinds that this version carries out.
-pub const KINDS: [&str; 10] = [
+pub const KINDS: [&str; 11] = [
     "handoff",
     "handoff_retry",
     "handoff_abandon",
@@ -70,6 +70,7 @@ pub const KINDS: [&str; 10] = [
     "agent_register",
     "agent_shutdown",
     "agent_send",
+    "publish",
     "error_dismiss",
 ];
 
@@ -84,6 +85,7 @@ fn by_kind(kind: &str, bytes: &[u8]) -> Result<Request, Refused> {
         "agent_register" => Request::AgentRegister(body(bytes)?),
         "agent_shutdown" => Request::AgentShutdown(body(bytes)?),
         "agent_send" => Request::AgentSend(body(bytes)?),
+        "publish" => Request::Publish(body(bytes)?),
         "error_dismiss" => Request::ErrorDismiss(body(bytes)?),
         later if LATER_KINDS.contains(&later) => {
             return Err(Refused::new(501, "not_built", format!("{later} is not carried out by this version")));
@@ -189,6 +191,7 @@ fn check(request: &Request) -> Result<(), Refused> {
             }
             Ok(())
         }
+        Request::Publish(asked) => not_empty("handoff_id", &asked.handoff_id, 128),
         Request::ErrorDismiss(asked) => not_empty("error_id", &asked.error_id, 128),
     }
 }
@@ -202,6 +205,7 @@ fn check_handoff(asked: &HandoffAsked) -> Result<(), Refused> {
     }
     asked.tasks.iter().try_for_each(|task| not_empty("tasks", task, MAX_TEXT))?;
     check_successor(&asked.successor)?;
+    asked.publish.as_ref().map_or(Ok(()), |asked| super::publish_target(asked).map(|_| ()))?;
     check_document(asked)
 }
 

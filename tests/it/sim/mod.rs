@@ -4,7 +4,9 @@
 
 mod check;
 mod clocks;
+mod dials;
 mod disk;
+mod publish;
 mod rng;
 mod runner;
 mod sidecar;

@@ -35,7 +35,7 @@ pub(crate) struct Sidecar {
 }
 
 impl Sidecar {
-    pub(crate) fn start(disk: &Disk, settings: &Settings, now: &Now, tmux: &SimTmux) -> Self {
+    pub(crate) fn start(disk: &mut Disk, settings: &Settings, now: &Now, tmux: &SimTmux) -> Self {
         let state = disk.load(settings, now);
         let initial = state.outbox.keys().copied().collect();
         let pending = vec![Event::Server(tmux.server)];
@@ -173,6 +173,7 @@ impl Sidecar {
                     Ok(
                         Request::HandoffAbandon(asked) | Request::HandoffCancel(asked) | Request::HandoffAccept(asked),
                     ) => Some(&asked.handoff_id),
+                    Ok(Request::Publish(asked)) => Some(&asked.handoff_id),
                     Ok(Request::AgentSend(asked)) => {
                         agents.extend(asked.agent_id.parse::<AgentId>().ok());
                         None
