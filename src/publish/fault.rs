@@ -128,11 +128,13 @@ fn by_graphql(said: &str, has: &dyn Fn(&[&str]) -> bool) -> Fault {
     fault("gh_refused").refused()
 }
 
-/// The status of the first answer that the words tell of: `HTTP 404: …` or `… (HTTP 404)`.
+/// The status of the first answer that the words tell of: `HTTP 404: …`, `… (HTTP 404)`, or, where it lists comments,
+/// `non-200 OK status code: 404 Not Found`.
 fn http_status(said: &str) -> Option<u16> {
     static PATTERN: OnceLock<Regex> = OnceLock::new();
-    let pattern =
-        PATTERN.get_or_init(|| Regex::new(r"\bHTTP ([1-5][0-9]{2})\b").expect("a pattern that is tried here"));
+    let pattern = PATTERN.get_or_init(|| {
+        Regex::new(r"\b(?:HTTP|status code:) ([1-5][0-9]{2})\b").expect("a pattern that is tried here")
+    });
     pattern.captures(said)?.get(1)?.as_str().parse().ok()
 }
 
@@ -150,7 +152,7 @@ mod tests {
     use super::*;
 
     /// What gh 2.23 says, met or as its sources have it: the code, and whether it may be stored, tried again, refused.
-    const SAID: [(&str, &str, [bool; 3]); 23] = [
+    const SAID: [(&str, &str, [bool; 3]); 24] = [
         ("HTTP 401: Bad credentials (u)\nTry authenticating with:  gh auth login\n", "gh_auth", [false; 3]),
         ("HTTP 403: Resource not accessible by integration (u)", "gh_forbidden", REFUSED),
         ("HTTP 403: API rate limit exceeded for user ID 1. (u)", "gh_rate_limited", [false; 3]),
@@ -166,6 +168,7 @@ mod tests {
         ("GraphQL: Something went wrong while executing your query. (addComment)", "gh_server", UNCLEAR),
         ("HTTP 422: Validation Failed (u)", "gh_refused", REFUSED),
         ("HTTP 502: Bad Gateway (u)", "gh_server", UNCLEAR),
+        ("non-200 OK status code: 502 Bad Gateway body: \"{}\"", "gh_server", UNCLEAR),
         ("HTTP 500 (u)", "gh_server", UNCLEAR),
         ("error connecting to api.github.com\ncheck your internet connection", "gh_offline", [false, true, false]),
         ("Post \"http://h/graphql\": dial unix /s: connect: refused", "gh_offline", [false, true, false]),
