@@ -8,8 +8,8 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use std::fs;
 
-/// Limits of a second, so that a server that does not answer is met soon.
-const CONFIG: &str = "[publish]\ntimeout = \"1500ms\"\nretry_after = [\"200ms\", \"200ms\"]\n";
+/// Limits of seconds, so that a server that does not answer is met soon, and gh is not given up on a busy machine.
+const CONFIG: &str = "[publish]\ntimeout = \"6s\"\nretry_after = [\"200ms\", \"200ms\"]\n";
 pub(crate) const ISSUE: &str = "o/r#42";
 
 /// A stage with a server, and an idle agent.
@@ -173,10 +173,7 @@ fn each_failure_has_its_code_and_is_told_and_only_a_person_tries_again() {
         });
         assert_eq!(view["publish"]["error"]["code"], code, "{view:#}");
         let said = view["publish"]["error"]["message"].as_str().expect("a message");
-        assert!(
-            !said.contains("# Work") && !said.contains("fake"),
-            "neither the document nor the token is told: {said}"
-        );
+        assert!(!said.contains("# Work") && !said.contains("Request at"), "nothing of what was sent: {said}");
         assert!(view["publish"]["next_try_at"].is_null() && view["error"].is_null(), "{view:#}");
         assert!(view["warnings"].to_string().contains(code), "{view:#}");
         let error = view["publish"]["error"]["error_id"].as_str().expect("an id");
@@ -237,7 +234,7 @@ fn characters_are_counted_and_what_is_too_long_becomes_a_gist_if_that_was_allowe
 
 #[test]
 fn what_is_missing_or_out_of_reach_is_told_apart() {
-    let Some(play) = Play::with_config("[publish]\ntimeout = \"1s\"\nretry_after = [\"100ms\", \"100ms\"]\n") else {
+    let Some(play) = Play::with_config("[publish]\ntimeout = \"6s\"\nretry_after = [\"100ms\", \"100ms\"]\n") else {
         return;
     };
     play.github.reachable(false);
@@ -285,7 +282,7 @@ fn without_gh_the_handoff_is_done_and_says_so() {
 #[test]
 fn what_can_not_be_published_is_refused_by_field_name() {
     let stage = Stage::new();
-    let agent = stage.agent("dev");
+    let [agent, other] = stage.agents(&["dev", "other"]).try_into().expect("two agents");
     for (publish, field) in [
         (json!({}), "publish"),
         (json!({"issue": ISSUE, "gist": true}), "publish"),
@@ -309,9 +306,8 @@ fn what_can_not_be_published_is_refused_by_field_name() {
     assert_eq!(stage.refused(&json!({"kind": "publish", "handoff_id": id})).1, "no_record");
     assert_eq!(stage.handoff_view(&id)["publish"]["state"], "waiting");
     stage.granted(&json!({"kind": "handoff_cancel", "handoff_id": id}));
-    stage.until_idle(&agent);
     stage.faults("");
-    let id = stage.hand_off(&agent);
+    let id = stage.hand_off(&other);
     stage.until_step(&id, "done");
     assert_eq!(stage.refused(&json!({"kind": "publish", "handoff_id": id})).1, "not_asked");
 }

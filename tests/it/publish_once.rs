@@ -25,8 +25,8 @@ fn the_network_and_the_server_are_tried_again_and_a_lost_answer_makes_no_second_
 #[test]
 fn a_comment_that_is_stored_after_everybody_has_hung_up_is_found() {
     let Some(play) = Play::new() else { return };
-    // 1.2 s after gh was given up: the look waits for what may still be on its way.
-    play.github.uploads(&[Does::Late(2_700)]);
+    // 3 s after gh was given up: the look waits for what may still be on its way.
+    play.github.uploads(&[Does::Late(9_000)]);
     let id = play.hand_off("# Work\n", &json!({"issue": ISSUE}));
     let view = play.until(&id, "published");
     assert_eq!(codes(&view), [Some("gh_timeout"), None], "{view:#}");
@@ -71,7 +71,7 @@ fn killed_in_the_middle_of_an_upload_it_is_looked_for_and_never_made_twice() {
 
 #[test]
 fn what_no_look_can_tell_is_in_doubt_until_the_operator_says() {
-    let Some(play) = Play::with_config("[publish]\ntimeout = \"1s\"\nretry_after = []\n") else { return };
+    let Some(play) = Play::with_config("[publish]\ntimeout = \"6s\"\nretry_after = []\n") else { return };
     play.github.uploads(&[Does::StoresOnly]);
     play.github.looks(&[Does::Status(502)]);
     let id = play.hand_off("# Work\n", &json!({"issue": ISSUE}));
