@@ -45,9 +45,7 @@ struct Seen {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Times {
     now: Moment,
-    /// In which boot the sidecar counts, and how often the wall clock had been set when it began to.
-    counted_boot: u64,
-    jumps_before_count: u64,
+    jumps_before_start: u64,
     seen: BTreeMap<HandoffId, Seen>,
     fallen: BTreeSet<Step>,
 }
@@ -66,12 +64,9 @@ impl Times {
         self.now.boots += 1;
     }
 
-    /// The sidecar has started and counts in this boot: a clock that was set until then, was set across the boot.
-    pub(crate) fn counted(&mut self) {
-        if self.counted_boot != self.now.boots {
-            self.counted_boot = self.now.boots;
-            self.jumps_before_count = self.now.jumps;
-        }
+    /// The sidecar has started, and counts limits of an earlier boot by the wall clock as it is at this moment.
+    pub(crate) fn started(&mut self) {
+        self.jumps_before_start = self.now.jumps;
     }
 
     /// The steps whose limits have fallen in this world.
@@ -109,7 +104,7 @@ impl Times {
 
     /// Across a start of the machine only the wall clock is left to go by; if that was set as well, nothing is known.
     fn not_early(&self, handoff: &Handoff, error: &HandoffError, since: Moment, limits: &Limits) -> Result<(), String> {
-        let is_known = since.boots == self.now.boots || since.jumps >= self.jumps_before_count;
+        let is_known = since.boots == self.now.boots || since.jumps >= self.jumps_before_start;
         let limit = error.step.limit_ms(limits).unwrap_or(0);
         let passed = self.now.lived_ms - since.lived_ms;
         if is_known && passed < limit {
