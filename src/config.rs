@@ -1,7 +1,7 @@
 //! Where everything lies ([`Home`]) and what the operator has set ([`Config`]): SPEC section 2.
 
 pub use crate::core::settings::{AckTimes, Target};
-use crate::core::settings::{ContextLimits, Limits};
+use crate::core::settings::{ContextLimits, Limits, PublishLimits};
 use crate::core::text::quotable;
 use crate::files::{self, Meta};
 use schemars::{Schema, schema_for};
@@ -30,7 +30,7 @@ pub fn schema() -> Schema {
 }
 
 /// All that can be set, with defaults for what is not.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// The limits of the steps.
     pub limits: Limits,
@@ -44,6 +44,10 @@ pub struct Config {
     pub escalation_target: Target,
     /// Who is asked when a successor needs clarification.
     pub orchestrator: Target,
+    /// How documents are published.
+    pub publish: PublishLimits,
+    /// By which program: a name or a path.
+    pub gh: String,
     /// The tmux server: a name as for `tmux -L`, or a path if it has a slash; none for the user's default.
     pub tmux_socket: Option<String>,
     /// A tmux server is started where none runs.
@@ -84,6 +88,12 @@ pub enum ConfigError {
         /// What is wrong with it.
         message: String,
     },
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Raw::default().into_config()
+    }
 }
 
 impl Config {

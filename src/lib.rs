@@ -43,8 +43,8 @@
 //! 1. [`core`], the pure part: begin with [`core::decide`], then [`core::handoff`], its siblings for smaller concerns, and
 //!    [`core::state`].
 //! 2. The adapters, each with one thing outside: [`spool`] (files in and out), [`store`] (the one truth), [`tmux`] (panes),
-//!    [`agents`] (profiles, screens, hooks and transcripts of agent CLIs), [`personas`], [`config`], [`notify`], [`process`],
-//!    [`clock`], [`service`] (systemd and launchd); and [`files`], which several of them use.
+//!    [`agents`] (profiles, screens, hooks and transcripts of agent CLIs), [`personas`], [`config`], [`notify`], [`publish`],
+//!    [`process`], [`clock`], [`service`] (systemd and launchd); and [`files`] and [`child`], which several of them use.
 //! 3. [`runner`] carries out effects, one lane for each pane.
 //! 4. [`sidecar`] is the loop: the only caller of `decide` and of `commit`.
 //! 5. [`cli`] is one file for each command: clients of the spool and the views.
@@ -53,12 +53,14 @@
 pub mod core;
 
 pub mod agents;
+pub mod child;
 pub mod clock;
 pub mod config;
 pub mod files;
 pub mod notify;
 pub mod personas;
 pub mod process;
+pub mod publish;
 pub mod service;
 pub mod spool;
 pub mod store;

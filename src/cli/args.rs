@@ -1,6 +1,7 @@
 //! The command line as data.
 
 pub use super::ack_args::{AckArgs, AckStatus, ClarifyArgs, OverrideArgs};
+pub use super::delivery_args::{AssumePublished, DeliveryArgs, DoctorCommand, PublishArgs};
 pub use super::handoff_args::{
     AcceptArgs, Assume, Author, HandoffArgs, HandoffName, HandoffsArgs, HandoffsCommand, RetryArgs, Urgency,
 };
@@ -68,6 +69,12 @@ pub enum Command {
     /// Go on without a successor's acknowledgement, for a reason that is kept.
     #[command(after_help = "Example:\n  tasuki ack-override 5f2a --reason \"it works already, I have looked\"")]
     AckOverride(OverrideArgs),
+    /// Publish a handoff's document now, after a failure or before the next try is due.
+    #[command(after_help = "Example:\n  tasuki publish 5f2a --wait\n  tasuki publish 5f2a --assume not-published")]
+    Publish(PublishArgs),
+    /// Look round and say what is wrong, and what to do.
+    #[command(subcommand, after_help = "Example:\n  tasuki doctor delivery --issue octo/app#42")]
+    Doctor(DoctorCommand),
     /// List the agents.
     #[command(after_help = "Example:\n  tasuki agents --all")]
     Agents(AgentsArgs),

@@ -114,8 +114,9 @@ pub struct JournalLine {
     /// `handoff.step` (a step began, or the document grew), `handoff.failed`, `agent.state` (what an agent does; with
     /// `auto`, that its context has reached a limit of `config.toml`), `delivery` (the verdict on a typed text),
     /// `ack` (an acknowledgement was taken or overridden, its questions were answered, or a message about it was sent),
-    /// `reminder` and `escalation` (what became of each) or `error` (a failure that halts no handoff).
-    #[schemars(extend("enum" = ["handoff.step", "handoff.failed", "agent.state", "delivery", "ack", "reminder", "escalation", "error"]))]
+    /// `reminder` and `escalation` (what became of each), `publish` (the publishing has another state) or `error` (a failure
+    /// that halts no handoff).
+    #[schemars(extend("enum" = ["handoff.step", "handoff.failed", "agent.state", "delivery", "ack", "reminder", "escalation", "publish", "error"]))]
     pub r#type: String,
     /// The handoff that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,7 +136,7 @@ pub struct JournalLine {
     /// `agent.state`: the agent's persona.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub persona_slug: Option<String>,
-    /// `agent.state`: what the agent does, in the words of its view.
+    /// `agent.state`: what the agent does; `publish`: where that stands; both in the words of their views.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// `delivery`: `instruction`, `priming`, `briefing`, `send`, `message`, `exit` or `new_session`.
@@ -168,7 +169,7 @@ pub struct JournalLine {
     /// `ack`, `reminder`, `escalation`: which message was sent, by its `kind` in the view.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
-    /// `ack`, `reminder`, `escalation`: to whom.
+    /// `ack`, `reminder`, `escalation`: to whom; `publish`: `issue` or `gist`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// `ack`, `reminder`, `escalation`: what became of the message: `sent`, `unconfirmed`, `missed` or `failed`.
@@ -177,13 +178,19 @@ pub struct JournalLine {
     /// `reminder`: 1, or 2 for the final one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reminder_number: Option<u64>,
-    /// `handoff.failed`, `error`: the name of the file in `spool/errors/`.
+    /// `publish`: which publication of the handoff.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number: Option<u32>,
+    /// `publish`: the address, once it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// `handoff.failed`, `error`, `publish` that has failed: the name of the file in `spool/errors/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_id: Option<String>,
-    /// `handoff.failed`, `error`: a short word for programs.
+    /// `handoff.failed`, `error`, `publish`: a short word for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// `handoff.failed`, `error`: one sentence for people.
+    /// `handoff.failed`, `error`, `publish`: one sentence for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }

@@ -30,6 +30,12 @@ pub struct HandoffArgs {
     /// Ask the successor for an acknowledgement, this urgently; reminders and escalation follow.
     #[arg(long, value_enum)]
     pub urgency: Option<Urgency>,
+    /// Publish the document by your own `gh`: as a comment on `owner/repo#42`, or as a secret `gist`.
+    #[arg(long, value_name = "WHERE")]
+    pub publish: Option<String>,
+    /// What is done where a comment can't be made: `gist`, which is open to whoever has its link.
+    #[arg(long, value_name = "HOW", requires = "publish")]
+    pub fallback: Option<String>,
     /// A task for the successor; may be given several times.
     #[arg(long = "task", value_name = "TEXT")]
     pub tasks: Vec<String>,

@@ -10,8 +10,10 @@ pub mod agents;
 pub mod args;
 pub mod client;
 pub mod completions;
+mod delivery_args;
 pub mod demo;
 mod diff;
+pub mod doctor;
 pub mod error;
 pub mod errors;
 pub mod follow;
@@ -28,6 +30,7 @@ pub mod man;
 pub mod names;
 pub mod output;
 pub mod persona;
+pub mod publish;
 pub mod run;
 pub mod schema;
 pub mod service;
@@ -163,6 +166,8 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Ack(args) => ack::ack(&session, args),
         Command::Clarify(args) => ack::clarify(&session, args),
         Command::AckOverride(args) => ack::ack_override(&session, args),
+        Command::Publish(args) => publish::command(&session, args),
+        Command::Doctor(command) => doctor::command(&session, command),
         Command::Agents(args) => agents::list(&session, args),
         Command::Handoffs(args) => handoffs::command(&session, args),
         Command::Lineage(args) => lineage::command(&session, args),

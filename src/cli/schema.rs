@@ -39,6 +39,7 @@ pub fn requests() -> Vec<Format> {
         request("ack", schema_for!(asked::AckAsked)),
         request("clarify", schema_for!(asked::ClarifyAsked)),
         request("ack_override", schema_for!(asked::OverrideAsked)),
+        request("publish", schema_for!(asked::PublishNow)),
         request("error_dismiss", schema_for!(asked::DismissAsked)),
     ]
 }

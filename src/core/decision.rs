@@ -264,7 +264,9 @@ impl<'s> Tx<'s> {
             agent_id: failure.agent_id,
             step: failure.step,
         };
-        let what = if row.step.is_some() { "Handoff failed: " } else { "" };
+        // Publishing is a side step: the handoff itself has not failed by it.
+        let is_handoff = row.step.as_deref().is_some_and(|step| step != "publishing");
+        let what = if is_handoff { "Handoff failed: " } else { "" };
         let text = format!("tasuki: {what}{} ({}). {}", row.message, row.code, row.hint);
         self.effect(Effect::Tell(Notice { error_id: Some(row.error_id), text, json: row.to_json() }));
         let error_id = row.error_id;

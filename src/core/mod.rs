@@ -30,6 +30,7 @@ use agent::{AgentState, Primed};
 use decision::{Decision, Turn, Tx};
 use effect::{Effect, EffectKey, Outcome};
 use event::{Arrived, Event};
+use handoff::Handoff;
 use id::AgentId;
 use reply::{Answer, Refused, Reply};
 use request::Request;
@@ -98,6 +99,7 @@ fn request_arrived(tx: &mut Tx<'_>, arrived: Arrived) {
         Request::Ack(asked) => handoff::ack::take::asked(tx, &id, &asked),
         Request::Clarify(asked) => handoff::ack::clarify::asked(tx, &id, asked, &facts),
         Request::AckOverride(asked) => handoff::ack::take::overridden(tx, &id, &asked),
+        Request::Publish(asked) => handoff::publish::asked(tx, &id, &asked),
         Request::ErrorDismiss(asked) => dismiss(tx, &id, &asked.error_id, facts.error_known),
     }
 }
@@ -139,6 +141,12 @@ fn settled(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
         }
         (Effect::Notify(plan), outcome) => handoff::ack::messages::notified(tx, plan, outcome),
         (Effect::Tell(_) | Effect::DropPlace { .. }, _) => {}
+        (Effect::KeepCopy(_) | Effect::Publish(_), outcome) => {
+            let runs = |handoff: &&Handoff| handoff.publish.as_ref().is_some_and(|of| of.effect == Some(key));
+            if let Some(id) = tx.state.handoffs.values().find(runs).map(|handoff| handoff.handoff_id) {
+                handoff::publish::settled(tx, id, key, outcome);
+            }
+        }
         (_, outcome) => {
             let owner = tx.state.handoffs.values().find(|handoff| handoff.effect == Some(key));
             if let Some(id) = owner.map(|handoff| handoff.handoff_id) {
@@ -178,5 +186,6 @@ fn deadlines(tx: &mut Tx<'_>) {
     for id in handoffs {
         handoff::outcome::deadline(tx, id);
         handoff::ack::timeline::deadline(tx, id);
+        handoff::publish::deadline(tx, id);
     }
 }

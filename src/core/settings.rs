@@ -135,6 +135,23 @@ pub struct ContextLimits {
     pub auto_at: Option<u64>,
 }
 
+/// How a document is published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublishLimits {
+    /// How long one call of `gh` may take, in milliseconds.
+    pub timeout_ms: u64,
+    /// The pauses before further tries after failures of the network, in milliseconds.
+    pub retry_after_ms: Vec<u64>,
+}
+
+impl Default for PublishLimits {
+    fn default() -> Self {
+        const SECOND: u64 = 1_000;
+        let retry_after_ms = vec![10 * SECOND, 30 * SECOND, 120 * SECOND, 600 * SECOND];
+        PublishLimits { timeout_ms: 60 * SECOND, retry_after_ms }
+    }
+}
+
 /// All that the core is told.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
@@ -152,6 +169,8 @@ pub struct Settings {
     pub command: String,
     /// Absolute path of the folder into which requests are dropped.
     pub requests_dir: String,
+    /// How a document is published.
+    pub publish: PublishLimits,
     /// By name.
     pub profiles: BTreeMap<String, ProfileFacts>,
     /// The templates of our own texts.

@@ -130,8 +130,12 @@ impl State {
                 .flatten()
                 .chain(queue)
         });
-        let of_acks = self.handoffs.values().filter_map(|handoff| handoff.ack.as_ref()).flat_map(Ack::deadlines);
-        of_agents.chain(self.handoffs.values().filter_map(|handoff| handoff.deadline.as_ref())).chain(of_acks)
+        let of_handoffs = self.handoffs.values().flat_map(|handoff| {
+            let publish = handoff.publish.as_ref().and_then(|publish| publish.due.as_ref());
+            let ack = handoff.ack.iter().flat_map(Ack::deadlines);
+            [handoff.deadline.as_ref(), publish].into_iter().flatten().chain(ack)
+        });
+        of_agents.chain(of_handoffs)
     }
 
     /// Milliseconds until the next deadline; none if no deadline runs.
@@ -160,7 +164,8 @@ impl State {
             }
         }
         for handoff in self.handoffs.values_mut() {
-            let deadlines = [handoff.deadline.as_mut(), handoff.wait_until.as_mut()];
+            let publish = handoff.publish.as_mut().and_then(|publish| publish.due.as_mut());
+            let deadlines = [handoff.deadline.as_mut(), handoff.wait_until.as_mut(), publish];
             let of_ack = handoff.ack.as_mut().into_iter().flat_map(Ack::deadlines_mut);
             for deadline in deadlines.into_iter().flatten().chain(of_ack) {
                 *deadline = deadline.rebased(now);

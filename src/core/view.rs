@@ -74,7 +74,7 @@ pub fn handoff(handoff: &Handoff) -> Value {
         "successor_blocked_at": handoff.successor_blocked_at,
         "error": handoff.error.as_ref().map(error),
         "ack": ack::view::ack(handoff),
-        "publish": Value::Null,
+        "publish": handoff.publish.as_ref().map(|publish| publish.view(&handoff.file_path)),
         "checklist": ack::checklist::points(handoff),
     })
 }

@@ -1,7 +1,7 @@
 //! Does one effect. Each may be done again after a crash: see `core::effect`.
 
 use super::version;
-use super::{Tools, compose, document, gauge, meet};
+use super::{Tools, compose, document, gauge, meet, publish};
 use crate::agents::ansi;
 use crate::agents::format::InputMode;
 use crate::agents::launch::LaunchContext;
@@ -74,6 +74,8 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
             Ok(_) => Outcome::Done,
             Err(error) => Outcome::Failed { why: error.to_string() },
         },
+        Effect::KeepCopy(plan) => publish::keep_copy(tools, plan),
+        Effect::Publish(plan) => Outcome::Posted(publish::publish(tools, plan, resumed, stop).await),
         Effect::Tell(notice) => tell(tools, notice).await,
         Effect::Notify(plan) => match &plan.command {
             None => tell(tools, &plan.notice).await,

@@ -76,6 +76,7 @@ impl Sidecar {
             },
             Request::AgentShutdown(asked) => self.page_in_agent_text(&asked.agent_id),
             Request::AgentSend(asked) => self.page_in_agent_text(&asked.agent_id),
+            Request::Publish(asked) => self.page_in_handoff(&asked.handoff_id),
             Request::AgentRegister(_) | Request::ErrorDismiss(_) => Ok(()),
         }
     }

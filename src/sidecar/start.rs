@@ -110,6 +110,7 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
         profiles,
         home: home.clone(),
         notify_command: config.notify_command,
+        gh: config.gh,
         program,
     });
     let (runner, ended) = Runner::new(Arc::clone(&tools));
@@ -226,6 +227,7 @@ fn settings(home: &Home, config: &Config, profiles: &Profiles, prompts: Prompts,
         orchestrator: config.orchestrator.clone(),
         command: format!("{} --home {}", word(program), word(home.root())),
         requests_dir: home.requests().display().to_string(),
+        publish: config.publish.clone(),
         profiles: profiles.facts(),
         prompts,
         personas_dir: home.personas().display().to_string(),
@@ -334,6 +336,7 @@ impl Sidecar {
                     profiles,
                     home: self.home.clone(),
                     notify_command: config.notify_command,
+                    gh: config.gh,
                     program: self.tools.program.clone(),
                 });
                 self.runner.set_tools(Arc::clone(&self.tools));

@@ -38,6 +38,8 @@ mod house;
 mod lessons;
 mod other_people;
 mod personas;
+mod publish;
+mod publish_once;
 mod readme;
 mod rules;
 mod service;

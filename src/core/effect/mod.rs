@@ -1,14 +1,16 @@
 //! What the core wants done. Every effect is a row of the outbox until it is settled, and every one may be run again
-//! after a crash: typing and starting are compare-and-swap lines inside the tmux server, the rest only reads or writes
-//! the same thing twice. So no effect needs a second recovery path.
+//! after a crash: typing and starting are compare-and-swap lines inside the tmux server, what is published is looked for by
+//! its mark first, the rest only reads or writes the same thing twice. So no effect needs a second recovery path.
 
 mod outcome;
+mod publish;
 
 use super::id::{AgentId, DeliveryId, ErrorId, HandoffId, Slug};
 use super::pane::{PaneRef, Process, ServerId};
 use serde::{Deserialize, Serialize};
 
 pub use outcome::{Composed, DocumentRead, Measured, Outcome, PersonaTexts, Readiness, Round, Started};
+pub use publish::{CopyPlan, Posted, PublishFault, PublishPlan};
 
 /// The outbox key: rises by one, is never used again, and fences late answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -260,6 +262,10 @@ pub enum Effect {
         /// Which.
         pane: PaneRef,
     },
+    /// Keep a copy of the recorded document, unless it is there already.
+    KeepCopy(CopyPlan),
+    /// Publish the copy, unless it is there already.
+    Publish(PublishPlan),
     /// Tell the operator by every configured channel.
     Tell(Notice),
     /// Tell a handoff's orchestrator or escalation target, and say whether that worked.
@@ -300,6 +306,8 @@ impl Effect {
             | Effect::Identify { .. }
             | Effect::ReadGauge { .. }
             | Effect::LookRound { .. }
+            | Effect::KeepCopy(_)
+            | Effect::Publish(_)
             | Effect::Tell(_)
             | Effect::Notify(_) => Lane::Free(key),
         }
@@ -325,6 +333,8 @@ impl Effect {
             Effect::ReadGauge { .. } => "read_gauge",
             Effect::LookRound { .. } => "look_round",
             Effect::KillPane { .. } => "kill_pane",
+            Effect::KeepCopy(_) => "keep_copy",
+            Effect::Publish(_) => "publish",
             Effect::Tell(_) => "tell",
             Effect::Notify(_) => "notify",
         }

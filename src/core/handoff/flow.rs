@@ -1,6 +1,6 @@
 //! Entering and leaving steps. What a step waits for comes in by `outcome`.
 
-use super::{Handoff, Reading, Record, Step, ack, authors, document, end, ending, prompts, successors};
+use super::{Handoff, Reading, Record, Step, ack, authors, document, end, ending, prompts, publish, successors};
 use crate::core::agent::{Agent, AgentState, Primed, Purpose};
 use crate::core::decision::Tx;
 use crate::core::effect::Effect;
@@ -198,6 +198,7 @@ pub(crate) fn record(tx: &mut Tx<'_>, id: HandoffId, text: String, sha256: Strin
     if let Some(agent) = tx.agent_mut(&agent_id) {
         agent.record_of = Some(id);
     }
+    publish::begin(tx, id);
     enter(tx, id, Step::Ending);
 }
 
@@ -261,20 +262,24 @@ fn compare_document(tx: &mut Tx<'_>, id: HandoffId) {
     run(tx, id, effect);
 }
 
-/// Types the briefing. A document that was changed after the record is said to be so, in view and briefing.
+/// Types the briefing. A document that was changed after the record is said to be so, in view and briefing; the address
+/// under which it is published is named if it is known by now.
 pub(crate) fn brief(tx: &mut Tx<'_>, id: HandoffId, unchanged: bool) {
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     let (Some(record), Some(successor_id)) = (&handoff.record, handoff.successor_id) else { return };
     let mut body = record.injection_prompt.clone();
     let sha256 = record.sha256.clone();
     let first_line = format!("Here is your handoff from agent {}.", handoff.agent_id.short());
-    let deadline = handoff.deadline;
+    let (deadline, url) = (handoff.deadline, publish::url(handoff).map(str::to_owned));
     if !unchanged {
         let warning = "the document was changed after it was recorded".to_owned();
         if !handoff.warnings.contains(&warning) {
             handoff.warnings.push(warning);
         }
         body = format!("{body}\n\n{}", tx.state.settings.prompts.changed(&sha256));
+    }
+    if let Some(url) = url {
+        body = format!("{body}\n\n{}", tx.state.settings.prompts.published(&url));
     }
     if let Some(how) = tx.handoff(&id).and_then(|handoff| ack::timeline::for_briefing(tx, handoff)) {
         body = format!("{body}\n\n{how}");

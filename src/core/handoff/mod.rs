@@ -2,7 +2,8 @@
 //!
 //! `trigger` checks and begins; `flow` enters and leaves steps, `ending` and `end` among them; `authors` and `successors`
 //! are two of its dials; `outcome` takes what effects, receipts and agents bring; `ask` serves retry, cancel, accept and
-//! abandon; `ack` is the acknowledgement of an urgent one; `publish` its document's publishing; `dialogs` tells of those that wait for a person; `document` knows names and contents; `prompts` writes the texts.
+//! abandon; `ack` is the acknowledgement of an urgent one; `dialogs` tells of those that wait for a person; `document` knows
+//! names and contents; `prompts` writes the texts; `publish` is a side step with its rows in `publication`.
 
 pub mod ack;
 pub mod ask;
@@ -14,7 +15,8 @@ pub mod ending;
 pub mod flow;
 pub mod outcome;
 pub mod prompts;
-pub(crate) mod publish;
+pub mod publication;
+pub mod publish;
 pub mod successors;
 pub mod trigger;
 
@@ -261,13 +263,18 @@ pub struct Handoff {
     /// Its acknowledgement, where one is wanted.
     #[serde(default)]
     pub ack: Option<ack::Ack>,
+    /// The publishing of the document, where that was asked for.
+    #[serde(default)]
+    pub publish: Option<publication::Publishing>,
 }
 
 impl Handoff {
     /// Its row is history: nothing can happen to it without being asked for by name.
     #[must_use]
     pub fn is_past(&self) -> bool {
-        self.step.is_end() && self.effect.is_none() && !self.ack.as_ref().is_some_and(ack::Ack::is_open)
+        let publishes = self.publish.as_ref().is_some_and(publication::Publishing::is_active);
+        let awaits_ack = self.ack.as_ref().is_some_and(ack::Ack::is_open);
+        self.step.is_end() && self.effect.is_none() && !publishes && !awaits_ack
     }
 
     /// The step in which it is, or in which it failed.

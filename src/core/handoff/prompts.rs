@@ -13,7 +13,7 @@ pub struct PromptError {
     pub why: String,
 }
 
-const BUILT_IN: [(&str, &str); 9] = [
+const BUILT_IN: [(&str, &str); 10] = [
     ("instruction", include_str!("../../../data/prompts/instruction.md")),
     ("reply", include_str!("../../../data/prompts/reply.md")),
     ("salvage", include_str!("../../../data/prompts/salvage.md")),
@@ -22,12 +22,13 @@ const BUILT_IN: [(&str, &str); 9] = [
     ("changed", include_str!("../../../data/prompts/changed.md")),
     ("acknowledge", include_str!("../../../data/prompts/acknowledge.md")),
     ("how", include_str!("../../../data/prompts/how.md")),
+    ("published", include_str!("../../../data/prompts/published.md")),
     ("long", include_str!("../../../data/prompts/long.md")),
 ];
 
 /// Names of the templates that can be overridden.
 #[must_use]
-pub fn names() -> [&'static str; 9] {
+pub fn names() -> [&'static str; 10] {
     BUILT_IN.map(|(name, _)| name)
 }
 
@@ -165,6 +166,7 @@ impl Prompts {
             Acknowledge { handoff_id: "h", predecessor, reason: "r", priority: "urgent", within, until, how: "w" };
         self.render("acknowledge", acknowledge_context(&acknowledge))?;
         self.render("how", how_context(&How { command: "c", requests_dir: "/r", form: "{}" }))?;
+        self.render("published", context! { url => "https://x/" })?;
         self.render("long", context! { file_path => "/f.md" })?;
         Ok(())
     }
@@ -230,6 +232,12 @@ impl Prompts {
     #[must_use]
     pub fn how(&self, values: &How<'_>) -> String {
         self.render_or_built_in("how", &how_context(values))
+    }
+
+    /// What is added to a briefing whose document is published by then.
+    #[must_use]
+    pub fn published(&self, url: &str) -> String {
+        self.render_or_built_in("published", &context! { url => url })
     }
 
     /// The body that stands for a text in a file.

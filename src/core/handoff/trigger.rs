@@ -1,12 +1,13 @@
 //! The trigger: is this agent to be handed off, and how does it begin (SPEC 4.1).
 
+use super::publication::Publishing;
 use super::{Handoff, Step, Verdicts, ack, authors, document, flow, successors};
 use crate::core::agent::AgentState;
 use crate::core::decision::Tx;
 use crate::core::event::{PersonaFacts, RequestFacts};
 use crate::core::id::{AgentId, HandoffId, RequestId, Slug};
 use crate::core::reply::{Refused, Reply};
-use crate::core::request::HandoffAsked;
+use crate::core::request::{Fallback, HandoffAsked, PublishAsked, publish_target};
 use serde_json::json;
 use std::collections::BTreeSet;
 
@@ -67,7 +68,6 @@ fn check<'f>(tx: &Tx<'_>, asked: &HandoffAsked, facts: &'f RequestFacts) -> Resu
     if agent.shutdown.is_some() {
         return Err(Refused::new(409, "shutting_down", "The agent is being shut down"));
     }
-    not_built(asked)?;
     authors::check(tx, asked, agent, facts)?;
     let successor = successors::check(tx, &asked.successor, agent, None)?;
     let persona = facts.persona.as_ref().filter(|(named, _)| *named == slug).map(|(_, persona)| persona);
@@ -86,13 +86,10 @@ pub(crate) fn no_tmux() -> Refused {
     Refused::new(503, "no_tmux", "No tmux server answers").hint("start tmux, or check --tmux; nothing was done")
 }
 
-/// What a handoff may ask for that this version does not carry out.
-fn not_built(asked: &HandoffAsked) -> Result<(), Refused> {
-    let refused = |what: &str| {
-        let message = format!("{what} is not carried out by this version");
-        Err(Refused::new(501, "not_built", message).field(what))
-    };
-    asked.publish.as_ref().map_or(Ok(()), |_| refused("publish"))
+/// What was read has been checked already.
+fn publishing(asked: &PublishAsked) -> Option<Publishing> {
+    let target = publish_target(asked).ok()?;
+    Some(Publishing::new(target, asked.fallback == Some(Fallback::Gist)))
 }
 
 /// Begins it; gives its id and the document's path.
@@ -136,6 +133,7 @@ fn begin(tx: &mut Tx<'_>, asked: HandoffAsked, checked: &Checked<'_>, facts: &Re
         warnings: Vec::new(),
         successor_blocked_at: None,
         ack: asked.urgency.map(ack::Ack::new),
+        publish: asked.publish.as_ref().and_then(publishing),
     };
     tx.out.handoffs.insert(handoff_id, handoff);
     if let Some(agent) = tx.agent_mut(&agent_id) {

@@ -1,6 +1,7 @@
 //! What can be asked: every request kind with its fields (SPEC 3.5). How a request file is read stands in `read`.
 
 mod ack;
+mod publish;
 mod read;
 
 use super::id::{RequestId, Slug};
@@ -8,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub use ack::{AckAsked, AckStatus, Clarification, ClarifyAsked, MalformedAck, OverrideAsked, form};
+pub use publish::{AssumePublished, Fallback, Issue, PublishAsked, PublishNow, PublishTarget, publish_target};
 pub(crate) use read::is_session_name;
 pub use read::{KINDS, Read, read};
 
@@ -89,7 +91,7 @@ pub struct HandoffAsked {
     /// Absent: no acknowledgement wanted.
     pub urgency: Option<Urgency>,
     /// Where to publish the document.
-    pub publish: Option<serde_json::Value>,
+    pub publish: Option<PublishAsked>,
     /// Do not wait for the end of a running turn.
     #[serde(default)]
     pub now: bool,
@@ -232,12 +234,14 @@ pub enum Request {
     Clarify(ClarifyAsked),
     /// Go on without its ACK.
     AckOverride(OverrideAsked),
+    /// Publish a document now.
+    Publish(PublishNow),
     /// Delete an error file.
     ErrorDismiss(DismissAsked),
 }
 
 /// Kinds of the contract that this version does not carry out. They are answered 501, not taken for typing errors.
-pub const LATER_KINDS: [&str; 9] = [
+pub const LATER_KINDS: [&str; 8] = [
     "work_create",
     "work_claim",
     "work_complete",
@@ -246,7 +250,6 @@ pub const LATER_KINDS: [&str; 9] = [
     "work_escalate",
     "work_rollback",
     "work_comment",
-    "publish",
 ];
 
 /// The number of a pane id such as `%3`.

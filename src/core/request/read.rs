@@ -83,7 +83,7 @@ fn known(kind: Option<String>) -> Option<String> {
 }
 
 /// The kinds that this version carries out.
-pub const KINDS: [&str; 13] = [
+pub const KINDS: [&str; 14] = [
     "handoff",
     "handoff_retry",
     "handoff_abandon",
@@ -96,6 +96,7 @@ pub const KINDS: [&str; 13] = [
     "ack",
     "clarify",
     "ack_override",
+    "publish",
     "error_dismiss",
 ];
 
@@ -113,6 +114,7 @@ fn by_kind(kind: &str, bytes: &[u8]) -> Result<Request, Refused> {
         "ack" => Request::Ack(body(bytes)?),
         "clarify" => Request::Clarify(body(bytes)?),
         "ack_override" => Request::AckOverride(body(bytes)?),
+        "publish" => Request::Publish(body(bytes)?),
         "error_dismiss" => Request::ErrorDismiss(body(bytes)?),
         later if LATER_KINDS.contains(&later) => {
             return Err(Refused::new(501, "not_built", format!("{later} is not carried out by this version")));
@@ -224,6 +226,7 @@ fn check(request: &Request) -> Result<(), Refused> {
             not_empty("handoff_id", &asked.handoff_id, 128)?;
             not_empty("reason", &asked.reason, MAX_SAID)
         }
+        Request::Publish(asked) => not_empty("handoff_id", &asked.handoff_id, 128),
         Request::ErrorDismiss(asked) => not_empty("error_id", &asked.error_id, 128),
     }
 }
@@ -237,6 +240,7 @@ fn check_handoff(asked: &HandoffAsked) -> Result<(), Refused> {
     }
     asked.tasks.iter().try_for_each(|task| not_empty("tasks", task, MAX_TEXT))?;
     check_successor(&asked.successor)?;
+    asked.publish.as_ref().map_or(Ok(()), |asked| super::publish_target(asked).map(|_| ()))?;
     check_document(asked)
 }
 

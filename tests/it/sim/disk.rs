@@ -28,6 +28,8 @@ pub(crate) struct Disk {
     pub(crate) answers: BTreeMap<RequestId, u32>,
     pub(crate) journal: Vec<(u64, serde_json::Value)>,
     pub(crate) errors: Vec<ErrorRow>,
+    /// How often each document lies on the server, by handoff, publication and place.
+    pub(crate) uploads: BTreeMap<(HandoffId, u32, &'static str), u32>,
 }
 
 impl Disk {

@@ -5,7 +5,9 @@
 mod acks;
 mod check;
 mod clocks;
+mod dials;
 mod disk;
+mod publish;
 mod rng;
 mod runner;
 mod sidecar;

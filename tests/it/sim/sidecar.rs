@@ -181,6 +181,7 @@ impl Sidecar {
                     Ok(Request::Clarify(asked)) => Some(&asked.handoff_id),
                     Ok(Request::AckOverride(asked)) => Some(&asked.handoff_id),
                     Err(_) => arrived.read.malformed.as_ref().and_then(|ack| ack.handoff_id.as_ref()),
+                    Ok(Request::Publish(asked)) => Some(&asked.handoff_id),
                     Ok(Request::AgentSend(asked)) => {
                         agents.extend(asked.agent_id.parse::<AgentId>().ok());
                         None

@@ -29,6 +29,8 @@ pub(crate) struct World {
     pub(crate) assumed: BTreeSet<HandoffId>,
     /// Handoffs for which the operator wanted another successor: the former one is left as it is.
     pub(crate) changed: BTreeSet<HandoffId>,
+    /// Handoffs of which the operator has said, true or not, that their document is not published.
+    pub(crate) unpublished: BTreeSet<HandoffId>,
     pub(crate) retries: BTreeMap<HandoffId, usize>,
     /// The true time.
     pub(crate) times: Times,
@@ -87,6 +89,7 @@ impl World {
             anonymous: Vec::new(),
             assumed: BTreeSet::new(),
             changed: BTreeSet::new(),
+            unpublished: BTreeSet::new(),
             retries: BTreeMap::new(),
             times: Times::default(),
             settings: super::acks::targets(settings, seed),
@@ -141,7 +144,7 @@ impl World {
 
     /// Runs the whole life of this world.
     pub(crate) fn run(&mut self) -> Result<(), String> {
-        let acts = 150 + self.rng.below(250);
+        let acts = 160 + self.rng.below(280);
         for _ in 0..acts {
             self.act()?;
             self.look()?;
@@ -255,7 +258,7 @@ impl World {
         let agent = agents[self.rng.below(agents.len() as u64) as usize].clone();
         let request = match (self.rng.below(14), handoffs.is_empty()) {
             (0..5, _) | (_, true) => {
-                let other = agents[self.rng.below(agents.len() as u64) as usize].clone();
+                let other = self.another(&agent, &agents);
                 self.handoff(&agent, &other)
             }
             (5, _) => json!({ "v": 1, "kind": "agent_send", "agent_id": agent, "text": "hello" }),
@@ -268,39 +271,10 @@ impl World {
         self.ask(&request);
     }
 
-    /// A handoff with its dials turned by chance.
-    fn handoff(&mut self, agent: &str, other: &str) -> serde_json::Value {
-        let mut request = json!({ "v": 1, "kind": "handoff", "agent_id": agent, "reason": "context_limit" });
-        request["now"] = json!(self.rng.chance(20));
-        match self.rng.below(10) {
-            0..2 => request["author"] = json!("agent_reply"),
-            2 => request["author"] = json!("salvage"),
-            3 => {
-                request["author"] = json!("provided");
-                request["document"] = json!({ "text": "# Work" });
-            }
-            _ => {}
-        }
-        if let Some(successor) = self.successor(other) {
-            request["successor"] = successor;
-        }
-        if let Some(urgency) = self.urgency() {
-            request["urgency"] = json!(urgency);
-            request["tasks"] = json!(["the task"]);
-        }
-        request
-    }
-
-    fn successor(&mut self, other: &str) -> Option<serde_json::Value> {
-        match self.rng.below(6) {
-            0 | 1 => Some(json!("same_pane")),
-            2 => Some(json!({ "agent_id": other })),
-            3 => Some(json!("new")),
-            _ => None,
-        }
-    }
-
     fn about(&mut self, kind: u64, id: HandoffId) -> serde_json::Value {
+        if self.disk.publishes(id) && self.rng.chance(15) {
+            return self.publish_now(id);
+        }
         match kind {
             7 => json!({ "v": 1, "kind": "handoff_cancel", "handoff_id": id }),
             8 => json!({ "v": 1, "kind": "handoff_accept", "handoff_id": id }),
