@@ -163,6 +163,15 @@ pub fn facts(personas: &Path, slug: &Slug) -> Result<PersonaFacts, Error> {
     Ok(PersonaFacts { exists: true, has_skill, file, handoff_files: documents(&dir, &path)? })
 }
 
+/// The role that a persona's own file names.
+///
+/// # Errors
+/// As [`facts`].
+pub fn role(personas: &Path, slug: &Slug) -> Result<Option<String>, Error> {
+    let Some(dir) = open(personas, slug)? else { return Ok(None) };
+    Ok(read_toml(&dir, &personas.join(slug.as_str()).join("persona.toml"))?.role)
+}
+
 /// The names of all personas, in order: folders with a legal name and a `skill.md`.
 ///
 /// # Errors

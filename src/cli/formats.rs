@@ -2,8 +2,10 @@
 //! to; none is ever taken away within `v` 1. A field that can be null is always there unless it says otherwise.
 
 mod views;
+mod work;
 
 pub use views::{AgentView, HandoffView, SidecarView};
+pub use work::WorkView;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -52,6 +54,18 @@ pub struct Refused {
     /// The column of that line, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<u64>,
+    /// Everything that is wrong, where that may be more than one thing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errors: Option<Vec<Fault>>,
+}
+
+/// One of several things that are wrong.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Fault {
+    /// Where: a JSON pointer into the request, or the id of a work item that stands in the way.
+    pub pointer: String,
+    /// What is wrong there.
+    pub message: String,
 }
 
 /// `spool/errors/<error_id>.json`: one failure. Deleting the file dismisses it.
@@ -111,14 +125,35 @@ pub struct JournalLine {
     /// When: UTC, milliseconds, `Z`.
     pub at: String,
     /// `handoff.step` (a step began, or the document grew), `handoff.failed`, `agent.state` (what an agent does; with
-    /// `auto`, that its context has reached a limit of `config.toml`), `delivery` (the verdict on a typed text) or
-    /// `error` (a failure outside every handoff).
-    #[schemars(extend("enum" = ["handoff.step", "handoff.failed", "agent.state", "delivery", "error"]))]
+    /// `auto`, that its context has reached a limit of `config.toml`), `delivery` (the verdict on a typed text), `work`
+    /// (something was done to a work item) or `error` (a failure outside every handoff).
+    #[schemars(extend("enum" = ["handoff.step", "handoff.failed", "agent.state", "delivery", "work", "error"]))]
     pub r#type: String,
     /// The handoff that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handoff_id: Option<String>,
-    /// The agent that it is about; in a handoff, the outgoing one.
+    /// The work item that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub item_id: Option<String>,
+    /// `work`: what was done: a word of the item's history, or `commented`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action: Option<String>,
+    /// `work`: the item's type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub item_type: Option<String>,
+    /// `work`: the item's status after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// `work`: who has done it: an agent's id, `human`, `tasuki`, or the author of a comment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// `work`: the item that it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_id: Option<String>,
+    /// `work`: the comment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comment_id: Option<String>,
+    /// The agent that it is about; in a handoff, the outgoing one; of work, who has the item or had it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// `handoff.step`: the successor, once there is one.
@@ -136,7 +171,7 @@ pub struct JournalLine {
     /// `agent.state`: what the agent does, in the words of its view.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// `delivery`: `instruction`, `priming`, `briefing`, `send` or `exit`.
+    /// `delivery`: `instruction`, `priming`, `briefing`, `send`, `work` or `exit`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purpose: Option<String>,
     /// `delivery`: the id in the text's last line.
@@ -151,7 +186,7 @@ pub struct JournalLine {
     /// `agent.state`: `suggested` (the operator was told), `begun` (a handoff has begun by itself) or `put_off` (it has not).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto: Option<String>,
-    /// `delivery`: why, where it is not plainly delivered; `agent.state`: why it was put off.
+    /// `delivery`: why, where it is not plainly delivered; `agent.state`: why it was put off; `work`: why it was done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// `handoff.failed`, `error`: the name of the file in `spool/errors/`.

@@ -1,6 +1,7 @@
 //! What the core is told at start and at a reload: limits and the facts of each profile. Not durable.
 
 use super::handoff::prompts::Prompts;
+use super::work::rules::Rules;
 use std::collections::BTreeMap;
 
 /// The time limit of each step of the flow, in milliseconds (SPEC 4.3).
@@ -89,6 +90,8 @@ pub struct Settings {
     pub context: ContextLimits,
     /// By name.
     pub profiles: BTreeMap<String, ProfileFacts>,
+    /// The rules for work items.
+    pub rules: Rules,
     /// The templates of our own texts.
     pub prompts: Prompts,
     /// Absolute path of the folder in which the personas lie: a text that is too long for a pane is named by its path.

@@ -11,6 +11,7 @@ use crate::core::settings::Settings;
 use crate::core::state::State;
 use crate::core::text::sanitise;
 use crate::core::time::{Deadline, Now};
+use crate::core::work::rules::Rules;
 use crate::exit;
 use crate::process::ExitWatch;
 use crate::runner::{Runner, Tools};
@@ -113,7 +114,8 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
     let loaded = store.load().map_err(store_failed)?;
     let (notice_sender, notices) = mpsc::channel(64);
     let tmux = start_tmux(options, &config, &store, notice_sender)?;
-    let settings = settings(&home, &config, &profiles, prompts);
+    let (watched, rules) = fails(exit::CONFIG, super::work::Watched::begin(&home))?;
+    let settings = settings(&home, &config, &profiles, prompts, rules);
     let tools = Arc::new(Tools {
         tmux: tmux.clone(),
         profiles,
@@ -152,6 +154,7 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
         panes,
         projector,
         pending,
+        rules: watched,
         rejected,
     };
     sidecar.begin(&now, loaded, settings, last_seq)?;
@@ -224,11 +227,12 @@ fn socket(options: &Options, config: &Config) -> Socket {
     }
 }
 
-fn settings(home: &Home, config: &Config, profiles: &Profiles, prompts: Prompts) -> Settings {
+fn settings(home: &Home, config: &Config, profiles: &Profiles, prompts: Prompts, rules: Rules) -> Settings {
     Settings {
         limits: config.limits.clone(),
         context: config.context,
         profiles: profiles.facts(),
+        rules,
         prompts,
         personas_dir: home.personas().display().to_string(),
     }
@@ -308,6 +312,7 @@ impl Sidecar {
             self.watch_process(&agent);
         }
         self.look_at_documents();
+        self.learn_roles();
         self.projector.heartbeat(&self.spool, now, None);
         tracing::info!(home = %self.home.root().display(), pid = std::process::id(), "tasuki runs");
         Ok(())
@@ -323,7 +328,8 @@ impl Sidecar {
         };
         match read() {
             Ok((config, profiles, prompts)) => {
-                self.state.settings = settings(&self.home, &config, &profiles, prompts);
+                let rules = std::mem::take(&mut self.state.settings.rules);
+                self.state.settings = settings(&self.home, &config, &profiles, prompts, rules);
                 self.tools = Arc::new(Tools {
                     tmux: self.tmux.clone(),
                     profiles,
@@ -336,5 +342,7 @@ impl Sidecar {
             }
             Err(error) => tracing::error!("the configuration stays as it was: {error:#}"),
         }
+        self.look_at_rules();
+        self.learn_roles();
     }
 }

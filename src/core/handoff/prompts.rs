@@ -13,19 +13,20 @@ pub struct PromptError {
     pub why: String,
 }
 
-const BUILT_IN: [(&str, &str); 7] = [
+const BUILT_IN: [(&str, &str); 8] = [
     ("instruction", include_str!("../../../data/prompts/instruction.md")),
     ("reply", include_str!("../../../data/prompts/reply.md")),
     ("salvage", include_str!("../../../data/prompts/salvage.md")),
     ("context", include_str!("../../../data/prompts/context.md")),
     ("briefing", include_str!("../../../data/prompts/briefing.md")),
     ("changed", include_str!("../../../data/prompts/changed.md")),
+    ("work", include_str!("../../../data/prompts/work.md")),
     ("long", include_str!("../../../data/prompts/long.md")),
 ];
 
 /// Names of the templates that can be overridden.
 #[must_use]
-pub fn names() -> [&'static str; 7] {
+pub fn names() -> [&'static str; 8] {
     BUILT_IN.map(|(name, _)| name)
 }
 
@@ -88,6 +89,25 @@ pub struct Briefing<'a> {
     pub summary: Option<&'a str>,
 }
 
+/// What the notice of a work item says.
+#[derive(Debug, Clone)]
+pub struct WorkNotice<'a> {
+    /// Its id.
+    pub item_id: &'a str,
+    /// Its type.
+    pub kind: &'a str,
+    /// How much it matters.
+    pub priority: &'a str,
+    /// In one line.
+    pub title: &'a str,
+    /// In full.
+    pub description: Option<&'a str>,
+    /// What its output must hold.
+    pub needs: &'a [String],
+    /// Types of the children that its completion may make.
+    pub creates: &'a [String],
+}
+
 impl Prompts {
     /// Compiles the built-in templates and the overrides, by name without `.md`.
     ///
@@ -127,6 +147,16 @@ impl Prompts {
             summary: Some("s"),
         };
         self.render("briefing", briefing_context(&briefing))?;
+        let work = WorkNotice {
+            item_id: "i",
+            kind: "t",
+            priority: "normal",
+            title: "t",
+            description: Some("d"),
+            needs: &tasks,
+            creates: &tasks,
+        };
+        self.render("work", work_context(&work))?;
         self.render("changed", context! { sha256 => "0" })?;
         self.render("long", context! { file_path => "/f.md" })?;
         Ok(())
@@ -183,6 +213,12 @@ impl Prompts {
         self.render_or_built_in("changed", &context! { sha256 => sha256 })
     }
 
+    /// The body of a work item's notice.
+    #[must_use]
+    pub fn work(&self, values: &WorkNotice<'_>) -> String {
+        self.render_or_built_in("work", &work_context(values))
+    }
+
     /// The body that stands for a text in a file.
     #[must_use]
     pub fn long(&self, file_path: &str) -> String {
@@ -214,6 +250,18 @@ fn briefing_context(values: &Briefing<'_>) -> minijinja::Value {
         cwd => values.cwd,
         tasks => values.tasks.to_vec(),
         summary => values.summary,
+    }
+}
+
+fn work_context(values: &WorkNotice<'_>) -> minijinja::Value {
+    context! {
+        item_id => values.item_id,
+        type => values.kind,
+        priority => values.priority,
+        title => values.title,
+        description => values.description,
+        needs => values.needs.to_vec(),
+        creates => values.creates.to_vec(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What can be asked: every request kind with its fields (SPEC 3.5). How a request file is read stands in `read`.
 
 mod read;
+pub mod work;
 
 use super::id::{RequestId, Slug};
 use schemars::JsonSchema;
@@ -224,25 +225,30 @@ pub enum Request {
     AgentShutdown(ShutdownAsked),
     /// Type a text.
     AgentSend(SendAsked),
+    /// Make a work item.
+    WorkCreate(work::WorkCreateAsked),
+    /// Take a work item.
+    WorkClaim(work::WorkClaimAsked),
+    /// Hand over what came of a work item.
+    WorkComplete(work::WorkCompleteAsked),
+    /// Make children that a completion could not make.
+    WorkRetryChildren(work::WorkRetryAsked),
+    /// Give a work item back.
+    WorkRelease(work::WorkReleaseAsked),
+    /// Leave a work item to a person.
+    WorkEscalate(work::WorkEscalateAsked),
+    /// Undo a completion.
+    WorkRollback(work::WorkRollbackAsked),
+    /// Say something of a work item.
+    WorkComment(work::WorkCommentAsked),
+    /// Take work items from elsewhere.
+    WorkImport(work::WorkImportAsked),
     /// Delete an error file.
     ErrorDismiss(DismissAsked),
 }
 
 /// Kinds of the contract that this version does not carry out. They are answered 501, not taken for typing errors.
-pub const LATER_KINDS: [&str; 12] = [
-    "work_create",
-    "work_claim",
-    "work_complete",
-    "work_retry_children",
-    "work_release",
-    "work_escalate",
-    "work_rollback",
-    "work_comment",
-    "ack",
-    "clarify",
-    "ack_override",
-    "publish",
-];
+pub const LATER_KINDS: [&str; 4] = ["ack", "clarify", "ack_override", "publish"];
 
 /// The number of a pane id such as `%3`.
 #[must_use]

@@ -1,6 +1,6 @@
 //! Reading a request file: whatever is wrong with it is an answer that names the field and the position.
 
-use super::{Author, HandoffAsked, LATER_KINDS, Request, Successor, pane_number};
+use super::{Author, HandoffAsked, LATER_KINDS, Request, Successor, pane_number, work};
 use crate::core::reply::Refused;
 use crate::core::text;
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
@@ -60,7 +60,7 @@ fn known(kind: Option<String>) -> Option<String> {
 }
 
 /// The kinds that this version carries out.
-pub const KINDS: [&str; 10] = [
+pub const KINDS: [&str; 19] = [
     "handoff",
     "handoff_retry",
     "handoff_abandon",
@@ -70,6 +70,15 @@ pub const KINDS: [&str; 10] = [
     "agent_register",
     "agent_shutdown",
     "agent_send",
+    "work_create",
+    "work_claim",
+    "work_complete",
+    "work_retry_children",
+    "work_release",
+    "work_escalate",
+    "work_rollback",
+    "work_comment",
+    "work_import",
     "error_dismiss",
 ];
 
@@ -84,6 +93,15 @@ fn by_kind(kind: &str, bytes: &[u8]) -> Result<Request, Refused> {
         "agent_register" => Request::AgentRegister(body(bytes)?),
         "agent_shutdown" => Request::AgentShutdown(body(bytes)?),
         "agent_send" => Request::AgentSend(body(bytes)?),
+        "work_create" => Request::WorkCreate(body(bytes)?),
+        "work_claim" => Request::WorkClaim(body(bytes)?),
+        "work_complete" => Request::WorkComplete(body(bytes)?),
+        "work_retry_children" => Request::WorkRetryChildren(body(bytes)?),
+        "work_release" => Request::WorkRelease(body(bytes)?),
+        "work_escalate" => Request::WorkEscalate(body(bytes)?),
+        "work_rollback" => Request::WorkRollback(body(bytes)?),
+        "work_comment" => Request::WorkComment(body(bytes)?),
+        "work_import" => Request::WorkImport(body(bytes)?),
         "error_dismiss" => Request::ErrorDismiss(body(bytes)?),
         later if LATER_KINDS.contains(&later) => {
             return Err(Refused::new(501, "not_built", format!("{later} is not carried out by this version")));
@@ -189,6 +207,15 @@ fn check(request: &Request) -> Result<(), Refused> {
             }
             Ok(())
         }
+        Request::WorkCreate(asked) => work::check_create(asked),
+        Request::WorkClaim(asked) => work::check_claim(asked),
+        Request::WorkComplete(asked) => work::check_complete(asked),
+        Request::WorkRetryChildren(asked) => work::check_retry(asked),
+        Request::WorkRelease(asked) => work::check_release(asked),
+        Request::WorkEscalate(asked) => work::check_escalate(asked),
+        Request::WorkRollback(asked) => work::check_rollback(asked),
+        Request::WorkComment(asked) => work::check_comment(asked),
+        Request::WorkImport(asked) => work::check_import(asked),
         Request::ErrorDismiss(asked) => not_empty("error_id", &asked.error_id, 128),
     }
 }
@@ -226,7 +253,7 @@ fn check_document(asked: &HandoffAsked) -> Result<(), Refused> {
     }
 }
 
-fn not_empty(field: &str, text: &str, max: usize) -> Result<(), Refused> {
+pub(super) fn not_empty(field: &str, text: &str, max: usize) -> Result<(), Refused> {
     if text.trim().is_empty() {
         return Err(Refused::bad(field, "must not be empty"));
     }
@@ -236,7 +263,7 @@ fn not_empty(field: &str, text: &str, max: usize) -> Result<(), Refused> {
     Ok(())
 }
 
-fn optional(field: &str, text: Option<&str>, max: usize) -> Result<(), Refused> {
+pub(super) fn optional(field: &str, text: Option<&str>, max: usize) -> Result<(), Refused> {
     text.map_or(Ok(()), |text| not_empty(field, text, max))
 }
 
