@@ -111,10 +111,8 @@ impl Store {
         let path = state_dir.join("tasuki.redb");
         let lock = open::lock(&state_dir.join("tasuki.lock"), &path)?;
         open::begin_if_new(state_dir, &path)?;
-        if let Some(found) = peek::newer_schema(&path) {
-            return Err(Error::NewerSchema { path, found });
-        }
-        let database = open::existing(&path)?;
+        peek::check(&path)?;
+        let database = open::existing(&path, false)?;
         let identity = open::identity(&path);
         Store::on(path, database, identity, lock)
     }
@@ -145,7 +143,7 @@ impl Store {
         if open::identity(&self.path).is_none() {
             return Err(self.gone());
         }
-        self.database = Some(open::existing(&self.path)?);
+        self.database = Some(open::existing(&self.path, true)?);
         self.identity = open::identity(&self.path);
         let loaded = self.check_schema().and_then(|()| self.find_ends()).and_then(|()| self.load());
         if loaded.is_err() {

@@ -44,17 +44,18 @@ pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
 
 pub(super) fn builder() -> redb::Builder {
     let mut builder = Database::builder();
-    builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(true);
+    builder.set_cache_size(CACHE_BYTES);
     builder
 }
 
-pub(super) fn existing(path: &Path) -> Result<Database, Error> {
+/// Opens a file that is there; `checked` reads all of it first, to find damage.
+pub(super) fn existing(path: &Path, checked: bool) -> Result<Database, Error> {
     let unreadable = |why: String| Error::Unreadable { path: path.to_path_buf(), why };
     let length = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?.len();
     if length == 0 {
         return Err(unreadable("it is empty".to_owned()));
     }
-    builder().open(path).map_err(|error| match error {
+    builder().set_check_integrity_on_open(checked).open(path).map_err(|error| match error {
         redb::DatabaseError::DatabaseAlreadyOpen => Error::Locked { path: path.to_path_buf(), pid: "unknown".into() },
         other => unreadable(other.to_string()),
     })

@@ -1,12 +1,12 @@
 //! Looks into a state file without touching it. Opening a file as a database writes to it, were it only to say that it
 //! is open; one that a newer tasuki has written is not ours to write to.
 
-use super::{SCHEMA, tables};
+use super::{Error, SCHEMA, tables};
 use redb::{Database, ReadableDatabase};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -15,13 +15,28 @@ const CACHE_BYTES: usize = 1024 * 1024;
 /// What is written is kept in pieces of this many bytes.
 const PIECE: u64 = 4096;
 
-/// The schema of a file that is newer than ours; none if it is not, or if it can't be read, which whoever opens it says.
-pub(super) fn newer_schema(path: &Path) -> Option<u64> {
-    let shadow = Shadow::of(path).ok()?;
-    let database = Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(shadow).ok()?;
+/// Checks every page of the file, and that its schema is not newer than ours. What passes may be opened without another
+/// check; of what does not, nothing was written.
+///
+/// # Errors
+/// [`Error::Unreadable`], [`Error::NewerSchema`].
+pub(super) fn check(path: &Path) -> Result<(), Error> {
+    let unreadable = |why: String| Error::Unreadable { path: path.to_path_buf(), why };
+    let shadow = Shadow::of(path).map_err(|error| unreadable(error.to_string()))?;
+    let mut builder = Database::builder();
+    // Without the check redb takes a damaged page for what it seems to be, and panics over what it finds there.
+    builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(true);
+    let database = builder.create_with_backend(shadow).map_err(|error| unreadable(error.to_string()))?;
+    match schema(&database) {
+        Some(found) if found > SCHEMA => Err(Error::NewerSchema { path: path.to_path_buf(), found }),
+        // One that has none is no file of ours: whoever opens it says so.
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn schema(database: &Database) -> Option<u64> {
     let table = database.begin_read().ok()?.open_table(tables::META).ok()?;
-    let found = table.get("schema").ok()??.value();
-    (found > SCHEMA).then_some(found)
+    table.get("schema").ok()?.map(|found| found.value())
 }
 
 /// A file of which only its reader can tell that it was written to.
@@ -41,10 +56,12 @@ struct Written {
 
 impl Shadow {
     fn of(path: &Path) -> io::Result<Shadow> {
-        let file = File::open(path)?;
-        let length = file.metadata()?.len();
-        if length == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+        // A pipe in the place of the file would keep whoever opens it waiting for a writer.
+        let file = File::options().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path)?;
+        let meta = file.metadata()?;
+        let length = meta.len();
+        if !meta.is_file() || length == 0 {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "it is empty, or no regular file"));
         }
         let written = Written { length, from_file: length, pieces: BTreeMap::new() };
         Ok(Shadow { file, written: Mutex::new(written) })
@@ -84,6 +101,11 @@ impl redb::StorageBackend for Shadow {
         let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         if offset.checked_add(out.len() as u64).is_none_or(|end| end > written.length) {
             return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        // Most of a file is never written to, and is read in one piece.
+        let end = offset + out.len() as u64;
+        if end <= written.from_file && written.pieces.range(offset / PIECE..end.div_ceil(PIECE)).next().is_none() {
+            return self.file.read_exact_at(out, offset);
         }
         let mut done = 0;
         for (number, within, many) in pieces(offset, out.len()) {

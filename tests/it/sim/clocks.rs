@@ -45,7 +45,7 @@ struct Seen {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Times {
     now: Moment,
-    jumps_before_boot: u64,
+    jumps_before_start: u64,
     seen: BTreeMap<HandoffId, Seen>,
     fallen: BTreeSet<Step>,
 }
@@ -59,10 +59,14 @@ impl Times {
         self.now.jumps += 1;
     }
 
-    /// The machine has started; a clock that was set while it did was set before.
+    /// The machine has started.
     pub(crate) fn booted(&mut self) {
         self.now.boots += 1;
-        self.jumps_before_boot = self.now.jumps;
+    }
+
+    /// The sidecar has started, and counts limits of an earlier boot by the wall clock as it is at this moment.
+    pub(crate) fn started(&mut self) {
+        self.jumps_before_start = self.now.jumps;
     }
 
     /// The steps whose limits have fallen in this world.
@@ -100,7 +104,7 @@ impl Times {
 
     /// Across a start of the machine only the wall clock is left to go by; if that was set as well, nothing is known.
     fn not_early(&self, handoff: &Handoff, error: &HandoffError, since: Moment, limits: &Limits) -> Result<(), String> {
-        let is_known = since.boots == self.now.boots || since.jumps >= self.jumps_before_boot;
+        let is_known = since.boots == self.now.boots || since.jumps >= self.jumps_before_start;
         let limit = error.step.limit_ms(limits).unwrap_or(0);
         let passed = self.now.lived_ms - since.lived_ms;
         if is_known && passed < limit {

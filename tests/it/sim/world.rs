@@ -174,6 +174,7 @@ impl World {
     fn turn(&mut self) {
         let Some(mut sidecar) = self.sidecar.take() else {
             self.sidecar = Some(Sidecar::start(&self.disk, &self.settings, &self.now, &self.tmux));
+            self.times.started();
             return;
         };
         let crash = match self.rng.below(if self.faults_on { 40 } else { u64::MAX }) {
