@@ -46,6 +46,7 @@
 //! | `tokens=N` | the transcript says that N tokens of the context are used |
 //! | `empty_answer` | the answer that is to be the document has no text |
 //! | `lazy_clear` | `/clear` reports nothing until the next prompt, and then only the new session |
+//! | `work=WORD` | a work item is not taken and handed over: `ignore`, `claim` (only that), `release`, `escalate`, `bad_output`, `partial` (three of five children are bad) |
 //! | `background` | a Stop with background tasks comes first; then the document, then the real Stop |
 
 use std::collections::BTreeMap;
@@ -54,7 +55,8 @@ use std::io::Read;
 use std::path::PathBuf;
 
 /// All names that mean something.
-const NAMES: [&str; 45] = [
+const NAMES: [&str; 46] = [
+    "work",
     "swallow_enter",
     "start_slow",
     "lazy_start",

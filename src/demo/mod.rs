@@ -3,7 +3,7 @@
 //!
 //! Pure: [`keys`] (bytes → keys), [`composer`], [`draw`] (state → ANSI), [`model`] (what a prompt asks and what to
 //! answer), [`plan`] (a turn as a list of timed acts), [`faults`]. With the world: [`terminal`], [`hooks`], [`record`],
-//! [`transcript`], //! [`app`] (the state and what changes it) and [`agent`] (the loop).
+//! [`transcript`], [`work`] (items that it is told of), [`app`] (the state and what changes it) and [`agent`] (the loop).
 
 pub mod agent;
 pub mod app;
@@ -19,3 +19,4 @@ pub mod terminal;
 pub mod transcript;
 mod turn;
 mod width;
+pub mod work;

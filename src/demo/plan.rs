@@ -3,6 +3,7 @@
 
 use super::faults::Faults;
 use super::model::{Memory, Task, is_delivered};
+use super::work;
 use std::path::{Path, PathBuf};
 
 /// One act of a turn.
@@ -26,6 +27,8 @@ pub enum Act {
     Link(PathBuf, PathBuf),
     /// Read a document and answer.
     Read(PathBuf),
+    /// Run a command of tasuki's.
+    Run(Vec<String>),
     /// Run a second agent with the same environment.
     Nested,
     /// Begin a new session.
@@ -74,6 +77,10 @@ pub fn turn(prompt: &str, task: &Task, memory: &Memory, faults: &Faults) -> Vec<
                 acts.push(Act::Dialog("read the document of the predecessor".into()));
             }
             acts.extend([Act::Read(path.clone()), Act::Wait(length / 2), stop()]);
+        }
+        Task::Work(work) => {
+            acts.extend(work::commands(work, faults).into_iter().map(Act::Run));
+            acts.extend([Act::Wait(length / 2), Act::Say(memory.answer(prompt)), stop()]);
         }
         Task::Reply => {
             let blocks = if faults.has("empty_answer") { Vec::new() } else { memory.reply(prompt) };

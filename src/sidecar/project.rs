@@ -8,10 +8,12 @@ use crate::core::pane::ServerId;
 use crate::core::text::plain_json;
 use crate::core::time::{Deadline, Now};
 use crate::core::view;
+use crate::core::work::Item;
 use crate::spool::watch::Checked;
 use crate::spool::{Journal, Place, Spool};
 use crate::store::Checkpoint;
 use serde_json::{Value, json};
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
 
 /// Pause between two heartbeats, in milliseconds; a client gives a sidecar up after three of them.
@@ -85,7 +87,10 @@ impl Projector {
         for handoff in decision.handoffs.values() {
             self.view(spool, Place::Handoff(handoff.handoff_id), &view::handoff(handoff));
         }
-        for item in decision.items.values() {
+        // A child is younger than its parent, whose view names it.
+        let mut items: Vec<&Item> = decision.items.values().collect();
+        items.sort_by_key(|item| Reverse(item.order));
+        for item in items {
             self.view(spool, Place::Work(item.item_id.0), &view::item(item));
             self.mark_open(spool, item.item_id, item.is_open());
         }

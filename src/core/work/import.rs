@@ -195,6 +195,7 @@ fn take(tx: &mut Tx<'_>, id: ItemId, imported: Imported) -> ItemId {
     item.completed_by = imported.completed_by;
     item.escalated_at = imported.escalated_at;
     item.escalation_reason = imported.escalation_reason;
+    item.status = item.history.last().map_or(item.status, |entry| entry.to);
     item.enter(&tx.now, status, None, Note::new(Action::Imported, Who::Human, None));
     ask::put(tx, item);
     let parent = parent.filter(|_| status != Status::Withdrawn);
