@@ -58,22 +58,29 @@ fn work_is_done_by_commands_alone() {
     assert!(shown.contains("not made: two"), "{shown}");
     let mended = "[{\"type\":\"story\",\"title\":\"two\"}]";
     said(&stage, &["work", "retry-children", &prd, "--agent", "sm", "--children", mended]);
-    let tree = said(&stage, &["work", "tree", short]);
+    what_is_shown(&stage, &spec, &prd);
+    assert_eq!(stage.item(&spec)["completed_by"], pm);
+}
+
+/// What is known of a specification that is done, and of a PRD whose two stories are ready.
+fn what_is_shown(stage: &Stage, spec: &str, prd: &str) {
+    let short = &spec[..8];
+    let tree = said(stage, &["work", "tree", short]);
     assert_eq!(tree.lines().count(), 4, "{tree}");
     assert!(tree.lines().nth(2).is_some_and(|line| line.starts_with("    ")), "{tree}");
-    assert_eq!(said(&stage, &["work", "tree"]), tree, "without a name, what is not done, from its root on");
-    assert!(said(&stage, &["work", "comment", short, "well done", "--author", "Ada"]).starts_with("comment "));
-    let shown = said(&stage, &["work", "show", short]);
+    assert_eq!(said(stage, &["work", "tree"]), tree, "without a name, what is not done, from its root on");
+    assert!(said(stage, &["work", "comment", short, "well done", "--author", "Ada"]).starts_with("comment "));
+    let shown = said(stage, &["work", "show", short]);
     assert!(shown.contains("Ada: well done") && shown.contains("requirements"), "{shown}");
-    assert!(said(&stage, &["work", "rollback", &prd, "--reason", "the wrong ones"]).contains("claimed"));
-    let history = said(&stage, &["work", "history", &prd]);
+    assert!(said(stage, &["work", "rollback", prd, "--reason", "the wrong ones"]).contains("claimed"));
+    let history = said(stage, &["work", "history", prd]);
     for word in ["completed", "children_created", "rolled_back", "the wrong ones", "output: stories", "1 child failed"]
     {
         assert!(history.contains(word), "{word}: {history}");
     }
-    said(&stage, &["work", "escalate", &prd, "--agent", "sm", "--reason", "lost"]);
-    assert!(said(&stage, &["work", "release", &prd, "--human"]).contains("ready"));
-    let stats = json_of(&stage, &["work", "stats"]);
+    said(stage, &["work", "escalate", prd, "--agent", "sm", "--reason", "lost"]);
+    assert!(said(stage, &["work", "release", prd, "--human"]).contains("ready"));
+    let stats = json_of(stage, &["work", "stats"]);
     let of =
         |kind: &str| stats.as_array().expect("a list").iter().find(|row| row["type"] == kind).expect("a row").clone();
     assert_eq!(
@@ -81,10 +88,9 @@ fn work_is_done_by_commands_alone() {
         (&json!(1), &json!(1), &json!(2))
     );
     assert!(of("prd")["waited"]["mean_ms"].is_u64() && of("project_spec")["took"]["count"] == 1);
-    assert!(said(&stage, &["work", "stats"]).contains("WAITED"));
-    let nobody = run(&stage, &["work", "show", "ffffffff"]);
+    assert!(said(stage, &["work", "stats"]).contains("WAITED"));
+    let nobody = run(stage, &["work", "show", "ffffffff"]);
     assert!(String::from_utf8_lossy(&nobody.stderr).contains("no_item"));
-    assert_eq!(stage.item(&spec)["completed_by"], pm);
 }
 
 #[test]
