@@ -24,8 +24,10 @@ const FRESH_MS: i64 = 2_000;
 #[derive(Default)]
 pub(super) struct Watched {
     rules: Option<Stamp>,
-    /// Personas whose role was looked for.
-    known: BTreeSet<Slug>,
+    /// Personas whose role was looked for, and what their files were then.
+    known: BTreeMap<Slug, Option<Stamp>>,
+    /// The roles that were found: several may be found before the first of them is decided.
+    roles: BTreeMap<Slug, String>,
 }
 
 impl Watched {
@@ -36,7 +38,7 @@ impl Watched {
     pub(super) fn begin(home: &Home) -> Result<(Watched, Rules), rules::RulesFileError> {
         let stamp = rules::stamp(&home.rules());
         let rules = rules::load(&home.rules())?;
-        Ok((Watched { rules: stamp, known: BTreeSet::new() }, rules))
+        Ok((Watched { rules: stamp, ..Watched::default() }, rules))
     }
 }
 
@@ -91,7 +93,8 @@ impl Sidecar {
     pub(super) fn learn_roles(&mut self) {
         let live = self.state.agents.values().filter(|agent| agent.state.is_live());
         let slugs: BTreeSet<Slug> = live.filter_map(|agent| agent.persona_slug.clone()).collect();
-        self.rules.known = slugs.clone();
+        self.rules.known.retain(|slug, _| slugs.contains(slug));
+        self.rules.roles.retain(|slug, _| slugs.contains(slug));
         self.learn(&slugs.into_iter().collect::<Vec<_>>());
     }
 
@@ -99,22 +102,30 @@ impl Sidecar {
     pub(super) fn learn_new_roles(&mut self, decision: &Decision) {
         let live = decision.agents.values().filter(|agent| agent.state.is_live());
         let slugs: BTreeSet<Slug> = live.filter_map(|agent| agent.persona_slug.clone()).collect();
-        let new: Vec<Slug> = slugs.into_iter().filter(|slug| self.rules.known.insert(slug.clone())).collect();
+        let new: Vec<Slug> = slugs.into_iter().filter(|slug| !self.rules.known.contains_key(slug)).collect();
         self.learn(&new);
     }
 
+    /// Reads the roles of those whose files have changed.
     fn learn(&mut self, slugs: &[Slug]) {
-        let mut roles: BTreeMap<Slug, String> = self.state.roles.clone();
-        for slug in slugs {
-            match personas::role(&self.home.personas(), slug) {
-                Ok(Some(role)) => drop(roles.insert(slug.clone(), role)),
-                Ok(None) => drop(roles.remove(slug)),
+        let folder = self.home.personas();
+        let stamps = slugs.iter().map(|slug| (slug, personas::stamp(&folder, slug)));
+        let changed: Vec<_> = stamps.filter(|(slug, stamp)| self.rules.known.get(slug) != Some(stamp)).collect();
+        if changed.is_empty() {
+            return;
+        }
+        let before = self.rules.roles.clone();
+        for (slug, stamp) in changed {
+            self.rules.known.insert(slug.clone(), stamp);
+            match personas::role(&folder, slug) {
+                Ok(Some(role)) => drop(self.rules.roles.insert(slug.clone(), role)),
+                Ok(None) => drop(self.rules.roles.remove(slug)),
                 // What was known of it still counts; whoever starts such a persona is told what is wrong.
                 Err(error) => tracing::debug!(%error, "a persona's role can't be read"),
             }
         }
-        if roles != self.state.roles {
-            self.pending.events.push(Event::Roles(roles));
+        if self.rules.roles != before {
+            self.pending.events.push(Event::Roles(self.rules.roles.clone()));
         }
     }
 

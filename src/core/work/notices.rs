@@ -135,8 +135,10 @@ pub(crate) fn verdict(tx: &mut Tx<'_>, agent_id: &AgentId, id: ItemId, verdict: 
     if !was_typed && let Some(agent) = tx.agent_mut(agent_id) {
         agent.notices.not_before = Some(pause);
     }
-    let offered = tx.item(&id).is_some_and(|item| item.offered_to == Some(*agent_id));
-    let Some(item) = tx.item_mut(&id).filter(|_| offered) else { return };
+    if tx.item(&id).is_none_or(|item| item.offered_to != Some(*agent_id)) {
+        return;
+    }
+    let Some(item) = tx.item_mut(&id) else { return };
     if !was_typed {
         item.offered_to = None;
     }
@@ -147,8 +149,10 @@ pub(crate) fn verdict(tx: &mut Tx<'_>, agent_id: &AgentId, id: ItemId, verdict: 
 
 /// The turn that answers a notice is over. Whoever has not taken the item by now leaves it to the next one.
 pub(crate) fn turn_over(tx: &mut Tx<'_>, agent_id: &AgentId, id: ItemId) {
-    let ignored = tx.item(&id).is_some_and(|item| item.offered_to == Some(*agent_id));
-    let Some(item) = tx.item_mut(&id).filter(|_| ignored) else { return };
+    if tx.item(&id).is_none_or(|item| item.offered_to != Some(*agent_id)) {
+        return;
+    }
+    let Some(item) = tx.item_mut(&id) else { return };
     item.offered_to = None;
     if let Some(agent) = tx.agent_mut(agent_id) {
         agent.notices.unanswered += 1;
@@ -160,14 +164,17 @@ pub(crate) fn deadline(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let now = tx.now;
     let is_due =
         tx.agent(agent_id).and_then(|agent| agent.notices.not_before).is_some_and(|deadline| deadline.is_due(&now));
-    if let Some(agent) = tx.agent_mut(agent_id).filter(|_| is_due) {
+    if is_due && let Some(agent) = tx.agent_mut(agent_id) {
         agent.notices.not_before = None;
     }
 }
 
 /// Somebody has claimed something.
 pub(crate) fn claimed(tx: &mut Tx<'_>, who: Who) {
-    if let Some(agent) = who.agent().and_then(|id| tx.agent_mut(&id)) {
+    let Some(id) = who.agent() else { return };
+    // A row that is not touched need not be written.
+    let counts = tx.agent(&id).is_some_and(|agent| agent.notices.unanswered > 0);
+    if counts && let Some(agent) = tx.agent_mut(&id) {
         agent.notices.unanswered = 0;
     }
 }

@@ -36,7 +36,7 @@ fn waits(tx: &Tx<'_>, item: &Item) -> bool {
 pub(crate) fn child_taken(tx: &mut Tx<'_>, parent: Option<ItemId>) {
     let Some(item) = watched(tx, parent) else { return };
     let (id, all_taken) = (item.item_id, !waits(tx, item));
-    if let Some(watch) = tx.item_mut(&id).filter(|_| all_taken).and_then(|item| item.watch.as_mut()) {
+    if all_taken && let Some(watch) = tx.item_mut(&id).and_then(|item| item.watch.as_mut()) {
         watch.deadline = None;
     }
 }
