@@ -9,6 +9,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 mod home;
+pub mod rules;
 mod values;
 
 pub use home::Home;

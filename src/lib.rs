@@ -22,6 +22,11 @@
 //! `failed`, or `cancelled`. Only [`core::handoff`] knows these steps; the acknowledgement of an urgent handoff is
 //! [`core::handoff::ack`].
 //!
+//! # Work items
+//!
+//! Typed pieces of work go from role to role: `ready → claimed → done`, or `escalated` to a person. A completion is checked
+//! by the rules of its type, and makes its children in the same commit; it can be undone. [`core::work`] is the whole of it.
+//!
 //! # What tasuki never does
 //!
 //! - It never acts before the decision to act is durable, and never decides with a clock, a file or chance in its hand.
@@ -40,8 +45,8 @@
 //! A room looks only into rooms that stand before it here; adapters do not look into each other. `tests/it/house.rs`
 //! holds this.
 //!
-//! 1. [`core`], the pure part: begin with [`core::decide`], then [`core::handoff`], its siblings for smaller concerns, and
-//!    [`core::state`].
+//! 1. [`core`], the pure part: begin with [`core::decide`], then [`core::handoff`], [`core::work`], their siblings for smaller
+//!    concerns, and [`core::state`].
 //! 2. The adapters, each with one thing outside: [`spool`] (files in and out), [`store`] (the one truth), [`tmux`] (panes),
 //!    [`agents`] (profiles, screens, hooks and transcripts of agent CLIs), [`personas`], [`config`], [`notify`], [`publish`],
 //!    [`process`], [`clock`], [`service`] (systemd and launchd); and [`files`] and [`child`], which several of them use.

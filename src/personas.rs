@@ -163,6 +163,22 @@ pub fn facts(personas: &Path, slug: &Slug) -> Result<PersonaFacts, Error> {
     Ok(PersonaFacts { exists: true, has_skill, file, handoff_files: documents(&dir, &path)? })
 }
 
+/// What tells one state of a persona's own file from another; none while there is no such file.
+#[must_use]
+pub fn stamp(personas: &Path, slug: &Slug) -> Option<files::Stamp> {
+    let dir = files::open_dir(&personas.join(slug.as_str())).ok()?;
+    files::meta_at(&dir, "persona.toml").ok()?.map(|meta| meta.stamp)
+}
+
+/// The role that a persona's own file names.
+///
+/// # Errors
+/// As [`facts`].
+pub fn role(personas: &Path, slug: &Slug) -> Result<Option<String>, Error> {
+    let Some(dir) = open(personas, slug)? else { return Ok(None) };
+    Ok(read_toml(&dir, &personas.join(slug.as_str()).join("persona.toml"))?.role)
+}
+
 /// The names of all personas, in order: folders with a legal name and a `skill.md`.
 ///
 /// # Errors

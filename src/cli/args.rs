@@ -5,6 +5,7 @@ pub use super::delivery_args::{AssumePublished, DeliveryArgs, DoctorCommand, Pub
 pub use super::handoff_args::{
     AcceptArgs, Assume, Author, HandoffArgs, HandoffName, HandoffsArgs, HandoffsCommand, RetryArgs, Urgency,
 };
+pub use super::work::args::{RulesCommand, WorkCommand};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -96,6 +97,15 @@ pub enum Command {
     /// Make or list personas.
     #[command(subcommand, after_help = "Example:\n  tasuki persona new kai --name Kai --role developer --profile demo")]
     Persona(PersonaCommand),
+    /// Work items: typed pieces of work that go from role to role.
+    #[command(
+        subcommand,
+        after_help = "Example:\n  tasuki work create project_spec \"A shop for sashes\"\n  tasuki work list"
+    )]
+    Work(WorkCommand),
+    /// The rules for work items.
+    #[command(subcommand, after_help = "Example:\n  tasuki rules check")]
+    Rules(RulesCommand),
     /// List the failures that nobody has dismissed, or dismiss them.
     #[command(
         after_help = "Example:\n  tasuki errors\n  tasuki errors dismiss --all",

@@ -68,11 +68,20 @@ impl CliError {
     #[must_use]
     pub fn from_answer(error: &Value, status: Option<u64>) -> Self {
         let text = |key: &str| error.get(key).and_then(Value::as_str).filter(|text| !text.is_empty()).map(sanitise);
+        let all = error.get("errors").and_then(Value::as_array).cloned().unwrap_or_default();
+        let line = |fault: &Value| {
+            let part = |key: &str| fault.get(key).and_then(Value::as_str).map(sanitise).unwrap_or_default();
+            format!("{}: {}", part("pointer"), part("message"))
+        };
+        // A message that was too long for all of them.
+        let is_cut = text("message").is_some_and(|message| message.ends_with('…'));
+        let listed: Vec<String> = all.iter().filter(|_| is_cut).map(line).collect();
+        let hint = text("hint").into_iter().chain(listed).collect::<Vec<_>>().join("\n  ");
         CliError {
             exit: exit_for(status),
             code: text("code").unwrap_or_else(|| "failed".to_owned()),
             message: text("message").unwrap_or_else(|| "The sidecar refused and gave no reason.".to_owned()),
-            hint: text("hint"),
+            hint: Some(hint).filter(|hint| !hint.is_empty()),
         }
     }
 

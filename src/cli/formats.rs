@@ -3,8 +3,10 @@
 
 mod ack;
 mod views;
+mod work;
 
 pub use views::{AgentView, HandoffView, SidecarView};
+pub use work::WorkView;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -53,6 +55,18 @@ pub struct Refused {
     /// The column of that line, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<u64>,
+    /// Everything that is wrong, where that may be more than one thing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errors: Option<Vec<Fault>>,
+}
+
+/// One of several things that are wrong.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Fault {
+    /// Where: a JSON pointer into the request, or the id of a work item that stands in the way.
+    pub pointer: String,
+    /// What is wrong there.
+    pub message: String,
 }
 
 /// `spool/errors/<error_id>.json`: one failure. Deleting the file dismisses it.
@@ -114,14 +128,35 @@ pub struct JournalLine {
     /// `handoff.step` (a step began, or the document grew), `handoff.failed`, `agent.state` (what an agent does; with
     /// `auto`, that its context has reached a limit of `config.toml`), `delivery` (the verdict on a typed text),
     /// `ack` (an acknowledgement was taken or overridden, its questions were answered, or a message about it was sent),
-    /// `reminder` and `escalation` (what became of each), `publish` (the publishing has another state) or `error` (a failure
-    /// that halts no handoff).
-    #[schemars(extend("enum" = ["handoff.step", "handoff.failed", "agent.state", "delivery", "ack", "reminder", "escalation", "publish", "error"]))]
+    /// `reminder` and `escalation` (what became of each), `publish` (the publishing has another state), `work` (something was
+    /// done to a work item) or `error` (a failure that halts no handoff).
+    #[schemars(extend("enum" = ["handoff.step", "handoff.failed", "agent.state", "delivery", "ack", "reminder", "escalation", "publish", "work", "error"]))]
     pub r#type: String,
     /// The handoff that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handoff_id: Option<String>,
-    /// The agent that it is about; in a handoff, the outgoing one.
+    /// The work item that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub item_id: Option<String>,
+    /// `work`: what was done: a word of the item's history, or `commented`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action: Option<String>,
+    /// `work`: the item's type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub item_type: Option<String>,
+    /// `work`: the item's status after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// `work`: who has done it: an agent's id, `human`, `tasuki`, or the author of a comment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// `work`: the item that it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_id: Option<String>,
+    /// `work`: the comment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comment_id: Option<String>,
+    /// The agent that it is about; in a handoff, the outgoing one; of work, who has the item or had it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// `handoff.step`: the successor, once there is one.
@@ -139,7 +174,7 @@ pub struct JournalLine {
     /// `agent.state`: what the agent does; `publish`: where that stands; both in the words of their views.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// `delivery`: `instruction`, `priming`, `briefing`, `send`, `message`, `exit` or `new_session`.
+    /// `delivery`: `instruction`, `priming`, `briefing`, `send`, `message`, `work`, `exit` or `new_session`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purpose: Option<String>,
     /// `delivery`: the id in the text's last line.
@@ -154,7 +189,7 @@ pub struct JournalLine {
     /// `agent.state`: `suggested` (the operator was told), `begun` (a handoff has begun by itself) or `put_off` (it has not).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto: Option<String>,
-    /// `delivery`: why, where it is not plainly delivered; `agent.state`: why it was put off.
+    /// `delivery`: why, where it is not plainly delivered; `agent.state`: why it was put off; `work`: why it was done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// `ack`: where the acknowledgement stands, in the words of the handoff's view.

@@ -1,8 +1,8 @@
 //! The command line: one file for each command. All but `run`, `hook` and `demo` are clients of the spool and the views;
 //! none opens the database (SPEC section 9).
 //!
-//! Read [`args`] for what there is, [`client`] for how a request is dropped and answered, [`names`] for how agents and
-//! handoffs are named, [`follow`] and [`wait`] for `--wait`.
+//! Read [`args`] for what there is, [`client`] for how a request is dropped and answered, [`names`] for how agents,
+//! handoffs and work items are named, [`follow`] and [`wait`] for `--wait`.
 
 pub mod ack;
 mod ack_args;
@@ -31,12 +31,14 @@ pub mod names;
 pub mod output;
 pub mod persona;
 pub mod publish;
+pub mod rules;
 pub mod run;
 pub mod schema;
 pub mod service;
 pub mod statusline;
 pub mod view;
 pub mod wait;
+pub mod work;
 
 use crate::config::Home;
 use crate::core::text::{plain_json, sanitise};
@@ -174,6 +176,8 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Send(args) => agents::send(&session, args),
         Command::Agent(command) => agents::command(&session, command),
         Command::Persona(command) => persona::command(&session, command),
+        Command::Work(command) => work::command(&session, command),
+        Command::Rules(command) => rules::command(&session, command),
         Command::Errors(args) => errors::command(&session, args),
         Command::Hooks(command) => hooks::command(&session, command),
         Command::Service(command) => service::command(&session, command),

@@ -156,6 +156,21 @@ pub fn handoff(home: &Home, text: &str) -> Result<String, CliError> {
     })
 }
 
+/// Finds the work item that `text` names.
+///
+/// # Errors
+/// `no_item` or `ambiguous`, the latter with the candidates.
+pub fn item(home: &Home, text: &str) -> Result<String, CliError> {
+    if text.parse::<crate::core::id::ItemId>().is_ok() {
+        return Ok(text.to_ascii_lowercase());
+    }
+    let hint = "`tasuki work list --all` lists them.";
+    pick_id("work item", text, &view::stems(&home.work_views())?).map_err(|error| match error.hint {
+        None => CliError { code: "no_item".to_owned(), ..error.hint(hint) },
+        Some(_) => error,
+    })
+}
+
 /// Finds the one id that begins with `text`.
 ///
 /// # Errors

@@ -40,6 +40,15 @@ pub fn requests() -> Vec<Format> {
         request("clarify", schema_for!(asked::ClarifyAsked)),
         request("ack_override", schema_for!(asked::OverrideAsked)),
         request("publish", schema_for!(asked::PublishNow)),
+        request("work_create", schema_for!(asked::work::WorkCreateAsked)),
+        request("work_claim", schema_for!(asked::work::WorkClaimAsked)),
+        request("work_complete", schema_for!(asked::work::WorkCompleteAsked)),
+        request("work_retry_children", schema_for!(asked::work::WorkRetryAsked)),
+        request("work_release", schema_for!(asked::work::WorkReleaseAsked)),
+        request("work_escalate", schema_for!(asked::work::WorkEscalateAsked)),
+        request("work_rollback", schema_for!(asked::work::WorkRollbackAsked)),
+        request("work_comment", schema_for!(asked::work::WorkCommentAsked)),
+        request("work_import", schema_for!(asked::work::WorkImportAsked)),
         request("error_dismiss", schema_for!(asked::DismissAsked)),
     ]
 }
@@ -58,9 +67,11 @@ pub fn all() -> Vec<Format> {
         format("sidecar_view", "view/sidecar.json", written::<formats::SidecarView>()),
         format("agent_view", "view/agents/<agent_id>.json", written::<formats::AgentView>()),
         format("handoff_view", "view/handoffs/<handoff_id>.json", written::<formats::HandoffView>()),
+        format("work_view", "view/work/<item_id>.json", written::<formats::WorkView>()),
         format("config", "config.toml", crate::config::schema()),
         format("profile", "data/profiles/<name>.toml", schema_for!(ProfileFile)),
         format("persona", "data/personas/<slug>/persona.toml", schema_for!(PersonaFile)),
+        format("rules", "data/rules.toml", crate::config::rules::schema()),
     ]);
     all
 }

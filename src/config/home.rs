@@ -100,6 +100,18 @@ impl Home {
         self.root.join("view/handoffs")
     }
 
+    /// `view/work/`.
+    #[must_use]
+    pub fn work_views(&self) -> PathBuf {
+        self.root.join("view/work")
+    }
+
+    /// `view/work/open/`: a name for each item that is not done.
+    #[must_use]
+    pub fn open_work(&self) -> PathBuf {
+        self.root.join("view/work/open")
+    }
+
     /// `data/personas/`.
     #[must_use]
     pub fn personas(&self) -> PathBuf {

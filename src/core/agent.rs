@@ -1,14 +1,18 @@
 //! An agent's row: who it is, where it runs, what it is doing, and which text is on its way to it.
 
+mod purpose;
+
 use super::effect::EffectKey;
 use super::gauge::Watch;
 use super::hook::ContextGauge;
 use super::id::{AgentId, DeliveryId, HandoffId, RequestId, Slug};
 use super::pane::{PaneRef, Process, ServerId};
 use super::time::Deadline;
+use super::work::notices::Notices;
 use serde::{Deserialize, Serialize};
 
 pub use super::queued::{Asker, Queued};
+pub use purpose::Purpose;
 
 /// What an agent is doing (SPEC 3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,60 +50,6 @@ impl AgentState {
             AgentState::Ended => "ended",
             AgentState::Lost => "lost",
         }
-    }
-}
-
-/// For whom a text is typed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Purpose {
-    /// A handoff's instruction.
-    Instruction(HandoffId),
-    /// The persona's skill, within a handoff or after an `agent_create`.
-    Priming(Option<HandoffId>),
-    /// A handoff's injection prompt.
-    Briefing(HandoffId),
-    /// A request's text.
-    Send(RequestId),
-    /// The exit command, within a handoff or for an `agent_shutdown`.
-    Exit(Option<HandoffId>),
-    /// The command for a new session in the same process, within a handoff.
-    NewSession(HandoffId),
-    /// A message about a handoff's acknowledgement, by its number there.
-    Message(HandoffId, u32),
-}
-
-impl Purpose {
-    /// The handoff that it belongs to.
-    #[must_use]
-    pub fn handoff(&self) -> Option<HandoffId> {
-        match self {
-            Purpose::Instruction(id) | Purpose::Briefing(id) | Purpose::NewSession(id) | Purpose::Message(id, _) => {
-                Some(*id)
-            }
-            Purpose::Priming(id) | Purpose::Exit(id) => *id,
-            Purpose::Send(_) => None,
-        }
-    }
-
-    /// Its word in the journal.
-    #[must_use]
-    pub fn word(&self) -> &'static str {
-        match self {
-            Purpose::Instruction(_) => "instruction",
-            Purpose::Priming(_) => "priming",
-            Purpose::Briefing(_) => "briefing",
-            Purpose::Send(_) => "send",
-            Purpose::Exit(_) => "exit",
-            Purpose::NewSession(_) => "new_session",
-            Purpose::Message(..) => "message",
-        }
-    }
-
-    /// A command of the CLI's own: it has no receipt, what it does is its proof.
-    #[must_use]
-    pub fn is_command(&self) -> bool {
-        matches!(self, Purpose::Exit(_) | Purpose::NewSession(_))
     }
 }
 
@@ -298,6 +248,9 @@ pub struct Agent {
     pub answering: Option<HandoffId>,
     /// Texts that wait.
     pub queue: Vec<Queued>,
+    /// What is remembered of the work items that it was told of.
+    #[serde(default)]
+    pub notices: Notices,
     /// The effect that watches its screen for the end of a turn, while somebody waits for that.
     pub probe: Option<EffectKey>,
     /// When it is looked at without anybody waiting for it: it is in a turn of which nothing is heard.
@@ -357,6 +310,7 @@ impl Agent {
             our_turn: None,
             answering: None,
             queue: Vec::new(),
+            notices: Notices::default(),
             probe: None,
             unheard: None,
             glance: None,

@@ -4,11 +4,13 @@
 use super::agent::{Agent, AgentState};
 use super::effect::{Effect, EffectKey, Notice};
 use super::handoff::Handoff;
-use super::id::{AgentId, DeliveryId, ErrorId, HandoffId, RequestId};
+use super::id::{AgentId, DeliveryId, ErrorId, HandoffId, ItemId, RequestId, Slug};
 use super::pane::ServerId;
 use super::reply::{Answer, Refused, Reply};
 use super::state::{Meeting, OpenRequest, State};
 use super::time::Now;
+use super::work::Item;
+use super::work::rules::Rules;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -63,6 +65,8 @@ pub struct Decision {
     pub agents: BTreeMap<AgentId, Agent>,
     /// Rows put.
     pub handoffs: BTreeMap<HandoffId, Handoff>,
+    /// Rows put.
+    pub items: BTreeMap<ItemId, Item>,
     /// Recorded documents: put, or taken away when no step needs them any more.
     pub documents: BTreeMap<HandoffId, Option<String>>,
     /// Requests taken and not answered yet.
@@ -89,6 +93,10 @@ pub struct Decision {
     pub next_seq: u64,
     /// The tmux server, if it has changed.
     pub server: Option<Option<ServerId>>,
+    /// The rules for work items, if they have changed.
+    pub rules: Option<Rules>,
+    /// The roles of personas, if they have changed.
+    pub roles: Option<BTreeMap<Slug, String>>,
 }
 
 impl Decision {
@@ -96,6 +104,7 @@ impl Decision {
     pub fn absorb(&mut self, later: Decision) {
         self.agents.extend(later.agents);
         self.handoffs.extend(later.handoffs);
+        self.items.extend(later.items);
         self.documents.extend(later.documents);
         self.opened.extend(later.opened);
         self.answers.extend(later.answers);
@@ -111,6 +120,8 @@ impl Decision {
         if later.server.is_some() {
             self.server = later.server;
         }
+        self.rules = later.rules.or(self.rules.take());
+        self.roles = later.roles.or(self.roles.take());
     }
 
     /// Whether a commit would write nothing.
@@ -118,6 +129,7 @@ impl Decision {
     pub fn is_empty(&self) -> bool {
         self.agents.is_empty()
             && self.handoffs.is_empty()
+            && self.items.is_empty()
             && self.documents.is_empty()
             && self.opened.is_empty()
             && self.answers.is_empty()
@@ -153,7 +165,7 @@ impl<'s> Tx<'s> {
         hash.finalize().into()
     }
 
-    fn draw_uuid(&mut self) -> Uuid {
+    pub(crate) fn draw_uuid(&mut self) -> Uuid {
         let bytes = self.draw();
         let mut half = [0; 16];
         half.copy_from_slice(&bytes[..16]);

@@ -5,9 +5,10 @@ use super::hook::HookEvent;
 use super::id::{AgentId, HandoffId, RequestId, Slug};
 use super::pane::ServerId;
 use super::request;
+use super::work::rules::Rules;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the disk says of a persona, read by the intake when a request names it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -102,6 +103,10 @@ pub enum Event {
         /// Its size in bytes.
         bytes: u64,
     },
+    /// The rules for work items have changed; or they can't be used, and why: then the old ones stay in force.
+    Rules(Result<Box<Rules>, String>),
+    /// The roles that personas have of their own have changed.
+    Roles(BTreeMap<Slug, String>),
     /// Another tmux server answers, or none.
     Server(Option<ServerId>),
     /// A deadline is due. Comes only after all events that lay in the spool when it became so.

@@ -4,7 +4,7 @@ use super::agent::{Agent, AgentState, OurTurn, Purpose};
 use super::decision::Tx;
 use super::hook::{HookEvent, HookKind, SessionReason};
 use super::id::AgentId;
-use super::{gauge, handoff, idle, life, meet, priming, start, typing};
+use super::{gauge, handoff, idle, life, meet, priming, start, typing, work};
 
 /// Takes one event of one agent.
 pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
@@ -197,6 +197,7 @@ fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
             };
             priming::is_over(tx, agent_id, problem.as_deref());
         }
+        Purpose::Work(item) => work::notices::turn_over(tx, agent_id, item),
         Purpose::Briefing(_) | Purpose::Send(_) | Purpose::Exit(_) | Purpose::NewSession(_) | Purpose::Message(..) => {}
     }
 }

@@ -59,6 +59,11 @@ uuid_id!(
     "handoff id"
 );
 uuid_id!(
+    /// One work item; also the name of its file in `view/work/`.
+    ItemId,
+    "work item id"
+);
+uuid_id!(
     /// One failure that was told to the operator; also the name of its file in `errors/`.
     ErrorId,
     "error id"

@@ -7,8 +7,8 @@ use super::effect::{Effect, EffectKey, Readiness};
 use super::handoff::ack::Ack;
 use super::handoff::{self, Step};
 use super::id::AgentId;
-use super::priming;
 use super::time::Deadline;
+use super::{priming, work};
 
 /// After so long without an event of a turn for whose end nobody waits, its agent's screen is looked at, in milliseconds.
 const UNHEARD_MS: u64 = 10 * 60_000;
@@ -132,6 +132,7 @@ pub(crate) fn infer_end(tx: &mut Tx<'_>, agent_id: &AgentId, purpose: Option<&Pu
             }
             priming::is_over(tx, agent_id, None);
         }
+        Some(Purpose::Work(item)) => work::notices::turn_over(tx, agent_id, *item),
         Some(
             Purpose::Briefing(_) | Purpose::Send(_) | Purpose::Exit(_) | Purpose::NewSession(_) | Purpose::Message(..),
         )

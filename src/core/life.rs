@@ -8,7 +8,7 @@ use super::id::{AgentId, RequestId};
 use super::reply::{Refused, Reply};
 use super::time::Deadline;
 use super::typing::{self, Ended};
-use super::{handoff, idle, meet, priming, start};
+use super::{handoff, idle, meet, priming, start, work};
 use serde_json::json;
 
 /// How long a dead agent's last hooks may still write, in milliseconds (`flow.md` rule 6).
@@ -90,6 +90,7 @@ pub(crate) fn end(tx: &mut Tx<'_>, agent_id: &AgentId, state: AgentState) {
     }
     end_typing(tx, agent_id);
     start::ended(tx, agent_id);
+    work::carry::agent_ended(tx, agent_id);
     for queued in queue {
         meet::not_typed(tx, queued, Refused::new(400, "not_active", "Agent is not active"));
     }
@@ -110,7 +111,7 @@ fn end_typing(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let purpose = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()).map(|typing| typing.purpose.clone());
     match purpose {
         None => {}
-        Some(Purpose::Send(_) | Purpose::Message(..)) => {
+        Some(Purpose::Send(_) | Purpose::Message(..) | Purpose::Work(_)) => {
             typing::finish(tx, agent_id, &Ended::Unconfirmed("agent_ended".to_owned()))
         }
         Some(_) => {
@@ -140,6 +141,7 @@ pub(crate) fn deadlines(tx: &mut Tx<'_>, agent_id: &AgentId) {
         priming::is_over(tx, agent_id, Some("The agent did not answer its priming in time"));
     }
     idle::deadline(tx, agent_id);
+    work::notices::deadline(tx, agent_id);
     let Some(agent) = tx.agent(agent_id) else { return };
     if due(agent.shutdown.as_ref().map(|shutdown| &shutdown.deadline)) {
         shutdown_failed(tx, agent_id);

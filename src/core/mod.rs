@@ -25,6 +25,7 @@ pub mod text;
 pub mod time;
 mod typing;
 pub mod view;
+pub mod work;
 
 use agent::{AgentState, Primed};
 use decision::{Decision, Turn, Tx};
@@ -49,6 +50,8 @@ pub fn decide(state: &State, event: Event, turn: &Turn) -> Decision {
         Event::AgentGone { agent_id, how } => life::gone(&mut tx, &agent_id, how),
         Event::DocumentGrew { handoff_id, bytes } => handoff::outcome::document_grew(&mut tx, handoff_id, bytes),
         Event::Server(server) => tx.out.server = Some(server),
+        Event::Rules(rules) => work::rules_read(&mut tx, rules),
+        Event::Roles(roles) => tx.out.roles = Some(roles),
         Event::Deadlines => deadlines(&mut tx),
     }
     nudge(&mut tx);
@@ -68,7 +71,11 @@ fn nudge(tx: &mut Tx<'_>) {
             handoff::ack::messages::pump(tx, id);
         }
         meet::pump(tx, &agent_id);
+        work::notices::pump(tx, &agent_id);
         idle::mind(tx, &agent_id);
+    }
+    if work::notices::is_news(tx) {
+        work::notices::spread(tx);
     }
 }
 
@@ -100,6 +107,15 @@ fn request_arrived(tx: &mut Tx<'_>, arrived: Arrived) {
         Request::Clarify(asked) => handoff::ack::clarify::asked(tx, &id, asked, &facts),
         Request::AckOverride(asked) => handoff::ack::take::overridden(tx, &id, &asked),
         Request::Publish(asked) => handoff::publish::asked(tx, &id, &asked),
+        Request::WorkCreate(asked) => work::ask::create(tx, &id, asked),
+        Request::WorkClaim(asked) => work::ask::claim(tx, &id, &asked),
+        Request::WorkComplete(asked) => work::complete::complete(tx, &id, asked),
+        Request::WorkRetryChildren(asked) => work::complete::retry(tx, &id, &asked),
+        Request::WorkRelease(asked) => work::ask::release(tx, &id, &asked),
+        Request::WorkEscalate(asked) => work::ask::escalate(tx, &id, &asked),
+        Request::WorkRollback(asked) => work::rollback::asked(tx, &id, &asked),
+        Request::WorkComment(asked) => work::ask::comment(tx, &id, asked),
+        Request::WorkImport(asked) => work::import::asked(tx, &id, &asked),
         Request::ErrorDismiss(asked) => dismiss(tx, &id, &asked.error_id, facts.error_known),
     }
 }
@@ -188,4 +204,5 @@ fn deadlines(tx: &mut Tx<'_>) {
         handoff::ack::timeline::deadline(tx, id);
         handoff::publish::deadline(tx, id);
     }
+    work::watch::due(tx);
 }

@@ -10,6 +10,23 @@ use serde_json::{Value, json};
 const MAX_MESSAGE: usize = 500;
 const MAX_FIELD: usize = 100;
 
+/// One of several things that are wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// Where: a JSON pointer into the request.
+    pub pointer: String,
+    /// What is wrong there.
+    pub message: String,
+}
+
+impl Fault {
+    /// A fault at a place; both may quote what was asked.
+    #[must_use]
+    pub fn new(pointer: impl AsRef<str>, message: impl AsRef<str>) -> Self {
+        Fault { pointer: quotable(pointer.as_ref(), MAX_MESSAGE), message: quotable(message.as_ref(), MAX_MESSAGE) }
+    }
+}
+
 /// A refusal or failure, as an answer shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
@@ -27,6 +44,9 @@ pub struct Refused {
     pub line: Option<u64>,
     /// Where in the line.
     pub column: Option<u64>,
+    /// Everything that is wrong, where that may be more than one thing.
+    #[serde(default)]
+    pub errors: Vec<Fault>,
 }
 
 impl Refused {
@@ -41,6 +61,7 @@ impl Refused {
             field: None,
             line: None,
             column: None,
+            errors: Vec::new(),
         }
     }
 
@@ -73,6 +94,13 @@ impl Refused {
         }
     }
 
+    /// Adds everything that is wrong.
+    #[must_use]
+    pub fn faults(mut self, errors: Vec<Fault>) -> Self {
+        self.errors = errors;
+        self
+    }
+
     /// Adds the position.
     #[must_use]
     pub fn at(mut self, line: u64, column: u64) -> Self {
@@ -87,6 +115,8 @@ impl Refused {
 pub enum Reply {
     /// 200 with what the kind promises.
     Ok(Value),
+    /// 207 with what the kind promises: a part of it was done, and the answer says which.
+    Partial(Value),
     /// Anything that is not 2xx.
     Refused(Refused),
 }
@@ -116,8 +146,8 @@ impl Answer {
             "request_sha256": self.request_sha256,
         });
         match &self.reply {
-            Reply::Ok(result) => {
-                body["status"] = json!(200);
+            Reply::Ok(result) | Reply::Partial(result) => {
+                body["status"] = json!(if matches!(self.reply, Reply::Ok(_)) { 200 } else { 207 });
                 body["ok"] = json!(true);
                 body["result"] = result.clone();
             }
@@ -139,6 +169,9 @@ fn error_json(refused: &Refused) -> Value {
     if let Some(line) = refused.line {
         error["line"] = json!(line);
         error["column"] = json!(refused.column);
+    }
+    if !refused.errors.is_empty() {
+        error["errors"] = json!(refused.errors);
     }
     error
 }

@@ -2,6 +2,7 @@
 
 use super::handoff::prompts::Prompts;
 use super::request::Urgency;
+use super::work::rules::Rules;
 use std::collections::BTreeMap;
 
 /// The time limit of each step of the flow, in milliseconds (SPEC 4.3).
@@ -173,6 +174,8 @@ pub struct Settings {
     pub publish: PublishLimits,
     /// By name.
     pub profiles: BTreeMap<String, ProfileFacts>,
+    /// The rules for work items.
+    pub rules: Rules,
     /// The templates of our own texts.
     pub prompts: Prompts,
     /// Absolute path of the folder in which the personas lie: a text that is too long for a pane is named by its path.

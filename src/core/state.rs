@@ -7,10 +7,11 @@ use super::effect::{Effect, EffectKey};
 use super::handoff::Handoff;
 use super::handoff::ack::Ack;
 use super::hook::HookEvent;
-use super::id::{AgentId, HandoffId, RequestId, Slug};
+use super::id::{AgentId, HandoffId, ItemId, RequestId, Slug};
 use super::pane::ServerId;
 use super::settings::Settings;
 use super::time::{Deadline, Now};
+use super::work::items::Items;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -52,6 +53,8 @@ pub struct State {
     pub agents: BTreeMap<AgentId, Agent>,
     /// Handoffs.
     pub handoffs: BTreeMap<HandoffId, Handoff>,
+    /// Work items that are not done, and those that an event names.
+    pub items: Items,
     /// Requests without an answer.
     pub open_requests: BTreeMap<RequestId, OpenRequest>,
     /// Effects that are not settled.
@@ -66,6 +69,8 @@ pub struct State {
     pub server: Option<ServerId>,
     /// Limits and profiles. Not durable.
     pub settings: Settings,
+    /// The roles that personas have of their own. Not durable.
+    pub roles: BTreeMap<Slug, String>,
 }
 
 impl State {
@@ -77,6 +82,9 @@ impl State {
         }
         for handoff in decision.handoffs.values() {
             self.handoffs.insert(handoff.handoff_id, handoff.clone());
+        }
+        for item in decision.items.values() {
+            self.items.insert(item.clone());
         }
         for (id, open) in &decision.opened {
             self.open_requests.insert(id.clone(), open.clone());
@@ -101,6 +109,12 @@ impl State {
         if let Some(server) = decision.server {
             self.server = server;
         }
+        if let Some(rules) = &decision.rules {
+            self.settings.rules.clone_from(rules);
+        }
+        if let Some(roles) = &decision.roles {
+            self.roles.clone_from(roles);
+        }
     }
 
     /// Forgets rows that are history. Their place is the store.
@@ -115,6 +129,16 @@ impl State {
                 self.handoffs.remove(id);
             }
         }
+        self.evict_items(decision.items.keys());
+    }
+
+    /// Forgets those of these items that are history.
+    pub fn evict_items<'i>(&mut self, ids: impl IntoIterator<Item = &'i ItemId>) {
+        for id in ids {
+            if self.items.get(id).is_some_and(super::work::Item::is_past) {
+                self.items.remove(id);
+            }
+        }
     }
 
     /// Every deadline that is running.
@@ -125,7 +149,8 @@ impl State {
             let shutdown = agent.shutdown.as_ref().map(|shutdown| &shutdown.deadline);
             let queue = agent.queue.iter().map(|queued| &queued.deadline);
             let dying = agent.dying.as_ref().map(|dying| &dying.due);
-            [start, typing, shutdown, agent.priming_deadline.as_ref(), agent.unheard.as_ref(), dying]
+            let notices = agent.notices.not_before.as_ref();
+            [start, typing, shutdown, agent.priming_deadline.as_ref(), agent.unheard.as_ref(), dying, notices]
                 .into_iter()
                 .flatten()
                 .chain(queue)
@@ -135,7 +160,7 @@ impl State {
             let ack = handoff.ack.iter().flat_map(Ack::deadlines);
             [handoff.deadline.as_ref(), publish].into_iter().flatten().chain(ack)
         });
-        of_agents.chain(of_handoffs)
+        of_agents.chain(of_handoffs).chain(self.items.due().map(|(_, deadline)| deadline))
     }
 
     /// Milliseconds until the next deadline; none if no deadline runs.
@@ -158,6 +183,7 @@ impl State {
                 agent.priming_deadline.as_mut(),
                 agent.unheard.as_mut(),
                 agent.dying.as_mut().map(|dying| &mut dying.due),
+                agent.notices.not_before.as_mut(),
             ];
             for deadline in others.into_iter().flatten().chain(queue) {
                 *deadline = deadline.rebased(now);
@@ -171,5 +197,6 @@ impl State {
                 *deadline = deadline.rebased(now);
             }
         }
+        self.items.rebase(now);
     }
 }

@@ -9,7 +9,7 @@ use super::pane::{DeliveryVerdict, PaneRef, Refusal, Typed, Verdict};
 use super::reply::{Refused, Reply};
 use super::text::{self, Match};
 use super::time::Deadline;
-use super::{handoff, life, priming};
+use super::{handoff, life, priming, work};
 use serde_json::{Value, json};
 
 /// How long a receipt may still come after a delivery went into doubt, in milliseconds.
@@ -281,6 +281,7 @@ fn decided(tx: &mut Tx<'_>, agent_id: &AgentId, delivery_id: DeliveryId, purpose
     match purpose {
         Purpose::Message(id, number) => handoff::ack::messages::verdict(tx, *id, *number, agent_id, ended),
         Purpose::Send(request) => answer_send(tx, request, &verdict, ended),
+        Purpose::Work(item) => work::notices::verdict(tx, agent_id, *item, &verdict, ended),
         Purpose::Exit(None) => life::exit_refused(tx, agent_id, ended),
         Purpose::Priming(None) => priming::failed_outside(tx, agent_id, ended),
         Purpose::Instruction(id)

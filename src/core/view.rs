@@ -3,6 +3,8 @@
 use super::agent::Agent;
 use super::handoff::{Handoff, HandoffError, Span, ack};
 use super::hook::ContextGauge;
+use super::time::stamp;
+use super::work::{Item, Status, complete};
 use serde_json::{Value, json};
 
 /// `view/agents/<agent_id>.json`.
@@ -88,4 +90,41 @@ fn error(error: &HandoffError) -> Value {
         "error_id": error.error_id, "step": error.step.word(), "code": error.code, "message": error.message,
         "hint": error.hint,
     })
+}
+
+/// `view/work/<item_id>.json`.
+#[must_use]
+pub fn item(item: &Item) -> Value {
+    json!({
+        "v": 1,
+        "item_id": item.item_id,
+        "type": item.kind,
+        "title": item.title,
+        "description": item.description,
+        "status": item.status.word(),
+        "project_id": item.project_id,
+        "parent_id": item.parent_id,
+        "children": item.children,
+        "priority": item.priority.word(),
+        "claimed_by": item.claimed_by,
+        "claimed_at": (item.status == Status::Claimed).then(|| stamp(item.since_ms)),
+        "held_by": item.held_by,
+        "output": item.output,
+        "parent_output": item.parent_output,
+        "metadata": item.metadata,
+        "failed_children": item.failed_children.iter().map(complete::failed_json).collect::<Vec<_>>(),
+        "comments": item.comments,
+        "history": item.history,
+        "told": item.told.iter().map(told).collect::<Vec<_>>(),
+        "created_at": item.created_at,
+        "created_by": item.created_by,
+        "completed_at": item.completed_at,
+        "completed_by": item.completed_by,
+        "escalated_at": item.escalated_at,
+        "escalation_reason": item.escalation_reason,
+    })
+}
+
+fn told(told: &super::work::Told) -> Value {
+    json!({ "agent_id": told.agent_id, "at": told.at, "verdict": told.verdict })
 }

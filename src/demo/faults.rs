@@ -55,6 +55,7 @@
 //! | `ack_other=ID` | the ACK names another handoff |
 //! | `ack_twice` | the same ACK twice |
 //! | `ack_file` | by a file instead of the command |
+//! | `work=WORD` | a work item is not taken and handed over: `ignore`, `claim` (only that), `release`, `escalate`, `bad_output`, `partial` (three of five children are bad) |
 //! | `background` | a Stop with background tasks comes first; then the document, then the real Stop |
 
 use std::collections::BTreeMap;
@@ -63,7 +64,8 @@ use std::io::Read;
 use std::path::PathBuf;
 
 /// All names that mean something.
-const NAMES: [&str; 55] = [
+const NAMES: [&str; 56] = [
+    "work",
     "swallow_enter",
     "start_slow",
     "lazy_start",

@@ -80,6 +80,12 @@ impl Hooks {
         }
     }
 
+    /// Runs a command of tasuki's, as an agent's tool would; gives what it says.
+    pub fn run_tool(&self, words: &[String]) -> String {
+        let (said, granted) = super::work::run(&self.program, words);
+        if granted { format!("I ran it: {said}") } else { format!("I was refused: {said}") }
+    }
+
     /// Runs a second agent inside this one's turn, with the same environment, and waits for it.
     pub fn run_nested(&self) {
         let child = Command::new(&self.program)

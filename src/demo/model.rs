@@ -1,6 +1,7 @@
 //! The demo agent's mind: what a prompt asks, and what to answer. Pure; it remembers what it was told, so that each
 //! agent's document is its own.
 
+use super::work::{Work, notice};
 use std::path::PathBuf;
 
 /// What a prompt asks for.
@@ -14,6 +15,8 @@ pub enum Task {
     Follow(PathBuf),
     /// To give the handoff document as its answer.
     Reply,
+    /// To deal with a work item.
+    Work(Work),
     /// Anything else.
     Answer,
 }
@@ -49,6 +52,9 @@ pub fn understand(prompt: &str) -> Task {
     }
     if beginning.any(|line| line.starts_with("Answer with a handoff document")) {
         return Task::Reply;
+    }
+    if let Some(work) = notice(prompt).filter(|_| is_delivered(prompt)) {
+        return Task::Work(work);
     }
     let Some((at, path)) = document_path(prompt) else { return Task::Answer };
     let path = PathBuf::from(path);

@@ -4,6 +4,7 @@
 use super::acknowledge::{self, Deed};
 use super::faults::Faults;
 use super::model::{Memory, Task, is_delivered};
+use super::work;
 use std::path::{Path, PathBuf};
 
 /// One act of a turn.
@@ -29,6 +30,8 @@ pub enum Act {
     Read(PathBuf),
     /// Acknowledge the handoff, as the prompt says.
     Acknowledge(Vec<Deed>),
+    /// Run a command of tasuki's.
+    Run(Vec<String>),
     /// Run a second agent with the same environment.
     Nested,
     /// Begin a new session.
@@ -77,6 +80,10 @@ pub fn turn(prompt: &str, task: &Task, memory: &Memory, faults: &Faults) -> Vec<
                 acts.push(Act::Dialog("read the document of the predecessor".into()));
             }
             acts.extend([Act::Read(path.clone()), Act::Wait(length / 2), stop()]);
+        }
+        Task::Work(work) => {
+            acts.extend(work::commands(work, faults).into_iter().map(Act::Run));
+            acts.extend([Act::Wait(length / 2), Act::Say(memory.answer(prompt)), stop()]);
         }
         Task::Reply => {
             let blocks = if faults.has("empty_answer") { Vec::new() } else { memory.reply(prompt) };

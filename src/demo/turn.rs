@@ -165,6 +165,10 @@ impl App {
                 self.answer(vec![answer], &mut turn, now);
             }
             Act::Dialog(question) => self.open_dialog(&question),
+            Act::Run(words) => {
+                let said = self.hooks.run_tool(&words);
+                self.say(&said);
+            }
             Act::Nested => self.hooks.run_nested(),
             Act::Clear => self.change_session(),
             Act::Die => self.die(),

@@ -34,10 +34,12 @@ impl Sidecar {
         let mut loaded = self.store.reopen()?;
         loaded.state.settings = std::mem::take(&mut self.state.settings);
         loaded.state.server = self.state.server;
+        loaded.state.roles = std::mem::take(&mut self.state.roles);
         loaded.state.rebase(now);
         self.state = loaded.state;
         self.pending.paged_agents.clear();
         self.pending.paged_handoffs.clear();
+        self.pending.paged_items.clear();
         let lines = loaded.journal.into_iter().map(|(seq, line)| (seq, line.to_string())).collect();
         self.projector.journal_lines(&self.spool, lines);
         self.errors_again(loaded.errors, &loaded.written_errors)?;
@@ -96,14 +98,17 @@ impl Sidecar {
         if !is_built {
             views.extend(self.state.agents.keys().map(|id| format!("agents/{id}")));
             views.extend(self.state.handoffs.keys().map(|id| format!("handoffs/{id}")));
-            if let Ok((agents, handoffs)) = self.store.past_ids() {
-                views.extend(agents.iter().map(|id| format!("agents/{id}")));
-                views.extend(handoffs.iter().map(|id| format!("handoffs/{id}")));
+            views.extend(self.state.items.values().map(|item| format!("work/{}", item.item_id)));
+            if let Ok(past) = self.store.past_ids() {
+                views.extend(past.agents.iter().map(|id| format!("agents/{id}")));
+                views.extend(past.handoffs.iter().map(|id| format!("handoffs/{id}")));
+                views.extend(past.items.iter().map(|id| format!("work/{id}")));
             }
         }
         for view in views {
             self.view_again(&view);
         }
+        self.open_items_again();
         if !is_built && let Err(error) = self.spool.put(&Place::Built, tag.as_bytes()) {
             tracing::warn!(%error, "the view folder can't be marked as built");
         }
@@ -122,6 +127,7 @@ impl Sidecar {
                 let row = row.or_else(|| self.store.past_handoff(&id).ok().flatten());
                 row.map(|row| (Place::Handoff(id), view::handoff(&row)))
             }
+            ("work", ..) => self.item_again(id),
             _ => None,
         };
         let Some((place, json)) = found else { return };

@@ -78,6 +78,15 @@ impl Sidecar {
             Request::AgentSend(asked) => self.page_in_agent_text(&asked.agent_id),
             Request::Publish(asked) => self.page_in_handoff(&asked.handoff_id),
             Request::AgentRegister(_) | Request::ErrorDismiss(_) => Ok(()),
+            Request::WorkCreate(_)
+            | Request::WorkClaim(_)
+            | Request::WorkComplete(_)
+            | Request::WorkRetryChildren(_)
+            | Request::WorkRelease(_)
+            | Request::WorkEscalate(_)
+            | Request::WorkRollback(_)
+            | Request::WorkComment(_)
+            | Request::WorkImport(_) => self.page_in_work(request),
         }
     }
 
@@ -102,7 +111,7 @@ impl Sidecar {
         }
     }
 
-    fn page_in_agent_text(&mut self, text: &str) -> Result<(), Error> {
+    pub(super) fn page_in_agent_text(&mut self, text: &str) -> Result<(), Error> {
         match text.parse() {
             Ok(id) => self.page_in_agent(id),
             Err(_) => Ok(()),
@@ -144,6 +153,7 @@ impl Sidecar {
                 self.state.handoffs.remove(&id);
             }
         }
+        self.state.evict_items(&std::mem::take(&mut self.pending.paged_items));
     }
 
     /// What the disk says that a request's answer depends on.
@@ -151,6 +161,7 @@ impl Sidecar {
     /// # Errors
     /// The store can't be read.
     pub(super) fn facts(&mut self, request: &Request) -> Result<RequestFacts, Error> {
+        self.look_before_work(request);
         let slug = match request {
             Request::Handoff(asked) => {
                 self.page_in_agent_text(&asked.agent_id)?;

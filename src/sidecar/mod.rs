@@ -1,9 +1,9 @@
 //! The loop: the only place that reads the clock, the only caller of `decide` and of `commit`.
 //!
 //! Read `turn` for what one turn does, `intake` for how files become events, `project` for what is written for others,
-//! `again` for what the last run left unwritten, `damage` for rows that can't be understood, `watch` for processes, panes
-//! and documents, `start` for the beginning, `log` for what is said; this file
-//! waits and ends.
+//! `again` for what the last run left unwritten, `work` for items, rules and roles, `damage` for rows that can't be
+//! understood, `watch` for processes, panes and documents, `start` for the beginning, `log` for what is said; this file waits
+//! and ends.
 
 mod again;
 mod damage;
@@ -20,6 +20,7 @@ mod tests;
 mod time_tests;
 mod turn;
 mod watch;
+mod work;
 
 use crate::clock::Clock;
 use crate::clock::alarm::Alarm;
@@ -80,6 +81,7 @@ pub(crate) struct Sidecar {
     panes: watch::Panes,
     projector: project::Projector,
     pending: turn::Pending,
+    rules: work::Watched,
     rejected: u64,
     watchdog: Watchdog,
 }

@@ -3,16 +3,18 @@
 
 use super::Sidecar;
 use crate::core::decision::{Decision, ErrorRow};
-use crate::core::id::ErrorId;
+use crate::core::id::{ErrorId, ItemId};
 use crate::core::pane::ServerId;
 use crate::core::text::plain_json;
 use crate::core::time::{Deadline, Now};
 use crate::core::view;
+use crate::core::work::Item;
 use crate::spool::watch::Checked;
 use crate::spool::{Journal, Place, Spool};
 use crate::store::Checkpoint;
 use serde_json::{Value, json};
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Pause between two heartbeats, in milliseconds; a client gives a sidecar up after three of them.
 pub(super) const TICK_MS: u64 = 5_000;
@@ -33,6 +35,8 @@ pub(super) struct Projector {
     errors: Vec<ErrorRow>,
     views: Vec<String>,
     written: Vec<ErrorId>,
+    /// Items whose mark is there.
+    pub(super) open_items: BTreeSet<ItemId>,
     since_checkpoint: usize,
     started_at: String,
     ticks: u64,
@@ -59,6 +63,7 @@ impl Projector {
             errors: Vec::new(),
             views: Vec::new(),
             written: Vec::new(),
+            open_items: BTreeSet::new(),
             since_checkpoint: 0,
             started_at: now.stamp(),
             ticks: 0,
@@ -82,6 +87,13 @@ impl Projector {
         for handoff in decision.handoffs.values() {
             self.view(spool, Place::Handoff(handoff.handoff_id), &view::handoff(handoff));
         }
+        // A child is younger than its parent, whose view names it.
+        let mut items: Vec<&Item> = decision.items.values().collect();
+        items.sort_by_key(|item| Reverse(item.order));
+        for item in items {
+            self.view(spool, Place::Work(item.item_id.0), &view::item(item));
+            self.mark_open(spool, item.item_id, item.is_open());
+        }
         self.lines.extend(decision.journal.iter().map(|(seq, line)| (*seq, line.to_string())));
         self.append(spool);
         for id in &decision.dismissed {
@@ -99,9 +111,23 @@ impl Projector {
         match &place {
             Place::Agent(id) => self.views.push(format!("agents/{id}")),
             Place::Handoff(id) => self.views.push(format!("handoffs/{id}")),
+            Place::Work(id) => self.views.push(format!("work/{}", id.as_hyphenated())),
             _ => {}
         }
         self.put(spool, place, &json.to_string());
+    }
+
+    /// Puts or removes the empty file by which an item that is not done is found without looking at all.
+    pub(super) fn mark_open(&mut self, spool: &Spool, id: ItemId, open: bool) {
+        let place = Place::OpenWork(id.0);
+        if open && self.open_items.insert(id) {
+            self.put(spool, place, "");
+        } else if !open && self.open_items.remove(&id) {
+            self.waiting.retain(|(other, _)| *other != place);
+            if let Err(error) = spool.remove(&place) {
+                tracing::warn!(%error, "the mark of an item that is done can't be removed");
+            }
+        }
     }
 
     /// Writes one file, or keeps it for the next tick.
@@ -245,8 +271,10 @@ impl Sidecar {
         self.projector.retry(&self.spool);
         self.projector.heartbeat(&self.spool, now, self.state.server.as_ref());
         self.projector.ticks += 1;
+        self.look_at_rules();
         if self.projector.ticks.is_multiple_of(6) {
             self.panes.wanted = true;
+            self.learn_roles();
         }
         self.reap();
         if self.pending.store_again.is_none()

@@ -11,6 +11,7 @@ use crate::core::settings::Settings;
 use crate::core::state::State;
 use crate::core::text::{sanitise, shell_word};
 use crate::core::time::{Deadline, Now};
+use crate::core::work::rules::Rules;
 use crate::exit;
 use crate::process::ExitWatch;
 use crate::runner::{Runner, Tools};
@@ -104,7 +105,8 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
     let loaded = store.load().map_err(store_failed)?;
     let (notice_sender, notices) = mpsc::channel(64);
     let tmux = start_tmux(options, &config, &store, notice_sender)?;
-    let settings = settings(&home, &config, &profiles, prompts, &program);
+    let (watched, rules) = fails(exit::CONFIG, super::work::Watched::begin(&home))?;
+    let settings = settings(&home, &config, &profiles, (prompts, rules), &program);
     let tools = Arc::new(Tools {
         tmux: tmux.clone(),
         profiles,
@@ -144,6 +146,7 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
         panes,
         projector,
         pending,
+        rules: watched,
         rejected,
         watchdog: Watchdog::from_env(),
     };
@@ -217,7 +220,13 @@ fn socket(options: &Options, config: &Config) -> Socket {
     }
 }
 
-fn settings(home: &Home, config: &Config, profiles: &Profiles, prompts: Prompts, program: &Path) -> Settings {
+fn settings(
+    home: &Home,
+    config: &Config,
+    profiles: &Profiles,
+    (prompts, rules): (Prompts, Rules),
+    program: &Path,
+) -> Settings {
     let word = |path: &Path| shell_word(&path.display().to_string());
     Settings {
         limits: config.limits.clone(),
@@ -229,6 +238,7 @@ fn settings(home: &Home, config: &Config, profiles: &Profiles, prompts: Prompts,
         requests_dir: home.requests().display().to_string(),
         publish: config.publish.clone(),
         profiles: profiles.facts(),
+        rules,
         prompts,
         personas_dir: home.personas().display().to_string(),
     }
@@ -308,6 +318,7 @@ impl Sidecar {
             self.watch_process(&agent);
         }
         self.look_at_documents();
+        self.learn_roles();
         self.projector.heartbeat(&self.spool, now, None);
         self.watchdog.ready();
         tracing::info!(home = %self.home.root().display(), pid = std::process::id(), "tasuki runs");
@@ -330,7 +341,9 @@ impl Sidecar {
         };
         match read() {
             Ok((config, profiles, prompts)) => {
-                self.state.settings = settings(&self.home, &config, &profiles, prompts, &self.tools.program);
+                let rules = std::mem::take(&mut self.state.settings.rules);
+                let program = &self.tools.program;
+                self.state.settings = settings(&self.home, &config, &profiles, (prompts, rules), program);
                 self.tools = Arc::new(Tools {
                     tmux: self.tmux.clone(),
                     profiles,
@@ -344,5 +357,7 @@ impl Sidecar {
             }
             Err(error) => tracing::error!("the configuration stays as it was: {error:#}"),
         }
+        self.look_at_rules();
+        self.learn_roles();
     }
 }

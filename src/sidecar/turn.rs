@@ -5,7 +5,7 @@ use super::Sidecar;
 use crate::core::decision::{Decision, Turn};
 use crate::core::effect::EffectKey;
 use crate::core::event::Event;
-use crate::core::id::{AgentId, HandoffId};
+use crate::core::id::{AgentId, HandoffId, ItemId};
 use crate::core::time::{Deadline, Now};
 use crate::core::{self, event::Gone};
 use crate::store::{Batch, Error, SeenEvent};
@@ -77,6 +77,8 @@ pub(super) struct Pending {
     pub(super) paged_agents: Vec<AgentId>,
     /// The same for handoffs.
     pub(super) paged_handoffs: Vec<HandoffId>,
+    /// The same for work items.
+    pub(super) paged_items: Vec<ItemId>,
 }
 
 impl Pending {
@@ -198,6 +200,7 @@ impl Sidecar {
         self.state.evict_past(&decision);
         self.evict_paged();
         self.watch_what_matters(&decision);
+        self.learn_new_roles(&decision);
         if self.pending.drained {
             for (key, effect) in decision.effects {
                 if self.state.outbox.contains_key(&key) {

@@ -29,10 +29,11 @@ pub(super) enum Room {
     Agents,
     Handoffs,
     Work,
+    OpenWork,
 }
 
 /// Every folder with its place below home, parents first.
-const ROOMS: [(Room, &str); 14] = [
+const ROOMS: [(Room, &str); 15] = [
     (Room::Home, ""),
     (Room::Spool, "spool"),
     (Room::Tmp, "spool/tmp"),
@@ -47,6 +48,7 @@ const ROOMS: [(Room, &str); 14] = [
     (Room::Agents, "view/agents"),
     (Room::Handoffs, "view/handoffs"),
     (Room::Work, "view/work"),
+    (Room::OpenWork, "view/work/open"),
 ];
 
 #[derive(Debug)]
@@ -205,7 +207,9 @@ fn check_open(open: &OpenRoom, room: Room) -> Result<(), Error> {
     match room {
         Room::Home => check_parent(&open.path, &meta),
         // Views may be shown to others by their owner's own will; nobody else may write them.
-        Room::View | Room::Agents | Room::Handoffs | Room::Work => check_mode(&open.path, &meta, 0o022),
+        Room::View | Room::Agents | Room::Handoffs | Room::Work | Room::OpenWork => {
+            check_mode(&open.path, &meta, 0o022)
+        }
         _ => check_mode(&open.path, &meta, 0o077),
     }
 }

@@ -40,6 +40,8 @@ pub enum Place {
     Handoff(HandoffId),
     /// `view/work/<id>.json`.
     Work(Uuid),
+    /// `view/work/open/<id>`, empty: there is such an item, and it is not done.
+    OpenWork(Uuid),
 }
 
 impl Place {
@@ -51,6 +53,7 @@ impl Place {
             Place::Agent(_) => Room::Agents,
             Place::Handoff(_) => Room::Handoffs,
             Place::Work(_) => Room::Work,
+            Place::OpenWork(_) => Room::OpenWork,
         }
     }
 
@@ -64,6 +67,7 @@ impl Place {
             Place::Agent(id) => format!("{id}.json"),
             Place::Handoff(id) => format!("{id}.json"),
             Place::Work(id) => format!("{}.json", id.as_hyphenated()),
+            Place::OpenWork(id) => id.as_hyphenated().to_string(),
         }
     }
 }
@@ -77,6 +81,8 @@ pub enum Shelf {
     Handoffs,
     /// `view/work/`.
     Work,
+    /// `view/work/open/`.
+    OpenWork,
     /// `spool/errors/`.
     Errors,
 }
@@ -186,6 +192,7 @@ impl Spool {
             Shelf::Agents => Room::Agents,
             Shelf::Handoffs => Room::Handoffs,
             Shelf::Work => Room::Work,
+            Shelf::OpenWork => Room::OpenWork,
             Shelf::Errors => Room::Errors,
         };
         let listed = files::names(self.dir(room), MAX_IDS, |name| id_of(name).is_some());
@@ -222,5 +229,6 @@ fn sync_file_system(_dir: impl std::os::fd::AsFd) -> std::io::Result<()> {
 }
 
 fn id_of(name: &OsStr) -> Option<Uuid> {
-    Uuid::try_parse(name.to_str()?.strip_suffix(".json")?).ok()
+    let name = name.to_str()?;
+    Uuid::try_parse(name.strip_suffix(".json").unwrap_or(name)).ok()
 }

@@ -1,11 +1,11 @@
-//! History: rows of agents that have ended and of handoffs that are over. They are never needed at a start, and never
+//! History: rows of agents that have ended, of handoffs that are over and of work items that are done. They are never needed at a start, and never
 //! become fewer, so they must cost next to nothing: what has lain for a while is put together in packs, many rows in one
 //! compressed value. All of a store is read and checked at every start; a pack is a tenth of what it holds.
 //!
 //! A row lies loose in its own table, or in a pack that the index names for its id. What is written anew is loose, and
 //! its id leaves the index: the copy in the pack is dead, and nobody finds it any more.
 
-use super::tables::{AGENTS_PAST, HANDOFFS_PAST};
+use super::tables::{AGENTS_PAST, HANDOFFS_PAST, WORK_PAST};
 use redb::{ReadableTable, ReadableTableMetadata, Table, TableDefinition, WriteTransaction};
 use serde::de::DeserializeOwned;
 
@@ -16,6 +16,8 @@ type Index = TableDefinition<'static, u128, u64>;
 const AGENTS_PACKED: Index = TableDefinition::new("agents_packed");
 /// Which pack holds a handoff.
 const HANDOFFS_PACKED: Index = TableDefinition::new("handoffs_packed");
+/// Which pack holds a work item.
+const WORK_PACKED: Index = TableDefinition::new("work_packed");
 /// The packs: LZ4 blocks behind their length; inside, rows one after the other, each an id of 16 bytes, a length of 4
 /// bytes (both little-endian), and the row.
 const PACKS: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new("packs");
@@ -34,15 +36,17 @@ const MAX_PACK_BYTES: usize = 64 * 1024 * 1024;
 pub(super) enum Kind {
     Agents,
     Handoffs,
+    Work,
 }
 
 impl Kind {
-    const ALL: [Kind; 2] = [Kind::Agents, Kind::Handoffs];
+    const ALL: [Kind; 3] = [Kind::Agents, Kind::Handoffs, Kind::Work];
 
     fn loose(self) -> Loose {
         match self {
             Kind::Agents => AGENTS_PAST,
             Kind::Handoffs => HANDOFFS_PAST,
+            Kind::Work => WORK_PAST,
         }
     }
 
@@ -50,6 +54,7 @@ impl Kind {
         match self {
             Kind::Agents => AGENTS_PACKED,
             Kind::Handoffs => HANDOFFS_PACKED,
+            Kind::Work => WORK_PACKED,
         }
     }
 }

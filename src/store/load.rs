@@ -4,8 +4,9 @@ use super::history::{self, Kind};
 use super::{Error, LedgerRow, Store, StoredError, tables};
 use crate::core::decision::ErrorRow;
 use crate::core::effect::EffectKey;
-use crate::core::id::{AgentId, ErrorId, HandoffId, RequestId};
+use crate::core::id::{AgentId, ErrorId, HandoffId, ItemId, RequestId};
 use crate::core::state::State;
+use crate::core::work::items::Items;
 use redb::{ReadableTable, TableDefinition, TableHandle};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -20,12 +21,22 @@ pub struct Loaded {
     pub journal: Vec<(u64, Value)>,
     /// Results that may be missing in `results/`, by request id.
     pub results: Vec<(RequestId, Value)>,
-    /// Views that may be older than the store: `agents/<id>`, `handoffs/<id>`.
+    /// Views that may be older than the store: `agents/<id>`, `handoffs/<id>`, `work/<id>`.
     pub dirty_views: Vec<String>,
     /// Error files that may not have been written.
     pub errors: Vec<ErrorRow>,
     /// Errors whose file was written: where it is missing now, somebody has dismissed it by deleting it.
     pub written_errors: Vec<ErrorId>,
+}
+
+/// What is history, by id.
+pub struct PastIds {
+    /// Agents that have ended.
+    pub agents: Vec<AgentId>,
+    /// Handoffs that are over.
+    pub handoffs: Vec<HandoffId>,
+    /// Work items that are done or withdrawn.
+    pub items: Vec<ItemId>,
 }
 
 pub(crate) fn load(store: &Store) -> Result<Loaded, Error> {
@@ -46,11 +57,16 @@ pub(crate) fn load(store: &Store) -> Result<Loaded, Error> {
 fn load_state(store: &Store, read: &redb::ReadTransaction) -> Result<State, Error> {
     let agents = rows(store, read, tables::AGENTS)?.into_iter();
     let handoffs = rows(store, read, tables::HANDOFFS)?.into_iter();
+    let mut items = Items::default();
+    for (_, item) in rows(store, read, tables::WORK)? as Vec<(u128, _)> {
+        items.insert(item);
+    }
     let outbox = rows(store, read, tables::OUTBOX)?.into_iter();
     let meetings = rows(store, read, tables::MEETINGS)?.into_iter();
     Ok(State {
         agents: agents.map(|(key, row)| (AgentId(Uuid::from_u128(key)), row)).collect(),
         handoffs: handoffs.map(|(key, row)| (HandoffId(Uuid::from_u128(key)), row)).collect(),
+        items,
         open_requests: open_requests(store, read)?,
         outbox: outbox.map(|(key, row)| (EffectKey(key), row)).collect(),
         meetings: meetings.map(|(key, row)| (EffectKey(key), row)).collect(),
@@ -122,15 +138,16 @@ fn dirty_views(read: &redb::ReadTransaction) -> Result<Vec<String>, redb::Error>
 }
 
 impl Store {
-    /// Ids of all agents and handoffs that are history: needed only to rebuild the views in full.
+    /// Ids of all agents, handoffs and work items that are history: needed only to rebuild the views in full.
     ///
     /// # Errors
     /// What the disk refused.
-    pub fn past_ids(&self) -> Result<(Vec<AgentId>, Vec<HandoffId>), Error> {
+    pub fn past_ids(&self) -> Result<PastIds, Error> {
         let read = self.read()?;
         let ids = |kind| history::ids(&read, kind).map_err(|error| self.failed("read", error));
         let agents = ids(Kind::Agents)?.into_iter().map(|id| AgentId(Uuid::from_u128(id))).collect();
         let handoffs = ids(Kind::Handoffs)?.into_iter().map(|id| HandoffId(Uuid::from_u128(id))).collect();
-        Ok((agents, handoffs))
+        let items = ids(Kind::Work)?.into_iter().map(|id| ItemId(Uuid::from_u128(id))).collect();
+        Ok(PastIds { agents, handoffs, items })
     }
 }

@@ -5,7 +5,8 @@ use super::{Error, LedgerRow, SeenEvent, Store, StoredError, tables};
 use crate::core::agent::Agent;
 use crate::core::event::Known;
 use crate::core::handoff::Handoff;
-use crate::core::id::{AgentId, ErrorId, HandoffId, RequestId};
+use crate::core::id::{AgentId, ErrorId, HandoffId, ItemId, RequestId};
+use crate::core::work::Item;
 use redb::TableHandle;
 use serde::Deserialize;
 
@@ -42,6 +43,14 @@ impl Store {
     /// [`Error::Row`] where its row is damaged, or what the disk refused.
     pub fn past_handoff(&self, id: &HandoffId) -> Result<Option<Handoff>, Error> {
         history::get(&self.read()?, Kind::Handoffs, id.0.as_u128()).map_err(|fault| self.history_failed(fault))
+    }
+
+    /// A work item that is history.
+    ///
+    /// # Errors
+    /// [`Error::Row`] where its row is damaged, or what the disk refused.
+    pub fn past_item(&self, id: &ItemId) -> Result<Option<Item>, Error> {
+        history::get(&self.read()?, Kind::Work, id.0.as_u128()).map_err(|fault| self.history_failed(fault))
     }
 
     /// Whether there is such an error that was not dismissed.

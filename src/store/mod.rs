@@ -24,7 +24,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 pub use error::Error;
-pub use load::Loaded;
+pub use load::{Loaded, PastIds};
 pub use tables::SCHEMA;
 
 /// Most ledger rows that one clean-up looks at.

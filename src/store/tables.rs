@@ -6,12 +6,13 @@ use crate::core::agent::Agent;
 use crate::core::decision::Decision;
 use crate::core::handoff::Handoff;
 use crate::core::id::RequestId;
+use crate::core::work::Item;
 use redb::{Database, ReadableTable, TableDefinition, WriteTransaction};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// The schema that this version writes.
-pub const SCHEMA: u64 = 2;
+pub const SCHEMA: u64 = 3;
 
 type Bytes = &'static [u8];
 
@@ -25,6 +26,10 @@ pub(crate) const AGENTS_PAST: TableDefinition<'static, u128, Bytes> = TableDefin
 pub(crate) const HANDOFFS: TableDefinition<'static, u128, Bytes> = TableDefinition::new("handoffs");
 /// Handoffs that are history, and not packed.
 pub(crate) const HANDOFFS_PAST: TableDefinition<'static, u128, Bytes> = TableDefinition::new("handoffs_past");
+/// Work items that are not done.
+pub(crate) const WORK: TableDefinition<'static, u128, Bytes> = TableDefinition::new("work");
+/// Work items that are done or withdrawn, and not packed.
+pub(crate) const WORK_PAST: TableDefinition<'static, u128, Bytes> = TableDefinition::new("work_past");
 /// Recorded documents of handoffs that are not done.
 pub(crate) const DOCUMENTS: TableDefinition<'static, u128, &'static str> = TableDefinition::new("documents");
 /// Effects that are not settled.
@@ -45,7 +50,7 @@ pub(crate) const SEEN_ORDER: TableDefinition<'static, u64, &'static str> = Table
 pub(crate) const ERRORS: TableDefinition<'static, u128, Bytes> = TableDefinition::new("errors");
 /// Journal lines that are not known to be on the disk.
 pub(crate) const JOURNAL: TableDefinition<'static, u64, Bytes> = TableDefinition::new("journal");
-/// Views that are not known to be on the disk: `agents/<id>`, `handoffs/<id>`.
+/// Views that are not known to be on the disk: `agents/<id>`, `handoffs/<id>`, `work/<id>`.
 pub(crate) const DIRTY: TableDefinition<'static, &'static str, ()> = TableDefinition::new("dirty_views");
 
 fn json<T: Serialize>(value: &T) -> Vec<u8> {
@@ -68,7 +73,7 @@ pub(crate) fn create(database: &Database, home: u64) -> Result<(), redb::Error> 
     Ok(())
 }
 
-/// Brings a store of an older schema up to date: 2 has packs of history.
+/// Brings a store of an older schema up to date: 2 has packs of history, 3 has work items.
 pub(crate) fn upgrade(write: &WriteTransaction) -> Result<(), redb::Error> {
     open_all(write)?;
     write.open_table(META)?.insert("schema", SCHEMA)?;
@@ -79,6 +84,7 @@ fn open_all(write: &WriteTransaction) -> Result<(), redb::Error> {
     history::create(write)?;
     write.open_table(AGENTS)?;
     write.open_table(HANDOFFS)?;
+    write.open_table(WORK)?;
     write.open_table(DOCUMENTS)?;
     write.open_table(OUTBOX)?;
     write.open_table(MEETINGS)?;
@@ -103,6 +109,7 @@ pub(crate) fn put_batch(
     let decision = batch.decision;
     put_agents(write, decision)?;
     put_handoffs(write, decision)?;
+    put_items(write, decision)?;
     put_outbox(write, decision)?;
     put_errors(write, decision)?;
     if !decision.journal.is_empty() {
@@ -174,6 +181,26 @@ fn put_handoffs(write: &WriteTransaction, decision: &Decision) -> Result<(), red
                 None => documents.remove(id.0.as_u128())?,
             };
         }
+    }
+    Ok(())
+}
+
+fn put_items(write: &WriteTransaction, decision: &Decision) -> Result<(), redb::Error> {
+    if decision.items.is_empty() {
+        return Ok(());
+    }
+    let (mut live, mut past) = (write.open_table(WORK)?, Shelf::open(write, Kind::Work)?);
+    let mut dirty = write.open_table(DIRTY)?;
+    for (id, item) in &decision.items {
+        let key = id.0.as_u128();
+        if Item::is_past(item) {
+            past.put(key, &json(item))?;
+            live.remove(key)?;
+        } else {
+            live.insert(key, json(item).as_slice())?;
+            past.remove(key)?;
+        }
+        dirty.insert(format!("work/{id}").as_str(), ())?;
     }
     Ok(())
 }

@@ -26,7 +26,12 @@ pub(crate) fn show(home: &Path, id: &str) {
 
 /// Drops one request and waits for its result; how long that took from the rename on.
 pub(crate) fn round_trip(home: &Path, results: &Arrivals, id: &str) -> Duration {
-    prepare(home, id);
+    round_trip_of(home, results, id, REQUEST)
+}
+
+/// The same with a request of one's own.
+pub(crate) fn round_trip_of(home: &Path, results: &Arrivals, id: &str, request: &[u8]) -> Duration {
+    fs::write(home.join(format!("spool/tmp/{id}.json")), request).expect("written");
     let began = Instant::now();
     show(home, id);
     results.wait_for(1);

@@ -17,6 +17,7 @@ mod sample;
 mod size;
 mod start;
 mod table;
+mod work;
 
 use place::Place;
 use table::Row;
@@ -39,13 +40,14 @@ impl Length {
 
 type Figure = fn(&Place, Length) -> Vec<Row>;
 
-const FIGURES: [(&str, Figure); 7] = [
+const FIGURES: [(&str, Figure); 8] = [
     ("hook", hook::measure),
     ("latency", latency::measure),
     ("flood", flood::measure),
     ("panes", panes::measure),
     ("idle", idle::measure),
     ("start", start::measure),
+    ("work", work::measure),
     ("size", size::measure),
 ];
 

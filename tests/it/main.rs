@@ -67,3 +67,6 @@ mod tmux_type;
 mod tmux_user;
 mod upgrades;
 mod watch_lies;
+mod work;
+mod work_cli;
+mod work_lives;

@@ -6,6 +6,7 @@ use crate::core::decision::{Failure, Tx};
 use crate::core::effect::Effect;
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::request::Successor;
+use crate::core::work;
 use serde_json::json;
 
 /// Lets go of both agents, and of the document's copy.
@@ -29,6 +30,7 @@ pub(super) fn release(tx: &mut Tx<'_>, id: HandoffId) {
     if has_document {
         tx.out.documents.insert(id, None);
     }
+    work::carry::let_go(tx, id);
     tell_in_place(tx, id);
 }
 

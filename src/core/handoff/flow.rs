@@ -8,7 +8,7 @@ use crate::core::id::HandoffId;
 use crate::core::reply::Refused;
 use crate::core::request::{Author, Successor};
 use crate::core::time::Deadline;
-use crate::core::{priming, text, typing};
+use crate::core::{priming, text, typing, work};
 use serde_json::json;
 
 /// Leaves the present step and enters another: closes its span, cancels what it had running, sets the limit, writes
@@ -199,6 +199,7 @@ pub(crate) fn record(tx: &mut Tx<'_>, id: HandoffId, text: String, sha256: Strin
         agent.record_of = Some(id);
     }
     publish::begin(tx, id);
+    work::carry::hold(tx, id);
     enter(tx, id, Step::Ending);
 }
 
@@ -225,8 +226,9 @@ pub(crate) fn briefed(tx: &mut Tx<'_>, id: HandoffId) {
 /// What the successor is told. A new session in the same pane gets the whole document, as seed 3 has it.
 fn injection_prompt(tx: &Tx<'_>, handoff: &Handoff, text: &str) -> String {
     let prompts = &tx.state.settings.prompts;
+    let tasks = work::carry::tasks(tx, &handoff.agent_id, &handoff.tasks);
     if handoff.successor == Successor::SamePane {
-        return prompts.context(text::sanitise(text).trim_end(), &handoff.tasks);
+        return prompts.context(text::sanitise(text).trim_end(), &tasks);
     }
     let cwd = tx.agent(&handoff.agent_id).and_then(|agent| agent.cwd.clone());
     let summary = document::first_paragraph(text);
@@ -237,7 +239,7 @@ fn injection_prompt(tx: &Tx<'_>, handoff: &Handoff, text: &str) -> String {
         file_path: &handoff.file_path,
         focus: handoff.focus.as_deref(),
         cwd: cwd.as_deref(),
-        tasks: &handoff.tasks,
+        tasks: &tasks,
         summary: summary.as_deref(),
     })
 }

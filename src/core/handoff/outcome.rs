@@ -11,6 +11,7 @@ use crate::core::reply::{Refused, Reply};
 use crate::core::request::{Author, Successor};
 use crate::core::time::Deadline;
 use crate::core::typing::Ended;
+use crate::core::work;
 use serde_json::json;
 
 const LOOK: &str = "look at the agent's pane, then: tasuki retry HANDOFF";
@@ -121,7 +122,7 @@ pub(crate) fn verdict(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, verdict
         Purpose::Priming(_) => (&mut handoff.verdicts.priming, None),
         Purpose::Briefing(_) => (&mut handoff.verdicts.briefing, None),
         Purpose::Exit(_) | Purpose::NewSession(_) => return command_refused(tx, id, purpose, ended),
-        Purpose::Send(_) | Purpose::Message(..) => return,
+        Purpose::Send(_) | Purpose::Message(..) | Purpose::Work(_) => return,
     };
     *slot = Some(verdict);
     match ended {
@@ -255,6 +256,7 @@ pub(crate) fn successor_ready(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     if handoff.step == Step::Starting {
         end::drop_place(tx, id);
+        work::carry::give(tx, id);
         flow::enter(tx, id, Step::Priming);
     }
 }

@@ -13,7 +13,7 @@ pub struct PromptError {
     pub why: String,
 }
 
-const BUILT_IN: [(&str, &str); 10] = [
+const BUILT_IN: [(&str, &str); 11] = [
     ("instruction", include_str!("../../../data/prompts/instruction.md")),
     ("reply", include_str!("../../../data/prompts/reply.md")),
     ("salvage", include_str!("../../../data/prompts/salvage.md")),
@@ -23,12 +23,13 @@ const BUILT_IN: [(&str, &str); 10] = [
     ("acknowledge", include_str!("../../../data/prompts/acknowledge.md")),
     ("how", include_str!("../../../data/prompts/how.md")),
     ("published", include_str!("../../../data/prompts/published.md")),
+    ("work", include_str!("../../../data/prompts/work.md")),
     ("long", include_str!("../../../data/prompts/long.md")),
 ];
 
 /// Names of the templates that can be overridden.
 #[must_use]
-pub fn names() -> [&'static str; 10] {
+pub fn names() -> [&'static str; 11] {
     BUILT_IN.map(|(name, _)| name)
 }
 
@@ -121,6 +122,25 @@ pub struct How<'a> {
     pub form: &'a str,
 }
 
+/// What the notice of a work item says.
+#[derive(Debug, Clone)]
+pub struct WorkNotice<'a> {
+    /// Its id.
+    pub item_id: &'a str,
+    /// Its type.
+    pub kind: &'a str,
+    /// How much it matters.
+    pub priority: &'a str,
+    /// In one line.
+    pub title: &'a str,
+    /// In full.
+    pub description: Option<&'a str>,
+    /// What its output must hold.
+    pub needs: &'a [String],
+    /// Types of the children that its completion may make.
+    pub creates: &'a [String],
+}
+
 impl Prompts {
     /// Compiles the built-in templates and the overrides, by name without `.md`.
     ///
@@ -160,6 +180,16 @@ impl Prompts {
             summary: Some("s"),
         };
         self.render("briefing", briefing_context(&briefing))?;
+        let work = WorkNotice {
+            item_id: "i",
+            kind: "t",
+            priority: "normal",
+            title: "t",
+            description: Some("d"),
+            needs: &tasks,
+            creates: &tasks,
+        };
+        self.render("work", work_context(&work))?;
         self.render("changed", context! { sha256 => "0" })?;
         let (predecessor, within, until) = ("p-1", "5 minutes", "t");
         let acknowledge =
@@ -240,6 +270,12 @@ impl Prompts {
         self.render_or_built_in("published", &context! { url => url })
     }
 
+    /// The body of a work item's notice.
+    #[must_use]
+    pub fn work(&self, values: &WorkNotice<'_>) -> String {
+        self.render_or_built_in("work", &work_context(values))
+    }
+
     /// The body that stands for a text in a file.
     #[must_use]
     pub fn long(&self, file_path: &str) -> String {
@@ -288,6 +324,18 @@ fn acknowledge_context(values: &Acknowledge<'_>) -> minijinja::Value {
 
 fn how_context(values: &How<'_>) -> minijinja::Value {
     context! { command => values.command, requests_dir => values.requests_dir, form => values.form }
+}
+
+fn work_context(values: &WorkNotice<'_>) -> minijinja::Value {
+    context! {
+        item_id => values.item_id,
+        type => values.kind,
+        priority => values.priority,
+        title => values.title,
+        description => values.description,
+        needs => values.needs.to_vec(),
+        creates => values.creates.to_vec(),
+    }
 }
 
 #[cfg(test)]

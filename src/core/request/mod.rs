@@ -3,6 +3,7 @@
 mod ack;
 mod publish;
 mod read;
+pub mod work;
 
 use super::id::{RequestId, Slug};
 use schemars::JsonSchema;
@@ -236,21 +237,27 @@ pub enum Request {
     AckOverride(OverrideAsked),
     /// Publish a document now.
     Publish(PublishNow),
+    /// Make a work item.
+    WorkCreate(work::WorkCreateAsked),
+    /// Take a work item.
+    WorkClaim(work::WorkClaimAsked),
+    /// Hand over what came of a work item.
+    WorkComplete(work::WorkCompleteAsked),
+    /// Make children that a completion could not make.
+    WorkRetryChildren(work::WorkRetryAsked),
+    /// Give a work item back.
+    WorkRelease(work::WorkReleaseAsked),
+    /// Leave a work item to a person.
+    WorkEscalate(work::WorkEscalateAsked),
+    /// Undo a completion.
+    WorkRollback(work::WorkRollbackAsked),
+    /// Say something of a work item.
+    WorkComment(work::WorkCommentAsked),
+    /// Take work items from elsewhere.
+    WorkImport(work::WorkImportAsked),
     /// Delete an error file.
     ErrorDismiss(DismissAsked),
 }
-
-/// Kinds of the contract that this version does not carry out. They are answered 501, not taken for typing errors.
-pub const LATER_KINDS: [&str; 8] = [
-    "work_create",
-    "work_claim",
-    "work_complete",
-    "work_retry_children",
-    "work_release",
-    "work_escalate",
-    "work_rollback",
-    "work_comment",
-];
 
 /// The number of a pane id such as `%3`.
 #[must_use]

@@ -1,8 +1,8 @@
 //! Reading a request file: whatever is wrong with it is an answer that names the field and the position.
 
 use super::{
-    AckAsked, AckStatus, Author, ClarifyAsked, DocumentAsked, HandoffAsked, LATER_KINDS, MalformedAck, Request,
-    Successor, pane_number,
+    AckAsked, AckStatus, Author, ClarifyAsked, DocumentAsked, HandoffAsked, MalformedAck, Request, Successor,
+    pane_number, work,
 };
 use crate::core::reply::Refused;
 use crate::core::text;
@@ -79,11 +79,11 @@ pub fn read(bytes: &[u8]) -> Read {
 }
 
 fn known(kind: Option<String>) -> Option<String> {
-    kind.filter(|kind| KINDS.contains(&kind.as_str()) || LATER_KINDS.contains(&kind.as_str()))
+    kind.filter(|kind| KINDS.contains(&kind.as_str()))
 }
 
 /// The kinds that this version carries out.
-pub const KINDS: [&str; 14] = [
+pub const KINDS: [&str; 23] = [
     "handoff",
     "handoff_retry",
     "handoff_abandon",
@@ -97,6 +97,15 @@ pub const KINDS: [&str; 14] = [
     "clarify",
     "ack_override",
     "publish",
+    "work_create",
+    "work_claim",
+    "work_complete",
+    "work_retry_children",
+    "work_release",
+    "work_escalate",
+    "work_rollback",
+    "work_comment",
+    "work_import",
     "error_dismiss",
 ];
 
@@ -115,10 +124,16 @@ fn by_kind(kind: &str, bytes: &[u8]) -> Result<Request, Refused> {
         "clarify" => Request::Clarify(body(bytes)?),
         "ack_override" => Request::AckOverride(body(bytes)?),
         "publish" => Request::Publish(body(bytes)?),
+        "work_create" => Request::WorkCreate(body(bytes)?),
+        "work_claim" => Request::WorkClaim(body(bytes)?),
+        "work_complete" => Request::WorkComplete(body(bytes)?),
+        "work_retry_children" => Request::WorkRetryChildren(body(bytes)?),
+        "work_release" => Request::WorkRelease(body(bytes)?),
+        "work_escalate" => Request::WorkEscalate(body(bytes)?),
+        "work_rollback" => Request::WorkRollback(body(bytes)?),
+        "work_comment" => Request::WorkComment(body(bytes)?),
+        "work_import" => Request::WorkImport(body(bytes)?),
         "error_dismiss" => Request::ErrorDismiss(body(bytes)?),
-        later if LATER_KINDS.contains(&later) => {
-            return Err(Refused::new(501, "not_built", format!("{later} is not carried out by this version")));
-        }
         _ => return Err(Refused::new(400, "unknown_kind", "kind is not one that tasuki knows").field("kind")),
     };
     check(&request)?;
@@ -227,6 +242,15 @@ fn check(request: &Request) -> Result<(), Refused> {
             not_empty("reason", &asked.reason, MAX_SAID)
         }
         Request::Publish(asked) => not_empty("handoff_id", &asked.handoff_id, 128),
+        Request::WorkCreate(asked) => work::check_create(asked),
+        Request::WorkClaim(asked) => work::check_claim(asked),
+        Request::WorkComplete(asked) => work::check_complete(asked),
+        Request::WorkRetryChildren(asked) => work::check_retry(asked),
+        Request::WorkRelease(asked) => work::check_release(asked),
+        Request::WorkEscalate(asked) => work::check_escalate(asked),
+        Request::WorkRollback(asked) => work::check_rollback(asked),
+        Request::WorkComment(asked) => work::check_comment(asked),
+        Request::WorkImport(asked) => work::check_import(asked),
         Request::ErrorDismiss(asked) => not_empty("error_id", &asked.error_id, 128),
     }
 }
@@ -296,7 +320,7 @@ fn check_clarify(asked: &ClarifyAsked) -> Result<(), Refused> {
     asked.document.as_ref().map_or(Ok(()), check_content)
 }
 
-fn not_empty(field: &str, text: &str, max: usize) -> Result<(), Refused> {
+pub(super) fn not_empty(field: &str, text: &str, max: usize) -> Result<(), Refused> {
     if text.trim().is_empty() {
         return Err(Refused::bad(field, "must not be empty"));
     }
@@ -306,7 +330,7 @@ fn not_empty(field: &str, text: &str, max: usize) -> Result<(), Refused> {
     Ok(())
 }
 
-fn optional(field: &str, text: Option<&str>, max: usize) -> Result<(), Refused> {
+pub(super) fn optional(field: &str, text: Option<&str>, max: usize) -> Result<(), Refused> {
     text.map_or(Ok(()), |text| not_empty(field, text, max))
 }
 

@@ -14,6 +14,7 @@ pub(crate) mod stage;
 pub(crate) mod stage_checks;
 pub(crate) mod stage_files;
 pub(crate) mod stage_hostile;
+pub(crate) mod stage_work;
 pub(crate) mod strace;
 pub(crate) mod tally;
 pub(crate) mod tmux;

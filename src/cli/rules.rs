@@ -1,0 +1,78 @@
+//! `rules check`: whether the rules for work items can be used, and what they say. Needs no sidecar.
+
+use super::Session;
+use super::error::CliError;
+use super::work::args::{RulesArgs, RulesCommand};
+use crate::config::rules as file;
+use crate::core::text::sanitise;
+use crate::core::work::rules::{HUMAN, Rule, Rules};
+use crate::personas;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Checks the rules.
+///
+/// # Errors
+/// They can't be used: 78, with line and column.
+pub fn command(session: &Session, command: &RulesCommand) -> Result<(), CliError> {
+    match command {
+        RulesCommand::Check(args) => check(session, args),
+    }
+}
+
+fn check(session: &Session, args: &RulesArgs) -> Result<(), CliError> {
+    let path = args.file.clone().unwrap_or_else(|| session.home.rules());
+    let rules = file::load(&path)
+        .map_err(|error| CliError::config("bad_rules", format!("{}.", sanitise(&error.to_string()))))?;
+    let players = players(session, &rules);
+    if session.out.is_json() {
+        let types: Vec<Value> = rules.types.iter().map(|(name, rule)| type_json(name, rule)).collect();
+        return session.out.document(&json!({ "path": path.display().to_string(), "types": types, "roles": players }));
+    }
+    let row = |(name, rule): (&String, &Rule)| {
+        let needs = requirements(rule).join(", ");
+        vec![name.clone(), rule.processed_by.join(", "), rule.output.clone(), rule.creates.join(", "), needs]
+    };
+    let rows: Vec<Vec<String>> = rules.types.iter().map(row).collect();
+    session.out.table(&["TYPE", "PROCESSED BY", "OUTPUT", "CREATES", "OUTPUT NEEDS"], &rows)?;
+    session.out.line("")?;
+    for (role, personas) in &players {
+        let who = if personas.is_empty() { "nobody yet".to_owned() } else { personas.join(", ") };
+        session.out.line(&format!("{role}: {who}"))?;
+    }
+    Ok(())
+}
+
+/// The personas of each role that a rule names.
+fn players(session: &Session, rules: &Rules) -> BTreeMap<String, Vec<String>> {
+    let folder = session.home.personas();
+    let slugs = personas::list(&folder).unwrap_or_default();
+    let named: BTreeSet<&String> = rules.types.values().flat_map(|rule| &rule.processed_by).collect();
+    let plays = |role: &String| {
+        let has = slugs.iter().filter(|slug| {
+            let own = personas::role(&folder, slug).ok().flatten();
+            rules.roles_of(slug, own.as_deref()).contains(role.as_str())
+        });
+        has.map(ToString::to_string).collect()
+    };
+    named.into_iter().filter(|role| *role != HUMAN).map(|role| (role.clone(), plays(role))).collect()
+}
+
+fn requirements(rule: &Rule) -> Vec<String> {
+    let plain = |pointer: &String| pointer.trim_start_matches('/').to_owned();
+    let mut needs: Vec<String> = rule.all.iter().map(plain).collect();
+    needs.extend(
+        rule.non_empty.iter().map(|pointer| if pointer.is_empty() { "something".to_owned() } else { plain(pointer) }),
+    );
+    let any: Vec<String> = rule.any.iter().map(plain).collect();
+    needs.extend((!any.is_empty()).then(|| any.join(" or ")));
+    needs
+}
+
+fn type_json(name: &str, rule: &Rule) -> Value {
+    json!({
+        "type": name, "processed_by": rule.processed_by, "output": rule.output, "creates": rule.creates,
+        "all": rule.all, "any": rule.any, "non_empty": rule.non_empty, "next_status": rule.next_status.word(),
+        "ask_human": rule.ask_human,
+    })
+}

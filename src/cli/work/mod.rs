@@ -1,0 +1,204 @@
+//! `work …`: what can be asked of work items, and what is known of them. `show` prints, `read` reads views, `moving` takes
+//! items in and out.
+
+pub mod args;
+mod moving;
+pub mod read;
+mod show;
+
+use super::error::CliError;
+use super::{Session, input, names, view};
+use crate::core::text::sanitise;
+use args::{CommentArgs, CompleteArgs, CreateArgs, NextStatus, Priority, RetryChildrenArgs, WhoArgs, WorkCommand};
+use serde_json::{Map, Value, json};
+use std::path::Path;
+
+/// Asks for something, or prints something.
+///
+/// # Errors
+/// What the sidecar refused, or what can't be read.
+pub fn command(session: &Session, command: &WorkCommand) -> Result<(), CliError> {
+    match command {
+        WorkCommand::List(args) => show::list(session, args),
+        WorkCommand::Show(name) => show::one(session, &name.item),
+        WorkCommand::Tree(args) => show::tree(session, args.item.as_deref()),
+        WorkCommand::History(name) => show::history(session, &name.item),
+        WorkCommand::Stats => show::stats(session),
+        WorkCommand::Create(args) => create(session, args),
+        WorkCommand::Claim(args) => simple(session, "work_claim", &args.item, Some(&args.who), None),
+        WorkCommand::Complete(args) => complete(session, args),
+        WorkCommand::RetryChildren(args) => retry_children(session, args),
+        WorkCommand::Release(args) => {
+            simple(session, "work_release", &args.item, Some(&args.who), args.reason.as_deref())
+        }
+        WorkCommand::Escalate(args) => {
+            simple(session, "work_escalate", &args.item, Some(&args.who), Some(&args.reason))
+        }
+        WorkCommand::Rollback(args) => simple(session, "work_rollback", &args.item, None, Some(&args.reason)),
+        WorkCommand::Comment(args) => comment(session, args),
+        WorkCommand::Import(args) => moving::import(session, args),
+        WorkCommand::Export(args) => moving::export(session, args),
+    }
+}
+
+/// Who asks: whom the arguments name, or else the agent in whose pane this runs, or else the operator.
+fn who(session: &Session, args: &WhoArgs) -> Result<String, CliError> {
+    match args.agent.as_deref() {
+        _ if args.human => Ok("human".to_owned()),
+        Some(name) => names::agent(&session.home, name),
+        None => Ok(names::own_id(&session.home).unwrap_or_else(|_| "human".to_owned())),
+    }
+}
+
+/// A request that names an item, and perhaps who asks and why.
+fn simple(
+    session: &Session,
+    kind: &str,
+    item: &str,
+    asker: Option<&WhoArgs>,
+    reason: Option<&str>,
+) -> Result<(), CliError> {
+    let mut fields = named(session, item)?;
+    if let Some(asker) = asker {
+        fields.insert("agent_id".to_owned(), who(session, asker)?.into());
+    }
+    if let Some(reason) = reason {
+        fields.insert("reason".to_owned(), reason.into());
+    }
+    let answer = session.ask(kind, fields, super::ANSWER_SOON)?;
+    tell_status(session, &answer)
+}
+
+fn named(session: &Session, item: &str) -> Result<Map<String, Value>, CliError> {
+    Ok(Map::from_iter([("item_id".to_owned(), names::item(&session.home, item)?.into())]))
+}
+
+fn tell_status(session: &Session, answer: &Value) -> Result<(), CliError> {
+    session.tell(answer, &format!("{} {}", view::cell(answer, "item_id"), sanitise(&view::cell(answer, "status"))))
+}
+
+fn create(session: &Session, args: &CreateArgs) -> Result<(), CliError> {
+    let mut fields = Map::new();
+    let mut put = |key: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            fields.insert(key.to_owned(), value);
+        }
+    };
+    put("type", Some(args.kind.clone().into()));
+    put("title", Some(args.title.clone().into()));
+    let description = match args.description.as_deref() {
+        Some("-") => Some(input::standard_input()?),
+        other => other.map(str::to_owned),
+    };
+    put("description", description.map(Value::from));
+    put("parent_id", args.parent.as_deref().map(|item| names::item(&session.home, item)).transpose()?.map(Value::from));
+    let priority = args.priority.map(|priority| match priority {
+        Priority::Low => "low",
+        Priority::Normal => "normal",
+        Priority::High => "high",
+        Priority::Urgent => "urgent",
+    });
+    put("priority", priority.map(Value::from));
+    put("metadata", args.metadata.as_deref().map(given).transpose()?);
+    let answer = session.ask("work_create", fields, super::ANSWER_SOON)?;
+    tell_status(session, &answer)
+}
+
+/// JSON that an argument holds itself, or names: a file, or `-` for standard input.
+fn given(text: &str) -> Result<Value, CliError> {
+    let (what, json) = match text {
+        "-" => ("Standard input".to_owned(), input::standard_input()?),
+        text if text.trim_start().starts_with(['{', '[']) => ("The argument".to_owned(), text.to_owned()),
+        path => (sanitise(path), input::text_file(Path::new(path))?),
+    };
+    serde_json::from_str(&json).map_err(|error| {
+        CliError::refused("not_json", format!("{what} is not JSON: {error}.")).hint("Nothing was sent.")
+    })
+}
+
+fn complete(session: &Session, args: &CompleteArgs) -> Result<(), CliError> {
+    let mut fields = named(session, &args.item)?;
+    fields.insert("agent_id".to_owned(), who(session, &args.who)?.into());
+    fields.insert("output".to_owned(), given(&args.output)?);
+    if let Some(children) = &args.children {
+        fields.insert("children".to_owned(), given(children)?);
+    }
+    if args.partial {
+        fields.insert("partial".to_owned(), json!(true));
+    }
+    let next = args.next_status.map(|next| match next {
+        NextStatus::Done => "done",
+        NextStatus::Ready => "ready",
+        NextStatus::Escalated => "escalated",
+    });
+    if let Some(next) = next {
+        fields.insert("next_status".to_owned(), next.into());
+    }
+    let answer = session.ask("work_complete", fields, super::ANSWER_SOON)?;
+    tell_children(session, &answer, "completed")
+}
+
+fn retry_children(session: &Session, args: &RetryChildrenArgs) -> Result<(), CliError> {
+    let mut fields = named(session, &args.item)?;
+    fields.insert("agent_id".to_owned(), who(session, &args.who)?.into());
+    if let Some(children) = &args.children {
+        fields.insert("children".to_owned(), given(children)?);
+    }
+    if args.partial {
+        fields.insert("partial".to_owned(), json!(true));
+    }
+    let answer = session.ask("work_retry_children", fields, super::ANSWER_SOON)?;
+    tell_children(session, &answer, "children made")
+}
+
+/// What was made, and what was not.
+fn tell_children(session: &Session, answer: &Value, what: &str) -> Result<(), CliError> {
+    if session.out.is_json() {
+        return session.out.document(answer);
+    }
+    session.out.line(&format!("{} {what}", view::cell(answer, "item_id")))?;
+    let list = |key: &str| answer.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+    for child in list("children") {
+        let (id, kind, title) =
+            (view::cell(&child, "item_id"), view::cell(&child, "type"), view::cell(&child, "title"));
+        session.out.line(&format!("  {id}  {kind}  {}", one_line(&title)))?;
+    }
+    let failed = list("failed");
+    for child in &failed {
+        let errors = child.get("errors").and_then(Value::as_array).cloned().unwrap_or_default();
+        let why: Vec<String> = errors
+            .iter()
+            .map(|error| format!("{}: {}", view::cell(error, "pointer"), view::cell(error, "message")))
+            .collect();
+        session.out.line(&format!(
+            "  not made: {}  {}",
+            one_line(&view::cell(child, "title")),
+            one_line(&why.join("; "))
+        ))?;
+    }
+    if !failed.is_empty() {
+        let id = view::cell(answer, "item_id");
+        session
+            .out
+            .note(&format!("Mend those that were not made, then: tasuki work retry-children {id} --children FILE"));
+    }
+    Ok(())
+}
+
+fn comment(session: &Session, args: &CommentArgs) -> Result<(), CliError> {
+    let mut fields = named(session, &args.item)?;
+    let text = if args.text == "-" { input::standard_input()? } else { args.text.clone() };
+    let author = match &args.author {
+        Some(author) => author.clone(),
+        None => names::own_id(&session.home).unwrap_or_else(|_| "human".to_owned()),
+    };
+    fields.insert("author".to_owned(), author.into());
+    fields.insert("text".to_owned(), text.into());
+    let answer = session.ask("work_comment", fields, super::ANSWER_SOON)?;
+    session.tell(&answer, &format!("comment {}", view::cell(&answer, "comment_id")))
+}
+
+/// A text in one line, without what drives a terminal.
+fn one_line(text: &str) -> String {
+    crate::core::text::normalise(&sanitise(text))
+}

@@ -1,0 +1,88 @@
+//! Reading the views of items: of all, or of those that are not done, which have a name in a folder of their own, so that
+//! a hundred thousand that are done cost nothing.
+
+use crate::cli::error::CliError;
+use crate::cli::view;
+use crate::config::Home;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::fs;
+
+/// What a list shows of an item.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Brief {
+    /// Its id.
+    pub item_id: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// In one line.
+    pub title: String,
+    /// Where it stands.
+    pub status: String,
+    /// How much it matters.
+    pub priority: String,
+    /// The item that it belongs to.
+    pub parent_id: Option<String>,
+    /// Those that belong to it.
+    #[serde(default)]
+    pub children: Vec<String>,
+    /// Who has it.
+    pub claimed_by: Option<String>,
+    /// When it was made.
+    pub created_at: String,
+}
+
+impl Brief {
+    /// Its place in a list: what matters more first, then what is older.
+    #[must_use]
+    pub fn place(&self) -> (u8, String, String) {
+        let rank = ["urgent", "high", "normal", "low"].iter().position(|word| *word == self.priority).unwrap_or(4);
+        (u8::try_from(rank).unwrap_or(u8::MAX), self.created_at.clone(), self.item_id.clone())
+    }
+}
+
+/// The ids of the items that are not done, sorted.
+///
+/// # Errors
+/// The folder can't be read; one that is missing holds none.
+pub fn open_ids(home: &Home) -> Result<Vec<String>, CliError> {
+    let folder = home.open_work();
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(CliError::file("Can't read", &folder, &error)),
+    };
+    let names =
+        entries.take(view::MOST_NAMES).filter_map(Result::ok).filter_map(|entry| entry.file_name().into_string().ok());
+    let mut ids: Vec<String> = names.filter(|name| name.parse::<crate::core::id::ItemId>().is_ok()).collect();
+    ids.sort_unstable();
+    Ok(ids)
+}
+
+/// The ids of all items, sorted.
+///
+/// # Errors
+/// The folder can't be read.
+pub fn all_ids(home: &Home) -> Result<Vec<String>, CliError> {
+    view::stems(&home.work_views())
+}
+
+/// Reads the views of these items, each as its text and what is wanted of it. One that vanishes meanwhile is left out.
+#[must_use]
+pub fn views<T: DeserializeOwned>(home: &Home, ids: &[String]) -> Vec<(String, T)> {
+    let folder = home.work_views();
+    let read = |id: &String| {
+        let bytes = view::read_bytes(&folder.join(format!("{id}.json")), view::LARGEST).ok().flatten()?;
+        let text = String::from_utf8(bytes).ok()?;
+        let wanted = serde_json::from_str(&text).ok()?;
+        Some((text, wanted))
+    };
+    ids.iter().filter_map(read).collect()
+}
+
+/// One item as a list shows it.
+#[must_use]
+pub fn brief(home: &Home, id: &str) -> Option<Brief> {
+    views(home, &[id.to_owned()]).pop().map(|(_, brief)| brief)
+}

@@ -1,0 +1,65 @@
+//! `data/rules.toml`: the user's rules for work items, over the built-in ones. What they mean stands in `core::work`.
+
+use crate::core::work::rules::{Rules, RulesError, RulesFile};
+use crate::files::{self, Stamp, Unfit};
+use schemars::{Schema, schema_for};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// The most that `rules.toml` may hold, in bytes.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// Why rules can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RulesFileError {
+    /// The file can't be read.
+    #[error("{path}: {why}", path = .path.display())]
+    Unfit {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
+    /// A key or a value is wrong.
+    #[error("{path}, {error}", path = .path.display())]
+    Wrong {
+        /// Which file.
+        path: PathBuf,
+        /// Where in it, and what.
+        error: RulesError,
+    },
+}
+
+/// The JSON Schema of `rules.toml`.
+#[must_use]
+pub fn schema() -> Schema {
+    schema_for!(RulesFile)
+}
+
+/// What tells one state of the file from another; none while there is no such file.
+#[must_use]
+pub fn stamp(path: &Path) -> Option<Stamp> {
+    let dir = files::open_dir(path.parent()?).ok()?;
+    files::meta_at(&dir, path.file_name()?).ok()?.map(|meta| meta.stamp)
+}
+
+/// Reads the file; without one, the built-in rules.
+///
+/// # Errors
+/// It can't be read, or is no rules: then file, line and column are named.
+pub fn load(path: &Path) -> Result<Rules, RulesFileError> {
+    let unfit = |why: String| RulesFileError::Unfit { path: path.to_owned(), why };
+    let (folder, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or(OsStr::new("rules.toml")));
+    let dir = match files::open_dir(folder) {
+        Ok(dir) => dir,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Rules::default()),
+        Err(error) => return Err(unfit(error.to_string())),
+    };
+    let bytes = match files::read_at(&dir, name, MAX_BYTES) {
+        Ok((bytes, _)) => bytes,
+        Err(Unfit::Missing) => return Ok(Rules::default()),
+        Err(error) => return Err(unfit(error.to_string())),
+    };
+    let text = String::from_utf8(bytes).map_err(|_| unfit("it is not UTF-8".to_owned()))?;
+    Rules::with(&text).map_err(|error| RulesFileError::Wrong { path: path.to_owned(), error })
+}

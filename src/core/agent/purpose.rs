@@ -1,0 +1,61 @@
+//! For whom a text is typed.
+
+use crate::core::id::{HandoffId, ItemId, RequestId};
+use serde::{Deserialize, Serialize};
+
+/// For whom a text is typed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// A handoff's instruction.
+    Instruction(HandoffId),
+    /// The persona's skill, within a handoff or after an `agent_create`.
+    Priming(Option<HandoffId>),
+    /// A handoff's injection prompt.
+    Briefing(HandoffId),
+    /// A request's text.
+    Send(RequestId),
+    /// The notice of a work item.
+    Work(ItemId),
+    /// The exit command, within a handoff or for an `agent_shutdown`.
+    Exit(Option<HandoffId>),
+    /// The command for a new session in the same process, within a handoff.
+    NewSession(HandoffId),
+    /// A message about a handoff's acknowledgement, by its number there.
+    Message(HandoffId, u32),
+}
+
+impl Purpose {
+    /// The handoff that it belongs to.
+    #[must_use]
+    pub fn handoff(&self) -> Option<HandoffId> {
+        match self {
+            Purpose::Instruction(id) | Purpose::Briefing(id) | Purpose::NewSession(id) | Purpose::Message(id, _) => {
+                Some(*id)
+            }
+            Purpose::Priming(id) | Purpose::Exit(id) => *id,
+            Purpose::Send(_) | Purpose::Work(_) => None,
+        }
+    }
+
+    /// Its word in the journal.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Purpose::Instruction(_) => "instruction",
+            Purpose::Priming(_) => "priming",
+            Purpose::Briefing(_) => "briefing",
+            Purpose::Send(_) => "send",
+            Purpose::Work(_) => "work",
+            Purpose::Exit(_) => "exit",
+            Purpose::NewSession(_) => "new_session",
+            Purpose::Message(..) => "message",
+        }
+    }
+
+    /// A command of the CLI's own: it has no receipt, what it does is its proof.
+    #[must_use]
+    pub fn is_command(&self) -> bool {
+        matches!(self, Purpose::Exit(_) | Purpose::NewSession(_))
+    }
+}

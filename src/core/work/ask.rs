@@ -1,0 +1,385 @@
+//! What can be asked of one item: create, claim, release, escalate, comment.
+
+use super::rules::{HUMAN, Rule};
+use super::{Action, Comment, Item, Note, Status, Who, children, notices, watch};
+use crate::core::agent::Agent;
+use crate::core::decision::Tx;
+use crate::core::id::{ItemId, RequestId};
+use crate::core::reply::{Refused, Reply};
+use crate::core::request::work::{
+    WorkClaimAsked, WorkCommentAsked, WorkCreateAsked, WorkEscalateAsked, WorkReleaseAsked,
+};
+use crate::core::time::Now;
+use serde_json::{Map, Value, json};
+
+/// Most items that may be ready, claimed or escalated at once.
+pub(crate) const MAX_OPEN: usize = 100_000;
+/// Most entries of an item's history with which it may still be claimed: what can be done after a claim has room.
+const MAX_HISTORY: usize = 2_000;
+/// Most comments on one item.
+const MAX_COMMENTS: usize = 1_000;
+/// Most children of one item.
+pub(crate) const MAX_OF_ONE: usize = 10_000;
+
+/// What a new item is to be.
+pub(crate) struct New {
+    pub(crate) kind: String,
+    pub(crate) title: String,
+    pub(crate) description: Option<String>,
+    pub(crate) priority: super::Priority,
+    pub(crate) metadata: Map<String, Value>,
+    pub(crate) parent_output: Option<Value>,
+    pub(crate) by: Who,
+}
+
+/// Finds the item that a request names.
+pub(crate) fn find<'t>(tx: &'t Tx<'_>, text: &str) -> Result<&'t Item, Refused> {
+    let found = text.parse::<ItemId>().ok().and_then(|id| tx.item(&id));
+    found.ok_or_else(|| Refused::new(404, "no_item", "Work item not found"))
+}
+
+/// Who asks: the operator, or an agent that lives and has a persona.
+pub(crate) fn actor(tx: &Tx<'_>, text: &str) -> Result<Who, Refused> {
+    if text == HUMAN {
+        return Ok(Who::Human);
+    }
+    let agent = text.parse().ok().and_then(|id| tx.agent(&id));
+    let agent = agent.ok_or_else(|| Refused::new(404, "no_agent", "Agent not found"))?;
+    if !agent.state.is_live() {
+        return Err(Refused::new(400, "not_active", "Agent is not active"));
+    }
+    if agent.persona_slug.is_none() {
+        return Err(Refused::new(400, "no_persona", "Agent has no persona"));
+    }
+    Ok(Who::Agent(agent.agent_id))
+}
+
+/// The rule of a type.
+pub(crate) fn rule<'t>(tx: &'t Tx<'_>, kind: &str) -> Result<&'t Rule, Refused> {
+    tx.rules().types.get(kind).ok_or_else(|| {
+        Refused::new(422, "no_rule", format!("There is no rule for the type {kind}"))
+            .hint("write one into data/rules.toml, then: tasuki rules check")
+            .field("type")
+    })
+}
+
+/// `work_create`.
+pub(crate) fn create(tx: &mut Tx<'_>, request: &RequestId, asked: WorkCreateAsked) {
+    match create_check(tx, &asked) {
+        Err(refused) => tx.refuse(request, refused),
+        Ok(parent) => {
+            let inherited = parent.as_ref().map(|parent| parent.priority).unwrap_or_default();
+            let new = New {
+                kind: asked.kind,
+                title: asked.title,
+                description: asked.description,
+                priority: asked.priority.unwrap_or(inherited),
+                metadata: asked.metadata.unwrap_or_default(),
+                parent_output: parent.as_ref().and_then(|parent| parent.output.clone()),
+                by: Who::Human,
+            };
+            let id = make(tx, new, parent.as_ref());
+            if let Some(parent) = parent.and_then(|parent| tx.item_mut(&parent.item_id)) {
+                parent.children.push(id);
+            }
+            notices::to_people(tx, &[id]);
+            tx.answer(request, Reply::Ok(json!({ "item_id": id, "status": Status::Ready.word() })));
+        }
+    }
+}
+
+fn create_check(tx: &Tx<'_>, asked: &WorkCreateAsked) -> Result<Option<Item>, Refused> {
+    rule(tx, &asked.kind)?;
+    room_for(tx, 1)?;
+    let Some(parent) = &asked.parent_id else { return Ok(None) };
+    let parent = find(tx, parent).map_err(|refused| refused.field("parent_id"))?;
+    may_have(tx, parent, &asked.kind)?;
+    if parent.status == Status::Withdrawn {
+        return Err(Refused::new(409, "withdrawn", "The parent was withdrawn").field("parent_id"));
+    }
+    if parent.children.len() >= MAX_OF_ONE {
+        return Err(Refused::new(429, "too_many", format!("An item may have {MAX_OF_ONE} children")));
+    }
+    Ok(Some(parent.clone()))
+}
+
+/// Whether the parent's rule creates that type.
+pub(crate) fn may_have(tx: &Tx<'_>, parent: &Item, kind: &str) -> Result<(), Refused> {
+    let rule = rule(tx, &parent.kind)?;
+    if rule.creates.iter().any(|created| created == kind) {
+        return Ok(());
+    }
+    Err(Refused::new(422, "not_created", children::not_created(rule, kind)).field("type"))
+}
+
+/// Whether so many items more may be open.
+pub(crate) fn room_for(tx: &Tx<'_>, more: usize) -> Result<(), Refused> {
+    if tx.state.items.open() + more > MAX_OPEN {
+        let message = format!("There may be {MAX_OPEN} items that are not done");
+        return Err(Refused::new(429, "too_many", message).hint("complete some, then ask again"));
+    }
+    Ok(())
+}
+
+/// Makes an item. Its parent's list of children is the caller's.
+pub(crate) fn make(tx: &mut Tx<'_>, new: New, parent: Option<&Item>) -> ItemId {
+    let id = tx.new_item_id();
+    let mut item = blank(id, &tx.now, tx.out.next_seq);
+    item.kind = new.kind;
+    item.title = new.title;
+    item.description = new.description;
+    item.priority = new.priority;
+    item.metadata = new.metadata;
+    item.parent_output = new.parent_output;
+    item.created_by = new.by;
+    item.parent_id = parent.map(|parent| parent.item_id);
+    item.project_id = parent.map_or(id, |parent| parent.project_id);
+    item.enter(&tx.now, Status::Ready, None, Note::new(Action::Created, new.by, None));
+    put(tx, item);
+    id
+}
+
+/// An item of which nothing but its id is known.
+pub(crate) fn blank(id: ItemId, now: &Now, order: u64) -> Item {
+    Item {
+        item_id: id,
+        kind: String::new(),
+        title: String::new(),
+        description: None,
+        status: Status::Ready,
+        since_ms: now.wall_ms,
+        project_id: id,
+        parent_id: None,
+        children: Vec::new(),
+        priority: super::Priority::default(),
+        order,
+        claimed_by: None,
+        held_by: None,
+        output: None,
+        parent_output: None,
+        metadata: Map::new(),
+        failed_children: Vec::new(),
+        comments: Vec::new(),
+        history: Vec::new(),
+        created_at: now.stamp(),
+        created_by: Who::Human,
+        completed_at: None,
+        completed_by: None,
+        escalated_at: None,
+        escalation_reason: None,
+        escalated_by: Vec::new(),
+        completion: None,
+        watch: None,
+        offered_to: None,
+        told: Vec::new(),
+    }
+}
+
+/// Puts a changed item, with its journal line: what was done last.
+pub(crate) fn put(tx: &mut Tx<'_>, item: Item) {
+    let Some(entry) = item.history.last() else { return };
+    let owner = entry.owner.or(item.completed_by.filter(|_| entry.action == Action::Completed));
+    let line = json!({
+        "item_id": item.item_id, "action": entry.action, "item_type": item.kind, "status": item.status.word(),
+        "by": entry.by, "agent_id": owner.or(Some(entry.by)).and_then(Who::agent), "parent_id": item.parent_id,
+        "reason": entry.reason,
+    });
+    tx.out.items.insert(item.item_id, item);
+    tx.journal("work", line);
+}
+
+/// `work_claim`.
+pub(crate) fn claim(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkClaimAsked) {
+    let checked = find(tx, &asked.item_id).cloned().and_then(|item| {
+        let who = actor(tx, &asked.agent_id)?;
+        claim_check(tx, &item, who).map(|is_news| (item, who, is_news))
+    });
+    match checked {
+        Err(refused) => tx.refuse(request, refused),
+        Ok((mut item, who, is_news)) => {
+            if is_news {
+                item.enter(&tx.now, Status::Claimed, Some(who), Note::new(Action::Claimed, who, None));
+                let parent = item.parent_id;
+                put(tx, item);
+                watch::child_taken(tx, parent);
+                notices::claimed(tx, who);
+            }
+            tx.answer(request, Reply::Ok(json!({ "item_id": asked.item_id, "status": Status::Claimed.word() })));
+        }
+    }
+}
+
+/// Whether it may be claimed; false where the claimer has it already.
+fn claim_check(tx: &Tx<'_>, item: &Item, who: Who) -> Result<bool, Refused> {
+    let rule = rule(tx, &item.kind)?;
+    match (item.status, item.claimed_by) {
+        (Status::Claimed, Some(owner)) if owner == who => return Ok(false),
+        (Status::Claimed, owner) => {
+            let name = owner.map_or_else(String::new, |owner| format!(" by {owner}"));
+            return Err(Refused::new(409, "already_claimed", format!("The item is claimed{name}")));
+        }
+        (Status::Escalated, _) if who != Who::Human => {
+            let message = "The item was escalated: only a person can go on with it";
+            return Err(Refused::new(409, "escalated", message).hint("work on something else"));
+        }
+        (Status::Done | Status::Withdrawn, _) => return Err(closed(item)),
+        (Status::Ready | Status::Escalated, _) => {}
+    }
+    if item.history.len() >= MAX_HISTORY {
+        let message = format!("The item was claimed and given back too often: it has {MAX_HISTORY} entries of history");
+        return Err(Refused::new(429, "too_many", message).hint("make a new item"));
+    }
+    if who.agent().is_some_and(|agent| item.escalated_by.contains(&agent)) {
+        let message = "The agent has escalated this item, so it can't claim it back";
+        return Err(Refused::new(403, "escalated_before", message).hint("leave it to somebody else"));
+    }
+    let fits = match who {
+        Who::Human => item.status == Status::Escalated || rule.allows_people(),
+        Who::Tasuki => false,
+        Who::Agent(agent) => tx.agent(&agent).is_some_and(|agent| plays(tx, agent, rule)),
+    };
+    if fits {
+        return Ok(true);
+    }
+    let message = format!("{} is processed by {}", item.kind, rule.processed_by.join(" or "));
+    Err(Refused::new(403, "wrong_role", message)
+        .hint("a persona's role stands in its persona.toml, or in data/rules.toml"))
+}
+
+/// Whether an agent plays one of the rule's roles.
+pub(crate) fn plays(tx: &Tx<'_>, agent: &Agent, rule: &Rule) -> bool {
+    let Some(slug) = &agent.persona_slug else { return false };
+    let roles = tx.rules().roles_of(slug, tx.role_of(slug));
+    rule.processed_by.iter().any(|role| role != HUMAN && roles.contains(role.as_str()))
+}
+
+/// 409: nothing is done to it any more.
+pub(crate) fn closed(item: &Item) -> Refused {
+    let code = if item.status == Status::Withdrawn { "withdrawn" } else { "already_done" };
+    Refused::new(409, code, format!("The item is {}", item.status.word())).hint("nothing was changed")
+}
+
+/// Whether that one has the item; says by what else it is kept.
+pub(crate) fn owned(item: &Item, who: Who) -> Result<(), Refused> {
+    match (item.status, item.claimed_by) {
+        (Status::Claimed, Some(owner)) if owner == who => Ok(()),
+        (Status::Claimed, Some(owner)) => {
+            Err(Refused::new(403, "not_owner", format!("The item is claimed by {owner}, not by {who}")))
+        }
+        (Status::Done | Status::Withdrawn, _) => Err(closed(item)),
+        (Status::Escalated, _) => {
+            let message = "The item was escalated: a person must release or claim it first";
+            Err(Refused::new(409, "escalated", message))
+        }
+        (Status::Ready | Status::Claimed, _) => {
+            let message = "Nobody has claimed the item";
+            Err(Refused::new(403, "not_owner", message).hint("claim it first: tasuki work claim ITEM"))
+        }
+    }
+}
+
+/// `work_release`.
+pub(crate) fn release(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkReleaseAsked) {
+    match find(tx, &asked.item_id).cloned().and_then(|item| release_check(tx, &item, asked).map(|who| (item, who))) {
+        Err(refused) => tx.refuse(request, refused),
+        Ok((item, who)) => {
+            give_back(tx, item, who, asked.reason.clone());
+            tx.answer(request, Reply::Ok(json!({ "item_id": asked.item_id, "status": Status::Ready.word() })));
+        }
+    }
+}
+
+fn release_check(tx: &Tx<'_>, item: &Item, asked: &WorkReleaseAsked) -> Result<Who, Refused> {
+    let who = asked.agent_id.as_deref().map(|text| actor(tx, text)).transpose()?;
+    match item.status {
+        Status::Claimed => match (who, item.claimed_by) {
+            (None | Some(Who::Human), _) => Ok(Who::Human),
+            (Some(who), _) => owned(item, who).map(|()| who),
+        },
+        Status::Escalated if who == Some(Who::Human) => Ok(Who::Human),
+        Status::Escalated => {
+            let message = "The item was escalated: only a person can release it";
+            Err(Refused::new(403, "not_owner", message).hint("a person says so with \"agent_id\":\"human\""))
+        }
+        Status::Done | Status::Withdrawn => Err(closed(item)),
+        Status::Ready => Err(Refused::new(409, "not_claimed", "Nobody has claimed the item")),
+    }
+}
+
+/// Makes an item ready again. An agent that gives it back is not told of it anew.
+pub(crate) fn give_back(tx: &mut Tx<'_>, mut item: Item, who: Who, reason: Option<String>) {
+    let refuser = who.agent().filter(|_| item.claimed_by == Some(who));
+    let (id, parent, was_claimed) = (item.item_id, item.parent_id, item.status == Status::Claimed);
+    item.held_by = None;
+    item.enter(&tx.now, Status::Ready, None, Note::new(Action::Released, who, reason));
+    item.told.extend(refuser.map(|agent_id| super::Told { agent_id, at: tx.now.stamp(), verdict: None, tries: 0 }));
+    put(tx, item);
+    notices::to_people(tx, &[id]);
+    if was_claimed {
+        watch::child_given_back(tx, parent, who);
+    }
+}
+
+/// `work_escalate`.
+pub(crate) fn escalate(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkEscalateAsked) {
+    let checked = find(tx, &asked.item_id).cloned().and_then(|item| {
+        let who = actor(tx, &asked.agent_id)?;
+        owned(&item, who).map(|()| (item, who))
+    });
+    match checked {
+        Err(refused) => tx.refuse(request, refused),
+        Ok((mut item, who)) => {
+            item.held_by = None;
+            mark_escalated(tx, &mut item, who, &asked.reason);
+            let note = Note::new(Action::Escalated, who, Some(asked.reason.clone()));
+            item.enter(&tx.now, Status::Escalated, None, note);
+            put(tx, item);
+            tx.answer(request, Reply::Ok(json!({ "item_id": asked.item_id, "status": Status::Escalated.word() })));
+        }
+    }
+}
+
+/// What an escalation leaves on an item, and the operator's notice. The status is the caller's.
+pub(crate) fn mark_escalated(tx: &mut Tx<'_>, item: &mut Item, who: Who, reason: &str) {
+    item.escalated_at = Some(tx.now.stamp());
+    item.escalation_reason = Some(reason.to_owned());
+    if let Some(agent) = who.agent().filter(|agent| !item.escalated_by.contains(agent)) {
+        item.escalated_by.push(agent);
+    }
+    let comment = Comment {
+        comment_id: tx.new_item_id().to_string(),
+        at: tx.now.stamp(),
+        author: who.to_string(),
+        text: format!("**Escalated to human**: {reason}"),
+        system: true,
+    };
+    item.comments.push(comment);
+    notices::escalated(tx, item, who, reason);
+}
+
+/// `work_comment`.
+pub(crate) fn comment(tx: &mut Tx<'_>, request: &RequestId, asked: WorkCommentAsked) {
+    let checked = find(tx, &asked.item_id).and_then(|item| match item.comments.len() {
+        0..MAX_COMMENTS => Ok(item.item_id),
+        _ => Err(Refused::new(429, "too_many", format!("An item may have {MAX_COMMENTS} comments"))),
+    });
+    match checked {
+        Err(refused) => tx.refuse(request, refused),
+        Ok(id) => {
+            let comment_id = tx.new_item_id().to_string();
+            let line = json!({ "item_id": id, "action": "commented", "comment_id": comment_id, "by": asked.author });
+            let comment = Comment {
+                comment_id: comment_id.clone(),
+                at: tx.now.stamp(),
+                author: asked.author,
+                text: asked.text,
+                system: false,
+            };
+            if let Some(item) = tx.item_mut(&id) {
+                item.comments.push(comment);
+            }
+            tx.journal("work", line);
+            tx.answer(request, Reply::Ok(json!({ "comment_id": comment_id })));
+        }
+    }
+}

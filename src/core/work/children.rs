@@ -1,0 +1,102 @@
+//! The children that a completion asks for: each is judged by itself, so that a partial completion can make the good ones.
+
+use super::rules::Rule;
+use crate::core::reply::Fault;
+use crate::core::request::work::{ChildAsked, MAX_DESCRIPTION, MAX_METADATA, MAX_TITLE};
+use serde_json::Value;
+
+/// A child that was asked for: its place in the list, and what it is to be, or what is wrong with it.
+pub(crate) struct Judged {
+    pub(crate) index: usize,
+    pub(crate) asked: Value,
+    pub(crate) child: Result<ChildAsked, Vec<Fault>>,
+}
+
+/// Judges every member of the list by the parent's rule.
+pub(crate) fn judge(rule: &Rule, asked: &[(usize, Value)]) -> Vec<Judged> {
+    let judged = |(index, asked): &(usize, Value)| Judged {
+        index: *index,
+        asked: asked.clone(),
+        child: one(rule, asked).map_err(|faults| {
+            let place =
+                |(pointer, message): (String, String)| Fault::new(format!("/children/{index}{pointer}"), message);
+            faults.into_iter().map(place).collect()
+        }),
+    };
+    asked.iter().map(judged).collect()
+}
+
+fn one(rule: &Rule, asked: &Value) -> Result<ChildAsked, Vec<(String, String)>> {
+    let child = serde_path_to_error::deserialize::<_, ChildAsked>(asked).map_err(|error| {
+        let path = error.path().to_string();
+        let pointer = if path == "." { String::new() } else { format!("/{}", path.replace('.', "/")) };
+        vec![(pointer, error.inner().to_string())]
+    })?;
+    let mut faults = Vec::new();
+    let mut wrong = |pointer: &str, message: String| faults.push((pointer.to_owned(), message));
+    if !rule.creates.contains(&child.kind) {
+        wrong("/type", not_created(rule, &child.kind));
+    }
+    if child.title.trim().is_empty() {
+        wrong("/title", "must not be empty".to_owned());
+    }
+    if child.title.len() > MAX_TITLE {
+        wrong("/title", format!("is longer than {MAX_TITLE} bytes"));
+    }
+    if child.description.as_ref().is_some_and(|text| text.len() > MAX_DESCRIPTION) {
+        wrong("/description", format!("is longer than {MAX_DESCRIPTION} bytes"));
+    }
+    if child.metadata.as_ref().is_some_and(|fields| size(fields) > MAX_METADATA) {
+        wrong("/metadata", format!("is longer than {MAX_METADATA} bytes"));
+    }
+    if faults.is_empty() { Ok(child) } else { Err(faults) }
+}
+
+/// Why a parent with that rule has no such child.
+pub(crate) fn not_created(rule: &Rule, kind: &str) -> String {
+    match rule.creates.as_slice() {
+        [] => format!("{kind} is not created: the rule lets it create nothing"),
+        several => format!("{kind} is not created: the rule lets it create {}", several.join(" or ")),
+    }
+}
+
+/// The length of a value as JSON, in bytes.
+pub(crate) fn size(value: &impl serde::Serialize) -> usize {
+    serde_json::to_string(value).map_or(usize::MAX, |text| text.len())
+}
+
+/// A child as far as it can be read, for an answer.
+pub(crate) fn named(asked: &Value, field: &str) -> Value {
+    asked.get(field).filter(|value| value.is_string()).cloned().unwrap_or(Value::Null)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rules::Rules;
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn each_member_is_judged_by_itself() {
+        let rule = Rules::default().types["prd"].clone();
+        let asked = [
+            json!({"type": "story", "title": "one"}),
+            json!({"type": "bug", "title": " "}),
+            json!({"title": "no type"}),
+            json!({"type": "story", "title": "x", "colour": "red"}),
+            json!("story"),
+            json!({"type": "story", "title": "two", "metadata": {"points": 3}}),
+        ];
+        let asked: Vec<(usize, Value)> = asked.into_iter().enumerate().collect();
+        let found: Vec<Vec<String>> = judge(&rule, &asked)
+            .into_iter()
+            .map(|judged| judged.child.err().unwrap_or_default().into_iter().map(|fault| fault.pointer).collect())
+            .collect();
+        assert!(found[0].is_empty() && found[5].is_empty());
+        assert_eq!(found[1], ["/children/1/type", "/children/1/title"]);
+        assert_eq!((found[2].len(), found[3].len(), found[4].len()), (1, 1, 1));
+        assert!(found.iter().enumerate().all(|(index, faults)| {
+            faults.iter().all(|pointer| pointer.starts_with(&format!("/children/{index}")))
+        }));
+    }
+}

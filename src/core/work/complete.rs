@@ -1,0 +1,228 @@
+//! A completion: ownership and rule first, then all of it in one decision: the item done, its children made, the history
+//! written, the notices queued. And the children that a partial one could not make.
+
+use super::ask::{self, New, find};
+use super::children::{self, Judged};
+use super::rules::Rule;
+use super::{Action, Completion, FailedChild, Item, Note, Status, Who, notices, output, watch};
+use crate::core::decision::Tx;
+use crate::core::id::{ItemId, RequestId};
+use crate::core::reply::{Fault, Refused, Reply};
+use crate::core::request::work::{ChildAsked, MAX_COPIED, NextStatus, WorkCompleteAsked, WorkRetryAsked};
+use serde_json::{Value, json};
+
+/// `work_complete`.
+pub(crate) fn complete(tx: &mut Tx<'_>, request: &RequestId, asked: WorkCompleteAsked) {
+    match check(tx, &asked) {
+        Err(refused) => tx.refuse(request, refused),
+        Ok((item, who, judged)) => {
+            let next = next_status(tx, &item, asked.next_status);
+            let made = hand_over(tx, item, who, Value::Object(asked.output), next, judged);
+            answer(tx, request, &made);
+        }
+    }
+}
+
+/// What a completion has made, and what it has not.
+struct Made {
+    item_id: ItemId,
+    children: Vec<ItemId>,
+    failed: Vec<FailedChild>,
+}
+
+fn check(tx: &Tx<'_>, asked: &WorkCompleteAsked) -> Result<(Item, Who, Vec<Judged>), Refused> {
+    let item = find(tx, &asked.item_id)?;
+    let who = ask::actor(tx, &asked.agent_id)?;
+    ask::owned(item, who)?;
+    let rule = ask::rule(tx, &item.kind)?;
+    let members: Vec<(usize, Value)> = asked.children.iter().cloned().enumerate().collect();
+    let judged = children::judge(rule, &members);
+    let mut faults = output::faults(rule, &Value::Object(asked.output.clone()));
+    let bad_output = !faults.is_empty();
+    if bad_output || !asked.partial {
+        faults.extend(judged.iter().filter_map(|judged| judged.child.as_ref().err()).flatten().cloned());
+    }
+    if !faults.is_empty() {
+        let code = if bad_output { "bad_output" } else { "bad_children" };
+        return Err(refused(code, &item.kind, faults));
+    }
+    room_under(tx, item, judged.len())?;
+    Ok((item.clone(), who, judged))
+}
+
+fn refused(code: &str, kind: &str, faults: Vec<Fault>) -> Refused {
+    let what = if code == "bad_output" { "output" } else { "list of children" };
+    let listed: Vec<String> = faults.iter().map(|fault| format!("{}: {}", fault.pointer, fault.message)).collect();
+    let message = format!("The {what} does not meet the rule of {kind}: {}", listed.join("; "));
+    Refused::new(422, code, message).hint("nothing was changed; mend it, then complete again").faults(faults)
+}
+
+fn room_under(tx: &Tx<'_>, item: &Item, more: usize) -> Result<(), Refused> {
+    ask::room_for(tx, more)?;
+    if item.children.len() + more > ask::MAX_OF_ONE {
+        return Err(Refused::new(429, "too_many", format!("An item may have {} children", ask::MAX_OF_ONE)));
+    }
+    Ok(())
+}
+
+fn next_status(tx: &Tx<'_>, item: &Item, asked: Option<NextStatus>) -> Status {
+    match asked {
+        Some(NextStatus::Done) => Status::Done,
+        Some(NextStatus::Ready) => Status::Ready,
+        Some(NextStatus::Escalated) => Status::Escalated,
+        None => tx.rules().types.get(&item.kind).map_or(Status::Done, |rule| rule.next_status),
+    }
+}
+
+fn hand_over(tx: &mut Tx<'_>, mut item: Item, who: Who, output: Value, next: Status, judged: Vec<Judged>) -> Made {
+    let (stamp, id) = (tx.now.stamp(), item.item_id);
+    let completed_before = item.completed_at.take().zip(item.completed_by.take());
+    let output_before = item.output.replace(output);
+    let failed_before = std::mem::take(&mut item.failed_children);
+    item.completed_at = Some(stamp);
+    item.completed_by = Some(who);
+    item.held_by = None;
+    let (children, failed) = make_children(tx, &item, who, judged);
+    let made = children.clone();
+    item.completion = Some(Completion { owner: who, children: made, output_before, completed_before, failed_before });
+    item.children.extend(&children);
+    item.failed_children.clone_from(&failed);
+    let note = Note {
+        output_summary: Some(summary(&item)),
+        validation: Some(verdict(failed.len())),
+        children: children.clone(),
+        ..Note::new(Action::Completed, who, None)
+    };
+    if next == Status::Escalated {
+        ask::mark_escalated(tx, &mut item, Who::Tasuki, "its completion is for a person to look at");
+    }
+    item.enter(&tx.now, next, None, note);
+    let parent = item.parent_id;
+    watch::begin(tx, &mut item);
+    ask::put(tx, item);
+    watch::child_finished(tx, parent);
+    notices::completed(tx, id, &children);
+    Made { item_id: id, children, failed }
+}
+
+fn summary(item: &Item) -> Vec<String> {
+    item.output.as_ref().and_then(Value::as_object).map(|fields| fields.keys().cloned().collect()).unwrap_or_default()
+}
+
+fn verdict(failed: usize) -> String {
+    match failed {
+        0 => "passed".to_owned(),
+        1 => "passed; 1 child failed".to_owned(),
+        many => format!("passed; {many} children failed"),
+    }
+}
+
+/// Makes the good ones; their parent's list is the caller's.
+fn make_children(tx: &mut Tx<'_>, parent: &Item, who: Who, judged: Vec<Judged>) -> (Vec<ItemId>, Vec<FailedChild>) {
+    let (mut made, mut failed) = (Vec::new(), Vec::new());
+    for Judged { index, asked, child } in judged {
+        match child {
+            Ok(ChildAsked { kind, title, description, metadata }) => {
+                let new = New {
+                    kind,
+                    title,
+                    description,
+                    priority: parent.priority,
+                    metadata: metadata.unwrap_or_default(),
+                    parent_output: parent.output.clone(),
+                    by: who,
+                };
+                made.push(ask::make(tx, new, Some(parent)));
+            }
+            Err(errors) => failed.push(FailedChild { index, asked, errors }),
+        }
+    }
+    (made, failed)
+}
+
+fn answer(tx: &mut Tx<'_>, request: &RequestId, made: &Made) {
+    let child = |id: &ItemId| {
+        let item = tx.item(id);
+        json!({ "item_id": id, "type": item.map(|item| &item.kind), "title": item.map(|item| &item.title) })
+    };
+    let children: Vec<Value> = made.children.iter().map(child).collect();
+    let failed: Vec<Value> = made.failed.iter().map(failed_json).collect();
+    let body = json!({ "item_id": made.item_id, "children": children, "failed": failed });
+    let reply = if made.failed.is_empty() { Reply::Ok(body) } else { Reply::Partial(body) };
+    tx.answer(request, reply);
+}
+
+/// A child that could not be made, as an answer and a view show it.
+pub(crate) fn failed_json(failed: &FailedChild) -> Value {
+    json!({
+        "index": failed.index,
+        "type": children::named(&failed.asked, "type"),
+        "title": children::named(&failed.asked, "title"),
+        "errors": failed.errors,
+    })
+}
+
+/// `work_retry_children`.
+pub(crate) fn retry(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkRetryAsked) {
+    match retry_check(tx, asked) {
+        Err(refused) => tx.refuse(request, refused),
+        Ok((item, who, judged)) => {
+            let made = make_later(tx, item, who, judged);
+            answer(tx, request, &made);
+        }
+    }
+}
+
+fn retry_check(tx: &Tx<'_>, asked: &WorkRetryAsked) -> Result<(Item, Who, Vec<Judged>), Refused> {
+    let item = find(tx, &asked.item_id)?;
+    let who = ask::actor(tx, &asked.agent_id)?;
+    let Some(completed_by) = item.completed_by.filter(|_| item.completion.is_some()) else {
+        return Err(Refused::new(409, "not_done", "The item is not completed").hint("complete it first"));
+    };
+    let is_successor = who.agent().and_then(|id| tx.agent(&id)).and_then(|agent| agent.previous_agent_id);
+    let may = who == Who::Human || who == completed_by || is_successor.map(Who::Agent) == Some(completed_by);
+    if !may {
+        let message = format!("The item was completed by {completed_by}, not by {who}");
+        return Err(Refused::new(403, "not_owner", message));
+    }
+    if item.failed_children.is_empty() {
+        return Err(Refused::new(409, "nothing_failed", "No child of this item has failed"));
+    }
+    let rule: &Rule = ask::rule(tx, &item.kind)?;
+    let members: Vec<(usize, Value)> = match &asked.children {
+        Some(children) => children.iter().cloned().enumerate().collect(),
+        None => item.failed_children.iter().map(|failed| (failed.index, failed.asked.clone())).collect(),
+    };
+    let judged = children::judge(rule, &members);
+    let faults: Vec<Fault> =
+        judged.iter().filter_map(|judged| judged.child.as_ref().err()).flatten().cloned().collect();
+    if !faults.is_empty() && !asked.partial {
+        return Err(refused("bad_children", &item.kind, faults));
+    }
+    let copied = item.output.as_ref().map_or(0, children::size).saturating_mul(judged.len());
+    if copied > MAX_COPIED {
+        return Err(Refused::new(413, "too_large", "The item's output is too large for so many children"));
+    }
+    room_under(tx, item, judged.len())?;
+    Ok((item.clone(), who, judged))
+}
+
+fn make_later(tx: &mut Tx<'_>, mut item: Item, who: Who, judged: Vec<Judged>) -> Made {
+    let (children, failed) = make_children(tx, &item, who, judged);
+    item.children.extend(&children);
+    if let Some(completion) = &mut item.completion {
+        completion.children.extend(&children);
+    }
+    item.failed_children.clone_from(&failed);
+    let id = item.item_id;
+    let (status, owner) = (item.status, item.claimed_by);
+    let note = Note {
+        validation: Some(verdict(failed.len())),
+        children: children.clone(),
+        ..Note::new(Action::ChildrenCreated, who, None)
+    };
+    item.enter(&tx.now, status, owner, note);
+    ask::put(tx, item);
+    notices::to_people(tx, &children);
+    Made { item_id: id, children, failed }
+}

@@ -1,0 +1,206 @@
+//! Items from elsewhere, in the form of their views: all of them or none. Parents may come in the same request, in any
+//! order; whoever had a claim elsewhere is not here, so what was claimed is ready.
+
+use super::ask::{self, find};
+use super::children::size;
+use super::{Action, Comment, Entry, Item, Note, Priority, Status, Who, notices};
+use crate::core::decision::Tx;
+use crate::core::id::{ItemId, RequestId};
+use crate::core::reply::{Fault, Refused, Reply};
+use crate::core::request::work::{MAX_DESCRIPTION, MAX_METADATA, MAX_OUTPUT, MAX_TITLE, WorkImportAsked};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// Most entries of history, and most comments, that an item may bring.
+const MAX_ENTRIES: usize = 2_000;
+/// Most faults that a refusal lists.
+const MOST_FAULTS: usize = 100;
+
+/// An item as a view shows it. What follows from the rest is not looked at.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Imported {
+    #[serde(rename = "v")]
+    _v: Option<IgnoredAny>,
+    item_id: Option<ItemId>,
+    #[serde(rename = "type")]
+    kind: String,
+    title: String,
+    description: Option<String>,
+    status: Option<Status>,
+    parent_id: Option<ItemId>,
+    priority: Option<Priority>,
+    metadata: Option<Map<String, Value>>,
+    output: Option<Value>,
+    comments: Option<Vec<Comment>>,
+    history: Option<Vec<Entry>>,
+    created_at: Option<String>,
+    created_by: Option<Who>,
+    completed_at: Option<String>,
+    completed_by: Option<Who>,
+    escalated_at: Option<String>,
+    escalation_reason: Option<String>,
+    #[serde(rename = "project_id")]
+    _project_id: Option<IgnoredAny>,
+    #[serde(rename = "children")]
+    _children: Option<IgnoredAny>,
+    #[serde(rename = "parent_output")]
+    _parent_output: Option<IgnoredAny>,
+    #[serde(rename = "claimed_by")]
+    _claimed_by: Option<IgnoredAny>,
+    #[serde(rename = "claimed_at")]
+    _claimed_at: Option<IgnoredAny>,
+    #[serde(rename = "held_by")]
+    _held_by: Option<IgnoredAny>,
+    #[serde(rename = "failed_children")]
+    _failed_children: Option<IgnoredAny>,
+    #[serde(rename = "told")]
+    _told: Option<IgnoredAny>,
+}
+
+/// `work_import`.
+pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkImportAsked) {
+    let checked = read(tx, &asked.items).and_then(|items| {
+        ask::room_for(tx, items.len())?;
+        in_order(tx, items)
+    });
+    match checked {
+        Err(refused) => tx.refuse(request, refused),
+        Ok(items) => {
+            let ids: Vec<ItemId> = items.into_iter().map(|(id, imported)| take(tx, id, imported)).collect();
+            notices::to_people(tx, &ids);
+            tx.answer(request, Reply::Ok(json!({ "status": "imported", "item_ids": ids })));
+        }
+    }
+}
+
+fn read(tx: &mut Tx<'_>, items: &[Value]) -> Result<BTreeMap<ItemId, (usize, Imported)>, Refused> {
+    let (mut found, mut faults) = (BTreeMap::new(), Vec::new());
+    for (index, value) in items.iter().enumerate() {
+        let at = |pointer: &str, message: String| Fault::new(format!("/items/{index}{pointer}"), message);
+        let imported = match serde_path_to_error::deserialize::<_, Imported>(value) {
+            Ok(imported) => imported,
+            Err(error) => {
+                let path = error.path().to_string();
+                let pointer = if path == "." { String::new() } else { format!("/{}", path.replace('.', "/")) };
+                faults.push(at(&pointer, error.inner().to_string()));
+                continue;
+            }
+        };
+        faults.extend(bounds(&imported).map(|(pointer, message)| at(pointer, message.to_owned())));
+        if !tx.rules().types.contains_key(&imported.kind) {
+            faults.push(at("/type", format!("there is no rule for the type {}", imported.kind)));
+        }
+        let id = imported.item_id.unwrap_or_else(|| tx.new_item_id());
+        if tx.item(&id).is_some() {
+            let message = format!("There is an item {id} already");
+            return Err(Refused::new(409, "exists", message).hint("nothing was imported").field("item_id"));
+        }
+        if found.insert(id, (index, imported)).is_some() {
+            faults.push(at("/item_id", "stands twice".to_owned()));
+        }
+    }
+    if faults.is_empty() {
+        return Ok(found);
+    }
+    faults.truncate(MOST_FAULTS);
+    let no_rule = faults.iter().all(|fault| fault.message.starts_with("there is no rule"));
+    let code = if no_rule { "no_rule" } else { "bad_items" };
+    let first = faults.first().map_or_else(String::new, |fault| format!("{}: {}", fault.pointer, fault.message));
+    Err(Refused::new(422, code, format!("Items can't be imported: {first}"))
+        .hint("nothing was imported")
+        .faults(faults))
+}
+
+fn bounds(imported: &Imported) -> Option<(&'static str, &'static str)> {
+    let longer = |text: &Option<String>, most: usize| text.as_ref().is_some_and(|text| text.len() > most);
+    let many = |count: Option<usize>| count.is_some_and(|count| count > MAX_ENTRIES);
+    if imported.title.trim().is_empty() || imported.title.len() > MAX_TITLE {
+        return Some(("/title", "must have from 1 to 500 bytes"));
+    }
+    if longer(&imported.description, MAX_DESCRIPTION) {
+        return Some(("/description", "is too long"));
+    }
+    if imported.metadata.as_ref().is_some_and(|fields| size(fields) > MAX_METADATA) {
+        return Some(("/metadata", "is too large"));
+    }
+    if imported.output.as_ref().is_some_and(|output| size(output) > MAX_OUTPUT) {
+        return Some(("/output", "is too large"));
+    }
+    if many(imported.history.as_ref().map(Vec::len)) || many(imported.comments.as_ref().map(Vec::len)) {
+        return Some(("/history", "history and comments may have 2000 entries each"));
+    }
+    None
+}
+
+/// Parents before their children.
+fn in_order(tx: &Tx<'_>, mut items: BTreeMap<ItemId, (usize, Imported)>) -> Result<Vec<(ItemId, Imported)>, Refused> {
+    let mut below: BTreeMap<ItemId, Vec<ItemId>> = BTreeMap::new();
+    let mut next = Vec::new();
+    for (id, (index, imported)) in &items {
+        let parent = imported.parent_id;
+        let kind = match parent.map(|parent| (parent, items.get(&parent))) {
+            None => None,
+            Some((parent, Some((_, known)))) => {
+                below.entry(parent).or_default().push(*id);
+                Some(known.kind.clone())
+            }
+            Some((parent, None)) => {
+                let field = format!("items[{index}].parent_id");
+                Some(find(tx, &parent.to_string()).map_err(|refused| refused.field(field))?.kind.clone())
+            }
+        };
+        if parent.is_none_or(|parent| !items.contains_key(&parent)) {
+            next.push(*id);
+        }
+        let rule = kind.as_ref().and_then(|kind| tx.rules().types.get(kind));
+        if rule.is_some_and(|rule| !rule.creates.contains(&imported.kind)) {
+            let message = format!("{} does not create {}", kind.unwrap_or_default(), imported.kind);
+            return Err(Refused::new(422, "not_created", message).field(format!("items[{index}].type")));
+        }
+    }
+    let mut ordered = Vec::with_capacity(items.len());
+    while let Some(id) = next.pop() {
+        next.extend(below.remove(&id).unwrap_or_default());
+        ordered.extend(items.remove(&id).map(|(_, imported)| (id, imported)));
+    }
+    let Some((index, _)) = items.values().next() else { return Ok(ordered) };
+    let message = "An item is its own ancestor";
+    Err(Refused::new(422, "cycle", message).hint("nothing was imported").field(format!("items[{index}].parent_id")))
+}
+
+fn take(tx: &mut Tx<'_>, id: ItemId, imported: Imported) -> ItemId {
+    let parent: Option<Item> = imported.parent_id.and_then(|parent| tx.item(&parent)).cloned();
+    let status = match imported.status.unwrap_or(Status::Ready) {
+        Status::Claimed => Status::Ready,
+        status => status,
+    };
+    let mut item = ask::blank(id, &tx.now, tx.out.next_seq);
+    item.project_id = parent.as_ref().map_or(id, |parent| parent.project_id);
+    item.parent_id = imported.parent_id;
+    item.parent_output = parent.as_ref().and_then(|parent| parent.output.clone());
+    item.kind = imported.kind;
+    item.title = imported.title;
+    item.description = imported.description;
+    item.priority = imported.priority.unwrap_or_default();
+    item.metadata = imported.metadata.unwrap_or_default();
+    item.output = imported.output;
+    item.comments = imported.comments.unwrap_or_default();
+    item.history = imported.history.unwrap_or_default();
+    item.created_at = imported.created_at.unwrap_or(item.created_at);
+    item.created_by = imported.created_by.unwrap_or(Who::Human);
+    item.completed_at = imported.completed_at;
+    item.completed_by = imported.completed_by;
+    item.escalated_at = imported.escalated_at;
+    item.escalation_reason = imported.escalation_reason;
+    item.status = item.history.last().map_or(item.status, |entry| entry.to);
+    item.enter(&tx.now, status, None, Note::new(Action::Imported, Who::Human, None));
+    ask::put(tx, item);
+    let parent = parent.filter(|_| status != Status::Withdrawn);
+    if let Some(parent) = parent.and_then(|parent| tx.item_mut(&parent.item_id)) {
+        parent.children.push(id);
+    }
+    id
+}

@@ -1,0 +1,55 @@
+//! Items under the pencil: reads go to the rows already changed in this decision first, then to the working set.
+
+use super::Item;
+use super::rules::Rules;
+use crate::core::decision::Tx;
+use crate::core::id::{AgentId, ItemId, Slug};
+use std::collections::BTreeSet;
+
+impl Tx<'_> {
+    pub(crate) fn new_item_id(&mut self) -> ItemId {
+        ItemId(self.draw_uuid())
+    }
+
+    pub(crate) fn item(&self, id: &ItemId) -> Option<&Item> {
+        self.out.items.get(id).or_else(|| self.state.items.get(id))
+    }
+
+    /// The item's row, to be changed; an unknown id changes nothing.
+    pub(crate) fn item_mut(&mut self, id: &ItemId) -> Option<&mut Item> {
+        if !self.out.items.contains_key(id) {
+            let row = self.state.items.get(id)?.clone();
+            self.out.items.insert(*id, row);
+        }
+        self.out.items.get_mut(id)
+    }
+
+    /// What an agent has claimed, the oldest first.
+    pub(crate) fn items_claimed_by(&self, agent: &AgentId) -> Vec<ItemId> {
+        let is_its = |item: &Item| item.claimed_by.and_then(super::Who::agent) == Some(*agent);
+        self.items_where(self.state.items.claimed_by(agent), is_its)
+    }
+
+    /// What an agent was told of and may claim.
+    pub(crate) fn items_offered_to(&self, agent: &AgentId) -> Vec<ItemId> {
+        self.items_where(self.state.items.offered_to(agent), |item| item.offered_to == Some(*agent))
+    }
+
+    fn items_where(&self, before: impl Iterator<Item = ItemId>, fits: impl Fn(&Item) -> bool) -> Vec<ItemId> {
+        let changed = self.out.items.values().map(|item| item.item_id);
+        let ids: BTreeSet<ItemId> = before.chain(changed).collect();
+        let mut found: Vec<&Item> = ids.iter().filter_map(|id| self.item(id)).filter(|item| fits(item)).collect();
+        found.sort_by_key(|item| item.order);
+        found.into_iter().map(|item| item.item_id).collect()
+    }
+
+    /// The rules that are in force.
+    pub(crate) fn rules(&self) -> &Rules {
+        self.out.rules.as_ref().unwrap_or(&self.state.settings.rules)
+    }
+
+    /// The role that a persona has of its own.
+    pub(crate) fn role_of(&self, persona: &Slug) -> Option<&str> {
+        self.out.roles.as_ref().unwrap_or(&self.state.roles).get(persona).map(String::as_str)
+    }
+}

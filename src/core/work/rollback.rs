@@ -1,0 +1,93 @@
+//! Undoing a completion: its children go, and the item is as it was before, back with its owner.
+
+use super::ask::{self, find};
+use super::{Action, Item, Note, Status, Who, notices};
+use crate::core::decision::Tx;
+use crate::core::id::{ItemId, RequestId};
+use crate::core::reply::{Refused, Reply};
+use crate::core::request::work::WorkRollbackAsked;
+use serde_json::json;
+
+/// Most children that a refusal lists.
+const MOST_LISTED: usize = 20;
+
+/// `work_rollback`.
+pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkRollbackAsked) {
+    let checked = find(tx, &asked.item_id).cloned().and_then(|item| check(tx, &item).map(|()| item));
+    match checked {
+        Err(refused) => tx.refuse(request, refused),
+        Ok(item) => {
+            let id = item.item_id;
+            let status = undo(tx, item, Who::Human, &asked.reason);
+            tx.answer(request, Reply::Ok(json!({ "item_id": id, "status": status.word() })));
+        }
+    }
+}
+
+/// Whether the completion can be undone: it is the last thing that was done, and nobody has one of its children.
+pub(crate) fn check(tx: &Tx<'_>, item: &Item) -> Result<(), Refused> {
+    let completion = item.completion.as_ref().filter(|_| item.status != Status::Claimed);
+    let Some(completion) = completion.filter(|_| item.status != Status::Withdrawn) else {
+        let message = format!("There is no completion to undo: the item is {}", item.status.word());
+        return Err(Refused::new(409, "not_done", message));
+    };
+    let taken: Vec<ItemId> = completion.children.iter().filter(|id| !is_free(tx, id)).copied().collect();
+    if taken.is_empty() {
+        return Ok(());
+    }
+    let mut listed: Vec<String> = taken.iter().take(MOST_LISTED).map(|id| describe(tx, id)).collect();
+    if taken.len() > MOST_LISTED {
+        listed.push(format!("and {} more", taken.len() - MOST_LISTED));
+    }
+    let message = format!("Children were taken already: {}", listed.join(", "));
+    let faults = taken.iter().map(|id| crate::core::reply::Fault::new(id.to_string(), describe(tx, id))).collect();
+    Err(Refused::new(409, "children_taken", message).hint("nothing was changed").faults(faults))
+}
+
+/// Ready, and nothing hangs on it. One that is not in the working set is closed.
+fn is_free(tx: &Tx<'_>, id: &ItemId) -> bool {
+    tx.item(id)
+        .is_some_and(|child| child.status == Status::Ready && child.children.is_empty() && child.output.is_none())
+}
+
+fn describe(tx: &Tx<'_>, id: &ItemId) -> String {
+    let child = tx.item(id);
+    let owner = child.and_then(|child| child.claimed_by).map_or_else(String::new, |owner| format!(" by {owner}"));
+    let status =
+        child.map_or("done", |child| if child.status == Status::Ready { "in use" } else { child.status.word() });
+    format!("{id} ({status}{owner})")
+}
+
+/// Undoes it, checked already. Gives the item's status.
+pub(crate) fn undo(tx: &mut Tx<'_>, mut item: Item, by: Who, reason: &str) -> Status {
+    let Some(completion) = item.completion.take() else { return item.status };
+    for id in &completion.children {
+        withdraw(tx, *id, by, reason);
+    }
+    item.children.retain(|id| !completion.children.contains(id));
+    item.failed_children = completion.failed_before;
+    item.watch = None;
+    item.output = completion.output_before;
+    (item.completed_at, item.completed_by) = completion.completed_before.unzip();
+    let lives = match completion.owner {
+        Who::Human => true,
+        Who::Tasuki => false,
+        Who::Agent(agent) => tx.agent(&agent).is_some_and(|agent| agent.state.is_live()),
+    };
+    let (status, owner) = if lives { (Status::Claimed, Some(completion.owner)) } else { (Status::Ready, None) };
+    let id = item.item_id;
+    let note = Note { children: completion.children, ..Note::new(Action::RolledBack, by, Some(reason.to_owned())) };
+    item.enter(&tx.now, status, owner, note);
+    ask::put(tx, item);
+    if status == Status::Ready {
+        notices::to_people(tx, &[id]);
+    }
+    status
+}
+
+fn withdraw(tx: &mut Tx<'_>, id: ItemId, by: Who, reason: &str) {
+    let Some(mut child) = tx.item(&id).cloned() else { return };
+    let note = Note::new(Action::Withdrawn, by, Some(reason.to_owned()));
+    child.enter(&tx.now, Status::Withdrawn, None, note);
+    ask::put(tx, child);
+}

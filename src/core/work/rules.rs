@@ -1,0 +1,217 @@
+//! The rules: who processes which type of item, what its output must hold, and what comes after. They are data, built in
+//! for six types; a user's `data/rules.toml` adds types or puts its own in their place, each as a whole.
+
+mod form;
+
+pub use form::RulesFile;
+
+use super::Status;
+use crate::core::id::Slug;
+use crate::core::text::quotable;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The built-in rules, as they lie in the repository's `data/`.
+pub const BUILT_IN: &str = include_str!("../../../data/rules.toml");
+/// The role of the operator.
+pub const HUMAN: &str = "human";
+/// Most characters of what is wrong that a message quotes.
+const MAX_QUOTED: usize = 400;
+
+/// Why a text is no rules.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: {message}")]
+pub struct RulesError {
+    /// Where, from 1.
+    pub line: usize,
+    /// Where in the line, from 1.
+    pub column: usize,
+    /// What is wrong there; names the key.
+    pub message: String,
+}
+
+/// A type that JSON values have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValueType {
+    /// Text.
+    String,
+    /// A number.
+    Number,
+    /// A whole number.
+    Integer,
+    /// True or false.
+    Boolean,
+    /// A list.
+    Array,
+    /// An object.
+    Object,
+}
+
+/// What makes a handoff to the next role fail, so that the completion is undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Failure {
+    /// Nobody has taken a child in time.
+    TimedOut,
+    /// Who took a child has ended.
+    Gone,
+    /// Who took a child has given it back.
+    Refused,
+}
+
+/// The rule of one type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// Roles that may claim it, those that are told first coming first.
+    pub processed_by: Vec<String>,
+    /// What its output is called.
+    pub output: String,
+    /// Types of the children that its completion may make.
+    pub creates: Vec<String>,
+    /// JSON pointers into the output: something must be there, and not null.
+    pub all: Vec<String>,
+    /// One of these must hold something.
+    pub any: Vec<String>,
+    /// Each of these must hold something.
+    pub non_empty: Vec<String>,
+    /// What is there must be of this type.
+    pub values: BTreeMap<String, ValueType>,
+    /// The status after its completion.
+    pub next_status: Status,
+    /// The operator is told of its completion.
+    pub ask_human: bool,
+    /// So long its children may wait for somebody, in milliseconds.
+    pub taken_within_ms: Option<u64>,
+    /// What undoes its completion.
+    pub rollback_on: BTreeSet<Failure>,
+}
+
+impl Rule {
+    /// Whether nobody but a person processes it.
+    #[must_use]
+    pub fn is_for_people(&self) -> bool {
+        self.processed_by.iter().all(|role| role == HUMAN)
+    }
+
+    /// Whether a person may process it.
+    #[must_use]
+    pub fn allows_people(&self) -> bool {
+        self.processed_by.iter().any(|role| role == HUMAN)
+    }
+}
+
+/// All rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rules {
+    /// By type.
+    pub types: BTreeMap<String, Rule>,
+    /// Personas that play a role because the rules say so, by role.
+    pub roles: BTreeMap<String, BTreeSet<Slug>>,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        form::parse(BUILT_IN, None).expect("the built-in rules are parsed by a test")
+    }
+}
+
+impl Rules {
+    /// The built-in rules with a user's over them.
+    ///
+    /// # Errors
+    /// Says where the text is wrong, and what is wrong with it.
+    pub fn with(text: &str) -> Result<Rules, RulesError> {
+        form::parse(text, Some(Rules::default()))
+    }
+
+    /// The roles of a persona: those that the rules give it, and its own.
+    #[must_use]
+    pub fn roles_of<'r>(&'r self, persona: &Slug, own: Option<&'r str>) -> BTreeSet<&'r str> {
+        let given = self.roles.iter().filter(|(_, personas)| personas.contains(persona));
+        given.map(|(role, _)| role.as_str()).chain(own).collect()
+    }
+
+    /// The types that one of these roles processes.
+    pub fn types_for<'r>(&'r self, roles: &BTreeSet<&str>) -> impl Iterator<Item = &'r str> {
+        let fits = |rule: &Rule| rule.processed_by.iter().any(|role| role != HUMAN && roles.contains(role.as_str()));
+        let found: Vec<&str> =
+            self.types.iter().filter(|(_, rule)| fits(rule)).map(|(name, _)| name.as_str()).collect();
+        found.into_iter()
+    }
+}
+
+fn error_at(text: &str, span: Option<std::ops::Range<usize>>, message: &str) -> RulesError {
+    let start = span.map_or(0, |span| span.start).min(text.len());
+    let before = &text.as_bytes()[..start];
+    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+    let in_line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    let column = String::from_utf8_lossy(in_line).chars().count() + 1;
+    RulesError { line, column, message: quotable(message.trim(), MAX_QUOTED) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrong(text: &str) -> (usize, usize, String) {
+        let error = Rules::with(text).expect_err(text);
+        (error.line, error.column, error.message)
+    }
+
+    #[test]
+    fn the_six_types_are_built_in() {
+        let rules = Rules::default();
+        let names: Vec<&str> = rules.types.keys().map(String::as_str).collect();
+        assert_eq!(names, ["bug", "feature", "prd", "project_spec", "story", "task"]);
+        assert_eq!(rules.types["feature"], rules.types["project_spec"]);
+        assert_eq!(rules.types["prd"].creates, ["story"]);
+        assert!(rules.types["story"].creates.is_empty() && rules.types["story"].allows_people());
+        assert!(rules.types.values().all(|rule| rule.next_status == Status::Done && rule.rollback_on.is_empty()));
+    }
+
+    #[test]
+    fn a_users_rules_go_over_the_built_in_ones_type_by_type() {
+        let rules = Rules::with(
+            "[roles]\ndeveloper = [\"kai\"]\n[types.story]\nprocessed_by = [\"developer\"]\ncreates = [\"check\"]\n\
+             next_status = \"escalated\"\nask_human = true\ntaken_within = \"4h\"\nrollback_on = [\"timed_out\"]\n\
+             [types.story.require]\nall = [\"/a~1b\"]\n[types.story.require.values]\n\"/n\" = \"integer\"\n\
+             [types.check]\nprocessed_by = [\"human\"]\n",
+        )
+        .expect("rules");
+        let story = &rules.types["story"];
+        assert!(story.any.is_empty() && story.ask_human && !story.allows_people(), "as a whole: {story:?}");
+        assert_eq!((story.next_status, story.taken_within_ms), (Status::Escalated, Some(4 * 3_600_000)));
+        assert_eq!(story.values["/n"], ValueType::Integer);
+        assert_eq!(rules.types.len(), 7);
+        assert!(rules.types["check"].is_for_people());
+        let kai = "kai".parse().expect("a slug");
+        let roles = rules.roles_of(&kai, Some("scrum_master"));
+        assert_eq!(roles.iter().copied().collect::<Vec<_>>(), ["developer", "scrum_master"]);
+        assert_eq!(rules.types_for(&roles).collect::<Vec<_>>(), ["bug", "prd", "story", "task"]);
+        let alone = Rules::with("built_in = false\n[types.task]\nprocessed_by = [\"human\"]\n").expect("rules");
+        assert_eq!(alone.types.len(), 1);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_line_and_column() {
+        assert_eq!(wrong("[types.a]\nprocessed_by = [\"x\", ]]\n").0, 2);
+        let (line, column, message) = wrong("[types.a]\nprocessed_by = [\"x\"]\ncreates = [\"a\", \"b\"]\n");
+        assert_eq!((line, column), (3, 17), "{message}");
+        assert!(message.contains("types.a.creates") && message.contains("\"b\""), "{message}");
+        let (line, _, message) = wrong("\n[types.a]\nprocessed_by = []\n");
+        assert!(line == 3 && message.contains("types.a.processed_by"), "{line}: {message}");
+        for (text, word) in [
+            ("[types.a]\nprocessed = [\"x\"]\n", "processed"),
+            ("[types.a]\n", "processed_by"),
+            ("[types.\"a b\"]\nprocessed_by = [\"x\"]\n", "a b"),
+            ("[types.a]\nprocessed_by = [\"x\"]\nrequire.all = [\"no\"]\n", "pointer"),
+            ("[types.a]\nprocessed_by = [\"x\"]\nnext_status = \"claimed\"\n", "claimed"),
+            ("[types.a]\nprocessed_by = [\"x\"]\nrequire.values.\"/a\" = \"date\"\n", "date"),
+            ("[types.a]\nprocessed_by = [\"x\"]\ntaken_within = \"soon\"\n", "soon"),
+            ("[types.a]\nprocessed_by = [\"x\"]\nrollback_on = [\"timed_out\"]\n", "taken_within"),
+            ("[roles]\ndeveloper = [\"Kai\"]\n", "slug"),
+            ("built_in = false\n", "types"),
+        ] {
+            let (_, _, message) = wrong(text);
+            assert!(message.contains(word), "{text}: {message}");
+        }
+    }
+}

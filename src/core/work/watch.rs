@@ -1,0 +1,94 @@
+//! A handoff of an item fails when nobody takes what came of it in time, or who took it ends or gives it back. Where the
+//! rule says so, the completion is undone then, as long as nobody has one of the children.
+
+use super::rules::{Failure, Rule};
+use super::{Item, Status, Watch, Who, rollback};
+use crate::core::decision::Tx;
+use crate::core::id::ItemId;
+use crate::core::time::Deadline;
+use serde_json::json;
+
+/// Begins to watch over what a completion has made.
+pub(crate) fn begin(tx: &Tx<'_>, item: &mut Item) {
+    let made = item.completion.as_ref().is_some_and(|completion| !completion.children.is_empty());
+    let rule = tx.rules().types.get(&item.kind).filter(|rule| made && !rule.rollback_on.is_empty());
+    item.watch = rule.map(|rule| {
+        let limit = rule.taken_within_ms.filter(|_| rule.rollback_on.contains(&Failure::TimedOut));
+        Watch { deadline: limit.map(|limit| Deadline::after(&tx.now, limit)) }
+    });
+}
+
+/// The parent, if it is watched over.
+fn watched<'t>(tx: &'t Tx<'_>, parent: Option<ItemId>) -> Option<&'t Item> {
+    parent.and_then(|id| tx.item(&id)).filter(|item| item.watch.is_some())
+}
+
+fn rule_of<'t>(tx: &'t Tx<'_>, item: &Item) -> Option<&'t Rule> {
+    tx.rules().types.get(&item.kind)
+}
+
+fn waits(tx: &Tx<'_>, item: &Item) -> bool {
+    let children = item.completion.iter().flat_map(|completion| &completion.children);
+    children.filter_map(|id| tx.item(id)).any(|child| child.status == Status::Ready)
+}
+
+/// A child was claimed: once all of them are, no time counts any more.
+pub(crate) fn child_taken(tx: &mut Tx<'_>, parent: Option<ItemId>) {
+    let Some(item) = watched(tx, parent) else { return };
+    let (id, all_taken) = (item.item_id, !waits(tx, item));
+    if all_taken && let Some(watch) = tx.item_mut(&id).and_then(|item| item.watch.as_mut()) {
+        watch.deadline = None;
+    }
+}
+
+/// A child is done, or handed on: what was completed stays so.
+pub(crate) fn child_finished(tx: &mut Tx<'_>, parent: Option<ItemId>) {
+    let Some(id) = watched(tx, parent).map(|item| item.item_id) else { return };
+    if let Some(item) = tx.item_mut(&id) {
+        item.watch = None;
+    }
+}
+
+/// A child came back from whoever had it.
+pub(crate) fn child_given_back(tx: &mut Tx<'_>, parent: Option<ItemId>, by: Who) {
+    let failure = match by {
+        Who::Human => return,
+        Who::Tasuki => Failure::Gone,
+        Who::Agent(_) => Failure::Refused,
+    };
+    let Some(item) = watched(tx, parent).cloned() else { return };
+    if rule_of(tx, &item).is_some_and(|rule| rule.rollback_on.contains(&failure)) {
+        fail(tx, item, failure);
+    }
+}
+
+/// Times that are up.
+pub(crate) fn due(tx: &mut Tx<'_>) {
+    let now = tx.now;
+    let due: Vec<ItemId> =
+        tx.state.items.due().filter(|(_, deadline)| deadline.is_due(&now)).map(|(id, _)| *id).collect();
+    for id in due {
+        if let Some(watch) = tx.item_mut(&id).and_then(|item| item.watch.as_mut()) {
+            watch.deadline = None;
+        }
+        let item = tx.item(&id).filter(|item| waits(tx, item)).cloned();
+        if let Some(item) = item {
+            fail(tx, item, Failure::TimedOut);
+        }
+    }
+}
+
+fn fail(tx: &mut Tx<'_>, item: Item, failure: Failure) {
+    let why = match failure {
+        Failure::TimedOut => "nobody has taken what came of it in time",
+        Failure::Gone => "who took what came of it has ended",
+        Failure::Refused => "who took what came of it has given it back",
+    };
+    let (id, title) = (item.item_id, crate::core::text::quotable(&item.title, 100));
+    let (what, status) = match rollback::check(tx, &item) {
+        Ok(()) => ("was undone", rollback::undo(tx, item, Who::Tasuki, why)),
+        Err(_) => ("can't be undone, for others of its children were taken", item.status),
+    };
+    let text = format!("The completion of work item {} ({title}) {what}: {why}", id.short());
+    tx.tell_notice(&text, json!({ "item_id": id, "status": status.word(), "reason": why }));
+}
