@@ -236,6 +236,7 @@ pub struct PointView {
     /// When it was reached: UTC, milliseconds, `Z`.
     pub at: Option<String>,
     /// Why it was not, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 

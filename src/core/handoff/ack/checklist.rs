@@ -7,8 +7,11 @@ use serde_json::{Value, json};
 
 /// A point: what, when, and else why not.
 fn point(what: &str, at: Option<&str>, why_not: &str) -> Value {
-    let reason = if at.is_none() && !why_not.is_empty() { json!(why_not) } else { Value::Null };
-    json!({ "point": what, "at": at, "reason": reason })
+    let mut point = json!({ "point": what, "at": at });
+    if at.is_none() && !why_not.is_empty() {
+        point["reason"] = json!(why_not);
+    }
+    point
 }
 
 /// Every point of a handoff's delivery.
