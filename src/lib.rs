@@ -31,6 +31,7 @@
 //!
 //! - It never acts before the decision to act is durable, and never decides with a clock, a file or chance in its hand.
 //! - It never types a text twice: not after a crash, not on a retry, not because a screen could not be read.
+//! - It never publishes a document twice: what may have been stored without an answer is looked for by its mark first.
 //! - It never presses Enter before it has seen its text in the composer, never sends Escape, never answers a dialog,
 //!   never touches a draft, and types nothing at all into an agent that has no persona.
 //! - It never ends an agent before its document is recorded, and never briefs a successor before it is primed.
