@@ -144,12 +144,6 @@ pub struct JournalLine {
     /// `work`: the item's type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub item_type: Option<String>,
-    /// `work`: the item's status after it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<String>,
-    /// `work`: who has done it: an agent's id, `human`, `tasuki`, or the author of a comment.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub by: Option<String>,
     /// `work`: the item that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<String>,
@@ -192,10 +186,11 @@ pub struct JournalLine {
     /// `delivery`: why, where it is not plainly delivered; `agent.state`: why it was put off; `work`: why it was done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// `ack`: where the acknowledgement stands, in the words of the handoff's view.
+    /// `ack`: where the acknowledgement stands, in the words of the handoff's view; `work`: the item's status after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// `ack`: who has changed that: `successor`, `operator`, or `clarify`.
+    /// `ack`: who has changed that: `successor`, `operator`, or `clarify`; `work`: an agent's id, `human`, `tasuki`, or the
+    /// author of a comment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// `ack`: it came after the time was up.

@@ -16,6 +16,8 @@ fn the_network_and_the_server_are_tried_again_and_a_lost_answer_makes_no_second_
     assert_eq!(codes(&view), [Some("gh_server"), Some("gh_timeout"), None], "{view:#}");
     assert_eq!(view["publish"]["url"], "https://github.localhost/o/r/issues/42#issuecomment-1", "it was found");
     let told = ["running", "running", "retrying", "running", "retrying", "running", "published"];
+    // The journal is written after the view.
+    play.stage.until("it is told", || play.told(&id).len() == told.len());
     assert_eq!(play.told(&id), told);
     assert_eq!((play.github.asked(), play.stage.errors_of(&id).len()), (2, 0));
     play.never_two(1, 0);

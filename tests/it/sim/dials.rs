@@ -29,10 +29,10 @@ impl World {
     }
 
     pub(crate) fn successor(&mut self, other: &str) -> Option<Value> {
-        match self.rng.below(7) {
+        match self.rng.below(8) {
             0 | 1 => Some(json!("same_pane")),
-            2 | 3 => Some(json!({ "agent_id": other })),
-            4 => Some(json!("new")),
+            2..5 => Some(json!({ "agent_id": other })),
+            5 => Some(json!("new")),
             _ => None,
         }
     }
