@@ -72,7 +72,33 @@ fn requests() -> Vec<(Value, Vec<&'static str>)> {
         (json!({"kind": "agent_shutdown", "agent_id": UNKNOWN}), vec!["/agent_id", "/force"]),
         (json!({"kind": "agent_send", "agent_id": UNKNOWN, "text": "x"}), vec!["/agent_id", "/text"]),
         (json!({"kind": "error_dismiss", "error_id": UNKNOWN}), vec!["/error_id"]),
-        (json!({"kind": "work_create", "type": "task"}), vec!["/title"]),
+        (
+            json!({"kind": "work_create", "type": "epic", "title": "x"}),
+            vec!["/type", "/title", "/description", "/parent_id", "/priority", "/metadata"],
+        ),
+        (json!({"kind": "work_claim", "item_id": UNKNOWN, "agent_id": UNKNOWN}), vec!["/item_id", "/agent_id"]),
+        (
+            json!({"kind": "work_complete", "item_id": UNKNOWN, "agent_id": "human", "output": {}}),
+            vec!["/item_id", "/agent_id", "/output", "/children", "/partial", "/next_status"],
+        ),
+        (
+            json!({"kind": "work_retry_children", "item_id": UNKNOWN, "agent_id": "human"}),
+            vec!["/item_id", "/agent_id", "/children"],
+        ),
+        (json!({"kind": "work_release", "item_id": UNKNOWN}), vec!["/item_id", "/agent_id", "/reason"]),
+        (
+            json!({"kind": "work_escalate", "item_id": UNKNOWN, "agent_id": "human", "reason": "x"}),
+            vec!["/item_id", "/agent_id", "/reason"],
+        ),
+        (json!({"kind": "work_rollback", "item_id": UNKNOWN, "reason": "x"}), vec!["/item_id", "/reason"]),
+        (
+            json!({"kind": "work_comment", "item_id": UNKNOWN, "author": "x", "text": "x"}),
+            vec!["/item_id", "/author", "/text"],
+        ),
+        (
+            json!({"kind": "work_import", "items": [{"type": "epic", "title": "x"}]}),
+            vec!["/items", "/items/0", "/items/0/type", "/items/0/title", "/items/0/item_id", "/items/0/parent_id"],
+        ),
     ]
 }
 
@@ -116,6 +142,10 @@ fn no_field_of_any_request_does_harm() {
         for part in ["message", "field", "hint", "code"] {
             let said = error[part].as_str().unwrap_or_default();
             assert!(sanitise(said) == said && said.len() <= 2_048, "{part} of {answer}");
+        }
+        for fault in error["errors"].as_array().into_iter().flatten() {
+            let said = fault.to_string();
+            assert!(sanitise(&said) == said && said.len() <= 2_048, "{fault} of {answer}");
         }
         let named = error["field"].is_string() || error["line"].is_u64();
         assert!(answer["status"] != 400 || named || error["code"] != "bad_request", "no field: {answer}");
