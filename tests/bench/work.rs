@@ -27,6 +27,9 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     let (home, bare_home) = (place.home("work"), place.home("work-bare"));
     let all = length.pick(100_000, 20_000);
     let open = fill(&home, all);
+    // So many new files are still on their way to the disk, and every sync would wait for some of them.
+    let folder = std::fs::File::open(&home).expect("a folder");
+    nix::unistd::syncfs(&folder).expect("synced");
     let persona = home.join("data/personas/dev");
     std::fs::create_dir_all(&persona).expect("a folder");
     std::fs::write(persona.join("persona.toml"), "role = \"developer\"\n").expect("a persona");
