@@ -100,8 +100,7 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
     make_home(&home)?;
     let spool = Spool::open(home.root()).map_err(spool_failed)?;
     let store = Store::open(&home.state()).map_err(store_failed)?;
-    let clock = Clock::new();
-    let now = clock.now();
+    let (clock, now) = first_clock();
     let loaded = store.load().map_err(store_failed)?;
     let (notice_sender, notices) = mpsc::channel(64);
     let tmux = start_tmux(options, &config, &store, notice_sender)?;
@@ -152,6 +151,12 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
     };
     sidecar.begin(&now, loaded, settings, last_seq)?;
     Ok((sidecar, sources))
+}
+
+fn first_clock() -> (Clock, Now) {
+    let clock = Clock::new();
+    let now = clock.now();
+    (clock, now)
 }
 
 /// What waits at the start: the whole spool, and the first word from tmux.

@@ -72,6 +72,43 @@ fn requests() -> Vec<(Value, Vec<&'static str>)> {
         (json!({"kind": "agent_shutdown", "agent_id": UNKNOWN}), vec!["/agent_id", "/force"]),
         (json!({"kind": "agent_send", "agent_id": UNKNOWN, "text": "x"}), vec!["/agent_id", "/text"]),
         (json!({"kind": "error_dismiss", "error_id": UNKNOWN}), vec!["/error_id"]),
+    ]
+}
+
+/// The same of acknowledgements and of publishing.
+fn delivery_requests() -> Vec<(Value, Vec<&'static str>)> {
+    vec![
+        (
+            json!({"kind": "ack", "handoff_id": UNKNOWN, "agent_id": UNKNOWN, "understanding": "x", "starting_from": "x",
+                "questions": ["x"], "status": "ready_to_proceed"}),
+            vec![
+                "/handoff_id",
+                "/agent_id",
+                "/understanding",
+                "/starting_from",
+                "/questions",
+                "/questions/0",
+                "/status",
+            ],
+        ),
+        (
+            json!({"kind": "clarify", "handoff_id": UNKNOWN, "clarifications": [{"question": "x", "answer": "x"}]}),
+            vec![
+                "/handoff_id",
+                "/clarifications",
+                "/clarifications/0/question",
+                "/clarifications/0/answer",
+                "/document",
+            ],
+        ),
+        (json!({"kind": "ack_override", "handoff_id": UNKNOWN, "reason": "x"}), vec!["/handoff_id", "/reason"]),
+        (json!({"kind": "publish", "handoff_id": UNKNOWN}), vec!["/handoff_id", "/assume"]),
+    ]
+}
+
+/// The same of work items.
+fn work_requests() -> Vec<(Value, Vec<&'static str>)> {
+    vec![
         (
             json!({"kind": "work_create", "type": "epic", "title": "x"}),
             vec!["/type", "/title", "/description", "/parent_id", "/priority", "/metadata"],
@@ -121,7 +158,7 @@ fn no_field_of_any_request_does_harm() {
     let mut texts = nasty(&trap);
     texts.push(long_line());
     let mut ids = Vec::new();
-    for (request, fields) in requests() {
+    for (request, fields) in requests().into_iter().chain(delivery_requests()).chain(work_requests()) {
         for text in &texts {
             // A session may be called that, for tmux knows no folders; and the user's pane may be adopted.
             let legal = |field: &str| [("/session", "/etc/passwd"), ("/pane", "%0")].contains(&(field, text.as_str()));
