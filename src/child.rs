@@ -1,6 +1,9 @@
 //! What every program that tasuki starts beside its agents has in common.
 
-use tokio::process::Command;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use std::io;
+use tokio::process::{Child, Command};
 
 /// What belongs to the sidecar's own service, and must not be taken by a child for its own.
 const NOT_FOR_CHILDREN: [&str; 7] =
@@ -35,4 +38,41 @@ pub fn die_with_us(command: &mut Command) {
     }
     #[cfg(not(target_os = "linux"))]
     let _ = command;
+}
+
+/// A child in a process group of its own. Whoever gives it up before its end, or drops it, ends all of the group by force:
+/// a wrapper that is ended alone would leave behind what it has started, and that would go on.
+#[derive(Debug)]
+pub struct Grouped {
+    child: Child,
+}
+
+impl Grouped {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// As for [`Command::spawn`].
+    pub fn spawn(command: &mut Command) -> io::Result<Grouped> {
+        Ok(Grouped { child: command.process_group(0).kill_on_drop(true).spawn()? })
+    }
+
+    /// The child itself.
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// Ends the group, unless its end was seen already: until then its number can be nobody else's.
+    pub fn end(&self) {
+        let pid = self.child.id().and_then(|pid| i32::try_from(pid).ok());
+        if let Some(pid) = pid {
+            // It may have ended by itself at this very moment.
+            let _ = killpg(Pid::from_raw(pid), Signal::SIGKILL);
+        }
+    }
+}
+
+impl Drop for Grouped {
+    fn drop(&mut self) {
+        self.end();
+    }
 }

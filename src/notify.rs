@@ -1,7 +1,7 @@
 //! Telling the operator through a command of their own choice: `[notify] command` in the configuration, or a command that is
 //! an orchestrator or an escalation target.
 
-use crate::child;
+use crate::child::{self, Grouped};
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
@@ -51,7 +51,7 @@ pub enum Error {
 }
 
 /// Runs the command (a list of arguments, no shell) with `json` on its standard input, for at most [`LIMIT`]. If it is
-/// slower, it alone is killed; so it is when the future is dropped.
+/// slower, it is killed with all that it has started; so it is when the future is dropped.
 ///
 /// # Errors
 /// It could not be started, was too slow, or ended with another code than 0.
@@ -70,24 +70,24 @@ pub async fn run_within(command: &[String], json: &[u8], limit: Duration) -> Res
         Ok(child) => child,
         Err(source) => return Err(Error::Start { program, source }),
     };
-    match tokio::time::timeout(limit, feed(&mut child, json)).await {
+    match tokio::time::timeout(limit, feed(child.child(), json)).await {
         Ok(Ok(status)) if status.success() => Ok(()),
         Ok(Ok(status)) => Err(Error::Failed { program, status }),
         Ok(Err(source)) => Err(Error::Lost { program, source }),
         Err(_) => {
-            // It may have ended by itself at this very moment.
-            let _ = child.start_kill();
-            let _ = tokio::time::timeout(Duration::from_secs(1), child.wait()).await;
+            // What it has started ends with it.
+            child.end();
+            let _ = tokio::time::timeout(Duration::from_secs(1), child.child().wait()).await;
             Err(Error::TooSlow { program, seconds: limit.as_secs() })
         }
     }
 }
 
-fn start(program: &str, arguments: &[String]) -> std::io::Result<Child> {
+fn start(program: &str, arguments: &[String]) -> std::io::Result<Grouped> {
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     child::leave_service(&mut command);
-    command.spawn()
+    Grouped::spawn(&mut command)
 }
 
 /// Gives the child its input and waits for its end. A child that does not read is not at fault.

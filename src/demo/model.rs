@@ -50,9 +50,10 @@ pub fn understand(prompt: &str) -> Task {
     if beginning.clone().any(|line| line.starts_with("<handoff-context>")) {
         return Task::Answer;
     }
-    if beginning.any(|line| line.starts_with("Answer with a handoff document")) {
+    if beginning.clone().any(|line| line.starts_with("Answer with a handoff document")) {
         return Task::Reply;
     }
+    let takes_over = is_delivered(prompt) && beginning.any(|line| line.starts_with("Here is your handoff from agent"));
     if let Some(work) = notice(prompt).filter(|_| is_delivered(prompt)) {
         return Task::Work(work);
     }
@@ -62,7 +63,8 @@ pub fn understand(prompt: &str) -> Task {
         return Task::Follow(path);
     }
     match nearest_verb(&prompt[..at]).or_else(|| nearest_verb(prompt)) {
-        Some("write") => Task::Write(path),
+        // What else a briefing says, of writing for example, makes nobody write into the predecessor's document.
+        Some("write") if !takes_over => Task::Write(path),
         _ => Task::Read(path),
     }
 }
@@ -214,6 +216,12 @@ mod tests {
         assert_eq!(understand("Please read `notes.md` and `x`"), Task::Answer);
         assert_eq!(understand("an odd ` backtick and /a/b.md"), Task::Answer);
         assert!(matches!(understand("Read `/h/personas/dev/texts/5f2a9c81d0e3.md` and do it."), Task::Follow(_)));
+    }
+
+    #[test]
+    fn a_briefing_that_speaks_of_writing_makes_nobody_write() {
+        let briefing = "Here is your handoff from agent 6f1c3a52.\nIts document is `/h/x.md`.\n\nWrite an ack file, or run the command.\n(tasuki delivery 5f2a9c81d0e3.)";
+        assert_eq!(understand(briefing), Task::Read(PathBuf::from("/h/x.md")));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! One call of the user's `gh`: no shell, nothing that asks, a limit on its time and on what it says.
 
 use super::fault::Fault;
-use crate::child;
+use crate::child::{self, Grouped};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -48,7 +48,8 @@ impl Gh {
         let mut command = Command::new(&self.program);
         command.args(arguments).current_dir(&self.folder);
         self.prepare(&mut command);
-        let mut child = command.spawn().map_err(|error| self.not_started(&error))?;
+        let mut group = Grouped::spawn(&mut command).map_err(|error| self.not_started(&error))?;
+        let child = group.child();
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let talk = async {
             let (stdout, stderr) = tokio::join!(listen(stdout), listen(stderr));
@@ -68,7 +69,7 @@ impl Gh {
     }
 
     fn prepare(&self, command: &mut Command) {
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         child::leave_service(command);
         child::die_with_us(command);
         for name in NOT_FOR_GH {
@@ -127,6 +128,28 @@ mod tests {
         assert_eq!((slow.code, slow.maybe_stored, slow.again), ("gh_timeout", true, true));
         let loud = gh("sh", 20_000).call(&["-c", "yes | head -c 300000"]).await.expect_err("too loud");
         assert_eq!(loud.code, "gh_failed");
+    }
+
+    /// A wrapper that is ended alone would leave behind the very upload that is tried again.
+    #[tokio::test]
+    async fn what_a_wrapper_has_started_ends_with_it() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (note, mark) = (dir.path().join("pid"), dir.path().join("mark"));
+        let script = format!("sh -c 'echo $$ >{}; sleep 600; touch {}'; true", note.display(), mark.display());
+        let slow = gh("sh", 1_000).call(&["-c", &script]).await.expect_err("too slow");
+        assert_eq!(slow.code, "gh_timeout");
+        let pid: i32 = std::fs::read_to_string(&note).expect("it ran").trim().parse().expect("a pid");
+        let is_gone = || {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            stat.is_empty() || stat.contains(") Z ")
+        };
+        for _ in 0..200 {
+            if is_gone() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+        panic!("process {pid} goes on");
     }
 
     #[tokio::test]

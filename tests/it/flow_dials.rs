@@ -134,6 +134,21 @@ fn a_provided_document_is_taken_as_it_stands() {
 }
 
 #[test]
+fn an_agent_that_dies_while_it_is_waited_for_is_handed_over_all_the_same_where_it_need_not_write() {
+    let stage = Stage::new();
+    let agent = stage.agent("dev");
+    stage.faults("slow_turn=60000");
+    stage.send(&json!({"kind": "agent_send", "agent_id": agent, "text": "Think."}));
+    stage.until("it thinks", || stage.agent_view(&agent)["state"] == "busy");
+    stage.faults("");
+    let id = stage.hand_off_with(&agent, &json!({"author": "provided", "document": {"text": "# Left behind\n"}}));
+    stage.until_step(&id, "waiting");
+    let pid = i32::try_from(stage.agent_view(&agent)["pid"].as_i64().expect("a pid")).expect("it fits");
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL).expect("it lived");
+    assert_eq!(document(&stage.until_step(&id, "done")), "# Left behind\n");
+}
+
+#[test]
 fn a_provided_path_must_lie_inside_the_home() {
     let stage = Stage::new();
     let agent = stage.agent("dev");

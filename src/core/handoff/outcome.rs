@@ -282,6 +282,8 @@ pub(crate) fn agent_ended(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId) {
     let is_outgoing = handoff.agent_id == *agent_id;
     let was_lost = tx.agent(agent_id).is_some_and(|agent| agent.state == AgentState::Lost);
     match handoff.step {
+        // Whoever is not asked for the document need not live for it.
+        Step::Waiting if is_outgoing && authors::needs_no_agent(handoff.author) => flow::enter(tx, id, Step::Recording),
         Step::Waiting | Step::Instructing | Step::Writing if is_outgoing => {
             if was_lost {
                 let message = "The agent's pane is gone, and its end was not seen";

@@ -69,7 +69,7 @@ fn no_tasks<'t>(handoff: &Handoff, waits: &'t str) -> &'t str {
 
 /// What must be so after the ACK.
 fn after(handoff: &Handoff, ack: &Ack) -> Vec<Value> {
-    let said = ack.received.as_ref().or(ack.former.last());
+    let said = ack.received.as_ref();
     let at = said.map(|said| said.at.as_str());
     let done = handoff.steps.iter().rev().find(|span| span.step == Step::Done).map(|span| span.entered_at.as_str());
     let no_ack = match ack.standing {
@@ -95,7 +95,7 @@ fn after(handoff: &Handoff, ack: &Ack) -> Vec<Value> {
 }
 
 fn checkpoint(ack: &Ack) -> (Option<&str>, Option<String>) {
-    let Some(said) = ack.received.as_ref().or(ack.former.last()) else { return (None, None) };
+    let Some(said) = ack.received.as_ref() else { return (None, None) };
     match &ack.checkpoint {
         None => (None, Some("the document states no checkpoint".to_owned())),
         Some(documented) if take::is_same_checkpoint(documented, &said.starting_from) => (Some(&said.at), None),
@@ -106,7 +106,7 @@ fn checkpoint(ack: &Ack) -> (Option<&str>, Option<String>) {
 }
 
 fn questions(ack: &Ack) -> (Option<&str>, Option<String>) {
-    let Some(said) = ack.received.as_ref().or(ack.former.last()) else { return (None, None) };
+    let Some(said) = ack.received.as_ref() else { return (None, None) };
     let open = if ack.received.is_some() { &said.questions } else { &ack.unanswered };
     match (open.is_empty() && ack.unanswered.is_empty(), ack.unanswered.is_empty()) {
         (true, _) => (Some(&said.at), None),

@@ -1,7 +1,7 @@
 //! Sends the messages of the protocol and records what became of each: typed to the successor when it can take them,
 //! once each; to the orchestrator or the escalation target by their own ways.
 
-use super::{Ack, Kind, Message, Sending, notes};
+use super::{Ack, Kind, Message, Sending, Timer, notes};
 use crate::core::agent::{AgentState, Asker, Purpose, Queued};
 use crate::core::decision::{Failure, Tx};
 use crate::core::effect::{Effect, Notice, NotifyPlan, Outcome};
@@ -57,6 +57,14 @@ pub(crate) fn to_successor(tx: &mut Tx<'_>, id: HandoffId, kind: Kind, json: Val
     let to = json["to"].as_str().unwrap_or_default().to_owned();
     let message = message(tx, kind, to, json);
     note(tx, id, Message { to_successor: true, sending: Sending::Waiting, text: Some(text), ..message });
+}
+
+/// The message that was noted last is about a limit: that was when it was due, however late it is noted.
+pub(crate) fn was_due(tx: &mut Tx<'_>, id: HandoffId, timer: &Timer) {
+    let ack = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut());
+    if let Some(message) = ack.and_then(|ack| ack.messages.last_mut()) {
+        message.due_at = timer.due.stamp();
+    }
 }
 
 /// Notes the briefing, which carried the notice.

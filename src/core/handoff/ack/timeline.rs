@@ -73,7 +73,7 @@ pub(crate) fn deadline(tx: &mut Tx<'_>, id: HandoffId) {
     match timer.next {
         Next::Reminder => remind(tx, id, timer, Next::FinalReminder),
         Next::FinalReminder => remind(tx, id, timer, Next::Escalation),
-        Next::Escalation => escalate(tx, id),
+        Next::Escalation => escalate(tx, id, timer),
     }
 }
 
@@ -90,10 +90,12 @@ fn remind(tx: &mut Tx<'_>, id: HandoffId, timer: Timer, next: Next) {
     let json = notes::reminder(handoff, ack, number, !asks);
     if asks {
         let orchestrator = tx.state.settings.orchestrator.clone();
-        return messages::tell(tx, id, Kind::Reminder, &orchestrator, json);
+        messages::tell(tx, id, Kind::Reminder, &orchestrator, json);
+    } else {
+        let text = with_how(tx, handoff, &json);
+        messages::to_successor(tx, id, Kind::Reminder, json, text);
     }
-    let text = with_how(tx, handoff, &json);
-    messages::to_successor(tx, id, Kind::Reminder, json, text);
+    messages::was_due(tx, id, &timer);
 }
 
 fn late_reminders(tx: &mut Tx<'_>, id: HandoffId) {
@@ -102,7 +104,7 @@ fn late_reminders(tx: &mut Tx<'_>, id: HandoffId) {
 }
 
 /// Nobody answered: the target is told, once, and the step fails.
-fn escalate(tx: &mut Tx<'_>, id: HandoffId) {
+fn escalate(tx: &mut Tx<'_>, id: HandoffId, timer: Timer) {
     late_reminders(tx, id);
     let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) else { return };
     let asked = ack.received.as_ref().filter(|_| ack.standing == Standing::NeedsClarification);
@@ -115,11 +117,13 @@ fn escalate(tx: &mut Tx<'_>, id: HandoffId) {
     let target = tx.state.settings.escalation.clone();
     let message = match questions.is_empty() {
         true => {
-            format!("{}, in {}", json["content"]["message"].as_str().unwrap_or_default(), notes::span(2 * ack.limit_ms))
+            let said = json["content"]["message"].as_str().unwrap_or_default();
+            format!("{said}; it had {}", notes::span(2 * ack.limit_ms))
         }
         false => format!("Nobody answered the successor's questions in time: {}", questions.join(" / ")),
     };
     messages::tell(tx, id, Kind::Escalation, &target, json);
+    messages::was_due(tx, id, &timer);
     let hint = "an ACK is still taken; or: tasuki retry HANDOFF, with --successor new for another successor; or tasuki abandon HANDOFF";
     end::fail(tx, id, "ack_timeout", message, hint);
 }

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 #[must_use]
 pub fn ack(handoff: &Handoff) -> Value {
     let Some(ack) = &handoff.ack else { return Value::Null };
-    let said = ack.received.as_ref().or(ack.former.last());
+    // What an earlier successor has said stands in `former` only.
+    let of_this = |said: &&Received| Some(said.agent_id) == handoff.successor_id;
+    let said = ack.received.as_ref().or(ack.former.last().filter(of_this));
     let of_last = |of: fn(&Received) -> Value| said.map_or(Value::Null, of);
     json!({
         "urgency": urgency_word(ack.urgency),
