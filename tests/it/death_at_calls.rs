@@ -66,6 +66,7 @@ fn recover(stage: &Stage, random: &mut Random) -> u64 {
         }
         deaths = 1;
     }
+    stage.until_left();
     stage.start_sidecar();
     deaths
 }

@@ -20,6 +20,12 @@ pub(crate) fn is_root(needed_for: &str) -> bool {
 }
 
 impl Stage {
+    /// Waits until no process holds the home: one that was killed under a tracer may outlive that by a moment.
+    pub(crate) fn until_left(&self) {
+        let Ok(lock) = fs::File::open(self.home().join("state/tasuki.lock")) else { return };
+        self.until("nobody holds the home", || lock.try_lock().is_ok());
+    }
+
     /// Starts the sidecar without waiting for it.
     pub(crate) fn spawn_sidecar(&self) {
         self.spawn_sidecar_by(&[], "debug");
