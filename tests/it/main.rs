@@ -41,6 +41,7 @@ mod personas;
 mod publish;
 mod publish_once;
 mod readme;
+mod replacement;
 mod rules;
 mod service;
 mod sim;

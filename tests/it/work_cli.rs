@@ -124,6 +124,11 @@ fn items_move_out_and_in() {
     let only = exported.lines().next().expect("a line");
     fs::write(&file, only).expect("a file");
     assert!(said(&other, &["work", "import", &path, "--skip-known"]).contains("1 were here already"));
+    // A key of another program stands for the same item in every import.
+    fs::write(&file, format!("{foreign}{}\n", json!({"type": "story", "title": "later", "parent_id": "BD-1"})))
+        .expect("a file");
+    let later = said(&other, &["work", "import", &path, "--skip-known"]);
+    assert!(later.contains("1 items imported, 2 were here already"), "{later}");
     let ring = "{\"item_id\":\"a\",\"parent_id\":\"b\",\"type\":\"story\",\"title\":\"t\"}\n{\"item_id\":\"b\",\"parent_id\":\"a\",\"type\":\"story\",\"title\":\"t\"}\n";
     fs::write(&file, ring).expect("a file");
     assert!(String::from_utf8_lossy(&run(&other, &["work", "import", &path]).stderr).contains("cycle"));

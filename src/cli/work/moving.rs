@@ -7,6 +7,7 @@ use crate::cli::{ANSWER_SOON, Session};
 use crate::core::id::ItemId;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -61,13 +62,17 @@ fn so_far(error: CliError, count: usize) -> CliError {
     error.hint(hint)
 }
 
+/// The id that a foreign key stands for here: the same in every import, so that what came before is known again.
+fn id_of(key: &str) -> String {
+    let digest = Sha256::digest(key.as_bytes());
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&digest[..16]);
+    uuid::Builder::from_custom_bytes(bytes).into_uuid().to_string()
+}
+
 /// Reads the lines. A key that is no id of ours becomes one, and is kept as `metadata.imported_id`.
 fn entries(file: impl BufRead) -> Result<Vec<Entry>, CliError> {
-    let mut known: BTreeMap<String, String> = BTreeMap::new();
-    let mut here = |key: &str| match key.parse::<ItemId>() {
-        Ok(id) => id.to_string(),
-        Err(_) => known.entry(key.to_owned()).or_insert_with(|| uuid::Uuid::new_v4().to_string()).clone(),
-    };
+    let here = |key: &str| key.parse::<ItemId>().map_or_else(|_| id_of(key), |id| id.to_string());
     let mut found = Vec::new();
     let mut file = file;
     for line in 1.. {
@@ -87,7 +92,7 @@ fn entries(file: impl BufRead) -> Result<Vec<Entry>, CliError> {
         }
         let mut item: Map<String, Value> =
             serde_json::from_slice(&bytes).map_err(|error| wrong(format!("is no JSON object: {error}")))?;
-        let mut key = |name: &str, item: &Map<String, Value>| match item.get(name) {
+        let key = |name: &str, item: &Map<String, Value>| match item.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(key)) => Ok(Some(here(key))),
             Some(Value::Number(key)) => Ok(Some(here(&key.to_string()))),

@@ -49,11 +49,10 @@ fn before(handoff: &Handoff, ack: &Ack) -> Vec<Value> {
     let recorded = handoff.record.as_ref().map(|record| record.created_at.as_str());
     let briefed = delivered(handoff.verdicts.briefing.as_ref()).or(ack.sent_at.as_deref());
     let started = briefed.filter(|_| ack.sent_at.is_some());
-    let published = publish::url(handoff).and(recorded);
     let waits = "the briefing has not arrived yet";
     let urgency = format!("urgency level sent as asked ({})", urgency_word(ack.urgency));
     vec![
-        point("document uploaded", published, "it is not published; the briefing names the local file"),
+        point("document uploaded", uploaded(handoff), not_uploaded(handoff)),
         point("local copy saved", recorded, "the document is not recorded yet"),
         point("handoff message sent", briefed, waits),
         point("message names where the document is", briefed, waits),
@@ -61,6 +60,21 @@ fn before(handoff: &Handoff, ack: &Ack) -> Vec<Value> {
         point(&urgency, briefed, waits),
         point("acknowledgement timer started", started, waits),
     ]
+}
+
+/// When it was published, by the try that succeeded.
+fn uploaded(handoff: &Handoff) -> Option<&str> {
+    publish::url(handoff)?;
+    let attempts = handoff.publish.iter().flat_map(|publishing| publishing.attempts.iter());
+    attempts.rev().find(|attempt| attempt.error.is_none()).map(|attempt| attempt.ended_at.as_str())
+}
+
+fn not_uploaded(handoff: &Handoff) -> &str {
+    let Some(publishing) = &handoff.publish else { return "nobody asked for that; the briefing names the local file" };
+    match &publishing.error {
+        Some(error) => &error.message,
+        None => "it is not published yet; the briefing names the local file",
+    }
 }
 
 fn no_tasks<'t>(handoff: &Handoff, waits: &'t str) -> &'t str {
