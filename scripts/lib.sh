@@ -42,7 +42,7 @@ need_tmux() {
   say "installed $(tmux -V)"
 }
 
-# want PACKAGE COMMAND…: something that only the long suites use, and that is there when the command succeeds. Where it
+# want PACKAGE COMMAND…: something that only a part of the suites uses, and that is there when the command succeeds. Where it
 # can't be installed, the tests that use it count themselves as skipped.
 want() {
   local package=$1

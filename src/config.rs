@@ -1,6 +1,7 @@
 //! Where everything lies ([`Home`]) and what the operator has set ([`Config`]): SPEC section 2.
 
-use crate::core::settings::{ContextLimits, Limits};
+pub use crate::core::settings::{AckTimes, Target};
+use crate::core::settings::{ContextLimits, Limits, PublishLimits};
 use crate::core::text::quotable;
 use crate::files::{self, Meta};
 use schemars::{Schema, schema_for};
@@ -12,7 +13,6 @@ pub mod rules;
 mod values;
 
 pub use home::Home;
-pub use values::Target;
 use values::{Raw, line_of};
 
 /// The most that `config.toml` may hold, in bytes.
@@ -31,7 +31,7 @@ pub fn schema() -> Schema {
 }
 
 /// All that can be set, with defaults for what is not.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// The limits of the steps.
     pub limits: Limits,
@@ -45,28 +45,14 @@ pub struct Config {
     pub escalation_target: Target,
     /// Who is asked when a successor needs clarification.
     pub orchestrator: Target,
+    /// How documents are published.
+    pub publish: PublishLimits,
+    /// By which program: a name or a path.
+    pub gh: String,
     /// The tmux server: a name as for `tmux -L`, or a path if it has a slash; none for the user's default.
     pub tmux_socket: Option<String>,
     /// A tmux server is started where none runs.
     pub tmux_start: bool,
-}
-
-/// The time T of each urgency, in milliseconds (SPEC section 8).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AckTimes {
-    /// Of `immediate`.
-    pub immediate_ms: u64,
-    /// Of `prepare`.
-    pub prepare_ms: u64,
-    /// Of `when_available`.
-    pub when_available_ms: u64,
-}
-
-impl Default for AckTimes {
-    fn default() -> Self {
-        const MINUTE: u64 = 60_000;
-        AckTimes { immediate_ms: 5 * MINUTE, prepare_ms: 15 * MINUTE, when_available_ms: 30 * MINUTE }
-    }
 }
 
 /// Why the configuration can't be used. tasuki does not start on a guess.
@@ -103,6 +89,12 @@ pub enum ConfigError {
         /// What is wrong with it.
         message: String,
     },
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Raw::default().into_config()
+    }
 }
 
 impl Config {

@@ -18,8 +18,9 @@
 //!
 //! # The flow of a handoff
 //!
-//! `waiting → instructing → writing → recording → ending → starting → priming → briefing → done`, or `failed`, or
-//! `cancelled`. Only [`core::handoff`] knows these steps.
+//! `waiting → instructing → writing → recording → ending → starting → priming → briefing → [acknowledging] → done`, or
+//! `failed`, or `cancelled`. Only [`core::handoff`] knows these steps; the acknowledgement of an urgent handoff is
+//! [`core::handoff::ack`].
 //!
 //! # Work items
 //!
@@ -30,6 +31,7 @@
 //!
 //! - It never acts before the decision to act is durable, and never decides with a clock, a file or chance in its hand.
 //! - It never types a text twice: not after a crash, not on a retry, not because a screen could not be read.
+//! - It never publishes a document twice: what may have been stored without an answer is looked for by its mark first.
 //! - It never presses Enter before it has seen its text in the composer, never sends Escape, never answers a dialog,
 //!   never touches a draft, and types nothing at all into an agent that has no persona.
 //! - It never ends an agent before its document is recorded, and never briefs a successor before it is primed.
@@ -47,8 +49,8 @@
 //! 1. [`core`], the pure part: begin with [`core::decide`], then [`core::handoff`], [`core::work`], their siblings for smaller
 //!    concerns, and [`core::state`].
 //! 2. The adapters, each with one thing outside: [`spool`] (files in and out), [`store`] (the one truth), [`tmux`] (panes),
-//!    [`agents`] (profiles, screens, hooks and transcripts of agent CLIs), [`personas`], [`config`], [`notify`], [`process`],
-//!    [`clock`]; and [`files`], which several of them use.
+//!    [`agents`] (profiles, screens, hooks and transcripts of agent CLIs), [`personas`], [`config`], [`notify`], [`publish`],
+//!    [`process`], [`clock`], [`service`] (systemd and launchd); and [`files`] and [`child`], which several of them use.
 //! 3. [`runner`] carries out effects, one lane for each pane.
 //! 4. [`sidecar`] is the loop: the only caller of `decide` and of `commit`.
 //! 5. [`cli`] is one file for each command: clients of the spool and the views.
@@ -57,12 +59,15 @@
 pub mod core;
 
 pub mod agents;
+pub mod child;
 pub mod clock;
 pub mod config;
 pub mod files;
 pub mod notify;
 pub mod personas;
 pub mod process;
+pub mod publish;
+pub mod service;
 pub mod spool;
 pub mod store;
 pub mod tmux;

@@ -1,5 +1,7 @@
-//! Telling the operator through a command of their own choice: `[notify] command` in the configuration.
+//! Telling the operator through a command of their own choice: `[notify] command` in the configuration, or a command that is
+//! an orchestrator or an escalation target.
 
+use crate::child;
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
@@ -8,18 +10,14 @@ use tokio::process::{Child, Command};
 /// How long the command may take.
 pub const LIMIT: Duration = Duration::from_secs(10);
 
-/// What belongs to the sidecar's own service, and must not be taken by a child for its own.
-const NOT_FOR_CHILDREN: [&str; 7] =
-    ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "JOURNAL_STREAM"];
-
 /// Why the operator could not be told. What was to be told is not repeated.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is no command.
-    #[error("[notify] command is empty")]
+    #[error("the command is empty; check config.toml")]
     Empty,
     /// It can't be started.
-    #[error("the notify command {program:?} can't be started: {source}; check [notify] command")]
+    #[error("the command {program:?} can't be started: {source}; check config.toml")]
     Start {
         /// Which program.
         program: String,
@@ -27,7 +25,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// It did not end in time and was killed.
-    #[error("the notify command {program:?} took more than {seconds} s and was stopped")]
+    #[error("the command {program:?} took more than {seconds} s and was stopped")]
     TooSlow {
         /// Which program.
         program: String,
@@ -35,7 +33,7 @@ pub enum Error {
         seconds: u64,
     },
     /// It failed.
-    #[error("the notify command {program:?} failed ({status})")]
+    #[error("the command {program:?} failed ({status})")]
     Failed {
         /// Which program.
         program: String,
@@ -43,7 +41,7 @@ pub enum Error {
         status: std::process::ExitStatus,
     },
     /// Its end could not be awaited.
-    #[error("the notify command {program:?} was lost: {source}")]
+    #[error("the command {program:?} was lost: {source}")]
     Lost {
         /// Which program.
         program: String,
@@ -88,15 +86,8 @@ pub async fn run_within(command: &[String], json: &[u8], limit: Duration) -> Res
 fn start(program: &str, arguments: &[String]) -> std::io::Result<Child> {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-    leave_service(&mut command);
+    child::leave_service(&mut command);
     command.spawn()
-}
-
-/// Takes from a child's environment what belongs to the sidecar's own service.
-pub fn leave_service(command: &mut Command) {
-    for name in NOT_FOR_CHILDREN {
-        command.env_remove(name);
-    }
 }
 
 /// Gives the child its input and waits for its end. A child that does not read is not at fault.

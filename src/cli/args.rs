@@ -1,5 +1,7 @@
 //! The command line as data.
 
+pub use super::ack_args::{AckArgs, AckStatus, ClarifyArgs, OverrideArgs};
+pub use super::delivery_args::{AssumePublished, DeliveryArgs, DoctorCommand, PublishArgs};
 pub use super::handoff_args::{
     AcceptArgs, Assume, Author, HandoffArgs, HandoffName, HandoffsArgs, HandoffsCommand, RetryArgs, Urgency,
 };
@@ -57,6 +59,23 @@ pub enum Command {
     /// Close a failed handoff for good; document and record are kept.
     #[command(after_help = "Example:\n  tasuki abandon 5f2a")]
     Abandon(HandoffName),
+    /// Acknowledge the handoff that you were briefed with; run by the successor, in its own pane.
+    #[command(
+        after_help = "Example:\n  tasuki ack --understanding \"mend the flaky login test\" --starting-from \"the fixture is mended\"\n  tasuki ack --understanding \"mend the test\" --starting-from \"step 2\" --question \"Which branch?\""
+    )]
+    Ack(AckArgs),
+    /// Answer a successor's questions; they are typed to it, and its time begins anew.
+    #[command(after_help = "Example:\n  tasuki clarify 5f2a --answer \"the branch main\" --document ./handoff.md")]
+    Clarify(ClarifyArgs),
+    /// Go on without a successor's acknowledgement, for a reason that is kept.
+    #[command(after_help = "Example:\n  tasuki ack-override 5f2a --reason \"it works already, I have looked\"")]
+    AckOverride(OverrideArgs),
+    /// Publish a handoff's document now, after a failure or before the next try is due.
+    #[command(after_help = "Example:\n  tasuki publish 5f2a --wait\n  tasuki publish 5f2a --assume not-published")]
+    Publish(PublishArgs),
+    /// Look round and say what is wrong, and what to do.
+    #[command(subcommand, after_help = "Example:\n  tasuki doctor delivery --issue octo/app#42")]
+    Doctor(DoctorCommand),
     /// List the agents.
     #[command(after_help = "Example:\n  tasuki agents --all")]
     Agents(AgentsArgs),
@@ -104,12 +123,26 @@ pub enum Command {
     /// Make agents that you start yourself report their events too.
     #[command(subcommand, after_help = "Example:\n  tasuki hooks install claude")]
     Hooks(HooksCommand),
+    /// Let systemd or launchd run the sidecar for you.
+    #[command(subcommand, after_help = "Example:\n  tasuki service install --dry-run\n  tasuki service install")]
+    Service(super::service::ServiceCommand),
     /// Print the JSON Schema of the files that tasuki reads and writes.
     #[command(after_help = "Example:\n  tasuki schema\n  tasuki schema result")]
     Schema(SchemaArgs),
     /// Print a completion script for a shell.
     #[command(after_help = "Example:\n  tasuki completions bash > ~/.local/share/bash-completion/completions/tasuki")]
     Completions(CompletionsArgs),
+    /// Print the manual page, or write a page for each command.
+    #[command(after_help = "Example:\n  tasuki man | man -l -\n  tasuki man --dir ~/.local/share/man/man1")]
+    Man(ManArgs),
+}
+
+/// `man`.
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// The folder for the pages; without it `tasuki(1)` is printed.
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
 }
 
 /// `statusline`.

@@ -228,6 +228,9 @@ pub fn summary(view: &Value) -> Vec<String> {
         };
         say("document", state);
     }
+    if let Some(published) = super::publish::summary(view) {
+        say("published", published);
+    }
     if let Some(successor) = text(view, "successor_id") {
         say("successor", successor.to_owned());
     }

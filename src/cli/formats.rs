@@ -1,6 +1,7 @@
 //! What the sidecar writes, as types: only for `tasuki schema`, which dashboard authors read. Every field may be added
 //! to; none is ever taken away within `v` 1. A field that can be null is always there unless it says otherwise.
 
+mod ack;
 mod views;
 mod work;
 
@@ -125,9 +126,11 @@ pub struct JournalLine {
     /// When: UTC, milliseconds, `Z`.
     pub at: String,
     /// `handoff.step` (a step began, or the document grew), `handoff.failed`, `agent.state` (what an agent does; with
-    /// `auto`, that its context has reached a limit of `config.toml`), `delivery` (the verdict on a typed text), `work`
-    /// (something was done to a work item) or `error` (a failure outside every handoff).
-    #[schemars(extend("enum" = ["handoff.step", "handoff.failed", "agent.state", "delivery", "work", "error"]))]
+    /// `auto`, that its context has reached a limit of `config.toml`), `delivery` (the verdict on a typed text),
+    /// `ack` (an acknowledgement was taken or overridden, its questions were answered, or a message about it was sent),
+    /// `reminder` and `escalation` (what became of each), `publish` (the publishing has another state), `work` (something was
+    /// done to a work item) or `error` (a failure that halts no handoff).
+    #[schemars(extend("enum" = ["handoff.step", "handoff.failed", "agent.state", "delivery", "ack", "reminder", "escalation", "publish", "work", "error"]))]
     pub r#type: String,
     /// The handoff that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -141,12 +144,6 @@ pub struct JournalLine {
     /// `work`: the item's type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub item_type: Option<String>,
-    /// `work`: the item's status after it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<String>,
-    /// `work`: who has done it: an agent's id, `human`, `tasuki`, or the author of a comment.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub by: Option<String>,
     /// `work`: the item that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<String>,
@@ -168,10 +165,10 @@ pub struct JournalLine {
     /// `agent.state`: the agent's persona.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub persona_slug: Option<String>,
-    /// `agent.state`: what the agent does, in the words of its view.
+    /// `agent.state`: what the agent does; `publish`: where that stands; both in the words of their views.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// `delivery`: `instruction`, `priming`, `briefing`, `send`, `work` or `exit`.
+    /// `delivery`: `instruction`, `priming`, `briefing`, `send`, `message`, `work`, `exit` or `new_session`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purpose: Option<String>,
     /// `delivery`: the id in the text's last line.
@@ -189,13 +186,41 @@ pub struct JournalLine {
     /// `delivery`: why, where it is not plainly delivered; `agent.state`: why it was put off; `work`: why it was done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// `handoff.failed`, `error`: the name of the file in `spool/errors/`.
+    /// `ack`: where the acknowledgement stands, in the words of the handoff's view; `work`: the item's status after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// `ack`: who has changed that: `successor`, `operator`, or `clarify`; `work`: an agent's id, `human`, `tasuki`, or the
+    /// author of a comment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// `ack`: it came after the time was up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late: Option<bool>,
+    /// `ack`, `reminder`, `escalation`: which message was sent, by its `kind` in the view.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
+    /// `ack`, `reminder`, `escalation`: to whom; `publish`: `issue` or `gist`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// `ack`, `reminder`, `escalation`: what became of the message: `sent`, `unconfirmed`, `missed` or `failed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    /// `reminder`: 1, or 2 for the final one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reminder_number: Option<u64>,
+    /// `publish`: which publication of the handoff.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number: Option<u32>,
+    /// `publish`: the address, once it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// `handoff.failed`, `error`, `publish` that has failed: the name of the file in `spool/errors/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_id: Option<String>,
-    /// `handoff.failed`, `error`: a short word for programs.
+    /// `handoff.failed`, `error`, `publish`: a short word for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// `handoff.failed`, `error`: one sentence for people.
+    /// `handoff.failed`, `error`, `publish`: one sentence for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }

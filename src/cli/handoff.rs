@@ -61,6 +61,7 @@ fn handoff_fields(session: &Session, args: &HandoffArgs, agent_id: &str) -> Resu
     put("document", args.document.as_deref().map(|path| document(session, path)).transpose()?);
     put("successor", args.successor.as_deref().map(|who| successor(session, who)).transpose()?);
     put("tasks", (!args.tasks.is_empty()).then(|| args.tasks.clone().into()));
+    put("publish", super::publish::dial(args.publish.as_deref(), args.fallback.as_deref())?);
     put("now", args.now.then_some(Value::Bool(true)));
     Ok(fields)
 }
@@ -92,7 +93,7 @@ fn successor(session: &Session, who: &str) -> Result<Value, CliError> {
 }
 
 /// A document inside HOME goes by its path, any other by its text.
-fn document(session: &Session, path: &Path) -> Result<Value, CliError> {
+pub(super) fn document(session: &Session, path: &Path) -> Result<Value, CliError> {
     if path == Path::new("-") {
         return Ok(json!({"text": input::standard_input()?}));
     }

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-/// `handoff`. A dial that the sidecar does not carry out in this version is not shown; it answers it plainly.
+/// `handoff`.
 #[derive(Debug, Args)]
 pub struct HandoffArgs {
     /// Agent id, its beginning, its persona, or its pane such as `%3`; without it, or with `.`, the agent in whose pane
@@ -27,9 +27,15 @@ pub struct HandoffArgs {
     /// Who goes on: `new`, `same-pane`, or an agent that runs already.
     #[arg(long, value_name = "WHO")]
     pub successor: Option<String>,
-    /// Ask the successor for an acknowledgement, this urgently.
-    #[arg(long, value_enum, hide = true)]
+    /// Ask the successor for an acknowledgement, this urgently; reminders and escalation follow.
+    #[arg(long, value_enum)]
     pub urgency: Option<Urgency>,
+    /// Publish the document by your own `gh`: as a comment on `owner/repo#42`, or as a secret `gist`.
+    #[arg(long, value_name = "WHERE")]
+    pub publish: Option<String>,
+    /// What is done where a comment can't be made: `gist`, which is open to whoever has its link.
+    #[arg(long, value_name = "HOW", requires = "publish")]
+    pub fallback: Option<String>,
     /// A task for the successor; may be given several times.
     #[arg(long = "task", value_name = "TEXT")]
     pub tasks: Vec<String>,

@@ -70,13 +70,13 @@ fn lines(seen: &Value) -> Vec<String> {
     for (name, key) in fields {
         let shown = view::text(seen, key)
             .map(|text| if key == "created_at" || key == "deadline" { view::clock(text) } else { text.to_owned() });
-        // In one line, so that a text can't look like a line of ours.
-        let shown = shown.map(|text| sanitise(&text).replace(['\n', '\t'], " "));
+        let shown = shown.map(|text| plain(&text));
         lines.extend(shown.map(|text| format!("  {name:<10} {text}")));
     }
     lines.extend(follow::summary(seen).into_iter().map(|line| format!("  {line}")));
     lines.push("  steps".to_owned());
     lines.extend(step_lines(seen));
+    lines.extend(acknowledgement(seen));
     lines.extend(checklist(seen));
     if let Some(error) = seen.get("error").filter(|error| error.is_object()) {
         lines.push(CliError::from_answer(error, None).text());
@@ -100,14 +100,54 @@ fn step_lines(seen: &Value) -> Vec<String> {
     lines
 }
 
-/// The delivery, point by point, each with its time.
+/// In one line, so that a text can't look like a line of ours.
+fn plain(text: &str) -> String {
+    sanitise(text).replace(['\n', '\t'], " ")
+}
+
+/// What the successor has said, beside what it was to do; and what falls next.
+fn acknowledgement(seen: &Value) -> Vec<String> {
+    let Some(ack) = seen.get("ack").filter(|ack| ack.is_object()) else { return Vec::new() };
+    let list = |key: &str| ack[key].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut lines = vec!["  acknowledgement".to_owned()];
+    let mut say = |name: &str, what: String| lines.push(format!("    {name:<14} {}", plain(&what)));
+    let late = if ack["late"].as_bool() == Some(true) { " (late)" } else { "" };
+    say("status", format!("{}{late}, urgency {}", view::cell(ack, "status"), view::cell(ack, "urgency")));
+    if let Some(next) = ack.get("next").filter(|next| next.is_object()) {
+        say("next", format!("{} at {}", view::cell(next, "what"), view::clock(&view::cell(next, "at"))));
+    }
+    list("tasks").iter().filter_map(Value::as_str).for_each(|task| say("task", task.to_owned()));
+    for (name, key) in
+        [("understanding", "understanding"), ("checkpoint", "checkpoint"), ("starting from", "starting_from")]
+    {
+        if let Some(text) = view::text(ack, key) {
+            say(name, text.to_owned());
+        }
+    }
+    list("questions").iter().filter_map(Value::as_str).for_each(|question| say("question", question.to_owned()));
+    for (name, key) in [("reminder", "reminders"), ("escalation", "escalations")] {
+        for sent in list(key) {
+            let at = view::text(sent, "at").map(view::clock).unwrap_or_default();
+            let why = view::text(sent, "reason").map(|why| format!(" ({why})")).unwrap_or_default();
+            say(name, format!("to {}: {} {at}{why}", view::cell(sent, "to"), view::cell(sent, "outcome")));
+        }
+    }
+    if let Some(by) = view::text(&ack["override"], "reason") {
+        say("override", by.to_owned());
+    }
+    lines
+}
+
+/// The delivery, point by point, each with its time, or why it was not reached.
 fn checklist(seen: &Value) -> Vec<String> {
     let points = seen.get("checklist").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let line = |point: &Value| {
         let at = view::text(point, "at");
         let sign = if at.is_some() { "[x]" } else { "[ ]" };
-        let what = sanitise(&view::cell(point, "point"));
-        format!("    {sign} {what:<32} {}", at.map(view::clock).unwrap_or_default()).trim_end().to_owned()
+        let what = plain(&view::cell(point, "point"));
+        let why = view::text(point, "reason").filter(|_| at.is_none()).map(|why| format!("({})", plain(why)));
+        let end = at.map(view::clock).or(why).unwrap_or_default();
+        format!("    {sign} {what:<32} {end}").trim_end().to_owned()
     };
     let mut lines: Vec<String> = points.iter().map(line).collect();
     if !lines.is_empty() {
@@ -127,6 +167,31 @@ mod tests {
             "document": {"bytes": 12, "at": "2026-11-21T20:00:02.000Z"}, "file_path": "/d.md"});
         let text = lines(&seen).join("\n");
         assert!(text.contains("writing          running") && text.contains("/d.md (12 bytes so far"), "{text}");
+    }
+
+    #[test]
+    fn an_acknowledgement_is_shown_beside_the_tasks_and_points_without_a_time_say_why() {
+        let text = lines(&json!({
+            "handoff_id": "h", "step": "acknowledging", "steps": [],
+            "ack": {"status": "needs_clarification", "urgency": "prepare", "late": false, "tasks": ["mend the test"],
+                "understanding": "to mend\na test", "checkpoint": "step 2", "starting_from": "step 3", "questions": ["Which branch?"],
+                "next": {"what": "reminder", "at": "2026-11-21T20:00:01.000Z"}, "override": null,
+                "reminders": [{"to": "operator", "outcome": "sent", "at": null, "reason": null}], "escalations": []},
+            "checklist": [{"point": "all questions answered", "at": null, "reason": "open: Which branch?"}],
+        }))
+        .join("\n");
+        for part in [
+            "status         needs_clarification, urgency prepare",
+            "task           mend the test",
+            "understanding  to mend a test",
+            "checkpoint     step 2",
+            "starting from  step 3",
+            "question       Which branch?",
+            "reminder       to operator: sent",
+            "[ ] all questions answered           (open: Which branch?)",
+        ] {
+            assert!(text.contains(part), "{part} in\n{text}");
+        }
     }
 
     #[test]

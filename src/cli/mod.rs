@@ -4,12 +4,16 @@
 //! Read [`args`] for what there is, [`client`] for how a request is dropped and answered, [`names`] for how agents,
 //! handoffs and work items are named, [`follow`] and [`wait`] for `--wait`.
 
+pub mod ack;
+mod ack_args;
 pub mod agents;
 pub mod args;
 pub mod client;
 pub mod completions;
+mod delivery_args;
 pub mod demo;
 mod diff;
+pub mod doctor;
 pub mod error;
 pub mod errors;
 pub mod follow;
@@ -22,12 +26,15 @@ pub mod hooks;
 pub mod input;
 pub mod lineage;
 mod live;
+pub mod man;
 pub mod names;
 pub mod output;
 pub mod persona;
+pub mod publish;
 pub mod rules;
 pub mod run;
 pub mod schema;
+pub mod service;
 pub mod statusline;
 pub mod view;
 pub mod wait;
@@ -158,6 +165,11 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Cancel(args) => handoff::cancel(&session, args),
         Command::Accept(args) => handoff::accept(&session, args),
         Command::Abandon(args) => handoff::abandon(&session, args),
+        Command::Ack(args) => ack::ack(&session, args),
+        Command::Clarify(args) => ack::clarify(&session, args),
+        Command::AckOverride(args) => ack::ack_override(&session, args),
+        Command::Publish(args) => publish::command(&session, args),
+        Command::Doctor(command) => doctor::command(&session, command),
         Command::Agents(args) => agents::list(&session, args),
         Command::Handoffs(args) => handoffs::command(&session, args),
         Command::Lineage(args) => lineage::command(&session, args),
@@ -168,7 +180,9 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Rules(command) => rules::command(&session, command),
         Command::Errors(args) => errors::command(&session, args),
         Command::Hooks(command) => hooks::command(&session, command),
+        Command::Service(command) => service::command(&session, command),
         Command::Schema(args) => schema::command(&session, args),
+        Command::Man(args) => man::command(&session, args),
         Command::Completions(args) => completions::command(&session, args),
         // These are taken before the parser; their arms are for help and completions.
         Command::Hook(_) | Command::Statusline(_) | Command::Demo => Ok(()),

@@ -1,7 +1,7 @@
 //! The shape of `config.toml`, and the values in it that have rules of their own.
 
-use super::{AckTimes, Config};
-use crate::core::settings::{ContextLimits, Limits};
+use super::Config;
+use crate::core::settings::{AckTimes, ContextLimits, Limits, PublishLimits, Target};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
 use std::time::Duration;
@@ -9,18 +9,6 @@ use std::time::Duration;
 /// The shortest and the longest limit that makes sense.
 const SHORTEST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
-
-/// Who is told.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Target {
-    /// The operator, by every configured channel.
-    #[default]
-    Operator,
-    /// An agent, by id or persona slug, in its pane.
-    Agent(String),
-    /// A command (arguments, no shell), as for `[notify]`.
-    Command(Vec<String>),
-}
 
 /// `config.toml`: what can be set. Every key has a default; a wrong key or value is an error that names file, key and line.
 /// Durations are written as people do: "90s", "10m", "1h 30m"; at least "100ms", at most "7days".
@@ -36,6 +24,8 @@ pub(super) struct Raw {
     notify: RawNotify,
     /// Whom to tell what no agent has settled.
     escalation: RawEscalation,
+    /// How documents are published, where a handoff asks for that.
+    publish: RawPublish,
     /// What follows when an agent's context fills up.
     context: RawContext,
     /// The tmux server.
@@ -93,12 +83,26 @@ struct RawNotify {
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RawEscalation {
-    /// Who is told when an acknowledgement never came: "operator", `agent:<id or slug>`, or program and arguments.
+    /// Who is told when an acknowledgement never came, and when a successor has begun: "operator", `agent:<id or slug>`, or program and arguments.
     #[schemars(schema_with = "target_form")]
     target: Target,
-    /// Who is asked when a successor needs clarification; written as `target`.
+    /// Who is told of each urgent handoff, and of what its successor says and asks; written as `target`.
     #[schemars(schema_with = "target_form")]
     orchestrator: Target,
+}
+
+#[derive(Deserialize, Default, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct RawPublish {
+    /// The program: a name that is looked up in `PATH`, or a path; "gh" unless set.
+    #[schemars(with = "Option<String>")]
+    gh: Option<Program>,
+    /// For one call of it; "60s" unless set.
+    #[schemars(with = "Option<String>")]
+    timeout: Option<Span>,
+    /// The pauses before further tries after failures of the network; ["10s", "30s", "2m", "10m"] unless set, none if empty.
+    #[schemars(with = "Option<Vec<String>>", length(max = 20))]
+    retry_after: Option<Pauses>,
 }
 
 /// A target as it is written.
@@ -131,7 +135,7 @@ struct RawTmux {
 impl Raw {
     pub(super) fn into_config(self) -> Config {
         let or = |given: Option<Span>, default: u64| given.map_or(default, |span| span.0);
-        let (limits, ack) = (Limits::default(), AckTimes::default());
+        let (limits, ack, publish) = (Limits::default(), AckTimes::default(), PublishLimits::default());
         Config {
             limits: Limits {
                 waiting_ms: or(self.limits.waiting, limits.waiting_ms),
@@ -154,6 +158,11 @@ impl Raw {
             notify_command: self.notify.command.map(|command| command.0).unwrap_or_default(),
             escalation_target: self.escalation.target,
             orchestrator: self.escalation.orchestrator,
+            publish: PublishLimits {
+                timeout_ms: or(self.publish.timeout, publish.timeout_ms),
+                retry_after_ms: self.publish.retry_after.map_or(publish.retry_after_ms, |pauses| pauses.0),
+            },
+            gh: self.publish.gh.map_or_else(|| "gh".to_owned(), |program| program.0),
             tmux_socket: self.tmux.socket.map(|socket| socket.0),
             tmux_start: self.tmux.start,
         }
@@ -174,6 +183,33 @@ impl<'de> Deserialize<'de> for Span {
             return Err(de::Error::custom(message));
         }
         Ok(Span(u64::try_from(span.as_millis()).unwrap_or(u64::MAX)))
+    }
+}
+
+/// Most tries after the first.
+const MOST_PAUSES: usize = 20;
+
+/// Pauses before further tries, in milliseconds.
+struct Pauses(Vec<u64>);
+
+impl<'de> Deserialize<'de> for Pauses {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let spans: Vec<Span> = Vec::deserialize(deserializer)?;
+        if spans.len() > MOST_PAUSES {
+            return Err(de::Error::custom(format!("{} pauses are too many: at most {MOST_PAUSES}", spans.len())));
+        }
+        Ok(Pauses(spans.into_iter().map(|span| span.0).collect()))
+    }
+}
+
+/// A program, by its name or by its path from the root.
+struct Program(String);
+
+impl<'de> Deserialize<'de> for Program {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let is_good = !text.is_empty() && (text.starts_with('/') || !text.contains('/')) && !text.contains('\0');
+        if is_good { Ok(Program(text)) } else { Err(de::Error::custom("a program is a name, or a path from the root")) }
     }
 }
 

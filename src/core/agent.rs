@@ -11,6 +11,7 @@ use super::time::Deadline;
 use super::work::notices::Notices;
 use serde::{Deserialize, Serialize};
 
+pub use super::queued::{Asker, Queued};
 pub use purpose::Purpose;
 
 /// What an agent is doing (SPEC 3.4).
@@ -149,17 +150,6 @@ pub enum Primed {
     Begun,
     /// It arrived, and its turn ended.
     Done,
-}
-
-/// A text that waits for its turn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Queued {
-    /// The request that brought it.
-    pub request_id: RequestId,
-    /// The text.
-    pub text: String,
-    /// When it is refused for want of an idle agent.
-    pub deadline: Deadline,
 }
 
 /// A shutdown that was asked for.

@@ -276,7 +276,9 @@ impl<'s> Tx<'s> {
             agent_id: failure.agent_id,
             step: failure.step,
         };
-        let what = if row.handoff_id.is_some() { "Handoff failed: " } else { "" };
+        // Publishing is a side step: the handoff itself has not failed by it.
+        let is_handoff = row.step.as_deref().is_some_and(|step| step != "publishing");
+        let what = if is_handoff { "Handoff failed: " } else { "" };
         let text = format!("tasuki: {what}{} ({}). {}", row.message, row.code, row.hint);
         self.effect(Effect::Tell(Notice { error_id: Some(row.error_id), text, json: row.to_json() }));
         let error_id = row.error_id;
@@ -284,11 +286,15 @@ impl<'s> Tx<'s> {
         error_id
     }
 
-    /// A failure outside every handoff: error file, channels and one journal line.
+    /// A failure that halts no handoff: error file, channels and one journal line.
     pub(crate) fn tell_error(&mut self, failure: Failure) {
         let (code, message, agent_id) = (failure.code.clone(), failure.message.clone(), failure.agent_id);
+        let handoff_id = failure.handoff_id;
         let error_id = self.tell_failure(failure);
-        let line = json!({ "error_id": error_id, "code": code, "message": message, "agent_id": agent_id });
+        let mut line = json!({ "error_id": error_id, "code": code, "message": message, "agent_id": agent_id });
+        if let Some(id) = handoff_id {
+            line["handoff_id"] = json!(id);
+        }
         self.journal("error", line);
     }
 

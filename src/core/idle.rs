@@ -4,6 +4,7 @@
 use super::agent::{Agent, AgentState, Purpose};
 use super::decision::Tx;
 use super::effect::{Effect, EffectKey, Readiness};
+use super::handoff::ack::Ack;
 use super::handoff::{self, Step};
 use super::id::AgentId;
 use super::time::Deadline;
@@ -86,8 +87,11 @@ fn is_waited_for(tx: &Tx<'_>, agent: &Agent) -> bool {
         .as_ref()
         .is_some_and(|turn| !turn.paused && matches!(turn.purpose, Purpose::Instruction(_) | Purpose::Priming(_)));
     let handoff = agent.handoff_id.and_then(|id| tx.handoff(&id));
-    let holds_up = handoff
-        .is_some_and(|handoff| handoff.waits || (handoff.step == Step::Waiting && handoff.agent_id == agent.agent_id));
+    let holds_up = handoff.is_some_and(|handoff| {
+        let is_told = handoff.step == Step::Acknowledging && handoff.ack.as_ref().is_some_and(Ack::has_waiting);
+        let is_waiting = handoff.step == Step::Waiting && handoff.agent_id == agent.agent_id;
+        handoff.waits || is_waiting || (is_told && handoff.successor_id == Some(agent.agent_id))
+    });
     answers_us || holds_up || !agent.queue.is_empty()
 }
 
@@ -129,7 +133,10 @@ pub(crate) fn infer_end(tx: &mut Tx<'_>, agent_id: &AgentId, purpose: Option<&Pu
             priming::is_over(tx, agent_id, None);
         }
         Some(Purpose::Work(item)) => work::notices::turn_over(tx, agent_id, *item),
-        Some(Purpose::Briefing(_) | Purpose::Send(_) | Purpose::Exit(_) | Purpose::NewSession(_)) | None => {}
+        Some(
+            Purpose::Briefing(_) | Purpose::Send(_) | Purpose::Exit(_) | Purpose::NewSession(_) | Purpose::Message(..),
+        )
+        | None => {}
     }
 }
 

@@ -8,7 +8,7 @@ use super::id::{AgentId, RequestId};
 use super::reply::{Refused, Reply};
 use super::time::Deadline;
 use super::typing::{self, Ended};
-use super::{handoff, idle, priming, start, work};
+use super::{handoff, idle, meet, priming, start, work};
 use serde_json::json;
 
 /// How long a dead agent's last hooks may still write, in milliseconds (`flow.md` rule 6).
@@ -92,7 +92,7 @@ pub(crate) fn end(tx: &mut Tx<'_>, agent_id: &AgentId, state: AgentState) {
     start::ended(tx, agent_id);
     work::carry::agent_ended(tx, agent_id);
     for queued in queue {
-        tx.refuse(&queued.request_id, Refused::new(400, "not_active", "Agent is not active"));
+        meet::not_typed(tx, queued, Refused::new(400, "not_active", "Agent is not active"));
     }
     if let Some(shutdown) = shutdown {
         if let Some(key) = shutdown.effect {
@@ -111,7 +111,7 @@ fn end_typing(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let purpose = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()).map(|typing| typing.purpose.clone());
     match purpose {
         None => {}
-        Some(Purpose::Send(_) | Purpose::Work(_)) => {
+        Some(Purpose::Send(_) | Purpose::Message(..) | Purpose::Work(_)) => {
             typing::finish(tx, agent_id, &Ended::Unconfirmed("agent_ended".to_owned()))
         }
         Some(_) => {
@@ -156,7 +156,7 @@ pub(crate) fn deadlines(tx: &mut Tx<'_>, agent_id: &AgentId) {
     agent.queue = waiting;
     for queued in late {
         let refused = Refused::new(409, "refused", "Nothing was typed: busy").hint(super::pane::Refusal::Busy.hint());
-        tx.refuse(&queued.request_id, refused.field("busy"));
+        meet::not_typed(tx, queued, refused.field("busy"));
     }
 }
 

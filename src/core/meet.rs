@@ -1,7 +1,7 @@
 //! Agents that run already: met by their first event, or registered by the operator; and the requests that concern one
 //! agent alone.
 
-use super::agent::{Agent, AgentState, Queued};
+use super::agent::{Agent, AgentState, Asker, Purpose, Queued};
 use super::decision::Tx;
 use super::effect::Effect;
 use super::event::RequestFacts;
@@ -19,7 +19,7 @@ use serde_json::json;
 /// How often a pane is looked at for a session that started there, while tmux does not answer.
 const MOST_LOOKS: u8 = 12;
 /// Most texts that may wait for one agent.
-const MAX_QUEUE: usize = 32;
+pub(crate) const MAX_QUEUE: usize = 32;
 
 /// A session started that belongs to no agent we know. With a pane, the pane is looked at first; without one the
 /// reporter's word is all there is.
@@ -257,7 +257,7 @@ pub(crate) fn send_asked(tx: &mut Tx<'_>, request: &RequestId, asked: SendAsked)
         let message = format!("{MAX_QUEUE} texts wait for this agent already");
         return tx.refuse(request, Refused::new(429, "too_many", message).hint("send again when some were typed"));
     }
-    agent.queue.push(Queued { request_id: request.clone(), text: asked.text, deadline });
+    agent.queue.push(Queued { asker: Asker::Request(request.clone()), text: asked.text, deadline });
 }
 
 /// Types the next waiting text, if the agent is free for it.
@@ -268,9 +268,20 @@ pub(crate) fn pump(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     let queued = agent.queue.remove(0);
-    let text =
-        typing::Text { first_line: "Message from the operator.".to_owned(), body: queued.text, allow_busy: false };
-    typing::begin(tx, agent_id, super::agent::Purpose::Send(queued.request_id), text, None);
+    let (first_line, purpose) = match queued.asker {
+        Asker::Request(request_id) => ("Message from the operator.", Purpose::Send(request_id)),
+        Asker::Message(id, number) => ("Message from tasuki about a handoff.", Purpose::Message(id, number)),
+    };
+    let text = typing::Text { first_line: first_line.to_owned(), body: queued.text, allow_busy: false };
+    typing::begin(tx, agent_id, purpose, text, None);
+}
+
+/// A waiting text will not be typed: whoever wanted that is told.
+pub(crate) fn not_typed(tx: &mut Tx<'_>, queued: Queued, refused: Refused) {
+    match queued.asker {
+        Asker::Request(request_id) => tx.refuse(&request_id, refused),
+        Asker::Message(id, number) => super::handoff::ack::messages::not_taken(tx, id, number, &refused.message),
+    }
 }
 
 /// `agent_shutdown`.

@@ -15,6 +15,7 @@ mod life;
 mod meet;
 pub mod pane;
 mod priming;
+mod queued;
 pub mod reply;
 pub mod request;
 pub mod settings;
@@ -30,6 +31,7 @@ use agent::{AgentState, Primed};
 use decision::{Decision, Turn, Tx};
 use effect::{Effect, EffectKey, Outcome};
 use event::{Arrived, Event};
+use handoff::Handoff;
 use id::AgentId;
 use reply::{Answer, Refused, Reply};
 use request::Request;
@@ -66,6 +68,7 @@ fn nudge(tx: &mut Tx<'_>) {
         if let Some(id) = tx.agent(&agent_id).and_then(|agent| agent.handoff_id) {
             handoff::flow::wait(tx, id);
             handoff::flow::go_on_when_free(tx, id);
+            handoff::ack::messages::pump(tx, id);
         }
         meet::pump(tx, &agent_id);
         work::notices::pump(tx, &agent_id);
@@ -83,6 +86,9 @@ fn request_arrived(tx: &mut Tx<'_>, arrived: Arrived) {
         Err(refused) => {
             let reply = Reply::Refused(refused);
             tx.out.answers.push(Answer { request_id: id, kind: read.kind, request_sha256: sha256, reply });
+            if let Some(ack) = &read.malformed {
+                handoff::ack::take::malformed(tx, ack);
+            }
             return;
         }
     };
@@ -97,6 +103,10 @@ fn request_arrived(tx: &mut Tx<'_>, arrived: Arrived) {
         Request::AgentRegister(asked) => meet::register_asked(tx, &id, asked, &facts),
         Request::AgentShutdown(asked) => meet::shutdown_asked(tx, &id, &asked),
         Request::AgentSend(asked) => meet::send_asked(tx, &id, asked),
+        Request::Ack(asked) => handoff::ack::take::asked(tx, &id, &asked),
+        Request::Clarify(asked) => handoff::ack::clarify::asked(tx, &id, asked, &facts),
+        Request::AckOverride(asked) => handoff::ack::take::overridden(tx, &id, &asked),
+        Request::Publish(asked) => handoff::publish::asked(tx, &id, &asked),
         Request::WorkCreate(asked) => work::ask::create(tx, &id, asked),
         Request::WorkClaim(asked) => work::ask::claim(tx, &id, &asked),
         Request::WorkComplete(asked) => work::complete::complete(tx, &id, asked),
@@ -145,7 +155,14 @@ fn settled(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
             let round = if let Outcome::Round(round) = outcome { Some(*round) } else { None };
             gauge::looked(tx, agent_id, key, round);
         }
+        (Effect::Notify(plan), outcome) => handoff::ack::messages::notified(tx, plan, outcome),
         (Effect::Tell(_) | Effect::DropPlace { .. }, _) => {}
+        (Effect::KeepCopy(_) | Effect::Publish(_), outcome) => {
+            let runs = |handoff: &&Handoff| handoff.publish.as_ref().is_some_and(|of| of.effect == Some(key));
+            if let Some(id) = tx.state.handoffs.values().find(runs).map(|handoff| handoff.handoff_id) {
+                handoff::publish::settled(tx, id, key, outcome);
+            }
+        }
         (_, outcome) => {
             let owner = tx.state.handoffs.values().find(|handoff| handoff.effect == Some(key));
             if let Some(id) = owner.map(|handoff| handoff.handoff_id) {
@@ -184,6 +201,8 @@ fn deadlines(tx: &mut Tx<'_>) {
     let handoffs: Vec<_> = tx.state.handoffs.keys().copied().collect();
     for id in handoffs {
         handoff::outcome::deadline(tx, id);
+        handoff::ack::timeline::deadline(tx, id);
+        handoff::publish::deadline(tx, id);
     }
     work::watch::due(tx);
 }

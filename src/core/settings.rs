@@ -1,6 +1,7 @@
 //! What the core is told at start and at a reload: limits and the facts of each profile. Not durable.
 
 use super::handoff::prompts::Prompts;
+use super::request::Urgency;
 use super::work::rules::Rules;
 use std::collections::BTreeMap;
 
@@ -34,6 +35,60 @@ impl Default for Limits {
             starting_ms: 2 * MINUTE,
             priming_ms: 5 * MINUTE,
             briefing_ms: MINUTE,
+        }
+    }
+}
+
+/// The time T of each urgency, in milliseconds (SPEC section 8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AckTimes {
+    /// Of `immediate`.
+    pub immediate_ms: u64,
+    /// Of `prepare`.
+    pub prepare_ms: u64,
+    /// Of `when_available`.
+    pub when_available_ms: u64,
+}
+
+impl Default for AckTimes {
+    fn default() -> Self {
+        const MINUTE: u64 = 60_000;
+        AckTimes { immediate_ms: 5 * MINUTE, prepare_ms: 15 * MINUTE, when_available_ms: 30 * MINUTE }
+    }
+}
+
+impl AckTimes {
+    /// The time T of one urgency, in milliseconds.
+    #[must_use]
+    pub fn of(&self, urgency: Urgency) -> u64 {
+        match urgency {
+            Urgency::Immediate => self.immediate_ms,
+            Urgency::Prepare => self.prepare_ms,
+            Urgency::WhenAvailable => self.when_available_ms,
+        }
+    }
+}
+
+/// Who is told.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Target {
+    /// The operator, by every configured channel.
+    #[default]
+    Operator,
+    /// An agent, by id or persona slug, in its pane.
+    Agent(String),
+    /// A command (arguments, no shell), which gets the message as JSON on standard input.
+    Command(Vec<String>),
+}
+
+impl Target {
+    /// How messages and views name it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Target::Operator => "operator".to_owned(),
+            Target::Agent(who) => format!("agent:{who}"),
+            Target::Command(_) => "command".to_owned(),
         }
     }
 }
@@ -81,6 +136,23 @@ pub struct ContextLimits {
     pub auto_at: Option<u64>,
 }
 
+/// How a document is published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublishLimits {
+    /// How long one call of `gh` may take, in milliseconds.
+    pub timeout_ms: u64,
+    /// The pauses before further tries after failures of the network, in milliseconds.
+    pub retry_after_ms: Vec<u64>,
+}
+
+impl Default for PublishLimits {
+    fn default() -> Self {
+        const SECOND: u64 = 1_000;
+        let retry_after_ms = vec![10 * SECOND, 30 * SECOND, 120 * SECOND, 600 * SECOND];
+        PublishLimits { timeout_ms: 60 * SECOND, retry_after_ms }
+    }
+}
+
 /// All that the core is told.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
@@ -88,6 +160,18 @@ pub struct Settings {
     pub limits: Limits,
     /// What follows from a full context.
     pub context: ContextLimits,
+    /// How long an acknowledgement may take.
+    pub ack: AckTimes,
+    /// Whom an acknowledgement that never came is told to.
+    pub escalation: Target,
+    /// Who is asked when a successor needs clarification.
+    pub orchestrator: Target,
+    /// The command line with which an agent's shell reaches this home: this program and `--home`.
+    pub command: String,
+    /// Absolute path of the folder into which requests are dropped.
+    pub requests_dir: String,
+    /// How a document is published.
+    pub publish: PublishLimits,
     /// By name.
     pub profiles: BTreeMap<String, ProfileFacts>,
     /// The rules for work items.

@@ -5,6 +5,7 @@ use super::agent::Agent;
 use super::decision::Decision;
 use super::effect::{Effect, EffectKey};
 use super::handoff::Handoff;
+use super::handoff::ack::Ack;
 use super::hook::HookEvent;
 use super::id::{AgentId, HandoffId, ItemId, RequestId, Slug};
 use super::pane::ServerId;
@@ -154,7 +155,11 @@ impl State {
                 .flatten()
                 .chain(queue)
         });
-        let of_handoffs = self.handoffs.values().filter_map(|handoff| handoff.deadline.as_ref());
+        let of_handoffs = self.handoffs.values().flat_map(|handoff| {
+            let publish = handoff.publish.as_ref().and_then(|publish| publish.due.as_ref());
+            let ack = handoff.ack.iter().flat_map(Ack::deadlines);
+            [handoff.deadline.as_ref(), publish].into_iter().flatten().chain(ack)
+        });
         of_agents.chain(of_handoffs).chain(self.items.due().map(|(_, deadline)| deadline))
     }
 
@@ -185,8 +190,10 @@ impl State {
             }
         }
         for handoff in self.handoffs.values_mut() {
-            let deadlines = [handoff.deadline.as_mut(), handoff.wait_until.as_mut()];
-            for deadline in deadlines.into_iter().flatten() {
+            let publish = handoff.publish.as_mut().and_then(|publish| publish.due.as_mut());
+            let deadlines = [handoff.deadline.as_mut(), handoff.wait_until.as_mut(), publish];
+            let of_ack = handoff.ack.as_mut().into_iter().flat_map(Ack::deadlines_mut);
+            for deadline in deadlines.into_iter().flatten().chain(of_ack) {
                 *deadline = deadline.rebased(now);
             }
         }

@@ -21,6 +21,17 @@ fn is_forbidden(c: char) -> bool {
     control || bidi
 }
 
+/// A word as a shell's command line has it.
+#[must_use]
+pub fn shell_word(word: &str) -> String {
+    let is_plain =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '+' | ':' | '@' | '%' | ',');
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
 /// What a message may quote of a text from outside: nothing in it drives a terminal, and after `max` characters it is cut.
 #[must_use]
 pub fn quotable(text: &str, max: usize) -> String {

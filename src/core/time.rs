@@ -56,6 +56,21 @@ impl Deadline {
         }
     }
 
+    /// The deadline that follows this one: `length_ms` milliseconds from when this one came, however late that is
+    /// noticed. Where that is past too (the machine slept, or nobody ran), so long from `now`: what follows a deadline
+    /// never falls together with it.
+    #[must_use]
+    pub fn following(&self, now: &Now, length_ms: u64) -> Self {
+        let wall = i64::try_from(length_ms).unwrap_or(i64::MAX);
+        let next = Deadline {
+            due_boot_ms: self.due_boot_ms.saturating_add(length_ms),
+            due_wall_ms: self.due_wall_ms.saturating_add(wall),
+            length_ms,
+            ..*self
+        };
+        if self.boot != now.boot || next.is_due(now) { Deadline::after(now, length_ms) } else { next }
+    }
+
     /// Milliseconds left: by boot time within the same boot; by the wall clock across a reboot, and then never less
     /// than nothing nor more than the whole length.
     #[must_use]
@@ -87,7 +102,13 @@ impl Deadline {
     /// When it will come by the wall clock, for people to read.
     #[must_use]
     pub fn stamp(&self) -> String {
-        stamp(self.due_wall_ms)
+        self.stamp_after(0)
+    }
+
+    /// When so many milliseconds more will have passed.
+    #[must_use]
+    pub fn stamp_after(&self, more_ms: u64) -> String {
+        stamp(self.due_wall_ms.saturating_add(i64::try_from(more_ms).unwrap_or(i64::MAX)))
     }
 }
 
@@ -105,6 +126,15 @@ mod tests {
         assert_eq!(deadline.remaining_ms(&at(1, 2_000, 10_000_000_000)), 4_000);
         assert!(!deadline.is_due(&at(1, 5_999, -10_000_000_000)));
         assert!(deadline.is_due(&at(1, 6_000, -10_000_000_000)));
+    }
+
+    #[test]
+    fn what_follows_counts_from_when_it_was_due_unless_that_is_past_too() {
+        let first = Deadline::after(&at(1, 1_000, 0), 4_000);
+        assert_eq!(first.following(&at(1, 5_000, 0), 2_000).remaining_ms(&at(1, 5_000, 0)), 2_000);
+        assert_eq!(first.following(&at(1, 6_500, 0), 2_000).remaining_ms(&at(1, 6_500, 0)), 500);
+        assert_eq!(first.following(&at(1, 9_000, 0), 2_000).remaining_ms(&at(1, 9_000, 0)), 2_000);
+        assert_eq!(first.following(&at(2, 10, 9_000), 2_000).remaining_ms(&at(2, 10, 0)), 2_000);
     }
 
     #[test]

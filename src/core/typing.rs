@@ -253,7 +253,8 @@ pub(crate) fn finish(tx: &mut Tx<'_>, agent_id: &AgentId, ended: &Ended) {
 /// Forgets what is on its way for a handoff that leaves its step: cancelled in the same commit.
 pub(crate) fn forget(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: HandoffId) {
     let Some(typing) = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()) else { return };
-    if typing.purpose.handoff() != Some(handoff) {
+    // A message belongs to no step: one that is half typed is finished.
+    if typing.purpose.handoff() != Some(handoff) || matches!(typing.purpose, Purpose::Message(..)) {
         return;
     }
     let effect = typing.effect;
@@ -278,6 +279,7 @@ fn decided(tx: &mut Tx<'_>, agent_id: &AgentId, delivery_id: DeliveryId, purpose
         priming::verdict(tx, agent_id, ended);
     }
     match purpose {
+        Purpose::Message(id, number) => handoff::ack::messages::verdict(tx, *id, *number, agent_id, ended),
         Purpose::Send(request) => answer_send(tx, request, &verdict, ended),
         Purpose::Work(item) => work::notices::verdict(tx, agent_id, *item, &verdict, ended),
         Purpose::Exit(None) => life::exit_refused(tx, agent_id, ended),

@@ -1,7 +1,7 @@
 //! What a dashboard reads: rows as JSON objects (SPEC 3.4).
 
 use super::agent::Agent;
-use super::handoff::{Handoff, HandoffError, Span};
+use super::handoff::{Handoff, HandoffError, Span, ack};
 use super::hook::ContextGauge;
 use super::time::stamp;
 use super::work::{Item, Status, complete};
@@ -69,15 +69,15 @@ pub fn handoff(handoff: &Handoff) -> Value {
         "former_successors": handoff.former_successors,
         "step": handoff.step.word(),
         "steps": handoff.steps.iter().map(span).collect::<Vec<_>>(),
-        "deadline": handoff.deadline.map(|deadline| deadline.stamp()),
+        "deadline": handoff.deadline.map(|deadline| deadline.stamp()).or_else(|| handoff.ack.as_ref()?.final_deadline()),
         "document": handoff.document,
         "verdicts": handoff.verdicts,
         "warnings": handoff.warnings,
         "successor_blocked_at": handoff.successor_blocked_at,
         "error": handoff.error.as_ref().map(error),
-        "ack": Value::Null,
-        "publish": Value::Null,
-        "checklist": checklist(handoff),
+        "ack": ack::view::ack(handoff),
+        "publish": handoff.publish.as_ref().map(|publish| publish.view(&handoff.file_path)),
+        "checklist": ack::checklist::points(handoff),
     })
 }
 
@@ -90,32 +90,6 @@ fn error(error: &HandoffError) -> Value {
         "error_id": error.error_id, "step": error.step.word(), "code": error.code, "message": error.message,
         "hint": error.hint,
     })
-}
-
-/// The points of a delivery, each with the time at which it was reached.
-fn checklist(handoff: &Handoff) -> Value {
-    let reached = |step| {
-        let span = handoff.steps.iter().rev().find(|span| span.step == step);
-        span.and_then(|span| span.left_at.clone())
-    };
-    let point = |what: &str, at: Option<String>| json!({ "point": what, "at": at });
-    let at = |verdict: &Option<super::pane::DeliveryVerdict>| {
-        let delivered = verdict.as_ref().filter(|verdict| verdict.verdict == super::pane::Verdict::Delivered);
-        delivered.map(|verdict| verdict.at.clone())
-    };
-    json!([
-        point("instruction delivered", at(&handoff.verdicts.instruction)),
-        point("document recorded", handoff.record.as_ref().map(|record| record.created_at.clone())),
-        point("outgoing agent ended", reached(super::handoff::Step::Ending).filter(|_| handoff.successor_id.is_some())),
-        point("successor registered and ready", at_ready(handoff)),
-        point("priming delivered", at(&handoff.verdicts.priming)),
-        point("briefing delivered", at(&handoff.verdicts.briefing)),
-    ])
-}
-
-fn at_ready(handoff: &Handoff) -> Option<String> {
-    let priming = handoff.steps.iter().rev().find(|span| span.step == super::handoff::Step::Priming);
-    priming.map(|span| span.entered_at.clone())
 }
 
 /// `view/work/<item_id>.json`.

@@ -46,6 +46,15 @@
 //! | `tokens=N` | the transcript says that N tokens of the context are used |
 //! | `empty_answer` | the answer that is to be the document has no text |
 //! | `lazy_clear` | `/clear` reports nothing until the next prompt, and then only the new session |
+//! | `ack_never` | a handoff is never acknowledged |
+//! | `ack_on_reminder` | it is acknowledged only when a reminder comes |
+//! | `ack_late=MS` | it is acknowledged MS after the Stop |
+//! | `ack_malformed` | first by a file that has not the right form |
+//! | `ack_questions` | first with a question |
+//! | `ack_reject`, `ack_environment` | the task is rejected, or the environment can't be set up |
+//! | `ack_other=ID` | the ACK names another handoff |
+//! | `ack_twice` | the same ACK twice |
+//! | `ack_file` | by a file instead of the command |
 //! | `work=WORD` | a work item is not taken and handed over: `ignore`, `claim` (only that), `release`, `escalate`, `bad_output`, `partial` (three of five children are bad) |
 //! | `background` | a Stop with background tasks comes first; then the document, then the real Stop |
 
@@ -55,7 +64,7 @@ use std::io::Read;
 use std::path::PathBuf;
 
 /// All names that mean something.
-const NAMES: [&str; 46] = [
+const NAMES: [&str; 56] = [
     "work",
     "swallow_enter",
     "start_slow",
@@ -102,6 +111,16 @@ const NAMES: [&str; 46] = [
     "tokens",
     "empty_answer",
     "lazy_clear",
+    "ack_never",
+    "ack_on_reminder",
+    "ack_late",
+    "ack_malformed",
+    "ack_questions",
+    "ack_reject",
+    "ack_environment",
+    "ack_other",
+    "ack_twice",
+    "ack_file",
 ];
 
 /// Largest fault file, in bytes.

@@ -2,9 +2,11 @@
 //! and tested on any machine with tmux. It behaves as real agent CLIs do, and by [`faults`] it misbehaves as they do.
 //!
 //! Pure: [`keys`] (bytes → keys), [`composer`], [`draw`] (state → ANSI), [`model`] (what a prompt asks and what to
-//! answer), [`plan`] (a turn as a list of timed acts), [`faults`]. With the world: [`terminal`], [`hooks`], [`record`],
-//! [`transcript`], [`work`] (items that it is told of), [`app`] (the state and what changes it) and [`agent`] (the loop).
+//! answer), [`plan`] (a turn as a list of timed acts), [`faults`]. With the world: [`acknowledge`], [`terminal`], [`hooks`],
+//! [`record`], [`transcript`], [`work`] (items that it is told of), [`app`] (the state and what changes it) and [`agent`]
+//! (the loop).
 
+pub mod acknowledge;
 pub mod agent;
 pub mod app;
 pub mod composer;

@@ -1,6 +1,7 @@
 //! A turn as a list of timed acts, faults included. Pure: what is done when is decided here and can be read off a list;
 //! [`super::app`] only carries it out.
 
+use super::acknowledge::{self, Deed};
 use super::faults::Faults;
 use super::model::{Memory, Task, is_delivered};
 use super::work;
@@ -27,6 +28,8 @@ pub enum Act {
     Link(PathBuf, PathBuf),
     /// Read a document and answer.
     Read(PathBuf),
+    /// Acknowledge the handoff, as the prompt says.
+    Acknowledge(Vec<Deed>),
     /// Run a command of tasuki's.
     Run(Vec<String>),
     /// Run a second agent with the same environment.
@@ -88,7 +91,19 @@ pub fn turn(prompt: &str, task: &Task, memory: &Memory, faults: &Faults) -> Vec<
         }
         Task::Answer | Task::Follow(_) => acts.extend([Act::Wait(length / 2), Act::Say(memory.answer(prompt)), stop()]),
     }
+    acknowledge(&mut acts, prompt, task, faults);
     end(acts, faults)
+}
+
+/// Acknowledges just before the Stop, or a while after it.
+fn acknowledge(acts: &mut Vec<Act>, prompt: &str, task: &Task, faults: &Faults) {
+    let Some(asked) = acknowledge::asked(prompt) else { return };
+    let document = if let Task::Read(path) = task { Some(path.as_path()) } else { None };
+    let deeds = acknowledge::deeds(prompt, &asked, document, faults);
+    match faults.number("ack_late") {
+        Some(late) => acts.extend([Act::Wait(late), Act::Acknowledge(deeds)]),
+        None => acts.insert(acts.len().saturating_sub(1), Act::Acknowledge(deeds)),
+    }
 }
 
 fn stop() -> Act {

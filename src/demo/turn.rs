@@ -223,6 +223,10 @@ impl App {
             }
             Act::Folder(path) => fs::create_dir(path),
             Act::Link(path, target) => std::os::unix::fs::symlink(target, path),
+            Act::Acknowledge(deeds) => {
+                super::acknowledge::begin(deeds.clone());
+                Ok(())
+            }
             _ => Ok(()),
         };
         if let Err(why) = done {

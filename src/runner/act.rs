@@ -1,7 +1,7 @@
 //! Does one effect. Each may be done again after a crash: see `core::effect`.
 
 use super::version;
-use super::{Tools, compose, document, gauge, meet};
+use super::{Tools, compose, document, gauge, meet, publish};
 use crate::agents::ansi;
 use crate::agents::format::InputMode;
 use crate::agents::launch::LaunchContext;
@@ -74,7 +74,13 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
             Ok(_) => Outcome::Done,
             Err(error) => Outcome::Failed { why: error.to_string() },
         },
+        Effect::KeepCopy(plan) => publish::keep_copy(tools, plan),
+        Effect::Publish(plan) => Outcome::Posted(publish::publish(tools, plan, resumed, stop).await),
         Effect::Tell(notice) => tell(tools, notice).await,
+        Effect::Notify(plan) => match &plan.command {
+            None => tell(tools, &plan.notice).await,
+            Some(command) => run_command(command, &plan.notice).await,
+        },
     }
 }
 
@@ -366,11 +372,16 @@ async fn tell(tools: &Tools, notice: &Notice) -> Outcome {
     if tools.notify_command.is_empty() {
         return Outcome::Done;
     }
+    run_command(&tools.notify_command, notice).await
+}
+
+/// Gives a message to a command of the operator's own choice.
+async fn run_command(command: &[String], notice: &Notice) -> Outcome {
     let json = serde_json::to_vec(&notice.json).unwrap_or_default();
-    match notify::run(&tools.notify_command, &json).await {
+    match notify::run(command, &json).await {
         Ok(()) => Outcome::Done,
         Err(error) => {
-            tracing::warn!(%error, "the operator could not be told by the notify command");
+            tracing::warn!(%error, "a configured command could not be told");
             Outcome::Failed { why: error.to_string() }
         }
     }

@@ -1,8 +1,8 @@
 //! Runs effects: one lane for each agent, so that nothing overtakes in a pane, and everything else side by side.
 //!
 //! `act` does one effect with the adapters; `document` reads documents that have settled; `gauge` looks how full a context
-//! is; `meet` who is in a pane; `persona` says what the disk knows of one; `fault` says what is told of an
-//! effect that a fault of ours has ended; this file keeps the lanes.
+//! is; `meet` who is in a pane; `persona` says what the disk knows of one; `publish` keeps copies and publishes them;
+//! `fault` says what is told of an effect that a fault of ours has ended; this file keeps the lanes.
 
 mod act;
 mod compose;
@@ -11,6 +11,7 @@ mod fault;
 mod gauge;
 mod meet;
 mod persona;
+mod publish;
 mod version;
 
 pub(crate) use persona::facts as persona_facts;
@@ -39,6 +40,8 @@ pub struct Tools {
     pub home: Home,
     /// The operator's own notice command; empty if there is none.
     pub notify_command: Vec<String>,
+    /// The user's `gh`, by name or path.
+    pub gh: String,
     /// The path of this program, for hooks and for the demo agent.
     pub program: PathBuf,
 }

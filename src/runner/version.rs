@@ -2,8 +2,8 @@
 
 use super::Tools;
 use crate::agents::format::VersionSection;
+use crate::child;
 use crate::core::text::sanitise;
-use crate::notify;
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
@@ -38,7 +38,7 @@ fn judge(version: &VersionSection, said: &str) -> String {
 async fn ask(tools: &Tools, version: &VersionSection) -> Option<String> {
     let (program, arguments) = version.argv.split_first()?;
     let mut command = Command::new(program);
-    notify::leave_service(&mut command);
+    child::leave_service(&mut command);
     if let Ok(Some(path)) = tools.tmux.variable("", "PATH").await {
         command.env("PATH", path);
     }

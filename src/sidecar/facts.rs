@@ -7,7 +7,7 @@ use crate::core::effect::Outcome;
 use crate::core::event::{Event, RequestFacts};
 use crate::core::hook::HookKind;
 use crate::core::id::{AgentId, HandoffId};
-use crate::core::request::{Author, HandoffAsked, Request, Successor};
+use crate::core::request::{Author, DocumentAsked, HandoffAsked, Request, Successor};
 use crate::core::state::Meeting;
 use crate::runner;
 use crate::spool::documents;
@@ -23,7 +23,11 @@ impl Sidecar {
         match event {
             Event::Request(arrived) => match &arrived.read.request {
                 Ok(request) => self.page_in_request(request),
-                Err(_) => Ok(()),
+                // An ACK that has not the right form is answered in its handoff, too.
+                Err(_) => match arrived.read.malformed.as_ref().and_then(|ack| ack.handoff_id.as_ref()) {
+                    Some(id) => self.page_in_handoff(id),
+                    None => Ok(()),
+                },
             },
             Event::Hook(event) if event.kind == HookKind::SessionStart => {
                 if let Some(id) = event.agent_id {
@@ -63,12 +67,16 @@ impl Sidecar {
             Request::HandoffAbandon(asked) | Request::HandoffCancel(asked) | Request::HandoffAccept(asked) => {
                 self.page_in_handoff(&asked.handoff_id)
             }
+            Request::Ack(asked) => self.page_in_handoff(&asked.handoff_id),
+            Request::Clarify(asked) => self.page_in_handoff(&asked.handoff_id),
+            Request::AckOverride(asked) => self.page_in_handoff(&asked.handoff_id),
             Request::AgentCreate(asked) => match &asked.previous_agent_id {
                 Some(previous) => self.page_in_agent_text(previous),
                 None => Ok(()),
             },
             Request::AgentShutdown(asked) => self.page_in_agent_text(&asked.agent_id),
             Request::AgentSend(asked) => self.page_in_agent_text(&asked.agent_id),
+            Request::Publish(asked) => self.page_in_handoff(&asked.handoff_id),
             Request::AgentRegister(_) | Request::ErrorDismiss(_) => Ok(()),
             Request::WorkCreate(_)
             | Request::WorkClaim(_)
@@ -160,6 +168,11 @@ impl Sidecar {
                 let agent = asked.agent_id.parse().ok().and_then(|id: AgentId| self.state.agents.get(&id));
                 agent.and_then(|agent| agent.persona_slug.clone())
             }
+            Request::Clarify(asked) if asked.document.is_some() => {
+                self.page_in_handoff(&asked.handoff_id)?;
+                let handoff = asked.handoff_id.parse().ok().and_then(|id: HandoffId| self.state.handoffs.get(&id));
+                handoff.map(|handoff| handoff.persona_slug.clone())
+            }
             Request::AgentCreate(asked) => Some(asked.persona_slug.clone()),
             Request::AgentRegister(asked) => asked.persona_slug.clone(),
             _ => None,
@@ -172,7 +185,8 @@ impl Sidecar {
             _ => false,
         };
         let (document, messages) = match request {
-            Request::Handoff(asked) => (self.provided_document(asked), self.messages(asked)),
+            Request::Handoff(asked) => (self.provided_document(asked.document.as_ref()), self.messages(asked)),
+            Request::Clarify(asked) => (self.provided_document(asked.document.as_ref()), None),
             _ => (None, None),
         };
         let persona = slug.map(|slug| (slug.clone(), runner::persona_facts(&self.home, &slug)));
@@ -180,8 +194,8 @@ impl Sidecar {
     }
 
     /// The document that a request brings, read when it is asked for: what lies there later is not what was meant.
-    fn provided_document(&self, asked: &HandoffAsked) -> Option<Result<String, String>> {
-        let document = asked.document.as_ref()?;
+    fn provided_document(&self, document: Option<&DocumentAsked>) -> Option<Result<String, String>> {
+        let document = document?;
         if let Some(text) = &document.text {
             return Some(Ok(text.clone()));
         }

@@ -272,7 +272,7 @@ fn read_request(found: &Found) -> request::Read {
             let mut refused = Refused::new(status, code, message.clone());
             refused.line = *line;
             refused.column = *column;
-            request::Read { kind: None, request: Err(refused) }
+            request::Read { kind: None, request: Err(refused), malformed: None }
         }
     }
 }

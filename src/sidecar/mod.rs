@@ -1,8 +1,9 @@
 //! The loop: the only place that reads the clock, the only caller of `decide` and of `commit`.
 //!
 //! Read `turn` for what one turn does, `intake` for how files become events, `project` for what is written for others,
-//! `again` for what the last run left unwritten, `work` for items, rules and roles, `damage` for rows that can't be understood, `watch` for processes, panes
-//! and documents, `start` for the beginning; this file waits and ends.
+//! `again` for what the last run left unwritten, `work` for items, rules and roles, `damage` for rows that can't be
+//! understood, `watch` for processes, panes and documents, `start` for the beginning, `log` for what is said; this file waits
+//! and ends.
 
 mod again;
 mod damage;
@@ -10,6 +11,7 @@ mod damage;
 mod damage_tests;
 mod facts;
 mod intake;
+mod log;
 mod project;
 mod start;
 #[cfg(test)]
@@ -28,6 +30,7 @@ use crate::core::pane::Process;
 use crate::core::state::State;
 use crate::process::ExitWatch;
 use crate::runner::{Ended, Runner, Tools};
+use crate::service::watchdog::Watchdog;
 use crate::spool::watch::Hints;
 use crate::spool::{Spool, Watch};
 use crate::store::Store;
@@ -80,6 +83,7 @@ pub(crate) struct Sidecar {
     pending: turn::Pending,
     rules: work::Watched,
     rejected: u64,
+    watchdog: Watchdog,
 }
 
 /// Where the loop's inputs come from.
@@ -139,6 +143,7 @@ impl Sidecar {
                 break;
             }
             self.turn();
+            self.watchdog.turned(self.clock.now().boot_ms);
         }
         self.end(sources).await;
     }
@@ -189,6 +194,7 @@ impl Sidecar {
     /// Ends in good order: nothing is lost by it, for what was not settled is in the outbox.
     async fn end(&mut self, sources: &mut Sources) {
         tracing::info!("ending");
+        self.watchdog.stopping();
         self.runner.stop_all();
         let deadline = tokio::time::Instant::now() + STOP_WITHIN;
         while self.runner.running() > 0 {

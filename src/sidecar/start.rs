@@ -9,19 +9,20 @@ use crate::config::{Config, Home};
 use crate::core::handoff::prompts::{self, Prompts};
 use crate::core::settings::Settings;
 use crate::core::state::State;
-use crate::core::text::sanitise;
+use crate::core::text::{sanitise, shell_word};
 use crate::core::time::{Deadline, Now};
 use crate::core::work::rules::Rules;
 use crate::exit;
 use crate::process::ExitWatch;
 use crate::runner::{Runner, Tools};
+use crate::service::watchdog::Watchdog;
 use crate::spool::{ErrorKind, Journal, Spool, Watch};
 use crate::store::{Loaded, Store};
 use crate::tmux::{self, Socket, Tmux};
 use anyhow::{Context, anyhow};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, mpsc};
@@ -57,7 +58,7 @@ pub(super) struct Failed {
 /// Runs the sidecar until it is told to end. Returns the exit code.
 #[must_use]
 pub fn run(options: &Options) -> u8 {
-    start_log(options.json);
+    super::log::start(options.json);
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         // A thread that was needed once is not kept waiting beside an idle sidecar.
@@ -87,16 +88,6 @@ fn complain(failed: &Failed) -> u8 {
     failed.code
 }
 
-/// Logs go to standard error: ids and kinds, never the text of a prompt or a document.
-fn start_log(json: bool) {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("TASUKI_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
-    // A subscriber that is there already (in a test) is as good.
-    let _ =
-        if json { builder.json().try_init() } else { builder.with_ansi(std::io::stderr().is_terminal()).try_init() };
-}
-
 fn fails<T, E: Into<anyhow::Error>>(code: u8, result: Result<T, E>) -> Result<T, Failed> {
     result.map_err(|error| Failed { code, error: error.into() })
 }
@@ -115,12 +106,13 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
     let (notice_sender, notices) = mpsc::channel(64);
     let tmux = start_tmux(options, &config, &store, notice_sender)?;
     let (watched, rules) = fails(exit::CONFIG, super::work::Watched::begin(&home))?;
-    let settings = settings(&home, &config, &profiles, prompts, rules);
+    let settings = settings(&home, &config, &profiles, (prompts, rules), &program);
     let tools = Arc::new(Tools {
         tmux: tmux.clone(),
         profiles,
         home: home.clone(),
         notify_command: config.notify_command,
+        gh: config.gh,
         program,
     });
     let (runner, ended) = Runner::new(Arc::clone(&tools));
@@ -156,6 +148,7 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
         pending,
         rules: watched,
         rejected,
+        watchdog: Watchdog::from_env(),
     };
     sidecar.begin(&now, loaded, settings, last_seq)?;
     Ok((sidecar, sources))
@@ -227,10 +220,23 @@ fn socket(options: &Options, config: &Config) -> Socket {
     }
 }
 
-fn settings(home: &Home, config: &Config, profiles: &Profiles, prompts: Prompts, rules: Rules) -> Settings {
+fn settings(
+    home: &Home,
+    config: &Config,
+    profiles: &Profiles,
+    (prompts, rules): (Prompts, Rules),
+    program: &Path,
+) -> Settings {
+    let word = |path: &Path| shell_word(&path.display().to_string());
     Settings {
         limits: config.limits.clone(),
         context: config.context,
+        ack: config.ack,
+        escalation: config.escalation_target.clone(),
+        orchestrator: config.orchestrator.clone(),
+        command: format!("{} --home {}", word(program), word(home.root())),
+        requests_dir: home.requests().display().to_string(),
+        publish: config.publish.clone(),
         profiles: profiles.facts(),
         rules,
         prompts,
@@ -314,12 +320,19 @@ impl Sidecar {
         self.look_at_documents();
         self.learn_roles();
         self.projector.heartbeat(&self.spool, now, None);
+        self.watchdog.ready();
         tracing::info!(home = %self.home.root().display(), pid = std::process::id(), "tasuki runs");
         Ok(())
     }
 
     /// Reads configuration, profiles and prompts again. If one of them is wrong, everything stays as it was.
     pub(super) fn reload(&mut self) {
+        self.watchdog.reloading();
+        self.read_again();
+        self.watchdog.ready();
+    }
+
+    fn read_again(&mut self) {
         let read = || -> anyhow::Result<(Config, Profiles, Prompts)> {
             let config = Config::load(&self.home.config())?;
             let profiles = Profiles::load(Some(&self.home.profiles()))?;
@@ -329,12 +342,14 @@ impl Sidecar {
         match read() {
             Ok((config, profiles, prompts)) => {
                 let rules = std::mem::take(&mut self.state.settings.rules);
-                self.state.settings = settings(&self.home, &config, &profiles, prompts, rules);
+                let program = &self.tools.program;
+                self.state.settings = settings(&self.home, &config, &profiles, (prompts, rules), program);
                 self.tools = Arc::new(Tools {
                     tmux: self.tmux.clone(),
                     profiles,
                     home: self.home.clone(),
                     notify_command: config.notify_command,
+                    gh: config.gh,
                     program: self.tools.program.clone(),
                 });
                 self.runner.set_tools(Arc::clone(&self.tools));

@@ -112,7 +112,8 @@ impl Sidecar {
     /// How long the loop may sleep.
     pub(super) fn sleep(&self) -> Duration {
         let now = self.clock.now();
-        self.pending.sleep(&now, self.state.next_deadline_ms(&now))
+        let sleep = self.pending.sleep(&now, self.state.next_deadline_ms(&now));
+        self.watchdog.patience().map_or(sleep, |patience| sleep.min(patience))
     }
 
     /// One turn. Everything in it sees the same clock.

@@ -126,6 +126,27 @@ pub fn write_launch_file(home: &Path, profile: &Slug, name: &str, text: &str, un
         .map_err(|error| Error::io("write", folder.path.join(name), error))
 }
 
+/// Writes what is to be published to `state/publish/<folder>/<name>`, for this user alone, and gives its path. Writing the
+/// same file again is harmless.
+///
+/// # Errors
+/// The system's, or a folder is a link.
+pub fn write_upload(home: &Path, folder: &str, name: &str, text: &str) -> Result<PathBuf, Error> {
+    let folder = enter(home, &["state", "publish", folder], true)?;
+    files::replace_at(&folder.fd, OsStr::new(TEMP), OsStr::new(name), text.as_bytes(), Grade::Fast)
+        .map_err(|error| Error::io("write", folder.path.join(name), error))?;
+    Ok(folder.path.join(name))
+}
+
+/// Removes what [`write_upload`] has written. What can't be removed is written over by the next try.
+pub fn remove_upload(home: &Path, folder: &str, name: &str) {
+    let Ok(opened) = enter(home, &["state", "publish", folder], false) else { return };
+    let _ = files::remove_at(&opened.fd, OsStr::new(name));
+    if let Ok(above) = enter(home, &["state", "publish"], false) {
+        let _ = nix::unistd::unlinkat(&above.fd, folder, nix::unistd::UnlinkatFlags::RemoveDir);
+    }
+}
+
 /// Reads a document that an operator provides by path: absolute or relative to the home, but inside it, without a link
 /// on the way.
 ///

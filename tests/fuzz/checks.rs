@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Mutex, OnceLock};
 use tasuki::agents::{Profile, ProfileError, Profiles, read_event, transcript};
 use tasuki::core::hook::HookEvent;
-use tasuki::core::request::{KINDS, LATER_KINDS, read};
+use tasuki::core::request::{KINDS, read};
 use tasuki::core::text::sanitise;
 use tasuki::tmux::protocol::{Event, Parser};
 
@@ -26,14 +26,14 @@ fn is_plain(what: &str, text: &str, max: usize) {
 pub(crate) fn request(bytes: &[u8]) {
     let read = read(bytes);
     if let Some(kind) = &read.kind {
-        assert!(KINDS.contains(&kind.as_str()) || LATER_KINDS.contains(&kind.as_str()));
+        assert!(KINDS.contains(&kind.as_str()));
     }
     let whole = serde_json::from_slice::<Value>(bytes).is_ok_and(|value| value.is_object());
     let Err(refused) = read.request else {
         assert!(whole && read.kind.is_some(), "only one whole object asks for anything");
         return;
     };
-    assert!([400, 413, 501].contains(&refused.status), "{}", refused.status);
+    assert!([400, 413, 422, 501].contains(&refused.status), "{}", refused.status);
     assert!(!refused.code.is_empty() && !refused.message.is_empty());
     is_plain("the message", &refused.message, MAX_MESSAGE);
     is_plain("the hint", refused.hint.as_deref().unwrap_or_default(), MAX_MESSAGE);

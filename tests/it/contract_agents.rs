@@ -191,7 +191,7 @@ fn views_say_what_the_contract_names() {
     let sidecar = fs::read_to_string(stage.home().join("view/sidecar.json")).expect("the sidecar's view");
     let sidecar: Value = serde_json::from_str(&sidecar).expect("JSON");
     has_all(&sidecar, "pid version started_at heartbeat tmux");
-    let types = ["handoff.step", "handoff.failed", "agent.state", "delivery", "error"];
+    let types = ["handoff.step", "handoff.failed", "agent.state", "delivery", "ack", "reminder", "escalation", "error"];
     for line in stage.journal() {
         assert!(line["at"].is_string() && types.iter().any(|kind| line["type"] == *kind), "{line}");
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use tasuki::core::agent::{Agent, AgentState, Dying, Owner, Primed, Purpose, Queued, Shutdown, Start, Typing};
+use tasuki::core::agent::{Agent, AgentState, Asker, Dying, Owner, Primed, Purpose, Queued, Shutdown, Start, Typing};
 use tasuki::core::decision::{Decision, Turn};
 use tasuki::core::effect::{Effect, EffectKey, Outcome, Readiness};
 use tasuki::core::event::{Arrived, Event, PersonaFacts, RequestFacts};
@@ -132,7 +132,7 @@ fn every_deadline_of_another_boot_is_counted_in_this_one() {
         doubt: None,
         deadline: due,
     });
-    agent.queue.push(Queued { request_id: request_id.clone(), text: String::new(), deadline: due });
+    agent.queue.push(Queued { asker: Asker::Request(request_id.clone()), text: String::new(), deadline: due });
     agent.shutdown = Some(Shutdown { request_id, effect: None, deadline: due });
     agent.priming_deadline = Some(due);
     agent.unheard = Some(due);

@@ -7,7 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The rooms by rank: a room may look into rooms of a lower rank only. Rooms of the same rank never look into each other.
-const ROOMS: [(&str, u8); 18] = [
+const ROOMS: [(&str, u8); 20] = [
+    ("child", 0),
     ("core", 0),
     ("files", 0),
     ("exit", 0),
@@ -19,6 +20,7 @@ const ROOMS: [(&str, u8); 18] = [
     ("personas", 1),
     ("process", 1),
     ("publish", 1),
+    ("service", 1),
     ("spool", 1),
     ("store", 1),
     ("tmux", 1),

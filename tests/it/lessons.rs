@@ -61,7 +61,7 @@
 //! | 55 | the server's end | `tmux_server::a_server_that_starts_later_is_found_and_one_that_goes_is_told`, `src/tmux/protocol::an_open_block_gives_nothing_at_the_end_of_the_stream` |
 //! | 56 | comments that are too long | later: publishing |
 //! | 57 | a path that the other side can't read | `flow_rules::a_successor_that_must_ask_whether_it_may_read_is_shown_in_the_handoff`, `flow_doubt::no_receipt_and_the_operator_says_that_it_arrived` |
-//! | 58 | a note that names no command | later: acknowledging |
+//! | 58 | a note that names no command | `ack_flow::an_urgent_briefing_says_what_to_acknowledge_and_how` |
 //! | 59 | a bus that is down | later: publishing and reminders |
 
 #[test]

@@ -1,5 +1,7 @@
 //! The one integration binary: real tmux servers, real files, the real program.
 
+mod ack_core;
+mod ack_flow;
 mod agents_hook;
 mod agents_screens;
 mod calls_that_fail;
@@ -36,8 +38,11 @@ mod house;
 mod lessons;
 mod other_people;
 mod personas;
+mod publish;
+mod publish_once;
 mod readme;
 mod rules;
+mod service;
 mod sim;
 mod spool_documents;
 mod spool_intake;

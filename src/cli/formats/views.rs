@@ -1,5 +1,6 @@
 //! The files in `view/`: replaced whole after every commit that changes them.
 
+use super::ack::AckView;
 use crate::core::request::{Author, Successor};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -143,7 +144,7 @@ pub struct HandoffView {
     /// Successors that died before they were briefed.
     pub former_successors: Vec<String>,
     /// Where it stands.
-    #[schemars(extend("enum" = ["waiting", "instructing", "writing", "recording", "ending", "starting", "priming", "briefing", "done", "failed", "cancelled"]))]
+    #[schemars(extend("enum" = ["waiting", "instructing", "writing", "recording", "ending", "starting", "priming", "briefing", "acknowledging", "done", "failed", "cancelled"]))]
     pub step: String,
     /// Every step so far; a retry adds to the list.
     pub steps: Vec<StepView>,
@@ -159,10 +160,10 @@ pub struct HandoffView {
     pub successor_blocked_at: Option<String>,
     /// Where and why it failed; null when it has not.
     pub error: Option<StepError>,
-    /// The acknowledgement; null in this version.
-    pub ack: Option<Value>,
-    /// The publishing; null in this version.
-    pub publish: Option<Value>,
+    /// The acknowledgement; null where none is wanted.
+    pub ack: Option<AckView>,
+    /// The publishing; null where it was not asked for.
+    pub publish: Option<PublishView>,
     /// The delivery, point by point.
     pub checklist: Vec<PointView>,
 }
@@ -234,4 +235,75 @@ pub struct PointView {
     pub point: String,
     /// When it was reached: UTC, milliseconds, `Z`.
     pub at: Option<String>,
+    /// Why it was not, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// The publishing of a handoff's document: a side step, which goes on after the handoff's end.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PublishView {
+    /// Where it was asked for: `{"issue":"owner/repo#42"}` or `{"gist":true}`.
+    pub target: Value,
+    /// `gist`, where that is to be done instead of a comment that can't be made.
+    pub fallback: Option<String>,
+    /// `waiting` for the record, `running`, `retrying` at `next_try_at`, `published`, `failed`, or `in_doubt`: it is not
+    /// known whether it is there.
+    #[schemars(extend("enum" = ["waiting", "running", "retrying", "published", "failed", "in_doubt"]))]
+    pub state: String,
+    /// Which publication of this handoff it is, from 1; 0 before the record. It stands in the upload's mark.
+    pub number: u32,
+    /// Where it goes now.
+    #[schemars(extend("enum" = ["issue", "gist"]))]
+    pub to: String,
+    /// Its address, once it is known.
+    pub url: Option<String>,
+    /// Addresses of earlier documents of this handoff.
+    pub former_urls: Vec<String>,
+    /// The copy beside the document, from which it is published.
+    pub copy_path: Option<String>,
+    /// What was tried, the latest last; at most 50.
+    pub attempts: Vec<AttemptView>,
+    /// When the next try is due: UTC, milliseconds, `Z`.
+    pub next_try_at: Option<String>,
+    /// Why it failed, or what is in doubt.
+    pub error: Option<PublishErrorView>,
+}
+
+/// One try to publish.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AttemptView {
+    /// Which publication it belongs to.
+    pub number: u32,
+    /// Where it went.
+    #[schemars(extend("enum" = ["issue", "gist"]))]
+    pub to: String,
+    /// When it began: UTC, milliseconds, `Z`.
+    pub at: String,
+    /// When it had ended.
+    pub ended_at: String,
+    /// What went wrong; null of the one that succeeded.
+    pub error: Option<AttemptErrorView>,
+}
+
+/// Why a try failed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AttemptErrorView {
+    /// A short word for programs.
+    pub code: String,
+    /// What `gh` said, for people.
+    pub message: String,
+}
+
+/// Why a document was not published.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PublishErrorView {
+    /// The name of its file in `spool/errors/`.
+    pub error_id: String,
+    /// A short word for programs.
+    pub code: String,
+    /// One sentence for people.
+    pub message: String,
+    /// What to do.
+    pub hint: String,
 }

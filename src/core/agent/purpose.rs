@@ -21,6 +21,8 @@ pub enum Purpose {
     Exit(Option<HandoffId>),
     /// The command for a new session in the same process, within a handoff.
     NewSession(HandoffId),
+    /// A message about a handoff's acknowledgement, by its number there.
+    Message(HandoffId, u32),
 }
 
 impl Purpose {
@@ -28,7 +30,9 @@ impl Purpose {
     #[must_use]
     pub fn handoff(&self) -> Option<HandoffId> {
         match self {
-            Purpose::Instruction(id) | Purpose::Briefing(id) | Purpose::NewSession(id) => Some(*id),
+            Purpose::Instruction(id) | Purpose::Briefing(id) | Purpose::NewSession(id) | Purpose::Message(id, _) => {
+                Some(*id)
+            }
             Purpose::Priming(id) | Purpose::Exit(id) => *id,
             Purpose::Send(_) | Purpose::Work(_) => None,
         }
@@ -45,6 +49,7 @@ impl Purpose {
             Purpose::Work(_) => "work",
             Purpose::Exit(_) => "exit",
             Purpose::NewSession(_) => "new_session",
+            Purpose::Message(..) => "message",
         }
     }
 

@@ -1,14 +1,16 @@
 //! What the core wants done. Every effect is a row of the outbox until it is settled, and every one may be run again
-//! after a crash: typing and starting are compare-and-swap lines inside the tmux server, the rest only reads or writes
-//! the same thing twice. So no effect needs a second recovery path.
+//! after a crash: typing and starting are compare-and-swap lines inside the tmux server, what is published is looked for by
+//! its mark first, the rest only reads or writes the same thing twice. So no effect needs a second recovery path.
 
 mod outcome;
+mod publish;
 
 use super::id::{AgentId, DeliveryId, ErrorId, HandoffId, Slug};
 use super::pane::{PaneRef, Process, ServerId};
 use serde::{Deserialize, Serialize};
 
 pub use outcome::{Composed, DocumentRead, Measured, Outcome, PersonaTexts, Readiness, Round, Started};
+pub use publish::{CopyPlan, Posted, PublishFault, PublishPlan};
 
 /// The outbox key: rises by one, is never used again, and fences late answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -134,6 +136,19 @@ pub struct Notice {
     pub json: serde_json::Value,
 }
 
+/// A message of a handoff that is told to the operator, or given to a command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotifyPlan {
+    /// Whose.
+    pub handoff_id: HandoffId,
+    /// Its number there.
+    pub number: u32,
+    /// Program and arguments, no shell; none for the operator's own channels.
+    pub command: Option<Vec<String>>,
+    /// What is told.
+    pub notice: Notice,
+}
+
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -247,8 +262,14 @@ pub enum Effect {
         /// Which.
         pane: PaneRef,
     },
+    /// Keep a copy of the recorded document, unless it is there already.
+    KeepCopy(CopyPlan),
+    /// Publish the copy, unless it is there already.
+    Publish(PublishPlan),
     /// Tell the operator by every configured channel.
     Tell(Notice),
+    /// Tell a handoff's orchestrator or escalation target, and say whether that worked.
+    Notify(NotifyPlan),
 }
 
 /// Effects of one lane are run one after the other; different lanes side by side.
@@ -285,7 +306,10 @@ impl Effect {
             | Effect::Identify { .. }
             | Effect::ReadGauge { .. }
             | Effect::LookRound { .. }
-            | Effect::Tell(_) => Lane::Free(key),
+            | Effect::KeepCopy(_)
+            | Effect::Publish(_)
+            | Effect::Tell(_)
+            | Effect::Notify(_) => Lane::Free(key),
         }
     }
 
@@ -309,7 +333,10 @@ impl Effect {
             Effect::ReadGauge { .. } => "read_gauge",
             Effect::LookRound { .. } => "look_round",
             Effect::KillPane { .. } => "kill_pane",
+            Effect::KeepCopy(_) => "keep_copy",
+            Effect::Publish(_) => "publish",
             Effect::Tell(_) => "tell",
+            Effect::Notify(_) => "notify",
         }
     }
 }

@@ -118,6 +118,13 @@ pub enum Outcome {
     Pane(Option<PaneFacts>),
     /// Of reading a gauge; none where the transcript tells nothing.
     Gauge(Option<Measured>),
+    /// Of keeping a copy.
+    Copied {
+        /// Its name.
+        file_name: String,
+    },
+    /// Of publishing.
+    Posted(super::Posted),
     /// Of looking round.
     Round(Box<Round>),
 }

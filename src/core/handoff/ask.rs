@@ -1,6 +1,6 @@
 //! What the operator may ask of a handoff: retry, cancel, accept, abandon (SPEC 3.5 and 12, "Doubt").
 
-use super::{Handoff, HandoffError, Reading, Step, authors, flow, successors, trigger};
+use super::{Handoff, HandoffError, Reading, Step, ack, authors, flow, successors, trigger};
 use crate::core::agent::{Agent, AgentState, OurTurn, Primed, Purpose};
 use crate::core::decision::Tx;
 use crate::core::id::{AgentId, HandoffId, RequestId};
@@ -10,14 +10,17 @@ use crate::core::start;
 use serde_json::json;
 
 /// Finds the handoff that a request names.
-fn find<'t>(tx: &'t Tx<'_>, text: &str) -> Result<&'t Handoff, Refused> {
+pub(super) fn find<'t>(tx: &'t Tx<'_>, text: &str) -> Result<&'t Handoff, Refused> {
     let found = text.parse::<HandoffId>().ok().and_then(|id| tx.handoff(&id));
     found.ok_or_else(|| Refused::new(404, "no_handoff", "Handoff not found"))
 }
 
-fn ended(handoff: &Handoff) -> Refused {
+/// 409: it has ended, and how.
+pub(super) fn ended(handoff: &Handoff) -> Refused {
     let end = handoff.step.word();
-    Refused::new(409, "already_ended", format!("The handoff has ended: {end}")).hint("nothing was changed")
+    let code = handoff.error.as_ref().filter(|_| handoff.step == Step::Failed);
+    let code = code.map(|error| format!(" ({} in {})", error.code, error.step.word())).unwrap_or_default();
+    Refused::new(409, "already_ended", format!("The handoff has ended: {end}{code}")).hint("nothing was changed")
 }
 
 /// `handoff_cancel`.
@@ -217,7 +220,7 @@ fn go_on(tx: &mut Tx<'_>, id: HandoffId, asked: &RetryAsked) -> Result<(), Refus
             drop_dead_successor(tx, id);
             flow::enter(tx, id, Step::Starting);
         }
-        Step::Priming | Step::Briefing => retry_successor(tx, id, error.step, assume),
+        Step::Priming | Step::Briefing | Step::Acknowledging => retry_successor(tx, id, error.step, assume),
         Step::Recording => flow::enter(tx, id, Step::Recording),
         Step::Done | Step::Failed | Step::Cancelled => {}
     }
@@ -306,7 +309,11 @@ fn retry_successor(tx: &mut Tx<'_>, id: HandoffId, step: Step, assume: Option<As
             }
             flow::enter(tx, id, Step::Priming);
         }
-        (Step::Briefing, Some(Assume::Delivered)) => flow::enter(tx, id, Step::Done),
+        (Step::Briefing, Some(Assume::Delivered)) => flow::briefed(tx, id),
+        (Step::Acknowledging, _) => {
+            flow::enter(tx, id, Step::Acknowledging);
+            ack::timeline::ask_again(tx, id);
+        }
         (step, _) => flow::enter(tx, id, step),
     }
 }

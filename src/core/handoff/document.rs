@@ -2,6 +2,7 @@
 
 use crate::core::id::AgentId;
 use crate::core::request::Author;
+use crate::core::text::{normalise, sanitise};
 use crate::core::time::date;
 use chrono::Duration;
 use std::collections::BTreeSet;
@@ -65,12 +66,43 @@ fn is_heading(line: &str) -> bool {
     line.starts_with('#') || (line.starts_with("**") && line.len() < 100) || (line.ends_with(':') && line.len() < 100)
 }
 
+/// Longest checkpoint that a document may state, in characters.
+const MAX_CHECKPOINT: usize = 600;
+/// Most lines of front matter that are looked at.
+const MAX_FRONT_MATTER: usize = 200;
+
+/// The checkpoint that the document's front matter states: the plain scalar at `checkpoint` or `starting_from`, between
+/// `---` lines at the very beginning. Anything else there is not read.
+#[must_use]
+pub fn checkpoint(text: &str) -> Option<String> {
+    let mut lines = text.trim_start_matches('\u{feff}').lines();
+    lines.next().filter(|line| line.trim_end() == "---")?;
+    let front: Vec<&str> = lines.by_ref().take(MAX_FRONT_MATTER).take_while(|line| line.trim_end() != "---").collect();
+    let value = |key: &str| {
+        let line = front.iter().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix(':'))?;
+        let scalar = normalise(&sanitise(&scalar(line.trim())));
+        let is_plain = !scalar.is_empty() && !matches!(scalar.as_str(), "|" | ">" | "|-" | ">-" | "~" | "null");
+        is_plain.then(|| scalar.chars().take(MAX_CHECKPOINT).collect())
+    };
+    value("checkpoint").or_else(|| value("starting_from"))
+}
+
+/// A scalar without its quotation marks and without a comment behind it.
+fn scalar(text: &str) -> String {
+    for mark in ['"', '\''] {
+        if let Some(inside) = text.strip_prefix(mark).and_then(|rest| rest.split_once(mark)) {
+            return inside.0.to_owned();
+        }
+    }
+    text.split_once(" #").map_or(text, |(before, _)| before).trim_end().to_owned()
+}
+
 /// The first paragraph that is no heading, on one line: task context for the briefing.
 #[must_use]
 pub fn first_paragraph(text: &str) -> Option<String> {
     let mut lines = text.lines().skip_while(|line| line.trim().is_empty() || is_heading(line));
     let paragraph: Vec<&str> = lines.by_ref().take_while(|line| !line.trim().is_empty()).collect();
-    let joined = super::super::text::normalise(&super::super::text::sanitise(&paragraph.join(" ")));
+    let joined = normalise(&sanitise(&paragraph.join(" ")));
     if joined.is_empty() {
         return None;
     }
@@ -93,6 +125,21 @@ mod tests {
         assert_eq!(first, "20260220T143025-6f1c3a52.md");
         let second = file_name(wall_ms, &agent, &BTreeSet::from([first]));
         assert_eq!(second, "20260220T143026-6f1c3a52.md");
+    }
+
+    #[test]
+    fn the_front_matter_may_state_a_checkpoint() {
+        let stated = |front: &str| checkpoint(&format!("---\n{front}\n---\n# Work\ncheckpoint: no\n"));
+        assert_eq!(stated("title: x\ncheckpoint: step 3 of  5"), Some("step 3 of 5".to_owned()));
+        assert_eq!(stated("starting_from: \"the #2 parser\" # there"), Some("the #2 parser".to_owned()));
+        assert_eq!(stated("checkpoint: 'a'\nstarting_from: b"), Some("a".to_owned()));
+        assert_eq!(stated("checkpoint: here # not there"), Some("here".to_owned()));
+        for none in
+            ["title: x", "checkpoint:", "checkpoint: |", "  checkpoint: nested", "checkpoints: x", "# checkpoint: x"]
+        {
+            assert_eq!(stated(none), None, "{none}");
+        }
+        assert_eq!(checkpoint("# Work\n---\ncheckpoint: x\n---\n"), None, "only at the very beginning");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Entering and leaving steps. What a step waits for comes in by `outcome`.
 
-use super::{Handoff, Reading, Record, Step, authors, document, end, ending, prompts, successors};
+use super::{Handoff, Reading, Record, Step, ack, authors, document, end, ending, prompts, publish, successors};
 use crate::core::agent::{Agent, AgentState, Primed, Purpose};
 use crate::core::decision::Tx;
 use crate::core::effect::Effect;
@@ -37,6 +37,7 @@ pub(crate) fn enter(tx: &mut Tx<'_>, id: HandoffId, step: Step) {
         Step::Starting => successors::begin(tx, id),
         Step::Priming => prime(tx, id),
         Step::Briefing => compare_document(tx, id),
+        Step::Acknowledging => ack::timeline::begin(tx, id),
         Step::Done | Step::Cancelled => end::release(tx, id),
     }
 }
@@ -44,6 +45,7 @@ pub(crate) fn enter(tx: &mut Tx<'_>, id: HandoffId, step: Step) {
 /// Ends the present step without entering one: what it had running is cancelled in the same commit.
 pub(super) fn leave(tx: &mut Tx<'_>, id: HandoffId) {
     let stamp = tx.now.stamp();
+    ack::timeline::leave(tx, id);
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     if let Some(span) = handoff.steps.last_mut() {
         span.left_at.get_or_insert(stamp);
@@ -183,6 +185,9 @@ pub(crate) fn record(tx: &mut Tx<'_>, id: HandoffId, text: String, sha256: Strin
     let bytes = text.len() as u64;
     let warnings = document::missing_sections(handoff.author, &text);
     if let Some(handoff) = tx.handoff_mut(&id) {
+        if let Some(ack) = handoff.ack.as_mut() {
+            ack.checkpoint = document::checkpoint(&text);
+        }
         handoff.record = Some(Record { bytes, sha256, injection_prompt, created_at: stamp.clone() });
         handoff.document = Some(super::DocumentSeen { bytes, at: stamp });
         handoff.warnings.extend(warnings);
@@ -193,8 +198,29 @@ pub(crate) fn record(tx: &mut Tx<'_>, id: HandoffId, text: String, sha256: Strin
     if let Some(agent) = tx.agent_mut(&agent_id) {
         agent.record_of = Some(id);
     }
+    publish::begin(tx, id);
     work::carry::hold(tx, id);
     enter(tx, id, Step::Ending);
+}
+
+/// A better document has taken the place of the recorded one: from now on it is what a successor is briefed with.
+pub(crate) fn renew_record(tx: &mut Tx<'_>, id: HandoffId, text: &str, sha256: String, created_at: String) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let injection_prompt = injection_prompt(tx, handoff, text);
+    let bytes = text.len() as u64;
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.record = Some(Record { bytes, sha256, injection_prompt, created_at });
+    }
+    tx.out.documents.insert(id, Some(text.to_owned()));
+}
+
+/// The briefing arrived: that is all, or the successor is to acknowledge it.
+pub(crate) fn briefed(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(step) = tx.handoff(&id).map(ack::after_briefing) else { return };
+    enter(tx, id, step);
+    if step == Step::Acknowledging {
+        ack::timeline::briefed(tx, id);
+    }
 }
 
 /// What the successor is told. A new session in the same pane gets the whole document, as seed 3 has it.
@@ -238,20 +264,27 @@ fn compare_document(tx: &mut Tx<'_>, id: HandoffId) {
     run(tx, id, effect);
 }
 
-/// Types the briefing. A document that was changed after the record is said to be so, in view and briefing.
+/// Types the briefing. A document that was changed after the record is said to be so, in view and briefing; the address
+/// under which it is published is named if it is known by now.
 pub(crate) fn brief(tx: &mut Tx<'_>, id: HandoffId, unchanged: bool) {
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     let (Some(record), Some(successor_id)) = (&handoff.record, handoff.successor_id) else { return };
     let mut body = record.injection_prompt.clone();
     let sha256 = record.sha256.clone();
     let first_line = format!("Here is your handoff from agent {}.", handoff.agent_id.short());
-    let deadline = handoff.deadline;
+    let (deadline, url) = (handoff.deadline, publish::url(handoff).map(str::to_owned));
     if !unchanged {
         let warning = "the document was changed after it was recorded".to_owned();
         if !handoff.warnings.contains(&warning) {
             handoff.warnings.push(warning);
         }
         body = format!("{body}\n\n{}", tx.state.settings.prompts.changed(&sha256));
+    }
+    if let Some(url) = url {
+        body = format!("{body}\n\n{}", tx.state.settings.prompts.published(&url));
+    }
+    if let Some(how) = tx.handoff(&id).and_then(|handoff| ack::timeline::for_briefing(tx, handoff)) {
+        body = format!("{body}\n\n{how}");
     }
     let text = typing::Text { first_line, body, allow_busy: false };
     typing::begin(tx, &successor_id, Purpose::Briefing(id), text, deadline);

@@ -2,8 +2,10 @@
 //!
 //! `trigger` checks and begins; `flow` enters and leaves steps, `ending` and `end` among them; `authors` and `successors`
 //! are two of its dials; `outcome` takes what effects, receipts and agents bring; `ask` serves retry, cancel, accept and
-//! abandon; `dialogs` tells of those that wait for a person; `document` knows names and contents; `prompts` writes the texts.
+//! abandon; `ack` is the acknowledgement of an urgent one; `dialogs` tells of those that wait for a person; `document` knows
+//! names and contents; `prompts` writes the texts; `publish` is a side step with its rows in `publication`.
 
+pub mod ack;
 pub mod ask;
 pub mod authors;
 pub mod dialogs;
@@ -13,6 +15,8 @@ pub mod ending;
 pub mod flow;
 pub mod outcome;
 pub mod prompts;
+pub mod publication;
+pub mod publish;
 pub mod successors;
 pub mod trigger;
 
@@ -44,6 +48,8 @@ pub enum Step {
     Priming,
     /// Types the injection prompt.
     Briefing,
+    /// Waits for the successor's acknowledgement, where one is wanted.
+    Acknowledging,
     /// Finished.
     Done,
     /// Halted; a retry may go on.
@@ -54,7 +60,7 @@ pub enum Step {
 
 impl Step {
     /// Every step, for tables in tests and schemas.
-    pub const ALL: [Step; 11] = [
+    pub const ALL: [Step; 12] = [
         Step::Waiting,
         Step::Instructing,
         Step::Writing,
@@ -63,6 +69,7 @@ impl Step {
         Step::Starting,
         Step::Priming,
         Step::Briefing,
+        Step::Acknowledging,
         Step::Done,
         Step::Failed,
         Step::Cancelled,
@@ -80,6 +87,7 @@ impl Step {
             Step::Starting => "starting",
             Step::Priming => "priming",
             Step::Briefing => "briefing",
+            Step::Acknowledging => "acknowledging",
             Step::Done => "done",
             Step::Failed => "failed",
             Step::Cancelled => "cancelled",
@@ -92,7 +100,7 @@ impl Step {
         matches!(self, Step::Done | Step::Failed | Step::Cancelled)
     }
 
-    /// Its time limit in milliseconds; none for a step that does not wait.
+    /// Its time limit in milliseconds; none for a step that does not wait, or that keeps its own time.
     #[must_use]
     pub fn limit_ms(self, limits: &Limits) -> Option<u64> {
         match self {
@@ -103,7 +111,7 @@ impl Step {
             Step::Starting => Some(limits.starting_ms),
             Step::Priming => Some(limits.priming_ms),
             Step::Briefing => Some(limits.briefing_ms),
-            Step::Recording | Step::Done | Step::Failed | Step::Cancelled => None,
+            Step::Recording | Step::Acknowledging | Step::Done | Step::Failed | Step::Cancelled => None,
         }
     }
 }
@@ -252,13 +260,21 @@ pub struct Handoff {
     /// Since when a dialog holds up the turn in which the successor answers its briefing.
     #[serde(default)]
     pub successor_blocked_at: Option<String>,
+    /// Its acknowledgement, where one is wanted.
+    #[serde(default)]
+    pub ack: Option<ack::Ack>,
+    /// The publishing of the document, where that was asked for.
+    #[serde(default)]
+    pub publish: Option<publication::Publishing>,
 }
 
 impl Handoff {
     /// Its row is history: nothing can happen to it without being asked for by name.
     #[must_use]
     pub fn is_past(&self) -> bool {
-        self.step.is_end() && self.effect.is_none()
+        let publishes = self.publish.as_ref().is_some_and(publication::Publishing::is_active);
+        let awaits_ack = self.ack.as_ref().is_some_and(ack::Ack::is_open);
+        self.step.is_end() && self.effect.is_none() && !publishes && !awaits_ack
     }
 
     /// The step in which it is, or in which it failed.

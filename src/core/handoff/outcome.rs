@@ -1,6 +1,6 @@
 //! What effects, receipts, agents and time bring to a handoff, step by step.
 
-use super::{Reading, Step, authors, end, ending, flow};
+use super::{Reading, Step, ack, authors, end, ending, flow};
 use crate::core::agent::{AgentState, Purpose};
 use crate::core::decision::Tx;
 use crate::core::effect::{DocumentRead, EffectKey, Outcome};
@@ -25,6 +25,7 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, key: EffectKey, outcome: O
     handoff.effect = None;
     let step = handoff.step;
     match (step, outcome) {
+        (Step::Acknowledging, outcome) => ack::clarify::settled(tx, id, outcome),
         (_, Outcome::Document(read)) => document(tx, id, read),
         (_, Outcome::Composed(composed)) => authors::composed(tx, id, composed),
         (Step::Instructing, Outcome::Done) => flow::instruct(tx, id),
@@ -119,9 +120,9 @@ pub(crate) fn verdict(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, verdict
     let (slot, next) = match purpose {
         Purpose::Instruction(_) => (&mut handoff.verdicts.instruction, Some(Step::Writing)),
         Purpose::Priming(_) => (&mut handoff.verdicts.priming, None),
-        Purpose::Briefing(_) => (&mut handoff.verdicts.briefing, Some(Step::Done)),
+        Purpose::Briefing(_) => (&mut handoff.verdicts.briefing, None),
         Purpose::Exit(_) | Purpose::NewSession(_) => return command_refused(tx, id, purpose, ended),
-        Purpose::Send(_) | Purpose::Work(_) => return,
+        Purpose::Send(_) | Purpose::Message(..) | Purpose::Work(_) => return,
     };
     *slot = Some(verdict);
     match ended {
@@ -129,8 +130,10 @@ pub(crate) fn verdict(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, verdict
             if let Some(remark) = remark {
                 handoff.warnings.push(format!("{}: {remark}", purpose.word()));
             }
-            if let Some(step) = next {
-                flow::enter(tx, id, step);
+            match next {
+                Some(step) => flow::enter(tx, id, step),
+                None if matches!(purpose, Purpose::Briefing(_)) => flow::briefed(tx, id),
+                None => {}
             }
         }
         Ended::Unconfirmed(reason) => unconfirmed(tx, id, purpose, reason),
@@ -296,6 +299,10 @@ pub(crate) fn agent_ended(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId) {
             let message = "The successor has ended before it was briefed";
             end::fail(tx, id, "agent_ended", message, "document and record are kept; a retry starts another successor");
         }
+        Step::Acknowledging if !is_outgoing => {
+            let message = "The successor has ended before it acknowledged";
+            end::fail(tx, id, "agent_ended", message, "document and record are kept; a retry starts another successor");
+        }
         _ => {}
     }
 }
@@ -330,7 +337,7 @@ pub(crate) fn deadline(tx: &mut Tx<'_>, id: HandoffId) {
         Step::Starting => successor_failed(tx, id, "successor_failed", "The successor was not ready in time"),
         Step::Priming => primed(tx, id, Some("The successor did not answer its priming in time")),
         Step::Briefing => end::fail(tx, id, "not_delivered", "The briefing was not typed in time", retry),
-        Step::Recording | Step::Done | Step::Failed | Step::Cancelled => {}
+        Step::Recording | Step::Acknowledging | Step::Done | Step::Failed | Step::Cancelled => {}
     }
 }
 

@@ -13,20 +13,23 @@ pub struct PromptError {
     pub why: String,
 }
 
-const BUILT_IN: [(&str, &str); 8] = [
+const BUILT_IN: [(&str, &str); 11] = [
     ("instruction", include_str!("../../../data/prompts/instruction.md")),
     ("reply", include_str!("../../../data/prompts/reply.md")),
     ("salvage", include_str!("../../../data/prompts/salvage.md")),
     ("context", include_str!("../../../data/prompts/context.md")),
     ("briefing", include_str!("../../../data/prompts/briefing.md")),
     ("changed", include_str!("../../../data/prompts/changed.md")),
+    ("acknowledge", include_str!("../../../data/prompts/acknowledge.md")),
+    ("how", include_str!("../../../data/prompts/how.md")),
+    ("published", include_str!("../../../data/prompts/published.md")),
     ("work", include_str!("../../../data/prompts/work.md")),
     ("long", include_str!("../../../data/prompts/long.md")),
 ];
 
 /// Names of the templates that can be overridden.
 #[must_use]
-pub fn names() -> [&'static str; 8] {
+pub fn names() -> [&'static str; 11] {
     BUILT_IN.map(|(name, _)| name)
 }
 
@@ -87,6 +90,36 @@ pub struct Briefing<'a> {
     pub tasks: &'a [String],
     /// The document's first paragraph.
     pub summary: Option<&'a str>,
+}
+
+/// What an urgent handoff's briefing says of its acknowledgement.
+#[derive(Debug, Clone)]
+pub struct Acknowledge<'a> {
+    /// The handoff.
+    pub handoff_id: &'a str,
+    /// The outgoing agent's name.
+    pub predecessor: &'a str,
+    /// Why.
+    pub reason: &'a str,
+    /// How urgent.
+    pub priority: &'a str,
+    /// How long it may take.
+    pub within: &'a str,
+    /// Until when.
+    pub until: &'a str,
+    /// How it is done.
+    pub how: &'a str,
+}
+
+/// How a handoff is acknowledged.
+#[derive(Debug, Clone)]
+pub struct How<'a> {
+    /// The command line that reaches this home.
+    pub command: &'a str,
+    /// Where requests are dropped.
+    pub requests_dir: &'a str,
+    /// The right form of an ACK.
+    pub form: &'a str,
 }
 
 /// What the notice of a work item says.
@@ -158,6 +191,12 @@ impl Prompts {
         };
         self.render("work", work_context(&work))?;
         self.render("changed", context! { sha256 => "0" })?;
+        let (predecessor, within, until) = ("p-1", "5 minutes", "t");
+        let acknowledge =
+            Acknowledge { handoff_id: "h", predecessor, reason: "r", priority: "urgent", within, until, how: "w" };
+        self.render("acknowledge", acknowledge_context(&acknowledge))?;
+        self.render("how", how_context(&How { command: "c", requests_dir: "/r", form: "{}" }))?;
+        self.render("published", context! { url => "https://x/" })?;
         self.render("long", context! { file_path => "/f.md" })?;
         Ok(())
     }
@@ -213,6 +252,24 @@ impl Prompts {
         self.render_or_built_in("changed", &context! { sha256 => sha256 })
     }
 
+    /// What is added to a briefing that must be acknowledged.
+    #[must_use]
+    pub fn acknowledge(&self, values: &Acknowledge<'_>) -> String {
+        self.render_or_built_in("acknowledge", &acknowledge_context(values))
+    }
+
+    /// How a handoff is acknowledged.
+    #[must_use]
+    pub fn how(&self, values: &How<'_>) -> String {
+        self.render_or_built_in("how", &how_context(values))
+    }
+
+    /// What is added to a briefing whose document is published by then.
+    #[must_use]
+    pub fn published(&self, url: &str) -> String {
+        self.render_or_built_in("published", &context! { url => url })
+    }
+
     /// The body of a work item's notice.
     #[must_use]
     pub fn work(&self, values: &WorkNotice<'_>) -> String {
@@ -251,6 +308,22 @@ fn briefing_context(values: &Briefing<'_>) -> minijinja::Value {
         tasks => values.tasks.to_vec(),
         summary => values.summary,
     }
+}
+
+fn acknowledge_context(values: &Acknowledge<'_>) -> minijinja::Value {
+    context! {
+        handoff_id => values.handoff_id,
+        predecessor => values.predecessor,
+        reason => values.reason,
+        priority => values.priority,
+        within => values.within,
+        until => values.until,
+        how => values.how,
+    }
+}
+
+fn how_context(values: &How<'_>) -> minijinja::Value {
+    context! { command => values.command, requests_dir => values.requests_dir, form => values.form }
 }
 
 fn work_context(values: &WorkNotice<'_>) -> minijinja::Value {

@@ -1,12 +1,13 @@
 //! The trigger: is this agent to be handed off, and how does it begin (SPEC 4.1).
 
-use super::{Handoff, Step, Verdicts, authors, document, flow, successors};
+use super::publication::Publishing;
+use super::{Handoff, Step, Verdicts, ack, authors, document, flow, successors};
 use crate::core::agent::AgentState;
 use crate::core::decision::Tx;
 use crate::core::event::{PersonaFacts, RequestFacts};
 use crate::core::id::{AgentId, HandoffId, RequestId, Slug};
 use crate::core::reply::{Refused, Reply};
-use crate::core::request::HandoffAsked;
+use crate::core::request::{Fallback, HandoffAsked, PublishAsked, publish_target};
 use serde_json::json;
 use std::collections::BTreeSet;
 
@@ -67,7 +68,6 @@ fn check<'f>(tx: &Tx<'_>, asked: &HandoffAsked, facts: &'f RequestFacts) -> Resu
     if agent.shutdown.is_some() {
         return Err(Refused::new(409, "shutting_down", "The agent is being shut down"));
     }
-    not_built(asked)?;
     authors::check(tx, asked, agent, facts)?;
     let successor = successors::check(tx, &asked.successor, agent, None)?;
     let persona = facts.persona.as_ref().filter(|(named, _)| *named == slug).map(|(_, persona)| persona);
@@ -86,17 +86,10 @@ pub(crate) fn no_tmux() -> Refused {
     Refused::new(503, "no_tmux", "No tmux server answers").hint("start tmux, or check --tmux; nothing was done")
 }
 
-/// What a handoff may ask for that this version does not carry out.
-fn not_built(asked: &HandoffAsked) -> Result<(), Refused> {
-    let refused = |what: &str| {
-        let message = format!("{what} is not carried out by this version");
-        Err(Refused::new(501, "not_built", message).field(what))
-    };
-    match (asked.urgency, &asked.publish) {
-        (Some(_), _) => refused("urgency"),
-        (None, Some(_)) => refused("publish"),
-        (None, None) => Ok(()),
-    }
+/// What was read has been checked already.
+fn publishing(asked: &PublishAsked) -> Option<Publishing> {
+    let target = publish_target(asked).ok()?;
+    Some(Publishing::new(target, asked.fallback == Some(Fallback::Gist)))
 }
 
 /// Begins it; gives its id and the document's path.
@@ -139,14 +132,14 @@ fn begin(tx: &mut Tx<'_>, asked: HandoffAsked, checked: &Checked<'_>, facts: &Re
         place: None,
         warnings: Vec::new(),
         successor_blocked_at: None,
+        ack: asked.urgency.map(ack::Ack::new),
+        publish: asked.publish.as_ref().and_then(publishing),
     };
     tx.out.handoffs.insert(handoff_id, handoff);
     if let Some(agent) = tx.agent_mut(&agent_id) {
         agent.handoff_id = Some(handoff_id);
-        let from = (agent.promised.len() + 1).saturating_sub(MOST_PROMISED);
-        agent.promised.drain(..from);
-        agent.promised.push(file_name);
     }
+    promise(tx, &agent_id, &file_name);
     if let Some(successor) = successor {
         successors::reserve(tx, handoff_id, successor);
     }
@@ -154,8 +147,16 @@ fn begin(tx: &mut Tx<'_>, asked: HandoffAsked, checked: &Checked<'_>, facts: &Re
     (handoff_id, file_path)
 }
 
+/// Keeps a document's name for a handoff of this agent.
+pub(super) fn promise(tx: &mut Tx<'_>, agent_id: &AgentId, file_name: &str) {
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    let from = (agent.promised.len() + 1).saturating_sub(MOST_PROMISED);
+    agent.promised.drain(..from);
+    agent.promised.push(file_name.to_owned());
+}
+
 /// Names that lie in the folder, and names that handoffs have been promised.
-fn taken_names(tx: &Tx<'_>, agent_id: &AgentId, slug: &Slug, persona: &PersonaFacts) -> BTreeSet<String> {
+pub(super) fn taken_names(tx: &Tx<'_>, agent_id: &AgentId, slug: &Slug, persona: &PersonaFacts) -> BTreeSet<String> {
     let rows = tx.state.handoffs.values().chain(tx.out.handoffs.values());
     let promised = rows.filter(|handoff| handoff.persona_slug == *slug).map(|handoff| handoff.file_name.clone());
     let own = tx.agent(agent_id).into_iter().flat_map(|agent| agent.promised.clone());

@@ -1,5 +1,7 @@
 //! What can be asked: every request kind with its fields (SPEC 3.5). How a request file is read stands in `read`.
 
+mod ack;
+mod publish;
 mod read;
 pub mod work;
 
@@ -7,6 +9,8 @@ use super::id::{RequestId, Slug};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub use ack::{AckAsked, AckStatus, Clarification, ClarifyAsked, MalformedAck, OverrideAsked, form};
+pub use publish::{AssumePublished, Fallback, Issue, PublishAsked, PublishNow, PublishTarget, publish_target};
 pub(crate) use read::is_session_name;
 pub use read::{KINDS, Read, read};
 
@@ -88,7 +92,7 @@ pub struct HandoffAsked {
     /// Absent: no acknowledgement wanted.
     pub urgency: Option<Urgency>,
     /// Where to publish the document.
-    pub publish: Option<serde_json::Value>,
+    pub publish: Option<PublishAsked>,
     /// Do not wait for the end of a running turn.
     #[serde(default)]
     pub now: bool,
@@ -225,6 +229,14 @@ pub enum Request {
     AgentShutdown(ShutdownAsked),
     /// Type a text.
     AgentSend(SendAsked),
+    /// A successor acknowledges.
+    Ack(AckAsked),
+    /// Answer its questions.
+    Clarify(ClarifyAsked),
+    /// Go on without its ACK.
+    AckOverride(OverrideAsked),
+    /// Publish a document now.
+    Publish(PublishNow),
     /// Make a work item.
     WorkCreate(work::WorkCreateAsked),
     /// Take a work item.
@@ -246,9 +258,6 @@ pub enum Request {
     /// Delete an error file.
     ErrorDismiss(DismissAsked),
 }
-
-/// Kinds of the contract that this version does not carry out. They are answered 501, not taken for typing errors.
-pub const LATER_KINDS: [&str; 4] = ["ack", "clarify", "ack_override", "publish"];
 
 /// The number of a pane id such as `%3`.
 #[must_use]

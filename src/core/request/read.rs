@@ -1,6 +1,9 @@
 //! Reading a request file: whatever is wrong with it is an answer that names the field and the position.
 
-use super::{Author, HandoffAsked, LATER_KINDS, Request, Successor, pane_number, work};
+use super::{
+    AckAsked, AckStatus, Author, ClarifyAsked, DocumentAsked, HandoffAsked, MalformedAck, Request, Successor,
+    pane_number, work,
+};
 use crate::core::reply::Refused;
 use crate::core::text;
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
@@ -17,6 +20,10 @@ const MAX_SEND: usize = 512 * 1024;
 const MAX_DOCUMENT: usize = 1024 * 1024;
 /// Most tasks that a handoff may name.
 const MAX_TASKS: usize = 256;
+/// Most questions of one ACK, and most answers to them.
+const MAX_QUESTIONS: usize = 64;
+/// Longest text in an ACK or in an answer to one, in bytes.
+const MAX_SAID: usize = 4 * 1024;
 
 /// A request file that was read: which kind it names, if that could be read, and what it asks or why it is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +32,14 @@ pub struct Read {
     pub kind: Option<String>,
     /// The request, or the answer that refuses it.
     pub request: Result<Request, Refused>,
+    /// It is an ACK that has not the right form: whose.
+    pub malformed: Option<MalformedAck>,
+}
+
+impl Read {
+    fn refused(kind: Option<String>, refused: Refused) -> Self {
+        Read { kind, request: Err(refused), malformed: None }
+    }
 }
 
 #[derive(Deserialize)]
@@ -38,29 +53,37 @@ struct Envelope {
 pub fn read(bytes: &[u8]) -> Read {
     let envelope: Envelope = match parse(bytes) {
         Ok(envelope) => envelope,
-        Err(refused) => return Read { kind: None, request: Err(refused) },
+        Err(refused) => return Read::refused(None, refused),
     };
     let kind = envelope.kind.clone();
     match envelope.v {
         Some(serde_json::Value::Number(v)) if v.as_u64() == Some(1) => {}
         Some(_) => {
             let refused = Refused::new(400, "unsupported_version", "v must be 1, the only version there is").field("v");
-            return Read { kind: known(kind), request: Err(refused) };
+            return Read::refused(known(kind), refused);
         }
-        None => return Read { kind: known(kind), request: Err(Refused::bad("v", "is missing: write \"v\":1")) },
+        None => return Read::refused(known(kind), Refused::bad("v", "is missing: write \"v\":1")),
     }
     let Some(kind) = kind else {
-        return Read { kind: None, request: Err(Refused::bad("kind", "is missing")) };
+        return Read::refused(None, Refused::bad("kind", "is missing"));
     };
-    Read { request: by_kind(&kind, bytes), kind: known(Some(kind)) }
+    let (mut request, mut malformed) = (by_kind(&kind, bytes), None);
+    if kind == "ack"
+        && let Err(refused) = request
+    {
+        let ack = MalformedAck::of(bytes);
+        request = Err(ack.refuse(refused));
+        malformed = Some(ack);
+    }
+    Read { request, kind: known(Some(kind)), malformed }
 }
 
 fn known(kind: Option<String>) -> Option<String> {
-    kind.filter(|kind| KINDS.contains(&kind.as_str()) || LATER_KINDS.contains(&kind.as_str()))
+    kind.filter(|kind| KINDS.contains(&kind.as_str()))
 }
 
 /// The kinds that this version carries out.
-pub const KINDS: [&str; 19] = [
+pub const KINDS: [&str; 23] = [
     "handoff",
     "handoff_retry",
     "handoff_abandon",
@@ -70,6 +93,10 @@ pub const KINDS: [&str; 19] = [
     "agent_register",
     "agent_shutdown",
     "agent_send",
+    "ack",
+    "clarify",
+    "ack_override",
+    "publish",
     "work_create",
     "work_claim",
     "work_complete",
@@ -93,6 +120,10 @@ fn by_kind(kind: &str, bytes: &[u8]) -> Result<Request, Refused> {
         "agent_register" => Request::AgentRegister(body(bytes)?),
         "agent_shutdown" => Request::AgentShutdown(body(bytes)?),
         "agent_send" => Request::AgentSend(body(bytes)?),
+        "ack" => Request::Ack(body(bytes)?),
+        "clarify" => Request::Clarify(body(bytes)?),
+        "ack_override" => Request::AckOverride(body(bytes)?),
+        "publish" => Request::Publish(body(bytes)?),
         "work_create" => Request::WorkCreate(body(bytes)?),
         "work_claim" => Request::WorkClaim(body(bytes)?),
         "work_complete" => Request::WorkComplete(body(bytes)?),
@@ -103,9 +134,6 @@ fn by_kind(kind: &str, bytes: &[u8]) -> Result<Request, Refused> {
         "work_comment" => Request::WorkComment(body(bytes)?),
         "work_import" => Request::WorkImport(body(bytes)?),
         "error_dismiss" => Request::ErrorDismiss(body(bytes)?),
-        later if LATER_KINDS.contains(&later) => {
-            return Err(Refused::new(501, "not_built", format!("{later} is not carried out by this version")));
-        }
         _ => return Err(Refused::new(400, "unknown_kind", "kind is not one that tasuki knows").field("kind")),
     };
     check(&request)?;
@@ -207,6 +235,13 @@ fn check(request: &Request) -> Result<(), Refused> {
             }
             Ok(())
         }
+        Request::Ack(asked) => check_ack(asked),
+        Request::Clarify(asked) => check_clarify(asked),
+        Request::AckOverride(asked) => {
+            not_empty("handoff_id", &asked.handoff_id, 128)?;
+            not_empty("reason", &asked.reason, MAX_SAID)
+        }
+        Request::Publish(asked) => not_empty("handoff_id", &asked.handoff_id, 128),
         Request::WorkCreate(asked) => work::check_create(asked),
         Request::WorkClaim(asked) => work::check_claim(asked),
         Request::WorkComplete(asked) => work::check_complete(asked),
@@ -229,6 +264,7 @@ fn check_handoff(asked: &HandoffAsked) -> Result<(), Refused> {
     }
     asked.tasks.iter().try_for_each(|task| not_empty("tasks", task, MAX_TEXT))?;
     check_successor(&asked.successor)?;
+    asked.publish.as_ref().map_or(Ok(()), |asked| super::publish_target(asked).map(|_| ()))?;
     check_document(asked)
 }
 
@@ -243,14 +279,45 @@ fn check_successor(successor: &Successor) -> Result<(), Refused> {
 fn check_document(asked: &HandoffAsked) -> Result<(), Refused> {
     match (asked.author, &asked.document) {
         (Author::Provided, None) => Err(Refused::bad("document", "must be given with author provided")),
-        (Author::Provided, Some(document)) => match (&document.text, &document.path) {
-            (Some(text), None) => not_empty("document.text", text, MAX_DOCUMENT),
-            (None, Some(path)) => not_empty("document.path", path, 4096),
-            _ => Err(Refused::bad("document", "must hold either text or path")),
-        },
+        (Author::Provided, Some(document)) => check_content(document),
         (_, Some(_)) => Err(Refused::bad("document", "goes with author provided only")),
         (_, None) => Ok(()),
     }
+}
+
+fn check_content(document: &DocumentAsked) -> Result<(), Refused> {
+    match (&document.text, &document.path) {
+        (Some(text), None) => not_empty("document.text", text, MAX_DOCUMENT),
+        (None, Some(path)) => not_empty("document.path", path, 4096),
+        _ => Err(Refused::bad("document", "must hold either text or path")),
+    }
+}
+
+fn check_ack(asked: &AckAsked) -> Result<(), Refused> {
+    not_empty("handoff_id", &asked.handoff_id, 128)?;
+    not_empty("agent_id", &asked.agent_id, 128)?;
+    not_empty("understanding", &asked.understanding, MAX_SAID)?;
+    not_empty("starting_from", &asked.starting_from, MAX_SAID)?;
+    if asked.questions.len() > MAX_QUESTIONS {
+        return Err(Refused::bad("questions", "may hold at most 64 entries"));
+    }
+    asked.questions.iter().try_for_each(|question| not_empty("questions", question, MAX_SAID))?;
+    if asked.status == AckStatus::NeedsClarification && asked.questions.is_empty() {
+        return Err(Refused::bad("questions", "must hold at least one question with status needs_clarification"));
+    }
+    Ok(())
+}
+
+fn check_clarify(asked: &ClarifyAsked) -> Result<(), Refused> {
+    not_empty("handoff_id", &asked.handoff_id, 128)?;
+    if asked.clarifications.is_empty() || asked.clarifications.len() > MAX_QUESTIONS {
+        return Err(Refused::bad("clarifications", "must hold 1 to 64 entries"));
+    }
+    for one in &asked.clarifications {
+        not_empty("clarifications.question", &one.question, MAX_SAID)?;
+        not_empty("clarifications.answer", &one.answer, MAX_SAID)?;
+    }
+    asked.document.as_ref().map_or(Ok(()), check_content)
 }
 
 pub(super) fn not_empty(field: &str, text: &str, max: usize) -> Result<(), Refused> {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tasuki::core::agent::AgentState;
 use tasuki::core::effect::{Effect, How};
 use tasuki::core::handoff::Step;
+use tasuki::core::handoff::publication::{PublishState, Publishing};
 use tasuki::core::id::{AgentId, HandoffId};
 
 /// What must hold at every moment.
@@ -19,6 +20,10 @@ pub(crate) fn always(world: &World) -> Result<(), String> {
         if !agent.mark.is_empty() {
             return Err(format!("something was typed into the anonymous agent in {}", agent.pane));
         }
+    }
+    let mut uploads = world.disk.uploads.iter().filter(|((id, ..), _)| !world.unpublished.contains(id));
+    if let Some((upload, times)) = uploads.find(|(_, times)| **times > 1) {
+        return Err(format!("{upload:?} was published {times} times"));
     }
     one_successor(world)
 }
@@ -45,7 +50,8 @@ pub(crate) fn before_typing(world: &World, effect: &Effect) -> Result<(), String
     }
     if plan.how != How::Prompt {
         let handoff = row.handoff_id.and_then(|id| world.disk.state.handoffs.get(&id));
-        if handoff.is_some_and(|handoff| handoff.record.is_none()) {
+        let hands_off = handoff.filter(|handoff| handoff.agent_id == plan.agent_id);
+        if hands_off.is_some_and(|handoff| handoff.record.is_none()) {
             return Err("the agent is ended before the record is durable".to_owned());
         }
     }
@@ -75,6 +81,9 @@ pub(crate) fn at_rest(world: &World) -> Result<(), String> {
         if !handoff.step.is_end() {
             return Err(format!("handoff {} hangs in {}: {handoff:?}", handoff.handoff_id, handoff.step.word()));
         }
+        if let Some(publishing) = handoff.publish.as_ref().filter(|_| handoff.record.is_some()) {
+            published(world, handoff.handoff_id, publishing)?;
+        }
         // An abandoned handoff still says why it had failed.
         let fits = match handoff.step {
             Step::Failed => handoff.error.is_some(),
@@ -93,9 +102,9 @@ pub(crate) fn at_rest(world: &World) -> Result<(), String> {
         if agent.typing.is_some() || agent.start.is_some() || !agent.queue.is_empty() {
             return Err(format!("agent {} still waits for something: {agent:?}", agent.agent_id));
         }
-        // Every turn is over: that its end was never reported is found out in time.
-        let lives = agent.pane.is_some_and(|pane| world.tmux.agents.iter().any(|row| row.alive && row.pane == pane));
-        if lives && agent.state == AgentState::Busy {
+        // Every turn is over: that its end was never reported is found out in time, unless a draft hides the idle composer.
+        let shows = |pane| world.tmux.agents.iter().any(|row| row.alive && row.pane == pane && row.composer.is_empty());
+        if agent.pane.is_some_and(shows) && agent.state == AgentState::Busy {
             return Err(format!("agent {} is said to be busy for ever: {agent:?}", agent.agent_id));
         }
         let in_handoff = agent.handoff_id.and_then(|id| world.disk.handoffs().find(|row| row.handoff_id == id));
@@ -108,7 +117,22 @@ pub(crate) fn at_rest(world: &World) -> Result<(), String> {
     }
     journal(world)?;
     told(world)?;
+    super::acks::at_rest(world)?;
     texts(world)
+}
+
+/// What was recorded is published or told as failed or in doubt, and what is said of it is true unless the operator said so.
+fn published(world: &World, id: HandoffId, publishing: &Publishing) -> Result<(), String> {
+    let place = (id, publishing.number, publishing.destination().word());
+    let is_there = world.disk.uploads.contains_key(&place);
+    let told = publishing.error.as_ref().is_some_and(|error| world.disk.told.contains_key(&error.error_id));
+    let is_so = match publishing.state {
+        PublishState::Published => is_there || publishing.url.is_none(),
+        PublishState::Failed => told && !is_there,
+        PublishState::InDoubt => told,
+        PublishState::Waiting | PublishState::Running | PublishState::Retrying => false,
+    };
+    if is_so { Ok(()) } else { Err(format!("handoff {id}: {publishing:?}, there: {is_there}")) }
 }
 
 fn journal(world: &World) -> Result<(), String> {
@@ -123,14 +147,19 @@ fn journal(world: &World) -> Result<(), String> {
 /// One error file and one journal line for each failure, and every error was told.
 fn told(world: &World) -> Result<(), String> {
     let mut lines: BTreeMap<HandoffId, u32> = BTreeMap::new();
-    for (_, line) in world.disk.journal.iter().filter(|(_, line)| line["type"] == "handoff.failed") {
+    let fails = |line: &serde_json::Value| {
+        let is_publish = line["type"] == "publish" && ["failed", "in_doubt"].iter().any(|end| line["state"] == *end);
+        line["type"] == "handoff.failed" || is_publish
+    };
+    for (_, line) in world.disk.journal.iter().filter(|(_, line)| fails(line)) {
         if let Some(id) = line["handoff_id"].as_str().and_then(|id| id.parse().ok()) {
             *lines.entry(id).or_default() += 1;
         }
     }
     let mut files: BTreeMap<HandoffId, u32> = BTreeMap::new();
     for row in &world.disk.errors {
-        if let Some(id) = row.handoff_id {
+        // What did not reach an orchestrator is an error of its own.
+        if let Some(id) = row.handoff_id.filter(|_| row.step.is_some()) {
             *files.entry(id).or_default() += 1;
         }
         if !world.disk.told.contains_key(&row.error_id) {

@@ -39,13 +39,17 @@ struct Seen {
     entered: Moment,
     /// Since when its agent is waited for.
     waiting: Option<Moment>,
+    /// How often the time of its acknowledgement has begun, and when it did last.
+    round: u32,
+    asked: Moment,
 }
 
 /// The world's true time, and when each handoff entered its step by it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Times {
     now: Moment,
-    jumps_before_start: u64,
+    jumps_before_boot: u64,
+    counted_boots: u64,
     seen: BTreeMap<HandoffId, Seen>,
     fallen: BTreeSet<Step>,
 }
@@ -59,14 +63,19 @@ impl Times {
         self.now.jumps += 1;
     }
 
-    /// The machine has started.
+    /// The machine has started; a clock that was set while it did was set before.
     pub(crate) fn booted(&mut self) {
         self.now.boots += 1;
+        self.jumps_before_boot = self.now.jumps;
     }
 
-    /// The sidecar has started, and counts limits of an earlier boot by the wall clock as it is at this moment.
-    pub(crate) fn started(&mut self) {
-        self.jumps_before_start = self.now.jumps;
+    /// The sidecar has started: it counts anew what it finds. A clock that was set between the machine's start and that
+    /// was set before, too.
+    pub(crate) fn counted_anew(&mut self) {
+        if self.counted_boots != self.now.boots {
+            self.counted_boots = self.now.boots;
+            self.jumps_before_boot = self.now.jumps;
+        }
     }
 
     /// The steps whose limits have fallen in this world.
@@ -78,6 +87,11 @@ impl Times {
     pub(crate) fn note(&mut self, disk: &Disk, limits: &Limits) -> Result<(), String> {
         for handoff in disk.handoffs() {
             let mut seen = self.seen.get(&handoff.handoff_id).copied().unwrap_or_default();
+            let round = handoff.ack.as_ref().map_or(0, |ack| ack.round);
+            if round != seen.round {
+                (seen.round, seen.asked) = (round, self.now);
+                self.seen.insert(handoff.handoff_id, seen);
+            }
             let new = handoff.steps.len().saturating_sub(seen.spans);
             if new == 0 {
                 continue;
@@ -89,7 +103,11 @@ impl Times {
                 handoff.error.as_ref().filter(|_| handoff.step == Step::Failed).filter(|error| is_fallen(error));
             if let Some(error) = fallen {
                 self.fallen.insert(error.step);
-                let since = if error.step == Step::Waiting { seen.waiting.unwrap_or(self.now) } else { seen.entered };
+                let since = match error.step {
+                    Step::Waiting => seen.waiting.unwrap_or(self.now),
+                    Step::Acknowledging => seen.asked,
+                    _ => seen.entered,
+                };
                 self.not_early(handoff, error, since, limits)?;
             }
             seen.waiting = match handoff.step {
@@ -104,8 +122,9 @@ impl Times {
 
     /// Across a start of the machine only the wall clock is left to go by; if that was set as well, nothing is known.
     fn not_early(&self, handoff: &Handoff, error: &HandoffError, since: Moment, limits: &Limits) -> Result<(), String> {
-        let is_known = since.boots == self.now.boots || since.jumps >= self.jumps_before_start;
-        let limit = error.step.limit_ms(limits).unwrap_or(0);
+        let is_known = since.boots == self.now.boots || since.jumps >= self.jumps_before_boot;
+        let ack = handoff.ack.as_ref().filter(|_| error.step == Step::Acknowledging);
+        let limit = ack.map_or(error.step.limit_ms(limits).unwrap_or(0), |ack| 2 * ack.limit_ms);
         let passed = self.now.lived_ms - since.lived_ms;
         if is_known && passed < limit {
             let (id, step) = (handoff.handoff_id, error.step.word());
@@ -144,5 +163,5 @@ impl World {
 }
 
 fn is_fallen(error: &HandoffError) -> bool {
-    FALLEN.iter().any(|text| error.message.starts_with(text))
+    error.code == "ack_timeout" || FALLEN.iter().any(|text| error.message.starts_with(text))
 }

@@ -28,6 +28,8 @@ pub(crate) struct Disk {
     pub(crate) answers: BTreeMap<RequestId, u32>,
     pub(crate) journal: Vec<(u64, serde_json::Value)>,
     pub(crate) errors: Vec<ErrorRow>,
+    /// How often each document lies on the server, by handoff, publication and place.
+    pub(crate) uploads: BTreeMap<(HandoffId, u32, &'static str), u32>,
 }
 
 impl Disk {
@@ -89,12 +91,12 @@ impl Disk {
         self.seen.extend(seen.iter().copied());
     }
 
-    /// What a start reads.
-    pub(crate) fn load(&self, settings: &Settings, now: &Now) -> State {
+    /// What a start reads. Deadlines are counted in the present boot, and that is durable before anything is decided.
+    pub(crate) fn load(&mut self, settings: &Settings, now: &Now) -> State {
+        self.state.rebase(now);
         let mut state = self.state.clone();
         state.settings = settings.clone();
         state.server = None;
-        state.rebase(now);
         state
     }
 

@@ -2,6 +2,7 @@
 //! any two of them.
 
 use super::disk::Disk;
+use super::publish;
 use super::rng::Rng;
 use super::tmux::{Faults, SimTmux};
 use tasuki::core::effect::{
@@ -10,6 +11,7 @@ use tasuki::core::effect::{
 };
 use tasuki::core::hook::ContextGauge;
 use tasuki::core::pane::{PaneFacts, PaneRef, Refusal, Typed};
+use tasuki::core::text::bears_signature;
 
 /// An effect on its way.
 #[derive(Debug, Clone)]
@@ -17,7 +19,7 @@ pub(crate) struct Run {
     pub(crate) key: EffectKey,
     pub(crate) effect: Effect,
     pub(crate) resumed: bool,
-    phase: u8,
+    pub(crate) phase: u8,
     looks: u8,
 }
 
@@ -76,6 +78,12 @@ impl Run {
                 (!lives).then_some(Outcome::Done)
             }
             Effect::PrepareFolder { .. } | Effect::DropPlace { .. } => Some(Outcome::Done),
+            Effect::Notify(_) if faults_on && rng.chance(10) => {
+                Some(Outcome::Failed { why: "no such program".to_owned() })
+            }
+            Effect::Notify(_) => Some(Outcome::Done),
+            Effect::KeepCopy(plan) => Some(publish::keep_copy(plan, rng, faults_on)),
+            Effect::Publish(plan) => publish::publish(self, plan, disk, rng, faults_on),
             Effect::Tell(notice) => {
                 if let Some(id) = notice.error_id {
                     *disk.told.entry(id).or_default() += 1;
@@ -155,7 +163,9 @@ impl Run {
 
 fn idle(pane: &PaneRef, tmux: &mut SimTmux) -> Option<Readiness> {
     let Some(agent) = tmux.at(pane) else { return Some(Readiness::Gone { screen: String::new() }) };
-    (agent.turn.is_none() && agent.composer.is_empty()).then_some(Readiness::Ready)
+    // A text of ours that was never submitted is nobody's draft.
+    let is_at_rest = agent.composer.is_empty() || bears_signature(&agent.composer.replace(char::is_whitespace, ""));
+    (agent.turn.is_none() && is_at_rest).then_some(Readiness::Ready)
 }
 
 /// Made once for each id, whatever happens: the mark is set by the very line that makes the window.

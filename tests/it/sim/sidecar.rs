@@ -9,7 +9,7 @@ use tasuki::core::decision::{Decision, Turn};
 use tasuki::core::effect::{EffectKey, Lane};
 use tasuki::core::event::{Arrived, Event, Gone, PersonaFacts, RequestFacts};
 use tasuki::core::hook::HookKind;
-use tasuki::core::id::{AgentId, RequestId};
+use tasuki::core::id::{AgentId, HandoffId, RequestId};
 use tasuki::core::request::{self, Request, Successor};
 use tasuki::core::settings::Settings;
 use tasuki::core::state::State;
@@ -35,7 +35,7 @@ pub(crate) struct Sidecar {
 }
 
 impl Sidecar {
-    pub(crate) fn start(disk: &Disk, settings: &Settings, now: &Now, tmux: &SimTmux) -> Self {
+    pub(crate) fn start(disk: &mut Disk, settings: &Settings, now: &Now, tmux: &SimTmux) -> Self {
         let state = disk.load(settings, now);
         let initial = state.outbox.keys().copied().collect();
         let pending = vec![Event::Server(tmux.server)];
@@ -149,6 +149,10 @@ impl Sidecar {
                 self.state.agents.get(&id).or_else(|| disk.agent(&id))?.persona_slug.clone()?
             }
             Request::AgentCreate(asked) => asked.persona_slug.clone(),
+            Request::Clarify(asked) => {
+                let id: HandoffId = asked.handoff_id.parse().ok()?;
+                self.state.handoffs.get(&id)?.persona_slug.clone()
+            }
             _ => return None,
         };
         let facts = disk.persona_facts(&slug);
@@ -173,6 +177,11 @@ impl Sidecar {
                     Ok(
                         Request::HandoffAbandon(asked) | Request::HandoffCancel(asked) | Request::HandoffAccept(asked),
                     ) => Some(&asked.handoff_id),
+                    Ok(Request::Ack(asked)) => Some(&asked.handoff_id),
+                    Ok(Request::Clarify(asked)) => Some(&asked.handoff_id),
+                    Ok(Request::AckOverride(asked)) => Some(&asked.handoff_id),
+                    Err(_) => arrived.read.malformed.as_ref().and_then(|ack| ack.handoff_id.as_ref()),
+                    Ok(Request::Publish(asked)) => Some(&asked.handoff_id),
                     Ok(Request::AgentSend(asked)) => {
                         agents.extend(asked.agent_id.parse::<AgentId>().ok());
                         None
@@ -218,6 +227,7 @@ impl Sidecar {
 fn provided(read: &request::Read) -> Option<Result<String, String>> {
     match &read.request {
         Ok(Request::Handoff(asked)) => asked.document.as_ref()?.text.clone().map(Ok),
+        Ok(Request::Clarify(asked)) => asked.document.as_ref()?.text.clone().map(Ok),
         _ => None,
     }
 }

@@ -67,6 +67,8 @@ pub(crate) struct SimAgent {
     pub(crate) faults: Faults,
     pub(crate) submitted: Vec<String>,
     pub(crate) exit_asked: bool,
+    /// The form of an ACK that the last turn's prompt asked for.
+    pub(crate) asked_to_ack: Option<String>,
 }
 
 /// The server, and what has been typed since the beginning of the world.
@@ -135,6 +137,7 @@ impl SimTmux {
             faults,
             submitted: Vec::new(),
             exit_asked: false,
+            asked_to_ack: None,
         };
         let start = HookEvent { reason: Some(SessionReason::Process), ..agent.event(HookKind::SessionStart) };
         agent.hooks.push_back(start);
@@ -278,6 +281,8 @@ impl SimAgent {
 
     fn end_turn(&mut self) {
         let Some(turn) = self.turn.take() else { return };
+        let form = turn.prompt.lines().find(|line| line.starts_with("{\"v\":1,\"kind\":\"ack\""));
+        self.asked_to_ack = form.map(str::to_owned).or_else(|| self.asked_to_ack.take());
         let kind = if self.faults.fails_turn { HookKind::StopFailure } else { HookKind::Stop };
         self.faults.fails_turn = false;
         if self.faults.loses_stop {

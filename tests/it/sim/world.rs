@@ -29,6 +29,8 @@ pub(crate) struct World {
     pub(crate) assumed: BTreeSet<HandoffId>,
     /// Handoffs for which the operator wanted another successor: the former one is left as it is.
     pub(crate) changed: BTreeSet<HandoffId>,
+    /// Handoffs of which the operator has said, true or not, that their document is not published.
+    pub(crate) unpublished: BTreeSet<HandoffId>,
     pub(crate) retries: BTreeMap<HandoffId, usize>,
     /// The true time.
     pub(crate) times: Times,
@@ -70,6 +72,7 @@ pub(crate) fn every_way() -> Vec<String> {
         .iter()
         .flat_map(|author| successors.map(|successor| format!("{author} {successor}")))
         .chain(limits)
+        .chain(super::acks::WAYS.map(str::to_owned))
         .collect()
 }
 
@@ -86,9 +89,10 @@ impl World {
             anonymous: Vec::new(),
             assumed: BTreeSet::new(),
             changed: BTreeSet::new(),
+            unpublished: BTreeSet::new(),
             retries: BTreeMap::new(),
             times: Times::default(),
-            settings: settings.clone(),
+            settings: super::acks::targets(settings, seed),
             faults_on: true,
             requests: 0,
         };
@@ -102,7 +106,7 @@ impl World {
         world
     }
 
-    fn ask(&mut self, request: &serde_json::Value) -> RequestId {
+    pub(crate) fn ask(&mut self, request: &serde_json::Value) -> RequestId {
         self.requests += 1;
         let id: RequestId = format!("r{}", self.requests).parse().expect("a legal id");
         self.asked.push(format!("{id} at {}: {request}", self.now.stamp()));
@@ -134,12 +138,13 @@ impl World {
             format!("{:?} {successor} {profile}", handoff.author)
         })
         .chain(self.times.fallen())
+        .chain(self.ack_ways())
         .collect()
     }
 
     /// Runs the whole life of this world.
     pub(crate) fn run(&mut self) -> Result<(), String> {
-        let acts = 150 + self.rng.below(250);
+        let acts = 160 + self.rng.below(280);
         for _ in 0..acts {
             self.act()?;
             self.look()?;
@@ -173,8 +178,8 @@ impl World {
 
     fn turn(&mut self) {
         let Some(mut sidecar) = self.sidecar.take() else {
-            self.sidecar = Some(Sidecar::start(&self.disk, &self.settings, &self.now, &self.tmux));
-            self.times.started();
+            self.times.counted_anew();
+            self.sidecar = Some(Sidecar::start(&mut self.disk, &self.settings, &self.now, &self.tmux));
             return;
         };
         let crash = match self.rng.below(if self.faults_on { 40 } else { u64::MAX }) {
@@ -221,6 +226,7 @@ impl World {
                 agent.faults.dialog = false;
             }
         }
+        self.agents_acknowledge();
         if self.rng.chance(50) {
             self.reconcile();
         }
@@ -246,10 +252,13 @@ impl World {
         if agents.is_empty() {
             return;
         }
+        if self.rng.chance(50) && self.answer_questions() {
+            return;
+        }
         let agent = agents[self.rng.below(agents.len() as u64) as usize].clone();
-        let request = match (self.rng.below(12), handoffs.is_empty()) {
+        let request = match (self.rng.below(14), handoffs.is_empty()) {
             (0..5, _) | (_, true) => {
-                let other = agents[self.rng.below(agents.len() as u64) as usize].clone();
+                let other = self.another(&agent, &agents);
                 self.handoff(&agent, &other)
             }
             (5, _) => json!({ "v": 1, "kind": "agent_send", "agent_id": agent, "text": "hello" }),
@@ -262,38 +271,15 @@ impl World {
         self.ask(&request);
     }
 
-    /// A handoff with its dials turned by chance.
-    fn handoff(&mut self, agent: &str, other: &str) -> serde_json::Value {
-        let mut request = json!({ "v": 1, "kind": "handoff", "agent_id": agent, "reason": "context_limit" });
-        request["now"] = json!(self.rng.chance(20));
-        match self.rng.below(10) {
-            0..2 => request["author"] = json!("agent_reply"),
-            2 => request["author"] = json!("salvage"),
-            3 => {
-                request["author"] = json!("provided");
-                request["document"] = json!({ "text": "# Work" });
-            }
-            _ => {}
-        }
-        if let Some(successor) = self.successor(other) {
-            request["successor"] = successor;
-        }
-        request
-    }
-
-    fn successor(&mut self, other: &str) -> Option<serde_json::Value> {
-        match self.rng.below(6) {
-            0 | 1 => Some(json!("same_pane")),
-            2 => Some(json!({ "agent_id": other })),
-            3 => Some(json!("new")),
-            _ => None,
-        }
-    }
-
     fn about(&mut self, kind: u64, id: HandoffId) -> serde_json::Value {
+        if self.disk.publishes(id) && self.rng.chance(15) {
+            return self.publish_now(id);
+        }
         match kind {
             7 => json!({ "v": 1, "kind": "handoff_cancel", "handoff_id": id }),
             8 => json!({ "v": 1, "kind": "handoff_accept", "handoff_id": id }),
+            12 => self.clarify(id),
+            13 => json!({ "v": 1, "kind": "ack_override", "handoff_id": id, "reason": "it works already" }),
             9 if self.rng.chance(40) => json!({ "v": 1, "kind": "handoff_abandon", "handoff_id": id }),
             _ => {
                 *self.retries.entry(id).or_default() += 1;
@@ -372,6 +358,9 @@ impl World {
             self.hooks_arrive();
             self.reconcile();
             self.look()?;
+            if self.rng.chance(3) {
+                self.answer_questions();
+            }
             if round % 20 == 19 {
                 if self.is_at_rest() {
                     return Ok(());

@@ -1,7 +1,9 @@
 //! What the tests share.
 
+pub(crate) mod ack_world;
 pub(crate) mod demo_tmux;
 pub(crate) mod fake_sidecar;
+pub(crate) mod github;
 pub(crate) mod home;
 pub(crate) mod intake;
 pub(crate) mod nasty;

@@ -3,6 +3,12 @@
 
 use serde_json::Value;
 
+/// The schema of a format.
+pub(crate) fn of(name: &str) -> Value {
+    let all = tasuki::cli::schema::all();
+    all.into_iter().find(|format| format.name == name).unwrap_or_else(|| panic!("no format {name}")).schema
+}
+
 /// What is wrong with a value; empty when it is as its schema says.
 pub(crate) fn faults(schema: &Value, value: &Value) -> Vec<String> {
     let mut found = Vec::new();

@@ -1,0 +1,38 @@
+//! What every program that tasuki starts beside its agents has in common.
+
+use tokio::process::Command;
+
+/// What belongs to the sidecar's own service, and must not be taken by a child for its own.
+const NOT_FOR_CHILDREN: [&str; 7] =
+    ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "JOURNAL_STREAM"];
+
+/// Takes from a child's environment what belongs to the sidecar's own service.
+pub fn leave_service(command: &mut Command) {
+    for name in NOT_FOR_CHILDREN {
+        command.env_remove(name);
+    }
+}
+
+/// Lets a child end, by force, when the thread that has started it ends: with us, however we end. Must be called from a
+/// thread that lives as long as the program does. Where the system can't do that, the child ends by itself.
+#[allow(unsafe_code)]
+pub fn die_with_us(command: &mut Command) {
+    #[cfg(target_os = "linux")]
+    {
+        let parent = nix::unistd::getpid();
+        // SAFETY: the closure runs between fork and exec and calls only async-signal-safe functions: prctl and getppid.
+        // It allocates nothing and takes no lock.
+        unsafe {
+            command.pre_exec(move || {
+                nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?;
+                // Whoever ended before the call gives no signal any more.
+                if nix::unistd::getppid() != parent {
+                    return Err(nix::errno::Errno::ESRCH.into());
+                }
+                Ok(())
+            });
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = command;
+}

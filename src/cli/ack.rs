@@ -1,0 +1,147 @@
+//! `ack`, `clarify` and `ack-override`.
+
+use super::Session;
+use super::args::{AckArgs, AckStatus, ClarifyArgs, OverrideArgs};
+use super::error::CliError;
+use super::{handoff, input, names, view};
+use crate::core::text::sanitise;
+use serde_json::{Map, Value, json};
+use std::path::Path;
+
+/// Acknowledges a handoff: meant to be run by the successor itself, in its own pane.
+///
+/// # Errors
+/// What the sidecar refused; a usage error when this runs in no agent's pane.
+pub fn ack(session: &Session, args: &AckArgs) -> Result<(), CliError> {
+    let mut fields = match &args.file {
+        Some(file) => object(file)?,
+        None => flags(args),
+    };
+    if !fields.contains_key("agent_id") {
+        fields.insert("agent_id".to_owned(), names::own_id(&session.home)?.into());
+    }
+    if let Some(name) = &args.handoff {
+        fields.insert("handoff_id".to_owned(), names::handoff(&session.home, name)?.into());
+    } else if !fields.contains_key("handoff_id") {
+        let agent = fields.get("agent_id").and_then(Value::as_str).unwrap_or_default().to_owned();
+        fields.insert("handoff_id".to_owned(), briefed_with(session, &agent)?.into());
+    }
+    let answer = session.ask("ack", fields, super::ANSWER_SOON)?;
+    let late = answer.get("late").and_then(Value::as_bool) == Some(true);
+    let what = match view::text(&answer, "status") {
+        Some("acknowledged") => "acknowledged: go on with the work",
+        Some("needs_clarification") => "your questions are on their way: wait for the answers, which are typed here",
+        Some("environment_issue") => "the operator is told what you need: wait",
+        Some("rejected") => "the operator is told that you can't take it: stop here",
+        _ => "taken",
+    };
+    let late = if late { " (late)" } else { "" };
+    session.tell(&answer, &format!("handoff {} {what}{late}", sanitise(&view::cell(&answer, "handoff_id"))))
+}
+
+fn flags(args: &AckArgs) -> Map<String, Value> {
+    let asks = !args.questions.is_empty();
+    let status = match args.status {
+        Some(AckStatus::ReadyToProceed) => "ready_to_proceed",
+        Some(AckStatus::NeedsClarification) => "needs_clarification",
+        Some(AckStatus::EnvironmentIssue) => "environment_issue",
+        Some(AckStatus::Rejected) => "rejected",
+        None if asks => "needs_clarification",
+        None => "ready_to_proceed",
+    };
+    let fields = [
+        ("understanding", json!(args.understanding)),
+        ("starting_from", json!(args.starting_from)),
+        ("questions", json!(args.questions)),
+        ("status", json!(status)),
+    ];
+    fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
+}
+
+fn text_of(file: &Path) -> Result<String, CliError> {
+    if file == Path::new("-") { input::standard_input() } else { input::text_file(file) }
+}
+
+fn json_of(file: &Path) -> Result<Value, CliError> {
+    serde_json::from_str(&text_of(file)?)
+        .map_err(|error| CliError::refused("not_json", format!("That is not JSON: {error}. Nothing was sent.")))
+}
+
+/// The acknowledgement in a file; what every request has is added anyway.
+fn object(file: &Path) -> Result<Map<String, Value>, CliError> {
+    let Value::Object(mut fields) = json_of(file)? else {
+        return Err(CliError::refused("not_json", "An acknowledgement is a JSON object. Nothing was sent."));
+    };
+    fields.remove("v");
+    fields.remove("kind");
+    Ok(fields)
+}
+
+/// The handoff whose successor this agent is: the one that waits for it, else the last one that wanted its word.
+fn briefed_with(session: &Session, agent: &str) -> Result<String, CliError> {
+    let views = view::objects(&session.home.handoff_views())?;
+    let mut of: Vec<&Value> = views
+        .iter()
+        .filter(|seen| view::text(seen, "successor_id").is_some_and(|id| id.eq_ignore_ascii_case(agent)))
+        .filter(|seen| seen.get("ack").is_some_and(Value::is_object))
+        .collect();
+    of.sort_by_key(|seen| (view::text(seen, "step") == Some("acknowledging"), view::cell(seen, "created_at")));
+    let found = of.last().and_then(|seen| view::text(seen, "handoff_id"));
+    found.map(str::to_owned).ok_or_else(|| {
+        CliError::refused("no_handoff", "No handoff waits for an acknowledgement of this agent.")
+            .hint("Name it with --handoff ID; `tasuki handoffs` lists them.")
+    })
+}
+
+/// Answers the successor's questions.
+///
+/// # Errors
+/// What the sidecar refused; a usage error when there are not as many answers as questions.
+pub fn clarify(session: &Session, args: &ClarifyArgs) -> Result<(), CliError> {
+    let id = names::handoff(&session.home, &args.handoff)?;
+    let clarifications = match &args.file {
+        Some(file) => json_of(file)?,
+        None => pairs(session, &id, &args.answers)?,
+    };
+    let mut fields = Map::new();
+    fields.insert("handoff_id".to_owned(), id.clone().into());
+    fields.insert("clarifications".to_owned(), clarifications);
+    if let Some(path) = &args.document {
+        fields.insert("document".to_owned(), handoff::document(session, path)?);
+    }
+    let answer = session.ask("clarify", fields, super::ANSWER_SOON)?;
+    let document = view::text(&answer, "file_path").map(|path| format!("; document {}", sanitise(path)));
+    session
+        .tell(&answer, &format!("handoff {id}: the answers are typed to the successor{}", document.unwrap_or_default()))
+}
+
+/// Each open question with its answer.
+fn pairs(session: &Session, id: &str, answers: &[String]) -> Result<Value, CliError> {
+    let seen = view::handoff(&session.home, id)?.unwrap_or(Value::Null);
+    let questions = seen["ack"]["questions"].as_array().cloned().unwrap_or_default();
+    if questions.len() != answers.len() {
+        let lines = questions.iter().filter_map(Value::as_str).map(|question| format!("\n  {}", sanitise(question)));
+        let message = format!(
+            "The successor asks {} questions, and {} answers were given:{}",
+            questions.len(),
+            answers.len(),
+            lines.collect::<String>()
+        );
+        return Err(CliError::usage(message).hint("Give one --answer for each, in this order."));
+    }
+    let pair = |(question, answer): (&Value, &String)| json!({"question": question, "answer": answer});
+    Ok(questions.iter().zip(answers).map(pair).collect())
+}
+
+/// Goes on without an acknowledgement.
+///
+/// # Errors
+/// What the sidecar refused.
+pub fn ack_override(session: &Session, args: &OverrideArgs) -> Result<(), CliError> {
+    let id = names::handoff(&session.home, &args.handoff)?;
+    let mut fields = Map::new();
+    fields.insert("handoff_id".to_owned(), id.clone().into());
+    fields.insert("reason".to_owned(), args.reason.clone().into());
+    let answer = session.ask("ack_override", fields, super::ANSWER_SOON)?;
+    session.tell(&answer, &format!("handoff {id} goes on as acknowledged with delay"))
+}

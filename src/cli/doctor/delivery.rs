@@ -1,0 +1,195 @@
+//! `doctor delivery`: is all there that a handoff needs to be delivered and published (seed 5, Troubleshooting)?
+
+use super::super::client::{self, Pulse, Sidecar};
+use super::super::{names, view};
+use super::{Check, CliError, Session};
+use crate::cli::args::DeliveryArgs;
+use crate::config::Config;
+use crate::core::request::{Issue, PublishTarget};
+use crate::process;
+use crate::publish::{self, Asked, Fault, Gh};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How long one question to `gh` may take.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// Looks at each thing, in the order in which they are needed.
+pub(super) fn look(session: &Session, args: &DeliveryArgs) -> Result<Vec<Check>, CliError> {
+    let handoff = match &args.handoff {
+        Some(name) => {
+            let id = names::handoff(&session.home, name)?;
+            Some(
+                view::handoff(&session.home, &id)?
+                    .ok_or_else(|| CliError::refused("no_handoff", "Handoff not found"))?,
+            )
+        }
+        None => None,
+    };
+    let asked = handoff.as_ref().and_then(|handoff| handoff.get("publish")?.get("target")?.get("issue")?.as_str());
+    let issue =
+        match args.issue.as_deref().or(asked) {
+            Some(text) => Some(Issue::read(text).ok_or_else(|| {
+                CliError::usage("--issue must be owner/repo#42, or https://host/owner/repo/issues/42.")
+            })?),
+            None => None,
+        };
+    let config = Config::load(&session.home.config())?;
+    let (sidecar, pid) = sidecar(session);
+    let mut checks = vec![sidecar];
+    if let Some(handoff) = &handoff {
+        checks.push(recipient(session, handoff)?);
+        checks.extend(published(handoff));
+    }
+    let gh = Gh {
+        program: config.gh,
+        limit: LIMIT,
+        host: issue.as_ref().and_then(|issue| issue.host.clone()),
+        folder: PathBuf::from("/"),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| CliError::refused("no_runtime", format!("Can't start gh: {error}.")))?;
+    checks.extend(runtime.block_on(ask_gh(&gh, issue.as_ref(), pid)));
+    Ok(checks)
+}
+
+/// The sidecar, and its process id if it answers.
+fn sidecar(session: &Session) -> (Check, Option<u32>) {
+    let name = "sidecar";
+    let seen = Pulse::new(&session.home).check();
+    let Sidecar::Alive { pid, .. } = seen else {
+        let error = client::no_sidecar(&session.home, &seen);
+        let fix = error.hint.unwrap_or_else(|| "start it with: tasuki run".to_owned());
+        return (Check::fail(name, error.message, fix), None);
+    };
+    let view = view::read_json(&session.home.view().join("sidecar.json")).ok().flatten().unwrap_or_default();
+    let check = match view::text(&view, "problem") {
+        Some(problem) => Check::fail(name, problem, "mend that; it goes on by itself"),
+        None => Check::ok(name, format!("runs as process {pid}")),
+    };
+    (check, Some(pid))
+}
+
+fn recipient(session: &Session, handoff: &Value) -> Result<Check, CliError> {
+    let name = "recipient";
+    let step = view::cell(handoff, "step");
+    let Some(id) = view::text(handoff, "successor_id") else {
+        let fix = "follow it with: tasuki handoffs show";
+        return Ok(Check::warn(name, format!("there is none yet: the handoff is {step}"), fix));
+    };
+    let short: String = id.chars().take(8).collect();
+    let Some(agent) = view::agent(&session.home, id)? else {
+        return Ok(Check::fail(
+            name,
+            format!("agent {short} is not known"),
+            "choose another: tasuki retry --successor new",
+        ));
+    };
+    let (state, pane) = (view::cell(&agent, "state"), view::cell(&agent, "pane"));
+    let said = format!("agent {short} in pane {pane} is {state}");
+    Ok(match state.as_str() {
+        "idle" | "busy" => Check::ok(name, said),
+        "starting" => Check::warn(name, said, "wait until it has registered"),
+        "blocked" => Check::warn(name, said, "answer the dialog in its pane"),
+        _ => Check::fail(name, said, "choose another: tasuki retry --successor new, or hand it off anew"),
+    })
+}
+
+/// Where the handoff's own publishing stands.
+fn published(handoff: &Value) -> Option<Check> {
+    let name = "publishing";
+    let publish = handoff.get("publish").filter(|publish| publish.is_object())?;
+    let said = crate::cli::publish::summary(handoff)?;
+    let hint = publish.get("error").and_then(|error| view::text(error, "hint")).unwrap_or("see: tasuki handoffs show");
+    Some(match view::text(publish, "state") {
+        Some("published") => Check::ok(name, said),
+        Some("failed" | "in_doubt") => Check::fail(name, said, hint),
+        _ => Check::warn(name, said, "it goes on by itself"),
+    })
+}
+
+async fn ask_gh(gh: &Gh, issue: Option<&Issue>, pid: Option<u32>) -> Vec<Check> {
+    let there = match is_there(gh, pid).await {
+        Ok(checks) => checks,
+        Err(check) => return vec![check],
+    };
+    let mut checks = there;
+    let login = login(gh).await;
+    checks.push(login);
+    if let Some(issue) = issue {
+        checks.push(issue_is_there(gh, issue).await);
+    }
+    checks
+}
+
+/// `gh` here, and where the sidecar would look for it; without one nothing more can be asked.
+async fn is_there(gh: &Gh, pid: Option<u32>) -> Result<Vec<Check>, Check> {
+    let install = "install it (https://cli.github.com), or name it in config.toml: [publish] gh";
+    let said = gh.call(&["--version"]).await.map_err(|fault| Check::fail("gh", fault.message, install))?;
+    let version = said.stdout.lines().next().unwrap_or_default().trim().to_owned();
+    if said.code != Some(0) || version.is_empty() {
+        return Err(Check::fail("gh", format!("{} does not say its version", gh.program), install));
+    }
+    let mut checks = vec![Check::ok("gh", version)];
+    let path = pid.and_then(|pid| process::environ_var(pid, "PATH"));
+    if path.is_some_and(|path| publish::find(&gh.program, path.as_ref()).is_none()) {
+        let fix = "name its path in config.toml: [publish] gh, or start the sidecar with another PATH";
+        checks.push(Check::fail(
+            "gh of sidecar",
+            format!("{} is not in the PATH that the sidecar has", gh.program),
+            fix,
+        ));
+    }
+    let own = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let differs = |name: &&&str| pid.is_some_and(|pid| own(name) != process::environ_var(pid, name));
+    let differing: Vec<&str> =
+        ["GH_TOKEN", "GITHUB_TOKEN", "GH_HOST", "GH_CONFIG_DIR"].iter().filter(differs).copied().collect();
+    if !differing.is_empty() && cfg!(target_os = "linux") {
+        let said = format!("the sidecar has another {} than this shell", differing.join(", "));
+        checks.push(Check::warn(
+            "environment",
+            said,
+            "what follows holds for this shell; start the sidecar with the same",
+        ));
+    }
+    Ok(checks)
+}
+
+async fn login(gh: &Gh) -> Check {
+    let name = "gh login";
+    match ask(gh, Asked::Other, &["api", "user", "--jq", ".login"]).await {
+        Ok(who) => Check::ok(name, format!("logged in as {}", who.trim())),
+        Err(fault) if fault.code == "gh_auth" => Check::fail(name, fault.message, "log in with: gh auth login"),
+        // The token of a program is nobody's.
+        Err(fault) if fault.code == "gh_forbidden" => Check::warn(
+            name,
+            fault.message,
+            "the token can't tell whose it is; look whether it may write comments or gists",
+        ),
+        Err(fault) => Check::fail(name, fault.message, "look at the network, and at gh's own settings"),
+    }
+}
+
+async fn issue_is_there(gh: &Gh, issue: &Issue) -> Check {
+    let name = "issue";
+    let (number, repository) = (issue.number.to_string(), issue.repository());
+    let arguments =
+        ["issue", "view", &number, "-R", &repository, "--json", "state,url", "--jq", ".state + \" \" + .url"];
+    let shown = PublishTarget::Issue(issue.clone());
+    match ask(gh, Asked::Issue, &arguments).await {
+        Ok(said) => Check::ok(name, format!("{shown} is there: {}", said.trim())),
+        Err(fault) if fault.code == "gh_no_issue" => {
+            let fix = "look whether that issue is there and the account may see it";
+            Check::fail(name, format!("{shown} is not there: {}", fault.message), fix)
+        }
+        Err(fault) => {
+            Check::fail(name, format!("{shown} can't be looked at: {}", fault.message), "see the lines above")
+        }
+    }
+}
+
+async fn ask(gh: &Gh, asked: Asked, arguments: &[&str]) -> Result<String, Fault> {
+    let said = gh.call(arguments).await?;
+    if said.code == Some(0) { Ok(said.stdout) } else { Err(publish::fault(asked, said.code, &said.stderr)) }
+}

@@ -1,0 +1,178 @@
+//! systemd and launchd, as far as we speak to them: by their own command line tools, each call with a limit.
+
+use super::args::Kind;
+use crate::cli::error::CliError;
+use crate::core::text::sanitise;
+use crate::service::{LABEL, UNIT};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// How long a manager may take to start or stop the service: longer than `TimeoutStopSec`.
+const PATIENCE: Duration = Duration::from_secs(45);
+
+/// A change to be made through the manager's own tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Call {
+    /// The tool and its arguments.
+    pub(super) words: Vec<String>,
+    /// Its failure is none: what it should end may not be there.
+    pub(super) may_fail: bool,
+}
+
+impl Call {
+    fn new(words: &[&str]) -> Self {
+        Call { words: words.iter().map(|word| (*word).to_owned()).collect(), may_fail: false }
+    }
+
+    fn may_fail(self) -> Self {
+        Call { may_fail: true, ..self }
+    }
+}
+
+/// What a tool has said.
+pub(super) struct Said {
+    pub(super) ok: bool,
+    pub(super) out: String,
+    pub(super) err: String,
+}
+
+/// What is to be done to the service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Deed {
+    Install { start: bool },
+    Uninstall,
+    Start,
+    Stop,
+    Restart,
+}
+
+impl Kind {
+    /// What this machine has.
+    pub(super) fn here() -> Kind {
+        if cfg!(target_os = "macos") { Kind::Launchd } else { Kind::Systemd }
+    }
+
+    /// Its own word.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Kind::Systemd => "systemd",
+            Kind::Launchd => "launchd",
+        }
+    }
+
+    /// Where the service's file lies.
+    pub(super) fn file(self) -> Result<PathBuf, CliError> {
+        let dirs = directories::BaseDirs::new().ok_or(crate::config::ConfigError::NoHome)?;
+        Ok(match self {
+            Kind::Systemd => dirs.config_dir().join("systemd/user").join(UNIT),
+            Kind::Launchd => dirs.home_dir().join("Library/LaunchAgents").join(format!("{LABEL}.plist")),
+        })
+    }
+
+    /// Where launchd writes what the sidecar says; systemd has its journal.
+    pub(super) fn log(self) -> Result<PathBuf, CliError> {
+        let dirs = directories::BaseDirs::new().ok_or(crate::config::ConfigError::NoHome)?;
+        Ok(dirs.home_dir().join("Library/Logs/tasuki/tasuki.log"))
+    }
+
+    /// The calls that do it, the file having been written before, or being removed after.
+    pub(super) fn calls(self, deed: Deed) -> Result<Vec<Call>, CliError> {
+        Ok(match self {
+            Kind::Systemd => systemd(deed),
+            Kind::Launchd => launchd(deed, &self.file()?.display().to_string()),
+        })
+    }
+
+    /// Whether this user's manager answers.
+    pub(super) fn answers(self) -> Result<(), CliError> {
+        let call = match self {
+            Kind::Systemd => Call::new(&["systemctl", "--user", "show-environment"]),
+            Kind::Launchd => Call::new(&["launchctl", "print", &domain()]),
+        };
+        let why = match run(&call) {
+            Ok(said) if said.ok => return Ok(()),
+            Ok(said) => said.err.lines().next().unwrap_or("it gives no reason").to_owned(),
+            Err(error) => error.message,
+        };
+        let message = format!("{} does not serve this user here ({why}). Nothing was changed.", self.word());
+        let hint = "Without it, run `tasuki run` in a tmux window of its own, or let your own supervisor run it; \
+                    `tasuki service install --dry-run` shows the file that would be written.";
+        Err(CliError::refused("no_service_manager", message).hint(hint))
+    }
+}
+
+fn systemd(deed: Deed) -> Vec<Call> {
+    let call = |words: &[&str]| Call::new(&[&["systemctl", "--user"], words].concat());
+    match deed {
+        Deed::Install { start: true } => {
+            vec![call(&["daemon-reload"]), call(&["enable", UNIT]), call(&["restart", UNIT])]
+        }
+        Deed::Install { start: false } => vec![call(&["daemon-reload"]), call(&["enable", UNIT])],
+        Deed::Uninstall => vec![call(&["disable", "--now", UNIT]).may_fail()],
+        Deed::Start => vec![call(&["start", UNIT])],
+        Deed::Stop => vec![call(&["stop", UNIT])],
+        Deed::Restart => vec![call(&["restart", UNIT])],
+    }
+}
+
+fn launchd(deed: Deed, file: &str) -> Vec<Call> {
+    let (domain, target) = (domain(), target());
+    let bootstrap = Call::new(&["launchctl", "bootstrap", &domain, file]);
+    let bootout = Call::new(&["launchctl", "bootout", &target]);
+    match deed {
+        Deed::Install { start: true } => vec![bootout.may_fail(), bootstrap],
+        Deed::Install { start: false } => Vec::new(),
+        Deed::Uninstall => vec![bootout.may_fail()],
+        Deed::Start => vec![bootstrap.may_fail(), Call::new(&["launchctl", "kickstart", &target])],
+        Deed::Stop => vec![bootout],
+        Deed::Restart => vec![Call::new(&["launchctl", "kickstart", "-k", &target])],
+    }
+}
+
+fn domain() -> String {
+    format!("gui/{}", nix::unistd::getuid())
+}
+
+pub(super) fn target() -> String {
+    format!("{}/{LABEL}", domain())
+}
+
+/// Runs a tool and waits for its end, at most so long.
+pub(super) fn run(call: &Call) -> Result<Said, CliError> {
+    let failed = |why: String| CliError::refused("service_manager", format!("{} {why}", call.words.join(" ")));
+    let (program, arguments) = call.words.split_first().ok_or_else(|| failed("names no program.".to_owned()))?;
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().map_err(|error| failed(format!("can't be started: {error}.")))?;
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap_or(0));
+    let (sender, ended) = mpsc::channel();
+    std::thread::spawn(move || sender.send(child.wait_with_output()));
+    match ended.recv_timeout(PATIENCE) {
+        Ok(Ok(output)) => Ok(Said {
+            ok: output.status.success(),
+            out: sanitise(&String::from_utf8_lossy(&output.stdout)),
+            err: sanitise(&String::from_utf8_lossy(&output.stderr)),
+        }),
+        Ok(Err(error)) => Err(failed(format!("was lost: {error}."))),
+        Err(_) => {
+            // It may end by itself at this very moment; then there is nothing to kill.
+            let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL);
+            Err(failed(format!("did not end within {} s and was stopped.", PATIENCE.as_secs())))
+        }
+    }
+}
+
+/// What systemd says of the unit, by property.
+pub(super) fn properties() -> Result<Vec<(String, String)>, CliError> {
+    let wanted = "--property=LoadState,ActiveState,SubState,UnitFileState,MainPID,Result,NRestarts";
+    let said = run(&Call::new(&["systemctl", "--user", "show", UNIT, wanted]))?;
+    let pair = |line: &str| line.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
+    Ok(said.out.lines().filter_map(pair).collect())
+}
+
+/// What launchd says of the agent: whether it is there, and its process.
+pub(super) fn printed() -> Result<Said, CliError> {
+    run(&Call::new(&["launchctl", "print", &target()]))
+}

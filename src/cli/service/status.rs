@@ -1,0 +1,77 @@
+//! `service status`: what the manager says, and what the sidecar itself shows.
+
+use super::args::Kind;
+use super::manager;
+use crate::cli::Session;
+use crate::cli::client::{Pulse, Sidecar};
+use crate::cli::error::CliError;
+use crate::cli::output::Tone;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Prints it. A service that does not run is exit code 1.
+pub(super) fn command(session: &Session, kind: Kind) -> Result<(), CliError> {
+    let path = kind.file()?;
+    let is_installed = path.exists();
+    let (state, pid, more) = match kind {
+        _ if !is_installed => ("not_installed".to_owned(), None, Value::Null),
+        Kind::Systemd => systemd(),
+        Kind::Launchd => launchd(),
+    };
+    let is_alive = matches!(Pulse::new(&session.home).check(), Sidecar::Alive { .. });
+    let runs = state == "active";
+    let view = json!({
+        "installed": is_installed, "file": path.display().to_string(), "manager": kind.word(), "state": state,
+        "pid": pid, "properties": more, "sidecar_answers": is_alive, "lingers": (kind == Kind::Systemd).then(lingers),
+    });
+    if session.out.is_json() {
+        session.out.document(&view)?;
+    } else {
+        let tone = if runs { Tone::Good } else { Tone::Bad };
+        let pid = pid.map_or_else(String::new, |pid| format!(" (process {pid})"));
+        session.out.line(&format!("service   {}{pid}", session.out.paint(tone, &state)))?;
+        session.out.line(&format!("file      {}", path.display()))?;
+        let answers = if is_alive { "answers" } else { "does not answer" };
+        session.out.line(&format!("sidecar   {answers}, home {}", session.home.root().display()))?;
+        if runs && kind == Kind::Systemd && !lingers() {
+            session.out.note("It ends when you log out; to keep it running: loginctl enable-linger");
+        }
+    }
+    if runs {
+        return Ok(());
+    }
+    let hint = match (is_installed, is_alive) {
+        (false, true) => "A sidecar runs all the same, started by other means.",
+        (false, false) => "Install it: tasuki service install",
+        (true, _) => "See why: tasuki service logs",
+    };
+    Err(CliError::refused("not_running", "The service does not run.").hint(hint))
+}
+
+fn systemd() -> (String, Option<u64>, Value) {
+    let Ok(properties) = manager::properties() else { return ("unknown".to_owned(), None, Value::Null) };
+    let get = |key: &str| properties.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone());
+    let state = get("ActiveState").filter(|state| !state.is_empty()).unwrap_or_else(|| "unknown".to_owned());
+    let pid = get("MainPID").and_then(|pid| pid.parse().ok()).filter(|pid| *pid != 0);
+    let more = properties.iter().map(|(name, value)| (name.clone(), json!(value))).collect::<serde_json::Map<_, _>>();
+    (state, pid, Value::Object(more))
+}
+
+fn launchd() -> (String, Option<u64>, Value) {
+    let Ok(said) = manager::printed() else { return ("unknown".to_owned(), None, Value::Null) };
+    let word = |key: &str| {
+        let mut lines = said.out.lines().map(str::trim);
+        lines.find_map(|line| {
+            line.strip_prefix(key)?.trim_start().strip_prefix('=').map(|value| value.trim().to_owned())
+        })
+    };
+    let pid = word("pid").and_then(|pid| pid.parse().ok());
+    let state = if said.ok && pid.is_some() { "active" } else { "inactive" };
+    (state.to_owned(), pid, json!({"state": word("state"), "last_exit": word("last exit code")}))
+}
+
+/// Whether this user's services go on after the last logout.
+pub(super) fn lingers() -> bool {
+    let user = nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten();
+    user.is_some_and(|user| Path::new("/var/lib/systemd/linger").join(user.name).exists())
+}

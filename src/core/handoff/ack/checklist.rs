@@ -1,0 +1,116 @@
+//! The delivery checklist: each point with the time at which it was reached, or the reason why it was not.
+
+use super::{Ack, Kind, Sending, Standing, messages, take, urgency_word};
+use crate::core::handoff::{Handoff, Step, publish};
+use crate::core::pane::{DeliveryVerdict, Verdict};
+use serde_json::{Value, json};
+
+/// A point: what, when, and else why not.
+fn point(what: &str, at: Option<&str>, why_not: &str) -> Value {
+    let mut point = json!({ "point": what, "at": at });
+    if at.is_none() && !why_not.is_empty() {
+        point["reason"] = json!(why_not);
+    }
+    point
+}
+
+/// Every point of a handoff's delivery.
+#[must_use]
+pub fn points(handoff: &Handoff) -> Value {
+    let mut points = of_flow(handoff);
+    if let Some(ack) = &handoff.ack {
+        points.extend(before(handoff, ack));
+        points.extend(after(handoff, ack));
+    }
+    Value::Array(points)
+}
+
+fn delivered(verdict: Option<&DeliveryVerdict>) -> Option<&str> {
+    verdict.filter(|verdict| verdict.verdict == Verdict::Delivered).map(|verdict| verdict.at.as_str())
+}
+
+/// The points of every handoff.
+fn of_flow(handoff: &Handoff) -> Vec<Value> {
+    let last = |step| handoff.steps.iter().rev().find(move |span| span.step == step);
+    let ended = last(Step::Ending).and_then(|span| span.left_at.as_deref()).filter(|_| handoff.successor_id.is_some());
+    let verdicts = &handoff.verdicts;
+    vec![
+        point("instruction delivered", delivered(verdicts.instruction.as_ref()), ""),
+        point("document recorded", handoff.record.as_ref().map(|record| record.created_at.as_str()), ""),
+        point("outgoing agent ended", ended, ""),
+        point("successor registered and ready", last(Step::Priming).map(|span| span.entered_at.as_str()), ""),
+        point("priming delivered", delivered(verdicts.priming.as_ref()), ""),
+        point("briefing delivered", delivered(verdicts.briefing.as_ref()), ""),
+    ]
+}
+
+/// What must be so before a delivery counts as complete.
+fn before(handoff: &Handoff, ack: &Ack) -> Vec<Value> {
+    let recorded = handoff.record.as_ref().map(|record| record.created_at.as_str());
+    let briefed = delivered(handoff.verdicts.briefing.as_ref()).or(ack.sent_at.as_deref());
+    let started = briefed.filter(|_| ack.sent_at.is_some());
+    let published = publish::url(handoff).and(recorded);
+    let waits = "the briefing has not arrived yet";
+    let urgency = format!("urgency level sent as asked ({})", urgency_word(ack.urgency));
+    vec![
+        point("document uploaded", published, "it is not published; the briefing names the local file"),
+        point("local copy saved", recorded, "the document is not recorded yet"),
+        point("handoff message sent", briefed, waits),
+        point("message names where the document is", briefed, waits),
+        point("message names all tasks", briefed.filter(|_| !handoff.tasks.is_empty()), no_tasks(handoff, waits)),
+        point(&urgency, briefed, waits),
+        point("acknowledgement timer started", started, waits),
+    ]
+}
+
+fn no_tasks<'t>(handoff: &Handoff, waits: &'t str) -> &'t str {
+    if handoff.tasks.is_empty() { "no tasks were given" } else { waits }
+}
+
+/// What must be so after the ACK.
+fn after(handoff: &Handoff, ack: &Ack) -> Vec<Value> {
+    let said = ack.received.as_ref().or(ack.former.last());
+    let at = said.map(|said| said.at.as_str());
+    let done = handoff.steps.iter().rev().find(|span| span.step == Step::Done).map(|span| span.entered_at.as_str());
+    let no_ack = match ack.standing {
+        Standing::AcknowledgedWithDelay => "overridden by the operator: no ACK came",
+        _ => "no ACK was taken yet",
+    };
+    let judged = if said.is_some() { "a person compares it with the tasks; tasuki shows both" } else { no_ack };
+    let (from, why_not) = checkpoint(ack);
+    let (answered, open) = questions(ack);
+    let told = messages::last(handoff, Kind::HandoffComplete);
+    let told_at = told.filter(|message| message.sending == Sending::Sent).and_then(|message| message.at.as_deref());
+    let not_told = told.map_or("the handoff is not done yet".to_owned(), |message| {
+        message.reason.clone().unwrap_or_else(|| "it is on its way".to_owned())
+    });
+    vec![
+        point("ACK handoff_id matches", at, no_ack),
+        point("understanding is accurate", None, judged),
+        point("starting_from matches the documented checkpoint", from, why_not.as_deref().unwrap_or(no_ack)),
+        point("all questions answered", answered, open.as_deref().unwrap_or(no_ack)),
+        point("state updated", done, "the handoff is not done yet"),
+        point("target told of the handoff", told_at, &not_told),
+    ]
+}
+
+fn checkpoint(ack: &Ack) -> (Option<&str>, Option<String>) {
+    let Some(said) = ack.received.as_ref().or(ack.former.last()) else { return (None, None) };
+    match &ack.checkpoint {
+        None => (None, Some("the document states no checkpoint".to_owned())),
+        Some(documented) if take::is_same_checkpoint(documented, &said.starting_from) => (Some(&said.at), None),
+        Some(documented) => {
+            (None, Some(format!("the document says “{documented}”, the successor “{}”", said.starting_from)))
+        }
+    }
+}
+
+fn questions(ack: &Ack) -> (Option<&str>, Option<String>) {
+    let Some(said) = ack.received.as_ref().or(ack.former.last()) else { return (None, None) };
+    let open = if ack.received.is_some() { &said.questions } else { &ack.unanswered };
+    match (open.is_empty() && ack.unanswered.is_empty(), ack.unanswered.is_empty()) {
+        (true, _) => (Some(&said.at), None),
+        (false, true) => (None, Some(format!("open: {}", open.join(" / ")))),
+        (false, false) => (None, Some(format!("no answer was given to: {}", ack.unanswered.join(" / ")))),
+    }
+}

@@ -1,0 +1,169 @@
+//! Answers to a successor's questions, with or without a document that was brought up to date.
+
+use super::{Clarifying, FormerDocument, Kind, Standing, messages, notes, timeline};
+use crate::core::decision::Tx;
+use crate::core::effect::{Composed, DocumentRead, Effect, Outcome, Source};
+use crate::core::event::RequestFacts;
+use crate::core::handoff::ask::{self, find};
+use crate::core::handoff::{DocumentSeen, Step, document, flow, publish, trigger};
+use crate::core::id::{HandoffId, RequestId};
+use crate::core::reply::{Refused, Reply};
+use crate::core::request::{Clarification, ClarifyAsked};
+use crate::core::text::normalise;
+use serde_json::{Value, json};
+
+/// Most answers that are kept.
+const MOST_ANSWERS: usize = 256;
+/// Most documents that may give way to better ones in one handoff.
+const MOST_DOCUMENTS: usize = 32;
+
+/// `clarify`.
+pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: ClarifyAsked, facts: &RequestFacts) {
+    match check(tx, &asked, facts) {
+        Err(refused) => tx.refuse(request, refused),
+        Ok((id, None)) => {
+            answer(tx, id, &asked.clarifications, false);
+            tx.answer(request, Reply::Ok(granted(id, None)));
+        }
+        Ok((id, Some(text))) => write(tx, id, request, asked.clarifications, text, facts),
+    }
+}
+
+fn granted(id: HandoffId, file_path: Option<&str>) -> Value {
+    json!({ "status": "clarified", "handoff_id": id, "file_path": file_path })
+}
+
+fn check(tx: &Tx<'_>, asked: &ClarifyAsked, facts: &RequestFacts) -> Result<(HandoffId, Option<String>), Refused> {
+    let handoff = find(tx, &asked.handoff_id)?;
+    if handoff.step.is_end() {
+        return Err(ask::ended(handoff));
+    }
+    let ack = handoff.ack.as_ref().filter(|_| handoff.step == Step::Acknowledging);
+    let asks = ack.filter(|ack| ack.standing == Standing::NeedsClarification);
+    let Some(ack) = asks else {
+        let message = "The successor has asked nothing that is not answered";
+        return Err(Refused::new(409, "no_questions", message).hint("see: tasuki handoffs show HANDOFF"));
+    };
+    if ack.clarifying.is_some() || handoff.effect.is_some() {
+        return Err(Refused::new(409, "already_clarifying", "Other answers are on their way already"));
+    }
+    if asked.document.is_none() {
+        return Ok((handoff.handoff_id, None));
+    }
+    if ack.former_documents.len() >= MOST_DOCUMENTS {
+        return Err(Refused::new(409, "too_many", format!("{MOST_DOCUMENTS} documents gave way already")));
+    }
+    match &facts.document {
+        Some(Ok(text)) if !text.trim().is_empty() => Ok((handoff.handoff_id, Some(text.clone()))),
+        Some(Ok(_)) => Err(Refused::bad("document", "is empty")),
+        Some(Err(why)) => Err(Refused::bad("document", why)),
+        None => Err(Refused::bad("document", "can't be read")),
+    }
+}
+
+/// Writes the document beside the first one, under a name of its own; the answers wait for it.
+fn write(
+    tx: &mut Tx<'_>,
+    id: HandoffId,
+    request: &RequestId,
+    clarifications: Vec<Clarification>,
+    text: String,
+    facts: &RequestFacts,
+) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let (agent_id, slug) = (handoff.agent_id, handoff.persona_slug.clone());
+    let persona = facts.persona.as_ref().map(|(_, persona)| persona.clone()).unwrap_or_default();
+    let mut taken = trigger::taken_names(tx, &agent_id, &slug, &persona);
+    taken.extend(tx.handoff(&id).map(|handoff| handoff.file_name.clone()));
+    let file_name = document::file_name(tx.now.wall_ms, &agent_id, &taken);
+    trigger::promise(tx, &agent_id, &file_name);
+    let clarifying = Clarifying { request_id: request.clone(), clarifications, file_name: file_name.clone() };
+    if let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) {
+        ack.clarifying = Some(clarifying);
+    }
+    flow::run(tx, id, Effect::ComposeDocument { persona: slug, file_name, source: Source::Text(text) });
+}
+
+/// The document was written, or read again.
+pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let Some(clarifying) = handoff.ack.as_ref().and_then(|ack| ack.clarifying.clone()) else { return };
+    match outcome {
+        Outcome::Composed(Composed::Written) => {
+            let (persona, file_name) = (handoff.persona_slug.clone(), clarifying.file_name);
+            flow::run(tx, id, Effect::ReadDocument { handoff_id: id, persona, file_name });
+        }
+        Outcome::Document(DocumentRead::Whole { text, sha256 }) => {
+            replace(tx, id, &clarifying.file_name, &text, sha256);
+            answer(tx, id, &clarifying.clarifications, true);
+            let path = tx.handoff(&id).map(|handoff| handoff.file_path.clone());
+            tx.answer(&clarifying.request_id, Reply::Ok(granted(id, path.as_deref())));
+            publish::begin(tx, id);
+        }
+        Outcome::Document(DocumentRead::Unsafe { why })
+        | Outcome::Composed(Composed::Failed { why })
+        | Outcome::Failed { why } => refuse(tx, id, &why),
+        _ => refuse(tx, id, "it is missing or empty"),
+    }
+}
+
+fn refuse(tx: &mut Tx<'_>, id: HandoffId, why: &str) {
+    let clarifying = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()?.clarifying.take());
+    let Some(clarifying) = clarifying else { return };
+    let message = format!("The updated document can't be taken: {why}");
+    let hint = "nothing was typed, and the questions are still open; mend the cause, then clarify again";
+    tx.refuse(&clarifying.request_id, Refused::new(409, "document_unsafe", message).hint(hint));
+}
+
+/// The step is left before the document was written.
+pub(super) fn leave(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) else { return };
+    let Some(clarifying) = ack.clarifying.take() else { return };
+    let message = "The handoff went on before the updated document was written";
+    tx.refuse(&clarifying.request_id, Refused::new(409, "no_questions", message));
+}
+
+/// The better document takes the first one's place in the record; the first one's file stays where it is.
+fn replace(tx: &mut Tx<'_>, id: HandoffId, file_name: &str, text: &str, sha256: String) {
+    let stamp = tx.now.stamp();
+    let Some(handoff) = tx.handoff_mut(&id) else { return };
+    let Some(record) = handoff.record.clone() else { return };
+    let folder = handoff.file_path.strip_suffix(&handoff.file_name).unwrap_or_default().to_owned();
+    let former = FormerDocument {
+        file_path: std::mem::replace(&mut handoff.file_path, format!("{folder}{file_name}")),
+        bytes: record.bytes,
+        sha256: record.sha256,
+        recorded_at: record.created_at,
+    };
+    file_name.clone_into(&mut handoff.file_name);
+    let bytes = text.len() as u64;
+    handoff.document = Some(DocumentSeen { bytes, at: stamp.clone() });
+    if let Some(ack) = handoff.ack.as_mut() {
+        ack.former_documents.push(former);
+        ack.checkpoint = document::checkpoint(text);
+    }
+    flow::renew_record(tx, id, text, sha256, stamp);
+}
+
+/// The answers are given: they are typed, and T begins anew.
+fn answer(tx: &mut Tx<'_>, id: HandoffId, clarifications: &[Clarification], is_updated: bool) {
+    let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) else { return };
+    ack.clarifying = None;
+    let questions = ack.received.as_ref().map(|received| received.questions.clone()).unwrap_or_default();
+    ack.supersede(None);
+    let is_open =
+        |question: &String| !clarifications.iter().any(|given| normalise(&given.question) == normalise(question));
+    ack.unanswered = questions.into_iter().filter(is_open).collect();
+    ack.answers.extend(clarifications.iter().cloned());
+    let from = ack.answers.len().saturating_sub(MOST_ANSWERS);
+    ack.answers.drain(..from);
+    timeline::start(tx, id, Standing::Pending);
+    timeline::journal(tx, id, "clarify");
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let json = notes::clarification(handoff, clarifications, is_updated);
+    let mut text = timeline::with_how(tx, handoff, &json);
+    if is_updated {
+        text = format!("Read the document again, it was brought up to date: `{}`\n\n{text}", handoff.file_path);
+    }
+    messages::to_successor(tx, id, Kind::Clarification, json, text);
+}

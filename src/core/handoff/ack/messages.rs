@@ -1,0 +1,300 @@
+//! Sends the messages of the protocol and records what became of each: typed to the successor when it can take them,
+//! once each; to the orchestrator or the escalation target by their own ways.
+
+use super::{Ack, Kind, Message, Sending, notes};
+use crate::core::agent::{AgentState, Asker, Purpose, Queued};
+use crate::core::decision::{Failure, Tx};
+use crate::core::effect::{Effect, Notice, NotifyPlan, Outcome};
+use crate::core::handoff::{Handoff, Step};
+use crate::core::id::{AgentId, HandoffId};
+use crate::core::meet;
+use crate::core::pane::Refusal;
+use crate::core::settings::Target;
+use crate::core::time::Deadline;
+use crate::core::typing::{self, Ended, Text, word};
+use serde_json::{Value, json};
+
+/// Most messages that a handoff keeps; the oldest that are settled go.
+const MOST_MESSAGES: usize = 100;
+/// The first pause before a refused text is tried again, and the longest, in milliseconds.
+const PAUSE_MS: (u64, u64) = (2_000, 60_000);
+
+/// Notes a message; gives its number.
+fn note(tx: &mut Tx<'_>, id: HandoffId, message: Message) -> Option<u32> {
+    let ack = tx.handoff_mut(&id)?.ack.as_mut()?;
+    let number = ack.next_message;
+    ack.next_message += 1;
+    ack.messages.push(Message { number, ..message });
+    if ack.messages.len() > MOST_MESSAGES {
+        let settled = |message: &Message| !matches!(message.sending, Sending::Waiting | Sending::Open);
+        if let Some(oldest) = ack.messages.iter().position(settled) {
+            ack.messages.remove(oldest);
+        }
+    }
+    Some(number)
+}
+
+fn message(tx: &Tx<'_>, kind: Kind, to: String, json: Value) -> Message {
+    Message {
+        number: 0,
+        kind,
+        to_successor: false,
+        to,
+        due_at: tx.now.stamp(),
+        sending: Sending::Open,
+        at: None,
+        reason: None,
+        json,
+        text: None,
+        effect: None,
+        again: None,
+        refusals: 0,
+    }
+}
+
+/// Notes what the successor is to be told; [`pump`] types it.
+pub(crate) fn to_successor(tx: &mut Tx<'_>, id: HandoffId, kind: Kind, json: Value, text: String) {
+    let to = json["to"].as_str().unwrap_or_default().to_owned();
+    let message = message(tx, kind, to, json);
+    note(tx, id, Message { to_successor: true, sending: Sending::Waiting, text: Some(text), ..message });
+}
+
+/// Notes the briefing, which carried the notice.
+pub(crate) fn briefed(tx: &mut Tx<'_>, id: HandoffId, json: Value) {
+    let to = json["to"].as_str().unwrap_or_default().to_owned();
+    let (message, at) = (message(tx, Kind::HandoffNotice, to, json), Some(tx.now.stamp()));
+    note(tx, id, Message { to_successor: true, sending: Sending::Sent, at, ..message });
+}
+
+/// Sends a message to the orchestrator or the escalation target.
+pub(crate) fn tell(tx: &mut Tx<'_>, id: HandoffId, kind: Kind, target: &Target, mut json: Value) {
+    json["to"] = json!(target.name());
+    let message = message(tx, kind, target.name(), json.clone());
+    let Some(number) = note(tx, id, message) else { return };
+    match target {
+        Target::Operator => notify(tx, id, number, None, json),
+        Target::Command(command) => notify(tx, id, number, Some(command.clone()), json),
+        Target::Agent(who) => {
+            if let Err(why) = queue(tx, id, number, who, &json) {
+                settle(tx, id, number, Sending::Failed, Some(&why));
+            }
+        }
+    }
+}
+
+fn notify(tx: &mut Tx<'_>, handoff_id: HandoffId, number: u32, command: Option<Vec<String>>, json: Value) {
+    let text = format!("tasuki: {}", notes::in_one_line(&json));
+    let notice = Notice { error_id: None, text, json };
+    let effect = tx.effect(Effect::Notify(NotifyPlan { handoff_id, number, command, notice }));
+    if let Some(message) = find(tx, handoff_id, number) {
+        message.effect = Some(effect);
+    }
+}
+
+/// Lets the text wait until that agent is idle, as long as any other text may.
+fn queue(tx: &mut Tx<'_>, id: HandoffId, number: u32, who: &str, json: &Value) -> Result<(), String> {
+    let agent_id = addressee(tx, id, who)?;
+    let deadline = Deadline::after(&tx.now, tx.state.settings.limits.waiting_ms);
+    let agent = tx.agent_mut(&agent_id).ok_or_else(|| "there is no such agent".to_owned())?;
+    if agent.queue.len() >= meet::MAX_QUEUE {
+        return Err("too many texts wait for that agent already".to_owned());
+    }
+    agent.queue.push(Queued { asker: Asker::Message(id, number), text: notes::in_words(json), deadline });
+    Ok(())
+}
+
+/// The living agent that a target names. The two agents of the handoff itself are none.
+fn addressee(tx: &Tx<'_>, id: HandoffId, who: &str) -> Result<AgentId, String> {
+    let handoff = tx.handoff(&id);
+    let own = |agent_id: &AgentId| {
+        handoff.is_some_and(|handoff| handoff.agent_id == *agent_id || handoff.successor_id == Some(*agent_id))
+    };
+    let named = |agent_id: &AgentId| {
+        let agent = tx.agent(agent_id)?;
+        let fits = agent_id.to_string() == who || agent.persona_slug.as_ref().is_some_and(|slug| slug.as_str() == who);
+        (fits && agent.state.is_live() && agent.persona_slug.is_some() && !own(agent_id)).then_some(*agent_id)
+    };
+    let found: Vec<AgentId> = tx.agent_ids().iter().filter_map(named).collect();
+    match found.as_slice() {
+        [one] => Ok(*one),
+        [] => Err(format!("no agent {who} runs")),
+        _ => Err(format!("{} agents {who} run: name one by its id", found.len())),
+    }
+}
+
+fn find<'t>(tx: &'t mut Tx<'_>, id: HandoffId, number: u32) -> Option<&'t mut Message> {
+    let ack = tx.handoff_mut(&id)?.ack.as_mut()?;
+    ack.messages.iter_mut().find(|message| message.number == number)
+}
+
+/// Types the next text that waits for the successor, if that can take it. Called again whenever it changes.
+pub(crate) fn pump(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id).filter(|handoff| handoff.step == Step::Acknowledging) else { return };
+    let (Some(ack), Some(successor_id)) = (&handoff.ack, handoff.successor_id) else { return };
+    let is_next = |message: &&Message| message.sending == Sending::Waiting && message.again.is_none();
+    let Some(number) = ack.messages.iter().find(is_next).map(|message| message.number) else { return };
+    if !tx.agent(&successor_id).is_some_and(|agent| agent.is_free() && agent.handoff_id == Some(id)) {
+        return;
+    }
+    let Some(message) = find(tx, id, number) else { return };
+    message.sending = Sending::Open;
+    let body = message.text.clone().unwrap_or_default();
+    let text = Text { first_line: "Message from tasuki about your handoff.".to_owned(), body, allow_busy: false };
+    typing::begin(tx, &successor_id, Purpose::Message(id, number), text, None);
+}
+
+/// A typed message has its verdict.
+pub(crate) fn verdict(tx: &mut Tx<'_>, id: HandoffId, number: u32, agent_id: &AgentId, ended: &Ended) {
+    match ended {
+        Ended::Delivered(remark) => settle(tx, id, number, Sending::Sent, remark.as_deref()),
+        Ended::Unconfirmed(reason) => settle(tx, id, number, Sending::Unconfirmed, Some(reason)),
+        Ended::Refused(reason) => refused(tx, id, number, agent_id, *reason),
+    }
+}
+
+/// Nothing was typed. To a successor that may take it later it is tried again, after a pause that grows.
+fn refused(tx: &mut Tx<'_>, id: HandoffId, number: u32, agent_id: &AgentId, reason: Refusal) {
+    let is_asked = tx.handoff(&id).is_some_and(|handoff| handoff.step == Step::Acknowledging);
+    let now = tx.now;
+    let Some(message) = find(tx, id, number) else { return };
+    if !message.to_successor || !may_pass(reason) {
+        return settle(tx, id, number, Sending::Failed, Some(&word(&reason)));
+    }
+    if !is_asked {
+        return settle(tx, id, number, Sending::Missed, Some(&word(&reason)));
+    }
+    let pause = (PAUSE_MS.0 << message.refusals.min(8)).min(PAUSE_MS.1);
+    message.refusals = message.refusals.saturating_add(1);
+    message.sending = Sending::Waiting;
+    message.reason = Some(word(&reason));
+    if reason == Refusal::Busy {
+        // Its screen showed a turn of which no event had told; that turn's end is what is waited for.
+        return tx.set_state(agent_id, AgentState::Busy);
+    }
+    message.again = Some(Deadline::after(&now, pause));
+}
+
+/// What stands against a text now, and may be over in a moment.
+fn may_pass(reason: Refusal) -> bool {
+    matches!(
+        reason,
+        Refusal::Busy
+            | Refusal::Dialog
+            | Refusal::Draft
+            | Refusal::NotReady
+            | Refusal::BareShell
+            | Refusal::InputOff
+            | Refusal::NoTmux
+    )
+}
+
+/// A refused text's pause is over.
+pub(crate) fn tries_due(tx: &mut Tx<'_>, id: HandoffId) {
+    let now = tx.now;
+    let is_due = |message: &Message| message.again.is_some_and(|again| again.is_due(&now));
+    let any =
+        tx.handoff(&id).and_then(|handoff| handoff.ack.as_ref()).is_some_and(|ack| ack.messages.iter().any(is_due));
+    let Some(ack) = tx.handoff_mut(&id).filter(|_| any).and_then(|handoff| handoff.ack.as_mut()) else { return };
+    ack.messages.iter_mut().filter(|message| is_due(message)).for_each(|message| message.again = None);
+}
+
+/// The effect that told the operator, or ran the command, has ended.
+pub(crate) fn notified(tx: &mut Tx<'_>, plan: &NotifyPlan, outcome: Outcome) {
+    let (sending, reason) = match outcome {
+        Outcome::Failed { why } => (Sending::Failed, Some(why)),
+        _ => (Sending::Sent, None),
+    };
+    settle(tx, plan.handoff_id, plan.number, sending, reason.as_deref());
+}
+
+/// A text that waited for another agent will not be typed any more.
+pub(crate) fn not_taken(tx: &mut Tx<'_>, id: HandoffId, number: u32, why: &str) {
+    settle(tx, id, number, Sending::Failed, Some(why));
+}
+
+/// What waits for the successor will not be typed any more.
+pub(crate) fn give_up(tx: &mut Tx<'_>, id: HandoffId, which: impl Fn(&Message) -> bool, why: &str) {
+    let Some(ack) = tx.handoff(&id).and_then(|handoff| handoff.ack.as_ref()) else { return };
+    let waits = |message: &&Message| message.sending == Sending::Waiting && which(message);
+    let numbers: Vec<u32> = ack.messages.iter().filter(waits).map(|message| message.number).collect();
+    for number in numbers {
+        settle(tx, id, number, Sending::Missed, Some(why));
+    }
+}
+
+/// What became of a message, once and for all: noted, written down, and told where it did not arrive.
+fn settle(tx: &mut Tx<'_>, id: HandoffId, number: u32, sending: Sending, reason: Option<&str>) {
+    let stamp = tx.now.stamp();
+    let Some(message) = find(tx, id, number) else { return };
+    if !matches!(message.sending, Sending::Waiting | Sending::Open) {
+        return;
+    }
+    message.sending = sending;
+    message.at = Some(stamp);
+    message.reason = reason.map(str::to_owned);
+    message.effect = None;
+    message.again = None;
+    message.text = None;
+    let message = message.clone();
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let mut line = json!({
+        "handoff_id": id, "agent_id": handoff.agent_id, "successor_id": handoff.successor_id, "notice": message.kind.word(),
+        "to": message.to, "outcome": sending.word(), "reason": reason,
+    });
+    let kind = match message.kind {
+        Kind::Reminder => {
+            line["reminder_number"] = message.json["content"]["reminder_number"].clone();
+            "reminder"
+        }
+        Kind::Escalation => "escalation",
+        _ => "ack",
+    };
+    tx.journal(kind, line);
+    if sending == Sending::Failed {
+        surface(tx, id, &message);
+    }
+}
+
+/// What was not told is an error of its own; the handoff goes its way.
+fn surface(tx: &mut Tx<'_>, id: HandoffId, message: &Message) {
+    let agent_id = tx.handoff(&id).map(|handoff| handoff.agent_id);
+    let why = message.reason.clone().unwrap_or_default();
+    let what = match message.kind {
+        Kind::Escalation => "The escalation",
+        Kind::Reminder => "A reminder",
+        _ => "A message",
+    };
+    let code = if message.kind == Kind::Escalation { "escalation_failed" } else { "message_failed" };
+    tx.tell_error(Failure {
+        code: code.to_owned(),
+        message: format!(
+            "{what} about handoff {} did not reach {} ({}): {why}",
+            id.short(),
+            message.to,
+            message.kind.word()
+        ),
+        hint: "tell them yourself; mend [escalation] in config.toml for the next time".to_owned(),
+        handoff_id: Some(id),
+        agent_id,
+        step: None,
+    });
+}
+
+/// How many reminders of this round may have been read.
+pub(crate) fn reminders_sent(ack: &Ack) -> usize {
+    let began = ack.messages.iter().rposition(|message| {
+        matches!(message.kind, Kind::HandoffNotice | Kind::Clarification | Kind::AskedAgain | Kind::HandoffAck)
+    });
+    let round = &ack.messages[began.unwrap_or(0)..];
+    let may_be_read = |message: &&Message| {
+        message.kind == Kind::Reminder
+            && matches!(message.sending, Sending::Sent | Sending::Open | Sending::Unconfirmed)
+    };
+    round.iter().filter(may_be_read).count()
+}
+
+/// How a message to somebody else than the successor stands, by its kind: the last one.
+pub(crate) fn last(handoff: &Handoff, kind: Kind) -> Option<&Message> {
+    let ack = handoff.ack.as_ref()?;
+    ack.messages.iter().rev().find(|message| message.kind == kind && !message.to_successor)
+}

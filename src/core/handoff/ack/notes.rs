@@ -1,0 +1,266 @@
+//! The messages of the protocol in the form that teams know: `to`, `subject`, `priority` and `content`, and the same in
+//! words for a pane or a person.
+
+use super::{Ack, Received, messages, priority, urgency_word};
+use crate::core::decision::Tx;
+use crate::core::handoff::{Handoff, publish};
+use crate::core::id::AgentId;
+use crate::core::request::{Clarification, form};
+use crate::core::text::{quotable, sanitise};
+use serde_json::{Value, json};
+
+/// How messages name an agent: `<slug>-<first 8 of its id>`.
+#[must_use]
+pub(crate) fn name(handoff: &Handoff, agent_id: &AgentId) -> String {
+    format!("{}-{}", handoff.persona_slug, agent_id.short())
+}
+
+fn successor_name(handoff: &Handoff) -> String {
+    handoff.successor_id.map_or_else(String::new, |id| name(handoff, &id))
+}
+
+/// A length of time as people say it.
+#[must_use]
+pub(crate) fn span(ms: u64) -> String {
+    let plural = |n: u64, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
+    match ms {
+        _ if ms >= 60_000 && ms.is_multiple_of(60_000) => plural(ms / 60_000, "minute"),
+        _ if ms.is_multiple_of(1_000) => plural(ms / 1_000, "second"),
+        _ => format!("{}.{} seconds", ms / 1_000, ms % 1_000 / 100),
+    }
+}
+
+/// Where the document is found: where it is published, else its path.
+fn url(handoff: &Handoff) -> &str {
+    publish::url(handoff).unwrap_or(&handoff.file_path)
+}
+
+/// The notice of the handoff, with what is to be acknowledged.
+pub(crate) fn handoff_notice(tx: &Tx<'_>, handoff: &Handoff, ack: &Ack) -> Value {
+    let failed = name(handoff, &handoff.agent_id);
+    let session = tx.agent(&handoff.agent_id).and_then(|agent| agent.tmux_session.clone());
+    let within = span(ack.limit_ms);
+    json!({
+        "to": successor_name(handoff),
+        "subject": format!("[HANDOFF] Agent Replacement - You are replacing {failed}"),
+        "priority": priority(ack.urgency),
+        "content": {
+            "type": "replacement_handoff",
+            "message": format!(
+                "You are replacing {failed} due to {}. Full handoff document with all context is available at the URL below. \
+                 Please ACK within {within} and confirm you understand the requirements.",
+                handoff.reason
+            ),
+            "handoff_id": handoff.handoff_id,
+            "handoff_url": url(handoff),
+            "failed_agent": { "id": handoff.agent_id, "session": session },
+            "tasks": handoff.tasks,
+            "urgency": urgency_word(ack.urgency),
+            "ack_required_within": within,
+        },
+    })
+}
+
+/// An ACK as the orchestrator is told of it.
+pub(crate) fn handoff_ack(handoff: &Handoff, received: &Received) -> Value {
+    json!({
+        "to": "",
+        "subject": format!("[ACK] Handoff {} Received", handoff.handoff_id),
+        "priority": "high",
+        "content": {
+            "type": "handoff_ack",
+            "message": "Handoff received and reviewed",
+            "handoff_id": handoff.handoff_id,
+            "agent_id": received.agent_id,
+            "understanding": received.understanding,
+            "starting_from": received.starting_from,
+            "questions": received.questions,
+            "status": received.status,
+            "late": received.late,
+        },
+    })
+}
+
+/// A reminder. `to_successor`: of its ACK; else of the answers to its questions.
+pub(crate) fn reminder(handoff: &Handoff, ack: &Ack, reminder_number: u8, to_successor: bool) -> Value {
+    let (what, message) = match to_successor {
+        true => (
+            "ACK Required for Handoff",
+            "You have not acknowledged the replacement handoff. Please ACK immediately or indicate if you cannot accept this task.",
+        ),
+        false => ("Questions Open in Handoff", "The replacement agent waits for answers to its questions."),
+    };
+    let mut json = json!({
+        "to": if to_successor { successor_name(handoff) } else { String::new() },
+        "subject": format!("[REMINDER] {what} {}", handoff.handoff_id),
+        "priority": "urgent",
+        "content": {
+            "type": "handoff_reminder",
+            "message": message,
+            "handoff_id": handoff.handoff_id,
+            "original_sent": ack.sent_at,
+            "reminder_number": reminder_number,
+            "final_deadline": ack.final_deadline(),
+        },
+    });
+    if let Some(received) = ack.received.as_ref().filter(|_| !to_successor) {
+        json["content"]["questions"] = json!(received.questions);
+    }
+    json
+}
+
+/// The answers, and where the document is if it was brought up to date.
+pub(crate) fn clarification(handoff: &Handoff, answers: &[Clarification], is_updated: bool) -> Value {
+    json!({
+        "to": successor_name(handoff),
+        "subject": format!("[CLARIFICATION] Re: Handoff {}", handoff.handoff_id),
+        "priority": "high",
+        "content": {
+            "type": "handoff_clarification",
+            "message": "Answers to your questions about the handoff",
+            "handoff_id": handoff.handoff_id,
+            "clarifications": answers,
+            "updated_handoff_url": is_updated.then(|| handoff.file_path.clone()),
+        },
+    })
+}
+
+/// That nobody answered in time.
+pub(crate) fn escalation(handoff: &Handoff, ack: &Ack) -> Value {
+    let sent = messages::reminders_sent(ack);
+    let reminders = if sent == 1 { "1 reminder".to_owned() } else { format!("{sent} reminders") };
+    let open = ack.received.as_ref().map(|received| received.questions.clone()).unwrap_or_default();
+    let (subject, message, action) = match open.is_empty() {
+        true => (
+            "[EOA-ESCALATE] Replacement Agent Not Responding",
+            format!("Replacement agent has not acknowledged handoff after {reminders}"),
+            "provide_alternative_agent",
+        ),
+        false => (
+            "[EOA-ESCALATE] Replacement Agent Waits For Answers",
+            format!("The replacement agent's questions were not answered after {reminders}"),
+            "answer_questions",
+        ),
+    };
+    json!({
+        "to": "",
+        "subject": subject,
+        "priority": "urgent",
+        "content": {
+            "type": "escalation",
+            "message": message,
+            "failed_agent": name(handoff, &handoff.agent_id),
+            "replacement_agent": successor_name(handoff),
+            "handoff_id": handoff.handoff_id,
+            "reminders_sent": sent,
+            "tasks_affected": handoff.tasks,
+            "questions": open,
+            "action_required": action,
+        },
+    })
+}
+
+/// That the successor has begun.
+pub(crate) fn handoff_complete(handoff: &Handoff, ack: &Ack) -> Value {
+    let received = ack.received.as_ref();
+    json!({
+        "to": "",
+        "subject": format!("[HANDOFF] Handoff {} Complete", handoff.handoff_id),
+        "priority": priority(ack.urgency),
+        "content": {
+            "type": "handoff_complete",
+            "message": format!(
+                "{} has taken over from {}", successor_name(handoff), name(handoff, &handoff.agent_id)
+            ),
+            "handoff_id": handoff.handoff_id,
+            "replacement_agent": successor_name(handoff),
+            "replacement_status": ack.standing.word(),
+            "understanding": received.map(|received| received.understanding.as_str()),
+            "starting_from": received.map(|received| received.starting_from.as_str()),
+            "late": received.is_some_and(|received| received.late),
+            "override_reason": ack.overridden.as_ref().map(|by| by.reason.as_str()),
+        },
+    })
+}
+
+/// The right form of an ACK, and an old question asked again, as messages.
+pub(crate) fn request(handoff: &Handoff, ack: &Ack, message: &str) -> Value {
+    let agent_id = handoff.successor_id.map_or_else(String::new, |id| id.to_string());
+    json!({
+        "to": successor_name(handoff),
+        "subject": format!("[ACK] Acknowledge Handoff {}", handoff.handoff_id),
+        "priority": priority(ack.urgency),
+        "content": {
+            "type": "handoff_ack_template",
+            "message": message,
+            "handoff_id": handoff.handoff_id,
+            "final_deadline": ack.final_deadline(),
+            "form": form(&handoff.handoff_id.to_string(), &agent_id),
+        },
+    })
+}
+
+/// A message in one line.
+pub(crate) fn in_one_line(json: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let line = format!("{}: {}", text(&json["subject"]), text(&json["content"]["message"]));
+    let questions: Vec<String> = strings(&json["content"]["questions"]);
+    let more = if questions.is_empty() { String::new() } else { format!(" Questions: {}", questions.join(" / ")) };
+    quotable(&(line + &more), 500).replace(['\n', '\t'], " ")
+}
+
+fn strings(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().filter_map(|item| item.as_str().map(str::to_owned)).collect()
+}
+
+/// A message as a text for a pane: its subject, what it says, and its fields.
+pub(crate) fn in_words(json: &Value) -> String {
+    let mut lines = Vec::new();
+    lines.extend(json["subject"].as_str().map(str::to_owned));
+    lines.extend(json["content"]["message"].as_str().map(str::to_owned));
+    lines.push(String::new());
+    for (name, value) in json["content"].as_object().into_iter().flatten() {
+        if matches!(name.as_str(), "type" | "message") {
+            continue;
+        }
+        let shown = match value {
+            Value::Null => continue,
+            Value::String(text) => text.clone(),
+            Value::Array(items) if items.is_empty() => continue,
+            Value::Array(items) if items.iter().all(Value::is_string) => {
+                strings(value).iter().map(|item| format!("\n- {item}")).collect()
+            }
+            Value::Array(items) => items.iter().map(pair).collect(),
+            other => other.to_string(),
+        };
+        lines.push(format!("{name}: {}", sanitise(&shown)));
+    }
+    lines.join("\n")
+}
+
+/// A question and its answer.
+fn pair(item: &Value) -> String {
+    let text = |name: &str| item[name].as_str().unwrap_or_default().to_owned();
+    format!("\n- Question: {}\n  Answer: {}", text("question"), text("answer"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_said_as_people_say_them() {
+        let said: Vec<String> = [300_000, 60_000, 90_000, 1_000, 1_500].map(span).into();
+        assert_eq!(said, ["5 minutes", "1 minute", "90 seconds", "1 second", "1.5 seconds"]);
+    }
+
+    #[test]
+    fn a_message_is_said_in_words() {
+        let json = json!({"subject": "[S] x", "content": {"type": "t", "message": "M", "tasks": ["a", "b"], "none": null,
+            "clarifications": [{"question": "Q?", "answer": "A"}]}});
+        let text = in_words(&json);
+        assert!(text.starts_with("[S] x\nM\n") && text.contains("tasks: \n- a\n- b"), "{text}");
+        assert!(text.contains("- Question: Q?\n  Answer: A") && !text.contains("none"), "{text}");
+        assert_eq!(in_one_line(&json), "[S] x: M");
+    }
+}

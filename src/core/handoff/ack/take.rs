@@ -1,0 +1,239 @@
+//! Takes what a successor says of its handoff, and the operator's override (SPEC section 8 and 12, "ACK").
+
+use super::{Ack, Kind, Override, Received, Standing, messages, notes, timeline};
+use crate::core::decision::Tx;
+use crate::core::handoff::ask::{self, find};
+use crate::core::handoff::{Handoff, Step, end, flow, outcome};
+use crate::core::id::{AgentId, HandoffId, RequestId};
+use crate::core::reply::{Refused, Reply};
+use crate::core::request::{AckAsked, MalformedAck, OverrideAsked};
+use crate::core::text::{normalise, quotable};
+use serde_json::{Value, json};
+
+/// Most characters that a failure quotes of what a successor has said.
+const MAX_QUOTED: usize = 600;
+
+/// Whether an ACK can be taken.
+enum Verdict {
+    /// It was taken before: the same answer.
+    Again(Value),
+    /// It is news.
+    New { id: HandoffId, agent_id: AgentId, late: bool },
+}
+
+/// `ack`.
+pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &AckAsked) {
+    match check(tx, asked) {
+        Err(refused) => tx.refuse(request, refused),
+        Ok(Verdict::Again(answer)) => tx.answer(request, Reply::Ok(answer)),
+        Ok(Verdict::New { id, agent_id, late }) => {
+            let received = Received {
+                agent_id,
+                understanding: asked.understanding.clone(),
+                starting_from: asked.starting_from.clone(),
+                questions: asked.questions.clone(),
+                status: asked.status,
+                at: tx.now.stamp(),
+                late,
+            };
+            match take(tx, id, &received) {
+                Err(refused) => tx.refuse(request, refused),
+                Ok(answer) => tx.answer(request, Reply::Ok(answer)),
+            }
+        }
+    }
+}
+
+/// The rows of the contract in their order: there is such a handoff, this is its successor, it is asked for an ACK.
+fn check(tx: &Tx<'_>, asked: &AckAsked) -> Result<Verdict, Refused> {
+    let handoff = find(tx, &asked.handoff_id)?;
+    let agent_id = asked.agent_id.parse::<AgentId>().ok().filter(|id| handoff.successor_id == Some(*id));
+    let Some(agent_id) = agent_id else {
+        let message = "Only the successor that was briefed can acknowledge this handoff";
+        let hint = "run tasuki ack in the successor's own pane, or give its agent_id";
+        return Err(Refused::new(403, "not_successor", message).hint(hint).field("agent_id"));
+    };
+    let ack = wanted(handoff)?;
+    if let Some(received) = ack.received.as_ref().filter(|received| is_same(received, agent_id, asked)) {
+        return Ok(Verdict::Again(answer(handoff, received)));
+    }
+    let id = handoff.handoff_id;
+    match handoff.step {
+        Step::Acknowledging => Ok(Verdict::New { id, agent_id, late: false }),
+        Step::Failed if timed_out(handoff) => Ok(Verdict::New { id, agent_id, late: true }),
+        step if step.is_end() => Err(ask::ended(handoff)),
+        step => {
+            let message = format!("The briefing has not arrived yet: the handoff is in step {}", step.word());
+            Err(Refused::new(409, "not_briefed", message).hint("acknowledge when you have read the briefing"))
+        }
+    }
+}
+
+fn wanted(handoff: &Handoff) -> Result<&Ack, Refused> {
+    handoff.ack.as_ref().ok_or_else(|| {
+        Refused::new(409, "no_ack_wanted", "The handoff asks for no acknowledgement: it has no urgency")
+            .hint("go on with the work")
+    })
+}
+
+fn timed_out(handoff: &Handoff) -> bool {
+    handoff.error.as_ref().is_some_and(|error| error.code == "ack_timeout")
+}
+
+fn is_same(received: &Received, agent_id: AgentId, asked: &AckAsked) -> bool {
+    received.agent_id == agent_id
+        && received.understanding == asked.understanding
+        && received.starting_from == asked.starting_from
+        && received.questions == asked.questions
+        && received.status == asked.status
+}
+
+fn answer(handoff: &Handoff, received: &Received) -> Value {
+    json!({ "status": received.standing().word(), "handoff_id": handoff.handoff_id, "late": received.late })
+}
+
+/// Takes an ACK that is news.
+fn take(tx: &mut Tx<'_>, id: HandoffId, received: &Received) -> Result<Value, Refused> {
+    let standing = received.standing();
+    // Whoever says late that it begins has begun; anything else takes the handoff up again.
+    if received.late && standing != Standing::Acknowledged {
+        ask::take_up(tx, id)?;
+        flow::enter(tx, id, Step::Acknowledging);
+    }
+    let answer = {
+        let Some(handoff) = tx.handoff_mut(&id) else { return Ok(Value::Null) };
+        let answer = answer(handoff, received);
+        if let Some(ack) = handoff.ack.as_mut() {
+            ack.supersede(Some(received.clone()));
+            ack.standing = standing;
+        }
+        answer
+    };
+    timeline::journal(tx, id, "successor");
+    compare_checkpoint(tx, id, received);
+    forward(tx, id, received, standing);
+    match standing {
+        Standing::Acknowledged => complete(tx, id),
+        Standing::NeedsClarification => {
+            let why = "the successor has answered";
+            messages::give_up(tx, id, |message| message.kind != Kind::Clarification, why);
+            timeline::start(tx, id, Standing::NeedsClarification);
+        }
+        _ => refuse_task(tx, id, received, standing),
+    }
+    Ok(answer)
+}
+
+/// The orchestrator is given the ACK. The operator is told of the end of the step anyway, and of questions here.
+fn forward(tx: &mut Tx<'_>, id: HandoffId, received: &Received, standing: Standing) {
+    let orchestrator = tx.state.settings.orchestrator.clone();
+    let is_operator = orchestrator == crate::core::settings::Target::Operator;
+    if is_operator && standing != Standing::NeedsClarification {
+        return;
+    }
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let json = notes::handoff_ack(handoff, received);
+    messages::tell(tx, id, Kind::HandoffAck, &orchestrator, json);
+}
+
+/// The handoff is done, and the target is told.
+fn complete(tx: &mut Tx<'_>, id: HandoffId) {
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.error = None;
+    }
+    flow::enter(tx, id, Step::Done);
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let Some(ack) = &handoff.ack else { return };
+    let json = notes::handoff_complete(handoff, ack);
+    let target = tx.state.settings.escalation.clone();
+    messages::tell(tx, id, Kind::HandoffComplete, &target, json);
+}
+
+/// It can't or won't: the step fails with what was said.
+fn refuse_task(tx: &mut Tx<'_>, id: HandoffId, received: &Received, standing: Standing) {
+    let said = std::iter::once(&received.understanding).chain(&received.questions);
+    let said = quotable(&said.map(|text| normalise(text)).collect::<Vec<_>>().join(" / "), MAX_QUOTED);
+    let (what, hint) = match standing {
+        Standing::EnvironmentIssue => (
+            "The successor can't set up its environment",
+            "mend what it names, then: tasuki retry HANDOFF; or give it to another: tasuki retry HANDOFF --successor new",
+        ),
+        _ => ("The successor has rejected the handoff", "give it to another: tasuki retry HANDOFF --successor new"),
+    };
+    end::fail(tx, id, "ack_rejected", format!("{what}: {said}"), hint);
+}
+
+/// A successor that starts elsewhere than the document says is shown to the operator, both side by side.
+fn compare_checkpoint(tx: &mut Tx<'_>, id: HandoffId, received: &Received) {
+    let ack = tx.handoff(&id).and_then(|handoff| handoff.ack.as_ref());
+    let Some(documented) = ack.and_then(|ack| ack.checkpoint.clone()) else { return };
+    if is_same_checkpoint(&documented, &received.starting_from) {
+        return;
+    }
+    let starting_from = quotable(&normalise(&received.starting_from), MAX_QUOTED);
+    let what = format!("the successor starts from “{starting_from}”, and the document says “{documented}”");
+    outcome::warn(tx, id, &what);
+    let fields = json!({
+        "handoff_id": id, "agent_id": received.agent_id, "documented": documented, "starting_from": starting_from,
+    });
+    tx.tell_notice(&format!("handoff {}: {what}", id.short()), fields);
+}
+
+/// Whether two checkpoints are the same: white space and the case of letters make no difference.
+pub(crate) fn is_same_checkpoint(documented: &str, starting_from: &str) -> bool {
+    normalise(documented).to_lowercase() == normalise(starting_from).to_lowercase()
+}
+
+/// An ACK that has not the right form: the successor is shown that form, once for each briefing.
+pub(crate) fn malformed(tx: &mut Tx<'_>, asked: &MalformedAck) {
+    let id = asked.handoff_id.as_deref().and_then(|text| text.parse::<HandoffId>().ok());
+    let by_agent = |tx: &Tx<'_>| {
+        let agent_id = asked.agent_id.as_deref()?.parse::<AgentId>().ok()?;
+        tx.agent(&agent_id)?.handoff_id
+    };
+    let Some(id) = id.or_else(|| by_agent(tx)) else { return };
+    let Some(handoff) = tx.handoff(&id).filter(|handoff| handoff.step == Step::Acknowledging) else { return };
+    let Some(ack) = handoff.ack.as_ref().filter(|ack| !ack.form_typed) else { return };
+    let is_other = asked.agent_id.as_ref().is_some_and(|text| text.parse().ok() != handoff.successor_id);
+    if is_other {
+        return;
+    }
+    let json = notes::request(handoff, ack, "Your acknowledgement did not have the right form, and was not taken.");
+    let text = timeline::with_how(tx, handoff, &json);
+    if let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) {
+        ack.form_typed = true;
+    }
+    messages::to_successor(tx, id, Kind::Form, json, text);
+}
+
+/// `ack_override`: goes on as if the successor had acknowledged.
+pub(crate) fn overridden(tx: &mut Tx<'_>, request: &RequestId, asked: &OverrideAsked) {
+    match override_check(tx, &asked.handoff_id) {
+        Err(refused) => tx.refuse(request, refused),
+        Ok(id) => {
+            let at = tx.now.stamp();
+            if let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) {
+                ack.overridden = Some(Override { reason: asked.reason.clone(), at });
+                ack.standing = Standing::AcknowledgedWithDelay;
+            }
+            timeline::journal(tx, id, "operator");
+            complete(tx, id);
+            let status = Standing::AcknowledgedWithDelay.word();
+            tx.answer(request, Reply::Ok(json!({ "status": status, "handoff_id": id })));
+        }
+    }
+}
+
+fn override_check(tx: &Tx<'_>, text: &str) -> Result<HandoffId, Refused> {
+    let handoff = find(tx, text)?;
+    wanted(handoff)?;
+    match handoff.step {
+        Step::Acknowledging => Ok(handoff.handoff_id),
+        Step::Failed if timed_out(handoff) => Ok(handoff.handoff_id),
+        step if step.is_end() => Err(ask::ended(handoff)),
+        step => {
+            let message = format!("No acknowledgement is waited for in step {}", step.word());
+            Err(Refused::new(409, "not_acknowledging", message).hint("wait until the successor is briefed"))
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The time of an acknowledgement: T, then a reminder; T/2 more, then the final one; T/2 more, then the escalation and
+//! the end of the step. Each counts from when the one before it was due. While the successor waits for answers, the same
+//! time runs for those who must give them.
+
+use super::{Kind, Message, Next, Standing, Timer, messages, notes};
+use crate::core::decision::Tx;
+use crate::core::handoff::prompts::{Acknowledge, How};
+use crate::core::handoff::{Handoff, Step, end};
+use crate::core::id::HandoffId;
+use crate::core::request::form;
+use crate::core::time::{Deadline, stamp};
+use serde_json::json;
+
+/// The step begins: the successor is briefed, or is asked again.
+pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
+    let stamp = tx.now.stamp();
+    let Some(handoff) = tx.handoff_mut(&id) else { return };
+    let Some(ack) = handoff.ack.as_mut() else { return };
+    ack.sent_at = Some(stamp);
+    ack.form_typed = false;
+    ack.overridden = None;
+    ack.supersede(None);
+    start(tx, id, Standing::Pending);
+}
+
+/// The briefing arrived: the notice went with it, and the orchestrator is given the same.
+pub(crate) fn briefed(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let Some(ack) = &handoff.ack else { return };
+    let notice = notes::handoff_notice(tx, handoff, ack);
+    let orchestrator = tx.state.settings.orchestrator.clone();
+    messages::briefed(tx, id, notice.clone());
+    messages::tell(tx, id, Kind::HandoffNotice, &orchestrator, notice);
+}
+
+/// A retry asks the same successor again, in words, for nothing else would make it answer.
+pub(crate) fn ask_again(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let Some(ack) = &handoff.ack else { return };
+    let json = notes::request(handoff, ack, "The operator asks you again to acknowledge this handoff.");
+    let text = with_how(tx, handoff, &json);
+    messages::to_successor(tx, id, Kind::AskedAgain, json, text);
+}
+
+/// T begins.
+pub(crate) fn start(tx: &mut Tx<'_>, id: HandoffId, standing: Standing) {
+    let (now, times) = (tx.now, tx.state.settings.ack);
+    let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) else { return };
+    ack.limit_ms = times.of(ack.urgency);
+    ack.round += 1;
+    ack.standing = standing;
+    ack.timer = Some(Timer { next: Next::Reminder, due: Deadline::after(&now, ack.limit_ms) });
+}
+
+/// The step is left: nothing falls any more, and what waits for the successor is not typed any more.
+pub(crate) fn leave(tx: &mut Tx<'_>, id: HandoffId) {
+    if tx.handoff(&id).is_none_or(|handoff| handoff.step != Step::Acknowledging) {
+        return;
+    }
+    if let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) {
+        ack.timer = None;
+    }
+    super::clarify::leave(tx, id);
+    messages::give_up(tx, id, |_| true, "the handoff went on before it could be typed");
+}
+
+/// What is due.
+pub(crate) fn deadline(tx: &mut Tx<'_>, id: HandoffId) {
+    messages::tries_due(tx, id);
+    let now = tx.now;
+    let timer = tx.handoff(&id).and_then(|handoff| handoff.ack.as_ref()).and_then(|ack| ack.timer);
+    let Some(timer) = timer.filter(|timer| timer.due.is_due(&now)) else { return };
+    match timer.next {
+        Next::Reminder => remind(tx, id, timer, Next::FinalReminder),
+        Next::FinalReminder => remind(tx, id, timer, Next::Escalation),
+        Next::Escalation => escalate(tx, id),
+    }
+}
+
+/// The next timer counts from when this one was due. A reminder that could not be typed by now never will be.
+fn remind(tx: &mut Tx<'_>, id: HandoffId, timer: Timer, next: Next) {
+    let now = tx.now;
+    late_reminders(tx, id);
+    let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) else { return };
+    ack.timer = Some(Timer { next, due: timer.due.following(&now, ack.limit_ms / 2) });
+    let number = if next == Next::FinalReminder { 1 } else { 2 };
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let Some(ack) = &handoff.ack else { return };
+    let asks = ack.standing == Standing::NeedsClarification;
+    let json = notes::reminder(handoff, ack, number, !asks);
+    if asks {
+        let orchestrator = tx.state.settings.orchestrator.clone();
+        return messages::tell(tx, id, Kind::Reminder, &orchestrator, json);
+    }
+    let text = with_how(tx, handoff, &json);
+    messages::to_successor(tx, id, Kind::Reminder, json, text);
+}
+
+fn late_reminders(tx: &mut Tx<'_>, id: HandoffId) {
+    let is_reminder = |message: &Message| message.kind == Kind::Reminder;
+    messages::give_up(tx, id, is_reminder, "the successor could not take it before the next one was due");
+}
+
+/// Nobody answered: the target is told, once, and the step fails.
+fn escalate(tx: &mut Tx<'_>, id: HandoffId) {
+    late_reminders(tx, id);
+    let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) else { return };
+    let asked = ack.received.as_ref().filter(|_| ack.standing == Standing::NeedsClarification);
+    let questions = asked.map(|received| received.questions.clone()).unwrap_or_default();
+    ack.standing = Standing::TimedOut;
+    ack.timer = None;
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let Some(ack) = &handoff.ack else { return };
+    let json = notes::escalation(handoff, ack);
+    let target = tx.state.settings.escalation.clone();
+    let message = match questions.is_empty() {
+        true => {
+            format!("{}, in {}", json["content"]["message"].as_str().unwrap_or_default(), notes::span(2 * ack.limit_ms))
+        }
+        false => format!("Nobody answered the successor's questions in time: {}", questions.join(" / ")),
+    };
+    messages::tell(tx, id, Kind::Escalation, &target, json);
+    let hint = "an ACK is still taken; or: tasuki retry HANDOFF, with --successor new for another successor; or tasuki abandon HANDOFF";
+    end::fail(tx, id, "ack_timeout", message, hint);
+}
+
+/// A text for the successor's pane: the message, and how to acknowledge.
+pub(crate) fn with_how(tx: &Tx<'_>, handoff: &Handoff, json: &serde_json::Value) -> String {
+    format!("{}\n\n{}", notes::in_words(json), how(tx, handoff))
+}
+
+/// How to acknowledge.
+fn how(tx: &Tx<'_>, handoff: &Handoff) -> String {
+    let settings = &tx.state.settings;
+    let agent_id = handoff.successor_id.map_or_else(String::new, |id| id.to_string());
+    settings.prompts.how(&How {
+        command: &settings.command,
+        requests_dir: &settings.requests_dir,
+        form: &form(&handoff.handoff_id.to_string(), &agent_id),
+    })
+}
+
+/// What is added to an urgent handoff's briefing: its id, its predecessor, its priority, and how and until when it is to
+/// be acknowledged. None where no ACK is wanted.
+pub(crate) fn for_briefing(tx: &Tx<'_>, handoff: &Handoff) -> Option<String> {
+    let ack = handoff.ack.as_ref()?;
+    let limit_ms = tx.state.settings.ack.of(ack.urgency);
+    let until = stamp(tx.now.wall_ms.saturating_add(i64::try_from(limit_ms).unwrap_or(i64::MAX)));
+    Some(tx.state.settings.prompts.acknowledge(&Acknowledge {
+        handoff_id: &handoff.handoff_id.to_string(),
+        predecessor: &notes::name(handoff, &handoff.agent_id),
+        reason: &handoff.reason,
+        priority: super::priority(ack.urgency),
+        within: &notes::span(limit_ms),
+        until: &until,
+        how: &how(tx, handoff),
+    }))
+}
+
+/// The line that the journal has of an ACK's standing.
+pub(crate) fn journal(tx: &mut Tx<'_>, id: HandoffId, by: &str) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let Some(ack) = &handoff.ack else { return };
+    let late = ack.received.as_ref().is_some_and(|received| received.late);
+    let line = json!({
+        "handoff_id": id, "agent_id": handoff.agent_id, "successor_id": handoff.successor_id,
+        "status": ack.standing.word(), "by": by, "late": late,
+    });
+    tx.journal("ack", line);
+}

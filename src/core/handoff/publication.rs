@@ -1,0 +1,207 @@
+//! What is known of a handoff's publishing: rows, and what a dashboard sees of them.
+
+use crate::core::effect::EffectKey;
+use crate::core::id::ErrorId;
+use crate::core::request::PublishTarget;
+use crate::core::time::Deadline;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// Where the publishing stands. It never holds the handoff up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PublishState {
+    /// For the record.
+    Waiting,
+    /// The local copy is being written, or `gh` runs.
+    Running,
+    /// For the next try.
+    Retrying,
+    /// It is there.
+    Published,
+    /// It is not there; it may be asked for again.
+    Failed,
+    /// It is not known whether it is there; the operator decides.
+    InDoubt,
+}
+
+impl PublishState {
+    /// The contract's word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            PublishState::Waiting => "waiting",
+            PublishState::Running => "running",
+            PublishState::Retrying => "retrying",
+            PublishState::Published => "published",
+            PublishState::Failed => "failed",
+            PublishState::InDoubt => "in_doubt",
+        }
+    }
+}
+
+/// What the next call is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// To publish, after a look whether it is there already where that may be.
+    Post,
+    /// Only to look: another post would be one too many, or could not succeed.
+    Look,
+}
+
+/// One try that has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// Which publication of this handoff it belongs to.
+    pub number: u32,
+    /// `issue` or `gist`.
+    pub to: String,
+    /// When it began.
+    pub at: String,
+    /// When it had ended.
+    pub ended_at: String,
+    /// What went wrong; none of the one that succeeded.
+    pub error: Option<AttemptError>,
+}
+
+/// Why a try failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptError {
+    /// For programs.
+    pub code: String,
+    /// For people.
+    pub message: String,
+}
+
+/// The document as it is published.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Copy {
+    /// The file's name beside the document; none until it is written.
+    pub file_name: Option<String>,
+    /// SHA-256 of its bytes, hexadecimal.
+    pub sha256: String,
+    /// Whom it is from, as its name has it: `<slug>-<first 8 of the id>`.
+    pub from: String,
+    /// Whom it is for.
+    pub to: String,
+}
+
+/// Why it failed, or what is in doubt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PublishError {
+    /// The file in `errors/`.
+    pub error_id: ErrorId,
+    /// For programs.
+    pub code: String,
+    /// For people.
+    pub message: String,
+    /// What to do.
+    pub hint: String,
+}
+
+/// The publishing of a handoff's document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Publishing {
+    /// Where it was asked for.
+    pub target: PublishTarget,
+    /// A gist where that can't be.
+    pub fallback: bool,
+    /// Where it stands.
+    pub state: PublishState,
+    /// Which publication of this handoff this is, from 1; 0 before the record.
+    pub number: u32,
+    /// Where it goes now: the fallback is in force.
+    pub as_gist: bool,
+    /// The address, once it is known.
+    pub url: Option<String>,
+    /// Addresses of earlier documents of this handoff.
+    pub former_urls: Vec<String>,
+    /// What was tried, the latest last; bounded.
+    pub attempts: Vec<Attempt>,
+    /// Tries of this publication that failed for the network's sake, since a person last asked.
+    pub failures: u32,
+    /// Something that was sent may have been stored without our knowing.
+    pub open: bool,
+    /// What the present or next call is for.
+    pub purpose: Purpose,
+    /// When the next try is due.
+    pub due: Option<Deadline>,
+    /// What runs.
+    pub effect: Option<EffectKey>,
+    /// When that began.
+    pub began_at: Option<String>,
+    /// The document as it is published, from the record on.
+    pub copy: Option<Copy>,
+    /// Why it failed; null after it was asked for again.
+    pub error: Option<PublishError>,
+}
+
+impl Publishing {
+    /// What was asked for, before anything was done.
+    #[must_use]
+    pub fn new(target: PublishTarget, fallback: bool) -> Self {
+        Publishing {
+            target,
+            fallback,
+            state: PublishState::Waiting,
+            number: 0,
+            as_gist: false,
+            url: None,
+            former_urls: Vec::new(),
+            attempts: Vec::new(),
+            failures: 0,
+            open: false,
+            purpose: Purpose::Post,
+            due: None,
+            effect: None,
+            began_at: None,
+            copy: None,
+            error: None,
+        }
+    }
+
+    /// Something will happen to it by itself.
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        matches!(self.state, PublishState::Running | PublishState::Retrying)
+    }
+
+    /// Where it goes now.
+    #[must_use]
+    pub fn destination(&self) -> PublishTarget {
+        match &self.target {
+            PublishTarget::Issue(issue) if self.as_gist => PublishTarget::Gist { host: issue.host.clone() },
+            target => target.clone(),
+        }
+    }
+
+    /// The copy's path, once it is written: it lies beside the document.
+    fn copy_path(&self, document: &str) -> Option<String> {
+        let name = self.copy.as_ref()?.file_name.as_ref()?;
+        let folder = document.rsplit_once('/').map_or("", |(folder, _)| folder);
+        Some(format!("{folder}/{name}"))
+    }
+
+    /// Its part of the handoff's view; `document` is the document's path.
+    #[must_use]
+    pub fn view(&self, document: &str) -> Value {
+        let target = match &self.target {
+            PublishTarget::Issue(issue) => json!({ "issue": issue.to_string() }),
+            PublishTarget::Gist { .. } => json!({ "gist": true }),
+        };
+        json!({
+            "target": target,
+            "fallback": self.fallback.then_some("gist"),
+            "state": self.state.word(),
+            "number": self.number,
+            "to": self.destination().word(),
+            "url": self.url,
+            "former_urls": self.former_urls,
+            "copy_path": self.copy_path(document),
+            "attempts": self.attempts,
+            "next_try_at": self.due.map(|due| due.stamp()),
+            "error": self.error,
+        })
+    }
+}

@@ -1,0 +1,369 @@
+//! Publishing the recorded document (SPEC 8 and 12): a side step with a state of its own. It begins with the record, never
+//! holds the handoff up, and goes on after the handoff's end. First a copy is kept beside the document, then `gh` is
+//! called. Only failures of the network and of the server are tried again; what may have been stored although nobody
+//! answered is looked for by its mark before each further try.
+
+use super::Handoff;
+use super::publication::{Attempt, AttemptError, Copy, PublishError, PublishState, Publishing, Purpose};
+use crate::core::decision::{Failure, Tx};
+use crate::core::effect::{CopyPlan, Effect, EffectKey, Outcome, Posted, PublishFault, PublishPlan};
+use crate::core::id::{HandoffId, RequestId};
+use crate::core::reply::{Refused, Reply};
+use crate::core::request::{AssumePublished, PublishNow, PublishTarget};
+use crate::core::time::Deadline;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
+
+/// Tries that are remembered.
+const MOST_ATTEMPTS: usize = 50;
+/// Addresses of earlier documents that are remembered.
+const MOST_FORMER: usize = 20;
+
+/// The address under which the present document is published, where that is known.
+pub(crate) fn url(handoff: &Handoff) -> Option<&str> {
+    handoff.publish.as_ref()?.url.as_deref()
+}
+
+/// Begins to publish the present document where the handoff asks for that: once it is recorded, and again after each
+/// change of it. What runs for an earlier document is given up.
+pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
+    let text = tx.out.documents.get(&id).cloned().flatten();
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let (Some(record), Some(_)) = (&handoff.record, &handoff.publish) else { return };
+    let sha256 = text.as_deref().map_or_else(|| record.sha256.clone(), hex_sha256);
+    let slug = &handoff.persona_slug;
+    let from = format!("{slug}-{}", handoff.agent_id.short());
+    // A successor that is yet to be started has no id.
+    let to =
+        handoff.successor_id.map_or_else(|| format!("{slug}-new"), |successor| format!("{slug}-{}", successor.short()));
+    let Some(publishing) = publishing_mut(tx, id) else { return };
+    publishing.number += 1;
+    publishing.former_urls.extend(publishing.url.take());
+    let from_end = publishing.former_urls.len().saturating_sub(MOST_FORMER);
+    publishing.former_urls.drain(..from_end);
+    publishing.copy = Some(Copy { file_name: None, sha256, from, to });
+    let before = publishing.effect.take();
+    if let Some(key) = before {
+        tx.drop_effect(key);
+    }
+    anew(tx, id);
+    keep_copy(tx, id, text);
+}
+
+fn hex_sha256(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().fold(String::with_capacity(64), |mut hex, byte| {
+        // Writing to a String can't fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+fn publishing_mut<'t>(tx: &'t mut Tx<'_>, id: HandoffId) -> Option<&'t mut Publishing> {
+    tx.handoff(&id)?.publish.as_ref()?;
+    tx.handoff_mut(&id)?.publish.as_mut()
+}
+
+/// Nothing has failed yet, as far as the next try is concerned, and it goes where it was asked for.
+fn anew(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(publishing) = publishing_mut(tx, id) else { return };
+    publishing.failures = 0;
+    publishing.open = false;
+    publishing.as_gist = false;
+    publishing.purpose = Purpose::Post;
+    publishing.due = None;
+    publishing.error = None;
+}
+
+/// Keeps a copy beside the document, from which it is published: the document itself may be changed later.
+fn keep_copy(tx: &mut Tx<'_>, id: HandoffId, text: Option<String>) {
+    let (wall_ms, stamp) = (tx.now.wall_ms, tx.now.stamp());
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let Some(copy) = handoff.publish.as_ref().and_then(|publishing| publishing.copy.clone()) else { return };
+    let effect = Effect::KeepCopy(CopyPlan {
+        persona: handoff.persona_slug.clone(),
+        stem: format!("replacement-handoff-{}-to-{}", copy.from, copy.to),
+        wall_ms,
+        document: handoff.file_name.clone(),
+        sha256: copy.sha256,
+        text,
+    });
+    let key = tx.effect(effect);
+    if let Some(publishing) = publishing_mut(tx, id) {
+        publishing.effect = Some(key);
+        publishing.began_at = Some(stamp);
+        publishing.state = PublishState::Running;
+    }
+    told(tx, id, &json!({}));
+}
+
+/// Calls `gh`. `insist`: the operator says that it is not there, so a look that tells nothing holds nothing up.
+fn attempt(tx: &mut Tx<'_>, id: HandoffId, insist: bool) {
+    let stamp = tx.now.stamp();
+    let limit_ms = tx.state.settings.publish.timeout_ms;
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let Some(publishing) = &handoff.publish else { return };
+    let Some(copy) = &publishing.copy else { return };
+    let Some(file_name) = copy.file_name.clone() else { return keep_copy(tx, id, None) };
+    let target = publishing.destination();
+    let is_again = |attempt: &Attempt| attempt.number == publishing.number && attempt.to == target.word();
+    let plan = PublishPlan {
+        handoff_id: id,
+        number: publishing.number,
+        look_first: insist || publishing.attempts.iter().any(is_again),
+        post: publishing.purpose == Purpose::Post,
+        open: publishing.open,
+        insist,
+        target,
+        persona: handoff.persona_slug.clone(),
+        file_name,
+        document: handoff.file_name.clone(),
+        sha256: copy.sha256.clone(),
+        description: format!("Agent replacement handoff: {} to {}", copy.from, copy.to),
+        limit_ms,
+    };
+    let key = tx.effect(Effect::Publish(plan));
+    if let Some(publishing) = publishing_mut(tx, id) {
+        publishing.effect = Some(key);
+        publishing.began_at = Some(stamp);
+        publishing.due = None;
+        publishing.state = PublishState::Running;
+    }
+    told(tx, id, &json!({}));
+}
+
+/// The journal's line of where it stands.
+fn told(tx: &mut Tx<'_>, id: HandoffId, more: &serde_json::Value) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let Some(publishing) = &handoff.publish else { return };
+    let mut line = json!({
+        "handoff_id": id, "agent_id": handoff.agent_id, "state": publishing.state.word(),
+        "number": publishing.number, "to": publishing.destination().word(),
+    });
+    if let Some(url) = &publishing.url {
+        line["url"] = json!(url);
+    }
+    for (name, value) in more.as_object().into_iter().flatten() {
+        line[name] = value.clone();
+    }
+    tx.journal("publish", line);
+}
+
+/// An effect of this publishing has ended.
+pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, key: EffectKey, outcome: Outcome) {
+    let Some(publishing) = publishing_mut(tx, id) else { return };
+    if publishing.effect != Some(key) {
+        return;
+    }
+    publishing.effect = None;
+    match outcome {
+        Outcome::Copied { file_name } => {
+            if let Some(copy) = &mut publishing.copy {
+                copy.file_name = Some(file_name);
+            }
+            attempt(tx, id, false);
+        }
+        Outcome::Posted(Posted::Done { url, .. }) => published(tx, id, url),
+        Outcome::Posted(Posted::NotThere) => not_there(tx, id),
+        Outcome::Posted(Posted::Failed(fault)) => failed(tx, id, &fault),
+        Outcome::Failed { why } => {
+            let is_copied = publishing.copy.as_ref().is_some_and(|copy| copy.file_name.is_some());
+            let code = if is_copied { "gh_failed" } else { "copy_failed" };
+            let fault = PublishFault {
+                code: code.to_owned(),
+                message: why,
+                maybe_stored: is_copied,
+                ..PublishFault::default()
+            };
+            failed(tx, id, &fault);
+        }
+        _ => {}
+    }
+}
+
+fn note_attempt(tx: &mut Tx<'_>, id: HandoffId, error: Option<AttemptError>) {
+    let stamp = tx.now.stamp();
+    let Some(publishing) = publishing_mut(tx, id) else { return };
+    let at = publishing.began_at.take().unwrap_or_else(|| stamp.clone());
+    let to = publishing.destination().word().to_owned();
+    publishing.attempts.push(Attempt { number: publishing.number, to, at, ended_at: stamp, error });
+    let from = publishing.attempts.len().saturating_sub(MOST_ATTEMPTS);
+    publishing.attempts.drain(..from);
+}
+
+fn published(tx: &mut Tx<'_>, id: HandoffId, url: Option<String>) {
+    note_attempt(tx, id, None);
+    end_published(tx, id, url);
+}
+
+fn end_published(tx: &mut Tx<'_>, id: HandoffId, url: Option<String>) {
+    if url.is_none() {
+        super::outcome::warn(tx, id, "the document is published, but its address is not known");
+    }
+    let Some(publishing) = publishing_mut(tx, id) else { return };
+    publishing.state = PublishState::Published;
+    publishing.url = url;
+    publishing.open = false;
+    publishing.error = None;
+    told(tx, id, &json!({}));
+}
+
+/// A try has failed: another place, another time, a look, or the end.
+fn failed(tx: &mut Tx<'_>, id: HandoffId, fault: &PublishFault) {
+    let error = AttemptError { code: fault.code.clone(), message: fault.message.clone() };
+    note_attempt(tx, id, Some(error));
+    let pauses = tx.state.settings.publish.retry_after_ms.clone();
+    let now = tx.now;
+    let Some(publishing) = publishing_mut(tx, id) else { return };
+    publishing.open = fault.maybe_stored;
+    let is_issue = matches!(publishing.target, PublishTarget::Issue(_)) && !publishing.as_gist;
+    let pause = pauses.get(publishing.failures as usize).copied().filter(|_| fault.again);
+    let line = json!({ "code": fault.code, "message": fault.message });
+    if fault.refused && !fault.maybe_stored && is_issue && publishing.fallback {
+        publishing.as_gist = true;
+        publishing.failures = 0;
+        let warning = format!("published as a secret gist, for a comment could not be made ({})", fault.code);
+        super::outcome::warn(tx, id, &warning);
+        attempt(tx, id, false);
+    } else if let Some(pause) = pause {
+        publishing.failures += 1;
+        publishing.state = PublishState::Retrying;
+        publishing.due = Some(Deadline::after(&now, pause));
+        told(tx, id, &line);
+    } else if fault.maybe_stored && publishing.purpose == Purpose::Post {
+        // Nothing is sent any more; but what was sent may be there.
+        publishing.purpose = Purpose::Look;
+        attempt(tx, id, false);
+    } else if fault.maybe_stored {
+        end(tx, id, PublishState::InDoubt, fault);
+    } else {
+        end(tx, id, PublishState::Failed, fault);
+    }
+}
+
+/// What may have been stored is not there: it has failed, by what the last try that sent something met.
+fn not_there(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(publishing) = publishing_mut(tx, id) else { return };
+    publishing.open = false;
+    let last = publishing.attempts.iter().rev().find_map(|attempt| attempt.error.clone());
+    let (code, message) = last.map_or_else(
+        || ("gh_failed".to_owned(), "It is not there".to_owned()),
+        |error| (error.code, format!("{}; it was looked for and is not there", error.message)),
+    );
+    end(tx, id, PublishState::Failed, &PublishFault { code, message, ..PublishFault::default() });
+}
+
+/// It has failed, or is in doubt: error file, journal line, every channel, and a warning in the view.
+fn end(tx: &mut Tx<'_>, id: HandoffId, state: PublishState, fault: &PublishFault) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let Some(publishing) = &handoff.publish else { return };
+    let (agent_id, target) = (handoff.agent_id, publishing.destination());
+    let short = id.short();
+    let (code, message, hint) = if state == PublishState::InDoubt {
+        let message = format!("It is not known whether the document was published ({target}): {}", fault.message);
+        let hint = format!("look there, then: tasuki publish {short} --assume published|not-published");
+        ("in_doubt".to_owned(), message, hint)
+    } else {
+        let message = format!("The document was not published ({target}): {}", fault.message);
+        (fault.code.clone(), message, format!("{}; then: tasuki publish {short}", remedy(&fault.code)))
+    };
+    let error_id = tx.tell_failure(Failure {
+        code: code.clone(),
+        message: message.clone(),
+        hint: hint.clone(),
+        handoff_id: Some(id),
+        agent_id: Some(agent_id),
+        step: Some("publishing".to_owned()),
+    });
+    super::outcome::warn(tx, id, &format!("publishing: {message} ({code})"));
+    let line = json!({ "code": code, "message": message, "error_id": error_id });
+    if let Some(publishing) = publishing_mut(tx, id) {
+        publishing.state = state;
+        publishing.error = Some(PublishError { error_id, code, message, hint });
+    }
+    told(tx, id, &line);
+}
+
+/// What to do about it.
+fn remedy(code: &str) -> &'static str {
+    match code {
+        "gh_missing" => "install gh (https://cli.github.com), or name it in config.toml: [publish] gh",
+        "gh_auth" => "log in with: gh auth login",
+        "gh_forbidden" => "give the account that gh has the right to comment there, or to make gists",
+        "gh_rate_limited" => "wait until GitHub takes requests of that account again",
+        "gh_no_issue" => "look whether that issue is there and that account may see it",
+        "gh_offline" => "look at the network, and at gh's own settings",
+        "gh_server" | "gh_timeout" => "look at https://www.githubstatus.com",
+        "gh_too_large" => "ask for a gist in the next handoff, or for one as fallback",
+        "document_changed" => "put the recorded document back in its place",
+        "copy_failed" => "look whether the folder of the document can be written",
+        _ => "try the same with gh yourself; tasuki doctor delivery looks round",
+    }
+}
+
+/// The next try is due.
+pub(crate) fn deadline(tx: &mut Tx<'_>, id: HandoffId) {
+    let now = tx.now;
+    let due = tx.handoff(&id).and_then(|handoff| handoff.publish.as_ref()?.due);
+    if due.is_some_and(|due| due.is_due(&now)) {
+        attempt(tx, id, false);
+    }
+}
+
+/// `publish`: publishes now what failed or waits for its next try.
+pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &PublishNow) {
+    let found = asked.handoff_id.parse::<HandoffId>().ok().filter(|id| tx.handoff(id).is_some());
+    let Some(id) = found else {
+        return tx.refuse(request, Refused::new(404, "no_handoff", "Handoff not found"));
+    };
+    if let Err(refused) = go_on(tx, id, asked.assume) {
+        return tx.refuse(request, refused);
+    }
+    let publishing = tx.handoff(&id).and_then(|handoff| handoff.publish.as_ref());
+    let is_there = publishing.is_some_and(|publishing| publishing.state == PublishState::Published);
+    let url = publishing.and_then(|publishing| publishing.url.clone());
+    let reply = if is_there {
+        json!({ "status": "published", "handoff_id": id, "url": url })
+    } else {
+        json!({ "status": "publishing", "handoff_id": id })
+    };
+    tx.answer(request, Reply::Ok(reply));
+}
+
+fn go_on(tx: &mut Tx<'_>, id: HandoffId, assume: Option<AssumePublished>) -> Result<(), Refused> {
+    let publishing = tx.handoff(&id).and_then(|handoff| handoff.publish.as_ref());
+    let Some(publishing) = publishing else {
+        let hint = "where a document goes is said when the handoff is asked for: publish";
+        return Err(Refused::new(409, "not_asked", "This handoff was not asked to be published").hint(hint));
+    };
+    match (publishing.state, assume) {
+        (PublishState::Published, _) => {}
+        (PublishState::Waiting, _) => {
+            let hint = "it is published by itself as soon as the document is recorded";
+            return Err(Refused::new(409, "no_record", "There is no recorded document yet").hint(hint));
+        }
+        (PublishState::Running, _) => {
+            return Err(Refused::new(409, "publish_in_progress", "The document is being published now"));
+        }
+        (PublishState::Retrying, _) => attempt(tx, id, false),
+        (PublishState::Failed, _) => {
+            anew(tx, id);
+            attempt(tx, id, false);
+        }
+        (PublishState::InDoubt, None) => {
+            let message = "It is not known whether the document was published";
+            let hint = "look there, then ask again with assume published or not_published";
+            return Err(Refused::new(409, "in_doubt", message).hint(hint));
+        }
+        (PublishState::InDoubt, Some(AssumePublished::Published)) => end_published(tx, id, None),
+        (PublishState::InDoubt, Some(AssumePublished::NotPublished)) => {
+            let as_gist = publishing.as_gist;
+            anew(tx, id);
+            if let Some(publishing) = publishing_mut(tx, id) {
+                publishing.as_gist = as_gist;
+            }
+            attempt(tx, id, true);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,128 @@
+//! The request kinds of an acknowledgement: the ACK itself, the answers to its questions, and the override (SPEC
+//! section 8).
+
+use super::DocumentAsked;
+use crate::core::id::HandoffId;
+use crate::core::reply::Refused;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a successor says of its handoff.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AckStatus {
+    /// Understood; it begins.
+    ReadyToProceed,
+    /// It has questions and waits for the answers.
+    NeedsClarification,
+    /// It can't set up what it needs.
+    EnvironmentIssue,
+    /// It can't take the task.
+    Rejected,
+}
+
+impl AckStatus {
+    /// The contract's word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            AckStatus::ReadyToProceed => "ready_to_proceed",
+            AckStatus::NeedsClarification => "needs_clarification",
+            AckStatus::EnvironmentIssue => "environment_issue",
+            AckStatus::Rejected => "rejected",
+        }
+    }
+}
+
+/// `ack`: a successor acknowledges its handoff. Every field must be there.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AckAsked {
+    /// Which handoff.
+    pub handoff_id: String,
+    /// Who acknowledges: the briefed successor.
+    pub agent_id: String,
+    /// The task in one line, in its own words.
+    pub understanding: String,
+    /// Where it goes on: the checkpoint that the document states.
+    pub starting_from: String,
+    /// What it must know before it begins; may be empty.
+    pub questions: Vec<String>,
+    /// What it will do.
+    pub status: AckStatus,
+}
+
+/// The right form of an ACK, for an answer to one that was malformed and for the briefing.
+#[must_use]
+pub fn form(handoff_id: &str, agent_id: &str) -> String {
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    format!(
+        "{{\"v\":1,\"kind\":\"ack\",\"handoff_id\":{},\"agent_id\":{},\"understanding\":\"the task in one line\",\
+         \"starting_from\":\"where you go on\",\"questions\":[],\"status\":\"ready_to_proceed\"}}",
+        quoted(handoff_id),
+        quoted(agent_id),
+    )
+}
+
+/// What can be told of an ACK that has not the right form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MalformedAck {
+    /// The handoff that it names, if it names one.
+    pub handoff_id: Option<String>,
+    /// The agent that it names, if it names one.
+    pub agent_id: Option<String>,
+}
+
+impl MalformedAck {
+    /// What can be read of its ids.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        let value: serde_json::Value = serde_json::from_slice(bytes).unwrap_or_default();
+        let text = |name: &str| value[name].as_str().map(str::to_owned);
+        let is_id = |text: &String| text.parse::<HandoffId>().is_ok();
+        MalformedAck { handoff_id: text("handoff_id").filter(is_id), agent_id: text("agent_id").filter(is_id) }
+    }
+
+    /// The refusal of such an ACK: 422, with the right form.
+    #[must_use]
+    pub fn refuse(&self, refused: Refused) -> Refused {
+        let id = |known: &Option<String>, what: &str| known.clone().unwrap_or_else(|| what.to_owned());
+        let form = form(&id(&self.handoff_id, "the handoff's id"), &id(&self.agent_id, "your TASUKI_AGENT_ID"));
+        let hint = format!(
+            "status is ready_to_proceed, needs_clarification, environment_issue or rejected; the right form is {form}"
+        );
+        Refused { status: 422, code: "malformed_ack".to_owned(), ..refused.hint(hint) }
+    }
+}
+
+/// One answer to one question.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Clarification {
+    /// The question, as the successor asked it.
+    pub question: String,
+    /// The answer.
+    pub answer: String,
+}
+
+/// `clarify`: answers to the questions of an ACK; the time for the next ACK begins anew.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClarifyAsked {
+    /// Which handoff.
+    pub handoff_id: String,
+    /// The answers, each with its question.
+    pub clarifications: Vec<Clarification>,
+    /// The handoff document, brought up to date: `{"text":…}` or `{"path":…}`. It is written beside the first one.
+    pub document: Option<DocumentAsked>,
+}
+
+/// `ack_override`: go on as if the successor had acknowledged, with a documented reason.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OverrideAsked {
+    /// Which handoff.
+    pub handoff_id: String,
+    /// Why no ACK is waited for any longer.
+    pub reason: String,
+}

@@ -1,0 +1,221 @@
+//! Where a document is to be published, as it is asked for (SPEC 8) and as it is kept.
+
+use crate::core::reply::Refused;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Longest name of an owner or a repository, in bytes.
+const MAX_NAME: usize = 100;
+/// Longest name of a host, in bytes.
+const MAX_HOST: usize = 253;
+
+/// Where the document is published besides its folder: exactly one of `issue` and `gist`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PublishAsked {
+    /// As a comment on this issue: `owner/repo#42`, or the issue's `https` address.
+    pub issue: Option<String>,
+    /// `true`: as a secret gist, which is open to whoever has its link.
+    pub gist: Option<bool>,
+    /// With `issue`: what is done where the document is too long for a comment, or the server refuses it.
+    pub fallback: Option<Fallback>,
+}
+
+/// What is done where a comment can't be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Fallback {
+    /// A secret gist.
+    Gist,
+}
+
+/// What the operator knows of an upload of which it is not known whether it is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AssumePublished {
+    /// It is there.
+    Published,
+    /// It is not there: publish it anew.
+    NotPublished,
+}
+
+/// `publish`: publish a recorded document now, after a failure or before the next try is due.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PublishNow {
+    /// Which handoff.
+    pub handoff_id: String,
+    /// Settles a doubt.
+    pub assume: Option<AssumePublished>,
+}
+
+/// An issue or a pull request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Issue {
+    /// The host, where it was named; else the one that the user's `gh` takes by itself.
+    pub host: Option<String>,
+    /// Whose repository.
+    pub owner: String,
+    /// Which repository.
+    pub repo: String,
+    /// Which issue.
+    pub number: u64,
+}
+
+impl Issue {
+    /// Reads `owner/repo#42` or `https://host/owner/repo/issues/42`.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Issue> {
+        let (host, rest) = match text.strip_prefix("https://") {
+            Some(address) => {
+                let (host, rest) = address.split_once('/')?;
+                (Some(host), rest)
+            }
+            None => (None, text),
+        };
+        let (names, number) = match host {
+            Some(_) => rest.split_once("/issues/").or_else(|| rest.split_once("/pull/"))?,
+            None => rest.split_once('#')?,
+        };
+        let (owner, repo) = names.split_once('/')?;
+        let number = number.parse().ok().filter(|known: &u64| (1..=999_999_999).contains(known) && is_plain(number))?;
+        let is_good = is_name(owner) && is_name(repo) && host.is_none_or(is_host);
+        is_good.then(|| Issue {
+            host: host.map(str::to_ascii_lowercase),
+            owner: owner.to_owned(),
+            repo: repo.to_owned(),
+            number,
+        })
+    }
+
+    /// The repository as `gh` takes it: `[host/]owner/repo`.
+    #[must_use]
+    pub fn repository(&self) -> String {
+        let host = self.host.as_ref().map_or_else(String::new, |host| format!("{host}/"));
+        format!("{host}{}/{}", self.owner, self.repo)
+    }
+}
+
+impl fmt::Display for Issue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.host {
+            Some(host) => write!(f, "https://{host}/{}/{}/issues/{}", self.owner, self.repo, self.number),
+            None => write!(f, "{}/{}#{}", self.owner, self.repo, self.number),
+        }
+    }
+}
+
+/// `parse` takes a sign and leading zeros too.
+fn is_plain(number: &str) -> bool {
+    number.bytes().all(|byte| byte.is_ascii_digit()) && !number.starts_with('0')
+}
+
+/// A name that can be nothing but a name: no option, no path.
+fn is_name(name: &str) -> bool {
+    let is_good = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    !name.is_empty() && name.len() <= MAX_NAME && !name.starts_with(['-', '.']) && name.bytes().all(is_good)
+}
+
+fn is_host(host: &str) -> bool {
+    let is_good = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
+    !host.is_empty() && host.len() <= MAX_HOST && !host.starts_with(['-', '.']) && host.bytes().all(is_good)
+}
+
+/// Where a document goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PublishTarget {
+    /// Onto an issue, as a comment.
+    Issue(Issue),
+    /// Into a secret gist, of the account on that host where one was named.
+    Gist {
+        /// The host.
+        host: Option<String>,
+    },
+}
+
+impl PublishTarget {
+    /// `issue` or `gist`.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            PublishTarget::Issue(_) => "issue",
+            PublishTarget::Gist { .. } => "gist",
+        }
+    }
+}
+
+impl fmt::Display for PublishTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PublishTarget::Issue(issue) => issue.fmt(f),
+            PublishTarget::Gist { .. } => f.write_str("a secret gist"),
+        }
+    }
+}
+
+/// Where it goes, if what was asked for can be carried out.
+///
+/// # Errors
+/// 400 that names the field.
+pub fn publish_target(asked: &PublishAsked) -> Result<PublishTarget, Refused> {
+    match (&asked.issue, asked.gist) {
+        (Some(_), Some(_)) | (None, None) => Err(Refused::bad("publish", "must hold either issue or gist")),
+        (None, Some(false)) => Err(Refused::bad("publish.gist", "must be true")),
+        (None, Some(true)) if asked.fallback.is_some() => {
+            Err(Refused::bad("publish.fallback", "goes with publish.issue only"))
+        }
+        (None, Some(true)) => Ok(PublishTarget::Gist { host: None }),
+        (Some(text), None) => Issue::read(text).map(PublishTarget::Issue).ok_or_else(|| {
+            Refused::bad("publish.issue", "must be owner/repo#42, or https://host/owner/repo/issues/42")
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_issue_is_named_in_two_forms_and_in_no_other() {
+        let issue = Issue::read("o-1/r.s_t#42").expect("short");
+        assert_eq!((issue.repository(), issue.number), ("o-1/r.s_t".to_owned(), 42));
+        assert_eq!(issue.to_string(), "o-1/r.s_t#42");
+        for address in ["https://GitHub.com/o/r/issues/7", "https://github.com/o/r/pull/7"] {
+            let issue = Issue::read(address).expect("an address");
+            assert_eq!((issue.repository(), issue.number), ("github.com/o/r".to_owned(), 7));
+            assert_eq!(issue.to_string(), "https://github.com/o/r/issues/7");
+        }
+        for bad in [
+            "",
+            "42",
+            "#42",
+            "o#42",
+            "o/r",
+            "o/r#",
+            "o/r#0",
+            "o/r#-1",
+            "o/r#+1",
+            "o/r#07",
+            "o/r#1x",
+            "o/r#99999999999",
+            "-o/r#1",
+            "o/-r#1",
+            "o/../r#1",
+            "o/..#1",
+            "o/r s#1",
+            "o/r;id#1",
+            "h/o/r#1",
+            "http://github.com/o/r/issues/1",
+            "https://github.com/o/r/issues/1#issuecomment-2",
+            "https://github.com/o/r/issues/1/",
+            "https://u@github.com/o/r/issues/1",
+            "https://github.com:1/o/r/issues/1",
+            "https://-x/o/r/issues/1",
+            "https:///o/r/issues/1",
+        ] {
+            assert_eq!(Issue::read(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! How the demo agent acknowledges its handoff, when a prompt tells it to: by the command that the prompt names, or by a
+//! file, and with faults not at all, wrongly or late.
+
+use super::faults::Faults;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long the command may take before it is killed.
+const WITHIN: Duration = Duration::from_secs(60);
+/// Most lines of a document that are looked at for its checkpoint.
+const FRONT_MATTER: usize = 50;
+
+/// What a prompt says of how to acknowledge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// The command's words, up to `ack`.
+    pub command: Vec<String>,
+    /// Where request files go.
+    pub requests: PathBuf,
+    /// The right form of the file.
+    pub form: Value,
+}
+
+/// What is done about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Deed {
+    /// Run the command with these arguments.
+    Run(Vec<String>),
+    /// Drop this file.
+    Drop(PathBuf, Value),
+}
+
+/// Finds in a prompt how to acknowledge.
+#[must_use]
+pub fn asked(prompt: &str) -> Option<Asked> {
+    let line = prompt.lines().find(|line| line.contains(" ack --understanding "))?;
+    let command = words(line.split(" ack --understanding ").next()?);
+    let form = prompt.lines().map(str::trim).find(|line| line.starts_with("{\"v\":1,\"kind\":\"ack\""))?;
+    let requests = prompt.split('`').find(|part| part.starts_with('/') && part.ends_with("requests"))?;
+    Some(Asked { command, requests: requests.into(), form: serde_json::from_str(form).ok()? })
+}
+
+/// A shell's words, as far as single quotes go.
+fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let (mut word, mut quoted, mut begun) = (String::new(), false, false);
+    for letter in line.trim().chars() {
+        match letter {
+            '\'' => (quoted, begun) = (!quoted, true),
+            '\\' if !quoted => {}
+            ' ' if !quoted => {
+                if begun || !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+                begun = false;
+            }
+            letter => word.push(letter),
+        }
+    }
+    words.push(word);
+    words
+}
+
+/// What this agent does when it is asked so. `document`: what it has read, for the checkpoint in it.
+#[must_use]
+pub fn deeds(prompt: &str, asked: &Asked, document: Option<&Path>, faults: &Faults) -> Vec<Deed> {
+    let is_reminder = prompt.contains("[REMINDER]");
+    if faults.has("ack_never") || (faults.has("ack_on_reminder") && !is_reminder) {
+        return Vec::new();
+    }
+    if faults.has("ack_malformed") && !prompt.contains("did not have the right form") {
+        let mut form = asked.form.clone();
+        form["understanding"] = json!("");
+        return vec![drop_of(asked, form)];
+    }
+    let understanding = "to go on where the document ends".to_owned();
+    let starting_from = document.and_then(checkpoint).unwrap_or_else(|| "the end of the document".to_owned());
+    let mut status = "ready_to_proceed";
+    let mut questions = Vec::new();
+    if faults.has("ack_questions") && !prompt.contains("Answers to your questions") {
+        status = "needs_clarification";
+        questions.push("Which branch is it?".to_owned());
+    }
+    if faults.has("ack_reject") {
+        status = "rejected";
+    }
+    if faults.has("ack_environment") {
+        status = "environment_issue";
+    }
+    if faults.has("ack_file") {
+        let mut form = asked.form.clone();
+        form["understanding"] = json!(understanding);
+        form["starting_from"] = json!(starting_from);
+        form["questions"] = json!(questions);
+        form["status"] = json!(status);
+        return vec![drop_of(asked, form)];
+    }
+    let mut words = asked.command.clone();
+    let flags = ["ack", "--understanding", &understanding, "--starting-from", &starting_from, "--status", status];
+    words.extend(flags.map(str::to_owned));
+    words.extend(questions.into_iter().flat_map(|question| ["--question".to_owned(), question]));
+    if let Some(other) = faults.text("ack_other") {
+        words.extend(["--handoff".to_owned(), other.to_owned()]);
+    }
+    let times = if faults.has("ack_twice") { 2 } else { 1 };
+    vec![Deed::Run(words); times]
+}
+
+fn drop_of(asked: &Asked, form: Value) -> Deed {
+    Deed::Drop(asked.requests.clone(), form)
+}
+
+/// The checkpoint that a document's front matter states.
+fn checkpoint(path: &Path) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let front = text.strip_prefix("---\n")?;
+    let mut lines = front.lines().take(FRONT_MATTER).take_while(|line| *line != "---");
+    lines.find_map(|line| line.strip_prefix("checkpoint:")).map(|value| value.trim().to_owned())
+}
+
+/// Does it beside the turn, one after the other: a tool that hangs does not hang the terminal.
+pub fn begin(deeds: Vec<Deed>) {
+    std::thread::spawn(move || deeds.iter().for_each(perform));
+}
+
+fn perform(deed: &Deed) {
+    match deed {
+        Deed::Run(words) => run(words),
+        Deed::Drop(requests, form) => {
+            let name = format!("ack-{}.json", super::hooks::new_id());
+            let scratch = requests.with_file_name("tmp").join(&name);
+            // An agent whose file can't be written goes on, and is reminded.
+            if fs::write(&scratch, form.to_string()).is_ok() {
+                let _ = fs::rename(&scratch, requests.join(&name));
+            }
+        }
+    }
+}
+
+fn run(words: &[String]) {
+    let [program, arguments @ ..] = words else { return };
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let Ok(mut child) = command.spawn() else { return };
+    let deadline = Instant::now() + WITHIN;
+    while let Ok(None) = child.try_wait() {
+        if Instant::now() >= deadline {
+            let _ = child.kill();
+            let _ = child.wait();
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROMPT: &str = "Read `/h/x.md`.\n\n/opt/my\\ x --home '/h o/m' ack --understanding \"the task\" --status s\n\
+        into `/h o/m/spool/requests` instead:\n\n{\"v\":1,\"kind\":\"ack\",\"handoff_id\":\"h\",\"agent_id\":\"a\"}\n";
+
+    fn done(faults: &str, prompt: &str) -> Vec<Deed> {
+        deeds(prompt, &asked(prompt).expect("it is asked"), None, &Faults::parse(faults))
+    }
+
+    #[test]
+    fn a_prompt_tells_how() {
+        let asked = asked(PROMPT).expect("it is asked");
+        assert_eq!(asked.command[1..], ["x", "--home", "/h o/m"], "blanks only within single quotes");
+        assert_eq!((asked.requests, &asked.form["agent_id"]), (PathBuf::from("/h o/m/spool/requests"), &json!("a")));
+        assert!(super::asked("Run `tasuki ack` some day.").is_none());
+    }
+
+    #[test]
+    fn faults_change_what_is_done() {
+        assert!(
+            matches!(done("", PROMPT).as_slice(), [Deed::Run(words)] if words.contains(&"ready_to_proceed".to_owned()))
+        );
+        assert!(done("ack_never", PROMPT).is_empty() && done("ack_on_reminder", PROMPT).is_empty());
+        assert_eq!(done("ack_on_reminder", &format!("[REMINDER]\n{PROMPT}")).len(), 1);
+        assert_eq!(done("ack_twice", PROMPT).len(), 2);
+        let wrong = done("ack_malformed", PROMPT);
+        assert!(matches!(wrong.as_slice(), [Deed::Drop(_, form)] if form["understanding"] == ""));
+        let right = done("ack_malformed", &format!("Yours did not have the right form.\n{PROMPT}"));
+        assert!(matches!(right.as_slice(), [Deed::Run(_)]));
+        let asks = done("ack_questions", PROMPT);
+        assert!(matches!(asks.as_slice(), [Deed::Run(words)] if words.contains(&"--question".to_owned())));
+    }
+}

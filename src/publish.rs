@@ -1,0 +1,164 @@
+//! Publishing a document by the user's own `gh` (SPEC 8 and 12, Publishing): as a comment on an issue, or as a secret
+//! gist. Each upload bears a mark by which it is found again, so that an answer that was lost never makes a second one.
+//!
+//! `gh` makes one call; `fault` says what a failed one means; this file posts and looks.
+
+mod fault;
+mod gh;
+
+pub use fault::{Asked, Fault, read as fault};
+pub use gh::{Gh, Said, find};
+
+use crate::core::request::{Issue, PublishTarget};
+use std::path::Path;
+
+/// Most characters that a comment may have, our mark included.
+pub const MAX_COMMENT_CHARS: usize = 65_536;
+/// Most gists of the same file name that are looked into.
+const MOST_GISTS: usize = 5;
+/// Longest address that is taken, in bytes.
+const MAX_URL: usize = 2_000;
+
+/// One upload.
+#[derive(Debug, Clone, Copy)]
+pub struct Upload<'a> {
+    /// Where it goes.
+    pub target: &'a PublishTarget,
+    /// The file with the whole text, its mark first. Its name is the gist's file name.
+    pub file: &'a Path,
+    /// The mark that the text bears.
+    pub mark: &'a str,
+    /// What a gist says of itself.
+    pub description: &'a str,
+}
+
+/// Posts it. The address that `gh` printed; none where that is no address of where it was sent.
+///
+/// # Errors
+/// [`Fault`].
+pub async fn post(gh: &Gh, upload: &Upload<'_>) -> Result<Option<String>, Fault> {
+    let file = upload.file.to_string_lossy().into_owned();
+    let (asked, arguments) = match upload.target {
+        PublishTarget::Issue(issue) => (Asked::Issue, comment_arguments(issue, &file)),
+        PublishTarget::Gist { .. } => (Asked::Other, vec_of(&["gist", "create", &file, "--desc", upload.description])),
+    };
+    let said = gh.call(&arguments).await?;
+    if said.code != Some(0) {
+        return Err(fault::read(asked, said.code, &said.stderr));
+    }
+    Ok(said.stdout.lines().rev().find_map(|line| address(upload.target, line)))
+}
+
+fn comment_arguments(issue: &Issue, file: &str) -> Vec<String> {
+    vec_of(&["issue", "comment", &issue.number.to_string(), "-R", &issue.repository(), "--body-file", file])
+}
+
+fn vec_of(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// Looks for an upload with that mark. Its address, if it is there: `Some(None)` where the address is none that is known.
+///
+/// # Errors
+/// [`Fault`]: then it is not known whether it is there.
+pub async fn look(gh: &Gh, upload: &Upload<'_>) -> Result<Option<Option<String>>, Fault> {
+    match upload.target {
+        PublishTarget::Issue(issue) => look_at_issue(gh, upload, issue).await,
+        PublishTarget::Gist { .. } => look_at_gists(gh, upload).await,
+    }
+}
+
+async fn look_at_issue(gh: &Gh, upload: &Upload<'_>, issue: &Issue) -> Result<Option<Option<String>>, Fault> {
+    let filter = format!(".comments[] | select(.body | contains({})) | .url", quoted(upload.mark));
+    let (number, repository) = (issue.number.to_string(), issue.repository());
+    let arguments = ["issue", "view", &number, "-R", &repository, "--json", "comments", "--jq", &filter];
+    let said = ask(gh, Asked::Issue, &arguments).await?;
+    let mut lines = said.lines().filter(|line| !line.trim().is_empty());
+    Ok(lines.next().map(|line| address(upload.target, line)))
+}
+
+/// The list of gists has no contents: those whose file bears our name are looked into.
+async fn look_at_gists(gh: &Gh, upload: &Upload<'_>) -> Result<Option<Option<String>>, Fault> {
+    let name = upload.file.file_name().unwrap_or_default().to_string_lossy();
+    let filter = format!(".[] | select(.files | has({})) | [.id, .html_url] | @tsv", quoted(&name));
+    let listed = ask(gh, Asked::Other, &["api", "gists?per_page=100", "--jq", &filter]).await?;
+    for line in listed.lines().take(MOST_GISTS) {
+        let (id, url) = line.split_once('\t').unwrap_or((line, ""));
+        if id.is_empty() || id.len() > 64 || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            continue;
+        }
+        let filter = format!(".files[{}].content | contains({})", quoted(&name), quoted(upload.mark));
+        let found = ask(gh, Asked::Other, &["api", &format!("gists/{id}"), "--jq", &filter]).await?;
+        if found.trim() == "true" {
+            return Ok(Some(address(upload.target, url)));
+        }
+    }
+    Ok(None)
+}
+
+/// A call that changes nothing: what it was told is all that is known, and nothing was stored by it.
+async fn ask<S: AsRef<std::ffi::OsStr>>(gh: &Gh, asked: Asked, arguments: &[S]) -> Result<String, Fault> {
+    let said = gh.call(arguments).await?;
+    if said.code == Some(0) { Ok(said.stdout) } else { Err(fault::read(asked, said.code, &said.stderr)) }
+}
+
+/// A text as a string of `jq`, which is JSON's.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// The address of an upload, if this is one: `https`, on the host that was asked for, of that issue.
+fn address(target: &PublishTarget, text: &str) -> Option<String> {
+    let text = text.trim();
+    let (host, path) = text.strip_prefix("https://")?.split_once('/')?;
+    let is_plain =
+        text.len() <= MAX_URL && text.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"'`<>\\".contains(&byte));
+    let host = host.to_ascii_lowercase();
+    let is_host = !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte));
+    let fits = match target {
+        PublishTarget::Issue(issue) => {
+            let path = path.to_ascii_lowercase();
+            let names = format!("{}/{}", issue.owner, issue.repo).to_ascii_lowercase();
+            let is_of = |kind: &str| path.starts_with(&format!("{names}/{kind}/{}#", issue.number));
+            issue.host.as_ref().is_none_or(|asked| *asked == host) && (is_of("issues") || is_of("pull"))
+        }
+        PublishTarget::Gist { host: asked } => {
+            let is_there = |asked: &String| host == *asked || host == format!("gist.{asked}");
+            asked.as_ref().is_none_or(is_there) && !path.is_empty()
+        }
+    };
+    (is_plain && is_host && fits).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_taken_only_if_it_is_one_of_where_it_was_sent() {
+        let target = |text: &str| PublishTarget::Issue(Issue::read(text).expect("an issue"));
+        let good = "https://github.com/O/r/issues/42#issuecomment-1";
+        assert_eq!(address(&target("o/r#42"), good), Some(good.to_owned()));
+        assert_eq!(address(&target("https://github.com/o/r/issues/42"), good), Some(good.to_owned()));
+        assert!(address(&target("o/r#42"), "https://github.com/o/r/pull/42#issuecomment-1\n").is_some());
+        for bad in [
+            "http://github.com/o/r/issues/42#issuecomment-1",
+            "https://github.com/o/r/issues/421#issuecomment-1",
+            "https://github.com/o/other/issues/42#issuecomment-1",
+            "https://evil@github.com/o/r/issues/42#issuecomment-1",
+            "https://github.com/o/r/issues/42#a b",
+            "https://github.com/o/r/issues/42#\u{1b}[31m",
+            "Creating",
+            "",
+        ] {
+            assert_eq!(address(&target("o/r#42"), bad), None, "{bad}");
+        }
+        let other = target("https://ghe.example/o/r/issues/42");
+        assert_eq!(address(&other, good), None);
+        let gist = |host: Option<&str>| PublishTarget::Gist { host: host.map(str::to_owned) };
+        assert!(address(&gist(None), "https://gist.github.com/abc").is_some());
+        assert!(address(&gist(Some("github.com")), "https://gist.github.com/abc").is_some());
+        assert!(address(&gist(Some("ghe.example")), "https://ghe.example/gist/abc").is_some());
+        assert_eq!(address(&gist(Some("ghe.example")), "https://gist.github.com/abc"), None);
+    }
+}

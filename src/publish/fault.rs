@@ -1,0 +1,207 @@
+//! What a failed call of `gh` was: every failure is exit code 1, so its words must tell.
+
+use regex::Regex;
+use std::sync::OnceLock;
+
+/// Most characters of what `gh` said that are told on.
+const MAX_SAID: usize = 300;
+
+/// Why a document was not published, as far as that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// For programs: `gh_missing`, `gh_auth`, `gh_forbidden`, `gh_rate_limited`, `gh_no_issue`, `gh_offline`, `gh_server`,
+    /// `gh_too_large`, `gh_timeout`, `gh_refused` or `gh_failed`.
+    pub code: &'static str,
+    /// For people.
+    pub message: String,
+    /// What was sent may have been stored all the same.
+    pub maybe_stored: bool,
+    /// The network or the server is at fault: another try may succeed.
+    pub again: bool,
+    /// The server does not take this document there.
+    pub refused: bool,
+}
+
+impl Fault {
+    /// A failure before anything was sent, which another try would meet again.
+    #[must_use]
+    pub fn new(code: &'static str, message: impl Into<String>) -> Fault {
+        Fault { code, message: message.into(), maybe_stored: false, again: false, refused: false }
+    }
+
+    fn refused(self) -> Fault {
+        Fault { refused: true, ..self }
+    }
+
+    fn again(self) -> Fault {
+        Fault { again: true, ..self }
+    }
+
+    /// The same, where what was sent may have been stored.
+    #[must_use]
+    pub fn unclear(self) -> Fault {
+        Fault { maybe_stored: true, ..self }
+    }
+}
+
+/// What was asked of `gh` when it failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// Something about an issue.
+    Issue,
+    /// Something about a gist, or about the user.
+    Other,
+}
+
+/// What `gh` meant that ended with this code (none if a signal ended it) and these words on standard error.
+#[must_use]
+pub fn read(asked: Asked, code: Option<i32>, stderr: &str) -> Fault {
+    let said = shown(stderr);
+    let fault = |code: &'static str| Fault::new(code, said.clone());
+    let has = |words: &[&str]| words.iter().any(|word| stderr.to_lowercase().contains(word));
+    // By this code gh says that nobody is logged in.
+    if code == Some(4) {
+        return fault("gh_auth");
+    }
+    if code.is_none() {
+        return Fault::new("gh_failed", "gh was ended by a signal").unclear();
+    }
+    if let Some(status) = http_status(stderr) {
+        return by_status(asked, status, &said, &has);
+    }
+    if has(&["graphql: "]) {
+        return by_graphql(&said, &has);
+    }
+    if has(&["gh auth login", "authentication token"]) {
+        return fault("gh_auth");
+    }
+    // It never came to a connection, so nothing can have been stored.
+    if has(&["error connecting to", "dial tcp", "dial unix", "proxyconnect", "no such host", "network is unreachable"])
+    {
+        return fault("gh_offline").again();
+    }
+    if has(&["x509:", "certificate"]) {
+        return fault("gh_offline");
+    }
+    if has(&["post \"", "get \"", "eof", "connection reset", "timeout", "deadline exceeded", "broken pipe"]) {
+        return fault("gh_offline").again().unclear();
+    }
+    if has(&["unknown flag", "unknown command", "unknown shorthand"]) {
+        return fault("gh_failed");
+    }
+    fault("gh_failed").unclear()
+}
+
+fn by_status(asked: Asked, status: u16, said: &str, has: &dyn Fn(&[&str]) -> bool) -> Fault {
+    let fault = |code: &'static str| Fault::new(code, said.to_owned());
+    match status {
+        401 => fault("gh_auth"),
+        403 | 429 if status == 429 || has(&["rate limit", "abuse detection"]) => fault("gh_rate_limited"),
+        403 => fault("gh_forbidden").refused(),
+        404 | 410 if asked == Asked::Issue => fault("gh_no_issue").refused(),
+        // A token without the right to make gists is told so.
+        404 => fault("gh_forbidden"),
+        413 => fault("gh_too_large").refused(),
+        422 if has(&["too long", "too large"]) => fault("gh_too_large").refused(),
+        500.. => fault("gh_server").again().unclear(),
+        _ => fault("gh_refused").refused(),
+    }
+}
+
+fn by_graphql(said: &str, has: &dyn Fn(&[&str]) -> bool) -> Fault {
+    let fault = |code: &'static str| Fault::new(code, said.to_owned());
+    if has(&["rate limit", "submitted too quickly"]) {
+        return fault("gh_rate_limited");
+    }
+    if has(&["could not resolve to"]) {
+        return fault("gh_no_issue").refused();
+    }
+    if has(&["too long", "too large"]) {
+        return fault("gh_too_large").refused();
+    }
+    if has(&["not accessible", "permission", "scope", "locked", "forbidden", "saml"]) {
+        return fault("gh_forbidden").refused();
+    }
+    if has(&["something went wrong", "timeout", "internal error"]) {
+        return fault("gh_server").again().unclear();
+    }
+    fault("gh_refused").refused()
+}
+
+/// The status of the first answer that the words tell of: `HTTP 404: …`, `… (HTTP 404)`, or, where it lists comments,
+/// `non-200 OK status code: 404 Not Found`.
+fn http_status(said: &str) -> Option<u16> {
+    static PATTERN: OnceLock<Regex> = OnceLock::new();
+    let pattern = PATTERN.get_or_init(|| {
+        Regex::new(r"\b(?:HTTP|status code:) ([1-5][0-9]{2})\b").expect("a pattern that is tried here")
+    });
+    pattern.captures(said)?.get(1)?.as_str().parse().ok()
+}
+
+/// What `gh` said, on one line that drives no terminal.
+fn shown(stderr: &str) -> String {
+    let line = stderr.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("- Creating gist"));
+    let joined = line.collect::<Vec<_>>().join(" ");
+    let joined = joined.strip_prefix("X ").unwrap_or(&joined);
+    let said = crate::core::text::quotable(joined, MAX_SAID);
+    if said.is_empty() { "gh failed and said nothing".to_owned() } else { said }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What gh 2.23 says, met or as its sources have it: the code, and whether it may be stored, tried again, refused.
+    const SAID: [(&str, &str, [bool; 3]); 24] = [
+        ("HTTP 401: Bad credentials (u)\nTry authenticating with:  gh auth login\n", "gh_auth", [false; 3]),
+        ("HTTP 403: Resource not accessible by integration (u)", "gh_forbidden", REFUSED),
+        ("HTTP 403: API rate limit exceeded for user ID 1. (u)", "gh_rate_limited", [false; 3]),
+        ("HTTP 429: slow down (u)", "gh_rate_limited", [false; 3]),
+        ("GraphQL: was submitted too quickly (addComment)", "gh_rate_limited", [false; 3]),
+        ("GraphQL: Could not resolve to an issue with the number of 42. (repository.issue)", "gh_no_issue", REFUSED),
+        ("GraphQL: Could not resolve to a Repository with the name 'o/r'. (repository)", "gh_no_issue", REFUSED),
+        ("HTTP 404: Not Found (u)", "gh_no_issue", REFUSED),
+        ("HTTP 410: This issue was deleted (u)", "gh_no_issue", REFUSED),
+        ("GraphQL: Body is too long (maximum is 65536 characters) (addComment)", "gh_too_large", REFUSED),
+        ("HTTP 413: Payload Too Large (u)", "gh_too_large", REFUSED),
+        ("GraphQL: Unable to create comment because issue is locked. (addComment)", "gh_forbidden", REFUSED),
+        ("GraphQL: Something went wrong while executing your query. (addComment)", "gh_server", UNCLEAR),
+        ("HTTP 422: Validation Failed (u)", "gh_refused", REFUSED),
+        ("HTTP 502: Bad Gateway (u)", "gh_server", UNCLEAR),
+        ("non-200 OK status code: 502 Bad Gateway body: \"{}\"", "gh_server", UNCLEAR),
+        ("HTTP 500 (u)", "gh_server", UNCLEAR),
+        ("error connecting to api.github.com\ncheck your internet connection", "gh_offline", [false, true, false]),
+        ("Post \"http://h/graphql\": dial unix /s: connect: refused", "gh_offline", [false, true, false]),
+        ("Post \"https://h/graphql\": EOF", "gh_offline", UNCLEAR),
+        ("Post \"https://h/graphql\": read tcp 1->2: read: connection reset by peer", "gh_offline", UNCLEAR),
+        ("unknown flag: --body-file\n\nUsage: gh issue comment", "gh_failed", [false; 3]),
+        ("panic: oh", "gh_failed", [true, false, false]),
+        ("", "gh_failed", [true, false, false]),
+    ];
+    const REFUSED: [bool; 3] = [false, false, true];
+    const UNCLEAR: [bool; 3] = [true, true, false];
+
+    #[test]
+    fn each_failure_is_known_by_its_words() {
+        for (said, code, is_so) in SAID {
+            let fault = read(Asked::Issue, Some(1), said);
+            assert_eq!((fault.code, [fault.maybe_stored, fault.again, fault.refused]), (code, is_so), "{said}");
+        }
+        assert_eq!(
+            read(Asked::Issue, Some(4), "To get started with GitHub CLI, please run:  gh auth login").code,
+            "gh_auth"
+        );
+        assert_eq!(
+            read(Asked::Other, Some(1), "X Failed to create gist: HTTP 404: Not Found (u)").code,
+            "gh_forbidden"
+        );
+        assert!(read(Asked::Other, None, "").maybe_stored);
+    }
+
+    #[test]
+    fn what_gh_said_is_cut_and_drives_no_terminal() {
+        let said = format!("- Creating gist a.md\nX Failed\u{1b}[31m: {}", "x".repeat(2_000));
+        let message = read(Asked::Other, Some(1), &said).message;
+        assert!(message.starts_with("Failed[31m: xx") && message.chars().count() == MAX_SAID + 1, "{message}");
+    }
+}

@@ -1,0 +1,148 @@
+//! One call of the user's `gh`: no shell, nothing that asks, a limit on its time and on what it says.
+
+use super::fault::Fault;
+use crate::child;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::Command;
+
+/// Most that is read of either of its outputs, in bytes.
+const MAX_SAID: u64 = 256 * 1024;
+
+/// What would make `gh` talk to somebody else, ask, colour its words, or print what it sends.
+const NOT_FOR_GH: [&str; 6] = ["GH_REPO", "GH_DEBUG", "DEBUG", "GH_FORCE_TTY", "CLICOLOR_FORCE", "GH_PAGER"];
+
+/// The user's `gh`.
+#[derive(Debug, Clone)]
+pub struct Gh {
+    /// Its name, looked up in `PATH`, or its path.
+    pub program: String,
+    /// How long one call may take.
+    pub limit: Duration,
+    /// The host, where it is not the one that `gh` takes by itself.
+    pub host: Option<String>,
+    /// Where it runs.
+    pub folder: PathBuf,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// The exit code; none if a signal has ended it.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Gh {
+    /// Runs it with these arguments.
+    ///
+    /// # Errors
+    /// [`Fault`] `gh_missing` where there is none, `gh_timeout` where it took too long, `gh_failed` where it said too much.
+    pub async fn call<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Result<Said, Fault> {
+        let mut command = Command::new(&self.program);
+        command.args(arguments).current_dir(&self.folder);
+        self.prepare(&mut command);
+        let mut child = command.spawn().map_err(|error| self.not_started(&error))?;
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let talk = async {
+            let (stdout, stderr) = tokio::join!(listen(stdout), listen(stderr));
+            let status = child.wait().await;
+            (stdout, stderr, status)
+        };
+        // Whatever is left of it is killed when it is dropped.
+        let Ok((stdout, stderr, status)) = tokio::time::timeout(self.limit, talk).await else {
+            let message = format!("gh did not end within {} s and was stopped", self.limit.as_secs_f32());
+            return Err(Fault { again: true, ..Fault::new("gh_timeout", message).unclear() });
+        };
+        match (stdout, stderr, status) {
+            (Some(stdout), Some(stderr), Ok(status)) => Ok(Said { code: status.code(), stdout, stderr }),
+            (_, _, Err(error)) => Err(Fault::new("gh_failed", format!("gh was lost: {error}")).unclear()),
+            _ => Err(Fault::new("gh_failed", format!("gh said more than {MAX_SAID} bytes")).unclear()),
+        }
+    }
+
+    fn prepare(&self, command: &mut Command) {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        child::leave_service(command);
+        child::die_with_us(command);
+        for name in NOT_FOR_GH {
+            command.env_remove(name);
+        }
+        command.env("GH_PROMPT_DISABLED", "1").env("GH_NO_UPDATE_NOTIFIER", "1").env("NO_COLOR", "1");
+        if let Some(host) = &self.host {
+            command.env("GH_HOST", host);
+        }
+    }
+
+    fn not_started(&self, error: &std::io::Error) -> Fault {
+        let program = crate::core::text::quotable(&self.program, 200);
+        if error.kind() == std::io::ErrorKind::NotFound && self.folder.is_dir() {
+            return Fault::new("gh_missing", format!("{program} is not installed, or not in the PATH that tasuki has"));
+        }
+        Fault::new("gh_missing", format!("{program} can't be started: {error}"))
+    }
+}
+
+/// All that it says; none if that is too much, or no text.
+async fn listen(output: Option<impl AsyncRead + Unpin>) -> Option<String> {
+    let mut said = Vec::new();
+    let mut output = output?.take(MAX_SAID + 1);
+    output.read_to_end(&mut said).await.ok()?;
+    if said.len() as u64 > MAX_SAID {
+        return None;
+    }
+    Some(String::from_utf8_lossy(&said).into_owned())
+}
+
+/// The program that a name means, where `PATH` says so; a path means itself.
+#[must_use]
+pub fn find(program: &str, path: &OsStr) -> Option<PathBuf> {
+    let is_program = |file: &Path| file.is_file() && nix::unistd::access(file, nix::unistd::AccessFlags::X_OK).is_ok();
+    if program.contains('/') {
+        return Some(PathBuf::from(program)).filter(|file| is_program(file));
+    }
+    std::env::split_paths(&OsString::from(path)).map(|folder| folder.join(program)).find(|file| is_program(file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gh(program: &str, limit_ms: u64) -> Gh {
+        let limit = Duration::from_millis(limit_ms);
+        Gh { program: program.to_owned(), limit, host: Some("gh.example".to_owned()), folder: PathBuf::from("/") }
+    }
+
+    #[tokio::test]
+    async fn what_is_missing_too_slow_or_too_loud_is_told_apart() {
+        let missing = gh("/no/such/gh", 5_000).call(&["x"]).await.expect_err("there is none");
+        assert_eq!((missing.code, missing.maybe_stored), ("gh_missing", false));
+        let slow = gh("sleep", 50).call(&["600"]).await.expect_err("too slow");
+        assert_eq!((slow.code, slow.maybe_stored, slow.again), ("gh_timeout", true, true));
+        let loud = gh("sh", 20_000).call(&["-c", "yes | head -c 300000"]).await.expect_err("too loud");
+        assert_eq!(loud.code, "gh_failed");
+    }
+
+    #[tokio::test]
+    async fn it_asks_nobody_and_has_the_host() {
+        let script =
+            "read x; echo \"$GH_PROMPT_DISABLED $GH_NO_UPDATE_NOTIFIER $NO_COLOR $GH_HOST $? $x\"; echo no >&2; exit 3";
+        let said = gh("sh", 20_000).call(&["-c", script]).await.expect("it runs");
+        let expected = Said { code: Some(3), stdout: "1 1 1 gh.example 1 \n".to_owned(), stderr: "no\n".to_owned() };
+        assert_eq!(said, expected);
+    }
+
+    #[test]
+    fn a_program_is_found_as_the_system_would() {
+        let path = OsString::from("/no/such:/usr/bin:/bin");
+        assert!(find("sh", &path).is_some_and(|found| found.ends_with("sh")));
+        assert_eq!(find("no-such-program", &path), None);
+        assert_eq!(find("/etc/passwd", &path), None);
+    }
+}

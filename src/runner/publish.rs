@@ -1,0 +1,148 @@
+//! Keeps a copy of a recorded document, and publishes that copy: at most once, whatever was killed in between.
+
+use super::Tools;
+use super::document::hex_sha256;
+use crate::core::effect::{CopyPlan, Outcome, Posted, PublishFault, PublishPlan};
+use crate::core::request::PublishTarget;
+use crate::core::time::date;
+use crate::publish::{self, Fault, Gh, MAX_COMMENT_CHARS, Upload};
+use crate::spool::documents::{self, Folder};
+use std::ffi::OsStr;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Names that are tried for a copy, a second apart.
+const MOST_NAMES: i64 = 600;
+/// How long a server may take to store what it was sent before nobody waited for its answer any more: GitHub gives a
+/// request up after 10 s.
+const SERVER_TAKES: Duration = Duration::from_secs(10);
+
+/// Keeps the copy, unless one of the same content has that name already: a former process may have written it.
+pub(super) fn keep_copy(tools: &Tools, plan: &CopyPlan) -> Outcome {
+    match copy(tools, plan) {
+        Ok(file_name) => Outcome::Copied { file_name },
+        Err(why) => Outcome::Failed { why },
+    }
+}
+
+fn copy(tools: &Tools, plan: &CopyPlan) -> Result<String, String> {
+    let folder = documents::prepare_folder(tools.home.root(), &plan.persona).map_err(|error| error.to_string())?;
+    let text = match &plan.text {
+        Some(text) => text.clone().into_bytes(),
+        None => recorded(&folder, &plan.document, &plan.sha256)
+            .ok_or("the document is not the recorded one any more, and no copy of that was kept")?,
+    };
+    for second in 0..MOST_NAMES {
+        let at = date(plan.wall_ms.saturating_add(second * 1_000));
+        let name = format!("{}-{}.md", plan.stem, at.format("%Y%m%dT%H%M%SZ"));
+        let is_new = folder.write_new(OsStr::new(&name), &text).map_err(|error| error.to_string())?;
+        if is_new || recorded(&folder, &name, &plan.sha256).is_some() {
+            return Ok(name);
+        }
+    }
+    Err(format!("there is no free name for a copy of {}", plan.document))
+}
+
+/// A file's bytes, if they are those that were recorded.
+fn recorded(folder: &Folder, name: &str, sha256: &str) -> Option<Vec<u8>> {
+    let reading = folder.read(OsStr::new(name)).ok()?;
+    (hex_sha256(&reading.bytes) == sha256).then_some(reading.bytes)
+}
+
+/// Publishes the copy. What a former try, or a former process, may have sent is looked for first.
+pub(super) async fn publish(tools: &Tools, plan: &PublishPlan, resumed: bool, stop: &CancellationToken) -> Posted {
+    let mark = format!("<!-- tasuki:{}:{} -->", plan.handoff_id, plan.number);
+    let text = match body(tools, plan, &mark) {
+        Ok(text) => text,
+        Err(fault) => return failed(plan, resumed, fault),
+    };
+    let folder = format!("{}-{}", plan.handoff_id, plan.number);
+    let file = match documents::write_upload(tools.home.root(), &folder, &plan.file_name, &text) {
+        Ok(file) => file,
+        Err(error) => return failed(plan, resumed, Fault::new("copy_failed", error.to_string())),
+    };
+    let gh = Gh {
+        program: tools.gh.clone(),
+        limit: Duration::from_millis(plan.limit_ms),
+        host: host(&plan.target),
+        folder: file.parent().map_or_else(|| tools.home.root().to_path_buf(), std::path::Path::to_path_buf),
+    };
+    let upload = Upload { target: &plan.target, file: &file, mark: &mark, description: &plan.description };
+    let posted = tokio::select! {
+        posted = post(&gh, &upload, plan, resumed) => posted,
+        () = stop.cancelled() => Posted::Failed(PublishFault {
+            code: "gh_failed".to_owned(),
+            message: "it was not waited for any more".to_owned(),
+            maybe_stored: true,
+            ..PublishFault::default()
+        }),
+    };
+    documents::remove_upload(tools.home.root(), &folder, &plan.file_name);
+    posted
+}
+
+fn host(target: &PublishTarget) -> Option<String> {
+    match target {
+        PublishTarget::Issue(issue) => issue.host.clone(),
+        PublishTarget::Gist { host } => host.clone(),
+    }
+}
+
+/// What is sent: the mark, which shows nowhere, then the document as it was recorded.
+fn body(tools: &Tools, plan: &PublishPlan, mark: &str) -> Result<String, Fault> {
+    let folder = documents::open_folder(tools.home.root(), &plan.persona);
+    let folder = folder.map_err(|error| Fault::new("document_changed", error.to_string()))?;
+    let names = [&plan.file_name, &plan.document];
+    let bytes = names.into_iter().find_map(|name| recorded(&folder, name, &plan.sha256));
+    let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| {
+        let what = "neither the document nor its copy is the recorded one any more";
+        Fault::new("document_changed", format!("{what}: {}", folder.path().join(&plan.file_name).display()))
+    })?;
+    let text = format!("{mark}\n{text}");
+    let chars = text.chars().count();
+    if matches!(plan.target, PublishTarget::Issue(_)) && chars > MAX_COMMENT_CHARS {
+        let message = format!("a comment has at most {MAX_COMMENT_CHARS} characters, and this would have {chars}");
+        return Err(Fault { refused: true, ..Fault::new("gh_too_large", message) });
+    }
+    Ok(text)
+}
+
+async fn post(gh: &Gh, upload: &Upload<'_>, plan: &PublishPlan, resumed: bool) -> Posted {
+    if resumed {
+        // Whatever a former process had sent has had its time by then.
+        tokio::time::sleep(gh.limit).await;
+    } else if plan.open {
+        tokio::time::sleep(gh.limit.min(SERVER_TAKES)).await;
+    }
+    if resumed || plan.look_first || !plan.post {
+        match publish::look(gh, upload).await {
+            Ok(Some(url)) => return Posted::Done { url },
+            Ok(None) if !plan.post => return Posted::NotThere,
+            Ok(None) => {}
+            Err(fault) if plan.insist => {
+                tracing::info!(code = fault.code, "the look told nothing; it is published anew")
+            }
+            Err(fault) => return failed(plan, resumed, fault),
+        }
+    }
+    match publish::post(gh, upload).await {
+        Ok(url) => Posted::Done { url },
+        Err(fault) => Posted::Failed(told(fault, false)),
+    }
+}
+
+/// A failure before anything new was sent: what was sent before is as unknown as it was.
+fn failed(plan: &PublishPlan, resumed: bool, fault: Fault) -> Posted {
+    let before = plan.open || resumed || !plan.post;
+    Posted::Failed(told(Fault { maybe_stored: false, ..fault }, before))
+}
+
+fn told(fault: Fault, before: bool) -> PublishFault {
+    PublishFault {
+        code: fault.code.to_owned(),
+        message: fault.message,
+        maybe_stored: fault.maybe_stored || before,
+        again: fault.again,
+        refused: fault.refused,
+    }
+}

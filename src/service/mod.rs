@@ -1,0 +1,131 @@
+//! tasuki as a service of its user: the files that systemd and launchd read ([`mod@unit`], [`plist`]), what they hold
+//! ([`Plan`]), and what systemd is told while the sidecar runs ([`watchdog`]).
+
+pub mod plist;
+pub mod unit;
+pub mod watchdog;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// The name of systemd's unit.
+pub const UNIT: &str = "tasuki.service";
+/// The label of launchd's agent.
+pub const LABEL: &str = "dev.tasuki.sidecar";
+
+/// What a service that is started by nobody's shell must be told, for its environment is almost empty: where programs
+/// and tmux's sockets are, and the language of the terminal.
+const KEPT: [&str; 12] = [
+    "PATH",
+    "TMUX_TMPDIR",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+    "GH_CONFIG_DIR",
+    "GH_HOST",
+    "TASUKI_LOG",
+    "TASUKI_TMUX",
+];
+
+/// Longest value of a variable that is written into a file, in bytes.
+const MAX_VALUE: usize = 16 * 1024;
+
+/// What stands at the head of every file that is ours: another's file of the same name is never overwritten.
+pub const OURS: &str = "Written by `tasuki service install`";
+
+/// What the service is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// This program.
+    pub program: PathBuf,
+    /// The home.
+    pub home: PathBuf,
+    /// The tmux server, where one was named.
+    pub tmux: Option<String>,
+    /// Variables.
+    pub environment: BTreeMap<String, String>,
+    /// The sidecar may start a tmux server. Whatever confines the sidecar would confine that server and every agent in
+    /// it, so nothing does.
+    pub starts_server: bool,
+    /// Where launchd writes what the sidecar says.
+    pub log: PathBuf,
+}
+
+/// Why a value can't stand in such a file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} can't be written into a service's file: {why}. Nothing was changed")]
+pub struct Unfit {
+    /// What.
+    pub what: String,
+    /// Why.
+    pub why: &'static str,
+}
+
+impl Plan {
+    /// The words of the command line.
+    ///
+    /// # Errors
+    /// One of the paths is no text.
+    pub fn words(&self) -> Result<Vec<String>, Unfit> {
+        let mut words = vec![text("the path of this program", &self.program)?, "--home".to_owned()];
+        words.extend([text("the path of the home", &self.home)?, "run".to_owned()]);
+        if let Some(tmux) = &self.tmux {
+            words.extend(["--tmux".to_owned(), fit("the name of the tmux server", tmux)?.to_owned()]);
+        }
+        Ok(words)
+    }
+}
+
+/// The variables that are kept, as far as they are set and can be written; and the names of those that can't.
+pub fn environment(get: impl Fn(&str) -> Option<OsString>) -> (BTreeMap<String, String>, Vec<&'static str>) {
+    let (mut kept, mut left_out) = (BTreeMap::new(), Vec::new());
+    for name in KEPT {
+        let Some(value) = get(name).filter(|value| !value.is_empty()) else { continue };
+        match std::str::from_utf8(value.as_bytes()).ok().filter(|value| fit(name, value).is_ok()) {
+            Some(value) => {
+                kept.insert(name.to_owned(), value.to_owned());
+            }
+            None => left_out.push(name),
+        }
+    }
+    (kept, left_out)
+}
+
+fn text(what: &str, path: &Path) -> Result<String, Unfit> {
+    let text = path.to_str().ok_or(Unfit { what: what.to_owned(), why: "it is not UTF-8" })?;
+    fit(what, text).map(str::to_owned)
+}
+
+fn fit<'a>(what: &str, value: &'a str) -> Result<&'a str, Unfit> {
+    let unfit = |why| Err(Unfit { what: what.to_owned(), why });
+    if value.len() > MAX_VALUE {
+        return unfit("it is too long");
+    }
+    if value.chars().any(char::is_control) {
+        return unfit("it holds control characters");
+    }
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_service_needs_is_kept_and_what_cannot_be_written_is_named() {
+        let get = |name: &str| match name {
+            "PATH" => Some(OsString::from("/opt/bin:/usr/bin")),
+            "LANG" => Some(OsString::from("C.UTF-8\nExecStart=/bin/evil")),
+            "AWS_SECRET_ACCESS_KEY" => Some(OsString::from("secret")),
+            _ => None,
+        };
+        let (kept, left_out) = environment(get);
+        assert_eq!(kept, BTreeMap::from([("PATH".to_owned(), "/opt/bin:/usr/bin".to_owned())]));
+        assert_eq!(left_out, ["LANG"]);
+    }
+}

@@ -1,0 +1,59 @@
+//! launchd's property list. The packaged file is the template, so that both say the same.
+
+use super::{OURS, Plan, Unfit, text};
+
+/// The property list as a package installs it.
+pub const TEMPLATE: &str = include_str!("../../packaging/launchd/dev.tasuki.sidecar.plist");
+
+/// The property list for this user and this machine.
+///
+/// # Errors
+/// A path or a name can't be written into it.
+pub fn render(plan: &Plan) -> Result<String, Unfit> {
+    let words: String = plan.words()?.iter().map(|word| format!("    <string>{}</string>\n", escaped(word))).collect();
+    let variables: String = plan
+        .environment
+        .iter()
+        .map(|(name, value)| format!("    <key>{}</key>\n    <string>{}</string>\n", escaped(name), escaped(value)))
+        .collect();
+    let log = escaped(&text("the path of the log", &plan.log)?);
+    let packaged = "    <string>/usr/local/bin/tasuki</string>\n    <string>run</string>\n";
+    let note = format!("<!-- {OURS}, and by the next one again; \"tasuki service uninstall\" removes it. -->\n");
+    Ok(without_comments(TEMPLATE)
+        .replace("<plist ", &format!("{note}<plist "))
+        .replace(packaged, &words)
+        .replace("  <dict>\n  </dict>\n", &format!("  <dict>\n{variables}  </dict>\n"))
+        .replace("<string>/tmp/tasuki.log</string>", &format!("<string>{log}</string>")))
+}
+
+/// What the packaged file says about itself does not hold for the one that is made of it.
+fn without_comments(template: &str) -> String {
+    template.lines().filter(|line| !line.starts_with("<!--")).map(|line| format!("{line}\n")).collect()
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::path::PathBuf;
+
+    #[test]
+    fn the_packaged_places_are_all_replaced() {
+        let plan = Plan {
+            program: PathBuf::from("/opt/homebrew/bin/tasuki"),
+            home: PathBuf::from("/Users/ada/a & <b>"),
+            tmux: None,
+            environment: BTreeMap::from([("PATH".to_owned(), "/opt/homebrew/bin:/usr/bin".to_owned())]),
+            starts_server: false,
+            log: PathBuf::from("/Users/ada/Library/Logs/tasuki.log"),
+        };
+        let list = render(&plan).expect("fit");
+        assert!(!list.contains("/usr/local/bin/tasuki") && !list.contains("/tmp/tasuki.log"), "{list}");
+        assert!(list.contains("<string>/Users/ada/a &amp; &lt;b&gt;</string>"), "{list}");
+        assert!(list.contains("<key>PATH</key>\n    <string>/opt/homebrew/bin:/usr/bin</string>"), "{list}");
+    }
+}

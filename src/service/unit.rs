@@ -1,0 +1,100 @@
+//! systemd's unit. The packaged file is the template, so that both say the same.
+
+use super::{OURS, Plan, Unfit};
+
+/// The unit as a package installs it.
+pub const TEMPLATE: &str = include_str!("../../packaging/systemd/tasuki.service");
+
+/// Lines that confine whatever the sidecar starts.
+const CONFINING: [&str; 8] = [
+    "LockPersonality=",
+    "NoNewPrivileges=",
+    "RestrictAddressFamilies=",
+    "RestrictRealtime=",
+    "RestrictSUIDSGID=",
+    "SystemCallArchitectures=",
+    "SystemCallErrorNumber=",
+    "SystemCallFilter=",
+];
+
+/// The unit for this user and this machine.
+///
+/// # Errors
+/// A path or a name can't be written into it.
+pub fn render(plan: &Plan) -> Result<String, Unfit> {
+    let words: Vec<String> = plan.words()?.iter().map(|word| quoted(word, true)).collect();
+    let mut unit = format!("# {OURS}, and by the next one again; `tasuki service uninstall` removes it.\n");
+    // What the packaged file says about itself does not hold for this one.
+    for line in TEMPLATE.lines().skip_while(|line| line.starts_with('#')) {
+        if plan.starts_server && CONFINING.iter().any(|key| line.starts_with(key)) {
+            continue;
+        }
+        if line.starts_with("ExecStart=") {
+            unit.push_str(&format!("ExecStart={}\n", words.join(" ")));
+            for (name, value) in &plan.environment {
+                unit.push_str(&format!("Environment={}\n", quoted(&format!("{name}={value}"), false)));
+            }
+        } else {
+            unit.push_str(line);
+            unit.push('\n');
+        }
+    }
+    Ok(unit)
+}
+
+/// One word in systemd's own quoting: `%` begins a specifier everywhere, `$` a variable in command lines only.
+fn quoted(word: &str, in_command: bool) -> String {
+    let mut quoted = String::from("\"");
+    for char in word.chars() {
+        match char {
+            '"' | '\\' => quoted.extend(['\\', char]),
+            '%' => quoted.push_str("%%"),
+            '$' if in_command => quoted.push_str("$$"),
+            _ => quoted.push(char),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::path::PathBuf;
+
+    fn plan() -> Plan {
+        Plan {
+            program: PathBuf::from("/opt/my tools/tasuki"),
+            home: PathBuf::from("/home/ada/100%\"$HOME"),
+            tmux: Some("work".to_owned()),
+            environment: BTreeMap::from([("PATH".to_owned(), "/a b:/c$d".to_owned())]),
+            starts_server: false,
+            log: PathBuf::from("/home/ada/log"),
+        }
+    }
+
+    #[test]
+    fn paths_and_variables_are_quoted_as_systemd_reads_them() {
+        let unit = render(&plan()).expect("fit");
+        let exec =
+            "ExecStart=\"/opt/my tools/tasuki\" \"--home\" \"/home/ada/100%%\\\"$$HOME\" \"run\" \"--tmux\" \"work\"\n";
+        assert!(unit.contains(exec), "{unit}");
+        assert!(unit.contains("Environment=\"PATH=/a b:/c$d\"\n"), "{unit}");
+        assert!(unit.starts_with("# Written by `tasuki service install`"), "{unit}");
+        assert!(unit.contains("NoNewPrivileges=yes\n"), "{unit}");
+    }
+
+    #[test]
+    fn a_service_that_may_start_a_tmux_server_confines_nothing() {
+        let unit = render(&Plan { starts_server: true, ..plan() }).expect("fit");
+        assert!(!CONFINING.iter().any(|key| unit.contains(key)), "{unit}");
+        assert!(unit.contains("WatchdogSec=30\n") && unit.contains("KillMode=process\n"), "{unit}");
+    }
+
+    #[test]
+    fn a_path_that_would_make_a_line_of_its_own_is_refused() {
+        let refused = render(&Plan { home: PathBuf::from("/x\nExecStartPre=/bin/evil"), ..plan() });
+        assert!(refused.expect_err("control characters").to_string().contains("the path of the home"));
+    }
+}

@@ -1,0 +1,95 @@
+//! A model of `gh` and of the server behind it: whatever is sent may be stored without an answer, and a look may fail.
+
+use super::disk::Disk;
+use super::rng::Rng;
+use super::runner::Run;
+use super::world::World;
+use serde_json::{Value, json};
+use tasuki::core::effect::{CopyPlan, Outcome, Posted, PublishFault, PublishPlan};
+use tasuki::core::id::HandoffId;
+
+impl World {
+    /// The operator wants it published now, and may say what became of it.
+    pub(crate) fn publish_now(&mut self, id: HandoffId) -> Value {
+        let mut request = json!({ "v": 1, "kind": "publish", "handoff_id": id });
+        match self.rng.below(4) {
+            0 => request["assume"] = json!("published"),
+            1 => {
+                self.unpublished.insert(id);
+                request["assume"] = json!("not_published");
+            }
+            _ => {}
+        }
+        request
+    }
+}
+
+impl Disk {
+    /// Whether a handoff was asked to be published.
+    pub(crate) fn publishes(&self, id: HandoffId) -> bool {
+        self.handoffs().any(|handoff| handoff.handoff_id == id && handoff.publish.is_some())
+    }
+}
+
+/// Keeps the copy.
+pub(crate) fn keep_copy(plan: &CopyPlan, rng: &mut Rng, faults_on: bool) -> Outcome {
+    if faults_on && rng.chance(5) {
+        return Outcome::Failed { why: "no space left".to_owned() };
+    }
+    Outcome::Copied { file_name: format!("{}.md", plan.stem) }
+}
+
+/// Looks where it must, then posts: the order of the real one.
+pub(crate) fn publish(
+    run: &mut Run,
+    plan: &PublishPlan,
+    disk: &mut Disk,
+    rng: &mut Rng,
+    faults_on: bool,
+) -> Option<Outcome> {
+    let key = (plan.handoff_id, plan.number, plan.target.word());
+    let before = plan.open || run.resumed || !plan.post;
+    if run.phase == 0 {
+        run.phase = 1;
+        if run.resumed || plan.look_first || !plan.post {
+            if faults_on && rng.chance(30) {
+                if !plan.insist {
+                    return Some(failed("gh_offline", before, rng.chance(80)));
+                }
+            } else if disk.uploads.contains_key(&key) {
+                return Some(Outcome::Posted(Posted::Done { url: Some("https://x/".to_owned()) }));
+            } else if !plan.post {
+                return Some(Outcome::Posted(Posted::NotThere));
+            }
+        }
+        return None;
+    }
+    if run.phase == 1 {
+        run.phase = 2;
+        match rng.below(if faults_on { 10 } else { 1 }) {
+            0..5 => *disk.uploads.entry(key).or_default() += 1,
+            5 => return Some(failed("gh_server", true, true)),
+            6 => {
+                *disk.uploads.entry(key).or_default() += 1;
+                return Some(failed("gh_timeout", true, true));
+            }
+            7 => return Some(failed("gh_auth", false, false)),
+            8 => {
+                let fault = PublishFault { code: "gh_too_large".to_owned(), refused: true, ..PublishFault::default() };
+                return Some(Outcome::Posted(Posted::Failed(fault)));
+            }
+            _ => {
+                *disk.uploads.entry(key).or_default() += u32::from(rng.chance(50));
+                disk.uploads.retain(|_, count| *count > 0);
+                return Some(failed("gh_failed", true, false));
+            }
+        }
+        return None;
+    }
+    Some(Outcome::Posted(Posted::Done { url: Some("https://x/".to_owned()) }))
+}
+
+fn failed(code: &str, maybe_stored: bool, again: bool) -> Outcome {
+    let fault = PublishFault { code: code.to_owned(), message: String::new(), maybe_stored, again, refused: false };
+    Outcome::Posted(Posted::Failed(fault))
+}
