@@ -72,6 +72,12 @@ fn requests() -> Vec<(Value, Vec<&'static str>)> {
         (json!({"kind": "agent_shutdown", "agent_id": UNKNOWN}), vec!["/agent_id", "/force"]),
         (json!({"kind": "agent_send", "agent_id": UNKNOWN, "text": "x"}), vec!["/agent_id", "/text"]),
         (json!({"kind": "error_dismiss", "error_id": UNKNOWN}), vec!["/error_id"]),
+    ]
+}
+
+/// The same, about work items.
+fn requests_about_work() -> Vec<(Value, Vec<&'static str>)> {
+    vec![
         (
             json!({"kind": "work_create", "type": "epic", "title": "x"}),
             vec!["/type", "/title", "/description", "/parent_id", "/priority", "/metadata"],
@@ -121,7 +127,7 @@ fn no_field_of_any_request_does_harm() {
     let mut texts = nasty(&trap);
     texts.push(long_line());
     let mut ids = Vec::new();
-    for (request, fields) in requests() {
+    for (request, fields) in requests().into_iter().chain(requests_about_work()) {
         for text in &texts {
             // A session may be called that, for tmux knows no folders; and the user's pane may be adopted.
             let legal = |field: &str| [("/session", "/etc/passwd"), ("/pane", "%0")].contains(&(field, text.as_str()));
