@@ -129,8 +129,7 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
         alarm: Alarm::new(),
     };
     let rejected = first_free_number(&home);
-    let projector = project::Projector::new(journal, &now);
-    let pending = first_pending(&loaded, &now);
+    let (projector, pending) = (project::Projector::new(journal, &now), first_pending(&loaded, &now));
     let mut sidecar = Sidecar {
         home,
         clock,
