@@ -1,11 +1,10 @@
 //! `work import` and `work export`: people can move in and out.
 
 use super::args::{ExportArgs, ImportArgs};
-use super::read;
+use super::read::{self, Brief};
 use crate::cli::error::CliError;
 use crate::cli::{ANSWER_SOON, Session};
 use crate::core::id::ItemId;
-use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -162,8 +161,10 @@ pub(super) fn export(session: &Session, args: &ExportArgs) -> Result<(), CliErro
     let ids = if args.open { read::open_ids(&session.home)? } else { read::all_ids(&session.home)? };
     for id in ids {
         // One after the other: there may be more than memory should hold.
-        for (text, IgnoredAny) in read::views::<IgnoredAny>(&session.home, &[id]) {
-            session.out.line(text.trim())?;
+        for (text, item) in read::views::<Brief>(&session.home, &[id]) {
+            if item.is_open() || !args.open {
+                session.out.line(text.trim())?;
+            }
         }
     }
     Ok(())

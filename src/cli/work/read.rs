@@ -34,6 +34,13 @@ pub struct Brief {
 }
 
 impl Brief {
+    /// Whether it is not done. A mark in `view/work/open` goes only after the view that says so was written, so that marks
+    /// alone name too many for a moment.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        matches!(self.status.as_str(), "ready" | "claimed" | "escalated")
+    }
+
     /// Its place in a list: what matters more first, then what is older.
     #[must_use]
     pub fn place(&self) -> (u8, String, String) {
@@ -42,7 +49,7 @@ impl Brief {
     }
 }
 
-/// The ids of the items that are not done, sorted.
+/// The ids of the items that are marked as not done, sorted: all that are open, and for a moment some that are done.
 ///
 /// # Errors
 /// The folder can't be read; one that is missing holds none.

@@ -21,11 +21,13 @@ pub(super) fn list(session: &Session, args: &ListArgs) -> Result<(), CliError> {
         None => None,
     };
     let closed = matches!(args.status.as_deref(), Some("done" | "withdrawn"));
-    let ids = if args.all || closed { read::all_ids(&session.home)? } else { read::open_ids(&session.home)? };
+    let everything = args.all || closed;
+    let ids = if everything { read::all_ids(&session.home)? } else { read::open_ids(&session.home)? };
     let mut items: Vec<(String, Brief)> = read::views(&session.home, &ids);
     let fits = |wanted: Option<&str>, found: &str| wanted.is_none_or(|wanted| wanted == found);
     items.retain(|(_, item)| {
-        fits(args.status.as_deref(), &item.status)
+        (everything || item.is_open())
+            && fits(args.status.as_deref(), &item.status)
             && fits(args.kind.as_deref(), &item.kind)
             && fits(agent.as_deref(), item.claimed_by.as_deref().unwrap_or_default())
     });
@@ -156,7 +158,8 @@ pub(super) fn tree(session: &Session, name: Option<&str>) -> Result<(), CliError
 
 /// The topmost of the items that are not done.
 fn roots(session: &Session) -> Result<Vec<String>, CliError> {
-    let open: Vec<(String, Brief)> = read::views(&session.home, &read::open_ids(&session.home)?);
+    let mut open: Vec<(String, Brief)> = read::views(&session.home, &read::open_ids(&session.home)?);
+    open.retain(|(_, item)| item.is_open());
     let known: BTreeMap<&str, &Brief> = open.iter().map(|(_, item)| (item.item_id.as_str(), item)).collect();
     let mut found: Vec<(String, Brief)> = Vec::new();
     for item in known.values() {
