@@ -10,7 +10,7 @@ const NOT_FOR_CHILDREN: [&str; 7] =
     ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "JOURNAL_STREAM"];
 
 /// Takes from a child's environment what belongs to the sidecar's own service.
-pub fn leave_service(command: &mut Command) {
+fn leave_service(command: &mut Command) {
     for name in NOT_FOR_CHILDREN {
         command.env_remove(name);
     }
@@ -48,11 +48,12 @@ pub struct Grouped {
 }
 
 impl Grouped {
-    /// Starts it.
+    /// Starts it, outside the sidecar's own service.
     ///
     /// # Errors
     /// As for [`Command::spawn`].
     pub fn spawn(command: &mut Command) -> io::Result<Grouped> {
+        leave_service(command);
         Ok(Grouped { child: command.process_group(0).kill_on_drop(true).spawn()? })
     }
 

@@ -41,6 +41,13 @@ impl Stamp {
     }
 }
 
+/// What tells one state of a file from another; none while there is no such file.
+#[must_use]
+pub fn stamp(path: &Path) -> Option<Stamp> {
+    let dir = open_dir(path.parent()?).ok()?;
+    meta_at(&dir, path.file_name()?).ok()?.map(|meta| meta.stamp)
+}
+
 /// What `stat` tells of a file, in types that are the same on every system.
 #[derive(Debug, Clone, Copy)]
 pub struct Meta {

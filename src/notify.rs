@@ -1,7 +1,7 @@
 //! Telling the operator through a command of their own choice: `[notify] command` in the configuration, or a command that is
 //! an orchestrator or an escalation target.
 
-use crate::child::{self, Grouped};
+use crate::child::Grouped;
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
@@ -86,7 +86,6 @@ pub async fn run_within(command: &[String], json: &[u8], limit: Duration) -> Res
 fn start(program: &str, arguments: &[String]) -> std::io::Result<Grouped> {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    child::leave_service(&mut command);
     Grouped::spawn(&mut command)
 }
 

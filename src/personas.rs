@@ -166,8 +166,7 @@ pub fn facts(personas: &Path, slug: &Slug) -> Result<PersonaFacts, Error> {
 /// What tells one state of a persona's own file from another; none while there is no such file.
 #[must_use]
 pub fn stamp(personas: &Path, slug: &Slug) -> Option<files::Stamp> {
-    let dir = files::open_dir(&personas.join(slug.as_str())).ok()?;
-    files::meta_at(&dir, "persona.toml").ok()?.map(|meta| meta.stamp)
+    files::stamp(&personas.join(slug.as_str()).join("persona.toml"))
 }
 
 /// The role that a persona's own file names.

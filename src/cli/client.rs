@@ -18,19 +18,24 @@ const STALE_AFTER: Duration = Duration::from_secs(15);
 /// A sidecar that slept with the machine beats again within this time.
 const WAKE_UP: Duration = Duration::from_secs(6);
 
+/// How often the heartbeat is looked at while an answer is waited for.
+const PULSE_EVERY: Duration = Duration::from_millis(500);
+
 /// Watches one sidecar's heartbeat over a longer time.
 pub struct Pulse<'a> {
     home: &'a Home,
     clock: Clock,
     last: Option<i64>,
     changed: Option<Instant>,
+    /// When [`Pulse::keep`] looked last.
+    kept: Option<Instant>,
 }
 
 impl<'a> Pulse<'a> {
     /// Starts watching.
     #[must_use]
     pub fn new(home: &'a Home) -> Self {
-        Pulse { home, clock: Clock::new(), last: None, changed: None }
+        Pulse { home, clock: Clock::new(), last: None, changed: None, kept: None }
     }
 
     /// What the view says at this moment. A beat that was seen to change within the last 15 s counts whatever the wall
@@ -57,6 +62,19 @@ impl<'a> Pulse<'a> {
     /// Whether a sidecar answers at this moment.
     pub fn beats(&mut self) -> bool {
         matches!(self.check(), Sidecar::Alive { .. })
+    }
+
+    /// Looks once every so often while somebody waits.
+    ///
+    /// # Errors
+    /// 69 when no sidecar answers any more.
+    pub fn keep(&mut self, every: Duration) -> Result<(), CliError> {
+        if self.kept.is_some_and(|kept| kept.elapsed() < every) {
+            return Ok(());
+        }
+        let seen = self.check();
+        self.kept = Some(Instant::now());
+        if matches!(seen, Sidecar::Alive { .. }) { Ok(()) } else { Err(no_sidecar(self.home, &seen)) }
     }
 
     /// Whether a beat was seen to change within the last 15 s.
@@ -161,17 +179,12 @@ fn answer(home: &Home, id: &RequestId) -> Result<Option<Value>, CliError> {
 fn wait_for_answer(home: &Home, id: &RequestId, patience: Duration) -> Result<Value, CliError> {
     let start = Instant::now();
     let mut pulse = Pulse::new(home);
-    let mut next_pulse = start;
     loop {
         if let Some(answer) = answer(home, id)? {
             return Ok(answer);
         }
-        if Instant::now() >= next_pulse {
-            let seen = pulse.check();
-            if !matches!(seen, Sidecar::Alive { .. }) {
-                return unanswered(home, id, no_sidecar(home, &seen));
-            }
-            next_pulse = Instant::now() + Duration::from_millis(500);
+        if let Err(gone) = pulse.keep(PULSE_EVERY) {
+            return unanswered(home, id, gone);
         }
         if start.elapsed() >= patience {
             let message = format!("No answer came within {}.", humantime::format_duration(patience));

@@ -2,18 +2,14 @@
 
 use super::Session;
 use super::args::{AssumePublished, PublishArgs};
-use super::client::{self, Pulse, Sidecar};
+use super::client::Pulse;
 use super::error::CliError;
+use super::wait::{LONGEST, LOOK_EVERY, PULSE_EVERY};
 use super::{names, view};
 use crate::core::text::sanitise;
 use crate::exit;
 use serde_json::{Map, Value, json};
-use std::time::{Duration, Instant};
-
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-const PULSE_EVERY: Duration = Duration::from_secs(1);
-/// How long `--wait` lasts where `--timeout` says nothing: every try and every pause has its own limit.
-const LONGEST: Duration = Duration::from_secs(24 * 3_600);
+use std::time::Instant;
 
 /// Asks for it, and waits for its end if that is wanted.
 ///
@@ -52,19 +48,12 @@ fn published(id: &str, with_url: &Value) -> String {
 fn until_ended(session: &Session, id: &str) -> Result<Value, CliError> {
     let (start, patience) = (Instant::now(), session.timeout.unwrap_or(LONGEST));
     let mut pulse = Pulse::new(&session.home);
-    let mut next_pulse = start;
     loop {
         let seen = view::handoff(&session.home, id)?.and_then(|seen| seen.get("publish").cloned()).unwrap_or_default();
         if matches!(view::text(&seen, "state"), Some("published" | "failed" | "in_doubt")) {
             return Ok(seen);
         }
-        if Instant::now() >= next_pulse {
-            let beat = pulse.check();
-            if !matches!(beat, Sidecar::Alive { .. }) {
-                return Err(client::no_sidecar(&session.home, &beat));
-            }
-            next_pulse = Instant::now() + PULSE_EVERY;
-        }
+        pulse.keep(PULSE_EVERY)?;
         if start.elapsed() >= patience {
             let message = format!("It is not published within {}; it goes on.", humantime::format_duration(patience));
             return Err(CliError::new(exit::TRY_AGAIN, "still_running", message));

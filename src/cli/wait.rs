@@ -2,7 +2,7 @@
 //! looking at it twenty times a second is cheap and misses nothing that it keeps: the steps are a list.
 
 use super::Session;
-use super::client::{self, Pulse, Sidecar};
+use super::client::Pulse;
 use super::error::CliError;
 use super::follow::{self, Follower, Outcome, Progress};
 use super::live::Live;
@@ -13,13 +13,14 @@ use crate::exit;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-const PULSE_EVERY: Duration = Duration::from_secs(1);
+/// How often a wait looks at what it waits for, and at the sidecar's heartbeat.
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(50);
+pub(super) const PULSE_EVERY: Duration = Duration::from_secs(1);
 const AGENT_EVERY: Duration = Duration::from_millis(250);
 
 /// How long a wait lasts at most where `--timeout` says nothing: each step has its own limit, and a heartbeat that ends
 /// ends the wait, so this only bounds what nobody looks at any more.
-const LONGEST: Duration = Duration::from_secs(24 * 3_600);
+pub(super) const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 
 /// Follows a handoff to its end. Returns its last view if it is `done`.
 ///
@@ -59,7 +60,6 @@ fn watch(
 ) -> Result<(Value, Outcome), CliError> {
     let start = Instant::now();
     let mut pulse = Pulse::new(&session.home);
-    let mut next_pulse = start;
     let mut dialogs = Dialogs::default();
     loop {
         if let Some(seen) = view::handoff(&session.home, handoff_id)? {
@@ -74,13 +74,7 @@ fn watch(
             }
         }
         live.draw()?;
-        if Instant::now() >= next_pulse {
-            let beat = pulse.check();
-            if !matches!(beat, Sidecar::Alive { .. }) {
-                return Err(left_alone(client::no_sidecar(&session.home, &beat), handoff_id));
-            }
-            next_pulse = Instant::now() + PULSE_EVERY;
-        }
+        pulse.keep(PULSE_EVERY).map_err(|gone| left_alone(gone, handoff_id))?;
         if stop() {
             return Err(CliError::refused("interrupted", "Interrupted."));
         }

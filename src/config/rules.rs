@@ -1,7 +1,7 @@
 //! `data/rules.toml`: the user's rules for work items, over the built-in ones. What they mean stands in `core::work`.
 
 use crate::core::work::rules::{Rules, RulesError, RulesFile};
-use crate::files::{self, Stamp, Unfit};
+use crate::files::{self, Unfit};
 use schemars::{Schema, schema_for};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -34,13 +34,6 @@ pub enum RulesFileError {
 #[must_use]
 pub fn schema() -> Schema {
     schema_for!(RulesFile)
-}
-
-/// What tells one state of the file from another; none while there is no such file.
-#[must_use]
-pub fn stamp(path: &Path) -> Option<Stamp> {
-    let dir = files::open_dir(path.parent()?).ok()?;
-    files::meta_at(&dir, path.file_name()?).ok()?.map(|meta| meta.stamp)
 }
 
 /// Reads the file; without one, the built-in rules.

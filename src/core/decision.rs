@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use uuid::Uuid;
 
 /// What one turn of the loop brings besides the event: both clocks, and random bytes from which ids are made.
@@ -141,6 +142,19 @@ impl Decision {
     }
 }
 
+/// A row to be changed: the one that this decision has changed already, else a copy of the one before it; none if there is
+/// none.
+pub(crate) fn to_change<'t, K: Ord + Copy, R: Clone + 't>(
+    changed: &'t mut BTreeMap<K, R>,
+    id: &K,
+    before: impl FnOnce() -> Option<&'t R>,
+) -> Option<&'t mut R> {
+    match changed.entry(*id) {
+        Entry::Occupied(row) => Some(row.into_mut()),
+        Entry::Vacant(place) => before().map(|row| place.insert(row.clone())),
+    }
+}
+
 /// A decision being written.
 pub(crate) struct Tx<'s> {
     pub(crate) state: &'s State,
@@ -193,11 +207,7 @@ impl<'s> Tx<'s> {
 
     /// The agent's row, to be changed; an unknown id changes nothing.
     pub(crate) fn agent_mut(&mut self, id: &AgentId) -> Option<&mut Agent> {
-        if !self.out.agents.contains_key(id) {
-            let row = self.state.agents.get(id)?.clone();
-            self.out.agents.insert(*id, row);
-        }
-        self.out.agents.get_mut(id)
+        to_change(&mut self.out.agents, id, || self.state.agents.get(id))
     }
 
     pub(crate) fn handoff(&self, id: &HandoffId) -> Option<&Handoff> {
@@ -205,11 +215,7 @@ impl<'s> Tx<'s> {
     }
 
     pub(crate) fn handoff_mut(&mut self, id: &HandoffId) -> Option<&mut Handoff> {
-        if !self.out.handoffs.contains_key(id) {
-            let row = self.state.handoffs.get(id)?.clone();
-            self.out.handoffs.insert(*id, row);
-        }
-        self.out.handoffs.get_mut(id)
+        to_change(&mut self.out.handoffs, id, || self.state.handoffs.get(id))
     }
 
     /// Every agent id there is, rows of this decision included.

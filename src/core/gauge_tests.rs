@@ -31,18 +31,7 @@ impl World {
         agent.pane = Some(PANE);
         agent.session.id = Some("s1".to_owned());
         agent.transcript_path = Some("/t/s1.jsonl".to_owned());
-        let profile = ProfileFacts {
-            name: "demo".to_owned(),
-            launchable: true,
-            reports_prompts: true,
-            screen_proof: false,
-            starts_at_launch: true,
-            turn_ids: true,
-            new_session: None,
-            tells_answers: true,
-            has_transcript: true,
-            tells_context: true,
-        };
+        let profile = ProfileFacts::demo();
         let settings = Settings {
             context: ContextLimits { suggest_at, auto_at },
             profiles: BTreeMap::from([("demo".to_owned(), profile)]),

@@ -118,6 +118,25 @@ pub struct ProfileFacts {
     pub tells_context: bool,
 }
 
+#[cfg(test)]
+impl ProfileFacts {
+    /// A profile that can do all but begin a new session, for tests.
+    pub(crate) fn demo() -> Self {
+        ProfileFacts {
+            name: "demo".to_owned(),
+            launchable: true,
+            reports_prompts: true,
+            screen_proof: false,
+            starts_at_launch: true,
+            turn_ids: true,
+            new_session: None,
+            tells_answers: true,
+            has_transcript: true,
+            tells_context: true,
+        }
+    }
+}
+
 /// How a new session in the same process shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NewSession {

@@ -2,16 +2,15 @@
 //! file, and with faults not at all, wrongly or late.
 
 use super::faults::Faults;
+use crate::core::handoff::document;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long the command may take before it is killed.
 const WITHIN: Duration = Duration::from_secs(60);
-/// Most lines of a document that are looked at for its checkpoint.
-const FRONT_MATTER: usize = 50;
 
 /// What a prompt says of how to acknowledge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,7 +76,10 @@ pub fn deeds(prompt: &str, asked: &Asked, document: Option<&Path>, faults: &Faul
         return vec![drop_of(asked, form)];
     }
     let understanding = "to go on where the document ends".to_owned();
-    let starting_from = document.and_then(checkpoint).unwrap_or_else(|| "the end of the document".to_owned());
+    let starting_from = document
+        .and_then(|path| super::turn::read_document(path).ok())
+        .and_then(|text| document::checkpoint(&text))
+        .unwrap_or_else(|| "the end of the document".to_owned());
     let mut status = "ready_to_proceed";
     let mut questions = Vec::new();
     if faults.has("ack_questions") && !prompt.contains("Answers to your questions") {
@@ -113,14 +115,6 @@ fn drop_of(asked: &Asked, form: Value) -> Deed {
     Deed::Drop(asked.requests.clone(), form)
 }
 
-/// The checkpoint that a document's front matter states.
-fn checkpoint(path: &Path) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    let front = text.strip_prefix("---\n")?;
-    let mut lines = front.lines().take(FRONT_MATTER).take_while(|line| *line != "---");
-    lines.find_map(|line| line.strip_prefix("checkpoint:")).map(|value| value.trim().to_owned())
-}
-
 /// Does it beside the turn, one after the other: a tool that hangs does not hang the terminal.
 pub fn begin(deeds: Vec<Deed>) {
     std::thread::spawn(move || deeds.iter().for_each(perform));
@@ -144,15 +138,8 @@ fn run(words: &[String]) {
     let [program, arguments @ ..] = words else { return };
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let Ok(mut child) = command.spawn() else { return };
-    let deadline = Instant::now() + WITHIN;
-    while let Ok(None) = child.try_wait() {
-        if Instant::now() >= deadline {
-            let _ = child.kill();
-            let _ = child.wait();
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
+    if let Ok(child) = command.spawn() {
+        super::hooks::wait(child, WITHIN);
     }
 }
 

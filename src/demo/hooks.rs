@@ -94,7 +94,7 @@ impl Hooks {
             .stdout(Stdio::null())
             .spawn();
         if let Ok(child) = child {
-            wait(child);
+            wait(child, HOOK_TIME);
         }
     }
 }
@@ -132,11 +132,12 @@ fn run(program: &std::path::Path, input: &str) {
     if let Some(mut stdin) = child.stdin.take() {
         let _ = stdin.write_all(input.as_bytes());
     }
-    wait(child);
+    wait(child, HOOK_TIME);
 }
 
-fn wait(mut child: std::process::Child) {
-    let deadline = Instant::now() + HOOK_TIME;
+/// Waits for a child, and kills it when its time is over.
+pub(super) fn wait(mut child: std::process::Child, within: Duration) {
+    let deadline = Instant::now() + within;
     while let Ok(None) = child.try_wait() {
         if Instant::now() >= deadline {
             let _ = child.kill();

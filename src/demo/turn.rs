@@ -240,7 +240,7 @@ fn second_half(text: &str) -> &str {
     &text[middle..]
 }
 
-fn read_document(path: &Path) -> io::Result<String> {
+pub(super) fn read_document(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(MAX_DOCUMENT).read_to_string(&mut text)?;
     Ok(text)

@@ -70,7 +70,6 @@ impl Gh {
 
     fn prepare(&self, command: &mut Command) {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        child::leave_service(command);
         child::die_with_us(command);
         for name in NOT_FOR_GH {
             command.env_remove(name);

@@ -2,7 +2,7 @@
 
 use super::Tools;
 use crate::agents::format::VersionSection;
-use crate::child;
+use crate::child::Grouped;
 use crate::core::text::sanitise;
 use std::process::Stdio;
 use std::time::Duration;
@@ -38,14 +38,13 @@ fn judge(version: &VersionSection, said: &str) -> String {
 async fn ask(tools: &Tools, version: &VersionSection) -> Option<String> {
     let (program, arguments) = version.argv.split_first()?;
     let mut command = Command::new(program);
-    child::leave_service(&mut command);
     if let Ok(Some(path)) = tools.tmux.variable("", "PATH").await {
         command.env("PATH", path);
     }
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
-    let mut child = command.spawn().ok()?;
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut group = Grouped::spawn(&mut command).ok()?;
     let mut said = Vec::new();
-    child.stdout.take()?.take(MAX_SAID).read_to_end(&mut said).await.ok()?;
+    group.child().stdout.take()?.take(MAX_SAID).read_to_end(&mut said).await.ok()?;
     let said = String::from_utf8_lossy(&said).into_owned();
     (!said.trim().is_empty()).then_some(said)
 }

@@ -10,7 +10,7 @@ use crate::core::request::Request;
 use crate::core::time::Deadline;
 use crate::core::view;
 use crate::core::work::rules::Rules;
-use crate::files::Stamp;
+use crate::files::{self, Stamp};
 use crate::personas;
 use crate::spool::{Place, Shelf};
 use crate::store::Error;
@@ -36,7 +36,7 @@ impl Watched {
     /// # Errors
     /// They can't be used.
     pub(super) fn begin(home: &Home) -> Result<(Watched, Rules), rules::RulesFileError> {
-        let stamp = rules::stamp(&home.rules());
+        let stamp = files::stamp(&home.rules());
         let rules = rules::load(&home.rules())?;
         Ok((Watched { rules: stamp, ..Watched::default() }, rules))
     }
@@ -46,7 +46,7 @@ impl Sidecar {
     /// Reads the rules again if their file has changed. What can't be used is told once for each state of the file.
     pub(super) fn look_at_rules(&mut self) {
         let path = self.home.rules();
-        let stamp = rules::stamp(&path);
+        let stamp = files::stamp(&path);
         if stamp == self.rules.rules {
             return;
         }

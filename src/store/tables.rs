@@ -2,14 +2,12 @@
 
 use super::history::{self, Kind, Shelf};
 use super::{Batch, Checkpoint, LedgerRow, SeenEvent, StoredError, outbox_key};
-use crate::core::agent::Agent;
 use crate::core::decision::Decision;
-use crate::core::handoff::Handoff;
 use crate::core::id::RequestId;
-use crate::core::work::Item;
 use redb::{Database, ReadableTable, TableDefinition, WriteTransaction};
 use serde::Serialize;
 use std::collections::BTreeSet;
+use uuid::Uuid;
 
 /// The schema that this version writes.
 pub const SCHEMA: u64 = 3;
@@ -138,41 +136,13 @@ fn put_number(write: &WriteTransaction, name: &str, number: u64) -> Result<(), r
 }
 
 fn put_agents(write: &WriteTransaction, decision: &Decision) -> Result<(), redb::Error> {
-    if decision.agents.is_empty() {
-        return Ok(());
-    }
-    let (mut live, mut past) = (write.open_table(AGENTS)?, Shelf::open(write, Kind::Agents)?);
-    let mut dirty = write.open_table(DIRTY)?;
-    for (id, agent) in &decision.agents {
-        let key = id.0.as_u128();
-        if Agent::is_past(agent) {
-            past.put(key, &json(agent))?;
-            live.remove(key)?;
-        } else {
-            live.insert(key, json(agent).as_slice())?;
-            past.remove(key)?;
-        }
-        dirty.insert(format!("agents/{id}").as_str(), ())?;
-    }
-    Ok(())
+    let rows = decision.agents.iter().map(|(id, agent)| (id.0, agent, agent.is_past()));
+    put_rows(write, AGENTS, Kind::Agents, "agents", rows)
 }
 
 fn put_handoffs(write: &WriteTransaction, decision: &Decision) -> Result<(), redb::Error> {
-    if !decision.handoffs.is_empty() {
-        let (mut live, mut past) = (write.open_table(HANDOFFS)?, Shelf::open(write, Kind::Handoffs)?);
-        let mut dirty = write.open_table(DIRTY)?;
-        for (id, handoff) in &decision.handoffs {
-            let key = id.0.as_u128();
-            if Handoff::is_past(handoff) {
-                past.put(key, &json(handoff))?;
-                live.remove(key)?;
-            } else {
-                live.insert(key, json(handoff).as_slice())?;
-                past.remove(key)?;
-            }
-            dirty.insert(format!("handoffs/{id}").as_str(), ())?;
-        }
-    }
+    let rows = decision.handoffs.iter().map(|(id, handoff)| (id.0, handoff, handoff.is_past()));
+    put_rows(write, HANDOFFS, Kind::Handoffs, "handoffs", rows)?;
     if !decision.documents.is_empty() {
         let mut documents = write.open_table(DOCUMENTS)?;
         for (id, text) in &decision.documents {
@@ -186,21 +156,33 @@ fn put_handoffs(write: &WriteTransaction, decision: &Decision) -> Result<(), red
 }
 
 fn put_items(write: &WriteTransaction, decision: &Decision) -> Result<(), redb::Error> {
-    if decision.items.is_empty() {
+    let rows = decision.items.iter().map(|(id, item)| (id.0, item, item.is_past()));
+    put_rows(write, WORK, Kind::Work, "work", rows)
+}
+
+/// Puts rows where they belong, those that are history apart from the others; their views, in that folder, are dirty.
+fn put_rows<'r, R: Serialize + 'r>(
+    write: &WriteTransaction,
+    live: TableDefinition<'static, u128, Bytes>,
+    kind: Kind,
+    views: &str,
+    rows: impl ExactSizeIterator<Item = (Uuid, &'r R, bool)>,
+) -> Result<(), redb::Error> {
+    if rows.len() == 0 {
         return Ok(());
     }
-    let (mut live, mut past) = (write.open_table(WORK)?, Shelf::open(write, Kind::Work)?);
+    let (mut live, mut past) = (write.open_table(live)?, Shelf::open(write, kind)?);
     let mut dirty = write.open_table(DIRTY)?;
-    for (id, item) in &decision.items {
-        let key = id.0.as_u128();
-        if Item::is_past(item) {
-            past.put(key, &json(item))?;
+    for (id, row, is_past) in rows {
+        let key = id.as_u128();
+        if is_past {
+            past.put(key, &json(row))?;
             live.remove(key)?;
         } else {
-            live.insert(key, json(item).as_slice())?;
+            live.insert(key, json(row).as_slice())?;
             past.remove(key)?;
         }
-        dirty.insert(format!("work/{id}").as_str(), ())?;
+        dirty.insert(format!("{views}/{id}").as_str(), ())?;
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Time in the decisions themselves: deadlines that outlive a boot, and an agent of which nothing is heard.
 
+use crate::support::facts::demo_facts;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tasuki::core::agent::{Agent, AgentState, Asker, Dying, Owner, Primed, Purpose, Queued, Shutdown, Start, Typing};
@@ -32,18 +33,7 @@ impl World {
         agent.persona_slug = "dev".parse().ok();
         agent.state = AgentState::Busy;
         agent.pane = Some(PANE);
-        let profile = ProfileFacts {
-            name: "demo".to_owned(),
-            launchable: true,
-            reports_prompts: true,
-            screen_proof: false,
-            starts_at_launch: true,
-            turn_ids: true,
-            new_session: None,
-            tells_answers: true,
-            has_transcript: true,
-            tells_context: false,
-        };
+        let profile = ProfileFacts { tells_context: false, ..demo_facts() };
         let settings = Settings { profiles: BTreeMap::from([("demo".to_owned(), profile)]), ..Settings::default() };
         let agents = BTreeMap::from([(id(), agent)]);
         let state = State { agents, server: Some(PANE.server), settings, ..State::default() };

@@ -283,6 +283,12 @@ impl Handoff {
         self.error.as_ref().map_or(self.step, |error| error.step)
     }
 
+    /// How messages and uploads name one of its agents: `<slug>-<first 8 of its id>`.
+    #[must_use]
+    pub fn name_of(&self, agent_id: &AgentId) -> String {
+        format!("{}-{}", self.persona_slug, agent_id.short())
+    }
+
     /// The tag of the window that keeps the session alive.
     #[must_use]
     pub fn place_tag(&self) -> String {

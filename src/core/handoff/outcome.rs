@@ -117,10 +117,10 @@ fn document_is_there(tx: &mut Tx<'_>, id: HandoffId, reading: &Reading, text: St
 /// A text of this handoff has its verdict.
 pub(crate) fn verdict(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, verdict: DeliveryVerdict, ended: &Ended) {
     let Some(handoff) = tx.handoff_mut(&id) else { return };
-    let (slot, next) = match purpose {
-        Purpose::Instruction(_) => (&mut handoff.verdicts.instruction, Some(Step::Writing)),
-        Purpose::Priming(_) => (&mut handoff.verdicts.priming, None),
-        Purpose::Briefing(_) => (&mut handoff.verdicts.briefing, None),
+    let slot = match purpose {
+        Purpose::Instruction(_) => &mut handoff.verdicts.instruction,
+        Purpose::Priming(_) => &mut handoff.verdicts.priming,
+        Purpose::Briefing(_) => &mut handoff.verdicts.briefing,
         Purpose::Exit(_) | Purpose::NewSession(_) => return command_refused(tx, id, purpose, ended),
         Purpose::Send(_) | Purpose::Message(..) | Purpose::Work(_) => return,
     };
@@ -130,10 +130,10 @@ pub(crate) fn verdict(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, verdict
             if let Some(remark) = remark {
                 handoff.warnings.push(format!("{}: {remark}", purpose.word()));
             }
-            match next {
-                Some(step) => flow::enter(tx, id, step),
-                None if matches!(purpose, Purpose::Briefing(_)) => flow::briefed(tx, id),
-                None => {}
+            match purpose {
+                Purpose::Instruction(_) => flow::enter(tx, id, Step::Writing),
+                Purpose::Briefing(_) => flow::briefed(tx, id),
+                _ => {}
             }
         }
         Ended::Unconfirmed(reason) => unconfirmed(tx, id, purpose, reason),
@@ -297,12 +297,9 @@ pub(crate) fn agent_ended(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId) {
         Step::Starting if !is_outgoing && matches!(handoff.successor, Successor::Existing { .. }) => {
             successor_failed(tx, id, "successor_failed", "The successor has ended before it could take over");
         }
-        Step::Priming | Step::Briefing if !is_outgoing => {
-            let message = "The successor has ended before it was briefed";
-            end::fail(tx, id, "agent_ended", message, "document and record are kept; a retry starts another successor");
-        }
-        Step::Acknowledging if !is_outgoing => {
-            let message = "The successor has ended before it acknowledged";
+        step @ (Step::Priming | Step::Briefing | Step::Acknowledging) if !is_outgoing => {
+            let what = if step == Step::Acknowledging { "it acknowledged" } else { "it was briefed" };
+            let message = format!("The successor has ended before {what}");
             end::fail(tx, id, "agent_ended", message, "document and record are kept; a retry starts another successor");
         }
         _ => {}

@@ -3,8 +3,8 @@
 //! called. Only failures of the network and of the server are tried again; what may have been stored although nobody
 //! answered is looked for by its mark before each further try.
 
-use super::Handoff;
 use super::publication::{Attempt, AttemptError, Copy, PublishError, PublishState, Publishing, Purpose};
+use super::{Handoff, ask};
 use crate::core::decision::{Failure, Tx};
 use crate::core::effect::{CopyPlan, Effect, EffectKey, Outcome, Posted, PublishFault, PublishPlan};
 use crate::core::id::{HandoffId, RequestId};
@@ -12,8 +12,6 @@ use crate::core::reply::{Refused, Reply};
 use crate::core::request::{AssumePublished, PublishNow, PublishTarget};
 use crate::core::time::Deadline;
 use serde_json::json;
-use sha2::{Digest, Sha256};
-use std::fmt::Write as _;
 
 /// Tries that are remembered.
 const MOST_ATTEMPTS: usize = 50;
@@ -31,12 +29,9 @@ pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
     let text = tx.out.documents.get(&id).cloned().flatten();
     let Some(handoff) = tx.handoff(&id) else { return };
     let (Some(record), Some(_)) = (&handoff.record, &handoff.publish) else { return };
-    let sha256 = text.as_deref().map_or_else(|| record.sha256.clone(), hex_sha256);
-    let slug = &handoff.persona_slug;
-    let from = format!("{slug}-{}", handoff.agent_id.short());
+    let (sha256, from) = (record.sha256.clone(), handoff.name_of(&handoff.agent_id));
     // A successor that is yet to be started has no id.
-    let to =
-        handoff.successor_id.map_or_else(|| format!("{slug}-new"), |successor| format!("{slug}-{}", successor.short()));
+    let to = handoff.successor_id.map_or_else(|| format!("{}-new", handoff.persona_slug), |id| handoff.name_of(&id));
     let Some(publishing) = publishing_mut(tx, id) else { return };
     publishing.number += 1;
     publishing.former_urls.extend(publishing.url.take());
@@ -49,14 +44,6 @@ pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
     }
     anew(tx, id);
     keep_copy(tx, id, text);
-}
-
-fn hex_sha256(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().fold(String::with_capacity(64), |mut hex, byte| {
-        // Writing to a String can't fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
 }
 
 fn publishing_mut<'t>(tx: &'t mut Tx<'_>, id: HandoffId) -> Option<&'t mut Publishing> {
@@ -312,13 +299,11 @@ pub(crate) fn deadline(tx: &mut Tx<'_>, id: HandoffId) {
 
 /// `publish`: publishes now what failed or waits for its next try.
 pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &PublishNow) {
-    let found = asked.handoff_id.parse::<HandoffId>().ok().filter(|id| tx.handoff(id).is_some());
-    let Some(id) = found else {
-        return tx.refuse(request, Refused::new(404, "no_handoff", "Handoff not found"));
+    let found = ask::find(tx, &asked.handoff_id).map(|handoff| handoff.handoff_id);
+    let id = match found.and_then(|id| go_on(tx, id, asked.assume).map(|()| id)) {
+        Ok(id) => id,
+        Err(refused) => return tx.refuse(request, refused),
     };
-    if let Err(refused) = go_on(tx, id, asked.assume) {
-        return tx.refuse(request, refused);
-    }
     let publishing = tx.handoff(&id).and_then(|handoff| handoff.publish.as_ref());
     let is_there = publishing.is_some_and(|publishing| publishing.state == PublishState::Published);
     let url = publishing.and_then(|publishing| publishing.url.clone());

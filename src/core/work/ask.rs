@@ -97,9 +97,7 @@ fn create_check(tx: &Tx<'_>, asked: &WorkCreateAsked) -> Result<Option<Item>, Re
     if parent.status == Status::Withdrawn {
         return Err(Refused::new(409, "withdrawn", "The parent was withdrawn").field("parent_id"));
     }
-    if parent.children.len() >= MAX_OF_ONE {
-        return Err(Refused::new(429, "too_many", format!("An item may have {MAX_OF_ONE} children")));
-    }
+    room_under(parent, 1)?;
     Ok(Some(parent.clone()))
 }
 
@@ -117,6 +115,14 @@ pub(crate) fn room_for(tx: &Tx<'_>, more: usize) -> Result<(), Refused> {
     if tx.state.items.open() + more > MAX_OPEN {
         let message = format!("There may be {MAX_OPEN} items that are not done");
         return Err(Refused::new(429, "too_many", message).hint("complete some, then ask again"));
+    }
+    Ok(())
+}
+
+/// Whether the parent may have so many children more.
+pub(crate) fn room_under(parent: &Item, more: usize) -> Result<(), Refused> {
+    if parent.children.len() + more > MAX_OF_ONE {
+        return Err(Refused::new(429, "too_many", format!("An item may have {MAX_OF_ONE} children")));
     }
     Ok(())
 }

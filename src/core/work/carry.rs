@@ -1,10 +1,9 @@
 //! An agent's life is the lease of what it has claimed. Its end gives all of that back, unless a handoff of it has a
 //! record: then the handoff holds it until the successor has it.
 
-use super::{Action, Note, Status, Who, ask};
+use super::{Action, Note, Status, Who, ask, notices};
 use crate::core::decision::Tx;
 use crate::core::id::{AgentId, HandoffId, ItemId};
-use crate::core::text;
 
 /// Most items that a briefing names one by one.
 const MOST_NAMED: usize = 50;
@@ -42,7 +41,7 @@ pub(crate) fn tasks(tx: &Tx<'_>, agent_id: &AgentId, asked: &[String]) -> Vec<St
     let items = tx.items_claimed_by(agent_id);
     let named = items.iter().take(MOST_NAMED).filter_map(|id| tx.item(id));
     tasks.extend(named.map(|item| {
-        let title = text::normalise(&text::quotable(&item.title, 200));
+        let title = notices::line(&item.title);
         format!("Work item {} ({}), which is yours now: {title}", item.item_id, item.kind)
     }));
     if items.len() > MOST_NAMED {

@@ -46,7 +46,8 @@ fn check(tx: &Tx<'_>, asked: &WorkCompleteAsked) -> Result<(Item, Who, Vec<Judge
         let code = if bad_output { "bad_output" } else { "bad_children" };
         return Err(refused(code, &item.kind, faults));
     }
-    room_under(tx, item, judged.len())?;
+    ask::room_for(tx, judged.len())?;
+    ask::room_under(item, judged.len())?;
     Ok((item.clone(), who, judged))
 }
 
@@ -55,14 +56,6 @@ fn refused(code: &str, kind: &str, faults: Vec<Fault>) -> Refused {
     let listed: Vec<String> = faults.iter().map(|fault| format!("{}: {}", fault.pointer, fault.message)).collect();
     let message = format!("The {what} does not meet the rule of {kind}: {}", listed.join("; "));
     Refused::new(422, code, message).hint("nothing was changed; mend it, then complete again").faults(faults)
-}
-
-fn room_under(tx: &Tx<'_>, item: &Item, more: usize) -> Result<(), Refused> {
-    ask::room_for(tx, more)?;
-    if item.children.len() + more > ask::MAX_OF_ONE {
-        return Err(Refused::new(429, "too_many", format!("An item may have {} children", ask::MAX_OF_ONE)));
-    }
-    Ok(())
 }
 
 fn next_status(tx: &Tx<'_>, item: &Item, asked: Option<NextStatus>) -> Status {
@@ -203,7 +196,8 @@ fn retry_check(tx: &Tx<'_>, asked: &WorkRetryAsked) -> Result<(Item, Who, Vec<Ju
     if copied > MAX_COPIED {
         return Err(Refused::new(413, "too_large", "The item's output is too large for so many children"));
     }
-    room_under(tx, item, judged.len())?;
+    ask::room_for(tx, judged.len())?;
+    ask::room_under(item, judged.len())?;
     Ok((item.clone(), who, judged))
 }
 

@@ -124,7 +124,8 @@ fn body(tx: &Tx<'_>, item: &Item) -> String {
     })
 }
 
-fn line(title: &str) -> String {
+/// A title as messages show it.
+pub(super) fn line(title: &str) -> String {
     normalise(&quotable(title, 200))
 }
 

@@ -2,7 +2,7 @@
 
 use super::Item;
 use super::rules::Rules;
-use crate::core::decision::Tx;
+use crate::core::decision::{Tx, to_change};
 use crate::core::id::{AgentId, ItemId, Slug};
 use std::collections::BTreeSet;
 
@@ -17,11 +17,7 @@ impl Tx<'_> {
 
     /// The item's row, to be changed; an unknown id changes nothing.
     pub(crate) fn item_mut(&mut self, id: &ItemId) -> Option<&mut Item> {
-        if !self.out.items.contains_key(id) {
-            let row = self.state.items.get(id)?.clone();
-            self.out.items.insert(*id, row);
-        }
-        self.out.items.get_mut(id)
+        to_change(&mut self.out.items, id, || self.state.items.get(id))
     }
 
     /// What an agent has claimed, the oldest first.

@@ -6,6 +6,7 @@ use super::disk::Disk;
 use super::rng::Rng;
 use super::sidecar::{Crash, Sidecar};
 use super::tmux::{Faults, SimTmux};
+use crate::support::facts::demo_facts;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use tasuki::core::event::Event;
@@ -41,18 +42,7 @@ pub(crate) struct World {
 
 /// What the sidecar is told: a profile with turn ids, and one that tells of a new session only with its first prompt.
 pub(crate) fn settings() -> Settings {
-    let facts = ProfileFacts {
-        name: "demo".to_owned(),
-        launchable: true,
-        reports_prompts: true,
-        screen_proof: false,
-        starts_at_launch: true,
-        turn_ids: true,
-        new_session: Some(NewSession::Reported),
-        tells_answers: true,
-        has_transcript: true,
-        tells_context: true,
-    };
+    let facts = ProfileFacts { new_session: Some(NewSession::Reported), ..demo_facts() };
     let lazy = ProfileFacts { name: "lazy".to_owned(), new_session: Some(NewSession::Lazy), ..facts };
     Settings {
         profiles: BTreeMap::from([("demo".to_owned(), facts), ("lazy".to_owned(), lazy)]),

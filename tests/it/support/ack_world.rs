@@ -1,6 +1,7 @@
 //! An urgent handoff in the pure core, with an injected clock: a dead agent, a document that is provided, and a successor
 //! that runs already. Effects end well and at once, unless a test says otherwise.
 
+use super::facts::demo_facts;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tasuki::core::agent::{Agent, AgentState, Primed};
@@ -54,18 +55,7 @@ fn agent(id: &str, pane: u32) -> Agent {
 impl AckWorld {
     /// A handoff that is about to be asked for.
     pub(crate) fn new() -> Self {
-        let profile = ProfileFacts {
-            name: "demo".to_owned(),
-            launchable: true,
-            reports_prompts: true,
-            screen_proof: true,
-            starts_at_launch: true,
-            turn_ids: true,
-            new_session: None,
-            tells_answers: true,
-            has_transcript: true,
-            tells_context: false,
-        };
+        let profile = ProfileFacts { screen_proof: true, tells_context: false, ..demo_facts() };
         let settings = Settings {
             profiles: BTreeMap::from([("demo".to_owned(), profile)]),
             command: "/opt/tasuki --home /h".to_owned(),

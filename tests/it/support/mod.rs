@@ -2,6 +2,7 @@
 
 pub(crate) mod ack_world;
 pub(crate) mod demo_tmux;
+pub(crate) mod facts;
 pub(crate) mod fake_sidecar;
 pub(crate) mod github;
 pub(crate) mod home;

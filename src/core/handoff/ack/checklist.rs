@@ -1,7 +1,7 @@
 //! The delivery checklist: each point with the time at which it was reached, or the reason why it was not.
 
 use super::{Ack, Kind, Sending, Standing, messages, take, urgency_word};
-use crate::core::handoff::{Handoff, Step, publish};
+use crate::core::handoff::{Handoff, Span, Step, publish};
 use crate::core::pane::{DeliveryVerdict, Verdict};
 use serde_json::{Value, json};
 
@@ -29,16 +29,21 @@ fn delivered(verdict: Option<&DeliveryVerdict>) -> Option<&str> {
     verdict.filter(|verdict| verdict.verdict == Verdict::Delivered).map(|verdict| verdict.at.as_str())
 }
 
+/// The last stay in a step.
+fn last(handoff: &Handoff, step: Step) -> Option<&Span> {
+    handoff.steps.iter().rev().find(|span| span.step == step)
+}
+
 /// The points of every handoff.
 fn of_flow(handoff: &Handoff) -> Vec<Value> {
-    let last = |step| handoff.steps.iter().rev().find(move |span| span.step == step);
-    let ended = last(Step::Ending).and_then(|span| span.left_at.as_deref()).filter(|_| handoff.successor_id.is_some());
+    let ended =
+        last(handoff, Step::Ending).and_then(|span| span.left_at.as_deref()).filter(|_| handoff.successor_id.is_some());
     let verdicts = &handoff.verdicts;
     vec![
         point("instruction delivered", delivered(verdicts.instruction.as_ref()), ""),
         point("document recorded", handoff.record.as_ref().map(|record| record.created_at.as_str()), ""),
         point("outgoing agent ended", ended, ""),
-        point("successor registered and ready", last(Step::Priming).map(|span| span.entered_at.as_str()), ""),
+        point("successor registered and ready", last(handoff, Step::Priming).map(|span| span.entered_at.as_str()), ""),
         point("priming delivered", delivered(verdicts.priming.as_ref()), ""),
         point("briefing delivered", delivered(verdicts.briefing.as_ref()), ""),
     ]
@@ -85,7 +90,7 @@ fn no_tasks<'t>(handoff: &Handoff, waits: &'t str) -> &'t str {
 fn after(handoff: &Handoff, ack: &Ack) -> Vec<Value> {
     let said = ack.received.as_ref();
     let at = said.map(|said| said.at.as_str());
-    let done = handoff.steps.iter().rev().find(|span| span.step == Step::Done).map(|span| span.entered_at.as_str());
+    let done = last(handoff, Step::Done).map(|span| span.entered_at.as_str());
     let no_ack = match ack.standing {
         Standing::AcknowledgedWithDelay => "overridden by the operator: no ACK came",
         _ => "no ACK was taken yet",
@@ -121,10 +126,9 @@ fn checkpoint(ack: &Ack) -> (Option<&str>, Option<String>) {
 
 fn questions(ack: &Ack) -> (Option<&str>, Option<String>) {
     let Some(said) = ack.received.as_ref() else { return (None, None) };
-    let open = if ack.received.is_some() { &said.questions } else { &ack.unanswered };
-    match (open.is_empty() && ack.unanswered.is_empty(), ack.unanswered.is_empty()) {
-        (true, _) => (Some(&said.at), None),
-        (false, true) => (None, Some(format!("open: {}", open.join(" / ")))),
-        (false, false) => (None, Some(format!("no answer was given to: {}", ack.unanswered.join(" / ")))),
+    match (said.questions.as_slice(), ack.unanswered.as_slice()) {
+        ([], []) => (Some(&said.at), None),
+        (open, []) => (None, Some(format!("open: {}", open.join(" / ")))),
+        (_, unanswered) => (None, Some(format!("no answer was given to: {}", unanswered.join(" / ")))),
     }
 }

@@ -4,19 +4,12 @@
 use super::{Ack, Received, messages, priority, urgency_word};
 use crate::core::decision::Tx;
 use crate::core::handoff::{Handoff, publish};
-use crate::core::id::AgentId;
 use crate::core::request::{Clarification, form};
 use crate::core::text::{quotable, sanitise};
 use serde_json::{Value, json};
 
-/// How messages name an agent: `<slug>-<first 8 of its id>`.
-#[must_use]
-pub(crate) fn name(handoff: &Handoff, agent_id: &AgentId) -> String {
-    format!("{}-{}", handoff.persona_slug, agent_id.short())
-}
-
 fn successor_name(handoff: &Handoff) -> String {
-    handoff.successor_id.map_or_else(String::new, |id| name(handoff, &id))
+    handoff.successor_id.map_or_else(String::new, |id| handoff.name_of(&id))
 }
 
 /// A length of time as people say it.
@@ -35,9 +28,15 @@ fn url(handoff: &Handoff) -> &str {
     publish::url(handoff).unwrap_or(&handoff.file_path)
 }
 
+/// The right form of this handoff's ACK.
+pub(crate) fn right_form(handoff: &Handoff) -> String {
+    let agent_id = handoff.successor_id.map_or_else(String::new, |id| id.to_string());
+    form(&handoff.handoff_id.to_string(), &agent_id)
+}
+
 /// The notice of the handoff, with what is to be acknowledged.
 pub(crate) fn handoff_notice(tx: &Tx<'_>, handoff: &Handoff, ack: &Ack) -> Value {
-    let failed = name(handoff, &handoff.agent_id);
+    let failed = handoff.name_of(&handoff.agent_id);
     let session = tx.agent(&handoff.agent_id).and_then(|agent| agent.tmux_session.clone());
     let within = span(ack.limit_ms);
     json!({
@@ -149,7 +148,7 @@ pub(crate) fn escalation(handoff: &Handoff, ack: &Ack) -> Value {
         "content": {
             "type": "escalation",
             "message": message,
-            "failed_agent": name(handoff, &handoff.agent_id),
+            "failed_agent": handoff.name_of(&handoff.agent_id),
             "replacement_agent": successor_name(handoff),
             "handoff_id": handoff.handoff_id,
             "reminders_sent": sent,
@@ -170,7 +169,7 @@ pub(crate) fn handoff_complete(handoff: &Handoff, ack: &Ack) -> Value {
         "content": {
             "type": "handoff_complete",
             "message": format!(
-                "{} has taken over from {}", successor_name(handoff), name(handoff, &handoff.agent_id)
+                "{} has taken over from {}", successor_name(handoff), handoff.name_of(&handoff.agent_id)
             ),
             "handoff_id": handoff.handoff_id,
             "replacement_agent": successor_name(handoff),
@@ -185,7 +184,6 @@ pub(crate) fn handoff_complete(handoff: &Handoff, ack: &Ack) -> Value {
 
 /// The right form of an ACK, and an old question asked again, as messages.
 pub(crate) fn request(handoff: &Handoff, ack: &Ack, message: &str) -> Value {
-    let agent_id = handoff.successor_id.map_or_else(String::new, |id| id.to_string());
     json!({
         "to": successor_name(handoff),
         "subject": format!("[ACK] Acknowledge Handoff {}", handoff.handoff_id),
@@ -195,7 +193,7 @@ pub(crate) fn request(handoff: &Handoff, ack: &Ack, message: &str) -> Value {
             "message": message,
             "handoff_id": handoff.handoff_id,
             "final_deadline": ack.final_deadline(),
-            "form": form(&handoff.handoff_id.to_string(), &agent_id),
+            "form": right_form(handoff),
         },
     })
 }

@@ -7,7 +7,6 @@ use crate::core::decision::Tx;
 use crate::core::handoff::prompts::{Acknowledge, How};
 use crate::core::handoff::{Handoff, Step, end};
 use crate::core::id::HandoffId;
-use crate::core::request::form;
 use crate::core::time::{Deadline, stamp};
 use serde_json::json;
 
@@ -136,11 +135,10 @@ pub(crate) fn with_how(tx: &Tx<'_>, handoff: &Handoff, json: &serde_json::Value)
 /// How to acknowledge.
 fn how(tx: &Tx<'_>, handoff: &Handoff) -> String {
     let settings = &tx.state.settings;
-    let agent_id = handoff.successor_id.map_or_else(String::new, |id| id.to_string());
     settings.prompts.how(&How {
         command: &settings.command,
         requests_dir: &settings.requests_dir,
-        form: &form(&handoff.handoff_id.to_string(), &agent_id),
+        form: &notes::right_form(handoff),
     })
 }
 
@@ -152,7 +150,7 @@ pub(crate) fn for_briefing(tx: &Tx<'_>, handoff: &Handoff) -> Option<String> {
     let until = stamp(tx.now.wall_ms.saturating_add(i64::try_from(limit_ms).unwrap_or(i64::MAX)));
     Some(tx.state.settings.prompts.acknowledge(&Acknowledge {
         handoff_id: &handoff.handoff_id.to_string(),
-        predecessor: &notes::name(handoff, &handoff.agent_id),
+        predecessor: &handoff.name_of(&handoff.agent_id),
         reason: &handoff.reason,
         priority: super::priority(ack.urgency),
         within: &notes::span(limit_ms),

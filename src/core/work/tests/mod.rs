@@ -55,18 +55,7 @@ impl World {
     }
 
     pub(super) fn with_rules(rules: Rules) -> (Self, [AgentId; 4]) {
-        let profile = ProfileFacts {
-            name: "demo".to_owned(),
-            launchable: true,
-            reports_prompts: true,
-            screen_proof: false,
-            starts_at_launch: true,
-            turn_ids: true,
-            new_session: None,
-            tells_answers: true,
-            has_transcript: true,
-            tells_context: true,
-        };
+        let profile = ProfileFacts::demo();
         let profiles = BTreeMap::from([("demo".to_owned(), profile)]);
         let state = State {
             server: Some(SERVER),
