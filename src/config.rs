@@ -53,6 +53,8 @@ pub struct Config {
     pub tmux_socket: Option<String>,
     /// A tmux server is started where none runs.
     pub tmux_start: bool,
+    /// A line about us stands in tmux's option `@tasuki_status`.
+    pub tmux_status: bool,
 }
 
 /// Why the configuration can't be used. tasuki does not start on a guess.

@@ -130,6 +130,8 @@ struct RawTmux {
     socket: Option<Socket>,
     /// Start a tmux server where none runs.
     start: bool,
+    /// Tell in the server's option `@tasuki_status` how things stand; true unless set.
+    status: Option<bool>,
 }
 
 impl Raw {
@@ -165,6 +167,7 @@ impl Raw {
             gh: self.publish.gh.map_or_else(|| "gh".to_owned(), |program| program.0),
             tmux_socket: self.tmux.socket.map(|socket| socket.0),
             tmux_start: self.tmux.start,
+            tmux_status: self.tmux.status.unwrap_or(true),
         }
     }
 }

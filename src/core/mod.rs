@@ -6,6 +6,7 @@ pub mod decision;
 pub mod effect;
 pub mod event;
 pub mod gauge;
+pub mod glance;
 pub mod handoff;
 pub mod hook;
 mod hooks;

@@ -2,14 +2,15 @@
 //!
 //! Read `turn` for what one turn does, `intake` for how files become events, `project` for what is written for others,
 //! `again` for what the last run left unwritten, `work` for items, rules and roles, `damage` for rows that can't be
-//! understood, `watch` for processes, panes and documents, `start` for the beginning, `log` for what is said; this file waits
-//! and ends.
+//! understood, `watch` for processes, panes and documents, `start` for the beginning, `log` for what is said,
+//! `glance` for the line in tmux; this file waits and ends.
 
 mod again;
 mod damage;
 #[cfg(test)]
 mod damage_tests;
 mod facts;
+mod glance;
 mod intake;
 mod log;
 mod project;
@@ -80,6 +81,7 @@ pub(crate) struct Sidecar {
     exits: ExitWatch,
     panes: watch::Panes,
     projector: project::Projector,
+    glance: glance::Glance,
     pending: turn::Pending,
     rules: work::Watched,
     rejected: u64,
@@ -181,6 +183,7 @@ impl Sidecar {
                     self.pending.events.push(Event::Server(Some(info.id)));
                 }
                 self.panes.wanted = true;
+                self.glance.connected();
             }
             Notice::Disconnected { reason } => {
                 tracing::info!(reason, "tmux does not answer");

@@ -271,6 +271,8 @@ impl Sidecar {
         self.projector.retry(&self.spool);
         self.projector.heartbeat(&self.spool, now, self.state.server.as_ref());
         self.projector.ticks += 1;
+        self.count_failures();
+        self.update_glance(now);
         self.look_at_rules();
         if self.projector.ticks.is_multiple_of(6) {
             self.panes.wanted = true;

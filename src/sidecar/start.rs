@@ -117,6 +117,7 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
     let (runner, ended) = Runner::new(Arc::clone(&tools));
     let (journal, last_seq) = Journal::open(&spool, loaded.state.next_seq).map_err(spool_failed)?;
     let (exits, exit_receiver) = ExitWatch::new();
+    let glance = super::glance::Glance::new(tmux.clone(), config.tmux_status);
     let (panes, listings) = watch::Panes::new();
     let watch = Watch::new(&spool);
     let sources = Sources {
@@ -143,6 +144,7 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
         exits,
         panes,
         projector,
+        glance,
         pending,
         rules: watched,
         rejected,
@@ -357,6 +359,7 @@ impl Sidecar {
                     program: self.tools.program.clone(),
                 });
                 self.runner.set_tools(Arc::clone(&self.tools));
+                self.glance.enabled = config.tmux_status;
                 tracing::info!("the configuration was read again");
             }
             Err(error) => tracing::error!("the configuration stays as it was: {error:#}"),

@@ -193,6 +193,8 @@ impl Sidecar {
     /// What was decided is durable: the files go, others may see it, effects begin.
     fn after_commit(&mut self, now: &Now, decision: Decision, files: Vec<super::intake::Taken>) {
         self.projector.show(&self.spool, now, &decision);
+        self.count_new_failures(&decision);
+        self.update_glance(now);
         self.put_away(now, files);
         for key in &decision.dropped {
             self.runner.cancel(*key);

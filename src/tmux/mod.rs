@@ -9,7 +9,8 @@
 //! - `outbox`: notices, handed over without ever waiting
 //! - `guard`: names inside the server, the guard of every changing line, the marks; `claim`: which home a pane belongs to
 //! - `pane`, `look`: what is known and seen of a pane
-//! - `deliver`, `typing`: what is typed, and how it is typed exactly once, into the agent and nobody else; `create`: new windows; `place`: placeholders and messages
+//! - `deliver`, `typing`: what is typed, and how it is typed exactly once, into the agent and nobody else; `create`: new windows; `place`: placeholders and messages;
+//!   `status`: a line about us that users may show
 //!
 //! Never: `send-keys`, `run-shell`, Escape; a resize, a focus change or a use of the user's buffers; a line that changes
 //! something without the guard; a line sent again because its answer was lost.
@@ -28,6 +29,7 @@ pub mod protocol;
 mod pty;
 pub mod quote;
 mod server;
+mod status;
 mod supervisor;
 mod typing;
 
@@ -180,7 +182,8 @@ impl Tmux {
         if let Ok(live) = self.live_within(Duration::ZERO).await {
             let names = &shared.names;
             let line = format!(
-                "if-shell -F \"{}\" {{ {} ; set-option -s -u {} ; set-option -s -u {} ; kill-session -t \"={}\" }}",
+                "{} ; if-shell -F \"{}\" {{ {} ; set-option -s -u {} ; set-option -s -u {} ; kill-session -t \"={}\" }}",
+                status::withdraw(names.tag()),
                 names.fenced(&live.fence),
                 server::UNSUBSCRIBE,
                 names.directory(),

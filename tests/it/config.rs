@@ -24,7 +24,7 @@ fn the_example_names_every_default() {
     let is_bare = |line: &&str| ["socket", "suggest_at", "auto_at"].iter().any(|key| line.starts_with(key));
     let all: String = keys.filter(|line| !is_bare(line)).map(|line| format!("{line}\n")).collect();
     assert_eq!(parse(&all).expect("with every key"), Config::default());
-    assert_eq!(all.matches(" = ").count(), 17);
+    assert_eq!(all.matches(" = ").count(), 18);
 }
 
 #[test]
@@ -41,14 +41,15 @@ fn a_share_of_the_context_is_a_percentage() {
 fn every_key_is_taken() {
     let config = parse(
         "[limits]\nwaiting = \"90s\"\nending = \"1m 30s\"\n[ack]\nprepare = \"2h\"\n[notify]\ncommand = [\"notify-send\", \"a b\"]\n\
-         [escalation]\ntarget = \"agent:orchestrator\"\norchestrator = [\"page\"]\n[tmux]\nsocket = \"work\"\nstart = true\n",
+         [escalation]\ntarget = \"agent:orchestrator\"\norchestrator = [\"page\"]\n[tmux]\nsocket = \"work\"\nstart = true\nstatus = false\n",
     )
     .expect("legal");
     assert_eq!((config.limits.waiting_ms, config.limits.ending_ms, config.ack.prepare_ms), (90_000, 90_000, 7_200_000));
     assert_eq!(config.notify_command, ["notify-send", "a b"]);
     assert_eq!(config.escalation_target, Target::Agent("orchestrator".into()));
     assert_eq!(config.orchestrator, Target::Command(vec!["page".into()]));
-    assert_eq!((config.tmux_socket.as_deref(), config.tmux_start), (Some("work"), true));
+    let tmux = (config.tmux_socket.as_deref(), config.tmux_start, config.tmux_status);
+    assert_eq!(tmux, (Some("work"), true, false));
 }
 
 #[test]

@@ -64,6 +64,7 @@ mod tmux_front;
 mod tmux_lies;
 mod tmux_refuse;
 mod tmux_server;
+mod tmux_status;
 mod tmux_type;
 mod tmux_user;
 mod upgrades;

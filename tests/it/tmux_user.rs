@@ -3,42 +3,13 @@
 
 use crate::support::stage::Stage;
 use crate::support::tally;
-use crate::support::tmux::{Server, wait_until};
+use crate::support::terminal::Terminal;
+use crate::support::tmux::wait_until;
 use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A terminal of 100 × 30 that is attached to the stage's own session; what is sent to `pane` of `inner` is typed by
-/// the user.
-struct Terminal {
-    inner: Server,
-    pane: String,
-}
-
-impl Terminal {
-    fn attached(stage: &Stage, session: &str) -> Terminal {
-        let inner = Server::start();
-        let attach = format!("exec env -u TMUX tmux -u -S {} attach -t {session}", stage.socket().display());
-        let args = ["new-window", "-P", "-F", "#{pane_id}", "-t", "main:", "-e", "TERM=screen", &attach];
-        let pane = inner.tmux(&args);
-        stage.until("a terminal is attached", || {
-            stage
-                .tmux(&["list-clients", "-F", "#{client_control_mode} #{client_session}"])
-                .contains(&format!("0 {session}"))
-        });
-        Terminal { inner, pane }
-    }
-
-    fn types(&self, keys: &str) {
-        self.inner.tmux(&["send-keys", "-t", &self.pane, "-l", keys]);
-    }
-
-    fn enter(&self) {
-        self.inner.tmux(&["send-keys", "-t", &self.pane, "Enter"]);
-    }
-}
-
-/// All that is the user's own.
+/// All that is the user's own. The line about us is ours.
 fn users_things(stage: &Stage) -> String {
     let clients = "#{?client_control_mode,,#{client_session} #{client_width}x#{client_height} #{client_flags}}";
     let windows = "#{window_id} #{window_name} #{window_active} #{window_layout} #{pane_id} #{window_flags}";
@@ -55,7 +26,7 @@ fn users_things(stage: &Stage) -> String {
         .map(|args| stage.tmux(args))
         .join("--\n")
         .lines()
-        .filter(|line| !line.is_empty())
+        .filter(|line| !line.is_empty() && !line.starts_with("@tasuki_status "))
         .collect::<Vec<_>>()
         .join("\n")
 }

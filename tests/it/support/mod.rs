@@ -18,5 +18,6 @@ pub(crate) mod stage_hostile;
 pub(crate) mod stage_work;
 pub(crate) mod strace;
 pub(crate) mod tally;
+pub(crate) mod terminal;
 pub(crate) mod tmux;
 pub(crate) mod typed;

@@ -1,0 +1,61 @@
+//! All of it at a glance: one short line for the status line of a terminal. It says how many agents there are, where
+//! handoffs stand, and that something failed; it is made of our own words and numbers only, so that nothing in it means
+//! anything to a terminal or to tmux.
+
+use super::agent::AgentState;
+use super::handoff::Handoff;
+use super::state::State;
+use super::time::Now;
+use chrono::DateTime;
+
+/// So many handoffs are named with their step; of the others only the number is told.
+const NAMED: usize = 2;
+
+/// The line; empty when there is nothing to tell. `failures` is the number of error files that nobody has dismissed.
+/// Anonymous agents, which are left alone, do not count.
+#[must_use]
+pub fn line(state: &State, failures: usize, now: &Now) -> String {
+    let states = || {
+        let ours = state.agents.values().filter(|agent| agent.persona_slug.is_some());
+        ours.map(|agent| agent.state).filter(|state| state.is_live())
+    };
+    let blocked = states().filter(|state| *state == AgentState::Blocked).count();
+    let mut running: Vec<&Handoff> = state.handoffs.values().filter(|handoff| !handoff.step.is_end()).collect();
+    running.sort_by(|one, other| one.created_at.cmp(&other.created_at));
+    let mut parts: Vec<String> =
+        [counted(states().count(), "agent"), counted(blocked, "blocked")].into_iter().flatten().collect();
+    if let Some(counted) = counted(running.len(), "handoff") {
+        let mut steps: Vec<String> = running.iter().take(NAMED).map(|handoff| step(handoff, now)).collect();
+        if running.len() > NAMED {
+            steps.push("…".to_owned());
+        }
+        parts.push(format!("{counted}: {}", steps.join(", ")));
+    }
+    parts.extend(counted(failures, "error"));
+    parts.join(" · ")
+}
+
+/// `2 agents`; nothing where there is none.
+fn counted(number: usize, word: &str) -> Option<String> {
+    match number {
+        0 => None,
+        1 => Some(format!("1 {word}")),
+        more if word == "blocked" => Some(format!("{more} {word}")),
+        more => Some(format!("{more} {word}s")),
+    }
+}
+
+/// A handoff's step, and for how long it has been there.
+fn step(handoff: &Handoff, now: &Now) -> String {
+    let entered = handoff.steps.last().and_then(|span| DateTime::parse_from_rfc3339(&span.entered_at).ok());
+    let ms = entered.map_or(0, |entered| now.wall_ms.saturating_sub(entered.timestamp_millis()));
+    let seconds = u64::try_from(ms).unwrap_or(0) / 1_000;
+    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    let word = handoff.step.word();
+    match hours {
+        0 => format!("{word} {minutes}:{seconds:02}"),
+        // An acknowledgement may take days; nobody counts the seconds of those.
+        1..100 => format!("{word} {hours}h{minutes:02}"),
+        _ => format!("{word} {}d", hours / 24),
+    }
+}

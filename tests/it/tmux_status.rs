@@ -1,0 +1,118 @@
+//! The line about us in tmux's `@tasuki_status`: what it says, when it changes, and that it goes with us.
+
+use crate::support::ack_world::{AckWorld, HEIR, MINUTE};
+use crate::support::stage::Stage;
+use nix::sys::signal::Signal;
+use serde_json::json;
+use std::fs;
+use std::path::Path;
+use tasuki::core::agent::AgentState;
+use tasuki::core::glance;
+use tasuki::core::handoff::Step;
+use tasuki::core::id::{AgentId, HandoffId};
+
+#[test]
+fn the_line_counts_agents_handoffs_and_errors() {
+    let empty = AckWorld::new();
+    let mut none = empty.state.clone();
+    none.agents.clear();
+    assert_eq!(glance::line(&none, 0, &empty.now), "");
+    assert_eq!(glance::line(&none, 2, &empty.now), "2 errors");
+    let mut world = AckWorld::briefed("immediate");
+    assert_eq!(glance::line(&world.state, 0, &world.now), "1 agent · 1 handoff: acknowledging 0:00");
+    world.now.wall_ms += 70_000;
+    assert_eq!(glance::line(&world.state, 1, &world.now), "1 agent · 1 handoff: acknowledging 1:10 · 1 error");
+    world.now.wall_ms -= 10 * i64::try_from(MINUTE).expect("a minute");
+    assert!(glance::line(&world.state, 0, &world.now).ends_with(" 0:00"), "a clock that was set back counts nothing");
+    world.now.wall_ms += 3 * 3_600_000;
+    assert!(glance::line(&world.state, 0, &world.now).ends_with("acknowledging 2h51"));
+    world.now.wall_ms += 400 * 3_600_000;
+    assert!(glance::line(&world.state, 0, &world.now).ends_with("acknowledging 16d"));
+}
+
+#[test]
+fn the_line_is_short_however_much_there_is() {
+    let mut world = AckWorld::briefed("immediate");
+    let heir: AgentId = HEIR.parse().expect("an id");
+    let (agent, handoff) = (world.state.agents[&heir].clone(), world.handoff().clone());
+    for number in 0..2_000_u128 {
+        let mut more = agent.clone();
+        more.agent_id = AgentId(uuid::Uuid::from_u128(number));
+        more.state = if number < 7 { AgentState::Blocked } else { AgentState::Busy };
+        if number >= 1_000 {
+            // Anonymous ones are left alone, and not told of.
+            more.persona_slug = None;
+        }
+        world.state.agents.insert(more.agent_id, more);
+        let mut more = handoff.clone();
+        more.handoff_id = HandoffId(uuid::Uuid::from_u128(number));
+        more.step = if number < 10 { Step::Failed } else { Step::Instructing };
+        world.state.handoffs.insert(more.handoff_id, more);
+    }
+    let line = glance::line(&world.state, 999_999, &world.now);
+    assert!(line.starts_with("1001 agents · 7 blocked · 1991 handoffs: "), "{line}");
+    assert!(line.ends_with(" 0:00, … · 999999 errors") && line.chars().count() <= 160, "{line}");
+}
+
+fn global(stage: &Stage) -> String {
+    stage.tmux(&["show-option", "-gqv", "@tasuki_status"]).trim().to_owned()
+}
+
+/// What a home's own session says.
+fn own(stage: &Stage) -> String {
+    let sessions = stage.tmux(&["list-sessions", "-F", "#{session_name}"]);
+    let session = sessions.lines().find(|name| name.starts_with("_tasuki-")).expect("a session of ours").to_owned();
+    stage.tmux(&["show-option", "-qv", "-t", &format!("={session}:"), "@tasuki_status"]).trim().to_owned()
+}
+
+#[test]
+fn the_line_follows_a_handoff_and_goes_with_the_sidecar() {
+    let stage = Stage::new();
+    let agent = stage.agent("dev");
+    stage.until("the agent is told of", || global(&stage) == "1 agent" && own(&stage) == "1 agent");
+    stage.faults("write_never\nslow_turn=3000");
+    let handoff = stage.hand_off(&agent);
+    stage.until("the handoff is told of", || global(&stage).starts_with("1 agent · 1 handoff: writing 0:0"));
+    stage.until_failed(&handoff, "writing", "document_missing");
+    stage.until("its failure is told of", || global(&stage) == "1 agent · 1 error");
+    stage.crash_and_restart();
+    stage.until("a new sidecar says the same", || own(&stage) == "1 agent · 1 error");
+    for file in fs::read_dir(stage.spool("errors")).expect("a folder") {
+        fs::remove_file(file.expect("an entry").path()).expect("dismissed");
+    }
+    stage.until("nothing is left to tell of but the agent", || global(&stage) == "1 agent");
+    let status = stage.end_sidecar(Signal::SIGTERM);
+    assert!(status.success(), "{status}");
+    assert_eq!(
+        stage.tmux(&["show-options", "-gq"]).matches("@tasuki").count(),
+        0,
+        "{}",
+        stage.tmux(&["show-options", "-gq"])
+    );
+    assert_eq!(stage.tmux(&["show-options", "-sq"]).matches("@tasuki_status").count(), 0);
+}
+
+#[test]
+fn a_server_that_comes_back_is_told_again_and_nothing_is_said_where_nobody_wants_it() {
+    let stage = Stage::new();
+    stage.persona("dev");
+    stage.granted(&json!({"kind": "agent_create", "persona_slug": "dev"}));
+    stage.until("the agent is told of", || global(&stage) == "1 agent");
+    let server = stage.tmux(&["display-message", "-p", "#{pid}"]);
+    stage.tmux(&["kill-server"]);
+    stage.until("the server has gone", || !Path::new("/proc").join(server.trim()).exists());
+    stage.start_tmux();
+    stage.tmux(&["set-option", "-g", "@tasuki_status", "stale"]);
+    stage.until("what is stale goes", || global(&stage).is_empty());
+    stage.until("we are there again", || stage.tmux(&["list-sessions"]).contains("_tasuki-"));
+    fs::write(stage.home().join("config.toml"), "[tmux]\nstatus = false\n").expect("written");
+    stage.agent("second");
+    stage.until("the second is told of", || global(&stage) == "1 agent");
+    stage.signal(Signal::SIGHUP);
+    stage.until("nothing is said any more", || global(&stage).is_empty());
+    stage.end_sidecar(Signal::SIGTERM);
+    stage.start_sidecar();
+    stage.agent("third");
+    stage.ask(&json!({"kind": "error_dismiss", "error_id": "none"}));
+    assert_eq!(stage.tmux(&["show-options", "-gq"]).matches("@tasuki_status").count(), 0);
+}
