@@ -62,6 +62,7 @@ mod tmux_crash;
 mod tmux_create;
 mod tmux_front;
 mod tmux_lies;
+mod tmux_plugin;
 mod tmux_refuse;
 mod tmux_server;
 mod tmux_status;

@@ -1,0 +1,1 @@
+packaging/tmux/tasuki.tmux
