@@ -117,7 +117,7 @@ pub enum Command {
     Hook(HookArgs),
     /// What Claude Code runs to draw its status line: reports the context, and prints your own status line.
     #[command(
-        after_help = "Example:\n  in Claude Code's settings.json: \"statusLine\": {\"type\": \"command\", \"command\": \"tasuki statusline -- ~/.claude/my-line.sh\"}"
+        after_help = "Example:\n  tasuki statusline -- sh ~/.claude/my-line.sh\n\nIn Claude Code's settings.json:\n  \"statusLine\": {\"type\": \"command\", \"command\": \"tasuki statusline -- sh ~/.claude/my-line.sh\"}"
     )]
     Statusline(StatuslineArgs),
     /// Make agents that you start yourself report their events too.

@@ -53,7 +53,15 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<
 }
 
 fn fields(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<String>) {
-    let (Some(properties), Some(object)) = (schema["properties"].as_object(), value.as_object()) else { return };
+    let Some(object) = value.as_object() else { return };
+    let Some(properties) = schema["properties"].as_object() else {
+        // A table whose keys are names that people choose.
+        let each = schema.get("additionalProperties").filter(|each| each.is_object());
+        for (each, (name, field)) in each.into_iter().flat_map(|each| object.iter().map(move |field| (each, field))) {
+            check(root, each, field, &format!("{at}/{name}"), found);
+        }
+        return;
+    };
     for required in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         if !object.contains_key(required) {
             found.push(format!("{at}/{required}: is missing"));
