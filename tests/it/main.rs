@@ -38,6 +38,7 @@ mod hostile_words;
 mod house;
 mod lessons;
 mod other_people;
+mod packages;
 mod personas;
 mod publish;
 mod publish_once;
