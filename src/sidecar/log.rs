@@ -1,6 +1,7 @@
 //! What the sidecar says while it runs: ids and kinds, never the text of a prompt or a document. On a terminal for
 //! people, as JSON lines on demand, and with fields of its own where systemd's journal reads standard error.
 
+use crate::core::decision::Decision;
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 
@@ -12,6 +13,30 @@ pub(super) fn start(json: bool) {
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
     let _ =
         if json { builder.json().try_init() } else { builder.with_ansi(std::io::stderr().is_terminal()).try_init() };
+}
+
+/// Says what was decided: one line for each step, verdict and failure, with its ids and kinds.
+pub(super) fn decided(decision: &Decision) {
+    for (seq, line) in &decision.journal {
+        let word = |name: &str| line[name].as_str();
+        let (handoff, agent, step) = (word("handoff_id"), word("agent_id"), word("step"));
+        match word("type").unwrap_or_default() {
+            "handoff.step" if line["document_bytes"].is_null() => {
+                tracing::info!(seq, handoff, step, agent, successor = word("successor_id"), "handoff");
+            }
+            "handoff.failed" => tracing::warn!(seq, handoff, step, code = word("code"), "a handoff has failed"),
+            "error" => {
+                tracing::warn!(seq, error_id = word("error_id"), code = word("code"), handoff, agent, "a failure")
+            }
+            "delivery" => {
+                let (delivery, purpose, verdict) = (word("delivery_id"), word("purpose"), word("verdict"));
+                tracing::info!(seq, delivery, purpose, verdict, agent, handoff, "text");
+            }
+            kind => {
+                tracing::debug!(seq, kind, agent, handoff, state = word("state"), "told")
+            }
+        }
+    }
 }
 
 /// Logs to the journal if it reads our standard error; else the filter comes back.

@@ -192,6 +192,7 @@ impl Sidecar {
 
     /// What was decided is durable: the files go, others may see it, effects begin.
     fn after_commit(&mut self, now: &Now, decision: Decision, files: Vec<super::intake::Taken>) {
+        super::log::decided(&decision);
         self.projector.show(&self.spool, now, &decision);
         self.count_new_failures(&decision);
         self.update_glance(now);

@@ -37,6 +37,7 @@ mod hostile_text;
 mod hostile_words;
 mod house;
 mod lessons;
+mod logs;
 mod other_people;
 mod packages;
 mod personas;
