@@ -2,16 +2,17 @@
 //! line for each step, by ids and kinds.
 
 use super::support::small_disk::{SmallDisk, has_mounts_of_its_own};
-use super::support::stage::Stage;
+use super::support::stage::{PATIENCE, Stage};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 const STEPS: [&str; 9] =
     ["waiting", "instructing", "writing", "recording", "ending", "starting", "priming", "briefing", "done"];
@@ -95,6 +96,18 @@ fn fields(message: &[u8]) -> BTreeMap<String, String> {
     fields
 }
 
+/// All messages, until nothing comes after it is over.
+fn read_journal(socket: &UnixDatagram, is_over: &AtomicBool) -> Vec<BTreeMap<String, String>> {
+    let (mut heard, mut bytes, began) = (Vec::new(), vec![0; 64 * 1024], Instant::now());
+    loop {
+        match socket.recv(&mut bytes) {
+            Ok(length) => heard.push(fields(&bytes[..length])),
+            Err(_) if is_over.load(Ordering::Relaxed) || began.elapsed() > 2 * PATIENCE => return heard,
+            Err(_) => {}
+        }
+    }
+}
+
 #[test]
 fn under_systemd_the_journal_gets_a_field_for_each_thing() {
     if !has_mounts_of_its_own() {
@@ -109,20 +122,16 @@ fn under_systemd_the_journal_gets_a_field_for_each_thing() {
     let folder = Path::new("/run/systemd/journal");
     fs::create_dir_all(folder).expect("a place that nobody else sees");
     let socket = UnixDatagram::bind(folder.join("socket")).expect("a socket");
-    // Whoever writes to the journal waits for it, so it is read all the time, until its socket says the last word.
-    let reader = socket.try_clone().expect("another end");
-    let journal = std::thread::spawn(move || {
-        let (mut heard, mut bytes) = (Vec::new(), vec![0; 64 * 1024]);
-        while let Ok(length @ 1..) = reader.recv(&mut bytes) {
-            heard.push(fields(&bytes[..length]));
-        }
-        heard
+    socket.set_read_timeout(Some(Duration::from_millis(100))).expect("a limit");
+    let is_over = AtomicBool::new(false);
+    let (handoff, heard) = std::thread::scope(|scope| {
+        // Whoever writes to the journal waits for it, so it is read all the time.
+        let journal = scope.spawn(|| read_journal(&socket, &is_over));
+        start(&stage, &[], file, Some(&stream));
+        let handoff = hand_off(&stage);
+        is_over.store(true, Ordering::Relaxed);
+        (handoff, journal.join().expect("the reader ends"))
     });
-    start(&stage, &[], file, Some(&stream));
-    let handoff = hand_off(&stage);
-    stage.end_sidecar(Signal::SIGTERM);
-    socket.shutdown(Shutdown::Both).expect("the journal ends");
-    let heard = journal.join().expect("the reader ends");
     let is = |line: &&BTreeMap<String, String>| line.get("TASUKI_HANDOFF").is_some_and(|id| *id == handoff);
     let steps: Vec<&str> =
         heard.iter().filter(is).filter_map(|line| line.get("TASUKI_STEP").map(String::as_str)).collect();

@@ -4,11 +4,13 @@
 use super::support::schema::faults;
 use super::support::stage::Stage;
 use super::support::stage_files::{json_files, read_json};
+use super::support::tally;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tasuki::cli::schema;
+use tasuki::core::handoff::Step;
 
 fn readme() -> String {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("README.md");
@@ -124,7 +126,7 @@ fn recipes(stage: &Stage) {
     let answer: Value = serde_json::from_slice(&output.stdout).expect("the answer");
     assert_eq!(answer["result"]["verdict"], "delivered", "{answer}");
     if !has_python() {
-        eprintln!("there is no python3: its recipe is not run");
+        tally::skip("there is no python3 to run the README's recipe");
         return;
     }
     stage.until_idle(&living(stage));
@@ -132,6 +134,74 @@ fn recipes(stage: &Stage) {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(said.contains(" waiting\n") && said.contains(" briefing\n"), "{said}");
     assert!(said.lines().last().is_some_and(|last| last.starts_with("done /")), "{said}");
+}
+
+/// What a dashboard's author may not see for months: the journal is renamed while it is read.
+const ROTATION: &str = r#"
+import itertools, tempfile, threading
+
+folder = tempfile.TemporaryDirectory()
+SPOOL = pathlib.Path(folder.name)
+LAST = 3000
+
+
+def write():
+    first, file = 1, open(SPOOL / "journal.jsonl", "w")
+    for seq in range(1, LAST + 1):
+        line = json.dumps({"seq": seq, "type": "handoff.step"})
+        file.write(line[:9])
+        file.flush()
+        file.write(line[9:] + "\n")
+        file.flush()
+        if seq % 100 == 0:
+            file.close()
+            os.rename(SPOOL / "journal.jsonl", SPOOL / f"journal-{first}.jsonl")
+            first, file = seq + 1, open(SPOOL / "journal.jsonl", "w")
+
+
+writer = threading.Thread(target=write)
+writer.start()
+got = [event["seq"] for event in itertools.islice(journal(0, 30), LAST)]
+writer.join()
+assert got == list(range(1, LAST + 1)), got
+later = [event["seq"] for event in itertools.islice(journal(1250, 30), LAST - 1250)]
+assert later == list(range(1251, LAST + 1)), later
+assert list(journal(LAST, 0.2)) == []
+print("every line once, in order")
+"#;
+
+#[test]
+fn the_recipe_reads_every_line_of_a_journal_that_is_renamed_meanwhile() {
+    if !has_python() {
+        tally::skip("there is no python3 to run the README's recipe");
+        return;
+    }
+    let recipe = blocks("Write a dashboard", "python").remove(0);
+    let functions = recipe.split("\nagents = ").next().expect("it begins with functions").to_owned();
+    let program = format!("{functions}\n{ROTATION}");
+    let mut command = Command::new("python3");
+    let output = command.args(["-c", &program]).env("TASUKI_HOME", "/nowhere").output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && output.stdout.starts_with(b"every line once"), "{said}");
+}
+
+#[test]
+fn the_picture_shows_the_steps_that_there_are() {
+    let picture = fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("packaging/pictures/flow.svg"));
+    let picture = picture.expect("a picture");
+    assert!(readme().contains("(packaging/pictures/flow.svg)"));
+    let shown: Vec<&str> = picture
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("<text class=\"word\"")?.split(['<', '>']).nth(1))
+        .filter(|word| !word.contains(' '))
+        .collect();
+    // An acknowledgement is asked for only where a handoff is urgent.
+    let flow: Vec<&str> = Step::ALL
+        .iter()
+        .filter(|step| !step.is_end() && **step != Step::Acknowledging)
+        .map(|step| step.word())
+        .collect();
+    assert_eq!(shown, [flow, vec!["done"]].concat());
 }
 
 /// A handoff that fails, and a file that can't be taken: their files have formats too.
