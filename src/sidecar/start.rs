@@ -117,7 +117,6 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
     let (runner, ended) = Runner::new(Arc::clone(&tools));
     let (journal, last_seq) = Journal::open(&spool, loaded.state.next_seq).map_err(spool_failed)?;
     let (exits, exit_receiver) = ExitWatch::new();
-    let glance = super::glance::Glance::new(tmux.clone(), config.tmux_status);
     let (panes, listings) = watch::Panes::new();
     let watch = Watch::new(&spool);
     let sources = Sources {
@@ -140,11 +139,11 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
         state: State::default(),
         runner,
         tools,
+        glance: super::glance::Glance::new(tmux.clone(), config.tmux_status),
         tmux,
         exits,
         panes,
         projector,
-        glance,
         pending,
         rules: watched,
         rejected,

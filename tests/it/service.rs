@@ -110,6 +110,7 @@ impl User {
         for name in ["LC_ALL", "LC_CTYPE", "TASUKI_TMUX", "TMUX_TMPDIR", "TASUKI_HOME"] {
             command.env_remove(name);
         }
+        command.env("XDG_DATA_DIRS", self.path("share"));
         command.env("LANG", "C.UTF-8").output().expect("the program runs")
     }
 
@@ -196,6 +197,26 @@ fn status_tells_what_the_manager_and_the_sidecar_say() {
     );
     user.play("systemctl", "printf 'ActiveState=failed\\nMainPID=0\\n'");
     assert_eq!(user.refused(&["status"]), (1, "not_running".to_owned()));
+}
+
+#[test]
+fn a_unit_that_a_package_has_brought_is_one_too() {
+    let user = User::new();
+    let packaged = user.path("share/systemd/user/tasuki.service");
+    fs::create_dir_all(packaged.parent().expect("a folder")).expect("made");
+    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/systemd/tasuki.service"), &packaged).expect("there");
+    user.done(&["start"]);
+    assert_eq!(user.calls(), ["--user start tasuki.service"]);
+    user.play("systemctl", "printf 'ActiveState=active\\nMainPID=4711\\nSubState=running\\n'");
+    let view = user.done(&["status"]);
+    assert_eq!((&view["installed"], &view["file"]), (&true.into(), &packaged.display().to_string().into()));
+    // What is the package's is removed by the package.
+    assert_eq!(user.done(&["uninstall"])["status"], "not_installed");
+    assert!(packaged.exists());
+    // One of the user's own goes before it.
+    user.play("systemctl", "echo \"$@\" >>\"$CALLS\"");
+    assert_eq!(user.done(&["install", "--no-start"])["status"], "installed");
+    assert!(user.unit().exists());
 }
 
 #[test]

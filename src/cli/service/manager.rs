@@ -71,6 +71,22 @@ impl Kind {
         })
     }
 
+    /// The file that is in force: the user's own, else one that a package has brought. Systemd looks there in this order.
+    pub(super) fn installed(self) -> Result<Option<PathBuf>, CliError> {
+        let own = self.file()?;
+        if own.exists() {
+            return Ok(Some(own));
+        }
+        let folders = match self {
+            Kind::Systemd => std::env::var_os("XDG_DATA_DIRS").filter(|folders| !folders.is_empty()),
+            Kind::Launchd => return Ok(None),
+        };
+        let folders = folders.unwrap_or_else(|| "/usr/local/share:/usr/share".into());
+        let all = [PathBuf::from("/etc")].into_iter().chain(std::env::split_paths(&folders));
+        let mut units = all.chain([PathBuf::from("/usr/lib")]).map(|folder| folder.join("systemd/user").join(UNIT));
+        Ok(units.find(|unit| unit.is_file()))
+    }
+
     /// Where launchd writes what the sidecar says; systemd has its journal.
     pub(super) fn log(self) -> Result<PathBuf, CliError> {
         let dirs = directories::BaseDirs::new().ok_or(crate::config::ConfigError::NoHome)?;

@@ -128,7 +128,7 @@ fn simple(session: &Session, args: &ChangeArgs, deed: Deed, done: &str) -> Resul
     if args.dry_run {
         return show(session, &kind.file()?, None, &calls);
     }
-    if !kind.file()?.exists() {
+    if kind.installed()?.is_none() {
         let message = "The service is not installed; nothing was done.";
         return Err(CliError::refused("not_installed", message).hint("First: tasuki service install"));
     }

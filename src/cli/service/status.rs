@@ -11,8 +11,9 @@ use std::path::Path;
 
 /// Prints it. A service that does not run is exit code 1.
 pub(super) fn command(session: &Session, kind: Kind) -> Result<(), CliError> {
-    let path = kind.file()?;
-    let is_installed = path.exists();
+    let installed = kind.installed()?;
+    let is_installed = installed.is_some();
+    let path = installed.map_or_else(|| kind.file(), Ok)?;
     let (state, pid, more) = match kind {
         _ if !is_installed => ("not_installed".to_owned(), None, Value::Null),
         Kind::Systemd => systemd(),
