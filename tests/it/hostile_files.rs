@@ -31,8 +31,10 @@ fn plant(stage: &Stage, lane: &Path, precious: &Path) -> u64 {
     symlink(stage.home().join("state/tasuki.redb"), at("store.json")).expect("a link");
     symlink(stage.home(), at("home.json")).expect("a link");
     nix::unistd::mkfifo(&at("pipe.json"), Mode::S_IRWXU).expect("a pipe");
-    fs::create_dir_all(at("folder.json/inner")).expect("a folder");
-    fs::write(at("folder.json/inner/file"), b"x").expect("a file in it");
+    // Under a name that is never read until it is whole: the sidecar takes a folder away as soon as it sees one.
+    fs::create_dir_all(at(".folder/inner")).expect("a folder");
+    fs::write(at(".folder/inner/file"), b"x").expect("a file in it");
+    fs::rename(at(".folder"), at("folder.json")).expect("a name");
     drop(UnixListener::bind(at("socket.json")).expect("a socket"));
     fs::hard_link(precious, at("hard.json")).expect("a second name");
     File::create(at("sparse.json")).and_then(|file| file.set_len(1 << 40)).expect("a hole");
