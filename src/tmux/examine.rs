@@ -1,5 +1,5 @@
 //! A look at a tmux server from outside, for a person who wants to know what is wrong: one short-lived process, nothing
-//! changed, no server started, and an answer within [`LIMIT`] and a second also from a server that stands still.
+//! changed, no server started, and an answer within three seconds and one more also from a server that stands still.
 
 use super::Socket;
 use super::probe::{self, Found, Version};

@@ -5,7 +5,7 @@
 //! `programs` and `service` each gather facts and judge them by a pure function; `check` is one judgement, and what
 //! follows from what; `mend` is `--fix`; `report` prints. `delivery` looks at what one handoff's delivery needs.
 //!
-//! All looks go on side by side, and what has not answered at the end of [`LIMIT`] is told instead of waited for: a tmux
+//! All looks go on side by side, and what has not answered after nine seconds is told instead of waited for: a tmux
 //! server that stands still, a network file system that is gone, a `gh` that hangs.
 
 mod check;
