@@ -56,6 +56,12 @@ pub fn is_alive(process: &Process) -> bool {
         .is_some_and(|stat| stat.start_ticks == process.start_ticks && !matches!(stat.state, b'Z' | b'X' | b'x'))
 }
 
+/// Whether a process stands still because somebody has stopped it.
+#[must_use]
+pub fn is_stopped(pid: u32) -> bool {
+    stat(pid).is_some_and(|stat| matches!(stat.state, b'T' | b't'))
+}
+
 /// Whether a file is there that this user may execute.
 #[must_use]
 pub fn is_program(path: &Path) -> bool {

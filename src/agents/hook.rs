@@ -14,7 +14,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
 use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
@@ -34,6 +34,8 @@ const SILENCE: Duration = Duration::from_millis(50);
 const MAX_PAYLOAD: usize = 256 * 1024;
 /// A prompt longer than this is described instead of sent whole, in bytes.
 const MAX_TEXT: usize = crate::core::text::MAX_TYPED_BYTES;
+/// Largest input of a test, in bytes.
+const MAX_PROBE: usize = 4096;
 /// Most processes above the hook that are named.
 const MAX_ANCESTORS: usize = 8;
 
@@ -47,13 +49,45 @@ pub fn main(args: impl Iterator<Item = OsString>, usual: fn() -> Option<PathBuf>
     let _ = std::panic::catch_unwind(|| {
         if let Some(home) = options.home(usual) {
             let input = if io::stdin().is_terminal() { Vec::new() } else { read_all(&mut io::stdin().lock()) };
-            if let Some(event) = event(&options, &home, &input, &stamp, &|name| std::env::var(name).ok()) {
-                // There is nobody to tell: the agent must not be disturbed, and the sidecar sees hooks that are missing.
-                let _ = write(&home, &stamp.file_name(), &event);
-            }
+            let event = event(&options, &home, &input, &stamp, &|name| std::env::var(name).ok());
+            // There is nobody to tell: the agent must not be disturbed, and the sidecar sees hooks that are missing.
+            let _ = match (probe(&input), event) {
+                (Some(id), event) => write(&home, &probe_name(&id), &event.unwrap_or_else(|| json!({"v": 1}))),
+                (None, Some(event)) => write(&home, &stamp.file_name(), &event),
+                (None, None) => Ok(()),
+            };
         }
     });
     0
+}
+
+/// The member of a hook's input by which it is a test: its value is a UUID that the test has chosen.
+pub const PROBE: &str = "tasuki_probe";
+/// How the name of a test event begins. By its dot the sidecar never reads it, so that it can change nothing.
+const PROBE_START: &str = ".probe-";
+
+/// The name of a test event's file.
+#[must_use]
+pub fn probe_name(id: &uuid::Uuid) -> String {
+    format!("{PROBE_START}{}.json", id.as_hyphenated())
+}
+
+/// Whether a file in `spool/events/` is a test event.
+#[must_use]
+pub fn is_probe(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| name.starts_with(PROBE_START) && name.ends_with(".json"))
+}
+
+/// The test that the input is of, if it is of one. What is large is no test, and is not read a second time.
+fn probe(input: &[u8]) -> Option<uuid::Uuid> {
+    #[derive(Deserialize)]
+    struct Probed {
+        tasuki_probe: uuid::Uuid,
+    }
+    if input.len() > MAX_PROBE {
+        return None;
+    }
+    serde_json::from_slice::<Probed>(input).ok().map(|probed| probed.tasuki_probe)
 }
 
 /// What the command line says.

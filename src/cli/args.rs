@@ -1,7 +1,7 @@
 //! The command line as data.
 
 pub use super::ack_args::{AckArgs, AckStatus, ClarifyArgs, OverrideArgs};
-pub use super::delivery_args::{AssumePublished, DeliveryArgs, DoctorCommand, PublishArgs};
+pub use super::delivery_args::{AssumePublished, DeliveryArgs, DoctorArgs, DoctorCommand, PublishArgs};
 pub use super::handoff_args::{
     AcceptArgs, Assume, Author, HandoffArgs, HandoffName, HandoffsArgs, HandoffsCommand, RetryArgs, Urgency,
 };
@@ -73,9 +73,11 @@ pub enum Command {
     /// Publish a handoff's document now, after a failure or before the next try is due.
     #[command(after_help = "Example:\n  tasuki publish 5f2a --wait\n  tasuki publish 5f2a --assume not-published")]
     Publish(PublishArgs),
-    /// Look round and say what is wrong, and what to do.
-    #[command(subcommand, after_help = "Example:\n  tasuki doctor delivery --issue octo/app#42")]
-    Doctor(DoctorCommand),
+    /// Look round and say what is wrong, and what to do. Exit code 1 if something does not work.
+    #[command(
+        after_help = "Example:\n  tasuki doctor\n  tasuki doctor --fix\n  tasuki doctor --json | jq '.checks[] | select(.status != \"ok\")'\n  tasuki doctor delivery --issue octo/app#42"
+    )]
+    Doctor(DoctorArgs),
     /// List the agents.
     #[command(after_help = "Example:\n  tasuki agents --all")]
     Agents(AgentsArgs),

@@ -25,6 +25,21 @@ pub enum AssumePublished {
     NotPublished,
 }
 
+/// `doctor`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct DoctorArgs {
+    /// Mend what is safe: modes and missing folders of tasuki's own, files left over, hooks that have become stale.
+    #[arg(long)]
+    pub fix: bool,
+    /// Run the command by which you are told of failures, with a test notice.
+    #[arg(long)]
+    pub notify_test: bool,
+    /// Look at one thing more closely instead.
+    #[command(subcommand)]
+    pub command: Option<DoctorCommand>,
+}
+
 /// `doctor …`.
 #[derive(Debug, Subcommand)]
 pub enum DoctorCommand {

@@ -8,8 +8,9 @@ use super::{names, view};
 use crate::core::text::sanitise;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
-/// The newest so many handoffs are looked through for those by which the agents came.
+/// So many handoffs are looked through for those by which the agents came.
 const MOST_HANDOFFS: usize = 1_000;
 
 /// One agent of a lineage.
@@ -44,19 +45,63 @@ pub(crate) fn print(session: &Session, id: &str, members: &[Member]) -> Result<(
         return session.out.document(&json!({"agent_id": id, "lineage": agents}));
     }
     let short = names::short(members.iter().map(|member| member.id.as_str()));
-    let handoffs = view::newest(&session.home.handoff_views(), MOST_HANDOFFS)?;
+    let handoffs = handoffs(&session.home.handoff_views(), members)?;
     for member in members {
         let own = member.id == id;
         let tone = if own { Tone::Strong } else { Tone::Plain };
         let shown = short.get(&member.id).map_or(member.id.as_str(), String::as_str);
         let line = session.out.paint(tone, &line(member, shown));
         session.out.line(&format!("{line}{}", if own { "  <-" } else { "" }))?;
-        let handoff = handoffs.iter().find(|handoff| view::text(handoff, "successor_id") == Some(&member.id));
-        for line in handoff.map(|handoff| came_by(member, handoff)).into_iter().flatten() {
+        for line in handoffs.get(member.id.as_str()).map(|handoff| came_by(member, handoff)).into_iter().flatten() {
             session.out.line(&session.out.paint(Tone::Faint, &line))?;
         }
     }
     Ok(())
+}
+
+/// The handoffs by which agents came, by the agent. A handoff's view has changed last soon after its successor has
+/// registered, so those of about that time are looked at first, and mostly nothing else is.
+fn handoffs<'m>(folder: &Path, members: &'m [Member]) -> Result<BTreeMap<&'m str, Value>, CliError> {
+    let came = members.iter().filter(|member| view::text(&member.view, "previous_agent_id").is_some());
+    let mut missing: BTreeMap<&str, i64> = came.map(|member| (member.id.as_str(), registered_ms(member))).collect();
+    let mut found = BTreeMap::new();
+    if missing.is_empty() {
+        return Ok(found);
+    }
+    let mut left: BTreeSet<(i64, String)> = view::by_change(folder)?.into_iter().collect();
+    let mut looked = 0;
+    while let Some((agent, at)) = missing.pop_first() {
+        while let Some(next) = nearest(&left, at).filter(|_| looked < MOST_HANDOFFS) {
+            left.remove(&next);
+            looked += 1;
+            let read = view::read_json(&folder.join(format!("{}.json", next.1))).ok().flatten();
+            let Some(handoff) = read.filter(Value::is_object) else { continue };
+            let Some(successor) = view::text(&handoff, "successor_id") else { continue };
+            if successor == agent {
+                found.insert(agent, handoff);
+                break;
+            }
+            // It is another one's, which need not be looked for any more.
+            let other = missing.keys().find(|other| **other == successor).copied();
+            if let Some(other) = other.filter(|other| missing.remove(other).is_some()) {
+                found.insert(other, handoff);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// When an agent was registered, in milliseconds since 1970.
+fn registered_ms(member: &Member) -> i64 {
+    let at = view::text(&member.view, "registered_at").and_then(|at| chrono::DateTime::parse_from_rfc3339(at).ok());
+    at.map_or(i64::MAX, |at| at.timestamp_millis())
+}
+
+/// The one that changed at the time nearest to that.
+fn nearest(left: &BTreeSet<(i64, String)>, at_ms: i64) -> Option<(i64, String)> {
+    let from = (at_ms, String::new());
+    let around = [left.range(from.clone()..).next(), left.range(..from).next_back()];
+    around.into_iter().flatten().min_by_key(|(changed_ms, _)| changed_ms.abs_diff(at_ms)).cloned()
 }
 
 /// Where an agent's line begins.
@@ -141,6 +186,26 @@ mod tests {
     fn several_successors_stand_in_the_order_in_which_they_came() {
         let agents = [agent("a", None, 1), agent("z", Some("a"), 2), agent("b", Some("a"), 3)];
         assert_eq!(tree("a", &agents), [("a".to_owned(), 0), ("z".to_owned(), 1), ("b".to_owned(), 1)]);
+    }
+
+    #[test]
+    fn the_handoff_by_which_an_agent_came_is_found_whenever_its_view_has_changed() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, successor: Option<&str>| {
+            let view = json!({"handoff_id": name, "successor_id": successor});
+            std::fs::write(dir.path().join(format!("{name}.json")), view.to_string()).expect("written");
+        };
+        let agents =
+            [agent("a", None, 1), agent("b", Some("a"), 2), agent("c", Some("b"), 3), agent("d", Some("c"), 4)];
+        // All have changed long after the agents have registered, in an order of their own.
+        for (name, successor) in [("h3", Some("c")), ("h1", None), ("h2", Some("b")), ("h4", Some("nobody"))] {
+            write(name, successor);
+        }
+        let members = members("a", &agents);
+        let found = handoffs(dir.path(), &members).expect("readable");
+        let by: Vec<(&str, String)> =
+            found.iter().map(|(id, handoff)| (*id, view::cell(handoff, "handoff_id"))).collect();
+        assert_eq!(by, [("b", "h2".to_owned()), ("c", "h3".to_owned())]);
     }
 
     #[test]

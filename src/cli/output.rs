@@ -9,6 +9,7 @@ use std::io::{self, IsTerminal, Write};
 /// What is written around a text to colour it, and nothing else that drives a terminal is ever written.
 const GOOD: &str = "\x1b[32m";
 const BAD: &str = "\x1b[31m";
+const CARE: &str = "\x1b[33m";
 const FAINT: &str = "\x1b[2m";
 const STRONG: &str = "\x1b[1m";
 const PLAIN: &str = "\x1b[0m";
@@ -22,6 +23,8 @@ pub enum Tone {
     Good,
     /// It did not.
     Bad,
+    /// It is worth a look.
+    Care,
     /// Less important.
     Faint,
     /// A heading.
@@ -118,6 +121,7 @@ impl Out {
             Tone::Plain => return text.to_owned(),
             Tone::Good => GOOD,
             Tone::Bad => BAD,
+            Tone::Care => CARE,
             Tone::Faint => FAINT,
             Tone::Strong => STRONG,
         };
@@ -186,7 +190,7 @@ fn harmless(text: &str) -> String {
     let mut parts = text.split('\x1b');
     let mut clean = sanitise(parts.next().unwrap_or_default());
     for part in parts {
-        let own = [GOOD, BAD, FAINT, STRONG, PLAIN].into_iter().find(|code| part.starts_with(&code[1..]));
+        let own = [GOOD, BAD, CARE, FAINT, STRONG, PLAIN].into_iter().find(|code| part.starts_with(&code[1..]));
         clean.push_str(own.unwrap_or_default());
         clean.push_str(&sanitise(&part[own.map_or(0, |code| code.len() - 1)..]));
     }

@@ -72,6 +72,7 @@ pub fn all() -> Vec<Format> {
         format("profile", "data/profiles/<name>.toml", schema_for!(ProfileFile)),
         format("persona", "data/personas/<slug>/persona.toml", schema_for!(PersonaFile)),
         format("rules", "data/rules.toml", crate::config::rules::schema()),
+        format("doctor", "what tasuki doctor --json prints", written::<super::doctor::Report>()),
     ]);
     all
 }

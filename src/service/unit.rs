@@ -42,6 +42,50 @@ pub fn render(plan: &Plan) -> Result<String, Unfit> {
     Ok(unit)
 }
 
+/// What a unit that was written by [`render`] says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// The words of its command line.
+    pub words: Vec<String>,
+    /// Its variables, by name.
+    pub environment: Vec<(String, String)>,
+}
+
+/// Reads a unit that was written by [`render`]; `None` for one that was not, or was changed by hand since.
+#[must_use]
+pub fn read(text: &str) -> Option<Written> {
+    let words = unquoted(text.lines().find_map(|line| line.strip_prefix("ExecStart="))?, true)?;
+    let lines = text.lines().filter_map(|line| line.strip_prefix("Environment="));
+    let environment: Vec<String> = lines.filter_map(|line| unquoted(line, false)?.pop()).collect();
+    let pair = |text: &String| text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
+    Some(Written { words, environment: environment.iter().filter_map(pair).collect() })
+}
+
+/// The words of a line in which each is as [`quoted`] writes it.
+fn unquoted(line: &str, in_command: bool) -> Option<Vec<String>> {
+    let (mut words, mut letters) = (Vec::new(), line.chars().peekable());
+    while letters.peek().is_some() {
+        let mut word = String::new();
+        if letters.next() != Some('"') {
+            return None;
+        }
+        loop {
+            match letters.next()? {
+                '"' => break,
+                '\\' => word.push(letters.next()?),
+                sign @ ('%' | '$') if sign == '%' || in_command => {
+                    letters.next_if_eq(&sign)?;
+                    word.push(sign);
+                }
+                letter => word.push(letter),
+            }
+        }
+        words.push(word);
+        letters.next_if_eq(&' ');
+    }
+    (!words.is_empty()).then_some(words)
+}
+
 /// One word in systemd's own quoting: `%` begins a specifier everywhere, `$` a variable in command lines only.
 fn quoted(word: &str, in_command: bool) -> String {
     let mut quoted = String::from("\"");
@@ -83,6 +127,15 @@ mod tests {
         assert!(unit.contains("Environment=\"PATH=/a b:/c$d\"\n"), "{unit}");
         assert!(unit.starts_with("# Written by `tasuki service install`"), "{unit}");
         assert!(unit.contains("NoNewPrivileges=yes\n"), "{unit}");
+    }
+
+    #[test]
+    fn what_was_written_can_be_read_again() {
+        let plan = plan();
+        let read = read(&render(&plan).expect("fit")).expect("ours");
+        assert_eq!(Ok(read.words), plan.words());
+        assert_eq!(read.environment, plan.environment.into_iter().collect::<Vec<_>>());
+        assert_eq!(super::read("[Service]\nExecStart=/usr/bin/tasuki run\n"), None);
     }
 
     #[test]

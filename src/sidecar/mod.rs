@@ -40,7 +40,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-pub use start::{Options, run};
+pub use start::{Options, fault_of_prompts, run};
 
 /// How long running effects may take to stop at the end.
 const STOP_WITHIN: Duration = Duration::from_secs(3);

@@ -218,11 +218,8 @@ fn store_failed(error: crate::store::Error) -> Failed {
 /// `--tmux`, else `TASUKI_TMUX`, else the configuration, else the user's default server.
 fn socket(options: &Options, config: &Config) -> Socket {
     let variable = std::env::var("TASUKI_TMUX").ok().filter(|name| !name.is_empty());
-    match options.tmux.clone().or(variable).or_else(|| config.tmux_socket.clone()) {
-        None => Socket::Default,
-        Some(name) if name.contains('/') => Socket::Path(PathBuf::from(name)),
-        Some(name) => Socket::Name(name),
-    }
+    let named = options.tmux.clone().or(variable).or_else(|| config.tmux_socket.clone());
+    named.map_or(Socket::Default, Socket::named)
 }
 
 fn settings(
@@ -247,6 +244,12 @@ fn settings(
         prompts,
         personas_dir: home.personas().display().to_string(),
     }
+}
+
+/// What is wrong with the home's own prompts, if anything is.
+#[must_use]
+pub fn fault_of_prompts(home: &Home) -> Option<String> {
+    load_prompts(home).err().map(|failed| format!("{:#}", failed.error))
 }
 
 fn load_prompts(home: &Home) -> Result<Prompts, Failed> {

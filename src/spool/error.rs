@@ -78,6 +78,19 @@ pub enum ErrorKind {
 }
 
 impl Error {
+    /// What is wrong, and what to do about it, where that is known.
+    #[must_use]
+    pub fn parts(&self) -> (String, Option<&str>) {
+        match self {
+            Error::NotAllowed { path, what, fix } | Error::Layout { path, what, fix } => {
+                (format!("{} {what}", path.display()), Some(fix))
+            }
+            Error::NoSpool { .. } | Error::Taken { .. } | Error::Gap { .. } | Error::Io { .. } => {
+                (self.to_string(), None)
+            }
+        }
+    }
+
     /// Which kind of trouble it is.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
@@ -103,6 +116,13 @@ impl Error {
             return Error::Layout { path: path.to_owned(), what, fix };
         }
         Error::io("open the folder", path, error)
+    }
+
+    /// A folder that files can't be renamed into.
+    pub(super) fn other_file_system(path: PathBuf) -> Error {
+        let what = "lies on another file system than spool/".to_owned();
+        let fix = "Put spool/ and state/ with all their folders on one file system".to_owned();
+        Error::Layout { path, what, fix }
     }
 
     /// An error of the system, with what was tried.

@@ -3,8 +3,8 @@
 //!
 //! Where to read: [`rooms`] opens and checks the folders, [`scan`] takes files in, [`dispose`] puts them away,
 //! [`mod@write`] and [`journal`] give answers, [`watch`] says when to look, [`documents`] looks into personas' folders and
-//! [`client`] is the other half, for those who drop requests. The directory scan is the truth; every notice of a
-//! watcher is only a hint to look sooner.
+//! [`client`] is the other half, for those who drop requests; [`survey`] judges the folders and touches nothing. The
+//! directory scan is the truth; every notice of a watcher is only a hint to look sooner.
 
 pub mod client;
 pub mod dispose;
@@ -15,6 +15,7 @@ mod json;
 mod order;
 pub mod rooms;
 pub mod scan;
+pub mod survey;
 pub mod sweep;
 pub mod watch;
 pub mod write;

@@ -33,7 +33,7 @@ pub(super) enum Room {
 }
 
 /// Every folder with its place below home, parents first.
-const ROOMS: [(Room, &str); 15] = [
+pub(super) const ROOMS: [(Room, &str); 15] = [
     (Room::Home, ""),
     (Room::Spool, "spool"),
     (Room::Tmp, "spool/tmp"),
@@ -194,23 +194,29 @@ fn check_one_file_system(rooms: &[OpenRoom]) -> Result<(), Error> {
     let moved = [Room::Tmp, Room::Requests, Room::Events, Room::Rejected, Room::Reap];
     match moved.into_iter().map(of).find(|open| open.identity.0 != device) {
         None => Ok(()),
-        Some(open) => Err(Error::Layout {
-            path: open.path.clone(),
-            what: "lies on another file system than spool/".to_owned(),
-            fix: "Put spool/ and state/ with all their folders on one file system".to_owned(),
-        }),
+        Some(open) => Err(Error::other_file_system(open.path.clone())),
     }
 }
 
 fn check_open(open: &OpenRoom, room: Room) -> Result<(), Error> {
     let meta = files::meta(&open.fd).map_err(|error| Error::io("check the folder", &open.path, error))?;
+    check_room(&open.path, &meta, room)
+}
+
+/// What must hold for one folder, judged by what `stat` says of it.
+pub(super) fn check_room(path: &Path, meta: &Meta, room: Room) -> Result<(), Error> {
     match room {
-        Room::Home => check_parent(&open.path, &meta),
+        Room::Home => check_parent(path, meta),
+        _ => check_mode(path, meta, forbidden(room)),
+    }
+}
+
+/// The permission bits that a folder may not have.
+pub(super) fn forbidden(room: Room) -> u32 {
+    match room {
         // Views may be shown to others by their owner's own will; nobody else may write them.
-        Room::View | Room::Agents | Room::Handoffs | Room::Work | Room::OpenWork => {
-            check_mode(&open.path, &meta, 0o022)
-        }
-        _ => check_mode(&open.path, &meta, 0o077),
+        Room::Home | Room::View | Room::Agents | Room::Handoffs | Room::Work | Room::OpenWork => 0o022,
+        _ => 0o077,
     }
 }
 
@@ -229,7 +235,7 @@ pub(super) fn check_mode(path: &Path, meta: &Meta, forbidden: u32) -> Result<(),
 }
 
 /// A folder above ours: its owner is root or us, and nobody else can rename what lies in it.
-fn check_parent(path: &Path, meta: &Meta) -> Result<(), Error> {
+pub(super) fn check_parent(path: &Path, meta: &Meta) -> Result<(), Error> {
     const STICKY: u32 = 0o1000;
     let refuse = |what: String, fix: String| Err(Error::NotAllowed { path: path.to_owned(), what, fix });
     if meta.uid != 0 && !meta.is_ours() {

@@ -7,6 +7,7 @@
 //! - `client`: requests and replies over one connection; `server`: what is put in order once it stands
 //! - `supervisor`: the thread that finds the server, connects with care and begins again
 //! - `outbox`: notices, handed over without ever waiting
+//! - [`examine`]: what a person who asks what is wrong is told of a server
 //! - `guard`: names inside the server, the guard of every changing line, the marks; `claim`: which home a pane belongs to
 //! - `pane`, `look`: what is known and seen of a pane
 //! - `deliver`, `typing`: what is typed, and how it is typed exactly once, into the agent and nobody else; `create`: new windows; `place`: placeholders and messages;
@@ -19,6 +20,7 @@ mod claim;
 mod client;
 mod create;
 mod deliver;
+pub mod examine;
 mod guard;
 mod look;
 mod outbox;
@@ -59,6 +61,14 @@ pub enum Socket {
     Name(String),
     /// As `tmux -S PATH`.
     Path(PathBuf),
+}
+
+impl Socket {
+    /// What a person has written: a path if it has a slash, else a name.
+    #[must_use]
+    pub fn named(name: String) -> Socket {
+        if name.contains('/') { Socket::Path(PathBuf::from(name)) } else { Socket::Name(name) }
+    }
 }
 
 /// How to reach a server.

@@ -5,6 +5,7 @@
 
 use super::Socket;
 use crate::core::pane::ServerId;
+use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Read as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
@@ -19,6 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const ALIASES: [&str; 4] = ["show-option", "-s", "-v", "command-alias"];
 /// How the row about the server begins.
 const HEAD: &str = "tasuki-server ";
+/// Why it is not known whether a server is there that does not answer.
+pub(super) const SILENT: &str = "the tmux server does not answer";
 /// Most that is read of an answer, in bytes.
 const MAX_ANSWER: u64 = 256 * 1024;
 /// What a service manager gives to its service and nobody else may inherit.
@@ -119,13 +122,17 @@ pub(super) fn socket_state(path: &Path) -> Option<SocketState> {
 
 /// Where the socket lies, by tmux's own rule for names.
 pub(super) fn socket_path(socket: &Socket) -> PathBuf {
+    socket_path_in(socket, std::env::var_os("TMUX_TMPDIR"))
+}
+
+/// The same for a process with that `TMUX_TMPDIR`.
+pub(super) fn socket_path_in(socket: &Socket, tmpdir: Option<OsString>) -> PathBuf {
     let name = match socket {
         Socket::Path(path) => return path.clone(),
         Socket::Name(name) => name.as_str(),
         Socket::Default => "default",
     };
-    let base =
-        std::env::var_os("TMUX_TMPDIR").filter(|dir| !dir.is_empty()).map_or_else(|| "/tmp".into(), PathBuf::from);
+    let base = tmpdir.filter(|dir| !dir.is_empty()).map_or_else(|| "/tmp".into(), PathBuf::from);
     base.join(format!("tmux-{}", nix::unistd::getuid())).join(name)
 }
 
@@ -146,11 +153,17 @@ pub(super) fn strip(command: &mut Command) {
 
 /// Asks.
 pub(super) fn probe(program: &Path, socket: &Path, session: &str) -> Found {
+    probe_within(program, socket, session, PATIENCE)
+}
+
+/// Asks, and waits that long; a second more until a tmux that does not end is killed.
+pub(super) fn probe_within(program: &Path, socket: &Path, session: &str, patience: Duration) -> Found {
     let mut command = tmux(program, socket);
     command.args(ALIASES).arg(";");
     command.args(["display-message", "-p", &format!("{HEAD}#{{pid}} #{{start_time}} #{{version}}"), ";"]);
     command.args(["list-clients", "-F", "#{client_control_mode} #{client_pid} #{client_session}"]);
-    match run(&mut command, PATIENCE) {
+    match run(&mut command, patience) {
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => Found::Unclear { reason: SILENT.to_owned() },
         Err(error) => Found::Unclear { reason: format!("{} can't be run: {error}", program.display()) },
         Ok(Answer { ok, out, err }) => match redefined(&out) {
             Some(command) => Found::Redefined { command },
@@ -158,7 +171,7 @@ pub(super) fn probe(program: &Path, socket: &Path, session: &str) -> Found {
             None => match read_complaint(&out, &err) {
                 // What a redefined command makes of our arguments may fail before anything was answered.
                 Found::Unclear { reason } => {
-                    let answer = run(tmux(program, socket).args(ALIASES), PATIENCE);
+                    let answer = run(tmux(program, socket).args(ALIASES), patience);
                     let command = answer.ok().and_then(|answer| redefined(&answer.out));
                     command.map_or(Found::Unclear { reason }, |command| Found::Redefined { command })
                 }

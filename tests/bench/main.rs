@@ -5,6 +5,7 @@
 //! and sees results; `sample` and `table` count and print; the other files are one figure each.
 
 mod bare;
+mod commands;
 mod drops;
 mod flood;
 mod history;
@@ -40,7 +41,7 @@ impl Length {
 
 type Figure = fn(&Place, Length) -> Vec<Row>;
 
-const FIGURES: [(&str, Figure); 8] = [
+const FIGURES: [(&str, Figure); 9] = [
     ("hook", hook::measure),
     ("latency", latency::measure),
     ("flood", flood::measure),
@@ -48,6 +49,7 @@ const FIGURES: [(&str, Figure); 8] = [
     ("idle", idle::measure),
     ("start", start::measure),
     ("work", work::measure),
+    ("commands", commands::measure),
     ("size", size::measure),
 ];
 

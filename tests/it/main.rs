@@ -22,6 +22,7 @@ mod demo;
 mod demo_faults;
 mod demo_transcript;
 mod disk_full;
+mod doctor;
 mod examples;
 mod flow;
 mod flow_dials;

@@ -4,6 +4,7 @@
 //!
 //! First everything is looked at and a [`Change`] is planned; nothing is written until [`Change::apply`].
 
+mod installed;
 mod merge;
 mod place;
 mod record;
@@ -14,6 +15,7 @@ use super::format::{InstallFormat, InstallSection, ProfileFile};
 use super::launch::{self, TEXT, first_unknown};
 use super::profile::Profile;
 use crate::files::Unfit;
+pub use installed::{HookCommand, Installed, Presence};
 use merge::{ANY, Template};
 pub use place::Environment;
 use place::Found;

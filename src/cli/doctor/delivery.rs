@@ -2,7 +2,8 @@
 
 use super::super::client::{self, Pulse, Sidecar};
 use super::super::{names, view};
-use super::{Check, CliError, Session};
+use super::check::Check;
+use super::{CliError, Session};
 use crate::cli::args::DeliveryArgs;
 use crate::config::Config;
 use crate::core::request::{Issue, PublishTarget};
@@ -109,7 +110,8 @@ fn published(handoff: &Value) -> Option<Check> {
     })
 }
 
-async fn ask_gh(gh: &Gh, issue: Option<&Issue>, pid: Option<u32>) -> Vec<Check> {
+/// Whether `gh` is there for us and for the sidecar, and logged in; and the issue, where one is named.
+pub(super) async fn ask_gh(gh: &Gh, issue: Option<&Issue>, pid: Option<u32>) -> Vec<Check> {
     let there = match is_there(gh, pid).await {
         Ok(checks) => checks,
         Err(check) => return vec![check],

@@ -1,74 +1,83 @@
-//! `doctor`: looks round and says what is wrong, one line for each thing, with what to do. It changes nothing.
+//! `doctor`: looks round and says what is wrong, one line for each thing, with what to do. Without `--fix` it changes
+//! nothing: all that it leaves for a moment is a test event for each hook, which the sidecar never reads.
+//!
+//! `ground` gathers what several looks need; `paths`, `data`, `tmux`, `sidecar`, `machine`, `hooks` (by `fire`),
+//! `programs` and `service` each gather facts and judge them by a pure function; `check` is one judgement, and what
+//! follows from what; `mend` is `--fix`; `report` prints. `delivery` looks at what one handoff's delivery needs.
+//!
+//! All looks go on side by side, and what has not answered after nine seconds is told instead of waited for: a tmux
+//! server that stands still, a network file system that is gone, a `gh` that hangs.
 
+mod check;
+mod data;
 mod delivery;
+mod fire;
+mod ground;
+mod hooks;
+mod machine;
+mod mend;
+mod paths;
+mod programs;
+mod report;
+mod service;
+mod sidecar;
+mod tmux;
 
 use super::Session;
-use super::args::DoctorCommand;
+use super::args::{DoctorArgs, DoctorCommand};
 use super::error::CliError;
-use super::output::Tone;
-use crate::core::text::sanitise;
-use serde_json::{Value, json};
+use super::view;
+use check::{Check, State, leave_causes};
+use ground::Ground;
+use serde_json::Value;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 
-/// How a thing is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// As it should be.
-    Ok,
-    /// Worth a look; nothing fails by it alone.
-    Warn,
-    /// It does not work.
-    Fail,
-}
+pub use report::Report;
 
-impl State {
-    fn word(self) -> &'static str {
-        match self {
-            State::Ok => "ok",
-            State::Warn => "warn",
-            State::Fail => "fail",
-        }
-    }
-}
+/// How long all looks together may take.
+const LIMIT: Duration = Duration::from_secs(9);
+/// How long a second round may take, after something was mended.
+const AGAIN_LIMIT: Duration = Duration::from_secs(6);
 
-/// One thing that was looked at.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Check {
-    /// Its name, which stays the same.
-    name: &'static str,
-    state: State,
-    /// What was seen.
-    said: String,
-    /// What to do.
-    fix: Option<String>,
-}
+/// How long a sidecar's next turn may take.
+const NEXT_TURN: Duration = Duration::from_millis(5_500);
 
-impl Check {
-    fn ok(name: &'static str, said: impl Into<String>) -> Check {
-        Check { name, state: State::Ok, said: said.into(), fix: None }
-    }
+type Look = fn(&Ground) -> Vec<Check>;
 
-    fn warn(name: &'static str, said: impl Into<String>, fix: impl Into<String>) -> Check {
-        Check { name, state: State::Warn, said: said.into(), fix: Some(fix.into()) }
-    }
-
-    fn fail(name: &'static str, said: impl Into<String>, fix: impl Into<String>) -> Check {
-        Check { name, state: State::Fail, said: said.into(), fix: Some(fix.into()) }
-    }
-
-    fn json(&self) -> Value {
-        json!({"check": self.name, "state": self.state.word(), "said": self.said, "fix": self.fix})
-    }
-}
+/// Every look, in the order in which its findings are told.
+const LOOKS: [(&str, Look); 12] = [
+    ("paths", paths::look),
+    ("data", data::look),
+    ("tmux", tmux::look),
+    ("sidecar", sidecar::look),
+    ("hooks", hooks::look),
+    ("programs", programs::agents),
+    ("service", service::look),
+    ("notify", programs::operator),
+    ("gh", programs::gh),
+    ("disk", machine::disk),
+    ("limits", machine::limits),
+    ("clock", machine::clock),
+];
 
 /// Looks and tells.
 ///
 /// # Errors
 /// Something does not work (exit code 1, nothing more is printed), or what was asked about does not exist.
-pub fn command(session: &Session, command: &DoctorCommand) -> Result<(), CliError> {
-    let checks = match command {
-        DoctorCommand::Delivery(args) => delivery::look(session, args)?,
+pub fn command(session: &Session, args: &DoctorArgs) -> Result<(), CliError> {
+    let checks = match &args.command {
+        Some(DoctorCommand::Delivery(args)) => {
+            let checks = delivery::look(session, args)?;
+            report::delivery(session, &checks)?;
+            checks
+        }
+        None => {
+            let checks = everything(session, args);
+            report::everything(session, &checks, args.fix)?;
+            checks
+        }
     };
-    tell(session, &checks)?;
     let failed = checks.iter().filter(|check| check.state == State::Fail).count();
     if failed == 0 {
         return Ok(());
@@ -76,21 +85,76 @@ pub fn command(session: &Session, command: &DoctorCommand) -> Result<(), CliErro
     Err(CliError::refused("not_well", format!("{failed} of {} checks failed.", checks.len())))
 }
 
-fn tell(session: &Session, checks: &[Check]) -> Result<(), CliError> {
-    if session.out.is_json() {
-        let all: Vec<Value> = checks.iter().map(Check::json).collect();
-        return session.out.document(&json!({"v": 1, "checks": all}));
+fn everything(session: &Session, args: &DoctorArgs) -> Vec<Check> {
+    let (ground, mut checks) = round(session, args.notify_test, LIMIT);
+    let Some(ground) = ground.filter(|_| args.fix && checks.iter().any(|check| check.mend.is_some())) else {
+        return checks;
+    };
+    let mended = mend::all(&ground, &checks);
+    until_seen(&ground);
+    (_, checks) = round(session, false, AGAIN_LIMIT);
+    for (id, done) in mended {
+        let Some(check) = checks.iter_mut().find(|check| check.id == id) else { continue };
+        match done {
+            Ok(done) => check.fixed = Some(done),
+            Err(why) => check.said = format!("{} (it could not be mended: {why})", check.said),
+        }
     }
-    for check in checks {
-        let tone = match check.state {
-            State::Ok => Tone::Good,
-            State::Warn => Tone::Faint,
-            State::Fail => Tone::Bad,
-        };
-        let word = session.out.paint(tone, &format!("{:<4}", check.state.word()));
-        let fix = check.fix.as_ref().map(|fix| format!("; {fix}")).unwrap_or_default();
-        let said = sanitise(&format!("{}{fix}", check.said)).replace('\n', " ");
-        session.out.line(&format!("{word}  {:<14} {said}", check.name))?;
+    checks
+}
+
+/// A sidecar that has told of a problem is given until its next turn to see that it was mended.
+fn until_seen(ground: &Ground) {
+    let path = ground.home.view().join("sidecar.json");
+    let beat = |view: &Value| view::text(view, "heartbeat").map(str::to_owned);
+    let before = beat(&ground.view).filter(|_| view::text(&ground.view, "problem").is_some());
+    let end = Instant::now() + NEXT_TURN;
+    while before.is_some() && Instant::now() < end {
+        let is_same = |view: Value| beat(&view) == before;
+        if !view::read_json(&path).ok().flatten().is_some_and(is_same) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
     }
-    Ok(())
+}
+
+/// Looks at everything once, side by side.
+fn round(session: &Session, notify_test: bool, limit: Duration) -> (Option<Arc<Ground>>, Vec<Check>) {
+    let end = Instant::now() + limit;
+    let Some(ground) = ground_within(session, notify_test, limit / 2) else {
+        let said = format!("{} did not answer within {} s", session.home.root().display(), limit.as_secs() / 2);
+        let fix = "look at its file system: a network drive that is gone lets every program wait";
+        return (None, vec![Check::fail("paths.home", said, fix)]);
+    };
+    let (sender, found) = mpsc::channel();
+    for (at, (_, look)) in LOOKS.into_iter().enumerate() {
+        let (sender, ground) = (sender.clone(), Arc::clone(&ground));
+        // Whoever does not come back in time is left to the end of the process.
+        std::thread::spawn(move || sender.send((at, look(&ground))));
+    }
+    drop(sender);
+    let mut all: [Option<Vec<Check>>; LOOKS.len()] = Default::default();
+    while let Ok((at, checks)) = found.recv_timeout(end.saturating_duration_since(Instant::now())) {
+        all[at] = Some(checks);
+    }
+    let unheard = |group: &str| {
+        let said = format!("this look did not come back within {} s", limit.as_secs());
+        vec![Check::fail(
+            format!("{group}.answer"),
+            said,
+            "look at it yourself: something there lets every program wait",
+        )]
+    };
+    let named = all.into_iter().zip(LOOKS);
+    let mut checks: Vec<Check> =
+        named.flat_map(|(checks, (group, _))| checks.unwrap_or_else(|| unheard(group))).collect();
+    leave_causes(&mut checks);
+    (Some(ground), checks)
+}
+
+fn ground_within(session: &Session, notify_test: bool, limit: Duration) -> Option<Arc<Ground>> {
+    let (sender, found) = mpsc::channel();
+    let home = session.home.clone();
+    std::thread::spawn(move || sender.send(Arc::new(Ground::look(home, notify_test))));
+    found.recv_timeout(limit).ok()
 }

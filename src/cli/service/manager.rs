@@ -50,7 +50,7 @@ pub(super) enum Deed {
 
 impl Kind {
     /// What this machine has.
-    pub(super) fn here() -> Kind {
+    pub(in crate::cli) fn here() -> Kind {
         if cfg!(target_os = "macos") { Kind::Launchd } else { Kind::Systemd }
     }
 
@@ -63,7 +63,7 @@ impl Kind {
     }
 
     /// Where the service's file lies.
-    pub(super) fn file(self) -> Result<PathBuf, CliError> {
+    pub(in crate::cli) fn file(self) -> Result<PathBuf, CliError> {
         let dirs = directories::BaseDirs::new().ok_or(crate::config::ConfigError::NoHome)?;
         Ok(match self {
             Kind::Systemd => dirs.config_dir().join("systemd/user").join(UNIT),
@@ -155,8 +155,12 @@ pub(super) fn target() -> String {
     format!("{}/{LABEL}", domain())
 }
 
-/// Runs a tool and waits for its end, at most so long.
+/// Runs a tool and waits for its end, at most [`PATIENCE`].
 pub(super) fn run(call: &Call) -> Result<Said, CliError> {
+    run_within(call, PATIENCE)
+}
+
+fn run_within(call: &Call, patience: Duration) -> Result<Said, CliError> {
     let failed = |why: String| CliError::refused("service_manager", format!("{} {why}", call.words.join(" ")));
     let (program, arguments) = call.words.split_first().ok_or_else(|| failed("names no program.".to_owned()))?;
     let mut command = Command::new(program);
@@ -165,7 +169,7 @@ pub(super) fn run(call: &Call) -> Result<Said, CliError> {
     let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap_or(0));
     let (sender, ended) = mpsc::channel();
     std::thread::spawn(move || sender.send(child.wait_with_output()));
-    match ended.recv_timeout(PATIENCE) {
+    match ended.recv_timeout(patience) {
         Ok(Ok(output)) => Ok(Said {
             ok: output.status.success(),
             out: sanitise(&String::from_utf8_lossy(&output.stdout)),
@@ -175,15 +179,27 @@ pub(super) fn run(call: &Call) -> Result<Said, CliError> {
         Err(_) => {
             // It may end by itself at this very moment; then there is nothing to kill.
             let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL);
-            Err(failed(format!("did not end within {} s and was stopped.", PATIENCE.as_secs())))
+            Err(failed(format!("did not end within {} s and was stopped.", patience.as_secs())))
         }
     }
 }
 
 /// What systemd says of the unit, by property.
 pub(super) fn properties() -> Result<Vec<(String, String)>, CliError> {
+    properties_within(PATIENCE)
+}
+
+/// The same for somebody who does not wait that long.
+///
+/// # Errors
+/// systemd is not there, or did not answer in time.
+pub(in crate::cli) fn properties_within(patience: Duration) -> Result<Vec<(String, String)>, CliError> {
     let wanted = "--property=LoadState,ActiveState,SubState,UnitFileState,MainPID,Result,NRestarts";
-    let said = run(&Call::new(&["systemctl", "--user", "show", UNIT, wanted]))?;
+    let said = run_within(&Call::new(&["systemctl", "--user", "show", UNIT, wanted]), patience)?;
+    if !said.ok {
+        let why = said.err.lines().next().unwrap_or("it gives no reason").to_owned();
+        return Err(CliError::refused("service_manager", format!("systemd says nothing of the service: {why}")));
+    }
     let pair = |line: &str| line.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
     Ok(said.out.lines().filter_map(pair).collect())
 }

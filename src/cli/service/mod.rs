@@ -3,9 +3,10 @@
 
 mod args;
 mod file;
-mod manager;
-mod status;
+pub(super) mod manager;
+pub(super) mod status;
 
+pub(super) use args::Kind;
 pub use args::ServiceCommand;
 
 use super::Session;
@@ -13,7 +14,7 @@ use super::error::CliError;
 use super::output::Tone;
 use crate::config::Config;
 use crate::service::{self, Plan};
-use args::{ChangeArgs, InstallArgs, Kind, LogsArgs};
+use args::{ChangeArgs, InstallArgs, LogsArgs};
 use manager::{Call, Deed};
 use serde_json::json;
 use std::os::unix::process::CommandExt;

@@ -1,0 +1,158 @@
+//! What people have written into the home: personas, profiles, prompts, rules.
+
+use super::check::Check;
+use super::ground::Ground;
+use crate::agents::Profiles;
+use crate::config::rules;
+use crate::core::id::Slug;
+use crate::core::text::sanitise;
+use crate::{personas, sidecar};
+use std::path::Path;
+
+/// Most names in the folder of personas that are looked at.
+const MAX_NAMES: usize = 10_000;
+/// Most faults of personas that are told in one line.
+const MAX_TOLD: usize = 3;
+
+/// Looks at them.
+pub(super) fn look(ground: &Ground) -> Vec<Check> {
+    let home = &ground.home;
+    if !home.root().is_dir() {
+        return vec![Check::skipped("data.personas", "there is no home yet")];
+    }
+    let profiles = Profiles::load(Some(&home.profiles()));
+    let known: Vec<String> = match &profiles {
+        Ok(profiles) => profiles.iter().map(|profile| profile.name.clone()).collect(),
+        Err(_) => Vec::new(),
+    };
+    let mend =
+        "mend the file that is named; the sidecar does not start with it, and a running one has kept what it had";
+    let told = |id: &str, fault: Option<String>, good: &str| match fault {
+        None => Check::ok(id, good),
+        Some(fault) => Check::fail(id, fault, mend),
+    };
+    vec![
+        judge_personas(&gather_personas(&home.personas(), &known)),
+        told("data.profiles", profiles.err().map(|error| error.to_string()), "every profile can be read"),
+        told("data.prompts", sidecar::fault_of_prompts(home), "every prompt can be read"),
+        told(
+            "data.rules",
+            rules::load(&home.rules()).err().map(|error| error.to_string()),
+            "the rules for work items can be used",
+        ),
+    ]
+}
+
+/// What was seen of the personas: how many are good, and what is wrong with the others.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Personas {
+    good: usize,
+    faults: Vec<String>,
+}
+
+fn gather_personas(folder: &Path, profiles: &[String]) -> Personas {
+    let mut seen = Personas::default();
+    let names = match crate::files::open_dir(folder) {
+        Ok(dir) => crate::files::names(&dir, MAX_NAMES, |_| true),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return seen,
+        Err(error) => Err(error),
+    };
+    let mut names = match names {
+        Ok((names, _)) => names,
+        Err(error) => {
+            seen.faults.push(format!("{} can't be read: {error}", folder.display()));
+            return seen;
+        }
+    };
+    names.sort();
+    for name in names.iter().filter(|name| !name.as_encoded_bytes().starts_with(b".")) {
+        let shown = sanitise(&name.to_string_lossy());
+        match name.to_str().and_then(|name| name.parse::<Slug>().ok()) {
+            Some(slug) => match fault_of_persona(folder, &slug, profiles) {
+                None => seen.good += 1,
+                Some(fault) => seen.faults.push(fault),
+            },
+            None if folder.join(name).join("skill.md").exists() => {
+                seen.faults.push(format!("{shown} is no legal name: 1 to 64 of a-z, 0-9 and -"));
+            }
+            None => {}
+        }
+    }
+    seen
+}
+
+fn fault_of_persona(folder: &Path, slug: &Slug, profiles: &[String]) -> Option<String> {
+    let facts = match personas::facts(folder, slug) {
+        Ok(facts) => facts,
+        Err(error) => return Some(error.to_string()),
+    };
+    if !facts.has_skill {
+        return Some(format!("{slug} has no plain skill.md"));
+    }
+    if let Err(error) = personas::read_texts(folder, slug) {
+        return Some(error.to_string());
+    }
+    if let Some(profile) = facts.file.profile.as_ref().filter(|name| !profiles.is_empty() && !profiles.contains(name)) {
+        return Some(format!("{slug} names a profile that is not there: {}", sanitise(profile)));
+    }
+    let cwd = facts.file.cwd.as_ref().filter(|cwd| cwd.starts_with('/') && !Path::new(cwd).is_dir());
+    cwd.map(|cwd| format!("{slug} works in a folder that is not there: {}", sanitise(cwd)))
+}
+
+fn judge_personas(seen: &Personas) -> Check {
+    let id = "data.personas";
+    if !seen.faults.is_empty() {
+        let mut said = seen.faults.iter().take(MAX_TOLD).cloned().collect::<Vec<_>>().join("; ");
+        if seen.faults.len() > MAX_TOLD {
+            said.push_str(&format!("; and {} more", seen.faults.len() - MAX_TOLD));
+        }
+        return Check::fail(
+            id,
+            said,
+            "mend what is named in HOME/data/personas; no agent of such a persona can be started",
+        );
+    }
+    match seen.good {
+        0 => Check::warn(id, "there is no persona yet", "make one: tasuki persona new kai --profile demo"),
+        1 => Check::ok(id, "1 persona, as it should be"),
+        count => Check::ok(id, format!("{count} personas, as they should be")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::State;
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn each_way_to_spoil_a_persona_is_told() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let make = |name: &str, toml: &str, skill: bool| {
+            fs::create_dir(dir.path().join(name)).expect("made");
+            fs::write(dir.path().join(name).join("persona.toml"), toml).expect("written");
+            if skill {
+                fs::write(dir.path().join(name).join("skill.md"), "# A skill").expect("written");
+            }
+        };
+        make("good", "profile = \"demo\"", true);
+        make("Bad Name", "", true);
+        make("typo", "profil = \"demo\"", true);
+        make("skilless", "", false);
+        make("stray", "profile = \"nobody\"", true);
+        make("lost", "cwd = \"/no/such/folder\"", true);
+        let seen = gather_personas(dir.path(), &["demo".to_owned()]);
+        assert_eq!((seen.good, seen.faults.len()), (1, 5), "{seen:?}");
+        for word in ["Bad Name", "line 1", "skilless", "nobody", "/no/such/folder"] {
+            assert!(seen.faults.iter().any(|fault| fault.contains(word)), "{word}: {seen:?}");
+        }
+    }
+
+    #[test]
+    fn no_persona_is_a_warning_and_a_bad_one_a_failure() {
+        assert_eq!(judge_personas(&Personas::default()).state, State::Warn);
+        assert_eq!(judge_personas(&Personas { good: 2, faults: Vec::new() }).state, State::Ok);
+        let many = judge_personas(&Personas { good: 1, faults: vec!["x".to_owned(); 5] });
+        assert_eq!((many.state, many.said.as_str()), (State::Fail, "x; x; x; and 2 more"));
+    }
+}

@@ -1,0 +1,172 @@
+//! Sends a test event through a hook's command, and sees whether it arrives.
+
+use crate::agents::Profile;
+use crate::agents::hook::{PROBE, probe_name};
+use crate::agents::install::HookCommand;
+use crate::core::text::{sanitise, shell_word};
+use crate::files;
+use crate::notify::{self, Error};
+use serde_json::{Map, Value, json};
+use std::ffi::OsStr;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long a hook may take, which should take milliseconds.
+const LIMIT: Duration = Duration::from_secs(3);
+/// How long a hook that has ended may still have a child that writes.
+const GRACE: Duration = Duration::from_millis(200);
+/// Largest test event that is read, in bytes.
+const MAX_EVENT: u64 = 64 * 1024;
+/// What would make the event that of an agent, or lead it to another home.
+const NOT_FOR_HOOKS: [&str; 6] =
+    ["TASUKI_HOME", "TASUKI_AGENT_ID", "TASUKI_PERSONA", "TASUKI_CREATION", "TMUX", "TMUX_PANE"];
+
+/// How it ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fired {
+    /// It arrived.
+    Arrived,
+    /// It arrived, and the hook says that something is wrong.
+    Complained(String),
+    /// Nothing arrived, and why as far as that is known.
+    Nothing(String),
+    /// It was not tried, for it reports to somebody else.
+    Elsewhere(String),
+}
+
+/// Our own hook, as a program and its arguments.
+pub(super) fn argv(program: &Path, home: &Path) -> Vec<String> {
+    let text = |path: &Path| path.display().to_string();
+    vec![text(program), "hook".to_owned(), "demo".to_owned(), "--home".to_owned(), text(home)]
+}
+
+/// Sends one through each command of a profile's, in their order. A command line that has not fired at one event is not
+/// tried at the others.
+pub(super) fn fire_each(home: &Path, profile: &Profile, commands: &[HookCommand]) -> Vec<(String, Fired)> {
+    let name = profile.file.hooks.name.as_ref().and_then(|at| at.top_level()).unwrap_or("event").to_owned();
+    let mut all: Vec<(String, Fired)> = Vec::new();
+    let mut dead: Vec<&str> = Vec::new();
+    for command in commands.iter().filter(|command| !command.event.is_empty()) {
+        if dead.contains(&command.line.as_str()) {
+            continue;
+        }
+        let fired = match elsewhere(home, &command.line) {
+            Some(why) => Fired::Elsewhere(why),
+            None => fire(home, &shell(&command.line), &name, &command.event),
+        };
+        if matches!(fired, Fired::Nothing(_) | Fired::Elsewhere(_)) {
+            dead.push(&command.line);
+        }
+        all.push((command.event.clone(), fired));
+    }
+    all
+}
+
+fn shell(line: &str) -> Vec<String> {
+    ["/bin/sh", "-c", line].map(str::to_owned).into()
+}
+
+/// A command that names another home is that home's: nothing is put into its spool.
+fn elsewhere(home: &Path, line: &str) -> Option<String> {
+    let home = home.display().to_string();
+    let named = line.contains(" --home");
+    let is_ours = line.contains(&shell_word(&home))
+        || line.contains(&format!(" --home {home}"))
+        || line.contains(&format!("'{home}'"));
+    (named && !is_ours).then(|| format!("it reports to another home: {}", sanitise(line)))
+}
+
+/// Sends one event through one command.
+pub(super) fn fire(home: &Path, command: &[String], name: &str, event: &str) -> Fired {
+    let id = uuid::Uuid::new_v4();
+    let mut input = Map::new();
+    input.insert(name.to_owned(), event.into());
+    input.insert("session_id".to_owned(), json!(id));
+    input.insert(PROBE.to_owned(), json!(id));
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
+        return Fired::Nothing("it could not be started".to_owned());
+    };
+    let line = surrounded(home, command);
+    let ended = runtime.block_on(notify::run_within(&line, Value::Object(input).to_string().as_bytes(), LIMIT));
+    let spool = home.join("spool/events");
+    let file = probe_name(&id);
+    let arrived = take(&spool, &file);
+    // Whatever comes late is not left behind.
+    let _ = std::fs::remove_file(spool.join(&file));
+    match (arrived, ended) {
+        (Some(fired), _) => fired,
+        (None, Ok(())) => Fired::Nothing("it ended well, and left no event".to_owned()),
+        (None, Err(Error::TooSlow { seconds, .. })) => Fired::Nothing(format!("it did not end within {seconds} s")),
+        (None, Err(Error::Failed { status, .. })) => Fired::Nothing(format!("it ended with {status}")),
+        (None, Err(Error::Start { source, .. } | Error::Lost { source, .. })) => {
+            Fired::Nothing(format!("it can't be run: {source}"))
+        }
+        (None, Err(Error::Empty)) => Fired::Nothing("it is empty".to_owned()),
+    }
+}
+
+/// The command without what would make it an agent's. One that names no home is told ours.
+fn surrounded(home: &Path, command: &[String]) -> Vec<String> {
+    let mut line = vec!["env".to_owned()];
+    line.extend(NOT_FOR_HOOKS.iter().flat_map(|name| ["-u".to_owned(), (*name).to_owned()]));
+    if !command.iter().any(|word| word.contains("--home")) {
+        line.push(format!("TASUKI_HOME={}", home.display()));
+    }
+    line.extend(command.iter().cloned());
+    line
+}
+
+/// Takes the test event out of the spool again.
+fn take(spool: &Path, name: &str) -> Option<Fired> {
+    let until = Instant::now() + GRACE;
+    loop {
+        let read = files::open_dir(spool).ok().and_then(|dir| files::read_at(&dir, OsStr::new(name), MAX_EVENT).ok());
+        if let Some((bytes, _)) = read {
+            let event: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+            let said = event.get("message").and_then(Value::as_str).and_then(|said| said.strip_prefix("tasuki hook: "));
+            return Some(said.map_or(Fired::Arrived, |said| Fired::Complained(sanitise(said))));
+        }
+        if Instant::now() >= until {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_of_another_home_is_not_tried() {
+        let home = Path::new("/home/ada/tasuki home");
+        let line = |home: &str| format!("'/opt/tasuki' hook claude --home {home}");
+        assert_eq!(elsewhere(home, &line("'/home/ada/tasuki home'")), None);
+        assert_eq!(elsewhere(home, "tasuki hook claude"), None);
+        assert!(elsewhere(home, &line("'/home/ada/other'")).is_some());
+    }
+
+    #[test]
+    fn what_ends_without_an_event_fails_or_hangs_is_told_apart_and_leaves_nothing() {
+        let dir = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir_all(dir.path().join("spool/events")).expect("made");
+        let said = |line: &str| match fire(dir.path(), &shell(line), "event", "Stop") {
+            Fired::Nothing(why) => why,
+            other => panic!("{line}: {other:?}"),
+        };
+        assert!(said("true").contains("left no event"));
+        assert!(said("exit 3").contains("exit status: 3"));
+        assert!(said("/no/such/tasuki hook claude").contains("exit status: 127"));
+        assert!(said("sleep 60").contains("did not end within"));
+        assert_eq!(std::fs::read_dir(dir.path().join("spool/events")).expect("there").count(), 0);
+    }
+
+    #[test]
+    fn a_hook_that_is_told_no_home_is_told_ours_and_no_agent() {
+        let dir = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir_all(dir.path().join("spool/events")).expect("made");
+        let script = "test -z \"$TASUKI_AGENT_ID$TMUX_PANE\" || exit 4; id=$(sed 's/.*tasuki_probe\":\"\\([^\"]*\\)\".*/\\1/'); echo '{}' >\"$TASUKI_HOME/spool/events/.probe-$id.json\"";
+        assert_eq!(fire(dir.path(), &shell(script), "event", "Stop"), Fired::Arrived);
+        assert_eq!(std::fs::read_dir(dir.path().join("spool/events")).expect("there").count(), 0);
+    }
+}

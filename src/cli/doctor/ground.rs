@@ -1,0 +1,84 @@
+//! What several looks need, gathered once.
+
+use super::super::client::Pulse;
+use super::super::{client::Sidecar, view};
+use crate::config::{Config, Home};
+use crate::process;
+use serde_json::Value;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Most agents that are looked at: those whose views have changed last.
+const MOST_AGENTS: usize = 500;
+
+/// What is known before anything is judged.
+#[derive(Debug)]
+pub(super) struct Ground {
+    /// The home that was named.
+    pub(super) home: Home,
+    /// The configuration, or what is wrong with it.
+    pub(super) config: Result<Config, String>,
+    /// What the heartbeat says.
+    pub(super) beat: Sidecar,
+    /// `view/sidecar.json`; null where there is none.
+    pub(super) view: Value,
+    /// The sidecar's process, if that very program runs, beating or not.
+    pub(super) process: Option<u32>,
+    /// This program.
+    pub(super) program: Option<PathBuf>,
+    /// Run the operator's command.
+    pub(super) notify_test: bool,
+}
+
+impl Ground {
+    /// Looks.
+    pub(super) fn look(home: Home, notify_test: bool) -> Ground {
+        let config = Config::load(&home.config()).map_err(|error| error.to_string());
+        let beat = Pulse::new(&home).check();
+        let view = view::read_json(&home.view().join("sidecar.json")).ok().flatten().unwrap_or_default();
+        let pid = match beat {
+            Sidecar::Alive { pid, .. } | Sidecar::Stale { pid, .. } => Some(pid),
+            Sidecar::None => None,
+        };
+        let program = std::env::current_exe().ok();
+        Ground { config, beat, view, process: pid.filter(|pid| is_sidecar(*pid)), program, notify_test, home }
+    }
+
+    /// The configuration, or the defaults where it can't be read: that is told by a check of its own.
+    pub(super) fn config(&self) -> Config {
+        self.config.as_ref().ok().cloned().unwrap_or_default()
+    }
+
+    /// A variable as the sidecar has it; as this shell has it where none runs.
+    pub(super) fn variable(&self, name: &str) -> Option<OsString> {
+        let value = match self.process.filter(|_| cfg!(target_os = "linux")) {
+            Some(pid) => process::environ_var(pid, name).map(OsString::from),
+            None => std::env::var_os(name),
+        };
+        value.filter(|value| !value.is_empty())
+    }
+
+    /// Whose variables these are, for people.
+    pub(super) fn whose(&self) -> &'static str {
+        if self.process.is_some() { "the sidecar" } else { "this shell" }
+    }
+
+    /// The agents that live, as their views say.
+    pub(super) fn agents(&self) -> Vec<Value> {
+        let mut agents = view::newest(&self.home.agent_views(), MOST_AGENTS).unwrap_or_default();
+        agents.retain(view::is_living);
+        agents
+    }
+}
+
+/// Whether two paths lead to the same file.
+pub(super) fn is_same(one: &Path, other: &Path) -> bool {
+    one == other || matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+}
+
+/// Whether a process is a sidecar: its program bears our name, and it was told to run.
+fn is_sidecar(pid: u32) -> bool {
+    let Some(argv) = process::argv(pid) else { return false };
+    let name = argv.first().map(|path| path.rsplit('/').next().unwrap_or(path).to_owned()).unwrap_or_default();
+    name.starts_with("tasuki") && argv.iter().any(|word| word == "run")
+}

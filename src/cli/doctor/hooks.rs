@@ -1,0 +1,220 @@
+//! Hooks: are they installed, are they up to date, and do they really fire? Each command that a CLI would run is run as
+//! the CLI runs it, with a test event on its standard input, and is to arrive in the spool. The sidecar never reads a
+//! test event, so that it can change nothing; it is taken away again at once.
+
+use super::check::{Check, Mend};
+use super::fire::{self, Fired};
+use super::ground::Ground;
+use crate::agents::install::{Context, HookCommand, InstallError, Presence};
+use crate::agents::{Profile, Profiles};
+use crate::cli::view;
+use crate::core::id::Slug;
+use crate::personas;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// How one profile's hooks are.
+#[derive(Debug)]
+struct Facts {
+    profile: String,
+    /// An agent or a persona has this profile.
+    is_used: bool,
+    /// The launch line brings hooks along.
+    by_launch: bool,
+    /// What was found in the CLI's own file; none for a profile that has nothing to install.
+    found: Option<Result<Found, String>>,
+}
+
+#[derive(Debug)]
+struct Found {
+    file: PathBuf,
+    presence: Presence,
+    is_recorded: bool,
+    /// How the commands that were tried have ended, each with its event.
+    fired: Vec<(String, Fired)>,
+}
+
+/// Looks at them.
+pub(super) fn look(ground: &Ground) -> Vec<Check> {
+    let Some(program) = ground.program.clone() else {
+        return vec![Check::skipped("hooks.own", "this program's own path is not known")];
+    };
+    if !ground.home.spool().join("events").is_dir() {
+        return vec![Check::skipped("hooks.own", "there is no spool yet: the sidecar makes it")];
+    }
+    let Ok(profiles) = Profiles::load(Some(&ground.home.profiles())) else {
+        return vec![Check::skipped("hooks.own", "the profiles can't be read")];
+    };
+    let agents = ground.agents();
+    let used = used(&ground.home.personas(), &agents);
+    let mut facts: Vec<(Facts, Vec<HookCommand>, Profile)> = Vec::new();
+    for profile in profiles.iter() {
+        let (found, commands) = installed(profile, &program, ground);
+        let facts_of = Facts {
+            profile: profile.name.clone(),
+            is_used: used.contains(&profile.name),
+            by_launch: launches_with_hooks(profile),
+            found,
+        };
+        facts.push((facts_of, commands, profile.clone()));
+    }
+    let own = fire_all(ground, &program, &mut facts);
+    let mut checks = vec![judge_own(&own)];
+    checks.extend(facts.iter().filter_map(|(facts, _, _)| judge(facts)));
+    checks.push(judge_agents(&agents));
+    checks
+}
+
+/// The profiles of living agents and of personas.
+pub(super) fn used(personas_dir: &Path, agents: &[Value]) -> BTreeSet<String> {
+    let slugs: Vec<Slug> = personas::list(personas_dir).unwrap_or_default();
+    let of_personas = slugs.iter().filter_map(|slug| personas::facts(personas_dir, slug).ok()?.file.profile);
+    agents.iter().filter_map(|agent| view::text(agent, "profile").map(str::to_owned)).chain(of_personas).collect()
+}
+
+fn installed(profile: &Profile, program: &Path, ground: &Ground) -> (Option<Result<Found, String>>, Vec<HookCommand>) {
+    let context = Context { program, home: ground.home.root(), env: &|name| std::env::var_os(name) };
+    match profile.installed(&context) {
+        Err(InstallError::NoInstall { .. } | InstallError::NoPlace { .. }) => (None, Vec::new()),
+        Err(error) => (Some(Err(error.to_string())), Vec::new()),
+        Ok(installed) => {
+            let found = Found {
+                file: installed.file,
+                presence: installed.presence,
+                is_recorded: installed.is_recorded,
+                fired: Vec::new(),
+            };
+            (Some(Ok(found)), installed.commands)
+        }
+    }
+}
+
+/// Whether an agent that tasuki starts reports by what its launch line brings along. The demo agent reports by itself.
+fn launches_with_hooks(profile: &Profile) -> bool {
+    let Some(launch) = &profile.file.launch else { return false };
+    let texts = launch.argv.iter().chain(launch.env.values()).chain(launch.texts.values()).chain(launch.files.values());
+    let marks = [format!("hook {}", profile.name), format!("\"hook\", \"{}\"", profile.name)];
+    let is_own = launch.argv.first().is_some_and(|program| program == "{program}");
+    is_own || texts.into_iter().any(|text| marks.iter().any(|mark| text.contains(mark)))
+}
+
+/// Tries our own hook and every one that is installed, side by side. Gives how our own has ended.
+fn fire_all(ground: &Ground, program: &Path, facts: &mut [(Facts, Vec<HookCommand>, Profile)]) -> Fired {
+    let home = ground.home.root();
+    let own = fire::argv(program, home);
+    let (own, all) = std::thread::scope(|scope| {
+        let own = scope.spawn(|| fire::fire(home, &own, "hook_event_name", "Stop"));
+        let each =
+            |(_, commands, profile): &'_ (Facts, Vec<HookCommand>, Profile)| fire::fire_each(home, profile, commands);
+        let others: Vec<_> = facts.iter().map(|one| scope.spawn(move || each(one))).collect();
+        let all: Vec<_> = others.into_iter().map(|other| other.join().unwrap_or_default()).collect();
+        (own.join().unwrap_or(Fired::Nothing("it was lost".to_owned())), all)
+    });
+    for ((facts, _, _), fired) in facts.iter_mut().zip(all) {
+        if let Some(Ok(found)) = facts.found.as_mut() {
+            found.fired = fired;
+        }
+    }
+    own
+}
+
+fn judge_own(own: &Fired) -> Check {
+    let id = "hooks.own";
+    match own {
+        Fired::Arrived | Fired::Complained(_) => Check::ok(id, "a test event of this program arrives in the spool"),
+        Fired::Nothing(why) | Fired::Elsewhere(why) => {
+            let fix = "look at the modes of spool/tmp and spool/events, at the room on the disk, and at data/profiles";
+            Check::fail(id, format!("a test event of this program does not arrive: {why}"), fix)
+        }
+    }
+}
+
+/// None for a profile that nobody uses and nobody has installed.
+fn judge(facts: &Facts) -> Option<Check> {
+    let (name, id) = (&facts.profile, format!("hooks.{}", facts.profile));
+    let install = format!("tasuki hooks install {name}");
+    let found = match &facts.found {
+        None if facts.is_used && facts.by_launch => {
+            return Some(Check::ok(id, "agents that tasuki starts report by themselves"));
+        }
+        None => return None,
+        Some(Err(error)) if facts.is_used => {
+            return Some(Check::warn(id, error, format!("mend that file; then: {install}")));
+        }
+        Some(Err(_)) => return None,
+        Some(Ok(found)) => found,
+    };
+    let file = found.file.display();
+    Some(match found.presence {
+        Presence::Absent if found.is_recorded => {
+            let fix = format!("{install}; or, if they are not wanted any more: tasuki hooks uninstall {name}");
+            Check::fail(id, format!("they were installed, and are not in {file} any more"), fix)
+        }
+        Presence::Absent if facts.is_used && !facts.by_launch => {
+            Check::fail(id, format!("they are not in {file}, and without them its agents report nothing"), install)
+        }
+        Presence::Absent if facts.is_used => Check::ok(
+            id,
+            format!("agents that tasuki starts bring them along; for those that you start yourself: {install}"),
+        ),
+        Presence::Absent => return None,
+        Presence::Whole | Presence::Stale => judge_fired(id, found, name, &install),
+    })
+}
+
+/// Of hooks that are there: do they fire, and are they as they should be?
+fn judge_fired(id: String, found: &Found, name: &str, install: &str) -> Check {
+    let file = found.file.display();
+    let stale = found.presence == Presence::Stale;
+    let mend = |check: Check| if stale { check.mend(Mend::Hooks(name.to_owned())) } else { check };
+    let bad = found.fired.iter().find(|(_, fired)| matches!(fired, Fired::Nothing(_) | Fired::Elsewhere(_)));
+    if let Some((event, Fired::Nothing(why) | Fired::Elsewhere(why))) = bad {
+        let fix = if stale { install.to_owned() } else { format!("look at the command in {file}; then: {install}") };
+        return mend(Check::fail(id, format!("the hook of {event} in {file} does not fire: {why}"), fix));
+    }
+    if stale {
+        let said = format!(
+            "they fire, but are not as this program would write them into {file}: some are missing, or name another program or home"
+        );
+        return mend(Check::warn(id, said, install));
+    }
+    let complaint = found.fired.iter().find_map(|(event, fired)| match fired {
+        Fired::Complained(said) => Some((event, said)),
+        Fired::Arrived | Fired::Nothing(_) | Fired::Elsewhere(_) => None,
+    });
+    match complaint {
+        Some((event, said)) => {
+            Check::warn(id, format!("the hook of {event} arrives, but says: {said}"), "look at the profile's [hooks]")
+        }
+        None if found.fired.is_empty() => Check::ok(id, format!("{file} is as tasuki wrote it")),
+        None => Check::ok(id, format!("{} hooks in {file} fire, and their test events arrive", found.fired.len())),
+    }
+}
+
+/// Agents that live and of which no hook was ever seen.
+fn judge_agents(agents: &[Value]) -> Check {
+    let id = "hooks.agents";
+    let is_silent =
+        |agent: &&Value| view::text(agent, "hooks") == Some("unseen") && view::text(agent, "state") != Some("starting");
+    let silent: Vec<String> = agents.iter().filter(is_silent).map(|agent| view::cell(agent, "pane")).collect();
+    match silent.len() {
+        0 if agents.is_empty() => Check::skipped(id, "no agent lives"),
+        0 => Check::ok(id, format!("each of the {} living agents that should have has reported", agents.len())),
+        _ => {
+            let said = format!(
+                "agents that have reported nothing yet, in panes: {}",
+                silent.iter().take(10).cloned().collect::<Vec<_>>().join(", ")
+            );
+            Check::warn(
+                id,
+                said,
+                "an agent that you started yourself needs: tasuki hooks install PROFILE, and a restart of it",
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "hooks_tests.rs"]
+mod tests;

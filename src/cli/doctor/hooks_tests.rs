@@ -1,0 +1,69 @@
+//! The judgements by table.
+
+use super::super::check::State;
+use super::*;
+use serde_json::json;
+
+fn facts(presence: Presence, fired: Fired) -> Facts {
+    let found =
+        Found { file: "/u/settings.json".into(), presence, is_recorded: true, fired: vec![("Stop".to_owned(), fired)] };
+    Facts { profile: "claude".to_owned(), is_used: true, by_launch: true, found: Some(Ok(found)) }
+}
+
+fn state(facts: &Facts) -> Option<(State, bool)> {
+    judge(facts).map(|check| (check.state, check.mend.is_some()))
+}
+
+#[test]
+fn hooks_that_are_there_are_judged_by_whether_they_fire_and_then_by_how_they_are_written() {
+    let nothing = || Fired::Nothing("exit status: 127".to_owned());
+    assert_eq!(state(&facts(Presence::Whole, Fired::Arrived)), Some((State::Ok, false)));
+    assert_eq!(state(&facts(Presence::Whole, Fired::Complained("no rule".to_owned()))), Some((State::Warn, false)));
+    assert_eq!(state(&facts(Presence::Whole, nothing())), Some((State::Fail, false)));
+    assert_eq!(state(&facts(Presence::Stale, Fired::Arrived)), Some((State::Warn, true)));
+    assert_eq!(state(&facts(Presence::Stale, nothing())), Some((State::Fail, true)));
+    assert_eq!(state(&facts(Presence::Stale, Fired::Elsewhere("x".to_owned()))), Some((State::Fail, true)));
+}
+
+#[test]
+fn hooks_that_are_not_there_are_missed_where_they_were_or_are_needed() {
+    let absent = |is_recorded, is_used, by_launch| {
+        let mut facts = facts(Presence::Absent, Fired::Arrived);
+        (facts.is_used, facts.by_launch) = (is_used, by_launch);
+        if let Some(Ok(found)) = facts.found.as_mut() {
+            found.is_recorded = is_recorded;
+        }
+        state(&facts)
+    };
+    assert_eq!(absent(true, false, true), Some((State::Fail, false)));
+    assert_eq!(absent(false, true, false), Some((State::Fail, false)));
+    assert_eq!(absent(false, true, true), Some((State::Ok, false)));
+    assert_eq!(absent(false, false, true), None);
+}
+
+#[test]
+fn what_cannot_be_read_or_has_nothing_to_install_counts_where_it_is_used() {
+    let with = |found, is_used| state(&Facts { profile: "x".to_owned(), is_used, by_launch: true, found });
+    assert_eq!(with(None, true), Some((State::Ok, false)));
+    assert_eq!(with(None, false), None);
+    assert_eq!(with(Some(Err("line 3".to_owned())), true), Some((State::Warn, false)));
+    assert_eq!(with(Some(Err("line 3".to_owned())), false), None);
+}
+
+#[test]
+fn the_launch_lines_of_the_built_in_profiles_bring_hooks_along_but_for_one() {
+    let profiles = Profiles::load(None).expect("the built-in ones");
+    let without: Vec<&str> =
+        profiles.iter().filter(|profile| !launches_with_hooks(profile)).map(|profile| profile.name.as_str()).collect();
+    assert_eq!(without, ["gemini"]);
+}
+
+#[test]
+fn an_agent_that_has_reported_nothing_is_named_by_its_pane() {
+    let agent = |state: &str, hooks: &str| json!({"pane": "%3", "state": state, "hooks": hooks});
+    assert_eq!(judge_agents(&[]).state, State::Skipped);
+    assert_eq!(judge_agents(&[agent("idle", "seen"), agent("starting", "unseen")]).state, State::Ok);
+    let silent = judge_agents(&[agent("idle", "unseen")]);
+    assert_eq!(silent.state, State::Warn);
+    assert!(silent.said.contains("%3"));
+}

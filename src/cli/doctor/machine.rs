@@ -1,0 +1,245 @@
+//! The machine: room on the disk, watches, open files, the clock.
+
+use super::check::Check;
+use super::ground::Ground;
+use crate::clock::Clock;
+use nix::sys::resource::{Resource, getrlimit};
+use nix::sys::statvfs::{FsFlags, statvfs};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// With less room than this, in bytes, a commit may fail at any time.
+const NO_ROOM: u64 = 2 * 1024 * 1024;
+/// With less than this it will soon.
+const LITTLE_ROOM: u64 = 100 * 1024 * 1024;
+/// The same in files that can still be made.
+const NO_INODES: u64 = 50;
+const LITTLE_INODES: u64 = 1_000;
+/// What the sidecar watches at most: the spool, its lanes, and 256 folders of documents.
+const WATCHES: u64 = 300;
+/// Events that may wait in the system, below which a burst of files overflows it.
+const QUEUED: u64 = 1_024;
+/// Files that the sidecar may have to hold open.
+const OPEN_FILES: u64 = 512;
+/// A file of ours that lies this far ahead was written before the clock was set back, in milliseconds.
+const AHEAD_MS: i64 = 60_000;
+/// No clock that is right says less than this: 2026 had begun when this was written. In milliseconds since 1970.
+const EARLIEST_MS: i64 = 1_767_225_600_000;
+
+/// What was gathered of the home's file system.
+#[derive(Debug, Clone, Copy)]
+struct Disk {
+    free_bytes: u64,
+    free_inodes: u64,
+    /// 0 where the file system does not count them.
+    all_inodes: u64,
+    is_read_only: bool,
+    network: Option<&'static str>,
+}
+
+/// Looks at the disk.
+pub(super) fn disk(ground: &Ground) -> Vec<Check> {
+    // A home that is not there yet will lie where the nearest folder above it lies.
+    let place = ground.home.root().ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
+    match gather_disk(place) {
+        Ok(disk) => judge_disk(&disk, place),
+        Err(errno) => vec![Check::fail(
+            "disk.space",
+            format!("{} can't be asked: {errno}", place.display()),
+            "look at the file system",
+        )],
+    }
+}
+
+// The widths of these fields differ between systems; every one of them fits.
+#[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
+fn gather_disk(place: &Path) -> nix::Result<Disk> {
+    let stat = statvfs(place)?;
+    Ok(Disk {
+        free_bytes: (stat.blocks_available() as u64).saturating_mul(stat.fragment_size() as u64),
+        free_inodes: stat.files_available() as u64,
+        all_inodes: stat.files() as u64,
+        is_read_only: stat.flags().contains(FsFlags::ST_RDONLY),
+        network: network(place),
+    })
+}
+
+#[cfg(target_os = "linux")]
+fn network(place: &Path) -> Option<&'static str> {
+    use nix::sys::statfs::{CODA_SUPER_MAGIC, FUSE_SUPER_MAGIC, NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, statfs};
+    let kind = statfs(place).ok()?.filesystem_type();
+    let known =
+        [(NFS_SUPER_MAGIC, "NFS"), (SMB_SUPER_MAGIC, "SMB"), (CODA_SUPER_MAGIC, "Coda"), (FUSE_SUPER_MAGIC, "FUSE")];
+    known.into_iter().find(|(magic, _)| *magic == kind).map(|(_, name)| name)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn network(_place: &Path) -> Option<&'static str> {
+    None
+}
+
+fn judge_disk(disk: &Disk, place: &Path) -> Vec<Check> {
+    let room = format!("{} MiB are free on the file system of {}", disk.free_bytes / 1024 / 1024, place.display());
+    let make = "make room there; the sidecar goes on by itself, and nothing is lost";
+    let space = match disk.free_bytes {
+        free if free < NO_ROOM => Check::fail("disk.space", format!("the disk is full: {room}"), make),
+        free if free < LITTLE_ROOM => Check::warn("disk.space", room, "make room soon"),
+        _ => Check::ok("disk.space", room),
+    };
+    let inodes = match disk.free_inodes {
+        _ if disk.all_inodes == 0 => Check::ok("disk.inodes", "this file system does not count them"),
+        free if free < NO_INODES => {
+            Check::fail("disk.inodes", format!("{free} inodes are left: no files can be made"), make)
+        }
+        free if free < LITTLE_INODES => {
+            Check::warn("disk.inodes", format!("{free} inodes are left"), "remove files there soon")
+        }
+        free => Check::ok("disk.inodes", format!("{free} files can still be made")),
+    };
+    let writable = if disk.is_read_only {
+        Check::fail(
+            "disk.writable",
+            format!("{} lies on a file system that can only be read", place.display()),
+            "mount it for writing, or choose another home",
+        )
+    } else {
+        Check::ok("disk.writable", "it can be written")
+    };
+    let kind = match disk.network {
+        Some(name) => Check::warn(
+            "disk.kind",
+            format!("it is {name}: such a file system may tell of no new files and keep no lock"),
+            "put the home on a disk of this machine",
+        ),
+        None => Check::ok("disk.kind", "it is a file system of this machine"),
+    };
+    vec![space, inodes, writable, kind]
+}
+
+/// What was gathered of limits.
+#[derive(Debug, Clone, Default)]
+struct Limits {
+    /// Why no watch can be had, if none can.
+    refused: Option<String>,
+    watches: Option<u64>,
+    queued: Option<u64>,
+    open_files: Option<u64>,
+}
+
+/// Looks at the limits that the sidecar lives with.
+pub(super) fn limits(ground: &Ground) -> Vec<Check> {
+    let setting =
+        |name: &str| std::fs::read_to_string(format!("/proc/sys/fs/inotify/{name}")).ok()?.trim().parse().ok();
+    let place = ground.home.root().ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
+    let own = getrlimit(Resource::RLIMIT_NOFILE).ok().map(|(soft, _)| soft);
+    judge_limits(&Limits {
+        refused: one_more_watch(place).err(),
+        watches: setting("max_user_watches"),
+        queued: setting("max_queued_events"),
+        open_files: ground.process.and_then(open_files_of).or(own),
+    })
+}
+
+/// Tries whether one more watch can be had: of all users' programs together that can't be reckoned.
+fn one_more_watch(place: &Path) -> Result<(), String> {
+    use notify::{RecursiveMode, Watcher};
+    let mut watcher = notify::recommended_watcher(|_| {}).map_err(|error| error.to_string())?;
+    watcher.watch(place, RecursiveMode::NonRecursive).map_err(|error| error.to_string())
+}
+
+/// The soft limit on open files that a process has.
+fn open_files_of(pid: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    let soft = line.split_whitespace().next()?;
+    if soft == "unlimited" { Some(u64::MAX) } else { soft.parse().ok() }
+}
+
+fn judge_limits(limits: &Limits) -> Vec<Check> {
+    let set = |name: &str, value: &str| format!("sysctl fs.inotify.{name}={value} (and in /etc/sysctl.d for good)");
+    let watches = match (&limits.refused, limits.watches, limits.queued) {
+        (Some(why), _, _) => Check::warn(
+            "limits.inotify",
+            format!("no more watches can be had ({why}): the sidecar would look every second instead"),
+            format!("{}, {}", set("max_user_instances", "512"), set("max_user_watches", "65536")),
+        ),
+        (None, Some(few), _) if few < WATCHES => Check::warn(
+            "limits.inotify",
+            format!("{few} watches are allowed, and up to {WATCHES} are wanted"),
+            set("max_user_watches", "65536"),
+        ),
+        (None, _, Some(few)) if few < QUEUED => {
+            Check::warn("limits.inotify", format!("only {few} events may wait"), set("max_queued_events", "16384"))
+        }
+        (None, Some(watches), _) => Check::ok("limits.inotify", format!("watches can be had, {watches} are allowed")),
+        (None, None, _) => Check::ok("limits.inotify", "watches can be had"),
+    };
+    let open = match limits.open_files {
+        Some(few) if few < OPEN_FILES => Check::warn(
+            "limits.open_files",
+            format!("{few} files may be open at once"),
+            format!("start the sidecar with more: ulimit -n {}", 2 * OPEN_FILES),
+        ),
+        Some(u64::MAX) => Check::ok("limits.open_files", "any number of files may be open"),
+        Some(count) => Check::ok("limits.open_files", format!("{count} files may be open at once")),
+        None => Check::skipped("limits.open_files", "this system does not tell"),
+    };
+    vec![watches, open]
+}
+
+/// What was gathered of time.
+#[derive(Debug, Clone)]
+struct Time {
+    wall_ms: i64,
+    boot_ms: i64,
+    /// The file of ours that lies furthest ahead, and by how much, in milliseconds.
+    ahead: Option<(PathBuf, i64)>,
+    /// Whether a time service has set it; none where none is known.
+    is_synchronised: Option<bool>,
+}
+
+/// Looks at the clock.
+pub(super) fn clock(ground: &Ground) -> Vec<Check> {
+    let now = Clock::new().now();
+    let files = ["view/sidecar.json", "spool/journal.jsonl", "spool/requests", "spool/events", "state/tasuki.redb"];
+    let ahead = files.iter().filter_map(|below| {
+        let path = ground.home.root().join(below);
+        let modified = std::fs::symlink_metadata(&path).ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        Some((path, i64::try_from(modified.as_millis()).ok()? - now.wall_ms))
+    });
+    let timesyncd = Path::new("/run/systemd/timesync");
+    judge_clock(&Time {
+        wall_ms: now.wall_ms,
+        boot_ms: i64::try_from(now.boot_ms).unwrap_or(i64::MAX),
+        ahead: ahead.max_by_key(|(_, ms)| *ms),
+        is_synchronised: timesyncd.is_dir().then(|| timesyncd.join("synchronized").exists()),
+    })
+}
+
+fn judge_clock(time: &Time) -> Vec<Check> {
+    let set = "set it, or let a time service do so: timedatectl set-ntp true; no limit of tasuki is moved by that";
+    let wall = match &time.ahead {
+        _ if time.wall_ms < EARLIEST_MS || time.wall_ms < time.boot_ms => {
+            Check::fail("clock.wall", format!("it says {}", crate::core::time::stamp(time.wall_ms)), set)
+        }
+        Some((path, ms)) if *ms > AHEAD_MS => {
+            let said = format!("it was set back: {} lies {} s ahead", path.display(), ms / 1_000);
+            Check::warn(
+                "clock.wall",
+                said,
+                "look whether it is right now; times in views and journal jump, no limit does",
+            )
+        }
+        _ => Check::ok("clock.wall", format!("it says {}", crate::core::time::stamp(time.wall_ms))),
+    };
+    let service = match time.is_synchronised {
+        Some(true) => Check::ok("clock.service", "a time service has set it"),
+        Some(false) => Check::warn("clock.service", "the time service has not set it yet", set),
+        None => Check::skipped("clock.service", "no time service is known here"),
+    };
+    vec![wall, service]
+}
+
+#[cfg(test)]
+#[path = "machine_tests.rs"]
+mod tests;

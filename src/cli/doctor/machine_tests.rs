@@ -1,0 +1,64 @@
+//! The judgements by table, and the gathering on this very machine.
+
+use super::super::check::State;
+use super::*;
+
+fn bad(checks: Vec<Check>) -> Vec<(String, State)> {
+    let wanted = |check: &Check| matches!(check.state, State::Warn | State::Fail);
+    checks.into_iter().filter(wanted).map(|check| (check.id, check.state)).collect()
+}
+
+fn one(id: &str, state: State) -> Vec<(String, State)> {
+    vec![(id.to_owned(), state)]
+}
+
+#[test]
+fn each_state_of_a_disk_has_its_judgement() {
+    let good =
+        Disk { free_bytes: 1 << 40, free_inodes: 1 << 20, all_inodes: 1 << 21, is_read_only: false, network: None };
+    let judge = |disk: Disk| bad(judge_disk(&disk, Path::new("/h")));
+    assert_eq!(judge(good), []);
+    assert_eq!(judge(Disk { free_bytes: 0, ..good }), one("disk.space", State::Fail));
+    assert_eq!(judge(Disk { free_bytes: 50 << 20, ..good }), one("disk.space", State::Warn));
+    assert_eq!(judge(Disk { free_inodes: 0, ..good }), one("disk.inodes", State::Fail));
+    assert_eq!(judge(Disk { free_inodes: 500, ..good }), one("disk.inodes", State::Warn));
+    assert_eq!(judge(Disk { free_inodes: 0, all_inodes: 0, ..good }), []);
+    assert_eq!(judge(Disk { is_read_only: true, ..good }), one("disk.writable", State::Fail));
+    assert_eq!(judge(Disk { network: Some("NFS"), ..good }), one("disk.kind", State::Warn));
+}
+
+#[test]
+fn each_limit_has_its_judgement() {
+    let good = Limits { refused: None, watches: Some(65_536), queued: Some(16_384), open_files: Some(1_024) };
+    let judge = |limits: Limits| bad(judge_limits(&limits));
+    assert_eq!(judge(good.clone()), []);
+    assert_eq!(judge(Limits { refused: Some("too many".to_owned()), ..good }), one("limits.inotify", State::Warn));
+    assert_eq!(judge(Limits { watches: Some(8), ..good.clone() }), one("limits.inotify", State::Warn));
+    assert_eq!(judge(Limits { queued: Some(16), ..good.clone() }), one("limits.inotify", State::Warn));
+    assert_eq!(judge(Limits { open_files: Some(64), ..good }), one("limits.open_files", State::Warn));
+}
+
+#[test]
+fn a_clock_is_wrong_before_this_year_and_set_back_when_a_file_lies_ahead() {
+    let good = Time { wall_ms: EARLIEST_MS + 1, boot_ms: 1_000, ahead: None, is_synchronised: Some(true) };
+    let judge = |time: Time| bad(judge_clock(&time));
+    let ahead = |ms: i64| Some((PathBuf::from("/h/view/sidecar.json"), ms));
+    assert_eq!(judge(good.clone()), []);
+    assert_eq!(judge(Time { wall_ms: 0, ..good.clone() }), one("clock.wall", State::Fail));
+    assert_eq!(judge(Time { ahead: ahead(1_000), ..good }), []);
+    assert_eq!(judge(Time { ahead: ahead(2 * AHEAD_MS), ..good }), one("clock.wall", State::Warn));
+    assert_eq!(judge(Time { is_synchronised: Some(false), ..good }), one("clock.service", State::Warn));
+}
+
+#[test]
+fn this_machine_can_be_asked() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let disk = gather_disk(dir.path()).expect("asked");
+    assert!(disk.free_bytes > 0 && !disk.is_read_only, "{disk:?}");
+    assert_eq!(one_more_watch(dir.path()), Ok(()));
+    assert!(one_more_watch(&dir.path().join("none")).is_err());
+    if cfg!(target_os = "linux") {
+        let own = getrlimit(Resource::RLIMIT_NOFILE).expect("a limit").0;
+        assert_eq!(open_files_of(std::process::id()), Some(own));
+    }
+}

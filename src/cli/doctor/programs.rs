@@ -1,0 +1,195 @@
+//! Programs that others have made: the agents' CLIs, `gh`, and the operator's own commands.
+
+use super::check::{Check, State};
+use super::ground::Ground;
+use super::{delivery, hooks, tmux};
+use crate::agents::Profiles;
+use crate::core::settings::Target;
+use crate::core::text::sanitise;
+use crate::notify;
+use crate::publish::{self, Gh};
+use serde_json::json;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long one question to `gh` may take.
+const GH_LIMIT: Duration = Duration::from_millis(3_500);
+/// How long the operator's command may take when it is tried.
+const NOTIFY_LIMIT: Duration = Duration::from_secs(6);
+
+/// One CLI that agents need.
+#[derive(Debug, PartialEq, Eq)]
+struct Cli {
+    profile: String,
+    program: String,
+    found: Option<PathBuf>,
+}
+
+/// Looks for the CLIs of the profiles that agents and personas have.
+pub(super) fn agents(ground: &Ground) -> Vec<Check> {
+    let Ok(profiles) = Profiles::load(Some(&ground.home.profiles())) else {
+        return vec![Check::skipped("programs.path", "the profiles can't be read")];
+    };
+    let used = hooks::used(&ground.home.personas(), &ground.agents());
+    let wanted: Vec<(String, String)> = profiles
+        .iter()
+        .filter(|profile| used.contains(&profile.name))
+        .filter_map(|profile| Some((profile.name.clone(), profile.file.launch.as_ref()?.argv.first()?.clone())))
+        .filter(|(_, program)| program != "{program}")
+        .collect();
+    if wanted.is_empty() {
+        return vec![Check::skipped("programs.path", "no persona has an agent CLI that is a program of its own")];
+    }
+    let (path, whose) = tmux::path_of_windows(ground);
+    let clis =
+        wanted.into_iter().map(|(profile, program)| Cli { found: publish::find(&program, &path), profile, program });
+    clis.map(|cli| judge_cli(&cli, &path, whose)).collect()
+}
+
+fn judge_cli(cli: &Cli, path: &OsStr, whose: &str) -> Check {
+    let id = format!("programs.{}", cli.profile);
+    match &cli.found {
+        Some(found) => Check::ok(id, format!("{} is in the PATH of {whose}", found.display())),
+        None => {
+            let said = format!(
+                "{} is not in the PATH of {whose} ({})",
+                sanitise(&cli.program),
+                sanitise(&path.to_string_lossy())
+            );
+            let fix = "install it, or let tmux have your PATH: tmux set-environment -g PATH \"$PATH\"";
+            Check::fail(id, said, fix)
+        }
+    }
+}
+
+/// Looks at `gh`, which publishing alone needs.
+pub(super) fn gh(ground: &Ground) -> Vec<Check> {
+    let program = ground.config().gh;
+    let is_wanted =
+        program.contains('/') || publish::find(&program, &std::env::var_os("PATH").unwrap_or_default()).is_some();
+    let gh = Gh { program, limit: GH_LIMIT, host: None, folder: PathBuf::from("/") };
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
+        return vec![Check::skipped("gh.program", "it could not be started")];
+    };
+    let checks = runtime.block_on(delivery::ask_gh(&gh, None, ground.process));
+    checks.into_iter().map(|check| judge_gh(check, is_wanted)).collect()
+}
+
+/// By its own a lack of `gh` is no fault: only who publishes needs it. One that is there, or was named by its path, should
+/// work.
+fn judge_gh(check: Check, is_wanted: bool) -> Check {
+    let (id, is_program) = match check.id.as_str() {
+        "gh" => ("gh.program", true),
+        "gh of sidecar" => ("gh.of_sidecar", false),
+        "gh login" => ("gh.login", false),
+        _ => ("gh.environment", false),
+    };
+    let state = match check.state {
+        State::Fail if is_program && !is_wanted => State::Skipped,
+        State::Fail => State::Warn,
+        state => state,
+    };
+    let said = if state == State::Skipped { format!("{}; only publishing needs it", check.said) } else { check.said };
+    Check { id: id.to_owned(), state, said, ..check }
+}
+
+/// Looks at the commands by which the operator is told.
+pub(super) fn operator(ground: &Ground) -> Vec<Check> {
+    let config = ground.config();
+    let path = ground.variable("PATH").unwrap_or_default();
+    let command = |target: Target| match target {
+        Target::Command(command) => command,
+        Target::Operator | Target::Agent(_) => Vec::new(),
+    };
+    let mut checks = vec![judge_command("notify.command", &config.notify_command, &path)];
+    for (id, target) in [("notify.escalation", config.escalation_target), ("notify.orchestrator", config.orchestrator)]
+    {
+        let command = command(target);
+        if !command.is_empty() {
+            checks.push(judge_command(id, &command, &path));
+        }
+    }
+    if ground.notify_test && !config.notify_command.is_empty() {
+        checks.push(tried(&config.notify_command));
+    }
+    checks
+}
+
+fn judge_command(id: &str, command: &[String], path: &OsStr) -> Check {
+    let Some(program) = command.first() else {
+        return Check::skipped(
+            id,
+            "no command is set: failures are told in spool/errors, by tasuki errors and in the views",
+        );
+    };
+    let shown = sanitise(program);
+    let fix = "mend the command in config.toml, or make that file executable";
+    match publish::find(program, path) {
+        Some(found) => Check::ok(id, format!("{} can be run; --notify-test runs it", found.display())),
+        None if Path::new(program).is_absolute() && Path::new(program).exists() => {
+            Check::fail(id, format!("{shown} is there, and can't be run"), fix)
+        }
+        None if program.contains('/') => Check::fail(id, format!("{shown} is not there"), fix),
+        None => Check::fail(id, format!("{shown} is not in the PATH of the sidecar"), fix),
+    }
+}
+
+fn tried(command: &[String]) -> Check {
+    let id = "notify.test";
+    let told = json!({
+        "v": 1, "code": "test", "message": "This is a test by tasuki doctor", "hint": "Nothing is to be done",
+        "at": crate::core::time::stamp(crate::clock::Clock::new().now().wall_ms),
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let Ok(runtime) = runtime else { return Check::skipped(id, "it could not be started") };
+    match runtime.block_on(notify::run_within(command, told.to_string().as_bytes(), NOTIFY_LIMIT)) {
+        Ok(()) => Check::ok(id, "the command was run with a test notice, and ended well"),
+        Err(error) => Check::fail(id, error.to_string(), "try it yourself with some JSON on its standard input"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cli_is_found_or_told_with_the_path_that_was_looked_through() {
+        let cli = |found| Cli { profile: "codex".to_owned(), program: "codex".to_owned(), found };
+        assert_eq!(judge_cli(&cli(Some("/x/codex".into())), OsStr::new("/x"), "tmux's windows").state, State::Ok);
+        let missing = judge_cli(&cli(None), OsStr::new("/x:/y"), "tmux's windows");
+        assert_eq!((missing.state, missing.id.as_str()), (State::Fail, "programs.codex"));
+        assert!(missing.said.contains("/x:/y"));
+    }
+
+    #[test]
+    fn a_lack_of_gh_is_worth_a_look_only_where_it_is_wanted() {
+        let missing = || Check::fail("gh", "gh is not installed", "install it");
+        assert_eq!(judge_gh(missing(), false).state, State::Skipped);
+        assert_eq!(judge_gh(missing(), true).state, State::Warn);
+        assert_eq!(judge_gh(Check::fail("gh login", "no", "log in"), false).state, State::Warn);
+        assert_eq!(judge_gh(Check::ok("gh", "gh 2"), false).id, "gh.program");
+    }
+
+    #[test]
+    fn a_command_is_there_missing_or_no_program() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let plain = dir.path().join("plain");
+        std::fs::write(&plain, "").expect("written");
+        let state =
+            |program: &str| judge_command("notify.command", &[program.to_owned()], OsStr::new("/bin:/usr/bin")).state;
+        assert_eq!(state("sh"), State::Ok);
+        assert_eq!(state("/bin/sh"), State::Ok);
+        assert_eq!(state("no-such-program"), State::Fail);
+        assert_eq!(state("/no/such/program"), State::Fail);
+        assert_eq!(state(&plain.display().to_string()), State::Fail);
+        assert_eq!(judge_command("notify.command", &[], OsStr::new("")).state, State::Skipped);
+    }
+
+    #[test]
+    fn the_operators_command_is_tried_as_it_is() {
+        let run = |words: &[&str]| tried(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>()).state;
+        assert_eq!(run(&["sh", "-c", "grep -q '\"code\":\"test\"'"]), State::Ok);
+        assert_eq!(run(&["false"]), State::Fail);
+    }
+}

@@ -1,0 +1,129 @@
+//! Tells what was found: sections for people, one object for programs.
+
+use super::check::{Check, State, why_not};
+use crate::cli::Session;
+use crate::cli::error::CliError;
+use crate::cli::output::Tone;
+use crate::core::text::sanitise;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// What `tasuki doctor --json` prints.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Report {
+    /// The format's version: 1.
+    pub v: u8,
+    /// Nothing has failed.
+    pub ok: bool,
+    /// Everything that was looked at.
+    pub checks: Vec<Line>,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Line {
+    /// Its name, which stays the same: the group, a point, and what it is.
+    pub id: String,
+    /// The group.
+    pub group: String,
+    /// `ok`; `warn`, worth a look; `fail`, it does not work; `skipped`, there is nothing to look at, or it follows from
+    /// another failure.
+    #[schemars(extend("enum" = ["ok", "warn", "fail", "skipped"]))]
+    pub status: String,
+    /// What was seen.
+    pub said: String,
+    /// What to do; null where nothing is to be done.
+    pub fix: Option<String>,
+    /// What `--fix` has done; null where it has done nothing.
+    pub fixed: Option<String>,
+}
+
+/// Everything.
+///
+/// # Errors
+/// When the output is closed.
+pub(super) fn everything(session: &Session, checks: &[Check], fix: bool) -> Result<(), CliError> {
+    if session.out.is_json() {
+        let report = json!(Report {
+            v: 1,
+            ok: checks.iter().all(|check| check.state != State::Fail),
+            checks: checks.iter().map(line).collect(),
+        });
+        return session.out.document(&report);
+    }
+    let mut group = "";
+    for check in checks {
+        if check.group() != group {
+            if !group.is_empty() {
+                session.out.line("")?;
+            }
+            group = check.group();
+            session.out.line(&session.out.paint(Tone::Strong, group))?;
+        }
+        show(session, check, fix)?;
+    }
+    let count = |state: State| checks.iter().filter(|check| check.state == state).count();
+    let counts =
+        [State::Ok, State::Warn, State::Fail, State::Skipped].map(|state| format!("{} {}", count(state), state.word()));
+    session.out.line("")?;
+    session.out.line(&counts.join(", "))
+}
+
+fn line(check: &Check) -> Line {
+    Line {
+        id: check.id.clone(),
+        group: check.group().to_owned(),
+        status: check.state.word().to_owned(),
+        said: sanitise(&check.said),
+        fix: check.fix.as_deref().map(sanitise),
+        fixed: check.fixed.as_deref().map(sanitise),
+    }
+}
+
+/// One thing in a line, what to do indented below it.
+fn show(session: &Session, check: &Check, fix: bool) -> Result<(), CliError> {
+    let one_line = |text: &str| sanitise(text).replace('\n', " ");
+    let word = session.out.paint(tone(check.state), &format!("{:<7}", check.state.word()));
+    session.out.line(&format!("  {word}  {:<12}  {}", check.what(), one_line(&check.said)))?;
+    let below = |name: &str, text: &str| session.out.line(&format!("{:25}{name}: {}", "", one_line(text)));
+    if let Some(fixed) = &check.fixed {
+        below("mended", fixed)?;
+    }
+    let is_bad = matches!(check.state, State::Warn | State::Fail);
+    if let Some(text) = check.fix.as_ref().filter(|_| is_bad) {
+        below("fix", text)?;
+    }
+    if is_bad && fix && check.mend.is_none() {
+        below("left alone", why_not(check))?;
+    }
+    Ok(())
+}
+
+fn tone(state: State) -> Tone {
+    match state {
+        State::Ok => Tone::Good,
+        State::Warn => Tone::Care,
+        State::Fail => Tone::Bad,
+        State::Skipped => Tone::Faint,
+    }
+}
+
+/// What the delivery of a handoff needs.
+///
+/// # Errors
+/// When the output is closed.
+pub(super) fn delivery(session: &Session, checks: &[Check]) -> Result<(), CliError> {
+    if session.out.is_json() {
+        let one = |check: &Check| json!({"check": check.id, "state": check.state.word(), "said": check.said, "fix": check.fix});
+        let all: Vec<Value> = checks.iter().map(one).collect();
+        return session.out.document(&json!({"v": 1, "checks": all}));
+    }
+    for check in checks {
+        let word = session.out.paint(tone(check.state), &format!("{:<4}", check.state.word()));
+        let fix = check.fix.as_ref().map(|fix| format!("; {fix}")).unwrap_or_default();
+        let said = sanitise(&format!("{}{fix}", check.said)).replace('\n', " ");
+        session.out.line(&format!("{word}  {:<14} {said}", check.id))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,184 @@
+//! The sidecar: whether it lives, how old its last turn is, and what it says of itself.
+
+use super::check::Check;
+use super::ground::Ground;
+use crate::cli::client::Sidecar;
+use crate::cli::view;
+use crate::clock::Clock;
+use crate::process;
+use serde_json::Value;
+
+/// The first heartbeat may come before the connection, and the second comes 5 s later. In milliseconds.
+const JUST_STARTED_MS: i64 = 8_000;
+
+/// What was gathered.
+struct Facts {
+    home: String,
+    beat: Sidecar,
+    /// When its last turn was, in milliseconds ago.
+    age_ms: i64,
+    /// How long it has been running, in milliseconds.
+    up_ms: i64,
+    /// The process of that id is a sidecar.
+    is_there: bool,
+    /// That process was stopped by somebody.
+    is_stopped: bool,
+    /// Its program's file was replaced or removed since.
+    is_replaced: bool,
+    view: Value,
+}
+
+/// Looks at it.
+pub(super) fn look(ground: &Ground) -> Vec<Check> {
+    let age_ms = match ground.beat {
+        Sidecar::Alive { beat_ms, .. } => Clock::new().now().wall_ms.saturating_sub(beat_ms),
+        Sidecar::Stale { age_ms, .. } => age_ms,
+        Sidecar::None => 0,
+    };
+    let started = view::text(&ground.view, "started_at").and_then(|at| chrono::DateTime::parse_from_rfc3339(at).ok());
+    judge(&Facts {
+        up_ms: started.map_or(i64::MAX, |at| Clock::new().now().wall_ms.saturating_sub(at.timestamp_millis())),
+        home: ground.home.root().display().to_string(),
+        beat: ground.beat,
+        age_ms,
+        is_there: ground.process.is_some(),
+        is_stopped: ground.process.is_some_and(process::is_stopped),
+        is_replaced: ground.process.is_some_and(is_replaced),
+        view: ground.view.clone(),
+    })
+}
+
+/// Whether the file that a process runs is not under its name any more: an upgrade has put another there.
+fn is_replaced(pid: u32) -> bool {
+    let link = std::fs::read_link(format!("/proc/{pid}/exe"));
+    link.is_ok_and(|path| path.to_string_lossy().ends_with(" (deleted)"))
+}
+
+fn judge(facts: &Facts) -> Vec<Check> {
+    let alive = alive(facts);
+    let runs = alive.state == super::check::State::Ok;
+    let mut checks = vec![alive];
+    if runs {
+        checks.extend([version(facts), state(facts), tmux(facts), watch(facts)]);
+    }
+    checks
+}
+
+fn alive(facts: &Facts) -> Check {
+    let id = "sidecar.alive";
+    let start = format!("start it in a pane of its own: tasuki run --home {} (or: tasuki service start)", facts.home);
+    let seconds = facts.age_ms.saturating_abs() / 1_000;
+    match facts.beat {
+        Sidecar::None => Check::fail(id, "none runs; commands that need one end with exit code 69", start),
+        Sidecar::Alive { pid, .. } | Sidecar::Stale { pid, .. } if !facts.is_there => {
+            let said = format!(
+                "it is dead: process {pid} is no sidecar, its last turn was {seconds} s ago; commands that need one end with exit code 69"
+            );
+            Check::fail(id, said, start)
+        }
+        Sidecar::Alive { pid, .. } | Sidecar::Stale { pid, .. } if facts.is_stopped => {
+            let said = format!("process {pid} was stopped (SIGSTOP), its last turn was {seconds} s ago");
+            Check::fail(id, said, format!("let it go on: kill -CONT {pid}"))
+        }
+        Sidecar::Stale { pid, .. } if facts.age_ms < 0 => {
+            let said =
+                format!("process {pid} is there, and its last turn lies {seconds} s ahead: the clock was set back");
+            Check::warn(id, said, "wait for its next turn, some seconds")
+        }
+        Sidecar::Stale { pid, .. } => {
+            let said = format!("process {pid} is there and does not turn: its last turn was {seconds} s ago");
+            Check::fail(
+                id,
+                said,
+                "the machine may just have slept: try again; else restart it, nothing is lost by that",
+            )
+        }
+        Sidecar::Alive { pid, .. } => Check::ok(id, format!("process {pid}, its last turn was {seconds} s ago")),
+    }
+}
+
+fn version(facts: &Facts) -> Check {
+    let id = "sidecar.version";
+    let (own, other) = (env!("CARGO_PKG_VERSION"), view::cell(&facts.view, "version"));
+    let restart = "restart it: tasuki service restart, or end `tasuki run` and start it again; nothing is lost by that";
+    if own != other {
+        Check::warn(id, format!("the sidecar is {other}, and this command {own}"), restart)
+    } else if facts.is_replaced {
+        Check::warn(id, "its program was replaced on the disk since it started", restart)
+    } else {
+        Check::ok(id, format!("{own}, like this command"))
+    }
+}
+
+fn state(facts: &Facts) -> Check {
+    let id = "sidecar.state";
+    match view::text(&facts.view, "problem") {
+        Some(problem) => Check::fail(id, problem, "mend that; it goes on by itself within some seconds"),
+        None => Check::ok(id, "it can do all of its work"),
+    }
+}
+
+fn tmux(facts: &Facts) -> Check {
+    let id = "sidecar.tmux";
+    match facts.view.get("tmux").and_then(|server| server.get("pid")).and_then(Value::as_u64) {
+        Some(pid) => Check::ok(id, format!("it is connected to the server, process {pid}")),
+        None if (0..JUST_STARTED_MS).contains(&facts.up_ms) => Check::skipped(id, "it has only just started"),
+        None => Check::fail(id, "it is connected to no tmux server", "see tmux above; it connects by itself"),
+    }
+}
+
+fn watch(facts: &Facts) -> Check {
+    let id = "sidecar.watch";
+    if view::text(&facts.view, "watch") == Some("poll") {
+        let said = "it can't watch its folders and looks every second: it works, but answers later";
+        return Check::warn(id, said, "see limits.inotify; a network file system has no watches");
+    }
+    Check::ok(id, "the system tells it of new files")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::State;
+    use super::*;
+    use serde_json::json;
+
+    fn facts() -> Facts {
+        Facts {
+            home: "/h".to_owned(),
+            beat: Sidecar::Alive { pid: 7, beat_ms: 1 },
+            age_ms: 2_000,
+            up_ms: 60_000,
+            is_there: true,
+            is_stopped: false,
+            is_replaced: false,
+            view: json!({"version": env!("CARGO_PKG_VERSION"), "problem": null, "tmux": {"pid": 8}, "watch": "armed"}),
+        }
+    }
+
+    fn bad(change: impl FnOnce(&mut Facts)) -> Vec<(String, State)> {
+        let mut facts = facts();
+        change(&mut facts);
+        let wanted = |check: &Check| check.state != State::Ok;
+        judge(&facts).into_iter().filter(wanted).map(|check| (check.id, check.state)).collect()
+    }
+
+    #[test]
+    fn each_fact_has_its_judgement() {
+        let one = |id: &str, state: State| vec![(id.to_owned(), state)];
+        let stale = |age_ms| Sidecar::Stale { pid: 7, age_ms, beat_ms: 1 };
+        assert_eq!(bad(|_| {}), []);
+        assert_eq!(bad(|facts| facts.beat = Sidecar::None), one("sidecar.alive", State::Fail));
+        assert_eq!(bad(|facts| facts.is_there = false), one("sidecar.alive", State::Fail));
+        assert_eq!(bad(|facts| facts.is_stopped = true), one("sidecar.alive", State::Fail));
+        assert_eq!(bad(|facts| facts.beat = stale(60_000)), one("sidecar.alive", State::Fail));
+        let back = |facts: &mut Facts| (facts.beat, facts.age_ms) = (stale(-60_000), -60_000);
+        assert_eq!(bad(back), one("sidecar.alive", State::Warn));
+        assert_eq!(bad(|facts| facts.view["version"] = json!("0.0.9")), one("sidecar.version", State::Warn));
+        assert_eq!(bad(|facts| facts.is_replaced = true), one("sidecar.version", State::Warn));
+        assert_eq!(bad(|facts| facts.view["problem"] = json!("no room")), one("sidecar.state", State::Fail));
+        assert_eq!(bad(|facts| facts.view["tmux"] = json!(null)), one("sidecar.tmux", State::Fail));
+        let young = |facts: &mut Facts| (facts.view["tmux"], facts.up_ms) = (json!(null), 2_000);
+        assert_eq!(bad(young), one("sidecar.tmux", State::Skipped));
+        assert_eq!(bad(|facts| facts.view["watch"] = json!("poll")), one("sidecar.watch", State::Warn));
+    }
+}

@@ -1,0 +1,226 @@
+//! The tmux program, the server that the sidecar works in, and how that server was chosen.
+
+use super::check::Check;
+use super::ground::{Ground, is_same};
+use crate::process;
+use crate::publish;
+use crate::tmux::examine::{self, Program, Server};
+use crate::tmux::{Socket, Version};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Where the program and the server are.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    /// The program, where it is found.
+    pub(super) program: Option<PathBuf>,
+    /// The server's socket.
+    pub(super) socket: PathBuf,
+    /// Who has said that it is this one.
+    chosen: &'static str,
+}
+
+struct Facts {
+    place: Place,
+    whose: &'static str,
+    program: Program,
+    /// None where there is no program to ask with.
+    server: Option<Server>,
+    may_start: bool,
+    /// The server of the pane in which this runs.
+    own: Option<PathBuf>,
+}
+
+/// Looks at them.
+pub(super) fn look(ground: &Ground) -> Vec<Check> {
+    let place = place(ground);
+    let program = examine::program(place.program.as_deref());
+    let is_fit = matches!(&program, Program::There(_, version) if *version >= Version::MINIMUM);
+    let server = place.program.as_deref().filter(|_| is_fit).map(|program| examine::server(program, &place.socket));
+    let own = std::env::var("TMUX").ok().and_then(|tmux| tmux.split(',').next().map(PathBuf::from));
+    let facts = Facts {
+        whose: ground.whose(),
+        program,
+        server,
+        may_start: ground.config().tmux_start,
+        own: own.filter(|path| path.is_absolute()),
+        place,
+    };
+    judge(&facts)
+}
+
+/// As the sidecar that runs has chosen, else as one that was started here would choose.
+pub(super) fn place(ground: &Ground) -> Place {
+    let argument = ground.process.and_then(process::argv).and_then(|argv| {
+        let at = argv.iter().position(|word| word == "--tmux")?;
+        argv.get(at + 1).cloned()
+    });
+    let variable = ground.variable("TASUKI_TMUX").and_then(|name| name.into_string().ok());
+    let (named, chosen) = match (argument, variable, ground.config().tmux_socket) {
+        (Some(name), _, _) => (Some(name), "by --tmux"),
+        (None, Some(name), _) => (Some(name), "by TASUKI_TMUX"),
+        (None, None, Some(name)) => (Some(name), "by config.toml"),
+        (None, None, None) => (None, "as your default server"),
+    };
+    let socket = named.map_or(Socket::Default, Socket::named);
+    let path = ground.variable("PATH").unwrap_or_default();
+    Place {
+        program: publish::find("tmux", &path),
+        socket: examine::socket_path(&socket, ground.variable("TMUX_TMPDIR")),
+        chosen,
+    }
+}
+
+fn judge(facts: &Facts) -> Vec<Check> {
+    let mut checks = vec![program(facts), socket(facts)];
+    checks.extend(server(facts));
+    checks
+}
+
+fn program(facts: &Facts) -> Check {
+    let id = "tmux.program";
+    let path = facts.place.program.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+    match &facts.program {
+        Program::Missing => {
+            let said = format!("tmux is not in the PATH that {} has", facts.whose);
+            Check::fail(
+                id,
+                said,
+                format!("install tmux {} or newer, or start the sidecar with a PATH that has it", Version::MINIMUM),
+            )
+        }
+        Program::Broken(why) => {
+            Check::fail(id, format!("{path}: {why}"), "look at that program; tasuki takes the first tmux in its PATH")
+        }
+        Program::There(said, version) if *version < Version::MINIMUM => {
+            let fix = format!("install tmux {} or newer; the server must be restarted then too", Version::MINIMUM);
+            Check::fail(id, format!("{path} is {said}, which is too old"), fix)
+        }
+        Program::There(said, _) => Check::ok(id, format!("{path} is {said}")),
+    }
+}
+
+fn socket(facts: &Facts) -> Check {
+    let id = "tmux.socket";
+    let (socket, chosen) = (facts.place.socket.display(), facts.place.chosen);
+    match &facts.own {
+        Some(own) if !is_same(own, &facts.place.socket) => {
+            let said =
+                format!("you are in the server {}, and tasuki works in {socket}, chosen {chosen}", own.display());
+            Check::warn(
+                id,
+                said,
+                "if that is not meant: tasuki run --tmux, [tmux] socket in config.toml, or the same TMUX_TMPDIR for both",
+            )
+        }
+        _ => Check::ok(id, format!("{socket}, chosen {chosen}")),
+    }
+}
+
+fn server(facts: &Facts) -> Vec<Check> {
+    let id = "tmux.server";
+    let socket = facts.place.socket.display();
+    let begin = format!("start it: tmux -S {socket} new-session -d");
+    let Some(server) = &facts.server else {
+        return vec![Check::skipped(id, "it can't be asked without tmux")];
+    };
+    let check = match server {
+        Server::Answers { version, .. } if *version < Version::MINIMUM => {
+            let fix = "end that server when its agents are done, and start it anew with the tmux that is installed";
+            Check::fail(id, format!("the server was started by tmux {version}, which is too old"), fix)
+        }
+        Server::Answers { pid, version } => Check::ok(id, format!("process {pid} answers, tmux {version}")),
+        Server::Redefined(_) => Check::ok(id, "it answers"),
+        Server::None { .. } if facts.may_start => {
+            Check::ok(id, "none runs; the sidecar starts one, as config.toml says")
+        }
+        Server::None { is_left_over: true } => {
+            Check::fail(id, format!("no server listens on {socket}: the file was left by one that has ended"), begin)
+        }
+        Server::None { is_left_over: false } => Check::fail(id, format!("no server runs on {socket}"), begin),
+        Server::Silent => Check::fail(
+            id,
+            format!("the server on {socket} does not answer"),
+            "it may be stopped or overloaded: look at its process, and let it go on with kill -CONT, or end it",
+        ),
+        Server::Unclear(why) => Check::fail(
+            id,
+            format!("the server on {socket} can't be asked: {why}"),
+            format!("try it yourself: tmux -S {socket} list-sessions"),
+        ),
+    };
+    let aliases = match server {
+        Server::Redefined(command) => Check::fail(
+            "tmux.aliases",
+            format!("the option command-alias redefines {command}, which tasuki needs as it is"),
+            format!("take it out of your tmux.conf, and: tmux -S {socket} set-option -s -u command-alias"),
+        ),
+        Server::Answers { .. } => Check::ok("tmux.aliases", "no command that tasuki needs is redefined"),
+        Server::None { .. } | Server::Silent | Server::Unclear(_) => {
+            Check::skipped("tmux.aliases", "it can't be asked")
+        }
+    };
+    vec![check, aliases]
+}
+
+/// The `PATH` in which agents' programs are looked for, and whose it is.
+pub(super) fn path_of_windows(ground: &Ground) -> (OsString, &'static str) {
+    let place = place(ground);
+    let asked = place.program.as_ref().and_then(|program| examine::path_of_windows(program, &place.socket));
+    match asked {
+        Some(path) => (path.into(), "tmux's windows"),
+        None => (ground.variable("PATH").unwrap_or_default(), ground.whose()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::State;
+    use super::*;
+
+    fn facts(program: Program, server: Option<Server>) -> Facts {
+        let place =
+            Place { program: Some("/usr/bin/tmux".into()), socket: "/tmp/tmux-0/default".into(), chosen: "by --tmux" };
+        Facts { place, whose: "this shell", program, server, may_start: false, own: None }
+    }
+
+    fn there(version: &str) -> Program {
+        Program::There(version.to_owned(), Version::parse(version))
+    }
+
+    fn failed(facts: &Facts) -> Vec<String> {
+        judge(facts).into_iter().filter(|check| check.state == State::Fail).map(|check| check.id).collect()
+    }
+
+    #[test]
+    fn each_fact_has_its_judgement() {
+        let answers = |version: &str| Some(Server::Answers { pid: 7, version: Version::parse(version) });
+        let table: [(Program, Option<Server>, &[&str]); 10] = [
+            (there("3.3a"), answers("3.3a"), &[]),
+            (there("3.0"), None, &["tmux.program"]),
+            (Program::Missing, None, &["tmux.program"]),
+            (Program::Broken("no".to_owned()), None, &["tmux.program"]),
+            (there("3.4"), answers("3.1c"), &["tmux.server"]),
+            (there("3.4"), Some(Server::None { is_left_over: true }), &["tmux.server"]),
+            (there("3.4"), Some(Server::None { is_left_over: false }), &["tmux.server"]),
+            (there("3.4"), Some(Server::Silent), &["tmux.server"]),
+            (there("3.4"), Some(Server::Unclear("?".to_owned())), &["tmux.server"]),
+            (there("3.4"), Some(Server::Redefined("set-option".to_owned())), &["tmux.aliases"]),
+        ];
+        for (program, server, expected) in table {
+            let facts = facts(program, server);
+            assert_eq!(failed(&facts), expected, "{:?} {:?}", facts.program, facts.server);
+        }
+    }
+
+    #[test]
+    fn a_server_that_may_be_started_need_not_run_and_another_one_around_us_is_told() {
+        let mut facts = facts(there("3.4"), Some(Server::None { is_left_over: false }));
+        facts.may_start = true;
+        assert_eq!(failed(&facts), [] as [&str; 0]);
+        facts.own = Some("/tmp/other".into());
+        assert_eq!(socket(&facts).state, State::Warn);
+        facts.own = Some(facts.place.socket.clone());
+        assert_eq!(socket(&facts).state, State::Ok);
+    }
+}

@@ -1,0 +1,222 @@
+//! The folders of a home as somebody finds them who only looks: by the very rules that the sidecar has at its start, but
+//! nothing is made, changed or refused, and every fault is told instead of the first.
+
+use super::error::Error;
+use super::rooms::{ROOMS, Room, check_parent, check_room, forbidden};
+use crate::files::Meta;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Most left-over files that are counted.
+const MAX_LEFT: usize = 10_000;
+/// Most names of one folder that are looked at for them.
+const MAX_LOOKED: usize = 100_000;
+
+/// Which part of a home a fault lies in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The home itself and the folders above it.
+    Above,
+    /// `spool/` and what lies in it.
+    Spool,
+    /// `state/` and what lies in it.
+    State,
+    /// `view/` and what lies in it.
+    View,
+}
+
+/// One thing that the sidecar would refuse.
+#[derive(Debug)]
+pub struct Fault {
+    /// Where it lies.
+    pub part: Part,
+    /// What is wrong, in the sidecar's own words.
+    pub error: Error,
+    /// The folder and the mode that it should have, where it is ours and only its mode is wrong.
+    pub chmod: Option<(PathBuf, u32)>,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// What the sidecar would refuse.
+    pub faults: Vec<Fault>,
+    /// Folders that are not there; the sidecar makes them at its start.
+    pub missing: Vec<PathBuf>,
+    /// What killed writers have left: files in `spool/tmp/`, and test events that nobody has taken away.
+    pub left: Vec<Left>,
+}
+
+/// A file that a writer has left behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// Where.
+    pub path: PathBuf,
+    /// When its inode changed last, in milliseconds since 1970.
+    pub changed_ms: i64,
+}
+
+/// Looks at the folders of a home; `None` where there is no home. `is_probe` tells the names of test events.
+///
+/// # Errors
+/// The path of the home can't be followed.
+pub fn survey(home: &Path, is_probe: impl Fn(&OsStr) -> bool) -> io::Result<Option<Survey>> {
+    let root = match home.canonicalize() {
+        Ok(root) => root,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut found = Survey::default();
+    for path in root.ancestors() {
+        let meta = Meta::from(nix::sys::stat::stat(path)?);
+        found.note(Part::Above, path, &meta, 0o022, check_parent(path, &meta));
+    }
+    for (room, below) in ROOMS.into_iter().filter(|(room, _)| *room != Room::Home) {
+        found.look(room, &root.join(below));
+    }
+    found.one_file_system(&root);
+    found.left = left(&root.join("spool/tmp"), |_| true);
+    found.left.extend(left(&root.join("spool/events"), is_probe));
+    Ok(Some(found))
+}
+
+impl Survey {
+    fn look(&mut self, room: Room, path: &Path) {
+        let part = part(room);
+        match nix::sys::stat::lstat(path).map(Meta::from) {
+            Err(nix::errno::Errno::ENOENT) => self.missing.push(path.to_owned()),
+            // What lies above it is told already.
+            Err(nix::errno::Errno::ENOTDIR) => {}
+            Err(errno) => {
+                let error = Error::io("look at the folder", path, io::Error::from(errno));
+                self.faults.push(Fault { part, error, chmod: None });
+            }
+            Ok(meta) if !meta.is_dir() => {
+                let error = Error::open_dir(path, io::Error::from(nix::errno::Errno::ENOTDIR));
+                self.faults.push(Fault { part, error, chmod: None });
+            }
+            Ok(meta) => self.note(part, path, &meta, forbidden(room), check_room(path, &meta, room)),
+        }
+    }
+
+    fn note(&mut self, part: Part, path: &Path, meta: &Meta, forbidden: u32, checked: Result<(), Error>) {
+        let Err(error) = checked else { return };
+        let chmod = meta.is_ours().then(|| (path.to_owned(), meta.mode & !forbidden));
+        self.faults.push(Fault { part, error, chmod });
+    }
+
+    /// Files are moved by rename between these folders.
+    fn one_file_system(&mut self, root: &Path) {
+        let device = |below: &str| nix::sys::stat::lstat(&root.join(below)).ok().map(|stat| Meta::from(stat).stamp.dev);
+        let Some(spool) = device("spool") else { return };
+        for below in ["spool/tmp", "spool/requests", "spool/events", "spool/rejected", "state/reap"] {
+            if device(below).is_some_and(|device| device != spool) {
+                let path = root.join(below);
+                let part = if below.starts_with("state") { Part::State } else { Part::Spool };
+                self.faults.push(Fault { part, error: Error::other_file_system(path), chmod: None });
+            }
+        }
+    }
+}
+
+fn part(room: Room) -> Part {
+    match room {
+        Room::Home => Part::Above,
+        Room::State | Room::Reap => Part::State,
+        Room::View | Room::Agents | Room::Handoffs | Room::Work | Room::OpenWork => Part::View,
+        Room::Spool | Room::Tmp | Room::Requests | Room::Events | Room::Results | Room::Errors | Room::Rejected => {
+            Part::Spool
+        }
+    }
+}
+
+/// Our own regular files in a folder whose names are wanted.
+fn left(folder: &Path, wanted: impl Fn(&OsStr) -> bool) -> Vec<Left> {
+    let Ok(dir) = crate::files::open_dir(folder) else { return Vec::new() };
+    let Ok(listing) = crate::files::open_listing(&dir) else { return Vec::new() };
+    let names = listing.take(MAX_LOOKED).filter_map(Result::ok);
+    let look = |name: &OsStr| {
+        let meta = crate::files::meta_at(&dir, name).ok().flatten()?;
+        let is_one = meta.is_file() && meta.is_ours();
+        is_one.then(|| Left { path: folder.join(name), changed_ms: meta.stamp.ctime_ns / 1_000_000 })
+    };
+    names
+        .filter_map(|entry| {
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if wanted(name) { look(name) } else { None }
+        })
+        .take(MAX_LEFT)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn made() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().expect("a folder");
+        drop(super::super::Spool::open(&dir.path().join("home")).expect("opened"));
+        dir
+    }
+
+    fn look(dir: &tempfile::TempDir) -> Survey {
+        survey(&dir.path().join("home"), |name| name.as_bytes().starts_with(b".probe-")).expect("read").expect("there")
+    }
+
+    #[test]
+    fn what_the_sidecar_has_made_has_no_fault_and_what_is_not_there_is_none() {
+        let dir = made();
+        let found = look(&dir);
+        assert!(found.faults.is_empty() && found.missing.is_empty() && found.left.is_empty(), "{found:?}");
+        assert!(survey(&dir.path().join("none"), |_| false).expect("read").is_none());
+        assert!(!dir.path().join("none").exists());
+    }
+
+    #[test]
+    fn each_fault_is_in_its_part_and_a_mode_can_be_mended() {
+        let dir = made();
+        let home = dir.path().join("home");
+        let set = |below: &str, mode: u32| {
+            fs::set_permissions(home.join(below), fs::Permissions::from_mode(mode)).expect("ours");
+        };
+        set("spool/events", 0o755);
+        set("view", 0o755);
+        fs::remove_dir(home.join("state/reap")).expect("empty");
+        fs::write(home.join("state/reap"), "").expect("a file in its place");
+        fs::remove_dir(home.join("spool/results")).expect("empty");
+        let found = look(&dir);
+        let parts: Vec<Part> = found.faults.iter().map(|fault| fault.part).collect();
+        assert_eq!(parts, [Part::Spool, Part::State], "{found:?}");
+        assert_eq!(found.faults[0].chmod.as_ref().map(|(_, mode)| *mode), Some(0o700));
+        assert!(found.faults[1].chmod.is_none());
+        assert_eq!(found.missing, [home.canonicalize().expect("there").join("spool/results")]);
+    }
+
+    #[test]
+    fn a_folder_above_that_others_can_write_is_told() {
+        let dir = made();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).expect("ours");
+        let found = look(&dir);
+        assert!(
+            matches!(found.faults.as_slice(), [Fault { part: Part::Above, chmod: Some((_, 0o755)), .. }]),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn only_test_events_are_left_overs_among_events() {
+        let dir = made();
+        let spool = dir.path().join("home/spool");
+        for file in ["tmp/a.tmp", "events/real.json", "events/.probe-1.json"] {
+            fs::write(spool.join(file), "{}").expect("written");
+        }
+        let mut names: Vec<_> =
+            look(&dir).left.into_iter().filter_map(|left| Some(left.path.file_name()?.to_owned())).collect();
+        names.sort();
+        assert_eq!(names, [".probe-1.json", "a.tmp"]);
+    }
+}
