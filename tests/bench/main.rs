@@ -17,6 +17,7 @@ mod sample;
 mod size;
 mod start;
 mod table;
+mod top;
 mod work;
 
 use place::Place;
@@ -40,7 +41,7 @@ impl Length {
 
 type Figure = fn(&Place, Length) -> Vec<Row>;
 
-const FIGURES: [(&str, Figure); 8] = [
+const FIGURES: [(&str, Figure); 9] = [
     ("hook", hook::measure),
     ("latency", latency::measure),
     ("flood", flood::measure),
@@ -48,6 +49,7 @@ const FIGURES: [(&str, Figure); 8] = [
     ("idle", idle::measure),
     ("start", start::measure),
     ("work", work::measure),
+    ("top", top::measure),
     ("size", size::measure),
 ];
 

@@ -10,13 +10,13 @@ use std::time::Duration;
 
 /// A terminal of 100 × 30 that is attached to the stage's own session; what is sent to `pane` of `inner` is typed by
 /// the user.
-struct Terminal {
-    inner: Server,
-    pane: String,
+pub(crate) struct Terminal {
+    pub(crate) inner: Server,
+    pub(crate) pane: String,
 }
 
 impl Terminal {
-    fn attached(stage: &Stage, session: &str) -> Terminal {
+    pub(crate) fn attached(stage: &Stage, session: &str) -> Terminal {
         let inner = Server::start();
         let attach = format!("exec env -u TMUX tmux -u -S {} attach -t {session}", stage.socket().display());
         let args = ["new-window", "-P", "-F", "#{pane_id}", "-t", "main:", "-e", "TERM=screen", &attach];
@@ -29,11 +29,11 @@ impl Terminal {
         Terminal { inner, pane }
     }
 
-    fn types(&self, keys: &str) {
+    pub(crate) fn types(&self, keys: &str) {
         self.inner.tmux(&["send-keys", "-t", &self.pane, "-l", keys]);
     }
 
-    fn enter(&self) {
+    pub(crate) fn enter(&self) {
         self.inner.tmux(&["send-keys", "-t", &self.pane, "Enter"]);
     }
 }
