@@ -53,7 +53,7 @@
 //!    [`process`], [`clock`], [`service`] (systemd and launchd); and [`files`] and [`child`], which several of them use.
 //! 3. [`runner`] carries out effects, one lane for each pane.
 //! 4. [`sidecar`] is the loop: the only caller of `decide` and of `commit`.
-//! 5. [`cli`] is one file for each command: clients of the spool and the views.
+//! 5. [`cli`] is one file or folder for each command: clients of the spool and the views.
 //! 6. [`demo`] is an agent to try all this with: a terminal program with a composer, hooks and faults.
 
 pub mod core;

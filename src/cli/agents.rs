@@ -61,7 +61,7 @@ fn gauge(agent: &Value, unicode: bool) -> Option<String> {
 }
 
 /// A share as a bar of five cells; what is used at all shows, and only what is full fills it.
-fn bar(percent: u64, unicode: bool) -> String {
+pub(super) fn bar(percent: u64, unicode: bool) -> String {
     const CELLS: usize = 5;
     let full = usize::try_from(percent / 20).unwrap_or(CELLS).max(usize::from(percent > 0)).min(CELLS);
     let (on, off) = if unicode { ("█", "░") } else { ("#", "-") };

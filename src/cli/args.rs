@@ -78,6 +78,11 @@ pub enum Command {
         after_help = "Example:\n  tasuki doctor\n  tasuki doctor --fix\n  tasuki doctor --json | jq '.checks[] | select(.status != \"ok\")'\n  tasuki doctor delivery --issue octo/app#42"
     )]
     Doctor(DoctorArgs),
+    /// Show everything at once, live, with keys to hand off, cancel, retry, accept, dismiss, and go to a pane.
+    #[command(
+        after_help = "Example:\n  tasuki top\n  in tmux.conf: bind-key T display-popup -E -w 90% -h 90% \"tasuki top\""
+    )]
+    Top,
     /// List the agents.
     #[command(after_help = "Example:\n  tasuki agents --all")]
     Agents(AgentsArgs),

@@ -39,7 +39,7 @@ fn list(session: &Session, limit: usize) -> Result<(), CliError> {
 }
 
 /// One failure as text: what happened first, then what to do, then which one it is.
-fn lines(error: &Value) -> Vec<String> {
+pub(super) fn lines(error: &Value) -> Vec<String> {
     let cell = |key: &str| sanitise(&view::cell(error, key));
     let about = [("handoff", "handoff_id"), ("step", "step"), ("agent", "agent_id")]
         .into_iter()
@@ -66,7 +66,7 @@ fn dismiss(session: &Session, args: &DismissArgs) -> Result<(), CliError> {
 }
 
 /// By request where a sidecar runs, so that its journal says so; else by deleting the file, which is what dismissing is.
-fn dismiss_one(session: &Session, id: &str) -> Result<(), CliError> {
+pub(super) fn dismiss_one(session: &Session, id: &str) -> Result<(), CliError> {
     if Pulse::new(&session.home).beats() {
         let fields = Map::from_iter([("error_id".to_owned(), id.into())]);
         return session.ask("error_dismiss", fields, super::ANSWER_SOON).map(|_| ());

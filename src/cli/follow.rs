@@ -27,7 +27,8 @@ impl Outcome {
         }
     }
 
-    fn of(step: Option<&str>) -> Option<Self> {
+    /// The end that a step's word stands for, if it is one.
+    pub(super) fn of(step: Option<&str>) -> Option<Self> {
         match step? {
             "done" => Some(Outcome::Done),
             "failed" => Some(Outcome::Failed),

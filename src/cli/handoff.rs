@@ -152,7 +152,7 @@ fn go_on(session: &Session, kind: &str, id: &str, fields: Map<String, Value>, an
 }
 
 /// What goes on, and after what.
-fn goes_on(id: &str, before: &Value, answer: &Value) -> String {
+pub(super) fn goes_on(id: &str, before: &Value, answer: &Value) -> String {
     let step = view::text(answer, "step").map(|step| format!(" at {}", sanitise(step))).unwrap_or_default();
     let error = before.get("error").unwrap_or(&Value::Null);
     let after = view::text(error, "step").zip(view::text(error, "code"));

@@ -3,6 +3,9 @@
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
+/// The reason of a handoff for which none was given.
+pub(super) const REASON: &str = "requested by the operator";
+
 /// `handoff`.
 #[derive(Debug, Args)]
 pub struct HandoffArgs {
@@ -13,7 +16,7 @@ pub struct HandoffArgs {
     #[arg(long = "self", conflicts_with = "agent")]
     pub own: bool,
     /// Why.
-    #[arg(long, default_value = "requested by the operator")]
+    #[arg(long, default_value = REASON)]
     pub reason: String,
     /// What the document should dwell on.
     #[arg(long)]

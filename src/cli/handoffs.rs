@@ -56,7 +56,7 @@ fn show(session: &Session, name: &HandoffName) -> Result<(), CliError> {
 }
 
 /// One handoff as text.
-fn lines(seen: &Value) -> Vec<String> {
+pub(super) fn lines(seen: &Value) -> Vec<String> {
     let mut lines = vec![format!("handoff {}", sanitise(&view::cell(seen, "handoff_id")))];
     let fields = [
         ("step", "step"),

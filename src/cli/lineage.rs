@@ -124,41 +124,67 @@ fn came_by(member: &Member, handoff: &Value) -> [String; 2] {
     [sanitise(&first), sanitise(&format!("{space}document {}", view::cell(handoff, "file_path")))]
 }
 
-/// The first ancestor of an agent and everyone who came after it, in depth-first order. An agent is met once, so a
-/// circle, which no sidecar writes, ends.
+/// Who came from whom.
+#[derive(Debug)]
+pub(crate) struct Links<'a> {
+    previous: BTreeMap<&'a str, &'a str>,
+    children: BTreeMap<&'a str, Vec<&'a str>>,
+}
+
+impl<'a> Links<'a> {
+    /// Links of agents that come in the order of their registration, each with the one whose work it goes on with.
+    pub(crate) fn new(agents: impl Iterator<Item = (&'a str, Option<&'a str>)>) -> Self {
+        let mut links = Links { previous: BTreeMap::new(), children: BTreeMap::new() };
+        for (id, previous) in agents {
+            if let Some(previous) = previous {
+                links.previous.insert(id, previous);
+                links.children.entry(previous).or_default().push(id);
+            }
+        }
+        links
+    }
+
+    /// The first ancestor of an agent. An agent is met once, so a circle, which no sidecar writes, ends.
+    pub(crate) fn first(&self, id: &'a str) -> &'a str {
+        let mut first = id;
+        let mut climbed = BTreeSet::from([first]);
+        while let Some(parent) = self.previous.get(first).filter(|parent| !climbed.contains(*parent)) {
+            climbed.insert(parent);
+            first = parent;
+        }
+        first
+    }
+
+    /// An agent and everyone who came after it, each with its depth, in depth-first order.
+    pub(crate) fn below(&self, first: &'a str) -> Vec<(&'a str, usize)> {
+        let mut met = BTreeSet::new();
+        let mut open = vec![(first, 0)];
+        let mut found = Vec::new();
+        while let Some((next, depth)) = open.pop() {
+            if !met.insert(next) {
+                continue;
+            }
+            found.push((next, depth));
+            let children = self.children.get(next).map(Vec::as_slice).unwrap_or_default();
+            open.extend(children.iter().rev().map(|child| (*child, depth + 1)));
+        }
+        found
+    }
+}
+
+/// The first ancestor of an agent and everyone who came after it, in depth-first order.
 #[must_use]
 pub fn members(id: &str, agents: &[Value]) -> Vec<Member> {
     let by_id: BTreeMap<&str, &Value> =
         agents.iter().filter_map(|agent| Some((view::text(agent, "agent_id")?, agent))).collect();
-    let previous = |id: &str| by_id.get(id).and_then(|agent| view::text(agent, "previous_agent_id"));
-    let mut children: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    let mut ordered: Vec<&&Value> = by_id.values().collect();
-    ordered.sort_by_key(|agent| view::cell(agent, "registered_at"));
-    for agent in ordered {
-        let parent = view::text(agent, "previous_agent_id").zip(view::text(agent, "agent_id"));
-        if let Some((parent, child)) = parent {
-            children.entry(parent).or_default().push(child);
-        }
-    }
-    let mut first = id;
-    let mut climbed = BTreeSet::from([first]);
-    while let Some(parent) = previous(first).filter(|parent| !climbed.contains(parent)) {
-        climbed.insert(parent);
-        first = parent;
-    }
-    let mut met = BTreeSet::new();
-    let mut open = vec![(first, 0)];
-    let mut members = Vec::new();
-    while let Some((next, depth)) = open.pop() {
-        if !met.insert(next) {
-            continue;
-        }
-        let view = by_id.get(next).map_or(Value::Null, |view| (*view).clone());
-        members.push(Member { id: next.to_owned(), depth, view });
-        let below = children.get(next).map(Vec::as_slice).unwrap_or_default();
-        open.extend(below.iter().rev().map(|child| (*child, depth + 1)));
-    }
-    members
+    let mut ordered: Vec<(&str, &Value)> = by_id.iter().map(|(id, agent)| (*id, *agent)).collect();
+    ordered.sort_by_key(|(_, agent)| view::cell(agent, "registered_at"));
+    let links = Links::new(ordered.iter().map(|(id, agent)| (*id, view::text(agent, "previous_agent_id"))));
+    let member = |(id, depth): (&str, usize)| {
+        let view = by_id.get(id).map_or(Value::Null, |view| (*view).clone());
+        Member { id: id.to_owned(), depth, view }
+    };
+    links.below(links.first(id)).into_iter().map(member).collect()
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ impl<'a> Live<'a> {
 }
 
 /// What a step waits for, in a few words.
-fn about(step: &str) -> &'static str {
+pub(super) fn about(step: &str) -> &'static str {
     match step {
         "waiting" => "for the end of the running turn",
         "instructing" | "briefing" => "for the receipt",

@@ -1,4 +1,4 @@
-//! The command line: one file for each command. All but `run`, `hook` and `demo` are clients of the spool and the views;
+//! The command line: one file or folder for each command. All but `run`, `hook` and `demo` are clients of the spool and the views;
 //! none opens the database (SPEC section 9).
 //!
 //! Read [`args`] for what there is, [`client`] for how a request is dropped and answered, [`names`] for how agents,
@@ -36,6 +36,7 @@ pub mod run;
 pub mod schema;
 pub mod service;
 pub mod statusline;
+pub mod top;
 pub mod view;
 pub mod wait;
 pub mod work;
@@ -180,6 +181,7 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Rules(command) => rules::command(&session, command),
         Command::Errors(args) => errors::command(&session, args),
         Command::Hooks(command) => hooks::command(&session, command),
+        Command::Top => top::command(&session),
         Command::Service(command) => service::command(&session, command),
         Command::Schema(args) => schema::command(&session, args),
         Command::Man(args) => man::command(&session, args),

@@ -79,7 +79,7 @@ pub fn in_pane(pane: &str, known: &[Known]) -> Option<String> {
 }
 
 /// A pane's number means something on one tmux server only: refuses where this runs in another one than the sidecar's.
-fn check_server(home: &Home) -> Result<(), CliError> {
+pub(super) fn check_server(home: &Home) -> Result<(), CliError> {
     let here = variable("TMUX").and_then(|value| value.split(',').nth(1)?.parse::<u64>().ok());
     let theirs = view::read_json(&home.view().join("sidecar.json"))?.and_then(|view| view["tmux"]["pid"].as_u64());
     match (here, theirs) {
@@ -91,7 +91,7 @@ fn check_server(home: &Home) -> Result<(), CliError> {
     }
 }
 
-fn variable(name: &str) -> Option<String> {
+pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 

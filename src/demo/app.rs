@@ -172,7 +172,7 @@ impl App {
             Key::Escape => self.interrupt(now),
             Key::Interrupt => self.control_c(now),
             Key::EndOfInput if self.composer.is_empty() => self.leave("prompt_input_exit"),
-            Key::EndOfInput => {}
+            Key::EndOfInput | Key::Up | Key::Down | Key::PageUp | Key::PageDown | Key::BackTab => {}
         }
     }
 

@@ -21,6 +21,16 @@ pub enum Key {
     Left,
     /// Arrow.
     Right,
+    /// Arrow.
+    Up,
+    /// Arrow.
+    Down,
+    /// Page up.
+    PageUp,
+    /// Page down.
+    PageDown,
+    /// Shift and tab.
+    BackTab,
     /// Home or C-a.
     Home,
     /// End or C-e.
@@ -126,8 +136,13 @@ impl Parser {
         };
         match (&rest[..end], rest[end]) {
             (b"200", b'~') => self.paste = Some(Vec::new()),
+            (b"", b'A') => keys.push(Key::Up),
+            (b"", b'B') => keys.push(Key::Down),
             (b"", b'C') => keys.push(Key::Right),
             (b"", b'D') => keys.push(Key::Left),
+            (b"", b'Z') => keys.push(Key::BackTab),
+            (b"5", b'~') => keys.push(Key::PageUp),
+            (b"6", b'~') => keys.push(Key::PageDown),
             (b"", b'H') | (b"1" | b"7", b'~') => keys.push(Key::Home),
             (b"", b'F') | (b"4" | b"8", b'~') => keys.push(Key::End),
             _ => {}
@@ -212,6 +227,7 @@ mod tests {
         assert_eq!(parser.give_up(), [Key::Escape]);
         assert!(!parser.is_waiting() && parser.give_up().is_empty());
         assert_eq!(feed(&[b"\x1b", b"[", b"D"]), [Key::Left]);
+        assert_eq!(feed(&[b"\x1b[A\x1bOB\x1b[5~\x1b[6~"]), [Key::Up, Key::Down, Key::PageUp, Key::PageDown]);
     }
 
     #[test]

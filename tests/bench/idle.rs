@@ -84,7 +84,7 @@ fn switches(pid: Pid) -> u64 {
 }
 
 /// Mebibytes in memory.
-fn resident(pid: Pid) -> f64 {
+pub(crate) fn resident(pid: Pid) -> f64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
     field(&status, "VmRSS:") as f64 / 1024.0
 }

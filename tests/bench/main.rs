@@ -18,6 +18,7 @@ mod sample;
 mod size;
 mod start;
 mod table;
+mod top;
 mod work;
 
 use place::Place;
@@ -41,7 +42,7 @@ impl Length {
 
 type Figure = fn(&Place, Length) -> Vec<Row>;
 
-const FIGURES: [(&str, Figure); 9] = [
+const FIGURES: [(&str, Figure); 10] = [
     ("hook", hook::measure),
     ("latency", latency::measure),
     ("flood", flood::measure),
@@ -50,6 +51,7 @@ const FIGURES: [(&str, Figure); 9] = [
     ("start", start::measure),
     ("work", work::measure),
     ("commands", commands::measure),
+    ("top", top::measure),
     ("size", size::measure),
 ];
 

@@ -72,6 +72,8 @@ mod tmux_server;
 mod tmux_status;
 mod tmux_type;
 mod tmux_user;
+mod top;
+mod top_screens;
 mod upgrades;
 mod watch_lies;
 mod work;

@@ -230,6 +230,20 @@ fn the_table_of_keys_names_every_key_of_the_configuration() {
 }
 
 #[test]
+fn the_table_of_keys_of_top_is_its_own_help() {
+    let text = readme();
+    let section = text.split("\n## See all at once\n").nth(1).and_then(|rest| rest.split("\n## ").next());
+    let rows = section.expect("a section").lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
+    let rows: Vec<(&str, &str)> = rows.filter_map(|row| row.split_once(" | ")).skip(1).collect();
+    assert_eq!(rows, tasuki::cli::top::keys::KEYS);
+    let picture = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("packaging/pictures/top.svg");
+    let picture = fs::read_to_string(picture).expect("scripts/pictures has made it");
+    for part in ["tasuki", "[1 Agents 4]", "hands off: writing", "document_missing", "? help"] {
+        assert!(picture.contains(part), "the picture shows no {part}: run scripts/pictures");
+    }
+}
+
+#[test]
 fn the_tables_of_commands_and_kinds_are_whole() {
     let text = readme();
     for kind in tasuki::core::request::KINDS {

@@ -4,7 +4,7 @@
 pub mod args;
 mod moving;
 pub mod read;
-mod show;
+pub(super) mod show;
 
 use super::error::CliError;
 use super::{Session, input, names, view};
@@ -199,6 +199,6 @@ fn comment(session: &Session, args: &CommentArgs) -> Result<(), CliError> {
 }
 
 /// A text in one line, without what drives a terminal.
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     crate::core::text::normalise(&sanitise(text))
 }

@@ -7,6 +7,7 @@ use crate::config::Home;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::fs;
+use std::path::Path;
 
 /// What a list shows of an item.
 #[derive(Debug, Clone, Deserialize)]
@@ -54,11 +55,18 @@ impl Brief {
 /// # Errors
 /// The folder can't be read; one that is missing holds none.
 pub fn open_ids(home: &Home) -> Result<Vec<String>, CliError> {
-    let folder = home.open_work();
-    let entries = match fs::read_dir(&folder) {
+    ids_in(&home.open_work())
+}
+
+/// The ids that are names in a folder, sorted.
+///
+/// # Errors
+/// The folder can't be read; one that is missing holds none.
+pub fn ids_in(folder: &Path) -> Result<Vec<String>, CliError> {
+    let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(CliError::file("Can't read", &folder, &error)),
+        Err(error) => return Err(CliError::file("Can't read", folder, &error)),
     };
     let names =
         entries.take(view::MOST_NAMES).filter_map(Result::ok).filter_map(|entry| entry.file_name().into_string().ok());

@@ -71,7 +71,7 @@ pub(super) fn one(session: &Session, name: &str) -> Result<(), CliError> {
     lines(&seen).iter().try_for_each(|line| session.out.line(line))
 }
 
-fn lines(seen: &Value) -> Vec<String> {
+pub(in crate::cli) fn lines(seen: &Value) -> Vec<String> {
     let cell = |key: &str| one_line(&view::cell(seen, key));
     let mut lines = vec![format!("{} {}", cell("type"), cell("item_id")), format!("  {}", cell("title"))];
     let fields = [

@@ -1,0 +1,58 @@
+//! All of one row, on a page of its own or at the right; and the keys.
+
+use super::Scene;
+use super::columns::{lines, put};
+use crate::cli::top::keys::KEYS;
+use crate::cli::top::plain::{width, wrap};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+/// Most lines into which one line is broken.
+const MOST_PARTS: usize = 20;
+
+/// A page of its own, from a line on.
+pub(super) fn page(scene: Scene<'_>, area: Rect, from: usize, buffer: &mut Buffer) {
+    lines(buffer, inner(area), &text(&scene.ui.details, area, from));
+}
+
+/// The selected row's, at the right of the list.
+pub(super) fn side(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) {
+    for y in area.y..area.y + area.height {
+        put(
+            buffer,
+            Rect { x: area.x.saturating_sub(1), y, width: 1, height: 1 },
+            scene.look.post(),
+            scene.look.faint(),
+        );
+    }
+    page(scene, area, 0, buffer);
+}
+
+/// The keys, and beside them what they do.
+pub(super) fn help(scene: Scene<'_>, area: Rect, from: usize, buffer: &mut Buffer) {
+    let widest = KEYS.iter().map(|(keys, _)| width(keys)).max().unwrap_or(0);
+    let room = usize::from(inner(area).width).saturating_sub(widest + 2);
+    let parts = |(keys, what): &(&str, &str)| -> Vec<String> {
+        let keys = if scene.look.unicode { (*keys).to_owned() } else { ascii(keys) };
+        let part = |(place, row): (usize, &String)| {
+            let keys = if place == 0 { keys.as_str() } else { "" };
+            format!("{keys}{}  {row}", " ".repeat(widest.saturating_sub(width(keys))))
+        };
+        wrap(what, room, MOST_PARTS).iter().enumerate().map(part).collect()
+    };
+    let all: Vec<String> = KEYS.iter().skip(from).flat_map(parts).collect();
+    lines(buffer, inner(area), &all);
+}
+
+fn ascii(keys: &str) -> String {
+    keys.replace('…', "-").replace("↑ ↓", "Up Down")
+}
+
+fn inner(area: Rect) -> Rect {
+    Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area }
+}
+
+fn text(all: &[String], area: Rect, from: usize) -> Vec<String> {
+    let broken = all.iter().skip(from).flat_map(|line| wrap(line, inner(area).width.into(), MOST_PARTS));
+    broken.take(area.height.into()).collect()
+}

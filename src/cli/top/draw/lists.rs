@@ -1,0 +1,239 @@
+//! The five lists.
+
+use super::Scene;
+use super::columns::{Cell, Column, lines, list as columns};
+use crate::cli::agents::bar;
+use crate::cli::follow;
+use crate::cli::live::about;
+use crate::cli::top::model::{Agent, Failure, Handoff, Work};
+use crate::cli::top::plain::{between, clock, wrap};
+use crate::cli::top::ui::Tab;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+/// Draws the list that is chosen.
+pub(super) fn list(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) {
+    let model = scene.model;
+    let selected = scene.ui.selected(model);
+    let target = (scene.look, &mut *buffer);
+    let wide = area.width;
+    let (len, empty) = match scene.ui.tab {
+        Tab::Agents => {
+            let agents: Vec<&Agent> = model.living().collect();
+            columns(target, area, agent_columns(wide), (selected, agents.len()), |at| agent(scene, agents[at], wide));
+            (agents.len(), "No agents. Start one with: tasuki agent create PERSONA")
+        }
+        Tab::Handoffs => {
+            let row = |at: usize| handoff(scene, &model.handoffs[at], wide);
+            columns(target, area, handoff_columns(wide), (selected, model.handoffs.len()), row);
+            (model.handoffs.len(), "No handoffs. Select an agent and press h.")
+        }
+        Tab::Work => {
+            let row = |at: usize| work(scene, &model.work[at], wide);
+            columns(target, area, work_columns(wide), (selected, model.work.len()), row);
+            (model.work.len(), "No work items that are not done. Make one with: tasuki work create TYPE TITLE")
+        }
+        Tab::Errors => {
+            let row = |at: usize| failure(scene, &model.failures[at], wide);
+            columns(target, area, failure_columns(wide), (selected, model.failures.len()), row);
+            (model.failures.len(), "No errors.")
+        }
+        Tab::Lineage => {
+            let row = |at: usize| kin(scene, model.kin[at], wide);
+            columns(target, area, kin_columns(wide), (selected, model.kin.len()), row);
+            (model.kin.len(), "No agents.")
+        }
+    };
+    if len == 0 {
+        let place =
+            Rect { x: area.x + 1, y: area.y + 1, width: wide.saturating_sub(1), height: area.height.max(1) - 1 };
+        lines(buffer, place, &wrap(empty, place.width.into(), place.height.into()));
+    }
+}
+
+fn agent_columns(wide: u16) -> &'static [Column] {
+    match wide {
+        0..55 => &[("AGENT", 8), ("PERSONA", 0), ("STATE", 8), ("USED", 5)],
+        55..68 => &[("AGENT", 8), ("PERSONA", 10), ("STATE", 8), ("USED", 5), ("PANE", 5), ("NOW", 0)],
+        68..100 => &[("AGENT", 8), ("PERSONA", 12), ("STATE", 8), ("CONTEXT", 11), ("PANE", 5), ("NOW", 0)],
+        _ => &[("AGENT", 8), ("PERSONA", 18), ("STATE", 8), ("CONTEXT", 11), ("PANE", 6), ("NOW", 0)],
+    }
+}
+
+fn agent(scene: Scene<'_>, agent: &Agent, wide: u16) -> Vec<Cell> {
+    let look = scene.look;
+    let mut row = vec![
+        Cell::from(scene.model.short(&agent.id)),
+        agent.persona.as_deref().unwrap_or("-").into(),
+        Cell::new(agent.state.as_str(), look.state(&agent.state)),
+        gauge(scene, agent, wide >= 68),
+    ];
+    if wide >= 55 {
+        row.push(agent.pane.as_deref().unwrap_or("-").into());
+        row.push(doing(scene, agent));
+    }
+    row
+}
+
+/// How full the context is: from two thirds on it deserves a look, from nine tenths on it is urgent.
+fn gauge(scene: Scene<'_>, agent: &Agent, with_bar: bool) -> Cell {
+    let look = scene.look;
+    let style = |percent: u64| match percent {
+        0..67 => look.good(),
+        67..90 => look.busy(),
+        _ => look.bad(),
+    };
+    match agent.context {
+        None => "-".into(),
+        Some((used, None)) => format!("{} k", used / 1_000).into(),
+        Some((_, Some(percent))) if with_bar => {
+            Cell::new(format!("{} {percent:>3} %", bar(percent, look.unicode)), style(percent))
+        }
+        Some((_, Some(percent))) => Cell::new(format!("{percent:>3} %"), style(percent)),
+    }
+}
+
+/// What an agent does, in a few words.
+fn doing(scene: Scene<'_>, agent: &Agent) -> Cell {
+    let look = scene.look;
+    let current = agent.handoff.as_deref().and_then(|id| scene.model.handoff(id));
+    if agent.state == "blocked" {
+        return Cell::new("waits for you: a dialog", look.bad());
+    }
+    if let Some(handoff) = current {
+        let verb = if handoff.agent == agent.id { "hands off" } else { "takes over" };
+        return Cell::new(format!("{verb}: {} {}", handoff.step, since(scene, handoff)), look.fresh());
+    }
+    if let Some(error) = scene.model.handoff_of(agent).and_then(|handoff| handoff.error.as_ref()) {
+        return Cell::new(format!("handoff failed: {}", error.code), look.bad());
+    }
+    if agent.waiting > 0 {
+        return Cell::new(format!("{} to be typed", agent.waiting), look.busy());
+    }
+    Cell::new(scene.model.path(&agent.cwd), look.faint())
+}
+
+fn since(scene: Scene<'_>, handoff: &Handoff) -> String {
+    handoff.entered_ms.map(|entered| clock(between(entered, scene.now_ms))).unwrap_or_default()
+}
+
+/// The time in this step against its limit.
+pub(super) fn clocks(scene: Scene<'_>, handoff: &Handoff) -> String {
+    let limit =
+        handoff.entered_ms.zip(handoff.deadline_ms).map(|(from, to)| format!(" of {}", clock(between(from, to))));
+    format!("{}{}", since(scene, handoff), limit.unwrap_or_default())
+}
+
+pub(super) fn handoff_columns(wide: u16) -> &'static [Column] {
+    match wide {
+        0..55 => &[("HANDOFF", 8), ("STEP", 13), ("TIME", 0)],
+        55..100 => &[("HANDOFF", 8), ("PERSONA", 12), ("STEP", 13), ("TIME", 14), ("NEWS", 0)],
+        _ => &[("HANDOFF", 8), ("PERSONA", 18), ("STEP", 13), ("TIME", 16), ("NEWS", 0)],
+    }
+}
+
+pub(super) fn handoff(scene: Scene<'_>, handoff: &Handoff, wide: u16) -> Vec<Cell> {
+    let look = scene.look;
+    let time = if handoff.is_running() { clocks(scene, handoff) } else { ago(scene, handoff.entered_ms) };
+    let (id, step) = (scene.model.short(&handoff.id), Cell::new(handoff.step.as_str(), look.state(&handoff.step)));
+    match wide {
+        0..55 => vec![id.into(), step, time.into()],
+        _ => vec![id.into(), handoff.persona.as_str().into(), step, time.into(), news(scene, handoff)],
+    }
+}
+
+fn ago(scene: Scene<'_>, at_ms: Option<i64>) -> String {
+    // Only minutes: what is over has no running clock.
+    let minutes = |at: i64| between(at, scene.now_ms).as_secs() / 60;
+    at_ms.map_or_else(String::new, |at| match minutes(at) {
+        0 => "just now".to_owned(),
+        minutes @ 1..120 => format!("{minutes} min ago"),
+        minutes @ 120..2_880 => format!("{} h ago", minutes / 60),
+        minutes => format!("{} days ago", minutes / 1_440),
+    })
+}
+
+fn news(scene: Scene<'_>, handoff: &Handoff) -> Cell {
+    let look = scene.look;
+    if let Some(error) = &handoff.error {
+        return Cell::new(format!("{} at {}", error.code, error.step), look.bad());
+    }
+    if handoff.blocked {
+        return Cell::new("waits for you: a dialog", look.bad());
+    }
+    if !handoff.is_running() {
+        let (from, to) = (scene.model.short(&handoff.agent), handoff.successor.as_deref());
+        return match to {
+            Some(to) => format!("{from} {} {}", look.arrow(), scene.model.short(to)).into(),
+            None => handoff.reason.as_str().into(),
+        };
+    }
+    let size = handoff.bytes.filter(|_| handoff.step == "writing").map(follow::size);
+    let waits = Some(about(&handoff.step)).filter(|about| !about.is_empty()).map(|about| format!("waits {about}"));
+    let verdict = handoff.verdicts.last().cloned();
+    let waits = waits.filter(|_| size.is_none());
+    let parts: Vec<String> = [size, verdict, waits].into_iter().flatten().collect();
+    parts.join("; ").into()
+}
+
+pub(super) fn work_columns(wide: u16) -> &'static [Column] {
+    match wide {
+        0..55 => &[("ITEM", 8), ("STATUS", 9), ("TITLE", 0)],
+        _ => &[("ITEM", 8), ("TYPE", 14), ("STATUS", 9), ("PRIORITY", 8), ("OWNER", 8), ("TITLE", 0)],
+    }
+}
+
+pub(super) fn work(scene: Scene<'_>, item: &Work, wide: u16) -> Vec<Cell> {
+    let look = scene.look;
+    let (id, status) = (scene.model.short(&item.id), Cell::new(item.status.as_str(), look.state(&item.status)));
+    if wide < 55 {
+        return vec![id.into(), status, item.title.as_str().into()];
+    }
+    let owner =
+        item.owner.as_deref().map_or("-", |owner| if owner == "human" { owner } else { scene.model.short(owner) });
+    let priority = Cell::new(item.priority.as_str(), if item.priority == "urgent" { look.bad() } else { Style::new() });
+    vec![id.into(), item.kind.as_str().into(), status, priority, owner.into(), item.title.as_str().into()]
+}
+
+fn failure_columns(wide: u16) -> &'static [Column] {
+    match wide {
+        0..55 => &[("CODE", 16), ("WHAT HAPPENED", 0)],
+        _ => &[("WHEN", 11), ("CODE", 20), ("HANDOFF", 8), ("WHAT HAPPENED", 0)],
+    }
+}
+
+fn failure(scene: Scene<'_>, failure: &Failure, wide: u16) -> Vec<Cell> {
+    let code = Cell::new(failure.code.as_str(), scene.look.bad());
+    let message = Cell::from(failure.message.as_str());
+    if wide < 55 {
+        return vec![code, message];
+    }
+    let handoff = failure.handoff.as_deref().map_or("-", |id| scene.model.short(id));
+    vec![ago(scene, failure.at_ms).into(), code, handoff.into(), message]
+}
+
+fn kin_columns(wide: u16) -> &'static [Column] {
+    match wide {
+        0..55 => &[("LINEAGE", 0), ("STATE", 8)],
+        _ => &[("LINEAGE", 0), ("STATE", 8), ("PANE", 6), ("CAME BY", 30)],
+    }
+}
+
+fn kin(scene: Scene<'_>, (depth, place): (usize, usize), wide: u16) -> Vec<Cell> {
+    /// Deeper than this nobody is moved to the right any more.
+    const DEEPEST: usize = 12;
+    let (model, look) = (scene.model, scene.look);
+    let agent = &model.agents[place];
+    let branch = if depth == 0 { String::new() } else { "   ".repeat(depth.min(DEEPEST) - 1) + look.branch() };
+    let name = format!("{branch}{} {}", model.short(&agent.id), agent.persona.as_deref().unwrap_or("-"));
+    let name = Cell::new(name, if agent.living { look.strong() } else { look.faint() });
+    let state = Cell::new(agent.state.as_str(), look.state(&agent.state));
+    if wide < 55 {
+        return vec![name, state];
+    }
+    let by = model.handoffs.iter().find(|handoff| handoff.successor.as_deref() == Some(&agent.id));
+    let by = by.map(|handoff| format!("{} {}", model.short(&handoff.id), handoff.reason));
+    let pane = agent.pane.as_deref().filter(|_| agent.living).unwrap_or("-");
+    vec![name, state, pane.into(), Cell::new(by.unwrap_or_default(), look.faint())]
+}

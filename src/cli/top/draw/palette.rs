@@ -1,0 +1,97 @@
+//! Colours of the user's own terminal, and signs. Whatever a colour tells, a word or a sign tells as well.
+
+use crate::cli::output::Surroundings;
+use ratatui::style::{Color, Modifier, Style};
+
+/// Whether there are colours, and signs beyond ASCII.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// The terminal's sixteen colours may be used.
+    pub colour: bool,
+    /// The locale is UTF-8.
+    pub unicode: bool,
+}
+
+impl Look {
+    /// As the surroundings want it.
+    #[must_use]
+    pub fn of(around: &Surroundings) -> Self {
+        Look { colour: around.colour(), unicode: around.unicode }
+    }
+
+    fn paint(self, colour: Color) -> Style {
+        if self.colour { Style::new().fg(colour) } else { Style::new() }
+    }
+
+    /// It went well, or is at rest.
+    pub(super) fn good(self) -> Style {
+        self.paint(Color::Green)
+    }
+
+    /// It failed, or waits for a person.
+    pub(super) fn bad(self) -> Style {
+        self.paint(Color::Red).add_modifier(Modifier::BOLD)
+    }
+
+    /// It is under way.
+    pub(super) fn busy(self) -> Style {
+        self.paint(Color::Yellow)
+    }
+
+    /// Something has begun.
+    pub(super) fn fresh(self) -> Style {
+        self.paint(Color::Cyan)
+    }
+
+    /// Less important.
+    pub(super) fn faint(self) -> Style {
+        Style::new().add_modifier(Modifier::DIM)
+    }
+
+    /// A heading.
+    pub(super) fn strong(self) -> Style {
+        Style::new().add_modifier(Modifier::BOLD)
+    }
+
+    /// The selected row: reversed as a whole, for colours of its cells would become grounds.
+    pub(super) fn selected(self) -> Style {
+        Style::reset().add_modifier(Modifier::REVERSED)
+    }
+
+    /// Of a state's or a step's word.
+    pub(super) fn state(self, word: &str) -> Style {
+        match word {
+            "idle" | "done" | "ready" => self.good(),
+            "busy" | "claimed" => self.busy(),
+            "blocked" | "lost" | "failed" | "escalated" => self.bad(),
+            "starting" => self.fresh(),
+            "ended" | "cancelled" => self.faint(),
+            _ => Style::new(),
+        }
+    }
+
+    /// Where a text was cut.
+    pub(super) fn more(self) -> &'static str {
+        if self.unicode { "…" } else { "~" }
+    }
+
+    /// A line between two parts.
+    pub(super) fn rule(self) -> &'static str {
+        if self.unicode { "─" } else { "-" }
+    }
+
+    /// A line beside a part.
+    pub(super) fn post(self) -> &'static str {
+        if self.unicode { "│" } else { "|" }
+    }
+
+    /// Where a successor's row begins.
+    pub(super) fn branch(self) -> &'static str {
+        if self.unicode { "└─ " } else { "`- " }
+    }
+
+    /// From one to the next.
+    pub(super) fn arrow(self) -> &'static str {
+        if self.unicode { "→" } else { "->" }
+    }
+}

@@ -1,0 +1,99 @@
+//! What stands below the agents where there is room: running handoffs, errors with what to do, and work.
+
+use super::columns::{Cell, Column, put, row};
+use super::{Scene, lists};
+use crate::cli::top::plain::wrap;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+/// So many lines stay with the agents.
+const AGENTS: u16 = 6;
+/// Most rows into which one text is broken.
+const MOST_PARTS: usize = 6;
+/// From so many lines on there is room for more of each, and for work.
+const TALL: u16 = 30;
+
+struct Section<'a> {
+    title: String,
+    columns: &'a [Column],
+    rows: Vec<Vec<Cell>>,
+}
+
+/// Draws the sections at the bottom of the area; gives the lines that they take.
+pub(super) fn below(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) -> u16 {
+    let mut left = area.height.saturating_sub(AGENTS);
+    let mut chosen = Vec::new();
+    for section in sections(scene, area) {
+        let lines = u16::try_from(section.rows.len() + 1).unwrap_or(u16::MAX);
+        // A title and at least one row.
+        if lines >= 2 && left >= 2 {
+            let taken = lines.min(left);
+            left -= taken;
+            chosen.push((section, taken));
+        }
+    }
+    let all: u16 = chosen.iter().map(|(_, lines)| lines).sum();
+    let mut y = area.y + area.height - all;
+    for (section, lines) in chosen {
+        draw(scene, &section, Rect { y, height: lines, ..area }, buffer);
+        y += lines;
+    }
+    all
+}
+
+/// All of the selected error, below the list of errors: what happened, and what to do. Gives the lines that it takes.
+pub(super) fn fix(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) -> u16 {
+    let selected = scene.ui.selected(scene.model);
+    let Some(failure) = scene.model.failures.get(selected).filter(|_| area.height >= 2 * AGENTS) else { return 0 };
+    let texts = [(&failure.message, Style::new()), (&failure.hint, scene.look.strong())];
+    let columns = usize::from(area.width).saturating_sub(2);
+    let rows = texts.into_iter().flat_map(|(text, style)| {
+        wrap(text, columns, MOST_PARTS).into_iter().map(move |part| vec![Cell::new(part, style)])
+    });
+    let section = Section { title: failure.code.clone(), columns: &[("", 0)], rows: rows.collect() };
+    let lines = u16::try_from(section.rows.len() + 1).unwrap_or(u16::MAX).min(area.height - AGENTS);
+    draw(scene, &section, Rect { y: area.y + area.height - lines, height: lines, ..area }, buffer);
+    lines
+}
+
+fn sections(scene: Scene<'_>, area: Rect) -> Vec<Section<'static>> {
+    let (model, look, wide) = (scene.model, scene.look, area.width);
+    let tall = area.height >= TALL;
+    let (handoffs, failures, items) = if tall { (8, 4, 6) } else { (4, 2, 0) };
+    let running = model.running().take(handoffs).map(|handoff| lists::handoff(scene, handoff, wide)).collect();
+    let failure = |failure: &crate::cli::top::model::Failure| {
+        let what = format!("{}: {}", failure.code, failure.message);
+        let hint = vec![Cell::new(format!("  {}", failure.hint), Style::new())];
+        [vec![Cell::new(what, look.bad())], hint]
+    };
+    let work = model.work.iter().take(items).map(|item| lists::work(scene, item, wide)).collect();
+    vec![
+        Section {
+            title: format!("Running handoffs {}", model.running().count()),
+            columns: lists::handoff_columns(wide),
+            rows: running,
+        },
+        Section {
+            title: format!("Errors {}", model.failures.len()),
+            columns: &[("", 0)],
+            rows: model.failures.iter().take(failures).flat_map(failure).collect(),
+        },
+        Section { title: format!("Work {}", model.work.len()), columns: lists::work_columns(wide), rows: work },
+    ]
+}
+
+fn draw(scene: Scene<'_>, section: &Section<'_>, area: Rect, buffer: &mut Buffer) {
+    let look = scene.look;
+    let line = Rect { height: 1, ..area };
+    put(buffer, line, &look.rule().repeat(area.width.into()), look.faint());
+    put(
+        buffer,
+        Rect { x: area.x + 1, width: area.width.saturating_sub(1), ..line },
+        &format!(" {} ", section.title),
+        look.strong(),
+    );
+    for (cells, y) in section.rows.iter().zip(area.y + 1..area.y + area.height) {
+        row(buffer, look, Rect { y, ..line }, section.columns, cells);
+    }
+}

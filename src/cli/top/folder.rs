@@ -1,0 +1,239 @@
+//! One folder of JSON files, read again and again. What has not changed is not read: a folder by the time of its last
+//! rename, a file by time, size and number. A folder that is large is not looked through all the time.
+
+use crate::cli::error::CliError;
+use crate::cli::view;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+/// A folder's time says nothing about what was renamed in the same instant; so long after it, it does.
+const SETTLED: Duration = Duration::from_secs(1);
+/// After looking through a folder it is let alone for so many times the time that this took: 5 % of a core at most.
+const REST: u32 = 20;
+
+/// Which version of a file or folder it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Stamp {
+    seconds: i64,
+    nanos: i64,
+    size: u64,
+    number: u64,
+}
+
+impl Stamp {
+    fn of(path: &Path) -> Option<Stamp> {
+        let meta = fs::symlink_metadata(path).ok()?;
+        Some(Stamp { seconds: meta.mtime(), nanos: meta.mtime_nsec(), size: meta.size(), number: meta.ino() })
+    }
+
+    /// Whether a later change would show.
+    fn is_settled(self) -> bool {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let nanos = u32::try_from(self.nanos).unwrap_or(0);
+        let own = Duration::new(u64::try_from(self.seconds).unwrap_or(0), nanos);
+        now.abs_diff(own) > SETTLED
+    }
+}
+
+#[derive(Debug)]
+struct Entry<T> {
+    stamp: Stamp,
+    /// `None` for a file that can't be read or says nothing.
+    row: Option<T>,
+    /// Why it can't be read.
+    fault: Option<String>,
+}
+
+/// How the files of a folder become rows.
+#[derive(Debug)]
+pub(super) struct Kind<T> {
+    /// Reads one.
+    pub(super) read: fn(&Value) -> Option<T>,
+    /// Whether it will still change, and is therefore worth a look at any time, and kept however old it is.
+    pub(super) lives: fn(&T) -> bool,
+    /// The names, less `.json`, of the files.
+    pub(super) names: fn(&Path) -> Result<Vec<String>, CliError>,
+    /// Most rows.
+    pub(super) most: usize,
+}
+
+/// One folder.
+#[derive(Debug)]
+pub(super) struct Folder<T> {
+    path: PathBuf,
+    /// Folders whose change tells that another look is worth it.
+    marks: Vec<PathBuf>,
+    kind: Kind<T>,
+    rows: BTreeMap<String, Entry<T>>,
+    seen: Option<Vec<Option<Stamp>>>,
+    resting: Option<Instant>,
+    /// Files that there are beyond those that were read.
+    pub(super) left_out: usize,
+}
+
+impl<T> Folder<T> {
+    /// A folder that was not looked at yet.
+    pub(super) fn new(path: PathBuf, more_marks: &[PathBuf], kind: Kind<T>) -> Self {
+        let marks = std::iter::once(path.clone()).chain(more_marks.iter().cloned()).collect();
+        Folder { path, marks, kind, rows: BTreeMap::new(), seen: None, resting: None, left_out: 0 }
+    }
+
+    /// The rows, by name.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &T> {
+        self.rows.values().filter_map(|entry| entry.row.as_ref())
+    }
+
+    /// How many files can't be read, and why the first of them can't.
+    pub(super) fn unread(&self) -> Option<(usize, &str)> {
+        let mut faults = self.rows.values().filter_map(|entry| entry.fault.as_deref());
+        let first = faults.next()?;
+        Some((1 + faults.count(), first))
+    }
+
+    /// Looks for what is new; says whether something is.
+    ///
+    /// # Errors
+    /// When the folder can't be read; a missing one is empty.
+    pub(super) fn refresh(&mut self) -> Result<bool, CliError> {
+        let marks: Vec<Option<Stamp>> = self.marks.iter().map(|mark| Stamp::of(mark)).collect();
+        if self.seen.as_ref() == Some(&marks) {
+            return Ok(false);
+        }
+        if self.resting.is_some_and(|until| Instant::now() < until) {
+            let living = self.rows.iter().filter(|(_, entry)| entry.row.as_ref().is_some_and(self.kind.lives));
+            let names: Vec<String> = living.map(|(name, _)| name.clone()).collect();
+            return Ok(self.read(names));
+        }
+        let settled = marks.iter().flatten().all(|mark| mark.is_settled());
+        let began = Instant::now();
+        let changed = self.look_through()?;
+        self.resting = Some(Instant::now() + began.elapsed() * REST);
+        self.seen = settled.then_some(marks);
+        Ok(changed)
+    }
+
+    fn look_through(&mut self) -> Result<bool, CliError> {
+        let names = (self.kind.names)(&self.path)?;
+        let mut found: Vec<(Option<Stamp>, String)> =
+            names.into_iter().map(|name| (Stamp::of(&self.file(&name)), name)).collect();
+        let all = found.len();
+        if all > self.kind.most {
+            let rows = &self.rows;
+            let lives = |name: &str| rows.get(name).and_then(|entry| entry.row.as_ref()).is_some_and(self.kind.lives);
+            found.sort_unstable_by_key(|(stamp, name)| std::cmp::Reverse((lives(name), *stamp)));
+            found.truncate(self.kind.most);
+        }
+        self.left_out = all - found.len();
+        let names: Vec<String> = found.into_iter().map(|(_, name)| name).collect();
+        let kept: std::collections::BTreeSet<&String> = names.iter().collect();
+        let before = self.rows.len();
+        self.rows.retain(|name, _| kept.contains(name));
+        let lost = self.rows.len() != before;
+        Ok(self.read(names) || lost)
+    }
+
+    /// Reads those of these files that have changed.
+    fn read(&mut self, names: Vec<String>) -> bool {
+        let mut changed = false;
+        for name in names {
+            let path = self.file(&name);
+            let Some(stamp) = Stamp::of(&path) else {
+                changed |= self.rows.remove(&name).is_some();
+                continue;
+            };
+            if self.rows.get(&name).is_some_and(|entry| entry.stamp == stamp) {
+                continue;
+            }
+            let read = view::read_json(&path);
+            let fault = read.as_ref().err().map(|error| error.message.clone());
+            let row = read.ok().flatten().as_ref().and_then(self.kind.read);
+            self.rows.insert(name, Entry { stamp, row, fault });
+            changed = true;
+        }
+        changed
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.path.join(format!("{name}.json"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(path: &Path, most: usize) -> Folder<u64> {
+        let read = |value: &Value| value.get("n").and_then(Value::as_u64);
+        Folder::new(path.to_owned(), &[], Kind { read, lives: |n| *n < 10, names: view::stems, most })
+    }
+
+    fn put(path: &Path, name: &str, text: &str) {
+        fs::write(path.join(".new"), text).expect("written");
+        fs::rename(path.join(".new"), path.join(name)).expect("renamed");
+    }
+
+    fn rows(folder: &mut Folder<u64>) -> Vec<u64> {
+        folder.resting = None;
+        folder.refresh().expect("readable");
+        folder.rows().copied().collect()
+    }
+
+    #[test]
+    fn what_is_replaced_added_or_removed_is_seen() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut folder = folder(dir.path(), 9);
+        assert_eq!(rows(&mut folder), [] as [u64; 0]);
+        put(dir.path(), "a.json", "{\"n\":1}");
+        put(dir.path(), "b.json", "{\"n\":2}");
+        assert_eq!(rows(&mut folder), [1, 2]);
+        put(dir.path(), "a.json", "{\"n\":3}");
+        fs::remove_file(dir.path().join("b.json")).expect("removed");
+        assert_eq!(rows(&mut folder), [3]);
+    }
+
+    #[test]
+    fn a_folder_that_rests_is_looked_through_later_but_what_lives_in_it_is_seen_at_once() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut folder = folder(dir.path(), 9);
+        put(dir.path(), "a.json", "{\"n\":1}");
+        assert_eq!(rows(&mut folder), [1]);
+        folder.resting = Some(Instant::now() + Duration::from_secs(3_600));
+        put(dir.path(), "a.json", "{\"n\":2}");
+        put(dir.path(), "b.json", "{\"n\":5}");
+        assert!(folder.refresh().expect("readable"));
+        assert_eq!(folder.rows().copied().collect::<Vec<_>>(), [2]);
+        assert_eq!(rows(&mut folder), [2, 5]);
+    }
+
+    #[test]
+    fn the_newest_and_the_living_are_kept_and_the_rest_is_counted() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut folder = folder(dir.path(), 2);
+        put(dir.path(), "a.json", "{\"n\":1}");
+        assert_eq!(rows(&mut folder), [1]);
+        let later = |name: &str, seconds: u64| {
+            put(dir.path(), name, "{\"n\":20}");
+            let file = fs::File::options().write(true).open(dir.path().join(name)).expect("there");
+            file.set_modified(SystemTime::now() + Duration::from_secs(seconds)).expect("set");
+        };
+        (1..=3).for_each(|number| later(&format!("b{number}.json"), number));
+        assert_eq!((rows(&mut folder), folder.left_out), (vec![1, 20], 2));
+    }
+
+    #[test]
+    fn links_torn_files_and_large_ones_are_told_and_stop_nothing() {
+        let dir = tempfile::tempdir().expect("a folder");
+        put(dir.path(), "a.json", "{\"n\":1}");
+        put(dir.path(), "b.json", "{\"n\":");
+        std::os::unix::fs::symlink("/etc/passwd", dir.path().join("c.json")).expect("a link");
+        fs::File::create(dir.path().join("d.json")).and_then(|file| file.set_len(view::LARGEST + 1)).expect("large");
+        nix::unistd::mkfifo(&dir.path().join("e.json"), nix::sys::stat::Mode::S_IRUSR).expect("a pipe");
+        let mut folder = folder(dir.path(), 9);
+        assert_eq!(rows(&mut folder), [1]);
+        assert_eq!(folder.unread().map(|(count, _)| count), Some(4));
+    }
+}

@@ -1,0 +1,72 @@
+//! Showing an agent's pane to the person who sits before this terminal: tmux is asked to, and only where it is the server
+//! that the sidecar works in.
+
+use crate::child::Grouped;
+use crate::cli::error::CliError;
+use crate::cli::names;
+use crate::config::Home;
+use crate::core::text::sanitise;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio::process::Command;
+
+/// How long tmux may take.
+const LIMIT: Duration = Duration::from_secs(5);
+/// The most that is read of what it says, in bytes.
+const MOST: u64 = 4 * 1024;
+
+/// Whether this runs in a popup: inside tmux, but on a terminal that is no pane.
+pub(super) fn is_popup() -> bool {
+    let Some(socket) = socket() else { return false };
+    let Some(pane) = names::variable("TMUX_PANE") else { return true };
+    let own = nix::unistd::ttyname(std::io::stdin()).unwrap_or_default();
+    let asked = tmux(&socket, &["display-message", "-p", "-t", &pane, "#{pane_tty}"]);
+    asked.is_ok_and(|said| own != std::path::Path::new(said.trim()))
+}
+
+/// Brings the client in which this runs to a pane.
+///
+/// # Errors
+/// This runs outside tmux, or in another server than the sidecar's, or tmux refused.
+pub(super) fn jump(home: &Home, pane: &str) -> Result<String, CliError> {
+    let Some(socket) = socket() else {
+        return Err(CliError::refused("no_tmux", format!("The pane is {pane}, but this terminal is not inside tmux."))
+            .hint("Run top in a pane or a popup of the tmux server that the agents are in."));
+    };
+    names::check_server(home).map_err(|error| CliError { hint: None, ..error })?;
+    tmux(&socket, &["switch-client", "-t", pane])?;
+    Ok(format!("went to {pane}"))
+}
+
+/// The socket of the server that this runs in.
+fn socket() -> Option<PathBuf> {
+    let value = names::variable("TMUX")?;
+    value.split(',').next().filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+fn tmux(socket: &PathBuf, args: &[&str]) -> Result<String, CliError> {
+    let failed = |why: String| CliError::refused("tmux", format!("tmux {}: {why}", args.first().unwrap_or(&"")));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| failed(error.to_string()))?;
+    let run = async {
+        let mut command = Command::new("tmux");
+        command.arg("-S").arg(socket).args(args);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut group = Grouped::spawn(&mut command)?;
+        let (mut said, mut complaint) = (Vec::new(), Vec::new());
+        if let (Some(out), Some(err)) = (group.child().stdout.take(), group.child().stderr.take()) {
+            out.take(MOST).read_to_end(&mut said).await?;
+            err.take(MOST).read_to_end(&mut complaint).await?;
+        }
+        let status = group.child().wait().await?;
+        Ok::<_, std::io::Error>((status.success(), if status.success() { said } else { complaint }))
+    };
+    let ran = runtime.block_on(async { tokio::time::timeout(LIMIT, run).await });
+    let (good, said) = ran
+        .map_err(|_| failed(format!("no answer within {} s", LIMIT.as_secs())))?
+        .map_err(|error| failed(error.to_string()))?;
+    let said = sanitise(String::from_utf8_lossy(&said).trim());
+    if good { Ok(said) } else { Err(failed(said)) }
+}

@@ -1,0 +1,259 @@
+//! `top`: a live screen of all that the sidecar does, with keys to step in. A client like any other: it reads views and error
+//! files, and asks by requests.
+//!
+//! Pure: [`rows`] (a view → a row), [`model`] (all of them in order), [`keys`] (key → intent), [`ui`] (intent → choice or
+//! order), `target` (row → what is meant), [`draw`] (model and choices → cells), [`plain`] (texts). With the world: `folder`
+//! and `read` (files), `wake` (signals, changes, answers), `screen` (the terminal), `ask` and `jump` (orders), and the loop
+//! here.
+//!
+//! It ends when it is told to, when a signal says so, and when its terminal is gone, of which the terminal itself tells: a
+//! read that fails or has come to the end, a hang-up. No signal is needed for that.
+
+mod ask;
+pub mod draw;
+mod folder;
+mod jump;
+pub mod keys;
+pub mod model;
+pub mod plain;
+mod read;
+pub mod rows;
+mod screen;
+mod target;
+pub mod ui;
+mod wake;
+
+use super::Session;
+use super::error::CliError;
+use super::output::Surroundings;
+use crate::clock::Clock;
+use crate::demo::keys::{Key, Parser};
+use crate::demo::terminal::size;
+use draw::{Look, Scene};
+use model::Model;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use read::Reader;
+use screen::{Gone, Screen};
+use std::io::IsTerminal;
+use std::os::fd::AsFd;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use ui::{Order, Outcome, Row, Ui};
+use wake::Wake;
+
+/// How often the files are looked at when nothing tells of a change, and a running clock is drawn.
+const TICK: Duration = Duration::from_secs(1);
+/// Changes that come together are looked at together.
+const GATHER: Duration = Duration::from_millis(100);
+/// The largest window, in columns and rows.
+const MOST: (u16, u16) = (1_000, 300);
+/// An escape character with nothing behind it for this long was the Escape key.
+const ESCAPE_TIME: Duration = Duration::from_millis(50);
+
+/// Shows the screen until it is left.
+///
+/// # Errors
+/// A usage error where there is no terminal, or one that can draw nothing.
+pub fn command(session: &Session) -> Result<(), CliError> {
+    if session.out.is_json() {
+        return Err(CliError::usage("top is a screen for people and prints no JSON.").hint(FOR_PROGRAMS));
+    }
+    let around = Surroundings::read();
+    if !around.terminal || !std::io::stdin().is_terminal() {
+        return Err(CliError::usage("top needs a terminal on its standard input and output.").hint(FOR_PROGRAMS));
+    }
+    if around.dumb || std::env::var_os("TERM").is_none_or(|term| term.is_empty()) {
+        return Err(CliError::usage("This terminal (TERM is dumb, or not set) can't be drawn on.").hint(FOR_PROGRAMS));
+    }
+    let failed = |error: std::io::Error| CliError::refused("terminal", format!("The terminal can't be used: {error}."));
+    let wake = Wake::new().map_err(failed)?;
+    let screen = Screen::open(std::io::stdin().as_fd(), window()).map_err(failed)?;
+    let top = Top::new(session, screen, wake, Look::of(&around));
+    // A terminal that is gone is one way to end, and there is nobody to tell.
+    told_afterwards(|| top.run()).map(|_: Result<(), Gone>| ())
+}
+
+/// The part of the window that is drawn on: all of any that a person has, and of one that claims to be endless a part.
+fn window() -> (u16, u16) {
+    let (columns, rows) = size();
+    (columns.min(MOST.0), rows.min(MOST.1))
+}
+
+/// What programs use instead.
+const FOR_PROGRAMS: &str = "Programs read `tasuki agents --json`, `tasuki handoffs --json` and `tasuki errors --json`.";
+
+/// Runs something in which a panic is told when the terminal has been given back, not into the screen. That of a thread
+/// beside it is not told: what it was to do gets no answer.
+fn told_afterwards<T>(run: impl FnOnce() -> T) -> Result<T, CliError> {
+    let (own, told) = (std::thread::current().id(), Arc::new(Mutex::new(None)));
+    let heard = Arc::clone(&told);
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if std::thread::current().id() == own {
+            *heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(info.to_string());
+        }
+    }));
+    let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+    std::panic::set_hook(usual);
+    ran.map_err(|_| {
+        let why = told.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
+        CliError::refused("bug", format!("top has ended by a mistake of its own: {}", plain::plain(&why)))
+            .hint("Nothing else is touched by that: the sidecar and the agents go on.")
+    })
+}
+
+/// The loop's belongings.
+struct Top<'a> {
+    session: &'a Session,
+    screen: Screen,
+    wake: Wake,
+    look: Look,
+    reader: Reader<'a>,
+    model: Model,
+    ui: Ui,
+    detailed: Option<Row>,
+    clock: Clock,
+    answers: (Sender<Outcome>, Receiver<Outcome>),
+}
+
+impl<'a> Top<'a> {
+    fn new(session: &'a Session, screen: Screen, wake: Wake, look: Look) -> Self {
+        Top {
+            session,
+            screen,
+            wake,
+            look,
+            reader: Reader::new(&session.home),
+            model: Model::default(),
+            ui: Ui::default(),
+            detailed: None,
+            clock: Clock::new(),
+            answers: channel(),
+        }
+    }
+
+    /// The loop: wait, take what came, look at the files, draw.
+    fn run(mut self) -> Result<(), Gone> {
+        let mut parser = Parser::default();
+        let folders = Reader::folders(&self.session.home);
+        let (mut looked, mut drawn) = (None::<Instant>, None::<Instant>);
+        let (mut dirty, mut hinted, mut renewed) = (true, false, true);
+        let mut typed_at = Instant::now();
+        loop {
+            let is_due = |since: Option<Instant>, pause: Duration| since.is_none_or(|since| since.elapsed() >= pause);
+            if is_due(looked, if hinted { GATHER } else { TICK }) {
+                self.wake.watch(&folders);
+                dirty |= self.look_at_files();
+                (looked, hinted) = (Some(Instant::now()), false);
+            }
+            let tick = self.model.has_clock() && is_due(drawn, TICK);
+            if (dirty || tick || !renewed) && !self.screen.is_behind() {
+                if !std::mem::replace(&mut renewed, true) {
+                    self.screen.renew(window()).map_err(|_| Gone)?;
+                }
+                self.draw();
+                (drawn, dirty) = (Some(Instant::now()), false);
+            }
+            self.screen.write_on()?;
+            let pause = if hinted { GATHER } else { TICK };
+            let left = pause.saturating_sub(looked.map_or(Duration::ZERO, |looked| looked.elapsed()));
+            let time = if parser.is_waiting() { left.min(ESCAPE_TIME) } else { left };
+            let typed = self.wait(time)?;
+            self.wake.calm();
+            if self.wake.has_ended() {
+                return Ok(());
+            }
+            hinted |= self.wake.has_changed();
+            renewed &= !self.wake.wants_redraw();
+            let keys = match typed {
+                Some(bytes) => {
+                    typed_at = Instant::now();
+                    parser.feed(&bytes)
+                }
+                None if parser.is_waiting() && typed_at.elapsed() >= ESCAPE_TIME => parser.give_up(),
+                None => Vec::new(),
+            };
+            for key in keys {
+                dirty = true;
+                if self.take(&key) {
+                    return Ok(());
+                }
+            }
+            while let Ok(outcome) = self.answers.1.try_recv() {
+                (dirty, hinted) = (true, true);
+                if self.hear(outcome) {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Sleeps until something happens, at most so long; gives what was typed.
+    fn wait(&mut self, time: Duration) -> Result<Option<Vec<u8>>, Gone> {
+        let wanted = if self.screen.is_behind() { PollFlags::POLLIN | PollFlags::POLLOUT } else { PollFlags::POLLIN };
+        let mut fds = [PollFd::new(self.screen.as_fd(), wanted), PollFd::new(self.wake.as_fd(), PollFlags::POLLIN)];
+        // Rounded up, or the last fraction of a millisecond would be a busy loop.
+        let millis = u16::try_from(time.as_micros().div_ceil(1_000)).unwrap_or(u16::MAX);
+        if poll(&mut fds, PollTimeout::from(millis)).is_err() {
+            return Ok(None);
+        }
+        let seen = fds[0].revents().unwrap_or(PollFlags::empty());
+        if seen.intersects(PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL) {
+            return Err(Gone);
+        }
+        if seen.contains(PollFlags::POLLIN) { self.screen.read().map(Some) } else { Ok(None) }
+    }
+
+    /// Whether something is new.
+    fn look_at_files(&mut self) -> bool {
+        let Some(model) = self.reader.refresh() else { return false };
+        self.model = model;
+        self.ui.settle(&self.model);
+        self.detailed = None;
+        true
+    }
+
+    fn draw(&mut self) {
+        let area = self.screen.area();
+        let row = self.ui.detailed(&self.model, draw::has_side(area.width));
+        if row != self.detailed {
+            self.ui.details = row.as_ref().map(|row| self.reader.details(row)).unwrap_or_default();
+            self.detailed = row;
+        }
+        let scene = Scene {
+            model: &self.model,
+            ui: &self.ui,
+            look: self.look,
+            now_ms: self.clock.now().wall_ms,
+            columns: area.width,
+        };
+        // The buffer takes everything; that the terminal does not is known when it is written to.
+        let _ = self.screen.draw(|frame| draw::draw(scene, area, frame.buffer_mut()));
+    }
+
+    /// Does what a key asks for; whether that is to end.
+    fn take(&mut self, key: &Key) -> bool {
+        let Some(intent) = keys::intent(key, &self.ui.mode) else { return false };
+        match self.ui.act(&intent, &self.model) {
+            Some(Order::Quit) => return true,
+            Some(order) => {
+                let asked = if let Order::Ask(asked) = &order { Some(asked.clone()) } else { None };
+                let begun = ask::spawn(self.session, order, self.answers.0.clone(), self.wake.waker());
+                if let Err(error) = begun {
+                    let error = CliError::refused("no_thread", format!("Nothing was asked: {error}."));
+                    self.ui.hear(Outcome { asked, said: Err(error), leaves: false });
+                }
+            }
+            None => {}
+        }
+        false
+    }
+
+    /// Takes an answer; whether that is the end: a popup would hide the pane that it has led to.
+    fn hear(&mut self, outcome: Outcome) -> bool {
+        let leaves = outcome.leaves;
+        self.ui.hear(outcome);
+        leaves
+    }
+}

@@ -1,0 +1,143 @@
+//! What the screen shows: rows in their order, and what leads from one to another. Pure.
+
+use super::plain::plain;
+pub use super::rows::{Agent, Failure, Fault, Handoff, Heart, Work};
+use crate::cli::follow::Outcome;
+use crate::cli::lineage::Links;
+use crate::cli::names;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most rows of the lineage.
+const MOST_KIN: usize = 2_000;
+
+/// Everything at one moment.
+#[derive(Debug, Default)]
+pub struct Model {
+    /// The home's path.
+    pub home: String,
+    /// The user's own folder, which is shown as `~`; empty where it is not known.
+    pub user: String,
+    /// The sidecar.
+    pub heart: Heart,
+    /// All agents that were read, in the order of their registration.
+    pub agents: Vec<Agent>,
+    /// Handoffs: those that run, those that failed, the rest; the newest first.
+    pub handoffs: Vec<Handoff>,
+    /// Failures that nobody has dismissed, the newest first.
+    pub failures: Vec<Failure>,
+    /// Work items that are not done, what matters more first.
+    pub work: Vec<Work>,
+    /// The agents by descent: depth, and place in `agents`.
+    pub kin: Vec<(usize, usize)>,
+    /// What is not shown, in words; empty where all is.
+    pub left_out: Vec<String>,
+    short: BTreeMap<String, String>,
+}
+
+impl Model {
+    /// A model without rows.
+    #[must_use]
+    pub fn new(home: &str, user: &str, heart: Heart) -> Self {
+        Model { home: plain(home), user: plain(user), heart, ..Model::default() }
+    }
+
+    /// A path as people write it.
+    #[must_use]
+    pub fn path(&self, path: &str) -> String {
+        let below = path.strip_prefix(&self.user).filter(|_| self.user.len() > 1);
+        match below.filter(|below| below.is_empty() || below.starts_with('/')) {
+            Some(below) => format!("~{below}"),
+            None => path.to_owned(),
+        }
+    }
+
+    /// Puts rows in order and names everything shortly.
+    #[must_use]
+    pub fn arranged(mut self) -> Self {
+        self.agents.sort_by(|a, b| (&a.registered, &a.id).cmp(&(&b.registered, &b.id)));
+        self.handoffs.sort_by(|a, b| (a.rank(), &b.created, &b.id).cmp(&(b.rank(), &a.created, &a.id)));
+        self.failures.sort_by(|a, b| (&b.at, &b.id).cmp(&(&a.at, &a.id)));
+        self.work.sort_by(|a, b| a.place.cmp(&b.place));
+        self.kin = self.descent();
+        let agents = self.agents.iter().map(|agent| agent.id.as_str());
+        let work = self.work.iter().map(|item| item.id.as_str());
+        let ids = agents.chain(self.handoffs.iter().map(|handoff| handoff.id.as_str())).chain(work);
+        self.short = names::short(ids);
+        self
+    }
+
+    /// Families with somebody alive first, the rest after them, each from its first ancestor down.
+    fn descent(&self) -> Vec<(usize, usize)> {
+        let places: BTreeMap<&str, usize> =
+            self.agents.iter().enumerate().map(|(place, agent)| (agent.id.as_str(), place)).collect();
+        let previous = |agent: &'_ Agent| -> Option<&str> {
+            let place = places.get(agent.previous.as_deref()?)?;
+            Some(self.agents[*place].id.as_str())
+        };
+        let rows = self.agents.iter().map(|agent| (agent.id.as_str(), previous(agent)));
+        let links = Links::new(rows);
+        let (living, ended): (Vec<&Agent>, Vec<&Agent>) = self.agents.iter().partition(|agent| agent.living);
+        let (mut kin, mut met) = (Vec::new(), BTreeSet::new());
+        for agent in living.into_iter().chain(ended.into_iter().rev()) {
+            if kin.len() >= MOST_KIN || met.contains(agent.id.as_str()) {
+                continue;
+            }
+            for (id, depth) in links.below(links.first(&agent.id)) {
+                met.insert(id);
+                kin.extend(places.get(id).map(|place| (depth, *place)));
+            }
+        }
+        kin.truncate(MOST_KIN);
+        kin
+    }
+
+    /// The beginning of an id that names no other.
+    #[must_use]
+    pub fn short<'a>(&'a self, id: &'a str) -> &'a str {
+        self.short.get(id).map_or_else(|| id.get(..8).unwrap_or(id), String::as_str)
+    }
+
+    /// Agents that have not ended.
+    pub fn living(&self) -> impl Iterator<Item = &Agent> {
+        self.agents.iter().filter(|agent| agent.living)
+    }
+
+    /// Handoffs that go on.
+    pub fn running(&self) -> impl Iterator<Item = &Handoff> {
+        self.handoffs.iter().take_while(|handoff| handoff.is_running())
+    }
+
+    /// One agent.
+    #[must_use]
+    pub fn agent(&self, id: &str) -> Option<&Agent> {
+        self.agents.iter().find(|agent| agent.id == id)
+    }
+
+    /// One handoff.
+    #[must_use]
+    pub fn handoff(&self, id: &str) -> Option<&Handoff> {
+        self.handoffs.iter().find(|handoff| handoff.id == id)
+    }
+
+    /// The handoff that an agent is in, or else the newest one that it was in and that is not over. Views are read one after
+    /// the other: an agent may have been let go in its own view while the handoff's still runs.
+    #[must_use]
+    pub fn handoff_of(&self, agent: &Agent) -> Option<&Handoff> {
+        let current = agent.handoff.as_deref().and_then(|id| self.handoff(id));
+        let concerns = |handoff: &&Handoff| {
+            matches!(handoff.outcome, None | Some(Outcome::Failed))
+                && (handoff.agent == agent.id || handoff.successor.as_deref() == Some(&agent.id))
+        };
+        current.or_else(|| self.handoffs.iter().find(concerns))
+    }
+
+    /// Whether something on the screen changes by the passing of time alone.
+    #[must_use]
+    pub fn has_clock(&self) -> bool {
+        self.running().next().is_some() || (!self.heart.beats && self.heart.beat_ms.is_some())
+    }
+}
+
+#[cfg(test)]
+#[path = "model_tests.rs"]
+mod tests;

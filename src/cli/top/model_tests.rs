@@ -1,0 +1,83 @@
+//! Views of any kind become rows, and rows stand in order.
+
+use super::*;
+use serde_json::{Value, json};
+
+fn agent(id: &str, previous: Option<&str>, state: &str, at: u32) -> Agent {
+    let view = json!({"agent_id": id, "previous_agent_id": previous, "state": state,
+        "registered_at": format!("2026-01-01T00:00:{at:02}.000Z")});
+    Agent::read(&view).expect("an agent")
+}
+
+fn model(agents: Vec<Agent>, handoffs: &[Value]) -> Model {
+    let handoffs = handoffs.iter().filter_map(Handoff::read).collect();
+    Model { agents, handoffs, ..Model::default() }.arranged()
+}
+
+#[test]
+fn views_that_say_nothing_or_nonsense_are_no_rows_and_no_panic() {
+    let nonsense = [json!(null), json!([]), json!({}), json!({"agent_id": 5}), json!({"handoff_id": "x", "steps": 7})];
+    for view in &nonsense {
+        assert!(Agent::read(view).is_none() && Handoff::read(view).is_none(), "{view}");
+        assert!(Failure::read(view).is_none() && Work::read(view).is_none(), "{view}");
+    }
+    let odd = json!({"handoff_id": "h", "agent_id": "a", "steps": [{}, 1, null], "verdicts": 3, "error": "no", "deadline": "soon"});
+    let odd = Handoff::read(&odd).expect("it has ids");
+    assert_eq!((odd.entered_ms, odd.deadline_ms, odd.error, odd.step.as_str()), (None, None, None, "-"));
+}
+
+#[test]
+fn an_id_that_would_lead_elsewhere_is_none() {
+    for id in ["../../etc/passwd", ".hidden", "a/b"] {
+        assert!(Agent::read(&json!({"agent_id": id})).is_none(), "{id}");
+    }
+}
+
+#[test]
+fn the_lineage_begins_with_families_of_which_somebody_lives() {
+    let agents = vec![
+        agent("dead-a", None, "ended", 1),
+        agent("b", Some("a"), "idle", 3),
+        agent("a", None, "ended", 2),
+        agent("c", Some("gone"), "busy", 4),
+    ];
+    let model = model(agents, &[]);
+    let shown: Vec<(usize, &str)> =
+        model.kin.iter().map(|(depth, place)| (*depth, model.agents[*place].id.as_str())).collect();
+    assert_eq!(shown, [(0, "a"), (1, "b"), (0, "c"), (0, "dead-a")]);
+}
+
+#[test]
+fn handoffs_that_run_come_first_then_failed_ones_then_the_newest() {
+    let handoff =
+        |id: &str, step: &str, at: &str| json!({"handoff_id": id, "agent_id": "a", "step": step, "created_at": at});
+    let all = [
+        handoff("1", "done", "5"),
+        handoff("2", "failed", "1"),
+        handoff("3", "writing", "2"),
+        handoff("4", "done", "6"),
+    ];
+    let model = model(vec![agent("a", None, "idle", 1)], &all);
+    let order: Vec<&str> = model.handoffs.iter().map(|handoff| handoff.id.as_str()).collect();
+    assert_eq!(order, ["3", "2", "4", "1"]);
+    assert_eq!(model.running().count(), 1);
+    assert!(model.has_clock());
+    let own = |model: &Model| model.handoff_of(&model.agents[0]).map(|handoff| handoff.id.clone());
+    assert_eq!(
+        own(&model).as_deref(),
+        Some("3"),
+        "its own view has let go of it before the handoff's tells of the end"
+    );
+    let model = self::model(vec![agent("a", None, "idle", 1)], &[all[0].clone(), all[1].clone()]);
+    assert_eq!(own(&model).as_deref(), Some("2"), "an agent that was let go is still connected with what failed");
+}
+
+#[test]
+fn only_what_a_person_has_to_say_is_in_doubt() {
+    let failed = |code: &str, step: &str| {
+        let view = json!({"handoff_id": "h", "agent_id": "a", "step": "failed", "error": {"error_id": "e", "code": code, "step": step}});
+        Handoff::read(&view).expect("a handoff").is_in_doubt()
+    };
+    assert!(failed("unconfirmed", "briefing") && failed("priming_failed", "priming"));
+    assert!(!failed("not_delivered", "briefing") && !failed("priming_failed", "briefing"));
+}

@@ -1,0 +1,168 @@
+//! From the files to the model: five folders and the sidecar's own view.
+
+use super::folder::{Folder, Kind};
+use super::model::{Agent, Failure, Handoff, Heart, Model, Work};
+use super::plain::{aligned, plain};
+use super::ui::Row;
+use crate::cli::client::{self, Pulse, Sidecar};
+use crate::cli::error::CliError;
+use crate::cli::{errors, handoffs, names, view, work};
+use crate::config::Home;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// Most lines of one row's details.
+const MOST_LINES: usize = 2_000;
+/// Most rows of each kind.
+const MOST_AGENTS: usize = 2_000;
+const MOST_HANDOFFS: usize = 500;
+const MOST_FAILURES: usize = 200;
+const MOST_WORK: usize = 1_000;
+
+/// Reads again and again.
+pub(super) struct Reader<'a> {
+    home: &'a Home,
+    pulse: Pulse<'a>,
+    heart: Heart,
+    agents: Folder<Agent>,
+    handoffs: Folder<Handoff>,
+    failures: Folder<Failure>,
+    work: Folder<Work>,
+    problem: Option<String>,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader that has read nothing yet.
+    pub(super) fn new(home: &'a Home) -> Self {
+        let agents = Kind { read: Agent::read, lives: |agent| agent.living, names: view::stems, most: MOST_AGENTS };
+        let handoffs =
+            Kind { read: Handoff::read, lives: Handoff::is_running, names: view::stems, most: MOST_HANDOFFS };
+        let failures = Kind { read: Failure::read, lives: |_| false, names: view::stems, most: MOST_FAILURES };
+        let open = |folder: &Path| work::read::ids_in(&folder.join("open"));
+        let work = Kind { read: Work::read, lives: |_| true, names: open, most: MOST_WORK };
+        Reader {
+            home,
+            pulse: Pulse::new(home),
+            heart: Heart::default(),
+            agents: Folder::new(home.agent_views(), &[], agents),
+            handoffs: Folder::new(home.handoff_views(), &[], handoffs),
+            failures: Folder::new(home.errors(), &[], failures),
+            work: Folder::new(home.work_views(), &[home.open_work()], work),
+            problem: None,
+        }
+    }
+
+    /// The folders in which something changes when something happens.
+    pub(super) fn folders(home: &Home) -> Vec<PathBuf> {
+        vec![home.view(), home.agent_views(), home.handoff_views(), home.errors(), home.work_views(), home.open_work()]
+    }
+
+    /// Looks for what is new. `None` when nothing is.
+    pub(super) fn refresh(&mut self) -> Option<Model> {
+        let heart = self.look_at_heart();
+        let seen = [self.agents.refresh(), self.handoffs.refresh(), self.failures.refresh(), self.work.refresh()];
+        let problem = seen.iter().find_map(|seen| seen.as_ref().err().map(|error| plain(&error.message)));
+        let changed = seen.iter().any(|seen| matches!(seen, Ok(true)));
+        if !changed && heart == self.heart && problem == self.problem {
+            return None;
+        }
+        (self.heart, self.problem) = (heart, problem);
+        Some(self.model())
+    }
+
+    fn look_at_heart(&mut self) -> Heart {
+        let seen = self.pulse.check();
+        let file = view::read_json(&self.home.view().join("sidecar.json")).ok().flatten().unwrap_or(Value::Null);
+        let (pid, beat_ms, beats) = match seen {
+            Sidecar::Alive { pid, beat_ms } => (Some(pid), Some(beat_ms), true),
+            Sidecar::Stale { pid, beat_ms, .. } => (Some(pid), Some(beat_ms), false),
+            Sidecar::None => (None, None, false),
+        };
+        let missing = || client::no_sidecar(self.home, &Sidecar::None).hint;
+        Heart {
+            pid,
+            beats,
+            // While it beats, the moment of a beat is no news.
+            beat_ms: beat_ms.filter(|_| !beats),
+            tmux: file["tmux"]["pid"].as_u64(),
+            problem: if beats { view::text(&file, "problem").map(plain) } else { missing().as_deref().map(plain) },
+        }
+    }
+
+    fn model(&self) -> Model {
+        let unread = [self.agents.unread(), self.handoffs.unread(), self.failures.unread(), self.work.unread()];
+        let unread = unread.into_iter().flatten().map(|(count, why)| format!("{count} not read: {}", plain(why)));
+        let counts = [
+            (self.agents.left_out, "older agents"),
+            (self.handoffs.left_out, "older handoffs"),
+            (self.failures.left_out, "older errors"),
+            (self.work.left_out, "work items"),
+        ];
+        let left_out = counts.iter().filter(|(count, _)| *count > 0);
+        let left_out = left_out.map(|(count, what)| format!("{count} {what} are not shown"));
+        let user = names::variable("HOME").unwrap_or_default();
+        let mut model = Model::new(&self.home.root().display().to_string(), &user, self.heart.clone());
+        model.agents = self.agents.rows().cloned().collect();
+        model.handoffs = self.handoffs.rows().cloned().collect();
+        model.failures = self.failures.rows().cloned().collect();
+        model.work = self.work.rows().cloned().collect();
+        model.left_out = self.problem.iter().cloned().chain(unread).chain(left_out).collect();
+        model.arranged()
+    }
+
+    /// All that is known of a row, in lines as the commands print them.
+    pub(super) fn details(&self, row: &Row) -> Vec<String> {
+        let (folder, id): (PathBuf, &str) = match row {
+            Row::Agent(id) => (self.home.agent_views(), id),
+            Row::Handoff(id) => (self.home.handoff_views(), id),
+            Row::Failure(id) => (self.home.errors(), id),
+            Row::Work(id) => (self.home.work_views(), id),
+        };
+        let path = folder.join(format!("{id}.json"));
+        let lines = match view::read_json(&path) {
+            Ok(Some(seen)) => match row {
+                Row::Agent(_) => agent_lines(&seen),
+                Row::Handoff(_) => handoffs::lines(&seen),
+                Row::Failure(_) => errors::lines(&seen),
+                Row::Work(_) => work::show::lines(&seen),
+            },
+            Ok(None) => vec!["It is not there any more.".to_owned()],
+            Err(CliError { message, .. }) => vec![message],
+        };
+        let lines = lines.iter().flat_map(|text| text.lines()).take(MOST_LINES);
+        lines.map(aligned).collect()
+    }
+}
+
+/// An agent's view as lines.
+fn agent_lines(seen: &Value) -> Vec<String> {
+    let names = [
+        ("persona", "persona_slug"),
+        ("profile", "profile"),
+        ("state", "state"),
+        ("pane", "pane"),
+        ("session", "tmux_session"),
+        ("process", "pid"),
+        ("folder", "cwd"),
+        ("hooks", "hooks"),
+        ("handoff", "handoff_id"),
+        ("came from", "previous_agent_id"),
+        ("successor", "successor_id"),
+        ("registered", "registered_at"),
+        ("ended", "ended_at"),
+        ("transcript", "transcript_path"),
+    ];
+    let mut lines = vec![format!("agent {}", view::cell(seen, "agent_id"))];
+    for (name, key) in names {
+        let cell = view::cell(seen, key);
+        let cell = if key.ends_with("_at") { view::clock(&cell) } else { cell };
+        lines.extend((cell != "-").then(|| format!("  {name:<11} {cell}")));
+    }
+    let used = seen.get("context").and_then(|context| context.get("used")?.as_u64());
+    let window = seen.get("context").and_then(|context| context.get("window")?.as_u64());
+    lines.extend(used.map(|used| match window {
+        Some(window) => format!("  {:<11} {used} of {window} tokens", "context"),
+        None => format!("  {:<11} {used} tokens", "context"),
+    }));
+    lines
+}

@@ -1,0 +1,56 @@
+//! What can be done to a row: which agent, handoff and failure it leads to. Pure.
+
+use super::model::{Agent, Model};
+use super::ui::Row;
+
+/// What a deed would be done to.
+pub(super) struct Target<'a> {
+    /// The agent that is handed off, or whose pane is shown.
+    pub(super) agent: Option<&'a Agent>,
+    /// The handoff.
+    pub(super) handoff: Option<String>,
+    /// The failure.
+    pub(super) failure: Option<String>,
+    /// The failure's word.
+    pub(super) code: String,
+}
+
+impl<'a> Target<'a> {
+    /// What a row is about: each leads to the others that belong to it.
+    pub(super) fn of(row: &Row, model: &'a Model) -> Self {
+        let living = |id: &String| model.agent(id).filter(|agent| agent.living);
+        let (agent, handoff, failure) = match row {
+            Row::Agent(id) => {
+                let agent = model.agent(id);
+                (agent, agent.and_then(|agent| model.handoff_of(agent)), None)
+            }
+            Row::Handoff(id) => {
+                let handoff = model.handoff(id);
+                let successor = handoff.and_then(|handoff| handoff.successor.as_ref()).and_then(living);
+                (successor.or_else(|| handoff.and_then(|handoff| model.agent(&handoff.agent))), handoff, None)
+            }
+            Row::Failure(id) => {
+                let failure = model.failures.iter().find(|failure| failure.id == *id);
+                let agent = failure.and_then(|failure| model.agent(failure.agent.as_deref()?));
+                (agent, failure.and_then(|failure| model.handoff(failure.handoff.as_deref()?)), failure)
+            }
+            Row::Work(id) => {
+                let item = model.work.iter().find(|item| item.id == *id);
+                (item.and_then(|item| model.agent(item.owner.as_deref()?)), None, None)
+            }
+        };
+        let fault = handoff.and_then(|handoff| handoff.error.as_ref());
+        let of_agent = || {
+            let id = agent.map(|agent| agent.id.as_str());
+            model.failures.iter().find(|failure| id.is_some() && failure.agent.as_deref() == id)
+        };
+        let by_fault = || model.failures.iter().find(|failure| fault.is_some_and(|fault| fault.id == failure.id));
+        let failure = failure.or_else(by_fault).or_else(of_agent);
+        Target {
+            agent,
+            handoff: handoff.map(|handoff| handoff.id.clone()),
+            failure: failure.map(|failure| failure.id.clone()),
+            code: failure.map(|failure| failure.code.clone()).unwrap_or_default(),
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! What ends the loop's sleep besides the terminal: signals, changes of files, answers. Each sets a flag and writes one
+//! byte into a pipe that the loop polls; a full pipe is as good as a byte.
+
+use nix::sys::signal::Signal;
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// The signals after which the program ends.
+const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
+/// Those after which everything is drawn anew: another size, or back from having been stopped.
+const DRAWING: [Signal; 2] = [Signal::SIGWINCH, Signal::SIGCONT];
+
+/// What has happened since the last look.
+#[derive(Debug, Default)]
+struct Flags {
+    ended: AtomicBool,
+    redraw: AtomicBool,
+    changed: AtomicBool,
+}
+
+/// Ends the sleep.
+#[derive(Debug, Clone)]
+pub(super) struct Waker {
+    flags: Arc<Flags>,
+    bell: Arc<UnixStream>,
+}
+
+impl Waker {
+    /// Wakes the loop.
+    pub(super) fn ring(&self) {
+        // A pipe that is full wakes it as well.
+        let _ = (&*self.bell).write(&[1]);
+    }
+
+    fn set(&self, flag: &AtomicBool) {
+        flag.store(true, Ordering::SeqCst);
+        self.ring();
+    }
+}
+
+/// The loop's end of it.
+#[derive(Debug)]
+pub(super) struct Wake {
+    waker: Waker,
+    ear: UnixStream,
+    watcher: Option<RecommendedWatcher>,
+    watched: Vec<PathBuf>,
+}
+
+impl Wake {
+    /// Listens for signals from here on. By handlers, not by a mask, which would be inherited by what is started.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub(super) fn new() -> io::Result<Self> {
+        let (bell, ear) = UnixStream::pair()?;
+        bell.set_nonblocking(true)?;
+        ear.set_nonblocking(true)?;
+        let waker = Waker { flags: Arc::new(Flags::default()), bell: Arc::new(bell) };
+        listen(waker.clone())?;
+        let hinted = waker.clone();
+        // Where there are no watches the loop's own clock has to do.
+        let watcher = notify::recommended_watcher(move |event| {
+            if is_change(&event) {
+                hinted.set(&hinted.flags.changed);
+            }
+        })
+        .ok();
+        Ok(Wake { waker, ear, watcher, watched: Vec::new() })
+    }
+
+    /// What wakes the loop.
+    pub(super) fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
+    /// Has the system tell of changes in these folders, as far as they are there. To be called now and then.
+    pub(super) fn watch(&mut self, folders: &[PathBuf]) {
+        let missing = |folder: &&PathBuf| !self.watched.contains(folder) && folder.is_dir();
+        let new: Vec<&PathBuf> = folders.iter().filter(missing).collect();
+        for folder in new {
+            if arm(self.watcher.as_mut(), folder) {
+                self.watched.push(folder.clone());
+            }
+        }
+    }
+
+    /// Takes the bytes away.
+    pub(super) fn calm(&mut self) {
+        let mut bytes = [0; 256];
+        while matches!(self.ear.read(&mut bytes), Ok(count) if count > 0) {}
+    }
+
+    /// A signal to end came.
+    pub(super) fn has_ended(&self) -> bool {
+        self.waker.flags.ended.load(Ordering::SeqCst)
+    }
+
+    /// Everything is to be drawn anew; says it once.
+    pub(super) fn wants_redraw(&self) -> bool {
+        self.waker.flags.redraw.swap(false, Ordering::SeqCst)
+    }
+
+    /// Files have changed; says it once.
+    pub(super) fn has_changed(&self) -> bool {
+        self.waker.flags.changed.swap(false, Ordering::SeqCst)
+    }
+}
+
+impl AsFd for Wake {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.ear.as_fd()
+    }
+}
+
+/// That a file was opened or read is no change: we do that ourselves.
+fn is_change(event: &notify::Result<Event>) -> bool {
+    !matches!(event, Ok(Event { kind: EventKind::Access(_), .. }))
+}
+
+fn arm(watcher: Option<&mut RecommendedWatcher>, folder: &Path) -> bool {
+    watcher.is_some_and(|watcher| watcher.watch(folder, RecursiveMode::NonRecursive).is_ok())
+}
+
+/// A thread that takes the signals.
+fn listen(waker: Waker) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let inside = runtime.enter();
+    let open = |wanted: &[Signal]| -> io::Result<Vec<_>> {
+        wanted.iter().map(|wanted| signal(SignalKind::from_raw(*wanted as i32))).collect()
+    };
+    let (ending, drawing) = (open(&ENDING)?, open(&DRAWING)?);
+    drop(inside);
+    let take = async move {
+        let mut tasks = tokio::task::JoinSet::new();
+        let with_flag = ending.into_iter().map(|signal| (signal, true));
+        for (mut signal, ends) in with_flag.chain(drawing.into_iter().map(|signal| (signal, false))) {
+            let waker = waker.clone();
+            tasks.spawn(async move {
+                while signal.recv().await.is_some() {
+                    waker.set(if ends { &waker.flags.ended } else { &waker.flags.redraw });
+                }
+            });
+        }
+        while tasks.join_next().await.is_some() {}
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(take))?;
+    Ok(())
+}
