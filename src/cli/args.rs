@@ -80,7 +80,7 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Show everything at once, live, with keys to hand off, cancel, retry, accept, dismiss, and go to a pane.
     #[command(
-        after_help = "Example:\n  tasuki top\n  in tmux.conf: bind-key T display-popup -E -w 90% -h 90% \"tasuki top\""
+        after_help = "Example:\n  tasuki top\n\nIn tmux.conf: bind-key T display-popup -E -w 90% -h 90% \"tasuki top\""
     )]
     Top,
     /// List the agents.
