@@ -34,6 +34,7 @@ pub mod publish;
 pub mod rules;
 pub mod run;
 pub mod schema;
+pub mod serve;
 pub mod service;
 pub mod statusline;
 pub mod view;
@@ -180,6 +181,7 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Rules(command) => rules::command(&session, command),
         Command::Errors(args) => errors::command(&session, args),
         Command::Hooks(command) => hooks::command(&session, command),
+        Command::Serve(args) => serve::command(&session, args),
         Command::Service(command) => service::command(&session, command),
         Command::Schema(args) => schema::command(&session, args),
         Command::Man(args) => man::command(&session, args),
