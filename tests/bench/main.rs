@@ -14,6 +14,7 @@ mod latency;
 mod panes;
 mod place;
 mod sample;
+mod serve;
 mod size;
 mod start;
 mod table;
@@ -40,7 +41,7 @@ impl Length {
 
 type Figure = fn(&Place, Length) -> Vec<Row>;
 
-const FIGURES: [(&str, Figure); 8] = [
+const FIGURES: [(&str, Figure); 9] = [
     ("hook", hook::measure),
     ("latency", latency::measure),
     ("flood", flood::measure),
@@ -48,6 +49,7 @@ const FIGURES: [(&str, Figure); 8] = [
     ("idle", idle::measure),
     ("start", start::measure),
     ("work", work::measure),
+    ("serve", serve::measure),
     ("size", size::measure),
 ];
 
