@@ -151,6 +151,10 @@ impl Cursor {
             *at = (*at).min(ours.len());
             return Ok(cut);
         }
+        // What was written between our last look and the change of files: nothing more comes after it.
+        if !whole_lines(file, *at)?.is_empty() {
+            return Ok(true);
+        }
         let last = self.last;
         let next = self.rotated()?.into_iter().find(|(first, _)| *first > last).map(|(_, path)| path);
         let file = match next {

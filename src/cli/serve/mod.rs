@@ -1,9 +1,9 @@
 //! `serve`: what the spool and the views hold, over HTTP on loopback, for dashboards that can't or won't read files. It is a
 //! client like every other command: it opens no database, and a request that comes in is dropped into the spool.
 //!
-//! Where to read: [`listen`] takes connections, [`guard`] says who may ask at all, [`routes`] what there is; [`views`] and
-//! [`ask`] answer; [`journal`] reads the journal's lines, [`hub`] tells them to everybody who listens by [`events`]; [`bell`]
-//! says when to look; [`openapi`] describes all of it.
+//! Where to read: `listen` takes connections, `guard` says who may ask at all, `routes` what there is; `views` and
+//! `ask` answer; `journal` reads the journal's lines, `hub` tells them to everybody who listens by `events`; `bell`
+//! says when to look; `openapi` describes all of it.
 
 mod args;
 mod ask;
