@@ -130,6 +130,9 @@ pub enum Command {
     /// Make agents that you start yourself report their events too.
     #[command(subcommand, after_help = "Example:\n  tasuki hooks install claude")]
     Hooks(HooksCommand),
+    /// Serve agents, handoffs, work and errors over HTTP on this machine's loopback, with a page for a browser.
+    #[command(after_help = "Example:\n  tasuki serve\n  tasuki serve --listen 127.0.0.1:0 --json")]
+    Serve(super::serve::ServeArgs),
     /// Let systemd or launchd run the sidecar for you.
     #[command(subcommand, after_help = "Example:\n  tasuki service install --dry-run\n  tasuki service install")]
     Service(super::service::ServiceCommand),

@@ -168,7 +168,10 @@ fn read_answer(answer: &Value) -> Result<Value, CliError> {
 }
 
 /// The answer to a request, once there is one.
-fn answer(home: &Home, id: &RequestId) -> Result<Option<Value>, CliError> {
+///
+/// # Errors
+/// It is there but can't be read.
+pub fn answer(home: &Home, id: &RequestId) -> Result<Option<Value>, CliError> {
     let Some(bytes) = client::read_result(home.root(), id)? else { return Ok(None) };
     serde_json::from_slice(&bytes)
         .map(Some)

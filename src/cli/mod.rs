@@ -34,6 +34,7 @@ pub mod publish;
 pub mod rules;
 pub mod run;
 pub mod schema;
+pub mod serve;
 pub mod service;
 pub mod statusline;
 pub mod top;
@@ -181,6 +182,7 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Rules(command) => rules::command(&session, command),
         Command::Errors(args) => errors::command(&session, args),
         Command::Hooks(command) => hooks::command(&session, command),
+        Command::Serve(args) => serve::command(&session, args),
         Command::Top => top::command(&session),
         Command::Service(command) => service::command(&session, command),
         Command::Schema(args) => schema::command(&session, args),

@@ -17,7 +17,10 @@ pub const LARGEST: u64 = 8 << 20;
 pub const MOST_NAMES: usize = 200_000;
 
 /// Opens a regular file for reading, without following a link and without waiting for a writer.
-fn open(path: &Path) -> std::io::Result<fs::File> {
+///
+/// # Errors
+/// The system's, and for anything that is no regular file.
+pub fn open(path: &Path) -> std::io::Result<fs::File> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let file = fs::OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)?;
     if file.metadata()?.is_file() {

@@ -213,7 +213,10 @@ impl Journal {
 
 /// Where the last line ends that is whole and has a `seq`, and that `seq`; (0, none) if there is no such line. Read
 /// from the end, for a journal may be long.
-fn last_whole_line(file: &mut File) -> io::Result<(u64, Option<u64>)> {
+///
+/// # Errors
+/// The system's.
+pub fn last_whole_line(file: &mut File) -> io::Result<(u64, Option<u64>)> {
     let size = file.metadata()?.len();
     // `end` is just after a line feed, or the end of the file.
     let mut end = size;

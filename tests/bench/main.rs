@@ -15,6 +15,7 @@ mod latency;
 mod panes;
 mod place;
 mod sample;
+mod serve;
 mod size;
 mod start;
 mod table;
@@ -42,7 +43,7 @@ impl Length {
 
 type Figure = fn(&Place, Length) -> Vec<Row>;
 
-const FIGURES: [(&str, Figure); 10] = [
+const FIGURES: [(&str, Figure); 11] = [
     ("hook", hook::measure),
     ("latency", latency::measure),
     ("flood", flood::measure),
@@ -52,6 +53,7 @@ const FIGURES: [(&str, Figure); 10] = [
     ("work", work::measure),
     ("commands", commands::measure),
     ("top", top::measure),
+    ("serve", serve::measure),
     ("size", size::measure),
 ];
 

@@ -3,6 +3,7 @@
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -79,25 +80,42 @@ pub(crate) struct Worker {
 impl Worker {
     /// `tasuki run`. Returns at once.
     pub(crate) fn tasuki(place: &Place, home: &Path) -> Worker {
+        let mut command = Worker::command("run", home);
+        command.arg("--tmux").arg(place.socket());
+        Worker::spawn(command.stdout(Stdio::null()), &home.with_extension("log"))
+    }
+
+    /// `tasuki serve` on any free port. Returns once it listens, with its address.
+    pub(crate) fn serve(home: &Path) -> (Worker, String) {
+        let mut command = Worker::command("serve", home);
+        command.args(["--listen", "127.0.0.1:0"]).stdout(Stdio::piped());
+        let mut worker = Worker::spawn(&mut command, &home.with_extension("serve.log"));
+        let mut url = String::new();
+        let output = worker.child.stdout.take().expect("an output");
+        BufReader::new(output).read_line(&mut url).expect("an address");
+        (worker, url.trim_end().trim_start_matches("http://").trim_end_matches('/').to_owned())
+    }
+
+    fn command(word: &str, home: &Path) -> Command {
         let mut command = Command::new(TASUKI);
-        command.arg("run").arg("--home").arg(home).arg("--tmux").arg(place.socket());
+        command.arg(word).arg("--home").arg(home);
         for name in ["TMUX", "TMUX_PANE", "TASUKI_HOME", "TASUKI_TMUX", "TASUKI_AGENT_ID", "TASUKI_PERSONA"] {
             command.env_remove(name);
         }
         command.env("TASUKI_LOG", "warn");
-        Worker::spawn(command, &home.with_extension("log"))
+        command
     }
 
     /// The bare program, which is this very one under another word. Returns at once.
     pub(crate) fn bare(home: &Path) -> Worker {
         let mut command = Command::new(std::env::current_exe().expect("this program"));
         command.arg(crate::bare::WORD).arg(home);
-        Worker::spawn(command, &home.with_extension("log"))
+        Worker::spawn(command.stdout(Stdio::null()), &home.with_extension("log"))
     }
 
-    fn spawn(mut command: Command, log: &Path) -> Worker {
+    fn spawn(command: &mut Command, log: &Path) -> Worker {
         let log = File::create(log).expect("a log");
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn();
+        let child = command.stdin(Stdio::null()).stderr(log).spawn();
         Worker { child: child.expect("the program starts") }
     }
 

@@ -277,7 +277,7 @@ fn hooks_are_shown_for_every_profile_and_an_unknown_one_lists_what_there_is() {
 #[test]
 fn commands_of_later_versions_do_not_exist() {
     let home = FakeHome::new();
-    for command in ["work", "top", "serve"] {
+    for command in ["work", "top"] {
         assert_eq!(code(&home.run(&[command])), 2, "{command}");
     }
     let help = out(&home.run(&["handoff", "--help"]));

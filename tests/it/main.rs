@@ -47,6 +47,8 @@ mod publish_once;
 mod readme;
 mod replacement;
 mod rules;
+mod serve;
+mod serve_bounds;
 mod service;
 mod sim;
 mod spool_documents;

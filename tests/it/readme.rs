@@ -2,6 +2,7 @@
 //! `tasuki schema` describes it.
 
 use super::support::schema::faults;
+use super::support::server::{Server, has_curl};
 use super::support::stage::Stage;
 use super::support::stage_files::{json_files, read_json};
 use super::support::tally;
@@ -114,6 +115,7 @@ fn the_first_use_works_when_it_is_pasted_and_every_file_is_as_its_schema_says() 
         assert!(screen.contains(part), "{part} in\n{screen}");
     }
     recipes(&stage);
+    over_http(&stage);
     failure(&stage);
     stage.check_once();
     hold_to_schemas(&stage);
@@ -202,6 +204,24 @@ fn the_picture_shows_the_steps_that_there_are() {
         .map(|step| step.word())
         .collect();
     assert_eq!(shown, [flow, vec!["done"]].concat());
+}
+
+/// The recipe for HTTP, at the address where a server of the same home listens.
+fn over_http(stage: &Stage) {
+    if !has_curl() {
+        return;
+    }
+    let agent = living(stage);
+    stage.until_idle(&agent);
+    let server = Server::start(stage.command(&["serve"]));
+    let recipe = &blocks("A dashboard over HTTP", "sh")[0];
+    let usual = "http://127.0.0.1:7311";
+    assert!(recipe.contains(usual), "{recipe}");
+    let output = run(stage, "sh", &recipe.replace(usual, server.url.trim_end_matches('/')));
+    let answer: Value = serde_json::from_slice(&output.stdout).expect("the answer");
+    assert_eq!(answer["status"], "initiated", "{answer}");
+    let view = stage.until_step(answer["handoff_id"].as_str().expect("an id"), "done");
+    assert_eq!((&view["agent_id"], &view["focus"]), (&json!(agent), &json!("the flaky test")));
 }
 
 /// A handoff that fails, and a file that can't be taken: their files have formats too.

@@ -10,6 +10,7 @@ pub(crate) mod intake;
 pub(crate) mod nasty;
 pub(crate) mod random;
 pub(crate) mod schema;
+pub(crate) mod server;
 pub(crate) mod small_disk;
 pub(crate) mod stage;
 pub(crate) mod stage_checks;

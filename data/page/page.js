@@ -1,0 +1,520 @@
+// The page of `tasuki serve`. Whatever comes from agents and documents is put in as text, never as HTML. The token comes
+// in the address's fragment, which no server sees, and stays in this tab.
+"use strict";
+
+const STEPS = ["waiting", "instructing", "writing", "recording", "ending", "starting", "priming", "briefing", "acknowledging"];
+const TEXTS = ["instruction", "priming", "briefing"];
+const ENDS = ["done", "failed", "cancelled"];
+const MOST_HANDOFFS = 30;
+const MOST_GENERATIONS = 6;
+const SILENCE_MS = 45000;
+
+const at = (id) => document.getElementById(id);
+const agents = new Map();
+const handoffs = new Map();
+const errors = new Map();
+const dirty = new Set();
+let token = "";
+let lastSeen = null;
+let flushing = null;
+
+// ---- building
+
+/** An element with properties, classes and children; texts become text nodes. */
+function el(name, props = {}, ...children) {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(props)) {
+    if (key === "class") node.className = value;
+    else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else if (value === true) node.setAttribute(key, "");
+    else if (value !== false && value != null) node.setAttribute(key, String(value));
+  }
+  node.append(...children.filter((child) => child != null && child !== ""));
+  return node;
+}
+
+/** The same in SVG. */
+function svg(name, props = {}, ...children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(props)) node.setAttribute(key, String(value));
+  node.append(...children);
+  return node;
+}
+
+/** Brings a list to show these things in this order; what is there already is kept, with its focus and what was typed. */
+function keyed(list, things, idOf, make, update) {
+  const old = new Map([...list.children].map((node) => [node.dataset.id, node]));
+  let place = list.firstElementChild;
+  for (const thing of things) {
+    const id = idOf(thing);
+    let node = old.get(id);
+    if (node) old.delete(id);
+    else {
+      node = make(thing);
+      node.dataset.id = id;
+    }
+    update(node, thing);
+    if (node === place) place = place.nextElementSibling;
+    else list.insertBefore(node, place);
+  }
+  for (const node of old.values()) node.remove();
+}
+
+const part = (node, name) => node.querySelector(`[data-part="${name}"]`);
+const say = (node, name, text) => {
+  const found = part(node, name);
+  if (found.textContent !== text) found.textContent = text;
+};
+const short = (id) => (id || "").slice(0, 8);
+const clock = (time) => (time ? new Date(time).toLocaleTimeString() : "");
+const seconds = (from, to) => `${((new Date(to) - new Date(from)) / 1000).toFixed(1)} s`;
+const lives = (agent) => !agent.ended_at && agent.state !== "ended" && agent.state !== "lost";
+const nameOf = (agent) => agent.persona_slug || "anonymous";
+
+// ---- asking
+
+class Refused extends Error {}
+
+async function api(path, body) {
+  const headers = { Authorization: `Bearer ${token}` };
+  const options = { headers, cache: "no-store" };
+  if (body !== undefined) {
+    options.method = "POST";
+    options.body = JSON.stringify(body);
+    headers["Content-Type"] = "application/json";
+    // The same key if the browser sends it twice: nothing happens twice.
+    headers["Idempotency-Key"] = `page-${crypto.randomUUID()}`;
+  }
+  const response = await fetch(path, options);
+  if (response.status === 401) {
+    lock("This token is not the one.");
+    throw new Refused("no token");
+  }
+  const answer = await response.json();
+  if (response.ok) return answer;
+  const error = answer.error || {};
+  const [message, hint] = typeof error === "string" ? [error, answer.hint] : [error.message, error.hint];
+  throw new Refused([message, hint].filter(Boolean).join(". "));
+}
+
+const ask = (kind, fields) => api("/api/requests", { v: 1, kind, ...fields });
+
+/** Runs what a button does: it can't be pressed twice, and what was refused is said beside it. */
+async function press(button, says, work) {
+  button.disabled = true;
+  says.textContent = "";
+  try {
+    await work();
+  } catch (error) {
+    says.textContent = error instanceof Refused ? error.message : "The server can't be reached.";
+  } finally {
+    button.disabled = false;
+  }
+}
+
+// ---- agents
+
+function makeAgent(agent) {
+  const id = agent.agent_id;
+  const reason = el("input", { name: "reason", required: true, maxlength: 2000, autocomplete: "off" });
+  const focus = el("input", { name: "focus", maxlength: 2000, autocomplete: "off" });
+  const says = el("p", { class: "says", role: "alert" });
+  const go = el("button", { class: "main", type: "submit" }, "Hand off");
+  const open = el("button", { type: "button", "data-part": "open", "aria-expanded": "false" }, "Hand off…");
+  const show = (shown) => {
+    form.hidden = !shown;
+    open.setAttribute("aria-expanded", String(shown));
+    (shown ? reason : open).focus();
+  };
+  const form = el(
+    "form",
+    {
+      hidden: true,
+      onsubmit: (event) => {
+        event.preventDefault();
+        press(go, says, async () => {
+          const body = { reason: reason.value.trim() };
+          if (focus.value.trim()) body.focus = focus.value.trim();
+          const begun = await api(`/api/agents/${encodeURIComponent(id)}/handoff`, body);
+          show(false);
+          form.reset();
+          touch("handoffs", begun.handoff_id);
+          touch("agents", id);
+        });
+      },
+      onkeydown: (event) => event.key === "Escape" && show(false),
+    },
+    el("label", {}, "Reason", reason),
+    el("label", {}, "Focus (what the document should dwell on)", focus),
+    el("div", { class: "row" }, go, el("button", { type: "button", onclick: () => show(false) }, "Not now")),
+    says,
+  );
+  open.addEventListener("click", () => show(form.hidden));
+  return el(
+    "li",
+    { class: "card" },
+    el("div", { class: "head" }, el("h3", { "data-part": "name" }), el("span", { "data-part": "state" })),
+    el("p", { class: "faint mono", "data-part": "about" }),
+    el("p", { class: "faint", "data-part": "context" }),
+    el("div", { class: "row" }, open),
+    form,
+  );
+}
+
+function updateAgent(card, agent) {
+  say(card, "name", nameOf(agent));
+  say(card, "state", agent.state);
+  part(card, "state").className = `state ${agent.state}`;
+  say(card, "about", [short(agent.agent_id), agent.profile, agent.pane, agent.cwd].filter(Boolean).join("  "));
+  const context = agent.context;
+  const line = part(card, "context");
+  line.hidden = !context;
+  if (context) {
+    const used = context.percent == null ? `${context.used} tokens` : `${context.percent} %`;
+    const meter = context.percent == null ? "" : el("meter", { min: 0, max: 100, high: 80, value: context.percent, "aria-hidden": "true" });
+    line.replaceChildren("Context ", meter, ` ${used}`);
+  }
+  const open = part(card, "open");
+  open.disabled = !agent.persona_slug || Boolean(agent.handoff_id);
+  open.title = agent.persona_slug ? "" : "An agent without a persona is left alone";
+  open.setAttribute("aria-label", `Hand off ${nameOf(agent)} ${short(agent.agent_id)}`);
+}
+
+// ---- handoffs
+
+function makeHandoff(handoff) {
+  const id = handoff.handoff_id;
+  const says = el("p", { class: "says", role: "alert" });
+  const button = (name, text, kind) => {
+    const node = el("button", { type: "button", "data-part": name }, text);
+    node.addEventListener("click", () => press(node, says, () => ask(kind, { handoff_id: id })));
+    return node;
+  };
+  return el(
+    "li",
+    { class: "card" },
+    el("div", { class: "head" }, el("h3", { "data-part": "name" }), el("span", { "data-part": "state" })),
+    el("p", { class: "faint mono", "data-part": "about" }),
+    el("ol", { class: "steps", "data-part": "steps", "aria-label": "Steps" }),
+    el("p", { class: "mono", "data-part": "document" }),
+    el("p", { class: "faint", "data-part": "verdicts" }),
+    el("p", { class: "says", "data-part": "error" }),
+    el("p", { "data-part": "hint" }),
+    el("div", { class: "row" }, button("cancel", "Cancel", "handoff_cancel"), button("retry", "Retry", "handoff_retry")),
+    says,
+  );
+}
+
+function updateHandoff(card, handoff) {
+  const step = handoff.step;
+  const ended = ENDS.includes(step);
+  say(card, "name", `${handoff.persona_slug}: ${handoff.reason}`);
+  say(card, "state", step);
+  part(card, "state").className = `state ${ended ? step : "running"}`;
+  const successor = handoff.successor_id ? ` → ${short(handoff.successor_id)}` : "";
+  say(card, "about", `${short(handoff.handoff_id)}  ${clock(handoff.created_at || (handoff.steps[0] || {}).entered_at)}  ${short(handoff.agent_id)}${successor}`);
+  updateSteps(part(card, "steps"), handoff);
+  const bytes = handoff.bytes ?? handoff.document?.bytes;
+  say(card, "document", bytes == null ? "" : `${handoff.file_path} (${bytes} bytes${handoff.bytes == null ? " so far" : ""})`);
+  const verdicts = TEXTS.map((name) => [name, handoff.verdicts?.[name]]).filter(([, one]) => one);
+  say(card, "verdicts", verdicts.map(([name, one]) => `${name} ${one.verdict}${one.reason ? ` (${one.reason})` : ""}`).join(", "));
+  const error = handoff.error;
+  say(card, "error", error ? error.message : "");
+  say(card, "hint", error ? error.hint : "");
+  part(card, "retry").hidden = step !== "failed";
+  part(card, "cancel").hidden = ended || STEPS.indexOf(step) >= STEPS.indexOf("ending");
+}
+
+function updateSteps(list, handoff) {
+  const entered = new Map((handoff.steps || []).map((one) => [one.step, one]));
+  const wanted = STEPS.filter((step) => entered.has(step) || (step !== "acknowledging" || handoff.ack));
+  const stoppedAt = handoff.error?.step;
+  keyed(
+    list,
+    wanted,
+    (step) => step,
+    () => el("li"),
+    (node, step) => {
+      const seen = entered.get(step);
+      let state = "";
+      if (stoppedAt === step) state = "stopped";
+      else if (handoff.step === step) state = "here";
+      else if (seen?.left_at) state = "passed";
+      const took = state === "passed" ? ` ${seconds(seen.entered_at, seen.left_at)}` : "";
+      const text = `${step}${took}`;
+      if (node.textContent !== text) node.textContent = text;
+      node.className = state;
+      node.dataset.step = step;
+      if (state === "here") node.setAttribute("aria-current", "step");
+      else node.removeAttribute("aria-current");
+    },
+  );
+}
+
+// ---- errors
+
+function makeError(error) {
+  const says = el("p", { class: "says" });
+  const button = el("button", { type: "button" }, "Dismiss");
+  button.addEventListener("click", () =>
+    press(button, says, async () => {
+      await ask("error_dismiss", { error_id: error.error_id });
+      errors.delete(error.error_id);
+      draw();
+    }),
+  );
+  return el(
+    "li",
+    { class: "card error" },
+    el("div", { class: "head" }, el("h3", { "data-part": "message" }), button),
+    el("p", { "data-part": "hint" }),
+    el("p", { class: "faint mono", "data-part": "about" }),
+    says,
+  );
+}
+
+function updateError(card, error) {
+  say(card, "message", error.message);
+  say(card, "hint", error.hint || "");
+  const about = [clock(error.at), error.code, error.step, error.handoff_id && `handoff ${short(error.handoff_id)}`];
+  say(card, "about", about.filter(Boolean).join("  "));
+}
+
+// ---- lineage
+
+/** The living and those that they came from, as rows of predecessors and successors. */
+function families() {
+  const kept = new Set();
+  for (const agent of agents.values()) {
+    let one = lives(agent) && agent.persona_slug ? agent : null;
+    for (let age = 0; one && age < MOST_GENERATIONS && !kept.has(one.agent_id); age += 1) {
+      kept.add(one.agent_id);
+      one = agents.get(one.previous_agent_id);
+    }
+  }
+  const all = [...kept].map((id) => agents.get(id));
+  all.sort((a, b) => (a.created_at < b.created_at ? -1 : 1));
+  const children = new Map(all.map((agent) => [agent.agent_id, []]));
+  const roots = [];
+  for (const agent of all) {
+    const siblings = children.get(agent.previous_agent_id);
+    (siblings || roots).push(agent);
+  }
+  return { roots, children };
+}
+
+function drawLineage() {
+  const [wide, high, gapX, gapY] = [150, 44, 46, 14];
+  const { roots, children } = families();
+  const [lines, boxes] = [[], []];
+  let [row, columns] = [0, 0];
+  const place = (agent, column) => {
+    const [x, y] = [column * (wide + gapX) + 2, row * (high + gapY) + 2];
+    columns = Math.max(columns, column + 1);
+    const older = column === 0 && agent.previous_agent_id ? "… " : "";
+    boxes.push(
+      svg(
+        "g",
+        { class: lives(agent) ? "living" : "", transform: `translate(${x} ${y})` },
+        svg("rect", { width: wide, height: high, rx: 6 }),
+        text(10, 19, "", `${older}${cut(nameOf(agent), 18)}`),
+        text(10, 35, "small", `${short(agent.agent_id)} ${lives(agent) ? agent.state : "ended"}`),
+      ),
+    );
+    children.get(agent.agent_id).forEach((child, number) => {
+      if (number > 0) row += 1;
+      const [fromX, fromY, toX, toY] = [x + wide, y + high / 2, x + wide + gapX, row * (high + gapY) + 2 + high / 2];
+      const bend = gapX / 2;
+      lines.push(svg("path", { d: `M${fromX} ${fromY} C${fromX + bend} ${fromY} ${toX - bend} ${toY} ${toX - 6} ${toY}` }));
+      lines.push(svg("path", { class: "tip", d: `M${toX} ${toY} l-8 -4 v8 z` }));
+      place(child, column + 1);
+    });
+  };
+  for (const root of roots) {
+    place(root, 0);
+    row += 1;
+  }
+  const [width, height] = [columns * (wide + gapX) - gapX + 4, row * (high + gapY) - gapY + 4];
+  if (!roots.length) return at("lineage").replaceChildren(el("p", { class: "faint" }, "Nobody yet."));
+  const told = boxes.length === 1 ? "One agent" : `${boxes.length} agents, each beside its predecessor`;
+  const title = svg("title");
+  title.textContent = told;
+  return at("lineage").replaceChildren(svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img" }, title, ...lines, ...boxes));
+}
+
+function text(x, y, className, content) {
+  const node = svg("text", { x, y, class: className });
+  node.textContent = content;
+  return node;
+}
+
+const cut = (content, most) => (content.length > most ? `${content.slice(0, most - 1)}…` : content);
+
+// ---- everything
+
+function draw() {
+  const living = [...agents.values()].filter(lives);
+  living.sort((a, b) => nameOf(a).localeCompare(nameOf(b)) || (a.agent_id < b.agent_id ? -1 : 1));
+  keyed(at("agents"), living, (agent) => agent.agent_id, makeAgent, updateAgent);
+  at("no-agents").hidden = living.length > 0;
+  const begun = (handoff) => (handoff.steps[0] || {}).entered_at || "";
+  const shown = [...handoffs.values()].sort((a, b) => (begun(a) < begun(b) ? 1 : -1)).slice(0, MOST_HANDOFFS);
+  keyed(at("handoffs"), shown, (handoff) => handoff.handoff_id, makeHandoff, updateHandoff);
+  at("no-handoffs").hidden = shown.length > 0;
+  const failures = [...errors.values()].sort((a, b) => (a.at < b.at ? 1 : -1));
+  keyed(at("error-list"), failures, (error) => error.error_id, makeError, updateError);
+  at("errors").hidden = failures.length === 0;
+  at("errors-title").textContent = `Errors (${failures.length})`;
+  drawLineage();
+}
+
+function fill(map, list, id) {
+  map.clear();
+  for (const one of list) map.set(one[id], one);
+}
+
+async function loadAll() {
+  const [everyone, latest, failures] = await Promise.all([
+    api("/api/agents?all=true"),
+    api(`/api/handoffs?limit=${MOST_HANDOFFS}`),
+    api("/api/errors?limit=100"),
+  ]);
+  fill(agents, everyone, "agent_id");
+  fill(handoffs, latest, "handoff_id");
+  fill(errors, failures, "error_id");
+  draw();
+}
+
+/** Notes that something has changed; what changes together is fetched together. */
+function touch(kind, id) {
+  if (!id) return;
+  dirty.add(`${kind} ${id}`);
+  flushing ??= setTimeout(flush, 40);
+}
+
+async function flush() {
+  flushing = null;
+  const wanted = [...dirty].map((entry) => entry.split(" "));
+  dirty.clear();
+  const fetchOne = async ([kind, id]) => {
+    if (kind === "errors") return fill(errors, await api("/api/errors?limit=100"), "error_id");
+    const one = await api(`/api/${kind}/${encodeURIComponent(id)}`);
+    return (kind === "agents" ? agents : handoffs).set(id, one);
+  };
+  // What can't be fetched has gone, or is fetched at the next change.
+  await Promise.allSettled(wanted.map(fetchOne));
+  draw();
+}
+
+// ---- listening
+
+function heard(event) {
+  if (event.name === "reset") return loadAll();
+  if (event.id === null) return undefined;
+  lastSeen = event.id;
+  const line = JSON.parse(event.data);
+  touch("handoffs", line.handoff_id);
+  touch("agents", line.agent_id);
+  touch("agents", line.successor_id);
+  if (line.error_id) touch("errors", "all");
+  if (line.type === "handoff.step" && line.document_bytes == null) {
+    const agent = agents.get(line.agent_id);
+    at("passing").textContent = `${agent ? nameOf(agent) : short(line.agent_id)}: ${line.step}`;
+  }
+  return undefined;
+}
+
+/** Whole events of a text that comes in pieces; gives what is left of the last one. */
+function takeEvents(buffer) {
+  const blocks = buffer.split("\n\n");
+  const rest = blocks.pop();
+  for (const block of blocks) {
+    const event = { id: null, name: "message", data: "" };
+    for (const line of block.split("\n")) {
+      if (line.startsWith("id: ")) event.id = line.slice(4);
+      else if (line.startsWith("event: ")) event.name = line.slice(7);
+      else if (line.startsWith("data: ")) event.data += line.slice(6);
+    }
+    if (event.data) heard(event);
+  }
+  return rest;
+}
+
+async function listen() {
+  const abort = new AbortController();
+  let silence = setTimeout(() => abort.abort(), SILENCE_MS);
+  try {
+    const headers = { Authorization: `Bearer ${token}` };
+    if (lastSeen !== null) headers["Last-Event-ID"] = lastSeen;
+    const response = await fetch("/api/events", { headers, cache: "no-store", signal: abort.signal });
+    if (response.status === 401) return lock("This token is not the one.");
+    if (!response.ok) return undefined;
+    const first = lastSeen === null;
+    connected(true);
+    if (first) await loadAll();
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (let rest = ""; ; ) {
+      const { value, done } = await reader.read();
+      if (done) return undefined;
+      clearTimeout(silence);
+      silence = setTimeout(() => abort.abort(), SILENCE_MS);
+      rest = takeEvents(rest + value);
+    }
+  } finally {
+    clearTimeout(silence);
+  }
+}
+
+function connected(is) {
+  at("link").className = is ? "live" : "";
+  at("link-text").textContent = is ? "live" : "not connected; trying again";
+}
+
+async function run() {
+  for (let wait = 500; token; wait = Math.min(wait * 2, 8000)) {
+    const began = Date.now();
+    try {
+      await listen();
+    } catch {
+      // It is tried again, and the page says that it is not connected.
+    }
+    if (!token) return;
+    connected(false);
+    if (Date.now() - began > 10000) wait = 500;
+    await new Promise((resolve) => setTimeout(resolve, wait));
+  }
+}
+
+// ---- the door
+
+function lock(why) {
+  token = "";
+  sessionStorage.removeItem("tasuki-token");
+  at("main").hidden = true;
+  at("door").hidden = false;
+  at("door-says").textContent = why;
+  at("link-text").textContent = "not connected";
+  at("link").className = "";
+}
+
+function unlock(found) {
+  token = found;
+  lastSeen = null;
+  sessionStorage.setItem("tasuki-token", token);
+  at("door").hidden = true;
+  at("main").hidden = false;
+  run();
+}
+
+at("door").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const typed = at("token").value.trim();
+  at("token").value = "";
+  unlock(typed);
+});
+
+const given = new URLSearchParams(location.hash.slice(1)).get("token");
+if (given) history.replaceState(null, "", location.pathname);
+const known = given || sessionStorage.getItem("tasuki-token");
+if (known) unlock(known);
+else lock("");

@@ -1,0 +1,264 @@
+//! Requests: what comes in by HTTP is dropped into the spool as it is, and its one answer is waited for. Who gives an
+//! `Idempotency-Key` names the request by it, and may ask again whatever became of the connection.
+
+use super::App;
+use super::problem::{Problem, json, status_of};
+use crate::cli::client::{self, Pulse, Sidecar};
+use crate::cli::error::CliError;
+use crate::clock::Clock;
+use crate::core::id::{InvalidId, RequestId};
+use crate::core::reply::{Answer, Reply};
+use crate::core::request;
+use crate::spool::{self, MAX_INPUT_BYTES};
+use axum::body::{Body, to_bytes};
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, Response, header};
+use axum::response::IntoResponse;
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, sleep, timeout};
+
+/// How long a body may take.
+const BODY_WITHIN: Duration = Duration::from_secs(15);
+/// How often the sidecar's heartbeat is looked at while an answer is waited for.
+const PULSE_EVERY: Duration = Duration::from_millis(500);
+/// How long to wait for a request of the same name to be taken.
+const TAKEN_EVERY: Duration = Duration::from_millis(10);
+
+/// A request on its way.
+struct Asked {
+    id: RequestId,
+    /// The caller named it, and may have asked before.
+    is_named: bool,
+    bytes: Vec<u8>,
+    sha256: String,
+}
+
+/// `POST /api/requests`: any kind. Answers with the whole result, and its status.
+pub(super) async fn any(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -> Response<Body> {
+    let asked = async {
+        let bytes = read(&headers, body).await?;
+        check_json(&bytes)?;
+        ask(&app, name(&headers, bytes)?).await
+    };
+    match asked.await {
+        Ok(answer) => json(status_of(&answer), &answer),
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// `POST /api/agents/<id>/handoff`: answers as seed 1 has it, `{"status":"initiated",…}` or `{"error":"Agent not found",…}`.
+pub(super) async fn handoff(
+    State(app): State<Arc<App>>,
+    path: Result<Path<String>, PathRejection>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response<Body> {
+    let asked = async {
+        let Path(agent) = path.map_err(|_| no_agent())?;
+        let bytes = handoff_of(&agent, &read(&headers, body).await?)?;
+        ask(&app, name(&headers, bytes)?).await
+    };
+    match asked.await {
+        Ok(answer) if answer["ok"] == true => json(status_of(&answer), &answer["result"]),
+        Ok(answer) => Problem::refused(&answer).into_response(),
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// `GET /api/requests/<id>`: the answer to a request that was dropped before, by whomever.
+pub(super) async fn result(State(app): State<Arc<App>>, path: Result<Path<String>, PathRejection>) -> Response<Body> {
+    let unknown = || Problem::new(404, "no_request", "Request not found");
+    let Some(id) = path.ok().and_then(|Path(id)| id.parse::<RequestId>().ok()) else {
+        return unknown().into_response();
+    };
+    match answer(&app, &id) {
+        Ok(Some(answer)) => json(200, &answer),
+        Ok(None) if app.home.requests().join(format!("{id}.json")).exists() => {
+            Problem::new(404, "no_answer", "The request waits for its answer").request(&id).into_response()
+        }
+        Ok(None) => unknown().hint("Answers are kept for 7 days").into_response(),
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// What the seed answers for an agent that nobody knows.
+fn no_agent() -> Problem {
+    Problem::new(404, "no_agent", "Agent not found")
+}
+
+/// The body, whole, within its bounds.
+async fn read(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Problem> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if !kind.eq_ignore_ascii_case("application/json") {
+        return Err(Problem::new(415, "not_json", "The body must be JSON")
+            .hint("Send it with `Content-Type: application/json`"));
+    }
+    let too_large = || Problem::new(413, "too_large", format!("The body may have at most {MAX_INPUT_BYTES} bytes"));
+    let said = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if said.is_some_and(|said| said > MAX_INPUT_BYTES) {
+        return Err(too_large());
+    }
+    let limit = usize::try_from(MAX_INPUT_BYTES).unwrap_or(usize::MAX);
+    match timeout(BODY_WITHIN, to_bytes(body, limit)).await {
+        Ok(Ok(bytes)) => Ok(bytes.to_vec()),
+        // One that breaks off is answered the same way; nobody is there to read it.
+        Ok(Err(_)) => Err(too_large()),
+        Err(_) => Err(Problem::new(408, "too_slow", "The body did not come in time")),
+    }
+}
+
+/// What is no JSON would be left alone in the spool for a while, for somebody might still be writing it.
+fn check_json(bytes: &[u8]) -> Result<(), Problem> {
+    let parsed = serde_json::from_slice::<IgnoredAny>(bytes);
+    parsed.map(|_| ()).map_err(|error| Problem::bad(format!("The body is not JSON: {error}")))
+}
+
+/// The body of a handoff with what the address says. It is put in front as text, so that the sidecar sees each field that
+/// was sent, also one that stands twice.
+fn handoff_of(agent: &str, body: &[u8]) -> Result<Vec<u8>, Problem> {
+    let fields: Map<String, Value> = serde_json::from_slice(body).map_err(|error| {
+        Problem::bad(format!("The body is no JSON object: {error}")).hint("Such as {\"reason\":\"context is full\"}")
+    })?;
+    if let Some(field) = ["v", "kind", "agent_id"].into_iter().find(|field| fields.contains_key(*field)) {
+        return Err(Problem::bad(format!("{field}: is not a field of this body; the address says it")).field(field));
+    }
+    let rest = body.trim_ascii_start().strip_prefix(b"{").unwrap_or_default();
+    let comma = if fields.is_empty() { "" } else { "," };
+    let start = format!("{{\"v\":1,\"kind\":\"handoff\",\"agent_id\":{}{comma}", Value::from(agent));
+    Ok([start.as_bytes(), rest].concat())
+}
+
+fn name(headers: &HeaderMap, bytes: Vec<u8>) -> Result<Asked, Problem> {
+    if bytes.len() as u64 > MAX_INPUT_BYTES {
+        return Err(Problem::new(413, "too_large", format!("A request may have at most {MAX_INPUT_BYTES} bytes")));
+    }
+    let key = headers.get("idempotency-key");
+    let text = match key {
+        Some(key) => key.to_str().unwrap_or_default().to_owned(),
+        None => format!("http-{}", uuid::Uuid::now_v7()),
+    };
+    let id = text
+        .parse()
+        .map_err(|error: InvalidId| Problem::bad(format!("Idempotency-Key: {error}")).field("Idempotency-Key"))?;
+    let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(Asked { id, is_named: key.is_some(), bytes, sha256 })
+}
+
+/// Drops a request, unless it has its answer already, and waits for that.
+async fn ask(app: &Arc<App>, asked: Asked) -> Result<Value, Problem> {
+    let mut bell = app.bell.results();
+    if let Some(answer) = ours(app, &asked)? {
+        return Ok(answer);
+    }
+    match Pulse::new(&app.home).check() {
+        Sidecar::Alive { .. } => {}
+        seen => return Err(CliError { code: "no_sidecar".to_owned(), ..client::no_sidecar(&app.home, &seen) }.into()),
+    }
+    if let Some(answer) = refused_at_once(&asked) {
+        return Ok(answer);
+    }
+    let until = Instant::now() + app.patience;
+    drop_into_spool(app, &asked, until).await?;
+    let mut pulse = Instant::now() + PULSE_EVERY;
+    loop {
+        bell.mark_unchanged();
+        if let Some(answer) = ours(app, &asked)? {
+            return Ok(answer);
+        }
+        if pulse <= Instant::now() {
+            pulse = Instant::now() + PULSE_EVERY;
+            if !Pulse::new(&app.home).beats() {
+                return Err(unanswered(&asked.id, "No sidecar answers any more"));
+            }
+        }
+        if until <= Instant::now() {
+            return Err(unanswered(&asked.id, "No answer came in time"));
+        }
+        tokio::select! {
+            () = app.stop.cancelled() => return Err(unanswered(&asked.id, "This server ends")),
+            _ = bell.changed() => {}
+            () = sleep(app.bell.nap().min(until - Instant::now())) => {}
+        }
+    }
+}
+
+/// What is malformed is refused here with the sidecar's own answer, for it keeps every bad file, and keeps no more than a
+/// thousand: a program that asks wrongly all the time must not stop everybody else's. Only an ACK is dropped all the same,
+/// since the agent is to be shown the right form.
+fn refused_at_once(asked: &Asked) -> Option<Value> {
+    let read = request::read(&asked.bytes);
+    let refused = read.request.err().filter(|_| read.malformed.is_none())?;
+    let (request_id, request_sha256) = (asked.id.clone(), asked.sha256.clone());
+    let answer = Answer { request_id, kind: read.kind, request_sha256, reply: Reply::Refused(refused) };
+    Some(answer.to_json(&Clock::new().now()))
+}
+
+/// A request that was dropped stays on its way, whatever becomes of us.
+fn unanswered(id: &RequestId, why: &str) -> Problem {
+    Problem::new(504, "no_answer", format!("{why}. The request lies in the spool and may still be carried out"))
+        .hint(format!("Ask for its answer later: GET /api/requests/{id}"))
+        .request(id)
+}
+
+/// Drops it as soon as no other of the same name waits there.
+async fn drop_into_spool(app: &Arc<App>, asked: &Asked, until: Instant) -> Result<(), Problem> {
+    loop {
+        let (home, id, bytes) = (app.home.clone(), asked.id.clone(), asked.bytes.clone());
+        let dropped = tokio::task::spawn_blocking(move || spool::client::drop_request(home.root(), &id, &bytes)).await;
+        match dropped {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(error)) if error.kind() == spool::ErrorKind::Taken && until > Instant::now() => {
+                // It may be this very one, asked for at the same time.
+                if ours(app, asked)?.is_some() {
+                    return Ok(());
+                }
+                sleep(TAKEN_EVERY).await;
+            }
+            Ok(Err(error)) if error.kind() == spool::ErrorKind::Taken => {
+                let message = "A request of this id waits in the spool and has not been taken. Nothing was dropped";
+                return Err(Problem::new(409, "taken", message)
+                    .hint("If it is there for long, rejected/ may be full: look at the sidecar's log"));
+            }
+            Ok(Err(error)) => return Err(CliError::from(error).into()),
+            Err(error) => return Err(Problem::new(503, "stopping", format!("Nothing was dropped: {error}"))),
+        }
+    }
+}
+
+/// The answer to these very bytes. Under an id that was used for others, it lies beside the first one's.
+fn ours(app: &App, asked: &Asked) -> Result<Option<Value>, Problem> {
+    let is_ours = |answer: &Value| !asked.is_named || answer["request_sha256"] == asked.sha256.as_str();
+    if let Some(answer) = answer(app, &asked.id)?.filter(is_ours) {
+        return Ok(Some(answer));
+    }
+    match format!("{}.reused", asked.id).parse() {
+        Ok(beside) if asked.is_named => Ok(answer(app, &beside)?.filter(is_ours)),
+        _ => Ok(None),
+    }
+}
+
+fn answer(app: &App, id: &RequestId) -> Result<Option<Value>, Problem> {
+    Ok(client::answer(&app.home, id)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handoff_is_what_was_sent_and_what_the_address_says() {
+        let of = |body: &str| handoff_of("a\"b", body.as_bytes()).map(|bytes| String::from_utf8(bytes).expect("text"));
+        let start = "{\"v\":1,\"kind\":\"handoff\",\"agent_id\":\"a\\\"b\"";
+        assert_eq!(of(" { }").ok(), Some(format!("{start} }}")));
+        assert_eq!(of("{\"reason\":1,\"reason\":2}").ok(), Some(format!("{start},\"reason\":1,\"reason\":2}}")));
+        for wrong in ["", "[]", "{", "{\"agent_id\":\"x\"}", "{\"v\":1}", "{\"kind\":\"handoff\"}"] {
+            assert_eq!(of(wrong).map_err(|problem| problem.code), Err("bad_request".to_owned()), "{wrong}");
+        }
+    }
+}

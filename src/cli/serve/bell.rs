@@ -1,0 +1,88 @@
+//! When to look: the system tells of new answers and of new lines in the journal. As everywhere here its notices are only
+//! hints; whoever waits for one looks from time to time all the same.
+
+use crate::cli::output::eprint_quietly;
+use crate::config::Home;
+use notify::event::EventKind;
+use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How long to wait for a hint before looking anyway.
+const ARMED: Duration = Duration::from_millis(250);
+/// The same where no hints can be had.
+const DEAF: Duration = Duration::from_millis(5);
+
+/// Rings for everybody who waits.
+pub(super) struct Bell {
+    results: Arc<watch::Sender<()>>,
+    journal: Arc<watch::Sender<()>>,
+    watcher: Option<RecommendedWatcher>,
+}
+
+impl Bell {
+    /// Watches the answers and the journal of a home. Where that is not possible, those who wait look more often.
+    pub(super) fn arm(home: &Home) -> Bell {
+        let (results, journal) = (Arc::new(watch::Sender::new(())), Arc::new(watch::Sender::new(())));
+        let folders = (home.spool().join("results"), home.spool());
+        let ring = Ring { results: Arc::clone(&results), journal: Arc::clone(&journal), answers: folders.0.clone() };
+        let watcher = watch(ring, &[&folders.0, &folders.1])
+            .map_err(|error| {
+                eprint_quietly(&format!("tasuki: The spool can't be watched: {error}. Looking often instead."))
+            })
+            .ok();
+        Bell { results, journal, watcher }
+    }
+
+    /// Rings when there may be a new answer.
+    pub(super) fn results(&self) -> watch::Receiver<()> {
+        self.results.subscribe()
+    }
+
+    /// Rings when there may be a new line in the journal.
+    pub(super) fn journal(&self) -> watch::Receiver<()> {
+        self.journal.subscribe()
+    }
+
+    /// How long to wait for a ring before looking anyway.
+    pub(super) fn nap(&self) -> Duration {
+        if self.watcher.is_some() { ARMED } else { DEAF }
+    }
+}
+
+fn watch(ring: Ring, folders: &[&Path]) -> notify::Result<RecommendedWatcher> {
+    let config = Config::default().with_follow_symlinks(false);
+    let mut watcher = RecommendedWatcher::new(move |event| ring.take(event), config)?;
+    folders.iter().try_for_each(|folder| watcher.watch(folder, RecursiveMode::NonRecursive))?;
+    Ok(watcher)
+}
+
+/// The watcher's own half.
+struct Ring {
+    results: Arc<watch::Sender<()>>,
+    journal: Arc<watch::Sender<()>>,
+    answers: PathBuf,
+}
+
+impl Ring {
+    /// Called on the watcher's thread. What we do ourselves, reading, must not count.
+    fn take(&self, event: notify::Result<Event>) {
+        let Ok(event) = event else {
+            self.results.send_replace(());
+            self.journal.send_replace(());
+            return;
+        };
+        if matches!(event.kind, EventKind::Access(_)) {
+            return;
+        }
+        let is_answer = |path: &PathBuf| path.starts_with(&self.answers);
+        if event.paths.is_empty() || event.paths.iter().any(is_answer) {
+            self.results.send_replace(());
+        }
+        if event.paths.is_empty() || !event.paths.iter().all(is_answer) {
+            self.journal.send_replace(());
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! `GET /api/events`: the journal as server-sent events, for as long as somebody listens. `Last-Event-ID` goes on after a
+//! line that was seen before.
+
+use super::App;
+use super::hub::Told;
+use super::journal::Cursor;
+use super::problem::Problem;
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, Response, header};
+use axum::response::IntoResponse;
+use hyper::body::Frame;
+use std::convert::Infallible;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+
+/// The most who listen at once; the other connections are for answers.
+pub(super) const MOST_LISTENERS: usize = 384;
+/// How many pieces of text wait for one listener.
+const FEED: usize = 4;
+
+/// The first words: come again after two seconds if this breaks.
+const HELLO: &[u8] = b"retry: 2000\n: the journal follows\n\n";
+const ALIVE: &[u8] = b": still here\n\n";
+const TOO_SLOW: &[u8] =
+    b"event: too_slow\ndata: {\"message\":\"You read too slowly. Come again with Last-Event-ID: nothing is lost.\"}\n\n";
+const STOPPING: &[u8] = b"event: stopping\ndata: {\"message\":\"This server ends.\"}\n\n";
+const RESET: &[u8] =
+    b"event: reset\ndata: {\"message\":\"The journal has no such line any more; it goes on from its present end.\"}\n\n";
+
+/// Answers with the events from now on, or from after `Last-Event-ID`.
+pub(super) async fn listen(State(app): State<Arc<App>>, headers: HeaderMap) -> Response<Body> {
+    let after = match last_seen(&headers) {
+        Ok(after) => after,
+        Err(problem) => return problem.into_response(),
+    };
+    let Ok(place) = Arc::clone(&app.listeners).try_acquire_owned() else {
+        return Problem::new(503, "too_many", format!("{MOST_LISTENERS} listen already")).into_response();
+    };
+    let (feed, fed) = mpsc::channel(FEED);
+    // Before the answer begins: whoever has its first byte misses nothing.
+    let told = app.hub.listen();
+    tokio::spawn(Listener { app, feed, last: 0, _place: place }.run(after, told));
+    let mut response = Response::new(Body::new(Feed(fed)));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    // Where the stream ends the connection does: nobody has to tell the one from the other.
+    headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// The `seq` of the last line that was seen before.
+fn last_seen(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+    let Some(value) = headers.get("last-event-id") else { return Ok(None) };
+    let text = value.to_str().unwrap_or_default();
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.parse() {
+        Ok(seq) if is_number => Ok(Some(seq)),
+        _ => Err(Problem::bad("Last-Event-ID must be the `id` of an event")),
+    }
+}
+
+/// What a listener is sent, as a body without an end.
+struct Feed(mpsc::Receiver<Bytes>);
+
+impl HttpBody for Feed {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.0.poll_recv(cx).map(|text| text.map(|text| Ok(Frame::data(text))))
+    }
+}
+
+/// One who listens. The feed is bounded, and what waits beyond it waits in the hub's one queue or on the disk.
+struct Listener {
+    app: Arc<App>,
+    feed: mpsc::Sender<Bytes>,
+    /// The last `seq` that was sent.
+    last: u64,
+    _place: OwnedSemaphorePermit,
+}
+
+/// The other end has gone.
+struct Gone;
+
+impl Listener {
+    async fn run(mut self, after: Option<u64>, told: broadcast::Receiver<Told>) {
+        // Whoever has gone needs no last word.
+        let _ = self.tell(after, told).await;
+    }
+
+    async fn tell(&mut self, after: Option<u64>, mut told: broadcast::Receiver<Told>) -> Result<(), Gone> {
+        self.say(HELLO).await?;
+        if let Some(seq) = after {
+            // Much may have to be read from the disk; what is told meanwhile is read there too, up to the last look.
+            self.catch_up(seq).await?;
+            told = told.resubscribe();
+            self.catch_up(self.last).await?;
+        }
+        let stop = self.app.stop.clone();
+        loop {
+            let heard = tokio::select! {
+                () = stop.cancelled() => return self.say(STOPPING).await,
+                () = self.feed.closed() => return Err(Gone),
+                heard = told.recv() => heard,
+            };
+            match heard {
+                Ok(Told::Lines(batch)) => {
+                    self.send(batch.after(self.last)).await?;
+                    self.last = batch.ends().map_or(self.last, |(_, last)| last.max(self.last));
+                }
+                Ok(Told::Alive) => self.say(ALIVE).await?,
+                Err(RecvError::Lagged(_)) => return self.say(TOO_SLOW).await,
+                Err(RecvError::Closed) => return Err(Gone),
+            }
+        }
+    }
+
+    /// Sends what the journal has after a line.
+    async fn catch_up(&mut self, seq: u64) -> Result<(), Gone> {
+        self.last = seq;
+        let home = self.app.home.clone();
+        let mut cursor = match blocking(move || Cursor::after(&home, seq)).await {
+            Ok(cursor) => cursor,
+            Err(error) => return self.unreadable(&error).await,
+        };
+        if cursor.newest() < seq {
+            // Another journal than the one that was read before.
+            self.last = cursor.newest();
+            return self.say(RESET).await;
+        }
+        loop {
+            let (back, read) = match blocking(move || Ok((cursor.read(), cursor))).await {
+                Ok((read, back)) => (back, read),
+                Err(error) => return self.unreadable(&error).await,
+            };
+            cursor = back;
+            match read {
+                Ok(batch) => {
+                    let Some((_, last)) = batch.ends() else { return Ok(()) };
+                    self.send(batch.after(self.last)).await?;
+                    self.last = last;
+                }
+                Err(error) => return self.unreadable(&error).await,
+            }
+        }
+    }
+
+    /// What can't be read is not passed over in silence: the listener is told, and comes again.
+    async fn unreadable(&mut self, error: &io::Error) -> Result<(), Gone> {
+        let data = serde_json::json!({"message": format!("The journal can't be read: {error}")});
+        self.send(format!("event: unreadable\ndata: {data}\n\n").into()).await?;
+        Err(Gone)
+    }
+
+    async fn say(&mut self, words: &'static [u8]) -> Result<(), Gone> {
+        self.send(Bytes::from_static(words)).await
+    }
+
+    /// Waits for room in the feed; the connection itself gives up a reader that takes nothing.
+    async fn send(&mut self, text: Bytes) -> Result<(), Gone> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.feed.send(text).await.map_err(|_| Gone)
+    }
+}
+
+/// Does what may wait for a disk apart from everything else.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+}

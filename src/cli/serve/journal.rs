@@ -1,0 +1,278 @@
+//! Reading the journal's lines as server-sent events: from the present end or from after a `seq`, on over files that were
+//! rotated meanwhile. What is not yet a whole line is not read.
+
+use crate::cli::view;
+use crate::config::Home;
+use crate::spool::journal::last_whole_line;
+use axum::body::Bytes;
+use serde::Deserialize;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// How much is read at once, in bytes; more only for a line that is longer.
+const CHUNK: usize = 64 * 1024;
+/// The longest line that is read, in bytes.
+const LONGEST: usize = 16 * 1024 * 1024;
+/// How many names of the spool are looked at for rotated files.
+const MOST_NAMES: usize = 100_000;
+
+#[derive(Deserialize)]
+struct Line {
+    seq: u64,
+    r#type: String,
+}
+
+/// Some lines, as events.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Batch {
+    text: Bytes,
+    /// The `seq` of each and where its event begins.
+    lines: Vec<(u64, usize)>,
+}
+
+impl Batch {
+    /// The events after a `seq`.
+    pub(super) fn after(&self, seq: u64) -> Bytes {
+        let first = self.lines.iter().find(|(number, _)| *number > seq);
+        first.map_or_else(Bytes::new, |(_, at)| self.text.slice(*at..))
+    }
+
+    /// The first and last `seq`, if there is one.
+    pub(super) fn ends(&self) -> Option<(u64, u64)> {
+        Some((self.lines.first()?.0, self.lines.last()?.0))
+    }
+
+    fn read(bytes: &[u8], after: u64) -> Batch {
+        let (mut text, mut lines) = (Vec::with_capacity(bytes.len() * 2), Vec::new());
+        for line in bytes.split(|byte| *byte == b'\n') {
+            let Ok(Line { seq, r#type }) = serde_json::from_slice::<Line>(line) else { continue };
+            if seq <= after {
+                continue;
+            }
+            lines.push((seq, text.len()));
+            let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"._".contains(&byte);
+            let name = if r#type.bytes().all(is_word) { r#type.as_str() } else { "message" };
+            text.extend_from_slice(format!("id: {seq}\nevent: {name}\ndata: ").as_bytes());
+            text.extend_from_slice(line.strip_suffix(b"\r").unwrap_or(line));
+            text.extend_from_slice(b"\n\n");
+        }
+        Batch { text: text.into(), lines }
+    }
+}
+
+/// A place in the journal.
+pub(super) struct Cursor {
+    spool: PathBuf,
+    open: Option<(File, u64)>,
+    /// The last `seq` that was passed; 0 while none was.
+    last: u64,
+    newest: u64,
+}
+
+impl Cursor {
+    /// At the present end.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(super) fn at_end(home: &Home) -> io::Result<Cursor> {
+        let mut cursor = Cursor { spool: home.spool(), open: None, last: 0, newest: 0 };
+        cursor.newest = newest(&cursor.files()?)?;
+        cursor.last = cursor.newest;
+        if let Some(mut file) = existing(&cursor.current())? {
+            let (end, _) = last_whole_line(&mut file)?;
+            cursor.open = Some((file, end));
+        }
+        Ok(cursor)
+    }
+
+    /// After the line with this `seq`; where that is kept no more, at the oldest line.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(super) fn after(home: &Home, seq: u64) -> io::Result<Cursor> {
+        let mut cursor = Cursor { spool: home.spool(), open: None, last: seq, newest: 0 };
+        let files = cursor.files()?;
+        cursor.newest = newest(&files)?;
+        let at = files.iter().rposition(|(first, _)| *first <= seq.saturating_add(1)).unwrap_or(0);
+        if let Some((_, path)) = files.get(at)
+            && let Some(file) = existing(path)?
+        {
+            let start = start_after(&file, seq)?;
+            cursor.open = Some((file, start));
+        }
+        Ok(cursor)
+    }
+
+    /// The `seq` of the newest line when this place was looked for; 0 if there was none.
+    pub(super) fn newest(&self) -> u64 {
+        self.newest
+    }
+
+    /// The next whole lines, some of them; an empty batch at the end.
+    ///
+    /// # Errors
+    /// The system's; the place stays as it was.
+    pub(super) fn read(&mut self) -> io::Result<Batch> {
+        loop {
+            let Some((file, at)) = &mut self.open else {
+                let Some(next) = existing(&self.current())? else { return Ok(Batch::default()) };
+                self.open = Some((next, 0));
+                continue;
+            };
+            let bytes = whole_lines(file, *at)?;
+            if !bytes.is_empty() {
+                let batch = Batch::read(&bytes, self.last);
+                *at += bytes.len() as u64;
+                if let Some((_, last)) = batch.ends() {
+                    self.last = last;
+                    return Ok(batch);
+                }
+                continue;
+            }
+            if !self.turn_the_page()? {
+                return Ok(Batch::default());
+            }
+        }
+    }
+
+    /// Goes on to the next file when the open one is the journal no more, or to its new end when it was cut. Says
+    /// whether there may be more to read.
+    fn turn_the_page(&mut self) -> io::Result<bool> {
+        let Some((file, at)) = &mut self.open else { return Ok(false) };
+        let current = self.spool.join("journal.jsonl");
+        let (ours, there) = (file.metadata()?, existing(&current)?);
+        let Some(there) = there else { return Ok(false) };
+        let found = there.metadata()?;
+        if (found.dev(), found.ino()) == (ours.dev(), ours.ino()) {
+            // Cut shorter than what was read: what is written there next is read from the file's new end on.
+            let cut = ours.len() < *at;
+            *at = (*at).min(ours.len());
+            return Ok(cut);
+        }
+        // What was written between our last look and the change of files: nothing more comes after it.
+        if !whole_lines(file, *at)?.is_empty() {
+            return Ok(true);
+        }
+        let last = self.last;
+        let next = self.rotated()?.into_iter().find(|(first, _)| *first > last).map(|(_, path)| path);
+        let file = match next {
+            Some(path) => existing(&path)?.unwrap_or(there),
+            None => there,
+        };
+        self.open = Some((file, 0));
+        Ok(true)
+    }
+
+    fn current(&self) -> PathBuf {
+        self.spool.join("journal.jsonl")
+    }
+
+    /// All files that hold lines, the oldest first, each with the `seq` of its first line.
+    fn files(&self) -> io::Result<Vec<(u64, PathBuf)>> {
+        let mut files = self.rotated()?;
+        let current = self.current();
+        if let Some(first) = existing(&current)?.map(first_seq).transpose()?.flatten() {
+            files.push((first, current));
+        }
+        Ok(files)
+    }
+
+    /// The rotated files by the `seq` of their first lines, which is in their names.
+    fn rotated(&self) -> io::Result<Vec<(u64, PathBuf)>> {
+        let first = |name: &str| name.strip_prefix("journal-")?.strip_suffix(".jsonl")?.parse::<u64>().ok();
+        let names = std::fs::read_dir(&self.spool)?.take(MOST_NAMES).flatten();
+        let mut files: Vec<(u64, PathBuf)> =
+            names.filter_map(|entry| Some((first(entry.file_name().to_str()?)?, entry.path()))).collect();
+        files.sort_unstable();
+        Ok(files)
+    }
+}
+
+fn existing(path: &Path) -> io::Result<Option<File>> {
+    match view::open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The `seq` of the newest line of these files; 0 if there is none.
+fn newest(files: &[(u64, PathBuf)]) -> io::Result<u64> {
+    for (_, path) in files.iter().rev() {
+        let last = existing(path)?.map(|mut file| last_whole_line(&mut file)).transpose()?;
+        if let Some((_, Some(newest))) = last {
+            return Ok(newest);
+        }
+    }
+    Ok(0)
+}
+
+/// The whole lines from a place on, as many as one chunk holds, or one that is longer.
+fn whole_lines(file: &File, at: u64) -> io::Result<Vec<u8>> {
+    let mut size = CHUNK;
+    loop {
+        let mut bytes = Vec::with_capacity(size);
+        let mut part = file;
+        part.seek(SeekFrom::Start(at))?;
+        part.take(size as u64).read_to_end(&mut bytes)?;
+        if let Some(feed) = bytes.iter().rposition(|byte| *byte == b'\n') {
+            bytes.truncate(feed + 1);
+            return Ok(bytes);
+        }
+        if bytes.len() < size || size >= LONGEST {
+            return Ok(Vec::new());
+        }
+        size *= 4;
+    }
+}
+
+fn first_seq(file: File) -> io::Result<Option<u64>> {
+    let mut line = Vec::new();
+    BufReader::new(file).take(LONGEST as u64).read_until(b'\n', &mut line)?;
+    Ok(serde_json::from_slice::<Line>(&line).ok().map(|line| line.seq))
+}
+
+/// The beginning of a line from which on all lines after a `seq` come, found by halves, for a journal may be long.
+fn start_after(file: &File, seq: u64) -> io::Result<u64> {
+    let (mut low, mut high) = (0, file.metadata()?.len());
+    while high - low > CHUNK as u64 {
+        let middle = low + (high - low) / 2;
+        let Some((start, found)) = line_from(file, middle)? else {
+            high = middle;
+            continue;
+        };
+        if start < high && found <= seq {
+            low = start;
+        } else {
+            high = middle;
+        }
+    }
+    Ok(low)
+}
+
+/// The first line that begins after a place: where, and its `seq`.
+fn line_from(file: &File, place: u64) -> io::Result<Option<(u64, u64)>> {
+    let mut part = file;
+    part.seek(SeekFrom::Start(place))?;
+    let mut reader = BufReader::new(part).take(LONGEST as u64);
+    let (mut rest, mut at) = (Vec::new(), place);
+    loop {
+        rest.clear();
+        at += reader.read_until(b'\n', &mut rest)? as u64;
+        rest.clear();
+        let read = reader.read_until(b'\n', &mut rest)?;
+        if read == 0 || !rest.ends_with(b"\n") {
+            return Ok(None);
+        }
+        if let Ok(line) = serde_json::from_slice::<Line>(&rest) {
+            return Ok(Some((at, line.seq)));
+        }
+        at += read as u64;
+    }
+}
+
+#[cfg(test)]
+#[path = "journal_tests.rs"]
+mod tests;

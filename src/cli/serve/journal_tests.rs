@@ -1,0 +1,104 @@
+//! The journal as events: where lines begin, how a place is found, how rotated files are followed.
+
+use super::*;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+
+struct Spool(tempfile::TempDir);
+
+impl Spool {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a folder");
+        fs::create_dir(dir.path().join("spool")).expect("a folder");
+        Spool(dir)
+    }
+
+    fn home(&self) -> Home {
+        Home::at(self.0.path()).expect("a path")
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join("spool").join(name)
+    }
+
+    fn append(&self, text: &str) {
+        let file = OpenOptions::new().create(true).append(true).open(self.file("journal.jsonl"));
+        file.expect("a journal").write_all(text.as_bytes()).expect("written");
+    }
+
+    fn lines(&self, seqs: std::ops::RangeInclusive<u64>) {
+        self.append(
+            &seqs
+                .map(|seq| format!("{{\"seq\":{seq},\"type\":\"work\",\"pad\":\"{seq:0>200}\"}}\n"))
+                .collect::<String>(),
+        );
+    }
+
+    fn rotate(&self, first: u64) {
+        fs::rename(self.file("journal.jsonl"), self.file(&format!("journal-{first}.jsonl"))).expect("rotated");
+    }
+}
+
+fn all(cursor: &mut Cursor) -> Vec<u64> {
+    let mut seqs = Vec::new();
+    loop {
+        let batch = cursor.read().expect("readable");
+        if batch.ends().is_none() {
+            return seqs;
+        }
+        seqs.extend(batch.lines.iter().map(|(seq, _)| *seq));
+    }
+}
+
+#[test]
+fn a_line_is_an_event_once_it_is_whole() {
+    let spool = Spool::new();
+    let mut cursor = Cursor::at_end(&spool.home()).expect("no journal yet");
+    assert_eq!(all(&mut cursor), [] as [u64; 0]);
+    spool.append("{\"seq\":1,\"type\":\"agent.state\"");
+    assert!(cursor.read().expect("readable").ends().is_none());
+    spool.append("}\nnot JSON\n{\"seq\":2,\"type\":\"a\\nid: 9\"}\n");
+    let batch = cursor.read().expect("readable");
+    let text = String::from_utf8(batch.after(0).to_vec()).expect("text");
+    let events = "id: 1\nevent: agent.state\ndata: {\"seq\":1,\"type\":\"agent.state\"}\n\nid: 2\nevent: message\ndata: {\"seq\":2,\"type\":\"a\\nid: 9\"}\n\n";
+    assert_eq!(text, events);
+    assert_eq!(batch.after(1), events.as_bytes()[events.find("id: 2").expect("there")..]);
+    assert!(batch.after(2).is_empty());
+}
+
+#[test]
+fn every_place_in_a_long_journal_is_found_also_in_rotated_files() {
+    let spool = Spool::new();
+    spool.lines(1..=1_500);
+    spool.rotate(1);
+    spool.lines(1_501..=3_000);
+    spool.rotate(1_501);
+    spool.lines(3_001..=4_000);
+    for seq in [0, 1, 2, 700, 1_499, 1_500, 1_501, 2_999, 3_000, 3_001, 3_999, 4_000, 9_000] {
+        let mut cursor = Cursor::after(&spool.home(), seq).expect("found");
+        assert_eq!(all(&mut cursor), (seq + 1..=4_000).collect::<Vec<u64>>(), "after {seq}");
+    }
+    fs::remove_file(spool.file("journal-1.jsonl")).expect("removed");
+    let mut cursor = Cursor::after(&spool.home(), 5).expect("found");
+    assert_eq!(all(&mut cursor), (1_501..=4_000).collect::<Vec<u64>>(), "the oldest that is kept");
+}
+
+#[test]
+fn a_reader_follows_the_journal_into_its_next_files() {
+    let spool = Spool::new();
+    spool.lines(1..=10);
+    let mut cursor = Cursor::at_end(&spool.home()).expect("at the end");
+    assert_eq!(all(&mut cursor), [] as [u64; 0]);
+    spool.lines(11..=12);
+    spool.rotate(1);
+    assert_eq!(all(&mut cursor), [11, 12]);
+    spool.lines(13..=14);
+    spool.rotate(13);
+    spool.lines(15..=16);
+    assert_eq!(all(&mut cursor), [13, 14, 15, 16]);
+    // One that has not read a line yet goes on in the next file too, and not in the oldest.
+    let mut cursor = Cursor::at_end(&spool.home()).expect("at the end");
+    spool.rotate(15);
+    spool.lines(17..=17);
+    assert_eq!((all(&mut cursor), cursor.newest()), (vec![17], 16));
+}

@@ -1,0 +1,114 @@
+//! Answers: JSON, and what is said when something was not done.
+
+use crate::cli::error::CliError;
+use crate::core::text::plain_json;
+use crate::exit;
+use axum::body::Body;
+use axum::http::{HeaderValue, Response, StatusCode, header};
+use axum::response::IntoResponse;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+/// Why something was not done.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct Problem {
+    #[serde(skip)]
+    status: u16,
+    /// One sentence for people.
+    pub error: String,
+    /// A short word for programs.
+    pub code: String,
+    /// What to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// Which field of the request, if it is one field's fault.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// Under which id the request was dropped: `GET /api/requests/<id>` has its answer once there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+}
+
+impl Problem {
+    /// One with HTTP's status.
+    pub(super) fn new(status: u16, code: &str, error: impl Into<String>) -> Self {
+        let (error, code) = (error.into(), code.to_owned());
+        Problem { status, error, code, hint: None, field: None, request_id: None }
+    }
+
+    /// A malformed request.
+    pub(super) fn bad(error: impl Into<String>) -> Self {
+        Problem::new(400, "bad_request", error)
+    }
+
+    /// Adds what to do.
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds whose fault it is.
+    pub(super) fn field(mut self, field: &str) -> Self {
+        self.field = Some(field.to_owned());
+        self
+    }
+
+    /// Adds where to ask for the answer later.
+    pub(super) fn request(mut self, id: &impl ToString) -> Self {
+        self.request_id = Some(id.to_string());
+        self
+    }
+
+    /// What an answer of the sidecar refuses, in the words of the seed: `error` is the message itself.
+    pub(super) fn refused(answer: &Value) -> Self {
+        let error = &answer["error"];
+        let text = |name: &str| error[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        Problem {
+            status: status_of(answer),
+            error: text("message").unwrap_or_else(|| "The sidecar refused and gave no reason".to_owned()),
+            code: text("code").unwrap_or_else(|| "failed".to_owned()),
+            hint: text("hint"),
+            field: text("field"),
+            request_id: None,
+        }
+    }
+}
+
+/// The status of a result file; what is none of HTTP's is told as a fault of what is behind us.
+pub(super) fn status_of(answer: &Value) -> u16 {
+    let status = answer["status"].as_u64().and_then(|status| u16::try_from(status).ok());
+    status.filter(|status| (200..600).contains(status)).unwrap_or(502)
+}
+
+impl From<CliError> for Problem {
+    fn from(error: CliError) -> Self {
+        let status = match error.exit {
+            exit::UNAVAILABLE | exit::TRY_AGAIN => 503,
+            _ => 500,
+        };
+        Problem { hint: error.hint, ..Problem::new(status, &error.code, error.message) }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response<Body> {
+        let mut response = json(self.status, &serde_json::to_value(&self).unwrap_or_default());
+        let headers = response.headers_mut();
+        if self.status == 401 {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"tasuki\""));
+        }
+        if self.status == 503 {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+        }
+        response
+    }
+}
+
+/// An answer in JSON. It may be printed on a terminal as it is.
+pub(super) fn json(status: u16, value: &Value) -> Response<Body> {
+    let mut response = Response::new(Body::from(plain_json(&value.to_string()).into_owned()));
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}

@@ -1,0 +1,50 @@
+//! What there is.
+
+use super::problem::{Problem, json};
+use super::{App, ask, events, guard, openapi, page, views};
+use axum::Router;
+use axum::body::Body;
+use axum::http::Response;
+use axum::middleware::from_fn_with_state;
+use axum::response::IntoResponse;
+use axum::routing::{get, post};
+use std::sync::Arc;
+
+/// Every address with its answer, behind the guard.
+pub(super) fn router(app: Arc<App>) -> Router {
+    Router::new()
+        .route("/", get(page::html))
+        .route("/page.js", get(page::script))
+        .route("/page.css", get(page::style))
+        .route("/api/agents", get(views::agents))
+        .route("/api/agents/{id}", get(views::agent))
+        .route("/api/agents/{id}/handoff", post(ask::handoff))
+        .route("/api/handoffs", get(views::handoffs))
+        .route("/api/handoffs/{id}", get(views::handoff))
+        .route("/api/work", get(views::work))
+        .route("/api/work/{id}", get(views::item))
+        .route("/api/errors", get(views::errors))
+        .route("/api/sidecar", get(views::sidecar))
+        .route("/api/events", get(events::listen))
+        .route("/api/requests", post(ask::any))
+        .route("/api/requests/{id}", get(ask::result))
+        .route("/api/openapi.json", get(described))
+        .fallback(unknown)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn_with_state(Arc::clone(&app), guard::guard))
+        .with_state(app)
+}
+
+async fn described() -> Response<Body> {
+    json(200, &openapi::document())
+}
+
+async fn unknown() -> Response<Body> {
+    Problem::new(404, "not_found", "There is nothing here")
+        .hint("GET /api/openapi.json says what there is")
+        .into_response()
+}
+
+async fn wrong_method() -> Response<Body> {
+    Problem::new(405, "bad_method", "This address takes other methods").into_response()
+}

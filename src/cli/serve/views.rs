@@ -1,0 +1,169 @@
+//! What there is to see: the views and the error files as they are, in lists with a bound.
+
+use super::App;
+use super::problem::{Problem, json};
+use crate::cli::error::CliError;
+use crate::cli::view;
+use crate::cli::work::read::{self as items, Brief};
+use crate::config::Home;
+use crate::core::id::{AgentId, HandoffId, ItemId};
+use axum::body::Body;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::Response;
+use axum::response::IntoResponse;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// The most that any list holds, and how many it holds where nothing is said.
+pub(super) const MOST: usize = 10_000;
+pub(super) const USUAL: usize = 500;
+
+type Id = Result<Path<String>, PathRejection>;
+
+/// What may be said after the `?` of a list.
+struct Asked {
+    limit: usize,
+    all: bool,
+}
+
+impl Asked {
+    /// Reads it; `with_all` for lists that leave out what is over.
+    fn read(query: Option<&str>, with_all: bool) -> Result<Asked, Problem> {
+        let mut asked = Asked { limit: USUAL, all: false };
+        for part in query.unwrap_or_default().split('&').filter(|part| !part.is_empty()) {
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            match (name, value) {
+                ("limit", number) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {
+                    let number = number.parse().ok().filter(|number| (1..=MOST).contains(number));
+                    asked.limit = number.ok_or_else(|| Problem::bad(format!("limit must be 1 to {MOST}")))?;
+                }
+                ("limit", _) => return Err(Problem::bad(format!("limit must be 1 to {MOST}"))),
+                ("all", "true") if with_all => asked.all = true,
+                ("all", "false") if with_all => asked.all = false,
+                ("all", _) if with_all => return Err(Problem::bad("all must be true or false")),
+                _ => return Err(Problem::bad("The query has a part that is not known here")),
+            }
+        }
+        Ok(asked)
+    }
+}
+
+/// `GET /api/agents`: those that live, and with `all=true` those that have ended too, the latest of them.
+pub(super) async fn agents(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response<Body> {
+    list(app, query, true, |home, asked| {
+        let mut agents = view::objects(&home.agent_views())?;
+        agents.retain(|agent| asked.all || view::is_living(agent));
+        let place = |agent: &Value| (view::cell(agent, "registered_at"), view::cell(agent, "agent_id"));
+        agents.sort_by_cached_key(|agent| (view::is_living(agent), place(agent)));
+        agents.drain(..agents.len().saturating_sub(asked.limit));
+        agents.sort_by_cached_key(place);
+        Ok(agents)
+    })
+    .await
+}
+
+/// `GET /api/handoffs`: those that changed last, the newest first.
+pub(super) async fn handoffs(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response<Body> {
+    list(app, query, false, |home, asked| view::newest(&home.handoff_views(), asked.limit)).await
+}
+
+/// `GET /api/errors`: the failures that nobody has dismissed, the newest first.
+pub(super) async fn errors(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response<Body> {
+    list(app, query, false, |home, asked| view::newest(&home.errors(), asked.limit)).await
+}
+
+/// `GET /api/work`: what is not done, and with `all=true` the rest too; what matters more first.
+pub(super) async fn work(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response<Body> {
+    list(app, query, true, |home, asked| {
+        let ids = if asked.all { items::all_ids(home)? } else { items::open_ids(home)? };
+        let mut found: Vec<(String, Brief)> = items::views(home, &ids);
+        found.retain(|(_, item)| asked.all || item.is_open());
+        found.sort_by_cached_key(|(_, item)| item.place());
+        found.truncate(asked.limit);
+        Ok(found.iter().filter_map(|(text, _)| serde_json::from_str(text).ok()).collect())
+    })
+    .await
+}
+
+/// `GET /api/agents/<id>`.
+pub(super) async fn agent(State(app): State<Arc<App>>, id: Id) -> Response<Body> {
+    one(app, id, ("no_agent", "Agent not found"), |home, id| {
+        id.parse::<AgentId>().map_or(Ok(None), |id| view::agent(home, &id.to_string()))
+    })
+    .await
+}
+
+/// `GET /api/handoffs/<id>`.
+pub(super) async fn handoff(State(app): State<Arc<App>>, id: Id) -> Response<Body> {
+    one(app, id, ("no_handoff", "Handoff not found"), |home, id| {
+        id.parse::<HandoffId>().map_or(Ok(None), |id| view::handoff(home, &id.to_string()))
+    })
+    .await
+}
+
+/// `GET /api/work/<id>`.
+pub(super) async fn item(State(app): State<Arc<App>>, id: Id) -> Response<Body> {
+    one(app, id, ("no_item", "Work item not found"), |home, id| {
+        id.parse::<ItemId>().map_or(Ok(None), |id| view::read_json(&home.work_views().join(format!("{id}.json"))))
+    })
+    .await
+}
+
+/// `GET /api/sidecar`: who answers requests. One that has ended in good order has no view.
+pub(super) async fn sidecar(State(app): State<Arc<App>>) -> Response<Body> {
+    let none = ("no_sidecar", "No sidecar runs");
+    one(app, Ok(Path(String::new())), none, |home, _| view::read_json(&home.view().join("sidecar.json"))).await
+}
+
+/// A list, read where waiting for a disk holds up nobody else.
+async fn list(
+    app: Arc<App>,
+    query: Option<String>,
+    with_all: bool,
+    read: impl FnOnce(&Home, &Asked) -> Result<Vec<Value>, CliError> + Send + 'static,
+) -> Response<Body> {
+    let asked = match Asked::read(query.as_deref(), with_all) {
+        Ok(asked) => asked,
+        Err(problem) => return problem.into_response(),
+    };
+    blocking(move || Ok(json(200, &Value::Array(read(&app.home, &asked)?)))).await
+}
+
+async fn one(
+    app: Arc<App>,
+    id: Id,
+    missing: (&'static str, &'static str),
+    read: impl FnOnce(&Home, &str) -> Result<Option<Value>, CliError> + Send + 'static,
+) -> Response<Body> {
+    let missing = Problem::new(404, missing.0, missing.1);
+    let Ok(Path(id)) = id else { return missing.into_response() };
+    blocking(move || Ok(read(&app.home, &id)?.map_or_else(|| missing.into_response(), |view| json(200, &view)))).await
+}
+
+async fn blocking(work: impl FnOnce() -> Result<Response<Body>, CliError> + Send + 'static) -> Response<Body> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(error)) => Problem::from(error).into_response(),
+        Err(error) => Problem::new(500, "failed", format!("Reading has failed: {error}")).into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_of_a_list_is_understood_whole_or_refused() {
+        let read =
+            |query: &str, with_all| Asked::read(Some(query), with_all).map(|asked| (asked.limit, asked.all)).ok();
+        assert_eq!(read("", false), Some((USUAL, false)));
+        assert_eq!(read("limit=3&all=true", true), Some((3, true)));
+        for wrong in
+            ["limit=0", "limit=10001", "limit=-1", "limit=+1", "limit", "limit=99999999999999999999", "all=yes", "x=1"]
+        {
+            assert_eq!(read(wrong, true), None, "{wrong}");
+        }
+        assert_eq!(read("all=true", false), None);
+    }
+}

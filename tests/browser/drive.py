@@ -1,0 +1,330 @@
+#!/usr/bin/env python3
+"""Drives headless Chromium through the page of a real `tasuki serve`, over a real sidecar with demo agents in a private
+tmux server: a handoff by its button, the steps as they pass, an error as it appears. Python's standard library only; the
+browser is spoken to by chromedriver's own WebDriver protocol. With --schemathesis it also lets that try the OpenAPI
+document against the same server. Called by scripts/browser."""
+
+import argparse
+import base64
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+PATIENCE = 180
+FOREIGN = ["TMUX", "TMUX_PANE", "TASUKI_HOME", "TASUKI_TMUX", "TASUKI_AGENT_ID", "TASUKI_PERSONA"]
+HOSTILE = '<b id="evil">context</b> is "full" & <img src=x onerror=document.title=1>'
+STEPS = ["waiting", "instructing", "writing", "recording", "ending", "starting", "priming", "briefing"]
+
+
+def until(what, look, patience=PATIENCE):
+    """Waits until `look` finds something, and gives it."""
+    end = time.monotonic() + patience
+    while True:
+        found = look()
+        if found:
+            return found
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {patience} s: {what}")
+        time.sleep(0.05)
+
+
+def check(is_so, what):
+    if not is_so:
+        raise AssertionError(what)
+
+
+class Stage:
+    """A tmux server, a home, a sidecar, agents and a server. All of it ends with `close`."""
+
+    def __init__(self, tasuki, folder):
+        self.tasuki, self.folder, self.children = tasuki, folder, []
+        self.home, self.socket, self.faults_file = folder / "home", folder / "tmux", folder / "faults"
+        self.home.mkdir(mode=0o700)
+        (folder / "work").mkdir()
+        self.env = {name: value for name, value in os.environ.items() if name not in FOREIGN}
+        self.env |= {"TASUKI_HOME": str(self.home), "TASUKI_TMUX": str(self.socket), "TASUKI_LOG": "warn"}
+        self.faults("")
+        self.tmux("new-session", "-d", "-s", "user", "-x", "120", "-y", "40", "exec cat")
+        self.tmux("set-environment", "-g", "TASUKI_DEMO_FAULTS_FILE", str(self.faults_file))
+        self.start("run")
+        until("the sidecar beats", lambda: (self.home / "view/sidecar.json").exists())
+
+    def tmux(self, *args):
+        command = ["tmux", "-u", "-S", str(self.socket), "-f", "/dev/null", *args]
+        subprocess.run(command, env=self.env, check=False, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
+
+    def start(self, *args, **more):
+        log = open(self.folder / f"{args[0]}.log", "wb")
+        child = subprocess.Popen([self.tasuki, *args], env=self.env, stdin=subprocess.DEVNULL, stderr=log, **more)
+        self.children.append(child)
+        return child
+
+    def run(self, *args):
+        done = subprocess.run(
+            [self.tasuki, *args, "--json"], env=self.env, cwd=self.folder / "work", stdin=subprocess.DEVNULL,
+            capture_output=True, timeout=PATIENCE, check=False,
+        )
+        check(done.returncode == 0, f"tasuki {args}: {done.stderr.decode()}")
+        return json.loads(done.stdout)
+
+    def faults(self, lines):
+        scratch = self.folder / "faults.new"
+        scratch.write_text(f"slow_turn=1200\n{lines}\n")
+        scratch.rename(self.faults_file)
+
+    def agent(self, slug):
+        self.run("persona", "new", slug, "--profile", "demo")
+        return self.run("agent", "create", slug, "--cwd", str(self.folder / "work"))["agent_id"]
+
+    def serve(self):
+        child = self.start("serve", "--listen", "127.0.0.1:0", "--json", stdout=subprocess.PIPE)
+        said = json.loads(child.stdout.readline())
+        return said["url"], pathlib.Path(said["token_file"]).read_text().strip()
+
+    def handoffs(self):
+        return [json.loads(path.read_text()) for path in (self.home / "view/handoffs").glob("*.json")]
+
+    def close(self):
+        for child in reversed(self.children):
+            child.send_signal(signal.SIGTERM)
+        for child in self.children:
+            try:
+                child.wait(20)
+            except subprocess.TimeoutExpired:
+                child.kill()
+        self.tmux("kill-server")
+
+
+class Browser:
+    """One window of headless Chromium."""
+
+    def __init__(self, chromedriver, chromium, folder):
+        self.driver = subprocess.Popen(
+            [chromedriver, "--port=0"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            env=os.environ | {"TMPDIR": str(folder)},
+        )
+        for line in self.driver.stdout:
+            if port := re.search(rb"started successfully on port (\d+)", line):
+                break
+        self.base = f"http://127.0.0.1:{int(port[1])}"
+        self.session = ""
+        options = [
+            "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+            "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
+            "--window-size=1100,900", f"--user-data-dir={folder / 'chromium'}",
+        ]
+        chrome = {"binary": chromium, "args": options}
+        wanted = {"goog:chromeOptions": chrome, "goog:loggingPrefs": {"browser": "ALL"}}
+        made = self.ask("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
+        self.session = f"/session/{made['sessionId']}"
+
+    def ask(self, method, path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        url = self.base + self.session + path if self.session else self.base + path
+        request = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+                return json.load(answer)["value"]
+        except urllib.error.HTTPError as error:
+            raise AssertionError(json.load(error)["value"]) from error
+
+    def open(self, url):
+        self.ask("POST", "/url", {"url": url})
+
+    def js(self, script, *args):
+        return self.ask("POST", "/execute/sync", {"script": script, "args": list(args)})
+
+    def cdp(self, command, **params):
+        return self.ask("POST", "/goog/cdp/execute", {"cmd": command, "params": params})
+
+    def find(self, css):
+        (key, value), *_ = self.ask("POST", "/element", {"using": "css selector", "value": css}).items()
+        return f"/element/{value}"
+
+    def click(self, css):
+        self.ask("POST", f"{self.find(css)}/click", {})
+
+    def type(self, css, text):
+        self.ask("POST", f"{self.find(css)}/value", {"text": text})
+
+    def has(self, css):
+        return self.js("return document.querySelector(arguments[0]) !== null", css)
+
+    def text(self, css):
+        return self.js("const e = document.querySelector(arguments[0]); return e && e.innerText", css) or ""
+
+    def picture(self, path):
+        path.write_bytes(base64.b64decode(self.ask("GET", "/screenshot")))
+
+    def close(self):
+        try:
+            if self.session:
+                self.ask("DELETE", "")
+        finally:
+            self.driver.terminate()
+            self.driver.wait(20)
+
+
+WATCH = """
+window.passed = [];
+const look = () => document.querySelectorAll("#handoffs li.here").forEach((node) => {
+  if (window.passed.at(-1) !== node.dataset.step) window.passed.push(node.dataset.step);
+});
+new MutationObserver(look).observe(document.getElementById("handoffs"), {subtree: true, childList: true, attributes: true});
+window.told = [];
+new MutationObserver(() => window.told.push(document.getElementById("passing").textContent))
+  .observe(document.getElementById("passing"), {childList: true});
+"""
+
+
+def door(browser, url):
+    """Without the token nothing is shown, and a wrong one is told."""
+    browser.open(url)
+    until("the door", lambda: browser.has("#door:not([hidden])"))
+    check(browser.has("#main[hidden]"), "the page is shown without a token")
+    browser.type("#token", "wrong")
+    browser.click("#door button")
+    until("the door stays shut", lambda: "not the one" in browser.text("#door-says"))
+
+
+def hand_off(browser, agent, reason, focus):
+    card = f'#agents > li[data-id="{agent}"]'
+    until("the agent can be handed off", lambda: browser.has(f"{card} [data-part=open]:not(:disabled)"))
+    browser.click(f"{card} [data-part=open]")
+    focused = browser.js("return document.activeElement.name")
+    check(focused == "reason", f"the keyboard is at {focused}, not at the reason")
+    browser.type(f"{card} input[name=reason]", reason)
+    browser.type(f"{card} input[name=focus]", focus)
+    browser.click(f"{card} button[type=submit]")
+
+
+def whole_handoff(stage, browser, agent, reason):
+    """The button, the steps as they pass, the successor in the lineage; a hostile reason stays text."""
+    browser.js(WATCH)
+    hand_off(browser, agent, reason, "the flaky test")
+    handoff = until("the handoff has begun", stage.handoffs)[0]
+    card = f'#handoffs > li[data-id="{handoff["handoff_id"]}"]'
+    until("it is done", lambda: browser.text(f"{card} [data-part=state]") == "done")
+    passed = browser.js("return window.passed")
+    check([step for step in STEPS if step in passed] == list(dict.fromkeys(passed)), f"out of order: {passed}")
+    check({"writing", "priming"} <= set(passed) and len(passed) >= 5, f"the steps did not pass live: {passed}")
+    check(any("writing" in line for line in browser.js("return window.told")), "the steps are not told aloud")
+    marks = browser.js("return [...document.querySelectorAll(arguments[0])].map((e) => e.dataset.step)", f"{card} li.passed")
+    check(marks == STEPS, f"passed at the end: {marks}")
+    view = next(one for one in stage.handoffs() if one["handoff_id"] == handoff["handoff_id"])
+    check((view["reason"], view["focus"]) == (reason, "the flaky test"), f"asked for otherwise: {view}")
+    check(reason in browser.text(f"{card} h3"), "the reason is not shown as it is")
+    check(not browser.has("#evil") and not browser.has("#main img"), "a text became HTML")
+    successor = view["successor_id"]
+    until("the successor is shown", lambda: browser.has(f'#agents > li[data-id="{successor}"]'))
+    until("the lineage is drawn", lambda: successor[:8] in browser.text("#lineage") and agent[:8] in browser.text("#lineage"))
+    check(browser.has("#lineage path.tip"), "no line from the predecessor")
+    return successor
+
+
+def failure(stage, browser, agent):
+    """An agent that writes no document: the error appears by itself, and goes when it is dismissed."""
+    stage.faults("write_never")
+    hand_off(browser, agent, "context is nearly full", "")
+    until("an error appears", lambda: browser.has("#errors:not([hidden]) .card.error"))
+    check("document_missing" in browser.text("#error-list"), browser.text("#error-list"))
+    until("the step shows where", lambda: browser.has('#handoffs li.stopped[data-step="writing"]'))
+    stage.faults("")
+
+
+def fits(browser):
+    """Usable at 400 pixels, and dark where that is wanted."""
+    light = browser.js("return getComputedStyle(document.body).backgroundColor")
+    browser.cdp("Emulation.setDeviceMetricsOverride", width=400, height=800, deviceScaleFactor=1, mobile=False)
+    wide = browser.js("return [document.documentElement.scrollWidth, innerWidth]")
+    check(wide[0] <= wide[1] == 400, f"wider than its window: {wide}")
+    browser.cdp("Emulation.clearDeviceMetricsOverride")
+    dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+    browser.cdp("Emulation.setEmulatedMedia", features=dark)
+    check(browser.js("return getComputedStyle(document.body).backgroundColor") != light, "it is not dark")
+    browser.cdp("Emulation.setEmulatedMedia", features=[])
+
+
+def play(stage, browser, picture):
+    kai = stage.agent("kai")
+    stage.agent("mia")
+    url, token = stage.serve()
+    door(browser, url)
+    browser.open("about:blank")
+    browser.open(f"{url}#token={token}")
+    until("the agents are shown", lambda: browser.js("return document.querySelectorAll('#agents > li').length") == 2)
+    check(token not in browser.js("return location.href"), "the token stays in the address bar")
+    check(browser.text("#link") == "live", browser.text("#link"))
+    successor = whole_handoff(stage, browser, kai, "the refactoring is done" if picture else HOSTILE)
+    failure(stage, browser, successor)
+    fits(browser)
+    if picture:
+        size = browser.js("return document.documentElement.scrollHeight")
+        browser.cdp("Emulation.setDeviceMetricsOverride", width=1000, height=size, deviceScaleFactor=1, mobile=False)
+        browser.js("document.activeElement.blur(); scrollTo(0, 0)")
+        browser.picture(picture)
+        browser.cdp("Emulation.clearDeviceMetricsOverride")
+    browser.click(".card.error button")
+    until("the error goes", lambda: browser.has("#errors[hidden]"))
+    check(not list((stage.home / "spool/errors").glob("*.json")), "the error file is still there")
+    logged = [line["message"] for line in browser.ask("POST", "/se/log", {"type": "browser"}) if line["level"] == "SEVERE"]
+    # A browser asks for a picture of its own, and the wrong token was refused.
+    odd = [line for line in logged if "favicon.ico" not in line and "401" not in line]
+    check(not odd, f"the browser complains: {odd}")
+    return url, token
+
+
+def schemathesis(program, url, token, folder):
+    """Tries every operation of the OpenAPI document; the stream has no end, and is tried by tests/it/serve_bounds.rs. One
+    check is left out: that all that fits its schema is accepted. No schema says which persona or session there is, or that
+    a reason of blanks is none; these are refused by name, with 400."""
+    command = [
+        program, "run", f"{url}api/openapi.json", "--header", f"Authorization: Bearer {token}",
+        "--exclude-path", "/api/events", "--exclude-checks", "positive_data_acceptance",
+        "--max-examples", "15", "--request-timeout", "90", "--seed", "1", "--workers", "1",
+    ]
+    done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, timeout=900, check=False)
+    check(done.returncode == 0, f"schemathesis found faults ({done.returncode})")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tasuki")
+    parser.add_argument("--picture", type=pathlib.Path)
+    parser.add_argument("--schemathesis")
+    parser.add_argument("--no-browser", action="store_true")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="tasuki-browser.") as name:
+        folder = pathlib.Path(name)
+        stage = browser = None
+        try:
+            stage = Stage(os.path.abspath(args.tasuki), folder)
+            if args.no_browser:
+                url, token = stage.serve()
+            else:
+                browser = Browser(shutil.which("chromedriver"), shutil.which("chromium"), folder)
+                url, token = play(stage, browser, args.picture)
+                print("browser: a handoff by its button, its steps as they passed, an error as it appeared", flush=True)
+            if args.schemathesis:
+                schemathesis(os.path.abspath(args.schemathesis), url, token, folder)
+        except AssertionError as error:
+            logs = "\n".join(f"--- {path.name}\n{path.read_text(errors='replace')}" for path in folder.glob("*.log"))
+            page = browser.text("body") if browser and browser.session else ""
+            sys.exit(f"failed: {error}\n{logs}\n--- page\n{page}")
+        finally:
+            if browser:
+                browser.close()
+            if stage:
+                stage.close()
+
+
+main()
