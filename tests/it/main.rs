@@ -36,6 +36,7 @@ mod hostile_text;
 mod hostile_words;
 mod house;
 mod lessons;
+mod on_disk;
 mod other_people;
 mod personas;
 mod publish;
