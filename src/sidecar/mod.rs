@@ -6,6 +6,8 @@
 //! and ends.
 
 mod again;
+#[cfg(test)]
+mod again_tests;
 mod damage;
 #[cfg(test)]
 mod damage_tests;
