@@ -50,6 +50,7 @@ mod spool_documents;
 mod spool_intake;
 mod spool_journal;
 mod spool_output;
+mod spool_races;
 mod spool_watch;
 mod state_file;
 mod statusline;
