@@ -64,6 +64,7 @@ mod tmux_crash;
 mod tmux_create;
 mod tmux_front;
 mod tmux_lies;
+mod tmux_races;
 mod tmux_refuse;
 mod tmux_server;
 mod tmux_type;
