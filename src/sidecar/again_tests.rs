@@ -151,3 +151,15 @@ async fn a_state_file_that_goes_away_is_told_where_nothing_happens_too() {
     let view = String::from_utf8(ground.read("view/sidecar.json")).expect("text");
     assert!(view.contains("degraded") && view.contains("tasuki.redb was moved"), "{view}");
 }
+
+#[tokio::test]
+async fn a_file_of_which_no_hint_has_told_is_taken_at_the_tick() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    ground.ask("r1.json", NOTHING);
+    ground.settle();
+    assert_eq!(ground.count("spool/results"), 0, "nobody has told of it");
+    ground.sidecar.pending.tick = None;
+    ground.settle();
+    assert_eq!(ground.count("spool/results"), 1);
+}
