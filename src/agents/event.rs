@@ -209,6 +209,14 @@ mod tests {
         read_event(value.to_string().as_bytes(), &Profiles::load(None).expect("built in"))
     }
 
+    #[test]
+    fn texts_of_many_lines_keep_nothing_that_drives_a_terminal() {
+        let text = "one\n\u{1b}[31mtwo\u{7}\u{202e}";
+        let event = json!({"v":1,"event":"stop","agent_id":AGENT,"text":text,"last_text":text});
+        let event = read(&event).expect("an event");
+        assert_eq!((event.text.as_deref(), event.last_text.as_deref()), (Some("one\n[31mtwo"), Some("one\n[31mtwo")));
+    }
+
     const AGENT: &str = "6f1c3a52-8f0e-4d5b-9a57-2f64c1f6f0aa";
 
     #[test]

@@ -232,4 +232,24 @@ mod tests {
         let error = read_answer(&refused).expect_err("a refusal");
         assert_eq!((error.code.as_str(), error.exit), ("no_agent", exit::REFUSED));
     }
+
+    #[test]
+    fn a_beat_that_was_seen_to_change_counts_whatever_the_wall_clock_says() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let home = Home::at(dir.path()).expect("a home");
+        std::fs::create_dir(dir.path().join("view")).expect("a folder");
+        let beat = |ahead_ms: i64| {
+            let at = crate::core::time::stamp(Clock::new().now().wall_ms + ahead_ms);
+            let view = json!({"pid": 1, "heartbeat": at}).to_string();
+            std::fs::write(dir.path().join("view/sidecar.json"), view).expect("a view");
+        };
+        const TEN_YEARS_MS: i64 = 315_000_000_000;
+        let mut pulse = Pulse::new(&home);
+        beat(-TEN_YEARS_MS);
+        assert!(!pulse.beats(), "an old beat is no beat");
+        for ahead_ms in [TEN_YEARS_MS, -TEN_YEARS_MS] {
+            beat(ahead_ms);
+            assert!(pulse.beats(), "it has changed while we looked");
+        }
+    }
 }

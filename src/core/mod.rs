@@ -167,7 +167,7 @@ fn settled(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
         (_, outcome) => {
             let owner = tx.state.handoffs.values().find(|handoff| handoff.effect == Some(key));
             if let Some(id) = owner.map(|handoff| handoff.handoff_id) {
-                handoff::outcome::settled(tx, id, key, outcome);
+                handoff::outcome::settled(tx, id, outcome);
             }
         }
     }

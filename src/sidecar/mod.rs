@@ -6,6 +6,8 @@
 //! `glance` for the line in tmux; this file waits and ends.
 
 mod again;
+#[cfg(test)]
+mod again_tests;
 mod damage;
 #[cfg(test)]
 mod damage_tests;

@@ -56,7 +56,7 @@ impl Ground {
     }
 
     /// As if the pause after a failure were over.
-    fn store_is_due(&mut self) {
+    pub(super) fn store_is_due(&mut self) {
         let now = self.sidecar.clock.now();
         assert!(self.sidecar.pending.store_again.is_some(), "the store has not failed");
         self.sidecar.pending.store_again = Some(Deadline::after(&now, 0));

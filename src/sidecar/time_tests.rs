@@ -89,3 +89,37 @@ async fn after_a_sleep_what_happened_comes_before_what_is_due() {
     without_grace(&mut ground);
     assert_eq!(ground.count("spool/errors"), 1, "but it is judged");
 }
+
+/// More events than one commit takes, of an agent that nobody knows.
+fn drop_many_events(ground: &Ground) {
+    let event = r#"{"v":1,"event":"notification","agent_id":"00000000-0000-4000-8000-000000000000","message":"m"}"#;
+    for number in 0..=super::turn::BATCH {
+        std::fs::write(ground.path("spool/events").join(format!("e{number}.json")), event).expect("an event");
+    }
+}
+
+#[tokio::test]
+async fn at_the_start_every_event_comes_before_the_first_request() {
+    let mut ground = Ground::new().await;
+    drop_many_events(&ground);
+    ground.ask("r1.json", super::tests::NOTHING);
+    ground.sidecar.turn();
+    assert_eq!((ground.count("spool/events"), ground.count("spool/results")), (1, 0));
+    ground.settle();
+    assert_eq!((ground.count("spool/events"), ground.count("spool/results")), (0, 1));
+}
+
+#[tokio::test]
+async fn what_is_due_waits_until_every_event_is_taken() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let now = ground.sidecar.clock.now();
+    let agent = primed_until(Deadline::after(&now, 0));
+    ground.sidecar.state.agents.insert(agent.agent_id, agent.clone());
+    drop_many_events(&ground);
+    ground.sidecar.turn();
+    let runs = |ground: &Ground| ground.sidecar.state.agents[&agent.agent_id].priming_deadline.is_some();
+    assert!(ground.count("spool/events") == 1 && runs(&ground), "it was judged beside events that lay there");
+    ground.settle();
+    assert!(ground.count("spool/events") == 0 && !runs(&ground), "and then it falls");
+}

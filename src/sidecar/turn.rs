@@ -160,8 +160,8 @@ impl Sidecar {
             last.boot == now.boot && now.boot_ms.saturating_sub(last.boot_ms) > GAP_MS + super::project::TICK_MS
         });
         if gap {
+            // The tick is due by now as well, and looks into the lanes.
             self.pending.give_grace(now, GAP_GRACE_MS);
-            self.pending.files = true;
         }
         self.pending.last_turn = Some(*now);
     }

@@ -319,5 +319,6 @@ mod tests {
     fn a_readable_name_shows_what_a_terminal_must_not_get() {
         assert_eq!(readable_name(OsStr::new("é.json")), "é.json");
         assert_eq!(readable_name(OsStr::from_bytes(b"a\x1b\xff")), "a\\x1b\\xff");
+        assert_eq!(readable_name(OsStr::new("a\x1b[31m\n")), "a\\x1b[31m\\n");
     }
 }

@@ -62,11 +62,40 @@ fn a_store_that_could_not_be_read_again_stays_closed() {
     let mut store = Store::open(dir.path()).expect("a new store");
     let away = dir.path().join("away");
     std::fs::rename(&state, &away).expect("moved");
-    assert!(store.reopen().is_err());
+    assert!(matches!(store.reopen(), Err(Error::Gone { .. })), "it is told to be gone, and not to be damaged");
     assert!(store.load().is_err() && store.put_live(&State::default()).is_err());
     std::fs::rename(&away, &state).expect("moved back");
     assert!(store.reopen().is_ok());
     assert!(store.put_live(&State::default()).is_ok());
+}
+
+#[test]
+fn a_store_that_was_opened_but_not_read_again_is_not_written_to() {
+    let (dir, state) = folder();
+    let mut store = Store::open(dir.path()).expect("a new store");
+    store.database = None;
+    let put = |row: Option<&[u8]>| {
+        spoil(&state, |write| {
+            let mut outbox = write.open_table(tables::OUTBOX).expect("a table");
+            match row {
+                Some(row) => drop(outbox.insert(1, row).expect("a row")),
+                None => drop(outbox.remove(1).expect("a row")),
+            }
+        });
+    };
+    put(Some(b"{"));
+    assert!(is_unreadable(&store.reopen()));
+    assert!(store.put_live(&State::default()).is_err(), "what is in memory may never have been committed");
+    put(None);
+    let schema = |number: u64| {
+        spoil(&state, |write| {
+            write.open_table(tables::META).expect("a table").insert("schema", number).map(drop).expect("a row");
+        });
+    };
+    schema(SCHEMA + 1);
+    assert!(matches!(store.reopen(), Err(Error::NewerSchema { .. })), "a later tasuki has written to it meanwhile");
+    schema(SCHEMA);
+    assert!(store.reopen().is_ok() && store.put_live(&State::default()).is_ok());
 }
 
 fn answered(store: &mut Store, now: Now) -> RequestId {

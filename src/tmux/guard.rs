@@ -235,4 +235,91 @@ mod tests {
             assert!(guard.contains(part), "{part}");
         }
     }
+
+    /// A server of its own, whose one pane keeps what comes in.
+    struct Bare {
+        dir: tempfile::TempDir,
+        pane: PaneRef,
+    }
+
+    impl Bare {
+        fn start() -> Bare {
+            let server = ServerId { pid: 1, start_time: 2 };
+            let mut bare =
+                Bare { dir: tempfile::tempdir().expect("a folder"), pane: PaneRef { server, pane: 0, pid: 0 } };
+            bare.tmux(&["new-session", "-d", "-x", "80", "-y", "24", "exec sh"]);
+            let out = bare.dir.path().join("out");
+            bare.tmux(&["respawn-pane", "-k", &format!("stty raw -echo; touch '{0}'; exec cat >'{0}'", out.display())]);
+            let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+            while bare.tmux(&["display-message", "-p", "#{pane_current_command}"]) != "cat" {
+                assert!(std::time::Instant::now() < until, "the pane's program never came");
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            let row = bare.tmux(&["display-message", "-p", "#{pane_id} #{pane_pid}"]);
+            let (pane, pid) = row.trim_start_matches('%').split_once(' ').expect("two words");
+            bare.pane = PaneRef { server, pane: pane.parse().expect("a number"), pid: pid.parse().expect("a number") };
+            bare
+        }
+
+        fn tmux(&self, words: &[&str]) -> String {
+            let mut command = std::process::Command::new("tmux");
+            command.arg("-u").arg("-S").arg(self.dir.path().join("s")).args(["-f", "/dev/null"]).args(words);
+            let out = command.env_remove("TMUX").output().expect("tmux runs");
+            assert!(out.status.success(), "{words:?}: {}", String::from_utf8_lossy(&out.stderr));
+            String::from_utf8_lossy(&out.stdout).trim_end().to_owned()
+        }
+
+        /// Carries a line of ours out, and says whether the pane's mark has moved.
+        fn is_let_through(&self, line: &str) -> bool {
+            let file = self.dir.path().join("line");
+            std::fs::write(&file, format!("{line}\n")).expect("written");
+            self.tmux(&["source-file", file.to_str().expect("plain")]);
+            self.tmux(&["display-message", "-p", "#{@tasuki_mark_00c0ffee}"]) == "000000000001.P"
+        }
+    }
+
+    impl Drop for Bare {
+        fn drop(&mut self) {
+            self.tmux(&["kill-server"]);
+        }
+    }
+
+    /// Whatever was so when we looked: the line itself is refused by the server where one part of its guard is not so.
+    #[test]
+    fn the_server_weighs_every_part_of_the_guard_when_the_line_is_there() {
+        let (server, names) = (Bare::start(), Names::new("00c0ffee"));
+        server.tmux(&["set-option", "-s", &names.fence(), "f2"]);
+        let pane = server.pane;
+        let line = |fence: &str, pane: PaneRef, before: &str, front: &str| {
+            let (guard, id) = (names.may_type(fence, &pane, before, Some(front)), DeliveryId::from_bits(1));
+            names.typing_line(&pane, &id, &guard, (Stage::Begun(1), Stage::Pasted), "text", "paste-buffer -r")
+        };
+        let right = || line("f2", pane, "", "cat").expect("no NUL");
+        let wrong = [
+            ("a former connection", line("f1", pane, "", "cat")),
+            ("another process", line("f2", PaneRef { pid: pane.pid + 1, ..pane }, "", "cat")),
+            ("another mark", line("f2", pane, "000000000001.1", "cat")),
+            ("another program in front", line("f2", pane, "", "sh")),
+        ];
+        for (what, line) in wrong {
+            assert!(!server.is_let_through(&line.expect("no NUL")), "{what}");
+        }
+        let target = pane.to_string();
+        for (what, set, unset) in [
+            (
+                "another home's claim",
+                ["set-option", "-p", "-t", &target, Names::CLAIM, "11111111.1.1"].as_slice(),
+                ["set-option", "-p", "-u", "-t", &target, Names::CLAIM].as_slice(),
+            ),
+            ("input off", &["select-pane", "-d", "-t", &target], &["select-pane", "-e", "-t", &target]),
+        ] {
+            server.tmux(set);
+            assert!(!server.is_let_through(&right()), "{what}");
+            server.tmux(unset);
+        }
+        let out = server.dir.path().join("out");
+        assert_eq!(std::fs::read(&out).expect("it runs"), b"", "something came in");
+        assert!(server.is_let_through(&right()), "all is as it should be");
+        assert_eq!(server.tmux(&["list-buffers"]), "", "a buffer was left behind");
+    }
 }

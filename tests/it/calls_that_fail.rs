@@ -188,3 +188,30 @@ fn a_call_that_fails_in_a_handoff_types_nothing_twice() {
     tally::add(tally::FAULTS, faults);
     tally::none_lost_none_twice("handoffs", &[], &[]);
 }
+
+/// Interruptions of what we say to tmux and hear from it, each of which is met in the course of one short text.
+const INTERRUPTED: [(&str, u64); 3] = [("write", 8), ("read", 12), ("poll", 20)];
+
+#[test]
+fn an_interrupted_word_to_tmux_costs_no_connection() {
+    if !strace::is_there() {
+        return;
+    }
+    let stage = Stage::with_config("");
+    let agent = stage.agent("dev");
+    for (call, when) in INTERRUPTED {
+        stage.end_sidecar(Signal::SIGTERM);
+        fs::remove_file(stage.log_file()).expect("a log");
+        let injection = Injection { call, what: "error=EINTR", paths: vec!["/dev/ptmx".into()], when };
+        stage.spawn_under_strace(&injection);
+        stage.until_beating();
+        let verdict = stage.granted(&json!({"kind": "agent_send", "agent_id": agent, "text": call}));
+        assert_eq!(verdict["verdict"], "delivered", "{injection:?}\n{}", stage.story());
+        assert!(stage.was_injected(), "{injection:?} was not reached\n{}", stage.trace());
+        let log = fs::read_to_string(stage.log_file()).expect("a log");
+        assert!(!log.contains("disconnected from tmux"), "{injection:?}\n{log}");
+        stage.until_idle(&agent);
+        tally::add(tally::FAULTS, 1);
+    }
+    stage.check_once();
+}

@@ -275,9 +275,9 @@ fn hooks_are_shown_for_every_profile_and_an_unknown_one_lists_what_there_is() {
 }
 
 #[test]
-fn commands_of_later_versions_do_not_exist() {
+fn a_group_of_commands_alone_is_wrong_and_the_help_of_a_handoff_names_every_dial() {
     let home = FakeHome::new();
-    for command in ["work", "top"] {
+    for command in ["work", "agent", "service"] {
         assert_eq!(code(&home.run(&[command])), 2, "{command}");
     }
     let help = out(&home.run(&["handoff", "--help"]));

@@ -7,7 +7,8 @@ use crate::support::nasty::{long_line, nasty};
 use crate::support::tally;
 use serde_json::{Value, json};
 use std::fs;
-use tasuki::core::text::{plain_json, sanitise};
+use std::process::Command;
+use tasuki::core::text::{plain_json, sanitise, shell_word};
 
 const KAI: &str = "11111111-1111-4111-8111-111111111111";
 const MIA: &str = "22222222-2222-4222-8222-222222222222";
@@ -123,4 +124,18 @@ fn a_wrong_configuration_or_profile_is_told_in_plain_words() {
         assert_eq!(output.status.code(), Some(78), "{name:?}: {said}");
         assert_eq!(sanitise(&said), said, "{name:?}");
     }
+}
+
+/// What agents are told to run is read by a shell: the program's path and the home's, whatever they are called.
+#[test]
+fn a_word_for_a_shell_is_one_word_whatever_stands_in_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let words = nasty(&dir.path().join("trap")).into_iter().filter(|word| !word.contains('\0'));
+    for word in words.chain(["", "a b", "it's", "$HOME", "a;b", "~", "-x", "*"].map(str::to_owned)) {
+        let script = format!("printf '<%s>' {}", shell_word(&word));
+        let output = Command::new("sh").args(["-c", &script]).current_dir(dir.path()).output().expect("a shell");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), format!("<{word}>"), "{script}");
+        tally::add(tally::INPUTS, 1);
+    }
+    assert!(!dir.path().join("trap").exists());
 }

@@ -105,6 +105,45 @@ fn a_folder_that_is_opened_to_others_meanwhile_stops_the_intake_until_it_is_clos
     }
 }
 
+/// Files and folders below this one that others may do anything with.
+fn open_to_others(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        let meta = entry.metadata().expect("it is there");
+        if !meta.is_symlink() && meta.permissions().mode() & 0o077 != 0 {
+            found.push(format!("{} {:o}", entry.path().display(), meta.permissions().mode()));
+        }
+        if meta.is_dir() {
+            found.extend(open_to_others(&entry.path()));
+        }
+    }
+    found
+}
+
+/// Started by somebody who lets others write whatever he makes.
+#[test]
+fn what_tasuki_makes_is_for_its_owner_alone_whatever_the_umask() {
+    const GENEROUS: [&str; 3] = ["sh", "-c", "umask 000; exec \"$0\" \"$@\""];
+    let stage = Stage::without_sidecar("");
+    stage.spawn_sidecar_by(&GENEROUS, "debug");
+    stage.until_beating();
+    let agent = stage.agent("kai");
+    stage.all_answered(&[stage.send_cheap()]);
+    stage.check_done(&stage.until_step(&stage.hand_off(&agent), "done"));
+    stage.end_sidecar(nix::sys::signal::Signal::SIGTERM);
+    let made = stage.command(&["persona", "new", "mia"]);
+    let mut command = Command::new(GENEROUS[0]);
+    let out = command.args(&GENEROUS[1..]).arg(made.get_program()).args(made.get_args()).output().expect("it runs");
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    for below in ["state", "spool", "view", "data/personas/mia"] {
+        let mut found = open_to_others(&stage.home().join(below));
+        // What others have dropped is theirs to guard, and lies here until it is removed.
+        found.retain(|path| !path.contains("/state/reap/"));
+        assert_eq!(found, [] as [String; 0]);
+    }
+    tally::add(tally::FAULTS, 2);
+}
+
 #[test]
 fn a_command_drops_nothing_into_a_spool_that_others_can_get_at() {
     let stage = Stage::new();

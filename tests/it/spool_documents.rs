@@ -79,6 +79,20 @@ fn two_readings_show_whether_a_document_has_settled() {
 }
 
 #[test]
+fn a_name_that_leads_out_of_the_folder_is_no_name() {
+    let home = TestHome::new();
+    let folder = prepare_folder(home.spool.home(), &slug()).expect("made");
+    fs::write(folder.path().join("../secret"), "text").expect("written");
+    for name in ["../secret", "..", ".", "", "a/../../secret"] {
+        let name = OsStr::new(name);
+        assert_eq!(folder.look(name), DocumentLook::Unsafe("bad_name"), "{name:?}");
+        assert_eq!(folder.read(name).expect_err("no name").code(), "document_unsafe", "{name:?}");
+        assert!(folder.write_new(name, b"over it").is_err(), "{name:?}");
+    }
+    assert_eq!(fs::read(folder.path().join("../secret")).expect("there"), b"text");
+}
+
+#[test]
 fn no_folder_on_the_way_may_be_a_link() {
     let home = TestHome::new();
     let elsewhere = home.path("elsewhere");

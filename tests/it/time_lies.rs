@@ -258,3 +258,33 @@ fn time_counts_by_the_clock_that_runs_on_while_the_machine_sleeps() {
     assert!(monotonic / 1_000_000_000 < plain / 1_000_000_000 + ahead, "{plain} {monotonic}");
     tally::add(tally::FAULTS, 2);
 }
+
+/// Not a test: writes down what the sidecar's clock says, in milliseconds since the boot.
+#[test]
+fn clock_program() {
+    let Some(file) = std::env::var_os("TASUKI_TEST_CLOCK") else { return };
+    fs::write(file, tasuki::clock::Clock::new().now().boot_ms.to_string()).expect("written");
+}
+
+/// The same of the sidecar's own clock.
+#[test]
+fn limits_count_by_the_clock_that_runs_on_while_the_machine_sleeps() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = dir.path().join("clock");
+    let clock = |offsets: &[&str]| -> Option<u64> {
+        let mut command = Command::new("unshare");
+        command.arg("--time").args(offsets).arg(std::env::current_exe().expect("our own path"));
+        command.args(["time_lies::clock_program", "--exact"]).env("TASUKI_TEST_CLOCK", &file);
+        let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().ok()?;
+        status.success().then(|| fs::read_to_string(&file).expect("written").parse().expect("milliseconds"))
+    };
+    let Some(plain) = clock(&[]) else {
+        return tally::skip("the clocks of a time namespace: needs root and Linux");
+    };
+    let ahead_ms = 1_000_000_000;
+    let slept = clock(&["--boottime", "1000000"]).expect("as before");
+    assert!(slept >= plain + ahead_ms, "{plain} {slept}");
+    let monotonic = clock(&["--monotonic", "1000000"]).expect("as before");
+    assert!(monotonic < plain + ahead_ms, "{plain} {monotonic}");
+    tally::add(tally::FAULTS, 2);
+}

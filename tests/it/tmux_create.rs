@@ -44,6 +44,39 @@ async fn one_creation_makes_one_process_however_often_it_is_asked_for() {
     assert!(!tmux.kill_pane(&pane).await.expect("an answer"));
 }
 
+/// A launch line of one word is a program's path, whatever stands in it; and a window's name is no format.
+#[tokio::test]
+async fn one_word_is_a_program_and_no_command_line() {
+    use std::os::unix::fs::PermissionsExt;
+    let server = Server::start();
+    let tmux = server.connect().await;
+    let program = server.dir.path().join("sleeper ; touch trap");
+    std::fs::write(&program, "#!/bin/sh\nexec sleep 600\n").expect("written");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).expect("a program");
+    let plan = SpawnPlan { window_name: "w#{pid}%H".into(), ..plan(&server, &[program.to_str().expect("plain")]) };
+    let SpawnOutcome::Started(pane) = tmux.spawn(&plan).await else { panic!("not started") };
+    let command = || server.tmux(&["display-message", "-p", "-t", &pane.to_string(), "#{pane_current_command}"]);
+    wait_until("it runs", || command() == "sleep");
+    assert!(!server.dir.path().join("trap").exists(), "a shell has read it");
+    assert!(windows(&server).contains("main w{pid}H 0"), "{}", windows(&server));
+}
+
+/// The note at the pane may never have been written, and a program may have another environment by then.
+#[tokio::test]
+async fn what_was_made_is_found_by_its_note_and_by_its_environment() {
+    let server = Server::start();
+    let tmux = server.connect().await;
+    let bare = SpawnPlan { creation: "b1".into(), ..plan(&server, &["sh", "-c", "exec env -i sleep 600"]) };
+    let SpawnOutcome::Started(pane) = tmux.spawn(&bare).await else { panic!("not started") };
+    let environ = || std::fs::read(format!("/proc/{}/environ", pane.pid)).unwrap_or_default();
+    wait_until("its environment is gone", || environ().is_empty() && is_running(pane.pid));
+    assert_eq!(tmux.find_spawned("b1").await.expect("an answer"), Found::Alive(pane));
+    let noted = SpawnPlan { creation: "b2".into(), ..plan(&server, &["sleep", "600"]) };
+    let SpawnOutcome::Started(pane) = tmux.spawn(&noted).await else { panic!("not started") };
+    server.tmux(&["set-option", "-p", "-u", "-t", &pane.to_string(), "@tasuki_born_00c0ffee"]);
+    assert_eq!(tmux.find_spawned("b2").await.expect("an answer"), Found::Alive(pane));
+}
+
 #[tokio::test]
 async fn windows_that_are_made_at_once_share_the_session_that_was_missing() {
     let server = Server::start();

@@ -246,6 +246,20 @@ async fn buffers_that_a_crash_left_are_swept() {
 }
 
 #[tokio::test]
+async fn marks_of_creations_that_nobody_asks_for_any_more_are_swept() {
+    let server = Server::start();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs();
+    let [old, young] = ["a0", "a1"].map(|creation| format!("@tasuki_made_{TAG}_{creation}"));
+    for (name, age) in [(&old, 8 * 24 * 3600), (&young, 6 * 24 * 3600)] {
+        server.tmux(&["set-option", "-s", name, &(now - age).to_string()]);
+    }
+    let _tmux = server.connect().await;
+    let options = || server.tmux(&["show-options", "-s"]);
+    wait_until("the old one is swept", || !options().contains(&old));
+    assert!(options().contains(&young), "it may still be asked for");
+}
+
+#[tokio::test]
 async fn a_message_is_shown_as_it_is_written() {
     let server = Server::start();
     let tmux = server.connect().await;

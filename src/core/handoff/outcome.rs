@@ -3,7 +3,7 @@
 use super::{Reading, Step, ack, authors, end, ending, flow};
 use crate::core::agent::{AgentState, Purpose};
 use crate::core::decision::Tx;
-use crate::core::effect::{DocumentRead, EffectKey, Outcome};
+use crate::core::effect::{DocumentRead, Outcome};
 use crate::core::hook::{HookEvent, HookKind};
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::pane::{DeliveryVerdict, Refusal};
@@ -16,12 +16,9 @@ use serde_json::json;
 
 const LOOK: &str = "look at the agent's pane, then: tasuki retry HANDOFF";
 
-/// An effect of this handoff's own has ended.
-pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, key: EffectKey, outcome: Outcome) {
+/// The effect that this handoff waited for has ended.
+pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) {
     let Some(handoff) = tx.handoff_mut(&id) else { return };
-    if handoff.effect != Some(key) {
-        return;
-    }
     handoff.effect = None;
     let step = handoff.step;
     match (step, outcome) {

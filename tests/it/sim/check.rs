@@ -48,6 +48,9 @@ pub(crate) fn before_typing(world: &World, effect: &Effect) -> Result<(), String
     if row.persona_slug.is_none() {
         return Err("an anonymous agent is typed to".to_owned());
     }
+    if row.typing.as_ref().is_none_or(|typing| typing.delivery_id != plan.delivery_id) {
+        return Err("a text is typed that nobody waits for any more".to_owned());
+    }
     if plan.how != How::Prompt {
         let handoff = row.handoff_id.and_then(|id| world.disk.state.handoffs.get(&id));
         let hands_off = handoff.filter(|handoff| handoff.agent_id == plan.agent_id);
