@@ -74,12 +74,25 @@ pub fn survey(home: &Path, is_probe: impl Fn(&OsStr) -> bool) -> io::Result<Opti
         found.note(Part::Above, path, &meta, 0o022, check_parent(path, &meta));
     }
     for (room, below) in ROOMS.into_iter().filter(|(room, _)| *room != Room::Home) {
-        found.look(room, &root.join(below));
+        if is_inside(&root, below) {
+            found.look(room, &root.join(below));
+        }
     }
     found.one_file_system(&root);
-    found.left = left(&root.join("spool/tmp"), |_| true);
-    found.left.extend(left(&root.join("spool/events"), is_probe));
+    if is_inside(&root, "spool/tmp/.") {
+        found.left = left(&root.join("spool/tmp"), |_| true);
+    }
+    if is_inside(&root, "spool/events/.") {
+        found.left.extend(left(&root.join("spool/events"), is_probe));
+    }
     Ok(Some(found))
+}
+
+/// Whether no folder above this place is a link: what lies behind one is somebody else's, and the link itself is told.
+fn is_inside(root: &Path, below: &str) -> bool {
+    let is_link = |path: PathBuf| std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
+    let mut above = below.match_indices('/').map(|(at, _)| root.join(&below[..at]));
+    !above.any(is_link)
 }
 
 impl Survey {
@@ -112,6 +125,9 @@ impl Survey {
         let device = |below: &str| nix::sys::stat::lstat(&root.join(below)).ok().map(|stat| Meta::from(stat).stamp.dev);
         let Some(spool) = device("spool") else { return };
         for below in ["spool/tmp", "spool/requests", "spool/events", "spool/rejected", "state/reap"] {
+            if !is_inside(root, below) {
+                continue;
+            }
             if device(below).is_some_and(|device| device != spool) {
                 let path = root.join(below);
                 let part = if below.starts_with("state") { Part::State } else { Part::Spool };
@@ -205,6 +221,23 @@ mod tests {
             matches!(found.faults.as_slice(), [Fault { part: Part::Above, chmod: Some((_, 0o755)), .. }]),
             "{found:?}"
         );
+    }
+
+    #[test]
+    fn what_lies_behind_a_link_is_somebody_elses_and_is_not_looked_at() {
+        for link in ["spool/tmp", "spool/events", "spool"] {
+            let dir = made();
+            let (home, other) = (dir.path().join("home"), dir.path().join("other"));
+            fs::create_dir_all(other.join("tmp")).expect("made");
+            for file in ["a.tmp", ".probe-1.json", "tmp/b.tmp"] {
+                fs::write(other.join(file), "precious").expect("written");
+            }
+            fs::remove_dir_all(home.join(link)).expect("ours");
+            std::os::unix::fs::symlink(&other, home.join(link)).expect("a link");
+            let found = look(&dir);
+            assert!(found.left.is_empty() && found.missing.is_empty(), "{link}: {found:?}");
+            assert_eq!(found.faults.len(), 1, "{link}: {found:?}");
+        }
     }
 
     #[test]

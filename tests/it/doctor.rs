@@ -365,6 +365,15 @@ fn hooks_that_are_missing_stale_or_do_not_fire_are_named_and_stale_ones_mended()
     moved("/no/such/tasuki");
     let gone = clinic.only("hooks.claude", "fail", "tasuki hooks install claude");
     assert!(gone["said"].as_str().is_some_and(|said| said.contains("exit status: 127")), "{gone:#}");
+    // They report to another home, whose path begins like ours: they are that home's.
+    let home = clinic.stage.home().display().to_string();
+    let theirs = good.replace(&home, &format!("{home}2"));
+    fs::write(clinic.settings(), &theirs).expect("written");
+    let (_, found) = clinic.look(&["--fix"]);
+    let left = check(&found, "hooks.claude");
+    assert!(left["status"] == "fail" && left["fixed"].is_null(), "{left:#}");
+    assert!(left["said"].as_str().is_some_and(|said| said.contains("another home")), "{left:#}");
+    assert_eq!(fs::read_to_string(clinic.settings()).expect("there"), theirs);
     // A person's own words in the file stay.
     let with_own = good.replace(program, "/no/such/tasuki").replacen('{', "{\n  \"model\": \"mine\",", 1);
     fs::write(clinic.settings(), with_own).expect("written");

@@ -200,6 +200,26 @@ fn a_listener_goes_on_where_it_was_also_over_files_that_were_rotated() {
     assert_eq!(code(&wrong), (400, "bad_request"));
 }
 
+#[test]
+fn listeners_are_told_of_a_journal_that_was_begun_anew_and_hear_it_from_its_first_line() {
+    let home = FakeHome::new();
+    lines(&home, 1..=49, 10);
+    let server = serve(&home);
+    let mut from_now = server.listen(None);
+    let mut seen = server.listen(Some(40));
+    for seq in 41..=49 {
+        assert_eq!(seen.next().and_then(|event| event.id), Some(seq));
+    }
+    fs::remove_file(home.path().join("spool/journal.jsonl")).expect("ours");
+    lines(&home, 1..=2, 10);
+    for events in [&mut from_now, &mut seen] {
+        assert_eq!(events.next().map(|event| event.name), Some("reset".to_owned()));
+        // One that was still reading the old one may be told twice.
+        let heard: Vec<u64> = std::iter::from_fn(|| events.next()).filter_map(|event| event.id).take(2).collect();
+        assert_eq!(heard, [1, 2]);
+    }
+}
+
 /// Mebibytes that the server holds.
 fn resident(server: &Server) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap_or_default();

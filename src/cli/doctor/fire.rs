@@ -69,11 +69,13 @@ fn shell(line: &str) -> Vec<String> {
 /// A command that names another home is that home's: nothing is put into its spool.
 fn elsewhere(home: &Path, line: &str) -> Option<String> {
     let home = home.display().to_string();
-    let named = line.contains(" --home");
-    let is_ours = line.contains(&shell_word(&home))
-        || line.contains(&format!(" --home {home}"))
-        || line.contains(&format!("'{home}'"));
-    (named && !is_ours).then(|| format!("it reports to another home: {}", sanitise(line)))
+    let (_, named) = line.split_once(" --home")?;
+    let named = named.trim_start_matches([' ', '=']);
+    let words = [shell_word(&home), format!("'{home}'"), format!("\"{home}\""), home];
+    // Behind the word nothing of it goes on: /a/tasuki is not /a/tasuki2.
+    let ends = |rest: &str| rest.chars().next().is_none_or(|next| next.is_whitespace() || "'\";&|)".contains(next));
+    let is_ours = words.iter().any(|word| named.strip_prefix(word.as_str()).is_some_and(ends));
+    (!is_ours).then(|| format!("it reports to another home: {}", sanitise(line)))
 }
 
 /// Sends one event through one command.
@@ -144,6 +146,14 @@ mod tests {
         assert_eq!(elsewhere(home, &line("'/home/ada/tasuki home'")), None);
         assert_eq!(elsewhere(home, "tasuki hook claude"), None);
         assert!(elsewhere(home, &line("'/home/ada/other'")).is_some());
+        let home = Path::new("/home/ada/tasuki");
+        for ours in ["/home/ada/tasuki", "'/home/ada/tasuki'", "\"/home/ada/tasuki\"", "/home/ada/tasuki || true"] {
+            assert_eq!(elsewhere(home, &line(ours)), None, "{ours}");
+        }
+        for other in ["/home/ada/tasuki2", "'/home/ada/tasuki2'", "'/home/ada/tasuki/two'", "/mnt/home/ada/tasuki"] {
+            assert!(elsewhere(home, &line(other)).is_some(), "{other}");
+        }
+        assert!(elsewhere(home, "/home/ada/tasuki/bin/tasuki hook claude --home /home/bob").is_some());
     }
 
     #[test]

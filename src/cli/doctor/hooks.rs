@@ -35,6 +35,13 @@ struct Found {
     fired: Vec<(String, Fired)>,
 }
 
+impl Found {
+    /// They report to another home.
+    fn is_elsewhere(&self) -> bool {
+        self.fired.iter().any(|(_, fired)| matches!(fired, Fired::Elsewhere(_)))
+    }
+}
+
 /// Looks at them.
 pub(super) fn look(ground: &Ground) -> Vec<Check> {
     let Some(program) = ground.program.clone() else {
@@ -159,6 +166,8 @@ fn judge(facts: &Facts) -> Option<Check> {
             format!("agents that tasuki starts bring them along; for those that you start yourself: {install}"),
         ),
         Presence::Absent => return None,
+        // Another home's hooks are none of ours where nobody here waits for them.
+        Presence::Stale if !facts.is_used && !found.is_recorded && found.is_elsewhere() => return None,
         Presence::Whole | Presence::Stale => judge_fired(id, found, name, &install),
     })
 }
@@ -167,10 +176,18 @@ fn judge(facts: &Facts) -> Option<Check> {
 fn judge_fired(id: String, found: &Found, name: &str, install: &str) -> Check {
     let file = found.file.display();
     let stale = found.presence == Presence::Stale;
-    let mend = |check: Check| if stale { check.mend(Mend::Hooks(name.to_owned())) } else { check };
+    // Only what was put in for this home is put in anew: another one's agents would fall silent.
+    let is_ours = stale && found.is_recorded && !found.is_elsewhere();
+    let mend = |check: Check| if is_ours { check.mend(Mend::Hooks(name.to_owned())) } else { check };
     let bad = found.fired.iter().find(|(_, fired)| matches!(fired, Fired::Nothing(_) | Fired::Elsewhere(_)));
     if let Some((event, Fired::Nothing(why) | Fired::Elsewhere(why))) = bad {
-        let fix = if stale { install.to_owned() } else { format!("look at the command in {file}; then: {install}") };
+        let fix = if found.is_elsewhere() {
+            format!("{install}, if they are to report here instead: the other home hears nothing from then on")
+        } else if stale {
+            install.to_owned()
+        } else {
+            format!("look at the command in {file}; then: {install}")
+        };
         return mend(Check::fail(id, format!("the hook of {event} in {file} does not fire: {why}"), fix));
     }
     if stale {

@@ -22,7 +22,24 @@ fn hooks_that_are_there_are_judged_by_whether_they_fire_and_then_by_how_they_are
     assert_eq!(state(&facts(Presence::Whole, nothing())), Some((State::Fail, false)));
     assert_eq!(state(&facts(Presence::Stale, Fired::Arrived)), Some((State::Warn, true)));
     assert_eq!(state(&facts(Presence::Stale, nothing())), Some((State::Fail, true)));
-    assert_eq!(state(&facts(Presence::Stale, Fired::Elsewhere("x".to_owned()))), Some((State::Fail, true)));
+}
+
+#[test]
+fn hooks_that_are_another_homes_are_told_where_they_are_needed_and_never_taken_from_it() {
+    let with = |is_recorded, is_used, fired: Fired| {
+        let mut facts = facts(Presence::Stale, fired);
+        facts.is_used = is_used;
+        if let Some(Ok(found)) = facts.found.as_mut() {
+            found.is_recorded = is_recorded;
+        }
+        state(&facts)
+    };
+    let other = || Fired::Elsewhere("x".to_owned());
+    assert_eq!(with(true, true, other()), Some((State::Fail, false)));
+    assert_eq!(with(false, true, other()), Some((State::Fail, false)));
+    assert_eq!(with(false, false, other()), None);
+    // What a person or another home has put in is told, and left as it is.
+    assert_eq!(with(false, true, Fired::Arrived), Some((State::Warn, false)));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::check::{Check, Mend};
 use super::ground::Ground;
 use crate::agents::hook;
 use crate::clock::Clock;
+use crate::core::text::shell_word;
 use crate::files::{self, Meta};
 use crate::spool::survey::{Fault, Part, Survey, survey};
 use std::os::unix::fs::FileTypeExt;
@@ -86,7 +87,10 @@ fn judge(facts: &Facts) -> Vec<Check> {
             )];
         }
         Ok(None) => {
-            let begin = format!("begin with: tasuki run --home {root}, and in another pane: tasuki persona new kai");
+            let begin = format!(
+                "begin with: tasuki run --home {}, and in another pane: tasuki persona new kai",
+                word(&facts.root)
+            );
             vec![Check::warn("paths.home", format!("there is no home yet at {root}"), begin)]
         }
         Ok(Some(survey)) => folders(facts, survey),
@@ -100,11 +104,16 @@ fn judge(facts: &Facts) -> Vec<Check> {
             "mend that line (tasuki schema config tells every key); a running sidecar has kept what it had",
         ),
         Config::Wrong(said, Some((path, mode))) => {
-            Check::fail("paths.config", said, format!("chmod go-w {}", path.display()))
+            Check::fail("paths.config", said, format!("chmod go-w {}", word(path)))
                 .mend(Mend::Modes(vec![(path.clone(), *mode)]))
         }
     });
     checks
+}
+
+/// A path as a shell takes it.
+fn word(path: &Path) -> String {
+    shell_word(&path.display().to_string())
 }
 
 fn folders(facts: &Facts, survey: &Survey) -> Vec<Check> {

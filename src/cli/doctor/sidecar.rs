@@ -5,6 +5,7 @@ use super::ground::Ground;
 use crate::cli::client::Sidecar;
 use crate::cli::view;
 use crate::clock::Clock;
+use crate::core::text::shell_word;
 use crate::process;
 use serde_json::Value;
 
@@ -66,7 +67,8 @@ fn judge(facts: &Facts) -> Vec<Check> {
 
 fn alive(facts: &Facts) -> Check {
     let id = "sidecar.alive";
-    let start = format!("start it in a pane of its own: tasuki run --home {} (or: tasuki service start)", facts.home);
+    let home = shell_word(&facts.home);
+    let start = format!("start it in a pane of its own: tasuki run --home {home} (or: tasuki service start)");
     let seconds = facts.age_ms.saturating_abs() / 1_000;
     match facts.beat {
         Sidecar::None => Check::fail(id, "none runs; commands that need one end with exit code 69", start),
@@ -160,6 +162,13 @@ mod tests {
         change(&mut facts);
         let wanted = |check: &Check| check.state != State::Ok;
         judge(&facts).into_iter().filter(wanted).map(|check| (check.id, check.state)).collect()
+    }
+
+    #[test]
+    fn a_command_to_type_holds_a_home_with_blanks_together() {
+        let dead = Facts { home: "/home/ada/my fleet".to_owned(), beat: Sidecar::None, ..facts() };
+        let fix = judge(&dead).remove(0).fix.expect("a fix");
+        assert!(fix.contains("tasuki run --home '/home/ada/my fleet' ("), "{fix}");
     }
 
     #[test]

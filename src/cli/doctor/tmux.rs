@@ -2,6 +2,7 @@
 
 use super::check::Check;
 use super::ground::{Ground, is_same};
+use crate::core::text::shell_word;
 use crate::process;
 use crate::publish;
 use crate::tmux::examine::{self, Program, Server};
@@ -120,7 +121,8 @@ fn socket(facts: &Facts) -> Check {
 fn server(facts: &Facts) -> Vec<Check> {
     let id = "tmux.server";
     let socket = facts.place.socket.display();
-    let begin = format!("start it: tmux -S {socket} new-session -d");
+    let word = shell_word(&socket.to_string());
+    let begin = format!("start it: tmux -S {word} new-session -d");
     let Some(server) = &facts.server else {
         return vec![Check::skipped(id, "it can't be asked without tmux")];
     };
@@ -146,14 +148,14 @@ fn server(facts: &Facts) -> Vec<Check> {
         Server::Unclear(why) => Check::fail(
             id,
             format!("the server on {socket} can't be asked: {why}"),
-            format!("try it yourself: tmux -S {socket} list-sessions"),
+            format!("try it yourself: tmux -S {word} list-sessions"),
         ),
     };
     let aliases = match server {
         Server::Redefined(command) => Check::fail(
             "tmux.aliases",
             format!("the option command-alias redefines {command}, which tasuki needs as it is"),
-            format!("take it out of your tmux.conf, and: tmux -S {socket} set-option -s -u command-alias"),
+            format!("take it out of your tmux.conf, and: tmux -S {word} set-option -s -u command-alias"),
         ),
         Server::Answers { .. } => Check::ok("tmux.aliases", "no command that tasuki needs is redefined"),
         Server::None { .. } | Server::Silent | Server::Unclear(_) => {

@@ -107,10 +107,16 @@ async fn read(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Problem> {
     let limit = usize::try_from(MAX_INPUT_BYTES).unwrap_or(usize::MAX);
     match timeout(BODY_WITHIN, to_bytes(body, limit)).await {
         Ok(Ok(bytes)) => Ok(bytes.to_vec()),
-        // One that breaks off is answered the same way; nobody is there to read it.
+        Ok(Err(error)) if has_broken_off(&error) => Err(Problem::bad(format!("The body has broken off: {error}"))),
         Ok(Err(_)) => Err(too_large()),
         Err(_) => Err(Problem::new(408, "too_slow", "The body did not come in time")),
     }
+}
+
+/// Whether it was the connection that ended a body too early, or what came was none; else it was longer than it may be.
+fn has_broken_off(error: &axum::Error) -> bool {
+    let mut causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
+    causes.any(|cause| cause.is::<hyper::Error>() || cause.is::<std::io::Error>())
 }
 
 /// What is no JSON would be left alone in the spool for a while, for somebody might still be writing it.
@@ -138,7 +144,11 @@ fn name(headers: &HeaderMap, bytes: Vec<u8>) -> Result<Asked, Problem> {
     if bytes.len() as u64 > MAX_INPUT_BYTES {
         return Err(Problem::new(413, "too_large", format!("A request may have at most {MAX_INPUT_BYTES} bytes")));
     }
-    let key = headers.get("idempotency-key");
+    let mut keys = headers.get_all("idempotency-key").iter();
+    let (key, more) = (keys.next(), keys.next());
+    if more.is_some() {
+        return Err(Problem::bad("Idempotency-Key: stands there more than once").field("Idempotency-Key"));
+    }
     let text = match key {
         Some(key) => key.to_str().unwrap_or_default().to_owned(),
         None => format!("http-{}", uuid::Uuid::now_v7()),
@@ -250,6 +260,45 @@ fn answer(app: &App, id: &RequestId) -> Result<Option<Value>, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_with_two_names_has_none() {
+        let mut headers = HeaderMap::new();
+        for key in ["one", "two"] {
+            headers.append("idempotency-key", key.parse().expect("a value"));
+        }
+        assert_eq!(
+            name(&headers, Vec::new()).map(|_| ()).map_err(|problem| problem.code),
+            Err("bad_request".to_owned())
+        );
+    }
+
+    #[tokio::test]
+    async fn a_body_that_breaks_off_is_told_from_one_that_is_too_large() {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONTENT_TYPE, "application/json".parse().expect("a value"));
+        let largest = usize::try_from(MAX_INPUT_BYTES).expect("it fits");
+        let broken = Body::new(Broken);
+        let refused = |body| async { read(&headers, body).await.map(|_| ()).map_err(|problem| problem.code) };
+        assert_eq!(refused(broken).await, Err("bad_request".to_owned()));
+        assert_eq!(refused(Body::from(vec![b' '; largest + 1])).await, Err("too_large".to_owned()));
+        assert_eq!(refused(Body::from(vec![b' '; largest])).await, Ok(()));
+    }
+
+    /// A body whose other end has gone.
+    struct Broken;
+
+    impl axum::body::HttpBody for Broken {
+        type Data = axum::body::Bytes;
+        type Error = std::io::Error;
+
+        fn poll_frame(
+            self: std::pin::Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+        ) -> std::task::Poll<Option<Result<hyper::body::Frame<Self::Data>, Self::Error>>> {
+            std::task::Poll::Ready(Some(Err(std::io::ErrorKind::UnexpectedEof.into())))
+        }
+    }
 
     #[test]
     fn a_handoff_is_what_was_sent_and_what_the_address_says() {

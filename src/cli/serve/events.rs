@@ -3,7 +3,7 @@
 
 use super::App;
 use super::hub::Told;
-use super::journal::Cursor;
+use super::journal::{Batch, Cursor};
 use super::problem::Problem;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::State;
@@ -110,10 +110,7 @@ impl Listener {
                 heard = told.recv() => heard,
             };
             match heard {
-                Ok(Told::Lines(batch)) => {
-                    self.send(batch.after(self.last)).await?;
-                    self.last = batch.ends().map_or(self.last, |(_, last)| last.max(self.last));
-                }
+                Ok(Told::Lines(batch)) => self.pass(&batch).await?,
                 Ok(Told::Alive) => self.say(ALIVE).await?,
                 Err(RecvError::Lagged(_)) => return self.say(TOO_SLOW).await,
                 Err(RecvError::Closed) => return Err(Gone),
@@ -142,13 +139,25 @@ impl Listener {
             cursor = back;
             match read {
                 Ok(batch) => {
-                    let Some((_, last)) = batch.ends() else { return Ok(()) };
-                    self.send(batch.after(self.last)).await?;
-                    self.last = last;
+                    if batch.ends().is_none() {
+                        return Ok(());
+                    }
+                    self.pass(&batch).await?;
                 }
                 Err(error) => return self.unreadable(&error).await,
             }
         }
+    }
+
+    /// Sends the lines that were not sent yet. Those of another journal are all new, whatever their numbers.
+    async fn pass(&mut self, batch: &Batch) -> Result<(), Gone> {
+        if batch.begins_anew() {
+            self.last = 0;
+            self.say(RESET).await?;
+        }
+        self.send(batch.after(self.last)).await?;
+        self.last = batch.ends().map_or(self.last, |(_, last)| last.max(self.last));
+        Ok(())
     }
 
     /// What can't be read is not passed over in silence: the listener is told, and comes again.

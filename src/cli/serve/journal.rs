@@ -30,6 +30,8 @@ pub(super) struct Batch {
     text: Bytes,
     /// The `seq` of each and where its event begins.
     lines: Vec<(u64, usize)>,
+    /// It is the beginning of another journal than before.
+    begins_anew: bool,
 }
 
 impl Batch {
@@ -42,6 +44,11 @@ impl Batch {
     /// The first and last `seq`, if there is one.
     pub(super) fn ends(&self) -> Option<(u64, u64)> {
         Some((self.lines.first()?.0, self.lines.last()?.0))
+    }
+
+    /// Whether another journal begins here than the one that was read before.
+    pub(super) fn begins_anew(&self) -> bool {
+        self.begins_anew
     }
 
     fn read(bytes: &[u8], after: u64) -> Batch {
@@ -58,7 +65,7 @@ impl Batch {
             text.extend_from_slice(line.strip_suffix(b"\r").unwrap_or(line));
             text.extend_from_slice(b"\n\n");
         }
-        Batch { text: text.into(), lines }
+        Batch { text: text.into(), lines, begins_anew: false }
     }
 }
 
@@ -69,6 +76,8 @@ pub(super) struct Cursor {
     /// The last `seq` that was passed; 0 while none was.
     last: u64,
     newest: u64,
+    /// Nothing was read yet of the file that is open, and it is another one than before.
+    is_turned: bool,
 }
 
 impl Cursor {
@@ -77,7 +86,7 @@ impl Cursor {
     /// # Errors
     /// The system's.
     pub(super) fn at_end(home: &Home) -> io::Result<Cursor> {
-        let mut cursor = Cursor { spool: home.spool(), open: None, last: 0, newest: 0 };
+        let mut cursor = Cursor { spool: home.spool(), open: None, last: 0, newest: 0, is_turned: false };
         cursor.newest = newest(&cursor.files()?)?;
         cursor.last = cursor.newest;
         if let Some(mut file) = existing(&cursor.current())? {
@@ -92,7 +101,7 @@ impl Cursor {
     /// # Errors
     /// The system's.
     pub(super) fn after(home: &Home, seq: u64) -> io::Result<Cursor> {
-        let mut cursor = Cursor { spool: home.spool(), open: None, last: seq, newest: 0 };
+        let mut cursor = Cursor { spool: home.spool(), open: None, last: seq, newest: 0, is_turned: false };
         let files = cursor.files()?;
         cursor.newest = newest(&files)?;
         let at = files.iter().rposition(|(first, _)| *first <= seq.saturating_add(1)).unwrap_or(0);
@@ -118,13 +127,17 @@ impl Cursor {
         loop {
             let Some((file, at)) = &mut self.open else {
                 let Some(next) = existing(&self.current())? else { return Ok(Batch::default()) };
-                self.open = Some((next, 0));
+                (self.open, self.is_turned) = (Some((next, 0)), true);
                 continue;
             };
             let bytes = whole_lines(file, *at)?;
             if !bytes.is_empty() {
-                let batch = Batch::read(&bytes, self.last);
-                *at += bytes.len() as u64;
+                let begins_anew = self.is_turned && is_another(file, self.last)?;
+                if begins_anew {
+                    self.last = 0;
+                }
+                let batch = Batch { begins_anew, ..Batch::read(&bytes, self.last) };
+                (*at, self.is_turned) = (*at + bytes.len() as u64, false);
                 if let Some((_, last)) = batch.ends() {
                     self.last = last;
                     return Ok(batch);
@@ -161,7 +174,7 @@ impl Cursor {
             Some(path) => existing(&path)?.unwrap_or(there),
             None => there,
         };
-        self.open = Some((file, 0));
+        (self.open, self.is_turned) = (Some((file, 0)), true);
         Ok(true)
     }
 
@@ -207,6 +220,13 @@ fn newest(files: &[(u64, PathBuf)]) -> io::Result<u64> {
         }
     }
     Ok(0)
+}
+
+/// Whether a file that took the journal's place ends before what was read: its lines are counted from the beginning again,
+/// for the state was begun anew or comes from a backup.
+fn is_another(file: &mut File, last: u64) -> io::Result<bool> {
+    let (_, newest) = last_whole_line(file)?;
+    Ok(newest.is_some_and(|newest| newest < last))
 }
 
 /// The whole lines from a place on, as many as one chunk holds, or one that is longer.

@@ -102,3 +102,39 @@ fn a_reader_follows_the_journal_into_its_next_files() {
     spool.lines(17..=17);
     assert_eq!((all(&mut cursor), cursor.newest()), (vec![17], 16));
 }
+
+#[test]
+fn a_journal_that_was_begun_anew_is_told_from_its_first_line_and_said_to_be_another() {
+    let spool = Spool::new();
+    spool.lines(1..=49);
+    let mut cursor = Cursor::at_end(&spool.home()).expect("readable");
+    fs::remove_file(spool.file("journal.jsonl")).expect("ours");
+    assert_eq!(all(&mut cursor), [] as [u64; 0]);
+    spool.lines(1..=3);
+    let batch = cursor.read().expect("readable");
+    assert_eq!((batch.ends(), batch.begins_anew()), (Some((1, 3)), true));
+    spool.lines(4..=4);
+    let batch = cursor.read().expect("readable");
+    assert_eq!((batch.ends(), batch.begins_anew()), (Some((4, 4)), false));
+}
+
+#[test]
+fn a_journal_that_goes_on_in_another_file_is_not_begun_anew() {
+    let spool = Spool::new();
+    spool.lines(1..=9);
+    let mut cursor = Cursor::at_end(&spool.home()).expect("readable");
+    // Somebody has put a copy of it in its place.
+    fs::copy(spool.file("journal.jsonl"), spool.file("copy")).expect("copied");
+    fs::rename(spool.file("copy"), spool.file("journal.jsonl")).expect("renamed");
+    assert_eq!(all(&mut cursor), [] as [u64; 0]);
+    spool.lines(10..=10);
+    spool.rotate(1);
+    spool.lines(11..=12);
+    let mut seqs = Vec::new();
+    for _ in 0..2 {
+        let batch = cursor.read().expect("readable");
+        assert!(!batch.begins_anew());
+        seqs.extend(batch.lines.iter().map(|(seq, _)| *seq));
+    }
+    assert_eq!(seqs, [10, 11, 12]);
+}
