@@ -18,6 +18,9 @@ const LONGEST: usize = 16 * 1024 * 1024;
 /// How many names of the spool are looked at for rotated files.
 const MOST_NAMES: usize = 100_000;
 
+/// How often the files are looked for while they change; a journal is rotated once in 64 MiB.
+const LOOKS: usize = 100;
+
 #[derive(Deserialize)]
 struct Line {
     seq: u64,
@@ -87,9 +90,10 @@ impl Cursor {
     /// The system's.
     pub(super) fn at_end(home: &Home) -> io::Result<Cursor> {
         let mut cursor = Cursor { spool: home.spool(), open: None, last: 0, newest: 0, is_turned: false };
-        cursor.newest = newest(&cursor.files()?)?;
+        let mut files = cursor.files()?;
+        cursor.newest = files.newest()?;
         cursor.last = cursor.newest;
-        if let Some(mut file) = existing(&cursor.current())? {
+        if let Some(mut file) = files.current {
             let (end, _) = last_whole_line(&mut file)?;
             cursor.open = Some((file, end));
         }
@@ -102,12 +106,9 @@ impl Cursor {
     /// The system's.
     pub(super) fn after(home: &Home, seq: u64) -> io::Result<Cursor> {
         let mut cursor = Cursor { spool: home.spool(), open: None, last: seq, newest: 0, is_turned: false };
-        let files = cursor.files()?;
-        cursor.newest = newest(&files)?;
-        let at = files.iter().rposition(|(first, _)| *first <= seq.saturating_add(1)).unwrap_or(0);
-        if let Some((_, path)) = files.get(at)
-            && let Some(file) = existing(path)?
-        {
+        let mut files = cursor.files()?;
+        cursor.newest = files.newest()?;
+        if let Some(file) = files.with_line(seq.saturating_add(1))? {
             let start = start_after(&file, seq)?;
             cursor.open = Some((file, start));
         }
@@ -154,15 +155,15 @@ impl Cursor {
     /// whether there may be more to read.
     fn turn_the_page(&mut self) -> io::Result<bool> {
         let Some((file, at)) = &mut self.open else { return Ok(false) };
-        let current = self.spool.join("journal.jsonl");
-        let (ours, there) = (file.metadata()?, existing(&current)?);
-        let Some(there) = there else { return Ok(false) };
-        let found = there.metadata()?;
-        if (found.dev(), found.ino()) == (ours.dev(), ours.ino()) {
-            // Cut shorter than what was read: what is written there next is read from the file's new end on.
-            let cut = ours.len() < *at;
-            *at = (*at).min(ours.len());
-            return Ok(cut);
+        let there = existing(&self.spool.join("journal.jsonl"))?;
+        if let Some(there) = &there {
+            let (ours, found) = (file.metadata()?, there.metadata()?);
+            if (found.dev(), found.ino()) == (ours.dev(), ours.ino()) {
+                // Cut shorter than what was read: what is written there next is read from the file's new end on.
+                let cut = ours.len() < *at;
+                *at = (*at).min(ours.len());
+                return Ok(cut);
+            }
         }
         // What was written between our last look and the change of files: nothing more comes after it.
         if !whole_lines(file, *at)?.is_empty() {
@@ -170,10 +171,9 @@ impl Cursor {
         }
         let last = self.last;
         let next = self.rotated()?.into_iter().find(|(first, _)| *first > last).map(|(_, path)| path);
-        let file = match next {
-            Some(path) => existing(&path)?.unwrap_or(there),
-            None => there,
-        };
+        let next = next.map(|path| existing(&path)).transpose()?.flatten();
+        // There is none for a moment while the journal is rotated.
+        let Some(file) = next.or(there) else { return Ok(false) };
         (self.open, self.is_turned) = (Some((file, 0)), true);
         Ok(true)
     }
@@ -182,14 +182,19 @@ impl Cursor {
         self.spool.join("journal.jsonl")
     }
 
-    /// All files that hold lines, the oldest first, each with the `seq` of its first line.
-    fn files(&self) -> io::Result<Vec<(u64, PathBuf)>> {
-        let mut files = self.rotated()?;
-        let current = self.current();
-        if let Some(first) = existing(&current)?.map(first_seq).transpose()?.flatten() {
-            files.push((first, current));
+    /// All files as they are at one moment. A journal that is rotated while they are looked for is in neither place, so that
+    /// it is looked again until nothing has changed meanwhile.
+    fn files(&self) -> io::Result<Files> {
+        let mut rotated = self.rotated()?;
+        for _ in 0..LOOKS {
+            let current = existing(&self.current())?;
+            let again = self.rotated()?;
+            if again == rotated {
+                return Ok(Files { rotated, current });
+            }
+            rotated = again;
         }
-        Ok(files)
+        Err(io::Error::new(io::ErrorKind::WouldBlock, "it is rotated again and again"))
     }
 
     /// The rotated files by the `seq` of their first lines, which is in their names.
@@ -211,15 +216,41 @@ fn existing(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// The `seq` of the newest line of these files; 0 if there is none.
-fn newest(files: &[(u64, PathBuf)]) -> io::Result<u64> {
-    for (_, path) in files.iter().rev() {
-        let last = existing(path)?.map(|mut file| last_whole_line(&mut file)).transpose()?;
-        if let Some((_, Some(newest))) = last {
+/// The journal's files at one moment.
+struct Files {
+    /// Those that were rotated, the oldest first, each with the `seq` of its first line. They keep their names.
+    rotated: Vec<(u64, PathBuf)>,
+    /// The one that is written to. It is kept open, for its name may be another file's the next moment.
+    current: Option<File>,
+}
+
+impl Files {
+    /// The `seq` of the newest line; 0 if there is none.
+    fn newest(&mut self) -> io::Result<u64> {
+        let of = |file: &mut File| last_whole_line(file).map(|(_, newest)| newest);
+        if let Some(newest) = self.current.as_mut().map(of).transpose()?.flatten() {
             return Ok(newest);
         }
+        for (_, path) in self.rotated.iter().rev() {
+            if let Some(newest) = existing(path)?.as_mut().map(of).transpose()?.flatten() {
+                return Ok(newest);
+            }
+        }
+        Ok(0)
     }
-    Ok(0)
+
+    /// The file in which the line with this `seq` stands or will stand; the oldest where that is kept no more.
+    fn with_line(self, seq: u64) -> io::Result<Option<File>> {
+        let first = self.current.as_ref().map(first_seq).transpose()?.flatten();
+        if first.is_some_and(|first| first <= seq) {
+            return Ok(self.current);
+        }
+        let at = self.rotated.iter().rposition(|(first, _)| *first <= seq).unwrap_or(0);
+        match self.rotated.get(at) {
+            Some((_, path)) => existing(path),
+            None => Ok(self.current),
+        }
+    }
 }
 
 /// Whether a file that took the journal's place ends before what was read: its lines are counted from the beginning again,
@@ -248,8 +279,9 @@ fn whole_lines(file: &File, at: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-fn first_seq(file: File) -> io::Result<Option<u64>> {
+fn first_seq(mut file: &File) -> io::Result<Option<u64>> {
     let mut line = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
     BufReader::new(file).take(LONGEST as u64).read_until(b'\n', &mut line)?;
     Ok(serde_json::from_slice::<Line>(&line).ok().map(|line| line.seq))
 }

@@ -138,3 +138,32 @@ fn a_journal_that_goes_on_in_another_file_is_not_begun_anew() {
     }
     assert_eq!(seqs, [10, 11, 12]);
 }
+
+#[test]
+fn no_line_is_passed_over_while_files_are_rotated() {
+    const ROUNDS: u64 = 1_000;
+    let spool = Spool::new();
+    spool.lines(1..=3);
+    let done = std::sync::atomic::AtomicU64::new(3);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for round in 1..=ROUNDS {
+                spool.rotate(3 * round - 2);
+                spool.lines(3 * round + 1..=3 * round + 3);
+                done.store(3 * round + 3, std::sync::atomic::Ordering::SeqCst);
+            }
+        });
+        let mut looks = 0_u64;
+        while !writer.is_finished() {
+            let newest = done.load(std::sync::atomic::Ordering::SeqCst);
+            // Now the newest line, now one in the file before it, now one that is long past.
+            let after = newest.saturating_sub([1, 4, 40][usize::try_from(looks % 3).expect("small")]);
+            let Ok(mut cursor) = Cursor::after(&spool.home(), after) else { continue };
+            assert!(cursor.newest() >= newest, "after {after} of {newest}: only {} was found", cursor.newest());
+            let first = cursor.read().expect("readable").ends().map(|(first, _)| first);
+            assert_eq!(first, Some(after + 1), "after {after} of {newest}");
+            looks += 1;
+        }
+        assert!(looks > 20, "only {looks} looks");
+    });
+}
