@@ -3,8 +3,8 @@
 use super::format::LaunchSection;
 use super::profile::Profile;
 use crate::core::id::{AgentId, Slug};
+use crate::core::text::hex;
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// Below the home's `state/`: the folder with one folder of launch files for each profile.
@@ -227,12 +227,7 @@ pub(super) fn first_unknown(text: &str, is_known: impl Fn(&str) -> bool) -> Opti
 }
 
 fn sha256(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    digest.iter().fold(String::with_capacity(64), |mut hex, byte| {
-        // Writing to a string never fails.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    hex(&Sha256::digest(text.as_bytes()))
 }
 
 fn json_inside(text: &str) -> String {

@@ -1,9 +1,8 @@
 //! Cutting a hook's JSON down to a size that a spool should carry: prompts and conversations can be of any length.
 
-use crate::core::text::normalise;
+use crate::core::text::{hex, normalise};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use std::fmt::Write as _;
 
 /// A string of a payload that is too large is cut to this many bytes.
 const SHORT: usize = 1024;
@@ -47,11 +46,7 @@ pub(super) fn tail(text: &str, max: usize) -> &str {
 /// run of white space made one blank.
 pub(super) fn digest(text: &str) -> Value {
     let normal = normalise(text);
-    let hash = Sha256::digest(normal.as_bytes()).iter().fold(String::new(), |mut hex, byte| {
-        // Writing to a String can't fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    });
+    let hash = hex(&Sha256::digest(normal.as_bytes()));
     json!({"delivery_id": delivery_id(&normal), "bytes": normal.len(), "sha256": hash})
 }
 

@@ -6,6 +6,7 @@ use super::hook::{self, Options};
 use super::rules::Extract;
 use super::stamp::Stamp;
 use crate::core::hook::{ContextGauge, HookKind};
+use crate::core::text::hex;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
@@ -119,7 +120,7 @@ fn gauge(payload: &Value) -> Option<ContextGauge> {
 
 /// What was reported last lies among the spool's scratch files, which are swept.
 fn note_path(home: &Path, session: &str) -> PathBuf {
-    let hash: String = Sha256::digest(session.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let hash = hex(&Sha256::digest(session.as_bytes())[..8]);
     home.join("spool/tmp").join(format!("statusline-{hash}.tmp"))
 }
 

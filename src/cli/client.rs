@@ -19,7 +19,7 @@ const STALE_AFTER: Duration = Duration::from_secs(15);
 const WAKE_UP: Duration = Duration::from_secs(6);
 
 /// How often the heartbeat is looked at while an answer is waited for.
-const PULSE_EVERY: Duration = Duration::from_millis(500);
+pub(super) const PULSE_EVERY: Duration = Duration::from_millis(500);
 
 /// Watches one sidecar's heartbeat over a longer time.
 pub struct Pulse<'a> {

@@ -1,7 +1,7 @@
 //! `handoff`, `retry`, `cancel`, `accept`, `abandon`.
 
 use super::Session;
-use super::args::{AcceptArgs, Assume, Author, HandoffArgs, HandoffName, RetryArgs, Urgency};
+use super::args::{AcceptArgs, Author, HandoffArgs, HandoffName, RetryArgs, Urgency};
 use super::error::CliError;
 use super::follow::Follower;
 use super::{input, names, view, wait};
@@ -114,11 +114,7 @@ pub fn retry(session: &Session, args: &RetryArgs) -> Result<(), CliError> {
     let mut fields = Map::new();
     fields.insert("handoff_id".to_owned(), id.clone().into());
     if let Some(assume) = args.assume {
-        let word = match assume {
-            Assume::Delivered => "delivered",
-            Assume::NotDelivered => "not_delivered",
-        };
-        fields.insert("assume".to_owned(), word.into());
+        fields.insert("assume".to_owned(), assume.word().into());
     }
     if let Some(who) = args.successor.as_deref() {
         fields.insert("successor".to_owned(), successor(session, who)?);

@@ -110,6 +110,17 @@ pub enum Assume {
     NotDelivered,
 }
 
+impl Assume {
+    /// Its word in a request.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Assume::Delivered => "delivered",
+            Assume::NotDelivered => "not_delivered",
+        }
+    }
+}
+
 /// `accept`.
 #[derive(Debug, Args)]
 pub struct AcceptArgs {

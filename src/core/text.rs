@@ -21,6 +21,16 @@ fn is_forbidden(c: char) -> bool {
     control || bidi
 }
 
+/// Bytes in hexadecimal, as the contract writes a hash.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        // Writing to a String can't fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
 /// A word as a shell's command line has it.
 #[must_use]
 pub fn shell_word(word: &str) -> String {

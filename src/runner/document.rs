@@ -3,10 +3,10 @@
 use crate::config::Home;
 use crate::core::effect::DocumentRead;
 use crate::core::id::Slug;
+use crate::core::text::hex;
 use crate::spool::documents::{DocumentError, DocumentLook, Folder, Reading, open_folder};
 use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
-use std::fmt::Write;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -75,11 +75,7 @@ pub(super) fn is_unchanged(home: &Home, persona: &Slug, file_name: &str, sha256:
 
 /// SHA-256, hexadecimal.
 pub(crate) fn hex_sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
-        // Writing to a String can't fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hex(&Sha256::digest(bytes))
 }
 
 fn in_words(code: &str) -> String {

@@ -8,6 +8,7 @@ use crate::core::event::{Arrived, Event, Known, RequestFacts};
 use crate::core::id::RequestId;
 use crate::core::reply::{Answer, Refused, Reply};
 use crate::core::request;
+use crate::core::text::hex;
 use crate::core::time::{Deadline, Now};
 use crate::spool::{Content, Disposed, Found, Lane, Place, RejectOutcome, Scan, Why};
 use crate::store::{Error, SeenEvent};
@@ -306,13 +307,4 @@ pub(super) fn why_of(refused: &Refused) -> Why {
         line: refused.line,
         column: refused.column,
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::with_capacity(64), |mut text, byte| {
-        // Writing to a String can't fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

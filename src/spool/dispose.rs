@@ -4,14 +4,13 @@
 use super::error::Error;
 use super::rooms::{Room, Spool};
 use super::scan::Found;
-use crate::core::text::plain_json;
+use crate::core::text::{hex, plain_json};
 use crate::core::time::Now;
 use crate::files::{self, Grade, Stamp};
 use nix::fcntl::renameat;
 use nix::unistd::{UnlinkatFlags, unlinkat};
 use serde::Serialize;
 use std::ffi::{OsStr, OsString};
-use std::fmt::Write as _;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -262,7 +261,7 @@ fn why_file<'a>(found: &Found, why: &'a Why, now: &Now) -> WhyFile<'a> {
         column: why.column,
         name: readable_name(&found.name),
         size: found.stamp.size,
-        sha256: found.sha256().map(hex),
+        sha256: found.sha256().map(|hash| hex(&hash)),
     }
 }
 
@@ -278,14 +277,6 @@ fn readable_name(name: &OsStr) -> String {
         Some(text) if !text.chars().any(char::is_control) => text.to_owned(),
         _ => name.as_bytes().escape_ascii().to_string(),
     }
-}
-
-/// A hash as the contract writes it.
-pub(super) fn hex(hash: [u8; 32]) -> String {
-    hash.iter().fold(String::with_capacity(64), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 impl Found {

@@ -1,6 +1,6 @@
 //! Dropping requests as any writer does, and seeing results as any reader may.
 
-use crate::place::PATIENCE;
+use crate::place::{PATIENCE, wait_until};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use std::fs;
@@ -36,6 +36,21 @@ pub(crate) fn round_trip_of(home: &Path, results: &Arrivals, id: &str, request: 
     show(home, id);
     results.wait_for(1);
     began.elapsed()
+}
+
+/// Drops an event, as a hook does.
+pub(crate) fn drop_event(home: &Path, name: &str, event: &str) {
+    let scratch = home.join(format!("spool/tmp/{name}.json"));
+    fs::write(&scratch, event).expect("written");
+    fs::rename(scratch, home.join(format!("spool/events/{name}.json"))).expect("renamed");
+}
+
+/// Lets so many agents come, each by its event, and waits until all of them have a view.
+pub(crate) fn register(home: &Path, agents: usize, event: impl Fn(usize) -> String) {
+    (0..agents).for_each(|number| drop_event(home, &format!("agent-{number}"), &event(number)));
+    wait_until("all agents are registered", Duration::from_millis(50), || {
+        fs::read_dir(home.join("view/agents")).map_or(0, Iterator::count) >= agents
+    });
 }
 
 /// Counts files that are renamed into a folder.

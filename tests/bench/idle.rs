@@ -1,7 +1,8 @@
 //! An idle sidecar with 1,000 agents and a tmux server: how much memory it holds, and how often it wakes up.
 
 use crate::Length;
-use crate::place::{Place, Worker, wait_until};
+use crate::drops::register;
+use crate::place::{Place, Worker};
 use crate::table::Row;
 use nix::unistd::Pid;
 use std::fs;
@@ -16,17 +17,10 @@ const LOOK: Duration = Duration::from_millis(20);
 pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     let home = place.home("idle");
     let sidecar = Worker::tasuki(place, &home);
-    for number in 0..AGENTS {
-        let event = format!(
+    register(&home, AGENTS, |number| {
+        format!(
             r#"{{"v":1,"event":"session_start","profile":"claude","session_id":"session-{number}","cwd":"/home/kai/src/app-{number}","transcript_path":"/home/kai/.claude/projects/app/{number}.jsonl"}}"#
-        );
-        let name = format!("agent-{number}.json");
-        fs::write(home.join("spool/tmp").join(&name), event).expect("written");
-        fs::rename(home.join("spool/tmp").join(&name), home.join("spool/events").join(&name)).expect("renamed");
-    }
-    let agents = home.join("view/agents");
-    wait_until("all agents are registered", Duration::from_millis(50), || {
-        fs::read_dir(&agents).map_or(0, Iterator::count) >= AGENTS
+        )
     });
     // What has just been written is confirmed and tidied up at the next two ticks.
     std::thread::sleep(Duration::from_secs(length.pick(14, 12)));
@@ -36,13 +30,8 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     drop(sidecar);
     place.remove(&home);
     let shortest = wakes.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(watched);
-    let row = |figure: &str, ours: String, goal: &str, met| Row {
-        figure: format!("idle, {AGENTS} registered agents, tmux connected: {figure}"),
-        ours,
-        rival: String::new(),
-        ratio: String::new(),
-        goal: goal.to_owned(),
-        met,
+    let row = |figure: &str, ours, goal, met| {
+        Row::alone(format!("idle, {AGENTS} registered agents, tmux connected: {figure}"), ours, goal, met)
     };
     vec![
         row("resident", format!("{resident:.1} MiB"), "< 20 MiB", resident < 20.0),

@@ -1,5 +1,7 @@
 //! Counting: rounds, medians, percentiles, and how they are written.
 
+use nix::unistd::Pid;
+use std::fs;
 use std::time::{Duration, Instant};
 
 /// Numbers of rounds: so many, but no new one when the time is over, for on a busy machine a table that comes late is
@@ -34,4 +36,20 @@ pub(crate) fn ms(time: Duration) -> String {
 pub(crate) fn per_second(rate: f64) -> String {
     let whole = rate.round() as u64;
     if whole >= 1_000 { format!("{},{:03}/s", whole / 1_000, whole % 1_000) } else { format!("{whole}/s") }
+}
+
+/// How much of one processor a process uses while it is watched, all of its threads together, in percent.
+pub(crate) fn share_of_a_core(pid: Pid, watched: Duration) -> f64 {
+    let (began, before) = (Instant::now(), used(pid));
+    std::thread::sleep(watched);
+    (used(pid) - before) / began.elapsed().as_secs_f64() * 100.0
+}
+
+/// Seconds of processor time that a process has used.
+fn used(pid: Pid) -> f64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+    let fields = stat.rsplit_once(") ").map_or("", |(_, rest)| rest).split(' ');
+    let ticks: u64 = fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    // Linux counts hundredths for everybody.
+    ticks as f64 / 100.0
 }

@@ -2,9 +2,9 @@
 //! long it takes until 200 listeners have heard of something.
 
 use crate::Length;
-use crate::drops::{Arrivals, REQUEST};
-use crate::place::{Place, Worker, wait_until};
-use crate::sample::{ms, percentile, rounds};
+use crate::drops::{Arrivals, REQUEST, drop_event, register};
+use crate::place::{Place, Worker};
+use crate::sample::{ms, percentile, rounds, share_of_a_core};
 use crate::table::Row;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -21,10 +21,7 @@ const REST: Duration = Duration::from_millis(4);
 pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     let home = place.home("serve");
     let sidecar = Worker::tasuki(place, &home);
-    (0..AGENTS).for_each(|number| register(&home, &format!("agent-{number}"), &agent(number)));
-    wait_until("all agents are registered", Duration::from_millis(50), || {
-        fs::read_dir(home.join("view/agents")).map_or(0, Iterator::count) >= AGENTS
-    });
+    register(&home, AGENTS, |number| start_of(&format!("agent-{number}"), &agent(number)));
     let (server, address) = Worker::serve(&home);
     let mut rows = added(&home, &address, length);
     // What was answered last is tidied up.
@@ -41,14 +38,11 @@ fn agent(number: usize) -> String {
     format!("0b0e4f6e-3a0f-4a52-9df0-{number:012x}")
 }
 
-/// An agent comes: its event is dropped.
-fn register(home: &Path, name: &str, agent: &str) {
-    let event = format!(
-        r#"{{"v":1,"event":"session_start","agent_id":"{agent}","session_id":"{name}","cwd":"/home/kai/src/app"}}"#
-    );
-    let scratch = home.join(format!("spool/tmp/{name}.json"));
-    fs::write(&scratch, event).expect("written");
-    fs::rename(scratch, home.join(format!("spool/events/{name}.json"))).expect("renamed");
+/// The event by which an agent comes.
+fn start_of(session: &str, agent: &str) -> String {
+    format!(
+        r#"{{"v":1,"event":"session_start","agent_id":"{agent}","session_id":"{session}","cwd":"/home/kai/src/app"}}"#
+    )
 }
 
 /// A connection that is kept, with what every request on it says.
@@ -144,27 +138,10 @@ fn added(home: &Path, address: &str, length: Length) -> Vec<Row> {
     vec![row("p50", 0.5), row("p99", 0.99)]
 }
 
-/// Seconds of a processor that the server has used.
-fn used(server: &Worker) -> f64 {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", server.pid())).expect("it runs");
-    let fields = stat.rsplit_once(") ").map_or("", |(_, rest)| rest).split(' ');
-    let ticks: u64 = fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
-    // Linux counts hundredths for everybody.
-    ticks as f64 / 100.0
-}
-
 fn idle(server: &Worker, watched: Duration, when: &str) -> Row {
-    let before = used(server);
-    std::thread::sleep(watched);
-    let share = (used(server) - before) / watched.as_secs_f64() * 100.0;
-    Row {
-        figure: format!("serve with {AGENTS} agents, {when}: share of one core in {} s", watched.as_secs()),
-        ours: format!("{share:.2} %"),
-        rival: String::new(),
-        ratio: String::new(),
-        goal: "< 1 %".to_owned(),
-        met: share < 1.0,
-    }
+    let share = share_of_a_core(server.pid(), watched);
+    let figure = format!("serve with {AGENTS} agents, {when}: share of one core in {} s", watched.as_secs());
+    Row::alone(figure, format!("{share:.2} %"), "< 1 %", share < 1.0)
 }
 
 /// From the drop of an event until the last of all listeners has it.
@@ -176,24 +153,17 @@ fn listeners(home: &Path, address: &str, server: &Worker, length: Length) -> Vec
     }
     let mut took = Vec::new();
     for round in rounds(length.pick(100, 20), Duration::from_secs(length.pick(40, 10))) {
-        let id = agent(AGENTS + round);
+        let (id, name) = (agent(AGENTS + round), format!("late-{round}"));
         let began = Instant::now();
-        register(home, &format!("late-{round}"), &id);
+        drop_event(home, &name, &start_of(&name, &id));
         all.iter_mut().for_each(|client| client.hear(&id));
         took.push(began.elapsed());
         std::thread::sleep(REST);
     }
-    let row = Row {
-        figure: format!(
-            "an agent's event dropped → {LISTENERS} listeners have its line, the last of them, p50 of {}",
-            took.len()
-        ),
-        ours: ms(percentile(&took, 0.5)),
-        rival: String::new(),
-        ratio: String::new(),
-        goal: String::new(),
-        met: true,
-    };
+    let rounds = took.len();
+    let figure =
+        format!("an agent's event dropped → {LISTENERS} listeners have its line, the last of them, p50 of {rounds}");
+    let row = Row::alone(figure, ms(percentile(&took, 0.5)), "", true);
     let watched = Duration::from_secs(length.pick(20, 8));
     vec![row, idle(server, watched, "200 listen and nothing happens")]
 }

@@ -20,6 +20,13 @@ pub(crate) struct Row {
     pub(crate) met: bool,
 }
 
+impl Row {
+    /// A figure that is measured beside nothing else.
+    pub(crate) fn alone(figure: impl Into<String>, ours: String, goal: &str, met: bool) -> Row {
+        Row { figure: figure.into(), ours, rival: String::new(), ratio: String::new(), goal: goal.to_owned(), met }
+    }
+}
+
 /// All rows.
 pub(crate) fn table(rows: &[Row]) -> String {
     let mut text = String::from("| figure | ours | floor or rival | ratio | goal | met |\n|---|---|---|---|---|---|\n");

@@ -2,7 +2,7 @@
 //! bare program; and a list of the 1,000 that are not done.
 
 use crate::Length;
-use crate::drops::{Arrivals, round_trip, round_trip_of};
+use crate::drops::{Arrivals, drop_event, round_trip, round_trip_of};
 use crate::place::{Place, TASUKI, Worker, wait_until};
 use crate::sample::{ms, percentile, rounds};
 use crate::table::Row;
@@ -40,8 +40,7 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
         std::fs::read_dir(home.join("view/work/open")).is_ok_and(|names| names.count() == OPEN)
     });
     let event = json!({"v": 1, "event": "session_start", "agent_id": AGENT, "persona_slug": "dev", "session_id": "s"});
-    std::fs::write(home.join("spool/tmp/start.json"), event.to_string()).expect("written");
-    std::fs::rename(home.join("spool/tmp/start.json"), home.join("spool/events/start.json")).expect("renamed");
+    drop_event(&home, "start", &event.to_string());
     wait_until("the agent is known", REST, || home.join(format!("view/agents/{AGENT}.json")).exists());
     let listing = list(&home, length);
     let results = Arrivals::into_folder(&home.join("spool/results"));
@@ -81,14 +80,8 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
 }
 
 fn listing_row(all: usize, listing: Duration) -> Row {
-    Row {
-        figure: format!("`tasuki work list` of {OPEN} open items among {all}, the whole process"),
-        ours: ms(listing),
-        rival: String::new(),
-        ratio: String::new(),
-        goal: "< 50 ms".to_owned(),
-        met: listing < Duration::from_millis(50),
-    }
+    let figure = format!("`tasuki work list` of {OPEN} open items among {all}, the whole process");
+    Row::alone(figure, ms(listing), "< 50 ms", listing < Duration::from_millis(50))
 }
 
 /// The median of some listings.

@@ -3,11 +3,11 @@
 
 use super::InstallError;
 use super::merge::Piece;
+use crate::core::text::hex;
 use crate::files::{self, Grade, Unfit};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
-use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -118,9 +118,5 @@ impl Shelf {
 
 /// The SHA-256 of some bytes in hexadecimal.
 pub(super) fn hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::new(), |mut hex, byte| {
-        // Writing to a String can't fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    hex(&Sha256::digest(bytes))
 }

@@ -3,12 +3,13 @@
 
 use super::App;
 use super::problem::{Problem, json, status_of};
-use crate::cli::client::{self, Pulse, Sidecar};
+use crate::cli::client::{self, PULSE_EVERY, Pulse};
 use crate::cli::error::CliError;
 use crate::clock::Clock;
 use crate::core::id::{InvalidId, RequestId};
 use crate::core::reply::{Answer, Reply};
 use crate::core::request;
+use crate::core::text::hex;
 use crate::spool::{self, MAX_INPUT_BYTES};
 use axum::body::{Body, to_bytes};
 use axum::extract::rejection::PathRejection;
@@ -24,8 +25,6 @@ use tokio::time::{Instant, sleep, timeout};
 
 /// How long a body may take.
 const BODY_WITHIN: Duration = Duration::from_secs(15);
-/// How often the sidecar's heartbeat is looked at while an answer is waited for.
-const PULSE_EVERY: Duration = Duration::from_millis(500);
 /// How long to wait for a request of the same name to be taken.
 const TAKEN_EVERY: Duration = Duration::from_millis(10);
 
@@ -156,7 +155,7 @@ fn name(headers: &HeaderMap, bytes: Vec<u8>) -> Result<Asked, Problem> {
     let id = text
         .parse()
         .map_err(|error: InvalidId| Problem::bad(format!("Idempotency-Key: {error}")).field("Idempotency-Key"))?;
-    let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let sha256 = hex(&Sha256::digest(&bytes));
     Ok(Asked { id, is_named: key.is_some(), bytes, sha256 })
 }
 
@@ -166,26 +165,20 @@ async fn ask(app: &Arc<App>, asked: Asked) -> Result<Value, Problem> {
     if let Some(answer) = ours(app, &asked)? {
         return Ok(answer);
     }
-    match Pulse::new(&app.home).check() {
-        Sidecar::Alive { .. } => {}
-        seen => return Err(CliError { code: "no_sidecar".to_owned(), ..client::no_sidecar(&app.home, &seen) }.into()),
-    }
+    let mut pulse = Pulse::new(&app.home);
+    pulse.keep(PULSE_EVERY).map_err(|gone| CliError { code: "no_sidecar".to_owned(), ..gone })?;
     if let Some(answer) = refused_at_once(&asked) {
         return Ok(answer);
     }
     let until = Instant::now() + app.patience;
     drop_into_spool(app, &asked, until).await?;
-    let mut pulse = Instant::now() + PULSE_EVERY;
     loop {
         bell.mark_unchanged();
         if let Some(answer) = ours(app, &asked)? {
             return Ok(answer);
         }
-        if pulse <= Instant::now() {
-            pulse = Instant::now() + PULSE_EVERY;
-            if !Pulse::new(&app.home).beats() {
-                return Err(unanswered(&asked.id, "No sidecar answers any more"));
-            }
+        if pulse.keep(PULSE_EVERY).is_err() {
+            return Err(unanswered(&asked.id, "No sidecar answers any more"));
         }
         if until <= Instant::now() {
             return Err(unanswered(&asked.id, "No answer came in time"));

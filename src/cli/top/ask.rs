@@ -57,10 +57,7 @@ fn ask(session: &Session, asked: &Asked) -> Result<String, CliError> {
             Ok(format!("handoff {handoff} is cancelled"))
         }
         Asked::Retry { handoff, assume } => {
-            let assume = assume.map(|assume| match assume {
-                Assume::Delivered => "delivered",
-                Assume::NotDelivered => "not_delivered",
-            });
+            let assume = assume.map(Assume::word);
             go_on(session, "handoff_retry", handoff, fields(&[("handoff_id", Some(handoff)), ("assume", assume)]))
         }
         Asked::Accept(handoff) => go_on(session, "handoff_accept", handoff, of(handoff)),

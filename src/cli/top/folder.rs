@@ -3,10 +3,9 @@
 
 use crate::cli::error::CliError;
 use crate::cli::view;
+use crate::files::{Stamp, stamp};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -15,28 +14,11 @@ const SETTLED: Duration = Duration::from_secs(1);
 /// After looking through a folder it is let alone for so many times the time that this took: 5 % of a core at most.
 const REST: u32 = 20;
 
-/// Which version of a file or folder it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Stamp {
-    seconds: i64,
-    nanos: i64,
-    size: u64,
-    number: u64,
-}
-
-impl Stamp {
-    fn of(path: &Path) -> Option<Stamp> {
-        let meta = fs::symlink_metadata(path).ok()?;
-        Some(Stamp { seconds: meta.mtime(), nanos: meta.mtime_nsec(), size: meta.size(), number: meta.ino() })
-    }
-
-    /// Whether a later change would show.
-    fn is_settled(self) -> bool {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let nanos = u32::try_from(self.nanos).unwrap_or(0);
-        let own = Duration::new(u64::try_from(self.seconds).unwrap_or(0), nanos);
-        now.abs_diff(own) > SETTLED
-    }
+/// Whether a later change would show.
+fn is_settled(stamp: &Stamp) -> bool {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let own = Duration::from_nanos(u64::try_from(stamp.mtime_ns).unwrap_or(0));
+    now.abs_diff(own) > SETTLED
 }
 
 #[derive(Debug)]
@@ -99,7 +81,7 @@ impl<T> Folder<T> {
     /// # Errors
     /// When the folder can't be read; a missing one is empty.
     pub(super) fn refresh(&mut self) -> Result<bool, CliError> {
-        let marks: Vec<Option<Stamp>> = self.marks.iter().map(|mark| Stamp::of(mark)).collect();
+        let marks: Vec<Option<Stamp>> = self.marks.iter().map(|mark| stamp(mark)).collect();
         if self.seen.as_ref() == Some(&marks) {
             return Ok(false);
         }
@@ -108,7 +90,7 @@ impl<T> Folder<T> {
             let names: Vec<String> = living.map(|(name, _)| name.clone()).collect();
             return Ok(self.read(names));
         }
-        let settled = marks.iter().flatten().all(|mark| mark.is_settled());
+        let settled = marks.iter().flatten().all(is_settled);
         let began = Instant::now();
         let changed = self.look_through()?;
         self.resting = Some(Instant::now() + began.elapsed() * REST);
@@ -119,12 +101,14 @@ impl<T> Folder<T> {
     fn look_through(&mut self) -> Result<bool, CliError> {
         let names = (self.kind.names)(&self.path)?;
         let mut found: Vec<(Option<Stamp>, String)> =
-            names.into_iter().map(|name| (Stamp::of(&self.file(&name)), name)).collect();
+            names.into_iter().map(|name| (stamp(&self.file(&name)), name)).collect();
         let all = found.len();
         if all > self.kind.most {
             let rows = &self.rows;
             let lives = |name: &str| rows.get(name).and_then(|entry| entry.row.as_ref()).is_some_and(self.kind.lives);
-            found.sort_unstable_by_key(|(stamp, name)| std::cmp::Reverse((lives(name), *stamp)));
+            found.sort_unstable_by_key(|(stamp, name)| {
+                std::cmp::Reverse((lives(name), stamp.map(|stamp| stamp.mtime_ns)))
+            });
             found.truncate(self.kind.most);
         }
         self.left_out = all - found.len();
@@ -141,7 +125,7 @@ impl<T> Folder<T> {
         let mut changed = false;
         for name in names {
             let path = self.file(&name);
-            let Some(stamp) = Stamp::of(&path) else {
+            let Some(stamp) = stamp(&path) else {
                 changed |= self.rows.remove(&name).is_some();
                 continue;
             };
@@ -165,6 +149,7 @@ impl<T> Folder<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn folder(path: &Path, most: usize) -> Folder<u64> {
         let read = |value: &Value| value.get("n").and_then(Value::as_u64);
