@@ -10,11 +10,13 @@
 //! runner ──► Event::Settled { key, outcome } ─────────────────┴─► core::decide(&State, Event, &Turn) ─► Decision
 //!    Decision: rows, effects, effects dropped, answers, error files, journal lines
 //!      ─► store: ONE redb transaction ─► state ─► views, journal, results ─► the spool file goes ─► new effects start
-//!    runner: mark as started (what can't be repeated) ─► act ─► Event::Settled ─► …
+//!    runner: look for the effect's own mark in its target ─► act if it is not there ─► Event::Settled ─► …
 //! ```
 //!
-//! After a crash the same path is taken: what was not started is started; what was started and can't be repeated is looked
-//! for by its mark, in the pane or on the disk; where that can't tell, the handoff stops and asks a person.
+//! An effect that must not happen twice puts its mark into its target in the same breath in which it happens: tmux itself
+//! compares a pane's mark before it takes a text, a window bears the id of its agent, a comment bears the handoff's. After
+//! a crash the same path is taken: what is in the outbox runs again, and looks for its mark first. Where the look can't
+//! tell, the handoff stops and asks a person.
 //!
 //! # The flow of a handoff
 //!

@@ -2,7 +2,8 @@
 
 use crate::Length;
 use crate::place::{Place, TASUKI};
-use crate::sample::{ms, percentile, rounds};
+use crate::rows;
+use crate::sample::{percentile, rounds};
 use crate::table::Row;
 use serde_json::{Value, json};
 use std::fs;
@@ -25,30 +26,25 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     let home = place.home("commands");
     fill(&home);
     let last = id(IN_A_LINE - 1);
-    let commands: [&[&str]; 5] = [&["agents"], &["handoffs"], &["errors"], &["lineage", &last], &["work", "list"]];
-    let rows = commands.map(|args| row(&home, args, length)).into();
+    let commands: [(rows::Figure, &[&str]); 5] = [
+        (rows::AGENTS, &["agents"]),
+        (rows::HANDOFFS, &["handoffs"]),
+        (rows::ERRORS, &["errors"]),
+        (rows::LINEAGE, &["lineage", &last]),
+        (rows::WORK_LIST_SMALL, &["work", "list"]),
+    ];
+    let rows = commands.map(|(figure, args)| row(&home, figure, args, length)).into();
     place.remove(&home);
     rows
 }
 
-fn row(home: &Path, args: &[&str], length: Length) -> Row {
+fn row(home: &Path, figure: rows::Figure, args: &[&str], length: Length) -> Row {
     let (mut ours, mut floor) = (Vec::new(), Vec::new());
     for _ in rounds(length.pick(300, 60), Duration::from_secs(length.pick(15, 4))) {
         ours.push(run(home, args));
         floor.push(run(home, &["--version"]));
     }
-    let (ours, floor) = (percentile(&ours, 0.5), percentile(&floor, 0.5));
-    Row {
-        figure: format!(
-            "`tasuki {}`, {AGENTS} agents, {HANDOFFS} handoffs, against `tasuki --version`; median",
-            args[0]
-        ),
-        ours: ms(ours),
-        rival: ms(floor),
-        ratio: format!("{:.2}", ours.as_secs_f64() / floor.as_secs_f64()),
-        goal: "< 10 ms".to_owned(),
-        met: ours < GOAL,
-    }
+    Row { met: percentile(&ours, 0.5) < GOAL, ..Row::times(figure, &ours, &floor, 0.5, f64::INFINITY) }
 }
 
 fn run(home: &Path, args: &[&str]) -> Duration {

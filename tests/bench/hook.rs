@@ -2,7 +2,8 @@
 
 use crate::Length;
 use crate::place::{Place, TASUKI};
-use crate::sample::{ms, percentile, rounds};
+use crate::rows;
+use crate::sample::rounds;
 use crate::table::Row;
 use std::fs;
 use std::io::Write;
@@ -39,16 +40,7 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     let left = fs::read_dir(home.join("spool/events")).expect("a folder").count();
     assert_eq!(left, ours.len() + 1, "each hook has left its event");
     place.remove(&home);
-    let (ours, shell) = (percentile(&ours, 0.5), percentile(&shell, 0.5));
-    let ratio = ours.as_secs_f64() / shell.as_secs_f64();
-    vec![Row {
-        figure: "`tasuki hook`, whole process, against `sh -c 'cat >tmp && mv'`; median".to_owned(),
-        ours: ms(ours),
-        rival: ms(shell),
-        ratio: format!("{ratio:.2}"),
-        goal: "≤ 2".to_owned(),
-        met: ratio <= 2.0,
-    }]
+    vec![Row::times(rows::HOOK, &ours, &shell, 0.5, 2.0)]
 }
 
 /// Both are started in the same way (`posix_spawn`), and given the same on standard input.

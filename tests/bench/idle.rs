@@ -3,6 +3,7 @@
 use crate::Length;
 use crate::drops::register;
 use crate::place::{Place, Worker};
+use crate::rows;
 use crate::table::Row;
 use nix::unistd::Pid;
 use std::fs;
@@ -30,18 +31,13 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     drop(sidecar);
     place.remove(&home);
     let shortest = wakes.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(watched);
-    let row = |figure: &str, ours, goal, met| {
-        Row::alone(format!("idle, {AGENTS} registered agents, tmux connected: {figure}"), ours, goal, met)
-    };
+    // A timer is never early; what is counted is when we looked.
+    let rare = shortest + 2 * LOOK >= Duration::from_secs(5);
+    let closest = shortest.as_secs_f64();
+    let counted = format!("{} in {} s, the closest {closest:.1} s apart", wakes.len(), watched.as_secs());
     vec![
-        row("resident", format!("{resident:.1} MiB"), "< 20 MiB", resident < 20.0),
-        row(
-            "wake-ups",
-            format!("{} in {} s, the closest {:.1} s apart", wakes.len(), watched.as_secs(), shortest.as_secs_f64()),
-            "≥ 5 s apart",
-            // A timer is never early; what is counted is when we looked.
-            shortest + 2 * LOOK >= Duration::from_secs(5),
-        ),
+        Row::alone(rows::IDLE_MEMORY, format!("{resident:.1} MiB"), resident < 20.0),
+        Row::alone(rows::IDLE_WAKES, counted, rare),
     ]
 }
 

@@ -3,7 +3,8 @@
 use crate::Length;
 use crate::drops::{Arrivals, round_trip};
 use crate::place::{Place, Worker, wait_until};
-use crate::sample::{ms, percentile, rounds};
+use crate::rows;
+use crate::sample::rounds;
 use crate::table::Row;
 use std::time::Duration;
 
@@ -39,17 +40,8 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     drop((sidecar, bare));
     place.remove(&home);
     place.remove(&bare_home);
-    let row = |name: &str, part: f64| {
-        let (ours, floor) = (percentile(&ours, part), percentile(&floor, part));
-        let ratio = ours.as_secs_f64() / floor.as_secs_f64();
-        Row {
-            figure: format!("drop of a request → result visible, {name}, against inotify + one redb commit + renames"),
-            ours: ms(ours),
-            rival: ms(floor),
-            ratio: format!("{ratio:.2}"),
-            goal: "≤ 1.5".to_owned(),
-            met: ratio <= 1.5,
-        }
-    };
-    vec![row("p50", 0.5), row("p99", 0.99)]
+    vec![
+        Row::times(rows::LATENCY_P50, &ours, &floor, 0.5, 1.5),
+        Row::times(rows::LATENCY_P99, &ours, &floor, 0.99, 1.5),
+    ]
 }

@@ -1,7 +1,7 @@
 //! Speed and size: each figure beside a floor or a rival that is measured in the same run, in turn with it. It prints a
 //! table and never fails because a goal was missed. `scripts/bench` runs it and tidies up.
 //!
-//! `place` is where everything lies; `bare` is the program that does only what can't be left out; `drops` drops requests
+//! `rows` names the figures; `place` is where everything lies; `bare` is the program that does only what can't be left out; `drops` drops requests
 //! and sees results; `sample` and `table` count and print; the other files are one figure each.
 
 mod bare;
@@ -14,6 +14,7 @@ mod idle;
 mod latency;
 mod panes;
 mod place;
+mod rows;
 mod sample;
 mod serve;
 mod size;
@@ -76,5 +77,14 @@ fn main() {
         rows.extend(measure(&place, length));
     }
     println!("{}", table::machine(&place));
-    println!("{}", table::table(&rows));
+    if length == Length::Quick {
+        println!("Quick: fewer samples, and 20,000 work items instead of 100,000.\n");
+    }
+    let write = if args.iter().any(|arg| arg == "--markdown") { table::markdown } else { table::plain };
+    println!("{}", write(&rows));
+    let known = rows::ALL.iter().copied();
+    assert!(
+        args.iter().any(|arg| !arg.starts_with('-')) || rows.iter().map(|row| row.figure).eq(known),
+        "every figure of rows.rs is measured, in its order"
+    );
 }

@@ -1,4 +1,4 @@
-//! Counting: rounds, medians, percentiles, and how they are written.
+//! Counting: rounds, medians, percentiles, ratios with their spread, and how they are written.
 
 use nix::unistd::Pid;
 use std::fs;
@@ -24,6 +24,42 @@ pub(crate) fn median(samples: &[f64]) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     sorted[sorted.len() / 2]
+}
+
+/// Ours in proportion to the rival's: the median over several stretches of one run, and the least and the most of them.
+/// What the machine does meanwhile falls on both sides of a stretch, so it shows in the spread and hardly in the median.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ratio {
+    pub(crate) median: f64,
+    least: f64,
+    most: f64,
+}
+
+impl Ratio {
+    /// Of numbers that were measured in turn. There must be some.
+    pub(crate) fn of_turns(ours: &[f64], rival: &[f64]) -> Ratio {
+        let ratios: Vec<f64> = ours.iter().zip(rival).map(|(ours, rival)| ours / rival).collect();
+        let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = ratios.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        Ratio { median: median(&ratios), least, most }
+    }
+
+    /// Of times that were measured in turn: they are cut into stretches, and the percentiles of each are compared.
+    pub(crate) fn of_times(ours: &[Duration], rival: &[Duration], part: f64) -> Ratio {
+        const STRETCHES: usize = 8;
+        let size = ours.len().min(rival.len()).div_ceil(STRETCHES).max(1);
+        let of = |times: &[Duration]| -> Vec<f64> {
+            times.chunks(size).map(|times| percentile(times, part).as_secs_f64()).collect()
+        };
+        Ratio::of_turns(&of(ours), &of(rival))
+    }
+}
+
+impl std::fmt::Display for Ratio {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let digits = if self.median < 10.0 { 2 } else { 0 };
+        write!(f, "{:.digits$} ({:.digits$} to {:.digits$})", self.median, self.least, self.most)
+    }
 }
 
 /// Milliseconds, for people.

@@ -4,6 +4,7 @@
 use crate::Length;
 use crate::drops::{Arrivals, REQUEST, drop_event, register};
 use crate::place::{Place, Worker};
+use crate::rows;
 use crate::sample::{ms, percentile, rounds, share_of_a_core};
 use crate::table::Row;
 use std::fs;
@@ -23,15 +24,15 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     let sidecar = Worker::tasuki(place, &home);
     register(&home, AGENTS, |number| start_of(&format!("agent-{number}"), &agent(number)));
     let (server, address) = Worker::serve(&home);
-    let mut rows = added(&home, &address, length);
+    let mut table = added(&home, &address, length);
     // What was answered last is tidied up.
     std::thread::sleep(Duration::from_secs(2));
     let watched = Duration::from_secs(length.pick(30, 8));
-    rows.push(idle(&server, watched, "nobody asks"));
-    rows.extend(listeners(&home, &address, &server, length));
+    table.push(idle(&server, watched, rows::SERVE_IDLE));
+    table.extend(listeners(&home, &address, &server, length));
     drop((server, sidecar));
     place.remove(&home);
-    rows
+    table
 }
 
 fn agent(number: usize) -> String {
@@ -123,25 +124,18 @@ fn added(home: &Path, address: &str, length: Length) -> Vec<Row> {
             dropped.push(two);
         }
     }
-    let row = |name: &str, part: f64| {
+    let row = |figure: rows::Figure, part: f64| {
         let (ours, floor) = (percentile(&posted, part), percentile(&dropped, part));
         let more = ours.saturating_sub(floor);
-        Row {
-            figure: format!("request by HTTP → its answer, {name}, against a synced file dropped → its result visible"),
-            ours: ms(ours),
-            rival: ms(floor),
-            ratio: format!("+{}", ms(more)),
-            goal: if part < 0.9 { "+2 ms".to_owned() } else { String::new() },
-            met: part > 0.9 || more < Duration::from_millis(2),
-        }
+        let met = figure.goal.is_empty() || more < Duration::from_millis(2);
+        Row { figure, ours: ms(ours), rival: ms(floor), ratio: format!("+{}", ms(more)), met }
     };
-    vec![row("p50", 0.5), row("p99", 0.99)]
+    vec![row(rows::SERVE_P50, 0.5), row(rows::SERVE_P99, 0.99)]
 }
 
-fn idle(server: &Worker, watched: Duration, when: &str) -> Row {
+fn idle(server: &Worker, watched: Duration, figure: rows::Figure) -> Row {
     let share = share_of_a_core(server.pid(), watched);
-    let figure = format!("serve with {AGENTS} agents, {when}: share of one core in {} s", watched.as_secs());
-    Row::alone(figure, format!("{share:.2} %"), "< 1 %", share < 1.0)
+    Row::alone(figure, format!("{share:.2} %"), share < 1.0)
 }
 
 /// From the drop of an event until the last of all listeners has it.
@@ -160,10 +154,7 @@ fn listeners(home: &Path, address: &str, server: &Worker, length: Length) -> Vec
         took.push(began.elapsed());
         std::thread::sleep(REST);
     }
-    let rounds = took.len();
-    let figure =
-        format!("an agent's event dropped → {LISTENERS} listeners have its line, the last of them, p50 of {rounds}");
-    let row = Row::alone(figure, ms(percentile(&took, 0.5)), "", true);
+    let row = Row::alone(rows::SERVE_LISTENERS, ms(percentile(&took, 0.5)), true);
     let watched = Duration::from_secs(length.pick(20, 8));
-    vec![row, idle(server, watched, "200 listen and nothing happens")]
+    vec![row, idle(server, watched, rows::SERVE_IDLE_LISTENED)]
 }

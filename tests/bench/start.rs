@@ -4,6 +4,7 @@ use crate::Length;
 use crate::drops::{Arrivals, round_trip};
 use crate::history;
 use crate::place::{Place, Worker};
+use crate::rows;
 use crate::sample::{median, rounds};
 use crate::table::Row;
 use nix::time::{clock_getcpuclockid, clock_gettime};
@@ -32,6 +33,5 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     }
     place.remove(&home);
     let (work, wait) = (median(&work), median(&wait));
-    let figure = format!("start with {HANDOFFS} finished handoffs ({mib:.0} MiB) until the first answer, CPU time");
-    vec![Row::alone(figure, format!("{work:.0} ms (after {wait:.0} ms)"), "< 200 ms", work < GOAL_MS)]
+    vec![Row::alone(rows::START, format!("{work:.0} ms, answered after {wait:.0} ms"), work < GOAL_MS)]
 }

@@ -1,39 +1,69 @@
-//! The table, in Markdown, and the size of the machine that it belongs to.
+//! The table, for people or in Markdown, and the machine that it belongs to.
 
 use crate::place::Place;
+use crate::rows::Figure;
+use crate::sample::{Ratio, ms};
 use std::fs;
 use std::process::Command;
+use std::time::Duration;
 
 /// One line of the table.
 pub(crate) struct Row {
-    /// What was measured.
-    pub(crate) figure: String,
+    /// What was measured, and its goal.
+    pub(crate) figure: Figure,
     /// tasuki's.
     pub(crate) ours: String,
     /// The floor's or rival's; empty where there is none.
     pub(crate) rival: String,
     /// Ours in proportion to it; empty where there is none.
     pub(crate) ratio: String,
-    /// What it should be.
-    pub(crate) goal: String,
-    /// Whether it is.
+    /// Whether the goal is met.
     pub(crate) met: bool,
 }
 
 impl Row {
     /// A figure that is measured beside nothing else.
-    pub(crate) fn alone(figure: impl Into<String>, ours: String, goal: &str, met: bool) -> Row {
-        Row { figure: figure.into(), ours, rival: String::new(), ratio: String::new(), goal: goal.to_owned(), met }
+    pub(crate) fn alone(figure: Figure, ours: String, met: bool) -> Row {
+        Row { figure, ours, rival: String::new(), ratio: String::new(), met }
+    }
+
+    /// Times that were measured in turn with a floor, of which ours may be at most `goal` times as long.
+    pub(crate) fn times(figure: Figure, ours: &[Duration], rival: &[Duration], part: f64, goal: f64) -> Row {
+        let ratio = Ratio::of_times(ours, rival, part);
+        let shown = |times| ms(crate::sample::percentile(times, part));
+        Row { figure, ours: shown(ours), rival: shown(rival), ratio: ratio.to_string(), met: ratio.median <= goal }
+    }
+
+    fn cells(&self) -> [&str; 5] {
+        let goal = if self.figure.goal.is_empty() { "none" } else { self.figure.goal };
+        [self.figure.name, &self.ours, &self.rival, &self.ratio, goal]
     }
 }
 
-/// All rows.
-pub(crate) fn table(rows: &[Row]) -> String {
-    let mut text = String::from("| figure | ours | floor or rival | ratio | goal | met |\n|---|---|---|---|---|---|\n");
+const HEADS: [&str; 5] = ["figure", "ours", "floor or rival", "ratio", "goal"];
+const MISSED: &str = "missed";
+
+/// All rows in Markdown, as the README has them.
+pub(crate) fn markdown(rows: &[Row]) -> String {
+    let mut text = format!("| {} |\n|---|---|---|---|---|\n", HEADS.join(" | "));
     for row in rows {
-        let met = if row.met { "yes" } else { "**no**" };
-        let Row { figure, ours, rival, ratio, goal, .. } = row;
-        text += &format!("| {figure} | {ours} | {rival} | {ratio} | {goal} | {met} |\n");
+        let missed = if row.met { String::new() } else { format!(": **{MISSED}**") };
+        text += &format!("| {}{missed} |\n", row.cells().join(" | "));
+    }
+    text
+}
+
+/// All rows for a terminal: the figures in lines of their own, for their names are long.
+pub(crate) fn plain(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for row in rows {
+        let [name, ours, rival, ratio, goal] = row.cells();
+        let missed = if row.met { String::new() } else { format!("  {MISSED}") };
+        text += &format!("{name}\n    {ours}");
+        if !ratio.is_empty() {
+            text += &format!(" against {rival}: {ratio}");
+        }
+        text += &format!("  (goal: {goal}){missed}\n");
     }
     text
 }

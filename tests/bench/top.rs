@@ -4,6 +4,7 @@ use crate::Length;
 use crate::drops::register;
 use crate::idle;
 use crate::place::{Place, TASUKI, Worker, wait_until};
+use crate::rows;
 use crate::sample::share_of_a_core;
 use crate::table::Row;
 use nix::unistd::Pid;
@@ -33,12 +34,9 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     wait_until("top has ended", Duration::from_millis(50), || !Path::new(&format!("/proc/{pid}")).exists());
     drop(sidecar);
     place.remove(&home);
-    let row = |what: &str, ours, goal, met| {
-        Row::alone(format!("`tasuki top`, {AGENTS} agents at rest: {what}"), ours, goal, met)
-    };
     vec![
-        row("share of a core", format!("{share:.2} %"), "< 1 %", share < 1.0),
-        row("resident", format!("{resident:.1} MiB"), "< 20 MiB", resident < 20.0),
+        Row::alone(rows::TOP_SHARE, format!("{share:.2} %"), share < 1.0),
+        Row::alone(rows::TOP_MEMORY, format!("{resident:.1} MiB"), resident < 20.0),
     ]
 }
 

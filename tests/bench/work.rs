@@ -4,6 +4,7 @@
 use crate::Length;
 use crate::drops::{Arrivals, drop_event, round_trip, round_trip_of};
 use crate::place::{Place, TASUKI, Worker, wait_until};
+use crate::rows;
 use crate::sample::{ms, percentile, rounds};
 use crate::table::Row;
 use serde_json::{Value, json};
@@ -61,27 +62,11 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     drop((sidecar, bare));
     place.remove(&home);
     place.remove(&bare_home);
-    let floor = percentile(&floor, 0.5);
-    let row = |what: &str, samples: &[Duration]| {
-        let ours = percentile(samples, 0.5);
-        let ratio = ours.as_secs_f64() / floor.as_secs_f64();
-        Row {
-            figure: format!(
-                "{what} of a work item, {all} items behind it, p50, against inotify + one redb commit + renames"
-            ),
-            ours: ms(ours),
-            rival: ms(floor),
-            ratio: format!("{ratio:.2}"),
-            goal: "≤ 1.5".to_owned(),
-            met: ratio <= 1.5,
-        }
-    };
-    vec![row("claim", &claims), row("completion", &completions), listing_row(all, listing)]
-}
-
-fn listing_row(all: usize, listing: Duration) -> Row {
-    let figure = format!("`tasuki work list` of {OPEN} open items among {all}, the whole process");
-    Row::alone(figure, ms(listing), "< 50 ms", listing < Duration::from_millis(50))
+    vec![
+        Row::times(rows::WORK_CLAIM, &claims, &floor, 0.5, 1.5),
+        Row::times(rows::WORK_DONE, &completions, &floor, 0.5, 1.5),
+        Row::alone(rows::WORK_LIST, ms(listing), listing < Duration::from_millis(50)),
+    ]
 }
 
 /// The median of some listings.

@@ -1,6 +1,5 @@
 //! Which test holds which of the failures that others have met in driving agents through tmux, in the order in which they
-//! were collected. Names are looked up as those in `rules` are. "later" names the part of tasuki that it concerns, where
-//! that is not built yet.
+//! were collected. Names are looked up as those in `rules` are.
 //!
 //! | failure | what went wrong | held by |
 //! |---|---|---|
@@ -59,12 +58,12 @@
 //! | 53 | `run-shell`, and how output is escaped | `src/tmux/quote::words_in_formats_are_literal`, `tmux_server::the_user_notices_nothing` |
 //! | 54 | clients that are dropped for being behind | `src/tmux/outbox::a_slow_receiver_loses_nothing_about_the_connection`, `tmux_server::the_private_session_has_no_process_and_cannot_crash_by_its_own_end` |
 //! | 55 | the server's end | `tmux_server::a_server_that_starts_later_is_found_and_one_that_goes_is_told`, `src/tmux/protocol::an_open_block_gives_nothing_at_the_end_of_the_stream` |
-//! | 56 | comments that are too long | later: publishing |
+//! | 56 | comments that are too long | `publish::characters_are_counted_and_what_is_too_long_becomes_a_gist_if_that_was_allowed` |
 //! | 57 | a path that the other side can't read | `flow_rules::a_successor_that_must_ask_whether_it_may_read_is_shown_in_the_handoff`, `flow_doubt::no_receipt_and_the_operator_says_that_it_arrived` |
 //! | 58 | a note that names no command | `ack_flow::an_urgent_briefing_says_what_to_acknowledge_and_how` |
-//! | 59 | a bus that is down | later: publishing and reminders |
+//! | 59 | a bus that is down | `publish_once::the_network_and_the_server_are_tried_again_and_a_lost_answer_makes_no_second_comment`, `ack_flow::killed_between_every_two_timers_each_reminder_comes_once` |
 
 #[test]
-fn every_failure_of_others_that_concerns_what_is_built_has_a_test() {
+fn every_failure_of_others_has_a_test() {
     super::rules::check_table(include_str!("lessons.rs"), 59);
 }

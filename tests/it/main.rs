@@ -24,6 +24,7 @@ mod demo_transcript;
 mod disk_full;
 mod doctor;
 mod examples;
+mod figures;
 mod flow;
 mod flow_dials;
 mod flow_doubt;

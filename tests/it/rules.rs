@@ -38,8 +38,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Holds that a table in a file's head names rows 1 to `rows`, that each of its tests exists, and that a row without one
-/// says that it belongs to a later part.
+/// Holds that a table in a file's head names rows 1 to `rows`, each of them a test, and that each of its tests exists.
 pub(crate) fn check_table(source: &str, rows: usize) {
     let mut found: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     let mut wrong = Vec::new();
@@ -50,7 +49,7 @@ pub(crate) fn check_table(source: &str, rows: usize) {
             held_by.split('`').skip(1).step_by(2).filter(|name| name.contains("::")).map(str::to_owned).collect();
         wrong
             .extend(tests.iter().filter(|name| !exists(name)).map(|name| format!("{number}: there is no test {name}")));
-        if tests.is_empty() && !held_by.trim().starts_with("later:") {
+        if tests.is_empty() {
             wrong.push(format!("{number}: no test is named"));
         }
         if found.insert(number, tests).is_some() {
