@@ -67,7 +67,7 @@ fn is_elsewhere(agent: &Agent, event: &HookEvent) -> bool {
 /// Whether the event's session is the agent's own. A CLI that the agent itself runs inherits its environment and its
 /// pane, and has a session of its own: that does not count, unless the bound session was seen to be replaced.
 fn counts(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> bool {
-    let Some(agent) = tx.agent_mut(agent_id) else { return false };
+    let Some(agent) = tx.agent(agent_id) else { return false };
     let Some(session) = &event.session_id else { return true };
     if agent.session.former.as_ref() == Some(session) && event.kind != HookKind::SessionStart {
         return false;
@@ -78,7 +78,7 @@ fn counts(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> bool {
         None => {
             // Our text was typed into this very pane, so whoever was given it is the agent.
             let is_own = is_direct(agent, event) || is_first(agent, event) || is_receipt;
-            if is_own {
+            if is_own && let Some(agent) = tx.agent_mut(agent_id) {
                 agent.session.id = Some(session.clone());
             }
             is_own
@@ -87,7 +87,9 @@ fn counts(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> bool {
             let says_so = event.reason == Some(SessionReason::Replaced) && !event.ancestors.is_empty();
             let was_replaced = agent.session.replaced || (says_so && is_direct(agent, event));
             let follows = was_replaced && event.kind == HookKind::SessionStart;
-            if follows || is_receipt {
+            if (follows || is_receipt)
+                && let Some(agent) = tx.agent_mut(agent_id)
+            {
                 agent.session.former = agent.session.id.replace(session.clone());
                 agent.session.replaced = false;
             }

@@ -146,11 +146,10 @@ pub(crate) fn deadlines(tx: &mut Tx<'_>, agent_id: &AgentId) {
     if due(agent.shutdown.as_ref().map(|shutdown| &shutdown.deadline)) {
         shutdown_failed(tx, agent_id);
     }
-    let Some(agent) =
-        tx.agent_mut(agent_id).filter(|agent| agent.queue.iter().any(|queued| due(Some(&queued.deadline))))
-    else {
+    if !tx.agent(agent_id).is_some_and(|agent| agent.queue.iter().any(|queued| due(Some(&queued.deadline)))) {
         return;
-    };
+    }
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
     let (late, waiting): (Vec<_>, Vec<_>) =
         std::mem::take(&mut agent.queue).into_iter().partition(|queued| queued.deadline.is_due(&now));
     agent.queue = waiting;

@@ -90,17 +90,7 @@ fn boots(value: &Value) -> Vec<u64> {
 #[test]
 fn every_deadline_of_another_boot_is_counted_in_this_one() {
     let mut world = World::new();
-    let bytes = json!({"v": 1, "kind": "handoff", "agent_id": AGENT, "reason": "r"}).to_string();
-    let persona = PersonaFacts { exists: true, has_skill: true, ..PersonaFacts::default() };
-    let facts = RequestFacts { persona: Some(("dev".parse().expect("a slug"), persona)), ..RequestFacts::default() };
-    let arrived = Arrived {
-        id: "r1".parse().expect("an id"),
-        sha256: String::new(),
-        read: request::read(bytes.as_bytes()),
-        facts,
-    };
-    world.decide(Event::Request(Box::new(arrived)));
-    assert_eq!(world.state.handoffs.len(), 1, "it waits for the agent");
+    asks_for_a_handoff(&mut world);
     let due = Deadline::after(&world.now, 60_000);
     let request_id: tasuki::core::id::RequestId = "r2".parse().expect("an id");
     let agent = world.agent();
@@ -136,6 +126,40 @@ fn every_deadline_of_another_boot_is_counted_in_this_one() {
     let before = json!([world.state.agents, world.state.handoffs]);
     world.state.rebase(&Now { boot: 2, boot_ms: 9_000, wall_ms: 0 });
     assert_eq!(json!([world.state.agents, world.state.handoffs]), before);
+}
+
+/// A handoff that waits for the busy agent.
+fn asks_for_a_handoff(world: &mut World) {
+    let bytes = json!({"v": 1, "kind": "handoff", "agent_id": AGENT, "reason": "r"}).to_string();
+    let persona = PersonaFacts { exists: true, has_skill: true, ..PersonaFacts::default() };
+    let facts = RequestFacts { persona: Some(("dev".parse().expect("a slug"), persona)), ..RequestFacts::default() };
+    let read = request::read(bytes.as_bytes());
+    let arrived = Arrived { id: "r1".parse().expect("an id"), sha256: String::new(), read, facts };
+    world.decide(Event::Request(Box::new(arrived)));
+    assert_eq!(world.state.handoffs.len(), 1, "it waits for the agent");
+}
+
+#[test]
+fn what_is_due_of_another_touches_no_handoff_that_waits() {
+    let mut world = World::new();
+    asks_for_a_handoff(&mut world);
+    let mut other = Agent::new(AgentId(uuid::Uuid::nil()), "demo".to_owned(), String::new());
+    other.dying = Some(Dying { due: Deadline::after(&world.now, 1), lost: false });
+    world.state.agents.insert(other.agent_id, other);
+    let decision = world.pass(1);
+    let written: Vec<_> = decision.agents.keys().collect();
+    assert_eq!(written, [&AgentId(uuid::Uuid::nil())], "it has ended, and no other row is written");
+    assert_eq!(decision.handoffs.len(), 0, "nothing of the handoff is due");
+}
+
+#[test]
+fn an_event_of_a_cli_that_the_agent_runs_writes_no_row() {
+    let mut world = World::new();
+    world.agent().session.id = Some("own".to_owned());
+    let session_id = Some("nested".to_owned());
+    let event = HookEvent { agent_id: Some(id()), session_id, ..HookEvent::new(HookKind::Notification) };
+    let decision = world.decide(Event::Hook(Box::new(event)));
+    assert!(decision.is_empty(), "{decision:?}");
 }
 
 #[test]

@@ -311,10 +311,11 @@ fn agent_has_ended(tx: &mut Tx<'_>, id: HandoffId) {
 /// The step's time is up. Whatever is done here ends the deadline, so that it is never due twice.
 pub(crate) fn deadline(tx: &mut Tx<'_>, id: HandoffId) {
     let now = tx.now;
-    let Some(handoff) = tx.handoff_mut(&id) else { return };
-    if !handoff.deadline.is_some_and(|deadline| deadline.is_due(&now)) {
+    // A row that is not touched need not be written: there may be very many, and of one only is anything due.
+    if !tx.handoff(&id).and_then(|handoff| handoff.deadline).is_some_and(|deadline| deadline.is_due(&now)) {
         return;
     }
+    let Some(handoff) = tx.handoff_mut(&id) else { return };
     handoff.deadline = None;
     let (step, is_reading) = (handoff.step, handoff.reading.is_some());
     let retry = "look at the agent's pane, then retry";

@@ -202,7 +202,10 @@ pub(crate) fn tries_due(tx: &mut Tx<'_>, id: HandoffId) {
     let is_due = |message: &Message| message.again.is_some_and(|again| again.is_due(&now));
     let any =
         tx.handoff(&id).and_then(|handoff| handoff.ack.as_ref()).is_some_and(|ack| ack.messages.iter().any(is_due));
-    let Some(ack) = tx.handoff_mut(&id).filter(|_| any).and_then(|handoff| handoff.ack.as_mut()) else { return };
+    if !any {
+        return;
+    }
+    let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) else { return };
     ack.messages.iter_mut().filter(|message| is_due(message)).for_each(|message| message.again = None);
 }
 
