@@ -9,9 +9,13 @@
 //! tmux notice, dead process, growing document, deadline ──────┤
 //! runner ──► Event::Settled { key, outcome } ─────────────────┴─► core::decide(&State, Event, &Turn) ─► Decision
 //!    Decision: rows, effects, effects dropped, answers, error files, journal lines
-//!      ─► store: ONE redb transaction ─► state ─► views, journal, results ─► the spool file goes ─► new effects start
+//!      ─► the state in memory ─► ONE redb transaction ─► views, journal, results ─► the spool file goes ─► effects start
 //!    runner: look for the effect's own mark in its target ─► act if it is not there ─► Event::Settled ─► …
 //! ```
+//!
+//! Events that came together are decided one after the other, each on the state that the one before it left, and go into
+//! one transaction. Where that fails, nobody outside has seen any of it: the state in memory is thrown away, read from the
+//! store again, and the events are decided anew.
 //!
 //! An effect that must not happen twice puts its mark into its target in the same breath in which it happens: tmux itself
 //! compares a pane's mark before it takes a text, a window bears the id of its agent, a comment bears the handoff's. After

@@ -27,7 +27,7 @@ impl Ground {
     fn with_state_again(&mut self) {
         std::fs::rename(self.path("state/away"), self.path("state/tasuki.redb")).expect("moved back");
         let results = self.count("spool/results");
-        self.sidecar.turn();
+        self.turn();
         assert_eq!(self.count("spool/results"), results, "decided on what was never committed");
         self.store_is_due();
         self.settle();
@@ -42,7 +42,7 @@ async fn before_the_commit_nothing_is_answered_nothing_is_put_away_and_nothing_i
     ground.ask("r1.json", WORK);
     std::fs::write(ground.path("spool/events/e1.json"), STRANGER).expect("an event");
     ground.sidecar.pending.files = true;
-    ground.sidecar.turn();
+    ground.turn();
     assert!(ground.sidecar.pending.failures > 0, "the commit has failed");
     assert_eq!(ground.sidecar.runner.running(), 0, "an effect was begun");
     for (room, count) in [("spool/results", 0), ("spool/requests", 1), ("spool/events", 1), ("view/work/open", 0)] {
@@ -113,7 +113,7 @@ async fn what_could_not_be_written_is_not_taken_for_written_by_a_checkpoint() {
     ground.ask("r1.json", NOTHING);
     ground.sidecar.pending.files = true;
     ground.settle();
-    ground.sidecar.checkpoint();
+    ground.checkpoint();
     assert!(place.is_dir(), "it could not be written");
     std::fs::remove_dir(&place).expect("removed");
     let ground = ground.restarted().await;
@@ -133,7 +133,7 @@ async fn an_effect_whose_end_can_not_be_committed_is_not_done_again() {
     ground.without_state();
     assert!(ground.sidecar.store.reopen().is_err(), "it is closed");
     ground.sidecar.pending.events.push(Event::Settled { key, outcome: Outcome::Done });
-    ground.sidecar.turn();
+    ground.turn();
     assert!(ground.sidecar.pending.failures > 0, "the commit has failed");
     ground.with_state_again();
     assert!(!ground.sidecar.runner.has(key), "it is done a second time");
@@ -144,10 +144,10 @@ async fn an_effect_whose_end_can_not_be_committed_is_not_done_again() {
 async fn a_state_file_that_goes_away_is_told_where_nothing_happens_too() {
     let mut ground = Ground::new().await;
     ground.settle();
-    ground.sidecar.checkpoint();
+    ground.checkpoint();
     ground.without_state();
     ground.sidecar.pending.tick = None;
-    ground.sidecar.turn();
+    ground.turn();
     let view = String::from_utf8(ground.read("view/sidecar.json")).expect("text");
     assert!(view.contains("degraded") && view.contains("tasuki.redb was moved"), "{view}");
 }

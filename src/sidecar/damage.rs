@@ -7,6 +7,7 @@ use crate::core::event::{Event, Known};
 use crate::core::id::RequestId;
 use crate::core::reply::{Answer, Refused, Reply};
 use crate::core::request;
+use crate::core::time::Now;
 use crate::spool::{Content, Found, Place, Why};
 use crate::store::{Error, SeenEvent};
 
@@ -23,20 +24,20 @@ impl Sidecar {
     ///
     /// # Errors
     /// What the disk refused.
-    pub(super) fn known(&self, id: &RequestId, found: &Found, sha256: &str) -> Result<Ledger, Error> {
+    pub(super) fn known(&self, id: &RequestId, found: &Found, sha256: &str, now: &Now) -> Result<Ledger, Error> {
         match self.store.known(id) {
             Ok(Some(known)) => Ok(Ledger::Known(known)),
             Ok(None) => Ok(Ledger::New),
             Err(error @ Error::Row { .. }) => {
                 tracing::error!(%error, %id, "a request is refused, for what was answered to it before can't be read");
-                Ok(Ledger::Damaged(Box::new(self.doubtful(id, found, sha256, &error))))
+                Ok(Ledger::Damaged(Box::new(self.doubtful(id, found, (sha256, now), &error))))
             }
             Err(error) => Err(error),
         }
     }
 
     /// The one answer stays, where it is still there.
-    fn doubtful(&self, id: &RequestId, found: &Found, sha256: &str, error: &Error) -> Taken {
+    fn doubtful(&self, id: &RequestId, found: &Found, (sha256, now): (&str, &Now), error: &Error) -> Taken {
         let hint = "this id was used before, and it is not known whether it was carried out: look at the views, then ask \
                     again under another id";
         let refused = refused(error, hint);
@@ -49,7 +50,7 @@ impl Sidecar {
         };
         let answer =
             Answer { request_id: id.clone(), kind, request_sha256: sha256.to_owned(), reply: Reply::Refused(refused) };
-        let again = (!is_answered).then(|| (place, answer.to_json(&self.clock.now())));
+        let again = (!is_answered).then(|| (place, answer.to_json(now)));
         Taken { found: found.clone(), event: None, seen: None, why, again }
     }
 

@@ -9,6 +9,7 @@ use crate::core::hook::HookKind;
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::request::{Author, DocumentAsked, HandoffAsked, Request, Successor};
 use crate::core::state::Meeting;
+use crate::core::time::Now;
 use crate::runner;
 use crate::spool::documents;
 use crate::store::Error;
@@ -160,8 +161,8 @@ impl Sidecar {
     ///
     /// # Errors
     /// The store can't be read.
-    pub(super) fn facts(&mut self, request: &Request) -> Result<RequestFacts, Error> {
-        self.look_before_work(request);
+    pub(super) fn facts(&mut self, request: &Request, now: &Now) -> Result<RequestFacts, Error> {
+        self.look_before_work(request, now);
         let slug = match request {
             Request::Handoff(asked) => {
                 self.page_in_agent_text(&asked.agent_id)?;

@@ -66,7 +66,7 @@ impl Sidecar {
                 for found in scan.found {
                     files.push(match found.lane {
                         Lane::Events => self.event_file(found)?,
-                        Lane::Requests => self.request_file(found)?,
+                        Lane::Requests => self.request_file(found, now)?,
                     });
                 }
             }
@@ -181,19 +181,19 @@ impl Sidecar {
         Ok(Taken { found, event, seen: Some(seen), why, again: None })
     }
 
-    fn request_file(&mut self, found: Found) -> Result<Taken, Error> {
+    fn request_file(&mut self, found: Found, now: &Now) -> Result<Taken, Error> {
         let Some(id) = found.request_id() else {
             let why = found.why();
             return Ok(Taken { found, event: None, seen: None, why, again: None });
         };
         let sha256 = found.sha256().map(|hash| hex(&hash)).unwrap_or_default();
-        match self.known(&id, &found, &sha256)? {
+        match self.known(&id, &found, &sha256, now)? {
             Ledger::Known(known) => {
-                let mut taken = known_request(found, id, &sha256, known, &self.clock.now());
+                let mut taken = known_request(found, id, &sha256, known, now);
                 self.spare_answers(&mut taken)?;
                 Ok(taken)
             }
-            Ledger::New => self.new_request(found, id, sha256),
+            Ledger::New => self.new_request(found, id, sha256, now),
             Ledger::Damaged(taken) => Ok(*taken),
         }
     }
@@ -212,11 +212,11 @@ impl Sidecar {
         Ok(())
     }
 
-    fn new_request(&mut self, found: Found, id: RequestId, sha256: String) -> Result<Taken, Error> {
+    fn new_request(&mut self, found: Found, id: RequestId, sha256: String, now: &Now) -> Result<Taken, Error> {
         let mut read = read_request(&found);
         let why = found.why().or_else(|| read.request.as_ref().err().map(why_of));
         let facts = match &read.request {
-            Ok(asked) => or_refuse(self.facts(asked), &mut read.request)?,
+            Ok(asked) => or_refuse(self.facts(asked, now), &mut read.request)?,
             Err(_) => RequestFacts::default(),
         };
         let event = Event::Request(Box::new(Arrived { id, sha256, read, facts }));

@@ -1,4 +1,4 @@
-//! The loop: the only place that reads the clock, the only caller of `decide` and of `commit`.
+//! The loop: the only place that reads the clock, once each time it wakes; the only caller of `decide` and of `commit`.
 //!
 //! Read `turn` for what one turn does, `intake` for how files become events, `project` for what is written for others,
 //! `again` for what the last run left unwritten, `work` for items, rules and roles, `damage` for rows that can't be
@@ -31,6 +31,7 @@ use crate::config::Home;
 use crate::core::event::Event;
 use crate::core::pane::Process;
 use crate::core::state::State;
+use crate::core::time::Now;
 use crate::process::ExitWatch;
 use crate::runner::{Ended, Runner, Tools};
 use crate::service::watchdog::Watchdog;
@@ -139,21 +140,22 @@ impl Sidecar {
         loop {
             let sleep = self.sleep();
             let first = sources.next(sleep).await;
+            let now = self.clock.now();
             let mut stop = false;
             for input in std::iter::once(first).chain(sources.rest()) {
-                stop |= self.take(input);
+                stop |= self.take(input, &now);
             }
             if stop {
                 break;
             }
-            self.turn();
+            self.turn(&now);
             self.watchdog.turned(self.clock.now().boot_ms);
         }
         self.end(sources).await;
     }
 
     /// Notes one input. Says whether the loop is to end.
-    fn take(&mut self, input: Input) -> bool {
+    fn take(&mut self, input: Input, now: &Now) -> bool {
         match input {
             Input::Hint => self.pending.files = true,
             Input::Timer => {}
@@ -161,17 +163,16 @@ impl Sidecar {
                 self.runner.finished(ended.key);
                 self.pending.events.push(Event::Settled { key: ended.key, outcome: ended.outcome });
             }
-            Input::Tmux(notice) => self.tmux_said(notice),
+            Input::Tmux(notice) => self.tmux_said(notice, now),
             Input::Exit(process) => self.process_ended(&process),
             Input::Panes(listing) => self.panes_listed(listing),
-            Input::Reload => self.reload(),
+            Input::Reload => self.reload(now),
             Input::Stop => return true,
         }
         false
     }
 
-    fn tmux_said(&mut self, notice: Notice) {
-        let now = self.clock.now();
+    fn tmux_said(&mut self, notice: Notice, now: &Now) {
         if !matches!(notice, Notice::PanesChanged) && self.pending.tmux_unknown.take().is_some() {
             self.pending.files = true;
         }
@@ -190,7 +191,7 @@ impl Sidecar {
             Notice::Disconnected { reason } => {
                 tracing::info!(reason, "tmux does not answer");
                 let grace = u64::try_from(TMUX_GRACE.as_millis()).unwrap_or(u64::MAX);
-                self.pending.tmux_lost = Some(crate::core::time::Deadline::after(&now, grace));
+                self.pending.tmux_lost = Some(crate::core::time::Deadline::after(now, grace));
             }
             Notice::PanesChanged => self.panes.wanted = true,
         }
@@ -209,7 +210,7 @@ impl Sidecar {
             }
         }
         self.tmux.close().await;
-        self.checkpoint();
+        self.checkpoint(&self.clock.now());
         self.projector.withdraw(&self.spool);
     }
 }

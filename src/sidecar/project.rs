@@ -250,7 +250,7 @@ impl Sidecar {
     pub(super) fn tick_if_due(&mut self, now: &Now) {
         let is_tick = self.pending.tick.is_none_or(|tick| tick.is_due(now));
         if self.projector.wants_checkpoint(is_tick) {
-            self.checkpoint();
+            self.checkpoint(now);
         }
         if !is_tick {
             return;
@@ -273,7 +273,7 @@ impl Sidecar {
         self.projector.ticks += 1;
         self.count_failures();
         self.update_glance(now);
-        self.look_at_rules();
+        self.look_at_rules(now);
         if self.projector.ticks.is_multiple_of(6) {
             self.panes.wanted = true;
             self.learn_roles();
@@ -312,7 +312,7 @@ impl Sidecar {
     }
 
     /// Syncs what was written and confirms it, so that the next start need not look.
-    pub(super) fn checkpoint(&mut self) {
+    pub(super) fn checkpoint(&mut self, now: &Now) {
         let is_down = self.pending.store_again.is_some();
         let projector = &mut self.projector;
         if is_down {
@@ -337,8 +337,7 @@ impl Sidecar {
             projector.written = checkpoint.errors;
             projector.views = checkpoint.views;
             projector.since_checkpoint = 1;
-            let now = self.clock.now();
-            self.store_failed(&now, &error);
+            self.store_failed(now, &error);
         }
     }
 }

@@ -334,13 +334,13 @@ impl Sidecar {
     }
 
     /// Reads configuration, profiles and prompts again. If one of them is wrong, everything stays as it was.
-    pub(super) fn reload(&mut self) {
+    pub(super) fn reload(&mut self, now: &Now) {
         self.watchdog.reloading();
-        self.read_again();
+        self.read_again(now);
         self.watchdog.ready();
     }
 
-    fn read_again(&mut self) {
+    fn read_again(&mut self, now: &Now) {
         let read = || -> anyhow::Result<(Config, Profiles, Prompts)> {
             let config = Config::load(&self.home.config())?;
             let profiles = Profiles::load(Some(&self.home.profiles()))?;
@@ -366,7 +366,7 @@ impl Sidecar {
             }
             Err(error) => tracing::error!("the configuration stays as it was: {error:#}"),
         }
-        self.look_at_rules();
+        self.look_at_rules(now);
         self.learn_roles();
     }
 }

@@ -44,10 +44,21 @@ impl Ground {
         std::fs::read_dir(self.path(below)).expect("a folder").count()
     }
 
+    /// One turn, as when the loop wakes now.
+    pub(super) fn turn(&mut self) {
+        let now = self.sidecar.clock.now();
+        self.sidecar.turn(&now);
+    }
+
+    pub(super) fn checkpoint(&mut self) {
+        let now = self.sidecar.clock.now();
+        self.sidecar.checkpoint(&now);
+    }
+
     /// Takes turns until nothing is left to do at once. Fails if that never happens.
     pub(super) fn settle(&mut self) {
         for _ in 0..50 {
-            self.sidecar.turn();
+            self.turn();
             if !self.sidecar.sleep().is_zero() {
                 return;
             }
@@ -208,7 +219,7 @@ async fn what_was_dismissed_stays_dismissed_after_a_restart() {
     let decision = Decision { errors: vec![kept.clone(), deleted.clone()], ..Decision::default() };
     ground.sidecar.store.commit(&Batch { decision: &decision, now, seen: &[] }).expect("a commit");
     ground.sidecar.projector.error_rows(&ground.sidecar.spool, decision.errors);
-    ground.sidecar.checkpoint();
+    ground.checkpoint();
     let decision = Decision { errors: vec![unwritten.clone()], ..Decision::default() };
     ground.sidecar.store.commit(&Batch { decision: &decision, now, seen: &[] }).expect("a commit");
     // Its dismissal was committed, and the sidecar ended before the file was removed.

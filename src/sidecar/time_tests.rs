@@ -103,7 +103,7 @@ async fn at_the_start_every_event_comes_before_the_first_request() {
     let mut ground = Ground::new().await;
     drop_many_events(&ground);
     ground.ask("r1.json", super::tests::NOTHING);
-    ground.sidecar.turn();
+    ground.turn();
     assert_eq!((ground.count("spool/events"), ground.count("spool/results")), (1, 0));
     ground.settle();
     assert_eq!((ground.count("spool/events"), ground.count("spool/results")), (0, 1));
@@ -117,7 +117,7 @@ async fn what_is_due_waits_until_every_event_is_taken() {
     let agent = primed_until(Deadline::after(&now, 0));
     ground.sidecar.state.agents.insert(agent.agent_id, agent.clone());
     drop_many_events(&ground);
-    ground.sidecar.turn();
+    ground.turn();
     let runs = |ground: &Ground| ground.sidecar.state.agents[&agent.agent_id].priming_deadline.is_some();
     assert!(ground.count("spool/events") == 1 && runs(&ground), "it was judged beside events that lay there");
     ground.settle();

@@ -116,17 +116,16 @@ impl Sidecar {
         self.watchdog.patience().map_or(sleep, |patience| sleep.min(patience))
     }
 
-    /// One turn. Everything in it sees the same clock.
-    pub(super) fn turn(&mut self) {
-        let now = self.clock.now();
-        self.mind_the_gap(&now);
-        self.tick_if_due(&now);
-        if !self.store_is_up(&now) {
+    /// One turn. Everything in it sees the same clock, which was read when the loop woke.
+    pub(super) fn turn(&mut self, now: &Now) {
+        self.mind_the_gap(now);
+        self.tick_if_due(now);
+        if !self.store_is_up(now) {
             return;
         }
-        let mut batch = match self.gather(&now) {
+        let mut batch = match self.gather(now) {
             Ok(batch) => batch,
-            Err(error) => return self.store_failed(&now, &error),
+            Err(error) => return self.store_failed(now, &error),
         };
         if batch.events.is_empty() && batch.files.is_empty() {
             self.store_is_well();
@@ -134,23 +133,23 @@ impl Sidecar {
             return;
         }
         let kept: Vec<Event> = std::mem::take(&mut batch.events);
-        let (decision, seen) = match self.decide(&now, kept.clone(), &mut batch.files) {
+        let (decision, seen) = match self.decide(now, kept.clone(), &mut batch.files) {
             Ok(decided) => decided,
-            Err(error) => return self.undecided(&now, &error, kept),
+            Err(error) => return self.undecided(now, &error, kept),
         };
         if decision.is_empty() && kept.contains(&Event::Deadlines) {
             // A deadline that nobody minds must not keep the loop awake.
             tracing::error!("a deadline is due and nothing came of it");
-            self.pending.give_grace(&now, GAP_GRACE_MS);
+            self.pending.give_grace(now, GAP_GRACE_MS);
         }
         if !decision.is_empty() || !seen.is_empty() {
-            let committed = self.store.commit(&Batch { decision: &decision, now, seen: &seen });
+            let committed = self.store.commit(&Batch { decision: &decision, now: *now, seen: &seen });
             if let Err(error) = committed {
-                return self.undecided(&now, &error, kept);
+                return self.undecided(now, &error, kept);
             }
         }
         self.store_is_well();
-        self.after_commit(&now, decision, batch.files);
+        self.after_commit(now, decision, batch.files);
         self.ask_for_panes();
     }
 

@@ -7,7 +7,7 @@ use crate::core::decision::Decision;
 use crate::core::event::Event;
 use crate::core::id::{AgentId, ItemId, Slug};
 use crate::core::request::Request;
-use crate::core::time::Deadline;
+use crate::core::time::{Deadline, Now};
 use crate::core::view;
 use crate::core::work::rules::Rules;
 use crate::files::{self, Stamp};
@@ -44,18 +44,17 @@ impl Watched {
 
 impl Sidecar {
     /// Reads the rules again if their file has changed. What can't be used is told once for each state of the file.
-    pub(super) fn look_at_rules(&mut self) {
+    pub(super) fn look_at_rules(&mut self, now: &Now) {
         let path = self.home.rules();
         let stamp = files::stamp(&path);
         if stamp == self.rules.rules {
             return;
         }
-        let now = self.clock.now();
         let age_ms = stamp.map_or(i64::MAX, |stamp| now.wall_ms.saturating_sub(stamp.mtime_ns / 1_000_000));
         let read = rules::load(&path);
         if read.is_err() && (0..FRESH_MS).contains(&age_ms) {
             let wait = u64::try_from(FRESH_MS - age_ms).unwrap_or(0);
-            self.pending.tick = Some(Deadline::after(&now, wait));
+            self.pending.tick = Some(Deadline::after(now, wait));
             return;
         }
         self.rules.rules = stamp;
@@ -72,7 +71,7 @@ impl Sidecar {
     }
 
     /// What a request about work is judged by is looked at before it is.
-    pub(super) fn look_before_work(&mut self, request: &Request) {
+    pub(super) fn look_before_work(&mut self, request: &Request, now: &Now) {
         let agent_id = match request {
             Request::WorkClaim(asked) => Some(&asked.agent_id),
             Request::WorkCreate(_)
@@ -82,7 +81,7 @@ impl Sidecar {
             | Request::WorkImport(_) => None,
             _ => return,
         };
-        self.look_at_rules();
+        self.look_at_rules(now);
         let agent = agent_id.and_then(|id| id.parse::<AgentId>().ok()).and_then(|id| self.state.agents.get(&id));
         if let Some(slug) = agent.and_then(|agent| agent.persona_slug.clone()) {
             self.learn(&[slug]);

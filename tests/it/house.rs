@@ -199,6 +199,20 @@ fn no_source_file_is_longer_than_four_hundred_lines() {
     assert!(long.is_empty(), "{long:?}");
 }
 
+/// What one turn decides, writes and answers bears one time: the loop reads the clock when it wakes, when it goes to sleep,
+/// when it tells the watchdog of a turn that is over, and at its beginning and end.
+#[test]
+fn a_turn_sees_one_clock() {
+    let readings: Vec<(String, usize)> = sources()
+        .into_iter()
+        .filter(|(file, _)| room(file) == "sidecar" && !file.ends_with("tests.rs"))
+        .map(|(file, text)| (file, code(&text).matches("clock.now()").count()))
+        .filter(|(_, count)| *count > 0)
+        .collect();
+    let allowed = [("sidecar/mod.rs", 3), ("sidecar/start.rs", 1), ("sidecar/turn.rs", 1)];
+    assert_eq!(readings, allowed.map(|(file, count)| (file.to_owned(), count)));
+}
+
 #[test]
 fn nothing_is_left_to_do() {
     let words =
