@@ -7,7 +7,8 @@ if [ -z "$program" ]; then
 fi
 case $program in "~/"*) program=$HOME/${program#"~/"} ;; esac
 case $home in "~/"*) home=$HOME/${home#"~/"} ;; esac
-tasuki() { "$program" ${home:+--home "$home"} "$@"; }
+# "command", because the function has the program's own name: without it, it would call itself.
+tasuki() { command "$program" ${home:+--home "$home"} "$@"; }
 
 # Keeps the popup open until it was read.
 wait_for_enter() {

@@ -19,10 +19,13 @@ fn global(stage: &Stage, option: &str) -> String {
 
 /// Loads the plugin after these options were set, and names the program and the home to it.
 fn load(stage: &Stage, options: &[(&str, &str)]) {
+    load_without_program(stage, &[&[("@tasuki_program", env!("CARGO_BIN_EXE_tasuki"))], options].concat());
+}
+
+/// The same, for a program that the server's `PATH` finds.
+fn load_without_program(stage: &Stage, options: &[(&str, &str)]) {
     let home = stage.home().display().to_string();
-    let own =
-        [("@tasuki_program", env!("CARGO_BIN_EXE_tasuki")), ("@tasuki_home", home.as_str()), ("status-interval", "1")];
-    for (name, value) in own.iter().chain(options) {
+    for (name, value) in [("@tasuki_home", home.as_str()), ("status-interval", "1")].iter().chain(options) {
         stage.tmux(&["set-option", "-g", name, value]);
     }
     stage.tmux(&["run-shell", &plugin()]);
@@ -141,4 +144,51 @@ fn a_key_opens_the_live_screen_in_a_popup() {
     assert!(terminal.screen().contains("called with <--home /"), "{}", terminal.screen());
     terminal.enter();
     stage.until("it has gone", || !terminal.screen().contains("called with"));
+}
+
+/// Opens a popup by its key, and waits until the terminal shows that text in its frame.
+fn opens(stage: &Stage, terminal: &Terminal, key: &str, text: &str) {
+    terminal.presses(&["C-b", key]);
+    stage.until(&format!("{text} is in a popup"), || {
+        let screen = terminal.screen();
+        assert!(!screen.contains("returned") && !screen.contains("recursion"), "{screen}");
+        screen.contains(text) && screen.contains('┌')
+    });
+}
+
+/// Presses a key that ends the popup. Until its frame has gone, it would take the next keys too.
+fn closes(stage: &Stage, terminal: &Terminal, key: &str) {
+    terminal.presses(&[key]);
+    stage.until("the popup is gone", || !terminal.screen().contains('┌'));
+}
+
+#[test]
+fn both_keys_run_the_program_that_the_path_finds() {
+    let stage = Stage::new();
+    let folder = Path::new(env!("CARGO_BIN_EXE_tasuki")).parent().expect("a folder").display();
+    let path = format!("{folder}:{}", std::env::var("PATH").expect("a PATH"));
+    stage.tmux(&["set-environment", "-g", "PATH", &path]);
+    load_without_program(&stage, &[("@tasuki_handoff_key", "H"), ("@tasuki_top_key", "T")]);
+    let agent = stage.agent("dev");
+    let session = agents_session(&stage, &agent);
+    let terminal = Terminal::attached(&stage, &session);
+    opens(&stage, &terminal, "T", "1 Agents");
+    closes(&stage, &terminal, "q");
+    opens(&stage, &terminal, "H", "empty: not at all");
+    // A popup that is broken off is no failure: tmux would tell of it in the agent's own pane, which then takes no text.
+    closes(&stage, &terminal, "C-c");
+    opens(&stage, &terminal, "T", "1 Agents");
+    assert_eq!(
+        stage.tmux(&["display-message", "-p", "-t", &session, "#{pane_in_mode}"]),
+        "0\n",
+        "{}",
+        terminal.screen()
+    );
+    closes(&stage, &terminal, "C-c");
+    opens(&stage, &terminal, "H", "empty: not at all");
+    terminal.types("full");
+    terminal.enter();
+    stage.until("its result is shown", || terminal.screen().contains("Enter closes this."));
+    let view = stage.wait_for("a handoff", || stage.views("handoffs").into_iter().next());
+    stage.until_step(view["handoff_id"].as_str().expect("an id"), "done");
 }
