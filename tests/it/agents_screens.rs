@@ -8,7 +8,7 @@ use tasuki::core::pane::{Activity, Composer, View};
 /// The first line of a screen whose text has this is where the cursor stands; the mark itself is taken away.
 const CURSOR: &str = "<cursor>";
 
-fn look(profile: &str, name: &str) -> View {
+pub(crate) fn look(profile: &str, name: &str) -> View {
     let path =
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/screens").join(profile).join(format!("{name}.txt"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
@@ -21,7 +21,7 @@ fn look(profile: &str, name: &str) -> View {
     profiles.get(profile).expect("built in").view(&text, width, height, (0, row))
 }
 
-fn text(words: &str) -> Composer {
+pub(crate) fn text(words: &str) -> Composer {
     Composer::Text(words.chars().filter(|c| !c.is_whitespace()).collect())
 }
 

@@ -3,6 +3,7 @@
 mod ack_core;
 mod ack_flow;
 mod agents_hook;
+mod agents_modes;
 mod agents_screens;
 mod calls_that_fail;
 mod cli;
