@@ -45,6 +45,7 @@ mod on_disk;
 mod other_people;
 mod packages;
 mod personas;
+mod promises;
 mod publish;
 mod publish_once;
 mod readme;
