@@ -20,6 +20,7 @@ pub fn command(session: &Session, args: &ErrorsArgs) -> Result<(), CliError> {
 }
 
 fn list(session: &Session, limit: usize) -> Result<(), CliError> {
+    session.require_views()?;
     let errors = view::newest(&session.home.errors(), limit)?;
     if session.out.is_json() {
         return session.out.document(&Value::Array(errors));
@@ -56,7 +57,10 @@ pub(super) fn lines(error: &Value) -> Vec<String> {
 fn dismiss(session: &Session, args: &DismissArgs) -> Result<(), CliError> {
     let known = view::stems(&session.home.errors())?;
     let chosen = match &args.error {
-        Some(text) => vec![names::pick_id("error", text, &known)?],
+        Some(text) => {
+            let hint = "`tasuki errors` lists them.";
+            vec![names::pick_id("error", text, &known).map_err(|error| names::with_hint(error, hint))?]
+        }
         None => known,
     };
     for id in &chosen {

@@ -1,9 +1,11 @@
 //! Which agent or handoff a person means: a whole id, the beginning of one that no other has, or, for agents, the slug
-//! of a persona that one living agent has (SPEC section 9), or its pane.
+//! of a persona that one living agent has (SPEC section 9), or its pane; for handoffs, the persona whose last one it is.
 
 use super::error::CliError;
-use super::view;
+use super::{client, view};
 use crate::config::Home;
+use crate::core::id::Slug;
+use crate::core::text::sanitise;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,7 +61,32 @@ pub fn agent(home: &Home, text: &str) -> Result<String, CliError> {
                 .hint(format!("Adopt it first: tasuki agent register {text} --persona SLUG"))
         });
     }
-    pick_agent(text, &known(home)?)
+    pick_agent(text, &known(home)?).map_err(|error| unknown(home, text, error))
+}
+
+/// Why nobody is named so, where the home can tell: it has no sidecar that would know of agents, or the persona is there
+/// and nobody has it yet.
+fn unknown(home: &Home, text: &str, error: CliError) -> CliError {
+    if error.code == "ambiguous" {
+        return error;
+    }
+    let seen = client::Pulse::new(home).check();
+    if !matches!(seen, client::Sidecar::Alive { .. }) {
+        let none = client::no_sidecar(home, &seen);
+        return CliError { message: format!("{}. {}", error.message.trim_end_matches('.'), none.message), ..none };
+    }
+    if error.code == "no_agent" && error.message.starts_with(NOT_FOUND) && is_persona(home, text) {
+        return CliError::refused("no_agent", format!("No agent has the persona {text}."))
+            .hint(format!("Start one: tasuki agent create {text}"));
+    }
+    error
+}
+
+const NOT_FOUND: &str = "Agent not found";
+
+/// Whether a persona has this slug.
+fn is_persona(home: &Home, text: &str) -> bool {
+    text.parse::<Slug>().is_ok() && home.personas().join(text).is_dir()
 }
 
 fn known(home: &Home) -> Result<Vec<Known>, CliError> {
@@ -119,7 +146,8 @@ pub fn own_id(home: &Home) -> Result<String, CliError> {
     })
 }
 
-/// Finds the agent among those that are known.
+/// Finds the agent among those that are known. A persona that one living agent has goes before ids that begin alike, for
+/// most beginnings of ids are somebody's, and short names are made of the same letters.
 ///
 /// # Errors
 /// `no_agent` or `ambiguous`, the latter with the candidates.
@@ -127,21 +155,31 @@ pub fn pick_agent(text: &str, known: &[Known]) -> Result<String, CliError> {
     let wanted = text.to_ascii_lowercase();
     let same_slug: Vec<&Known> = known.iter().filter(|agent| agent.slug.as_deref() == Some(text)).collect();
     let living: Vec<&Known> = same_slug.iter().copied().filter(|agent| agent.living).collect();
-    let mut found = if living.is_empty() { same_slug } else { living };
-    for agent in known.iter().filter(|agent| !wanted.is_empty() && agent.id.starts_with(&wanted)) {
-        if !found.contains(&agent) {
-            found.push(agent);
+    let by_id = || known.iter().filter(|agent| !wanted.is_empty() && agent.id.starts_with(&wanted));
+    let found = match (living.is_empty(), same_slug.len()) {
+        (false, _) => living,
+        (true, 0 | 1) => same_slug.into_iter().chain(by_id()).collect(),
+        (true, all) if by_id().next().is_none() => {
+            let text = sanitise(text);
+            return Err(CliError::refused(
+                "no_agent",
+                format!("{text} has no living agent: all its {all} have ended."),
+            )
+            .hint(format!(
+                "Start one: tasuki agent create {text}. `tasuki agents --all` lists those that have ended."
+            )));
         }
-    }
+        (true, _) => by_id().collect(),
+    };
     match found.as_slice() {
         [one] => Ok(one.id.clone()),
-        [] => Err(CliError::refused("no_agent", "Agent not found")
+        [] => Err(CliError::refused("no_agent", format!("{NOT_FOUND}: \"{}\"", sanitise(text)))
             .hint("`tasuki agents --all` lists all agents by id, persona and pane.")),
         several => Err(ambiguous("agents", text, several.iter().map(|agent| agent.candidate()))),
     }
 }
 
-/// Finds the handoff that `text` names.
+/// Finds the handoff that `text` names: by its id, or by a persona, whose last one is meant.
 ///
 /// # Errors
 /// `no_handoff` or `ambiguous`, the latter with the candidates.
@@ -149,11 +187,29 @@ pub fn handoff(home: &Home, text: &str) -> Result<String, CliError> {
     if text.parse::<crate::core::id::HandoffId>().is_ok() {
         return Ok(text.to_ascii_lowercase());
     }
-    let hint = "`tasuki handoffs` lists them.";
-    pick_id("handoff", text, &view::stems(&home.handoff_views())?).map_err(|error| match error.hint {
-        None => error.hint(hint),
-        Some(_) => error,
-    })
+    if is_persona(home, text) {
+        let last = last_of(home, text)?;
+        return last.ok_or_else(|| {
+            CliError::refused("no_handoff", format!("No agent of {text} was handed off lately."))
+                .hint("`tasuki handoffs` lists the handoffs.")
+        });
+    }
+    pick_id("handoff", text, &view::stems(&home.handoff_views())?)
+        .map_err(|error| unknown(home, text, with_hint(error, "`tasuki handoffs` lists them.")))
+}
+
+/// The handoff of a persona that was asked for last, among those that have changed last.
+fn last_of(home: &Home, slug: &str) -> Result<Option<String>, CliError> {
+    const LOOK_AT: usize = 2_000;
+    let mut own = view::newest(&home.handoff_views(), LOOK_AT)?;
+    own.retain(|handoff| view::text(handoff, "persona_slug") == Some(slug));
+    let last = own.iter().max_by_key(|handoff| view::text(handoff, "created_at"));
+    Ok(last.and_then(|handoff| view::text(handoff, "handoff_id")).map(str::to_owned))
+}
+
+/// The error with this hint, unless it has one.
+pub(super) fn with_hint(error: CliError, hint: &str) -> CliError {
+    if error.hint.is_some() { error } else { error.hint(hint) }
 }
 
 /// Finds the work item that `text` names.
@@ -164,9 +220,12 @@ pub fn item(home: &Home, text: &str) -> Result<String, CliError> {
     if text.parse::<crate::core::id::ItemId>().is_ok() {
         return Ok(text.to_ascii_lowercase());
     }
-    let hint = "`tasuki work list --all` lists them.";
     pick_id("work item", text, &view::stems(&home.work_views())?).map_err(|error| match error.hint {
-        None => CliError { code: "no_item".to_owned(), ..error.hint(hint) },
+        None => unknown(
+            home,
+            text,
+            CliError { code: "no_item".to_owned(), ..error.hint("`tasuki work list --all` lists them.") },
+        ),
         Some(_) => error,
     })
 }
@@ -180,7 +239,10 @@ pub fn pick_id(what: &str, text: &str, ids: &[String]) -> Result<String, CliErro
     let found: Vec<&String> = ids.iter().filter(|id| !wanted.is_empty() && id.starts_with(&wanted)).collect();
     match found.as_slice() {
         [one] => Ok((*one).clone()),
-        [] => Err(CliError::refused(format!("no_{what}"), format!("{} not found", capital(what)))),
+        [] => {
+            let message = format!("{} not found: \"{}\"", capital(what), sanitise(text));
+            Err(CliError::refused(format!("no_{what}"), message))
+        }
         several => Err(ambiguous(&format!("{what}s"), text, several.iter().map(|id| (*id).clone()))),
     }
 }
@@ -219,96 +281,11 @@ fn ambiguous(what: &str, text: &str, candidates: impl Iterator<Item = String>) -
     if all.len() > MOST {
         shown.push(format!("… and {} more", all.len() - MOST));
     }
-    let text = crate::core::text::sanitise(text);
+    let text = sanitise(text);
     CliError::refused("ambiguous", format!("\"{text}\" names {} {what}.", all.len()))
         .hint(format!("Name one of them by its id:\n    {}", shown.join("\n    ")))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn known(id: &str, slug: Option<&str>, living: bool) -> Known {
-        let pane = Some(format!("%{}", &id[..1]));
-        Known { id: id.to_owned(), slug: slug.map(str::to_owned), living, pane, about: "idle %1".to_owned() }
-    }
-
-    fn some() -> Vec<Known> {
-        vec![
-            known("aaaa1111-0000", Some("kai"), false),
-            known("aaab2222-0000", Some("kai"), true),
-            known("bbbb3333-0000", Some("mia"), true),
-            known("bbbc4444-0000", Some("mia"), true),
-            known("cccc5555-0000", Some("old"), false),
-            known("dddd6666-0000", None, true),
-        ]
-    }
-
-    fn code(text: &str) -> String {
-        pick_agent(text, &some()).unwrap_or_else(|error| error.code)
-    }
-
-    #[test]
-    fn a_slug_names_the_living_agent() {
-        assert_eq!(code("kai"), "aaab2222-0000");
-    }
-
-    #[test]
-    fn a_slug_of_one_that_has_ended_names_it_if_no_other_lives() {
-        assert_eq!(code("old"), "cccc5555-0000");
-    }
-
-    #[test]
-    fn a_pane_names_the_one_that_lives_in_it() {
-        let all = some();
-        assert_eq!(in_pane("%d", &all).as_deref(), Some("dddd6666-0000"));
-        assert_eq!(in_pane("%a", &all).as_deref(), Some("aaab2222-0000"));
-        assert_eq!(in_pane("%c", &all), None, "it has ended");
-        assert_eq!(in_pane("%b", &all), None, "two can't be in one pane");
-        assert!(is_pane("%12") && !is_pane("%") && !is_pane("%x") && !is_pane("12"));
-    }
-
-    #[test]
-    fn a_prefix_must_be_unique_and_case_does_not_matter() {
-        assert_eq!(code("AAAB"), "aaab2222-0000");
-        assert_eq!(code("d"), "dddd6666-0000");
-        assert_eq!(code("aaa"), "ambiguous");
-        assert_eq!(code("zz"), "no_agent");
-        assert_eq!(code(""), "no_agent");
-    }
-
-    #[test]
-    fn an_ambiguity_lists_the_candidates() {
-        let error = pick_agent("mia", &some()).expect_err("two living agents");
-        let hint = error.hint.expect("a list");
-        assert!(hint.contains("bbbb3333-0000") && hint.contains("bbbc4444-0000"), "{hint}");
-        assert_eq!(error.exit, crate::exit::REFUSED);
-    }
-
-    #[test]
-    fn a_word_that_is_both_a_slug_and_a_prefix_is_ambiguous() {
-        let all = [known("feed0000-0000", None, true), known("1234-0000", Some("feed"), true)];
-        assert_eq!(pick_agent("feed", &all).expect_err("two meanings").code, "ambiguous");
-    }
-
-    #[test]
-    fn a_short_id_names_one_and_the_same() {
-        let ids = ["aaaa1111-00", "aaaa1111-01", "bbbb2222-00", "cc"];
-        let short = short(ids);
-        let shown: Vec<&str> = short.values().map(String::as_str).collect();
-        assert_eq!(shown, ["aaaa1111-00", "aaaa1111-01", "bbbb2222", "cc"]);
-        let known: Vec<String> = ids.map(str::to_owned).to_vec();
-        for (id, short) in &short {
-            assert_eq!(pick_id("agent", short, &known).as_ref(), Ok(id));
-        }
-    }
-
-    #[test]
-    fn handoffs_are_named_by_a_unique_prefix() {
-        let ids = ["0193aa".to_owned(), "0193ab".to_owned()];
-        assert_eq!(pick_id("handoff", "0193aa", &ids), Ok("0193aa".to_owned()));
-        assert_eq!(pick_id("handoff", "0193", &ids).expect_err("two").code, "ambiguous");
-        let error = pick_id("handoff", "x", &ids).expect_err("none");
-        assert_eq!((error.code.as_str(), error.message.as_str()), ("no_handoff", "Handoff not found"));
-    }
-}
+#[path = "names_tests.rs"]
+mod tests;

@@ -41,6 +41,7 @@ mod hostile_words;
 mod house;
 mod lessons;
 mod logs;
+mod named;
 mod on_disk;
 mod other_people;
 mod packages;

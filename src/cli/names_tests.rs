@@ -1,0 +1,112 @@
+//! Texts and agents that are known in, an id or a refusal out.
+
+use super::*;
+
+fn known(id: &str, slug: Option<&str>, living: bool) -> Known {
+    let pane = Some(format!("%{}", &id[..1]));
+    Known { id: id.to_owned(), slug: slug.map(str::to_owned), living, pane, about: "idle %1".to_owned() }
+}
+
+fn some() -> Vec<Known> {
+    vec![
+        known("aaaa1111-0000", Some("kai"), false),
+        known("aaab2222-0000", Some("kai"), true),
+        known("bbbb3333-0000", Some("mia"), true),
+        known("bbbc4444-0000", Some("mia"), true),
+        known("cccc5555-0000", Some("old"), false),
+        known("dddd6666-0000", None, true),
+    ]
+}
+
+fn code(text: &str) -> String {
+    pick_agent(text, &some()).unwrap_or_else(|error| error.code)
+}
+
+#[test]
+fn a_slug_names_the_living_agent() {
+    assert_eq!(code("kai"), "aaab2222-0000");
+}
+
+#[test]
+fn a_slug_of_one_that_has_ended_names_it_if_no_other_lives() {
+    assert_eq!(code("old"), "cccc5555-0000");
+}
+
+#[test]
+fn a_pane_names_the_one_that_lives_in_it() {
+    let all = some();
+    assert_eq!(in_pane("%d", &all).as_deref(), Some("dddd6666-0000"));
+    assert_eq!(in_pane("%a", &all).as_deref(), Some("aaab2222-0000"));
+    assert_eq!(in_pane("%c", &all), None, "it has ended");
+    assert_eq!(in_pane("%b", &all), None, "two can't be in one pane");
+    assert!(is_pane("%12") && !is_pane("%") && !is_pane("%x") && !is_pane("12"));
+}
+
+#[test]
+fn a_prefix_must_be_unique_and_case_does_not_matter() {
+    assert_eq!(code("AAAB"), "aaab2222-0000");
+    assert_eq!(code("d"), "dddd6666-0000");
+    assert_eq!(code("aaa"), "ambiguous");
+    assert_eq!(code("zz"), "no_agent");
+    assert_eq!(code(""), "no_agent");
+}
+
+#[test]
+fn an_ambiguity_lists_the_candidates() {
+    let error = pick_agent("mia", &some()).expect_err("two living agents");
+    let hint = error.hint.expect("a list");
+    assert!(hint.contains("bbbb3333-0000") && hint.contains("bbbc4444-0000"), "{hint}");
+    assert_eq!(error.exit, crate::exit::REFUSED);
+}
+
+#[test]
+fn a_persona_with_a_living_agent_goes_before_ids_that_begin_alike() {
+    let all = [
+        known("ed120000-0000", None, true),
+        known("edcc0000-0000", Some("kim"), false),
+        known("1234-0000", Some("ed"), true),
+        known("2345-0000", Some("ed"), false),
+    ];
+    assert_eq!(pick_agent("ed", &all), Ok("1234-0000".to_owned()));
+    assert_eq!(pick_agent("edc", &all), Ok("edcc0000-0000".to_owned()));
+    // Nobody lives who has it: then it may be either.
+    let ended = [known("feed0000-0000", None, true), known("1234-0000", Some("feed"), false)];
+    assert_eq!(pick_agent("feed", &ended).expect_err("two meanings").code, "ambiguous");
+}
+
+#[test]
+fn a_persona_whose_agents_have_all_ended_is_told_so() {
+    let all = ["aaaa1111-0", "bbbb1111-0", "cccc1111-0"].map(|id| known(id, Some("mia"), false));
+    let error = pick_agent("mia", &all).expect_err("nobody lives");
+    assert_eq!(
+        (error.code.as_str(), error.message.as_str()),
+        ("no_agent", "mia has no living agent: all its 3 have ended.")
+    );
+    assert!(error.hint.expect("what to do").contains("tasuki agent create mia"));
+}
+
+#[test]
+fn what_was_not_found_is_repeated() {
+    assert_eq!(pick_agent("lis\u{1b}t", &some()).expect_err("none").message, "Agent not found: \"list\"");
+}
+
+#[test]
+fn a_short_id_names_one_and_the_same() {
+    let ids = ["aaaa1111-00", "aaaa1111-01", "bbbb2222-00", "cc"];
+    let short = short(ids);
+    let shown: Vec<&str> = short.values().map(String::as_str).collect();
+    assert_eq!(shown, ["aaaa1111-00", "aaaa1111-01", "bbbb2222", "cc"]);
+    let known: Vec<String> = ids.map(str::to_owned).to_vec();
+    for (id, short) in &short {
+        assert_eq!(pick_id("agent", short, &known).as_ref(), Ok(id));
+    }
+}
+
+#[test]
+fn handoffs_are_named_by_a_unique_prefix() {
+    let ids = ["0193aa".to_owned(), "0193ab".to_owned()];
+    assert_eq!(pick_id("handoff", "0193aa", &ids), Ok("0193aa".to_owned()));
+    assert_eq!(pick_id("handoff", "0193", &ids).expect_err("two").code, "ambiguous");
+    let error = pick_id("handoff", "x", &ids).expect_err("none");
+    assert_eq!((error.code.as_str(), error.message.as_str()), ("no_handoff", "Handoff not found: \"x\""));
+}
