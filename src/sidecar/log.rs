@@ -1,18 +1,84 @@
 //! What the sidecar says while it runs: ids and kinds, never the text of a prompt or a document. On a terminal for
 //! people, as JSON lines on demand, and with fields of its own where systemd's journal reads standard error.
 
+#[cfg(target_os = "linux")]
+mod journal;
+mod writer;
+
 use crate::core::decision::Decision;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
+use std::sync::OnceLock;
 use tracing_subscriber::EnvFilter;
+use writer::{Door, Lines};
+
+/// The one way out, for whoever has something to say.
+static LINES: OnceLock<Lines> = OnceLock::new();
 
 /// Begins to log.
-pub(super) fn start(json: bool) {
+///
+/// # Errors
+/// When the system gives no thread.
+pub(super) fn start(json: bool) -> io::Result<()> {
     let filter = EnvFilter::try_from_env("TASUKI_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    // A subscriber that is there already (in a test) is as good.
-    let Some(filter) = to_journal(json, filter) else { return };
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
-    let _ =
-        if json { builder.json().try_init() } else { builder.with_ansi(std::io::stderr().is_terminal()).try_init() };
+    #[cfg(target_os = "linux")]
+    if !json
+        && stderr_is_journal()
+        // A journal that has no socket takes what standard error gives it.
+        && let Ok(send) = journal::sender()
+    {
+        use tracing_subscriber::layer::SubscriberExt;
+        use tracing_subscriber::util::SubscriberInitExt;
+        let lines = keep(Lines::start(by_journal(send), tell_dropped)?);
+        let _ = tracing_subscriber::registry().with(filter).with(journal::ToJournal(lines)).try_init();
+        return Ok(());
+    }
+    let lines = keep(Lines::start(|_, line| writer::to_stderr(line), tell_dropped)?);
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_target(false);
+    // What this library can't write it complains of on standard error, and panics where that is closed.
+    let builder = builder.log_internal_errors(false).with_writer(move || Line(lines));
+    let _ = if json { builder.json().try_init() } else { builder.with_ansi(io::stderr().is_terminal()).try_init() };
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn by_journal(send: impl Fn(&[u8]) -> io::Result<()>) -> impl Fn(Door, &[u8]) -> io::Result<()> {
+    move |door, line| if door == Door::Journal { send(line) } else { writer::to_stderr(line) }
+}
+
+fn tell_dropped(lines: usize) {
+    tracing::warn!(lines, "lines of the log were dropped here, because nobody read them");
+}
+
+fn keep(lines: Lines) -> &'static Lines {
+    LINES.get_or_init(|| lines)
+}
+
+/// One line on standard error that is no part of the log: why the program ends.
+pub(super) fn say(text: &str) {
+    if let Some(lines) = LINES.get() {
+        lines.put(Door::Stderr, format!("{text}\n").as_bytes());
+    }
+}
+
+/// Sees that what was said is written, as far as somebody reads it.
+pub(super) fn finish() {
+    if let Some(lines) = LINES.get() {
+        lines.finish();
+    }
+}
+
+/// Takes one whole line at a time, as they are written.
+struct Line(&'static Lines);
+
+impl io::Write for Line {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.0.put(Door::Stderr, line);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Says what was decided: one line for each step, verdict and failure, with its ids and kinds.
@@ -39,21 +105,6 @@ pub(super) fn decided(decision: &Decision) {
     }
 }
 
-/// Logs to the journal if it reads our standard error; else the filter comes back.
-#[cfg(target_os = "linux")]
-fn to_journal(json: bool, filter: EnvFilter) -> Option<EnvFilter> {
-    use tracing_subscriber::layer::SubscriberExt;
-    use tracing_subscriber::util::SubscriberInitExt;
-    if json || !stderr_is_journal() {
-        return Some(filter);
-    }
-    // A journal that has no socket takes what standard error gives it.
-    let Ok(journal) = tracing_journald::layer() else { return Some(filter) };
-    let journal = journal.with_field_prefix(Some("TASUKI".to_owned())).with_syslog_identifier("tasuki".to_owned());
-    let _ = tracing_subscriber::registry().with(filter).with(journal).try_init();
-    None
-}
-
 /// Whether standard error is the very stream that systemd says it has given us: the variable is inherited by programs
 /// whose output goes elsewhere.
 #[cfg(target_os = "linux")]
@@ -61,9 +112,4 @@ fn stderr_is_journal() -> bool {
     let Ok(stream) = std::env::var("JOURNAL_STREAM") else { return false };
     let Ok(stat) = nix::sys::stat::fstat(std::io::stderr()) else { return false };
     stream == format!("{}:{}", stat.st_dev, stat.st_ino)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn to_journal(_json: bool, filter: EnvFilter) -> Option<EnvFilter> {
-    Some(filter)
 }

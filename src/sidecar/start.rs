@@ -21,7 +21,7 @@ use crate::store::{Loaded, Store};
 use crate::tmux::{self, Socket, Tmux};
 use anyhow::{Context, anyhow};
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
@@ -58,7 +58,17 @@ pub(super) struct Failed {
 /// Runs the sidecar until it is told to end. Returns the exit code.
 #[must_use]
 pub fn run(options: &Options) -> u8 {
-    super::log::start(options.json);
+    if let Err(error) = super::log::start(options.json) {
+        // Nothing can be said without it, and whoever reads standard error may be the reason.
+        let _ = writeln!(std::io::stderr(), "tasuki: no thread can be started to write the log: {error}");
+        return exit::TRY_AGAIN;
+    }
+    let code = run_to_the_end(options);
+    super::log::finish();
+    code
+}
+
+fn run_to_the_end(options: &Options) -> u8 {
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         // A thread that was needed once is not kept waiting beside an idle sidecar.
@@ -84,7 +94,7 @@ pub fn run(options: &Options) -> u8 {
 }
 
 fn complain(failed: &Failed) -> u8 {
-    eprintln!("tasuki: {}", sanitise(&format!("{:#}", failed.error)));
+    super::log::say(&format!("tasuki: {}", sanitise(&format!("{:#}", failed.error))));
     failed.code
 }
 

@@ -67,6 +67,7 @@ mod statusline;
 mod storm;
 mod stranger;
 mod support;
+mod terminals;
 mod time_lies;
 mod tmux_births;
 mod tmux_claim;

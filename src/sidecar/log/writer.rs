@@ -1,0 +1,175 @@
+//! The way out of every line that is logged. A terminal may stand still, a pipe may be full, a journal may be slow: only
+//! the thread of this file ever waits for one of them. Lines that find no room are dropped and counted, and the count is
+//! told as soon as it goes on. That a line can't be written at all is a dropped line too, and nothing worse.
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout};
+use std::cell::Cell;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// Most bytes that wait for a reader who comes late.
+const ROOM: usize = 1024 * 1024;
+/// What a line costs beside its own bytes.
+const COST: usize = 64;
+/// How long the last lines may take at the end.
+const LAST_WITHIN: Duration = Duration::from_secs(1);
+
+thread_local! {
+    /// This is the thread that writes: what it says itself always has room.
+    static WRITES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Where a line goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Door {
+    /// As it is to standard error.
+    Stderr,
+    /// As a message to the journal's socket.
+    #[cfg(target_os = "linux")]
+    Journal,
+}
+
+enum Word {
+    Line(Door, Vec<u8>),
+    /// All that was said before is to be written first.
+    Last(mpsc::SyncSender<()>),
+}
+
+/// Takes lines; never waits.
+#[derive(Debug)]
+pub(super) struct Lines {
+    words: mpsc::Sender<Word>,
+    count: Arc<Count>,
+}
+
+#[derive(Debug, Default)]
+struct Count {
+    /// Bytes that wait.
+    queued: AtomicUsize,
+    /// Lines that were dropped and not told of.
+    dropped: AtomicUsize,
+}
+
+impl Lines {
+    /// Starts the thread that writes by `write`, and says by `tell` how many lines are missing: with a line like any other.
+    pub(super) fn start(
+        write: impl Fn(Door, &[u8]) -> io::Result<()> + Send + 'static,
+        tell: impl Fn(usize) + Send + 'static,
+    ) -> io::Result<Lines> {
+        let (words, waiting) = mpsc::channel();
+        let count = Arc::new(Count::default());
+        let lines = Lines { words: words.clone(), count: Arc::clone(&count) };
+        let tell_dropped = move |count: &Count| {
+            let dropped = count.dropped.swap(0, Ordering::Relaxed);
+            if dropped > 0 {
+                tell(dropped);
+            }
+            dropped > 0
+        };
+        let go_on = move || {
+            WRITES.set(true);
+            for word in waiting {
+                match word {
+                    Word::Line(door, line) => {
+                        let cost = line.len() + COST;
+                        let left = count.queued.fetch_sub(cost, Ordering::Relaxed) - cost;
+                        if write(door, &line).is_err() {
+                            count.dropped.fetch_add(1, Ordering::Relaxed);
+                        } else if left <= ROOM / 2 {
+                            // Not at once, or a crowd of lines would have this one after each.
+                            tell_dropped(&count);
+                        }
+                    }
+                    // What is told just now stands behind this word.
+                    Word::Last(done) if tell_dropped(&count) => drop(words.send(Word::Last(done))),
+                    Word::Last(done) => drop(done.try_send(())),
+                }
+            }
+        };
+        std::thread::Builder::new().name("log".to_owned()).spawn(go_on)?;
+        Ok(lines)
+    }
+
+    /// Hands a line over, or counts it as dropped.
+    pub(super) fn put(&self, door: Door, line: &[u8]) {
+        let cost = line.len() + COST;
+        let fits = |queued: usize| Some(queued + cost).filter(|all| *all <= ROOM || WRITES.get());
+        let taken = self.count.queued.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok();
+        if !taken || self.words.send(Word::Line(door, line.to_vec())).is_err() {
+            self.count.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits until all is written, but not for long: nobody may read it.
+    pub(super) fn finish(&self) {
+        let (done, is_done) = mpsc::sync_channel(1);
+        if self.words.send(Word::Last(done)).is_ok() {
+            let _ = is_done.recv_timeout(LAST_WITHIN);
+        }
+    }
+}
+
+/// Writes to standard error without the lock of the standard library, for whose holder others would wait; and waits where somebody else has
+/// told the terminal not to let its writers wait.
+pub(super) fn to_stderr(mut bytes: &[u8]) -> io::Result<()> {
+    let stderr = io::stderr();
+    let to = stderr.as_fd();
+    while !bytes.is_empty() {
+        match nix::unistd::write(to, bytes) {
+            Ok(count) => bytes = &bytes[count..],
+            Err(Errno::EINTR) => {}
+            Err(Errno::EAGAIN) => {
+                let mut wanted = [PollFd::new(to, PollFlags::POLLOUT)];
+                nix::poll::poll(&mut wanted, PollTimeout::from(1000_u16))?;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_writer_that_stands_still_holds_nobody_up_and_what_is_missing_is_told() {
+        let (go_on, wait) = mpsc::channel::<()>();
+        let (wrote, written) = mpsc::channel();
+        let (told, missing) = mpsc::channel();
+        let write = move |_, line: &[u8]| {
+            // Stands still at its first line, until the sender is dropped.
+            let _ = wait.recv();
+            wrote.send(line.len()).map_err(io::Error::other)
+        };
+        let lines =
+            Lines::start(write, move |dropped| told.send(dropped).expect("the test listens")).expect("a thread");
+        let all = 2 * ROOM / 1024;
+        (0..all).for_each(|_| lines.put(Door::Stderr, &[b'x'; 1024]));
+        lines.finish();
+        drop(go_on);
+        lines.finish();
+        let kept = written.try_iter().count();
+        assert!(kept * (1024 + COST) <= ROOM + 1024 + COST && kept > 0, "{kept} lines were kept");
+        assert_eq!(missing.try_iter().sum::<usize>(), all - kept);
+        lines.put(Door::Stderr, b"it goes on");
+        lines.finish();
+        assert_eq!(written.try_recv(), Ok(10));
+    }
+
+    #[test]
+    fn a_line_that_can_t_be_written_is_missing_too() {
+        let (told, missing) = mpsc::channel();
+        let write = |_, line: &[u8]| if line == b"bad" { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) };
+        let lines =
+            Lines::start(write, move |dropped| told.send(dropped).expect("the test listens")).expect("a thread");
+        [b"bad", b"bad", b"fit"].iter().for_each(|line| lines.put(Door::Stderr, *line));
+        lines.finish();
+        assert_eq!(missing.try_iter().collect::<Vec<_>>(), [2]);
+    }
+}
