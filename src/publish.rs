@@ -16,6 +16,10 @@ use std::path::Path;
 pub const MAX_COMMENT_CHARS: usize = 65_536;
 /// Most gists of the same file name that are looked into.
 const MOST_GISTS: usize = 5;
+/// Gists that a page of the list has; more is not given.
+const PAGE: usize = 100;
+/// Most pages of the list that are looked through: what GitHub lets an account make in ten hours.
+const MOST_PAGES: usize = 50;
 /// Longest address that is taken, in bytes.
 const MAX_URL: usize = 2_000;
 
@@ -30,6 +34,19 @@ pub struct Upload<'a> {
     pub mark: &'a str,
     /// What a gist says of itself.
     pub description: &'a str,
+    /// Before this nothing was sent, as UTC in ISO 8601; none where that is not known.
+    pub since: Option<&'a str>,
+}
+
+/// What a look has seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seen {
+    /// It is there. Its address, where it has one that is known.
+    There(Option<String>),
+    /// It is not there.
+    NotThere,
+    /// There is more than is looked through, and it was not in what was.
+    Untold(Fault),
 }
 
 /// Posts it. The address that `gh` printed; none where that is no address of where it was sent.
@@ -57,43 +74,70 @@ fn vec_of(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// Looks for an upload with that mark. Its address, if it is there: `Some(None)` where the address is none that is known.
+/// Looks for an upload with that mark.
 ///
 /// # Errors
 /// [`Fault`]: then it is not known whether it is there.
-pub async fn look(gh: &Gh, upload: &Upload<'_>) -> Result<Option<Option<String>>, Fault> {
+pub async fn look(gh: &Gh, upload: &Upload<'_>) -> Result<Seen, Fault> {
     match upload.target {
         PublishTarget::Issue(issue) => look_at_issue(gh, upload, issue).await,
         PublishTarget::Gist { .. } => look_at_gists(gh, upload).await,
     }
 }
 
-async fn look_at_issue(gh: &Gh, upload: &Upload<'_>, issue: &Issue) -> Result<Option<Option<String>>, Fault> {
+async fn look_at_issue(gh: &Gh, upload: &Upload<'_>, issue: &Issue) -> Result<Seen, Fault> {
     let filter = format!(".comments[] | select(.body | contains({})) | .url", quoted(upload.mark));
     let (number, repository) = (issue.number.to_string(), issue.repository());
     let arguments = ["issue", "view", &number, "-R", &repository, "--json", "comments", "--jq", &filter];
     let said = ask(gh, Asked::Issue, &arguments).await?;
     let mut lines = said.lines().filter(|line| !line.trim().is_empty());
-    Ok(lines.next().map(|line| address(upload.target, line)))
+    Ok(lines.next().map_or(Seen::NotThere, |line| Seen::There(address(upload.target, line))))
 }
 
-/// The list of gists has no contents: those whose file bears our name are looked into.
-async fn look_at_gists(gh: &Gh, upload: &Upload<'_>) -> Result<Option<Option<String>>, Fault> {
+/// The list of gists has no contents: those whose file bears our name are looked into. The newest come first, and an
+/// account that many agents share makes hundreds between two tries: it is looked through until a page is empty.
+async fn look_at_gists(gh: &Gh, upload: &Upload<'_>) -> Result<Seen, Fault> {
     let name = upload.file.file_name().unwrap_or_default().to_string_lossy();
-    let filter = format!(".[] | select(.files | has({})) | [.id, .html_url] | @tsv", quoted(&name));
-    let listed = ask(gh, Asked::Other, &["api", "gists?per_page=100", "--jq", &filter]).await?;
-    for line in listed.lines().take(MOST_GISTS) {
-        let (id, url) = line.split_once('\t').unwrap_or((line, ""));
-        if id.is_empty() || id.len() > 64 || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-            continue;
+    let ours = format!(".[] | select(.files | has({})) | [.id, .html_url] | @tsv", quoted(&name));
+    // The first line of a page says how many it has.
+    let filter = format!("length, ({ours})");
+    let since = upload.since.map(|since| format!("&since={since}")).unwrap_or_default();
+    let mut looked_into = 0;
+    for page in 1..=MOST_PAGES {
+        let path = format!("gists?per_page={PAGE}&page={page}{since}");
+        let listed = ask(gh, Asked::Other, &["api", &path, "--jq", &filter]).await?;
+        let mut lines = listed.lines();
+        match lines.next().and_then(|length| length.trim().parse::<usize>().ok()) {
+            Some(0) => return Ok(Seen::NotThere),
+            Some(_) => {}
+            None => return Err(Fault::new("gh_failed", "gh listed gists in a form that is not known")),
         }
-        let filter = format!(".files[{}].content | contains({})", quoted(&name), quoted(upload.mark));
-        let found = ask(gh, Asked::Other, &["api", &format!("gists/{id}"), "--jq", &filter]).await?;
-        if found.trim() == "true" {
-            return Ok(Some(address(upload.target, url)));
+        for line in lines {
+            looked_into += 1;
+            if looked_into > MOST_GISTS {
+                return Ok(untold(format!("there are more than {MOST_GISTS} gists of a file {name}")));
+            }
+            let (id, url) = line.split_once('\t').unwrap_or((line, ""));
+            if bears_mark(gh, upload, id, &name).await? {
+                return Ok(Seen::There(address(upload.target, url)));
+            }
         }
     }
-    Ok(None)
+    Ok(untold(format!("{} gists are newer than the first try, and it is none of them", MOST_PAGES * PAGE)))
+}
+
+fn untold(message: String) -> Seen {
+    Seen::Untold(Fault::new("gh_too_many", message).unclear())
+}
+
+/// Whether the file of that gist has the mark.
+async fn bears_mark(gh: &Gh, upload: &Upload<'_>, id: &str, name: &str) -> Result<bool, Fault> {
+    if id.is_empty() || id.len() > 64 || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return Ok(false);
+    }
+    let filter = format!(".files[{}].content | contains({})", quoted(name), quoted(upload.mark));
+    let found = ask(gh, Asked::Other, &["api", &format!("gists/{id}"), "--jq", &filter]).await?;
+    Ok(found.trim() == "true")
 }
 
 /// A call that changes nothing: what it was told is all that is known, and nothing was stored by it.

@@ -10,7 +10,7 @@ const MAX_SAID: usize = 300;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// For programs: `gh_missing`, `gh_auth`, `gh_forbidden`, `gh_rate_limited`, `gh_no_issue`, `gh_offline`, `gh_server`,
-    /// `gh_too_large`, `gh_timeout`, `gh_refused` or `gh_failed`.
+    /// `gh_too_large`, `gh_too_many`, `gh_timeout`, `gh_refused` or `gh_failed`.
     pub code: &'static str,
     /// For people.
     pub message: String,

@@ -5,8 +5,9 @@ use super::document::hex_sha256;
 use crate::core::effect::{CopyPlan, Outcome, Posted, PublishFault, PublishPlan};
 use crate::core::request::PublishTarget;
 use crate::core::time::date;
-use crate::publish::{self, Fault, Gh, MAX_COMMENT_CHARS, Upload};
+use crate::publish::{self, Fault, Gh, MAX_COMMENT_CHARS, Seen, Upload};
 use crate::spool::documents::{self, Folder};
+use chrono::SecondsFormat;
 use std::ffi::OsStr;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -67,7 +68,9 @@ pub(super) async fn publish(tools: &Tools, plan: &PublishPlan, resumed: bool, st
         host: host(&plan.target),
         folder: file.parent().map_or_else(|| tools.home.root().to_path_buf(), std::path::Path::to_path_buf),
     };
-    let upload = Upload { target: &plan.target, file: &file, mark: &mark, description: &plan.description };
+    let since = plan.since_ms.map(|since| date(since).to_rfc3339_opts(SecondsFormat::Secs, true));
+    let (description, since) = (&*plan.description, since.as_deref());
+    let upload = Upload { target: &plan.target, file: &file, mark: &mark, description, since };
     let posted = tokio::select! {
         posted = post(&gh, &upload, plan, resumed) => posted,
         () = stop.cancelled() => Posted::Failed(PublishFault {
@@ -116,12 +119,14 @@ async fn post(gh: &Gh, upload: &Upload<'_>, plan: &PublishPlan, resumed: bool) -
     }
     if resumed || plan.look_first || !plan.post {
         match publish::look(gh, upload).await {
-            Ok(Some(url)) => return Posted::Done { url },
-            Ok(None) if !plan.post => return Posted::NotThere,
-            Ok(None) => {}
-            Err(fault) if plan.insist => {
-                tracing::info!(code = fault.code, "the look told nothing; it is published anew")
+            Ok(Seen::There(url)) => return Posted::Done { url },
+            Ok(Seen::NotThere) if !plan.post => return Posted::NotThere,
+            Ok(Seen::NotThere) => {}
+            Ok(Seen::Untold(fault)) | Err(fault) if plan.insist => {
+                tracing::info!(code = fault.code, "the look told nothing; it is published anew");
             }
+            // Only a person can tell then, so it is in doubt whatever the tries before it have said.
+            Ok(Seen::Untold(fault)) => return Posted::Failed(told(fault, true)),
             Err(fault) => return failed(plan, resumed, fault),
         }
     }

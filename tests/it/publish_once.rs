@@ -47,6 +47,37 @@ fn a_gist_whose_answer_was_lost_is_found_by_its_mark() {
     play.never_two(0, 1);
 }
 
+/// At a thousand agents a hundred gists are made in seconds, and the pauses between tries are minutes.
+#[test]
+fn a_gist_is_found_beyond_hundreds_of_newer_ones() {
+    let Some(play) = Play::new() else { return };
+    play.github.uploads(&[Does::StoresOnly]);
+    let id = play.hand_off("# Work\n", &json!({"gist": true}));
+    play.stage.until("the gist is stored", || play.github.gists().len() == 1);
+    play.github.others(250);
+    let view = play.until(&id, "published");
+    assert_eq!((codes(&view), play.github.asked()), (vec![Some("gh_timeout"), None], 1), "{view:#}");
+    assert_eq!(view["publish"]["url"], "https://gist.github.localhost/0000abc0");
+    play.never_two(0, 251);
+}
+
+#[test]
+fn where_more_gists_are_newer_than_are_looked_through_it_is_in_doubt() {
+    let Some(play) = Play::new() else { return };
+    play.github.uploads(&[Does::StoresOnly]);
+    let id = play.hand_off("# Work\n", &json!({"gist": true}));
+    play.stage.until("the gist is stored", || play.github.gists().len() == 1);
+    play.github.others(5_000);
+    let view = play.until(&id, "in_doubt");
+    assert_eq!(codes(&view), [Some("gh_timeout"), Some("gh_too_many"), Some("gh_too_many")], "{view:#}");
+    assert_eq!(play.github.asked(), 1);
+    play.never_two(0, 5_001);
+    let request = json!({"kind": "publish", "handoff_id": id, "assume": "not_published"});
+    play.stage.granted(&request);
+    play.until(&id, "published");
+    assert_eq!(play.github.asked(), 2, "the operator has said that it is not there");
+}
+
 #[test]
 fn killed_in_the_middle_of_an_upload_it_is_looked_for_and_never_made_twice() {
     let Some(play) = Play::new() else { return };

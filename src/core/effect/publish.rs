@@ -50,6 +50,9 @@ pub struct PublishPlan {
     pub open: bool,
     /// Post it also where the look tells nothing.
     pub insist: bool,
+    /// Before this wall clock reading, in milliseconds since 1970 UTC, nothing of it was sent; none where that is not known.
+    #[serde(default)]
+    pub since_ms: Option<i64>,
 }
 
 /// What came of it.

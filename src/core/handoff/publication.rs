@@ -131,6 +131,9 @@ pub struct Publishing {
     pub effect: Option<EffectKey>,
     /// When that began.
     pub began_at: Option<String>,
+    /// When the first try of this publication began, by the wall clock in milliseconds since 1970 UTC.
+    #[serde(default)]
+    pub first_try_ms: Option<i64>,
     /// The document as it is published, from the record on.
     pub copy: Option<Copy>,
     /// Why it failed; null after it was asked for again.
@@ -156,6 +159,7 @@ impl Publishing {
             due: None,
             effect: None,
             began_at: None,
+            first_try_ms: None,
             copy: None,
             error: None,
         }

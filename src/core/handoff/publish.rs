@@ -17,6 +17,8 @@ use serde_json::json;
 const MOST_ATTEMPTS: usize = 50;
 /// Addresses of earlier documents that are remembered.
 const MOST_FORMER: usize = 20;
+/// What the clocks here and at the server may differ by, where a look goes back to the first try.
+const CLOCKS_DIFFER_MS: i64 = 24 * 3_600_000;
 
 /// The address under which the present document is published, where that is known.
 pub(crate) fn url(handoff: &Handoff) -> Option<&str> {
@@ -38,6 +40,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
     let from_end = publishing.former_urls.len().saturating_sub(MOST_FORMER);
     publishing.former_urls.drain(..from_end);
     publishing.copy = Some(Copy { file_name: None, sha256, from, to });
+    publishing.first_try_ms = None;
     let before = publishing.effect.take();
     if let Some(key) = before {
         tx.drop_effect(key);
@@ -94,6 +97,9 @@ fn attempt(tx: &mut Tx<'_>, id: HandoffId, insist: bool) {
     let Some(file_name) = copy.file_name.clone() else { return keep_copy(tx, id, None) };
     let target = publishing.destination();
     let is_again = |attempt: &Attempt| attempt.number == publishing.number && attempt.to == target.word();
+    let is_first = !publishing.attempts.iter().any(|attempt| attempt.number == publishing.number);
+    // A row of a former version has tries, and does not say when the first of them began.
+    let first_try_ms = publishing.first_try_ms.or(is_first.then_some(tx.now.wall_ms));
     let plan = PublishPlan {
         handoff_id: id,
         number: publishing.number,
@@ -108,9 +114,11 @@ fn attempt(tx: &mut Tx<'_>, id: HandoffId, insist: bool) {
         sha256: copy.sha256.clone(),
         description: format!("Agent replacement handoff: {} to {}", copy.from, copy.to),
         limit_ms,
+        since_ms: first_try_ms.map(|first| first.saturating_sub(CLOCKS_DIFFER_MS)),
     };
     let key = tx.effect(Effect::Publish(plan));
     if let Some(publishing) = publishing_mut(tx, id) {
+        publishing.first_try_ms = first_try_ms;
         publishing.effect = Some(key);
         publishing.began_at = Some(stamp);
         publishing.due = None;
@@ -281,6 +289,7 @@ fn remedy(code: &str) -> &'static str {
         "gh_no_issue" => "look whether that issue is there and that account may see it",
         "gh_offline" => "look at the network, and at gh's own settings",
         "gh_server" | "gh_timeout" => "look at https://www.githubstatus.com",
+        "gh_too_many" => "look through the gists of that account yourself",
         "gh_too_large" => "ask for a gist in the next handoff, or for one as fallback",
         "document_changed" => "put the recorded document back in its place",
         "copy_failed" => "look whether the folder of the document can be written",

@@ -164,6 +164,14 @@ impl GitHub {
         self.shelves().gists.clone()
     }
 
+    /// Gists of the same account that others have made just now, newer than all that there are.
+    pub(crate) fn others(&self, count: usize) {
+        for _ in 0..count {
+            let note = json!({"description": "a note", "files": {"note.md": {"content": "# Note\n"}}});
+            store(&self.shelves, Upload::Gist(note));
+        }
+    }
+
     /// How often something was to be uploaded.
     pub(crate) fn asked(&self) -> u32 {
         self.shelves().asked
@@ -184,7 +192,10 @@ async fn answer(State(shared): State<Shared>, method: Method, uri: Uri, headers:
     match (method, uri.path()) {
         (_, "/graphql") => graphql(&shared, &body).await,
         (Method::POST, "/gists") => upload(&shared, Upload::Gist(body)).await,
-        (Method::GET, "/gists") => look(&shared, &|shelves| json!(shelves.gists)).await,
+        (Method::GET, "/gists") => {
+            let page = Page::of(&uri);
+            look(&shared, &|shelves| page.list(&shelves.gists)).await
+        }
         (Method::GET, "/user") => said(200, &json!({"login": "kai"})),
         (Method::GET, path) => match path.strip_prefix("/gists/") {
             Some(id) => {
@@ -197,6 +208,33 @@ async fn answer(State(shared): State<Shared>, method: Method, uri: Uri, headers:
             None => said(404, &json!({"message": "Not Found"})),
         },
         _ => said(404, &json!({"message": "Not Found"})),
+    }
+}
+
+/// Which part of a list is asked for, as GitHub reads it.
+struct Page {
+    length: usize,
+    number: usize,
+    since: Option<chrono::DateTime<chrono::Utc>>,
+}
+
+impl Page {
+    fn of(uri: &Uri) -> Page {
+        let query = uri.query().unwrap_or_default();
+        let value = |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+        let number = |name: &str, usual: usize| value(name).and_then(|text| text.parse().ok()).unwrap_or(usual);
+        let since = value("since").map(|text| text.parse().expect("a time as GitHub takes it"));
+        Page { length: number("per_page", 30).clamp(1, 100), number: number("page", 1).max(1), since }
+    }
+
+    /// The newest first, a page at a time.
+    fn list(&self, gists: &[Value]) -> Value {
+        let is_new = |gist: &&Value| {
+            let at = gist["updated_at"].as_str().and_then(|text| text.parse().ok());
+            self.since.is_none_or(|since| at.is_some_and(|at: chrono::DateTime<chrono::Utc>| at >= since))
+        };
+        let found = gists.iter().rev().filter(is_new).skip((self.number - 1) * self.length);
+        Value::Array(found.take(self.length).cloned().collect())
     }
 }
 
@@ -296,6 +334,7 @@ fn store(shared: &Shared, what: Upload) -> (u16, Value) {
             let id = format!("{:08x}", 0xabc0 + shelves.gists.len());
             gist["html_url"] = json!(format!("https://gist.github.localhost/{id}"));
             gist["id"] = json!(id);
+            gist["updated_at"] = json!(chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Secs, true));
             shelves.gists.push(gist.clone());
             (201, gist)
         }
