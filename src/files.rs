@@ -13,8 +13,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+mod scratch;
 mod write;
 
+pub use scratch::scratch_name;
 pub use write::{Grade, create_at, overwrite_at, remove_at, rename_new, replace_at, swap};
 
 /// Which state of which file was seen. Two equal stamps mean that nobody changed the file in between, as far as a file

@@ -313,7 +313,7 @@ async fn start(tools: &Tools, plan: &StartAgent) -> Started {
     if let Some(why) = missing_program(tools, &plan.session, &launch.program).await {
         return Started::Failed { why };
     }
-    if let Err(why) = write_launch_files(tools, &plan.profile, &launch.files, &creation) {
+    if let Err(why) = write_launch_files(tools, &plan.profile, &launch.files) {
         return Started::Failed { why };
     }
     let spawn = SpawnPlan {
@@ -351,11 +351,11 @@ async fn missing_program(tools: &Tools, session: &str, program: &str) -> Option<
 }
 
 /// Puts the files that a launch line names where it says that they are.
-fn write_launch_files(tools: &Tools, profile: &str, files: &[(String, String)], unique: &str) -> Result<(), String> {
+fn write_launch_files(tools: &Tools, profile: &str, files: &[(String, String)]) -> Result<(), String> {
     let profile = profile.parse().map_err(|_| format!("{profile} is no profile's name"))?;
     files
         .iter()
-        .try_for_each(|(name, text)| documents::write_launch_file(tools.home.root(), &profile, name, text, unique))
+        .try_for_each(|(name, text)| documents::write_launch_file(tools.home.root(), &profile, name, text))
         .map_err(|error| error.to_string())
 }
 

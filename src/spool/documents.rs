@@ -13,8 +13,6 @@ use std::path::{Component, Path, PathBuf};
 pub const MAX_DOCUMENT_BYTES: u64 = 1024 * 1024;
 /// The most names that a folder's listing gives.
 const MAX_NAMES: usize = 100_000;
-/// The fixed temporary name of a file that tasuki writes itself.
-const TEMP: &str = ".tasuki-new";
 
 /// What lies under a document's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,21 +107,17 @@ pub fn open_folder(home: &Path, slug: &Slug) -> Result<Folder, Error> {
 pub fn write_text(home: &Path, slug: &Slug, id: &DeliveryId, text: &str) -> Result<PathBuf, Error> {
     let folder = enter(home, &["data", "personas", slug.as_str(), "texts"], true)?;
     let name = format!("{id}.md");
-    files::replace_at(&folder.fd, OsStr::new(TEMP), OsStr::new(&name), text.as_bytes(), Grade::Durable)
-        .map_err(|error| Error::io("write", folder.path.join(&name), error))?;
+    folder.replace(&name, text, Grade::Durable)?;
     Ok(folder.path.join(name))
 }
 
-/// Writes a file that a profile's launch line names to `state/launch/<profile>/<name>`, for this user alone. `unique` keeps
-/// two writers at the same time apart. Writing the same file again is harmless.
+/// Writes a file that a profile's launch line names to `state/launch/<profile>/<name>`, for this user alone. Writing
+/// the same file again is harmless.
 ///
 /// # Errors
 /// The system's, or a folder is a link.
-pub fn write_launch_file(home: &Path, profile: &Slug, name: &str, text: &str, unique: &str) -> Result<(), Error> {
-    let folder = enter(home, &["state", "launch", profile.as_str()], true)?;
-    let temp = format!(".{unique}.new");
-    files::replace_at(&folder.fd, OsStr::new(&temp), OsStr::new(name), text.as_bytes(), Grade::Fast)
-        .map_err(|error| Error::io("write", folder.path.join(name), error))
+pub fn write_launch_file(home: &Path, profile: &Slug, name: &str, text: &str) -> Result<(), Error> {
+    enter(home, &["state", "launch", profile.as_str()], true)?.replace(name, text, Grade::Fast)
 }
 
 /// Writes what is to be published to `state/publish/<folder>/<name>`, for this user alone, and gives its path. Writing the
@@ -133,8 +127,7 @@ pub fn write_launch_file(home: &Path, profile: &Slug, name: &str, text: &str, un
 /// The system's, or a folder is a link.
 pub fn write_upload(home: &Path, folder: &str, name: &str, text: &str) -> Result<PathBuf, Error> {
     let folder = enter(home, &["state", "publish", folder], true)?;
-    files::replace_at(&folder.fd, OsStr::new(TEMP), OsStr::new(name), text.as_bytes(), Grade::Fast)
-        .map_err(|error| Error::io("write", folder.path.join(name), error))?;
+    folder.replace(name, text, Grade::Fast)?;
     Ok(folder.path.join(name))
 }
 
@@ -247,8 +240,16 @@ impl Folder {
         if !files::is_plain(file) {
             return Err(Error::io("write", self.path.join(file), io::Error::from(io::ErrorKind::InvalidFilename)));
         }
-        files::create_at(&self.fd, OsStr::new(TEMP), &self.fd, file, bytes, Grade::Durable)
+        let temp = files::scratch_name(&self.fd);
+        files::create_at(&self.fd, &temp, &self.fd, file, bytes, Grade::Durable)
             .map_err(|error| Error::io("write", self.path.join(file), error))
+    }
+
+    /// Writes a file whole over whatever has its name.
+    fn replace(&self, name: &str, text: &str, grade: Grade) -> Result<(), Error> {
+        let temp = files::scratch_name(&self.fd);
+        files::replace_at(&self.fd, &temp, OsStr::new(name), text.as_bytes(), grade)
+            .map_err(|error| Error::io("write", self.path.join(name), error))
     }
 
     /// The names in the folder, in order: where a free one is looked for. Names that are not UTF-8 can't be ours.

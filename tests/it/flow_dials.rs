@@ -1,5 +1,6 @@
 //! The other authors and successors (SPEC 4.2), on the real program, a real tmux server and real demo agents.
 
+use super::support::ack_world::AckWorld;
 use super::support::stage::Stage;
 use super::support::stage_files::delivery_ids;
 use nix::sys::signal::{Signal, kill};
@@ -131,6 +132,20 @@ fn a_provided_document_is_taken_as_it_stands() {
     assert_eq!(stage.typed(&agent), (0, 1, 0), "the outgoing agent was asked for nothing");
     let briefing = stage.prompts(successor(&view)).pop().expect("a briefing");
     assert!(briefing.contains("The tests of the lexer lie."), "its first paragraph is told: {briefing}");
+}
+
+#[test]
+fn another_text_than_the_provided_one_is_recorded_only_when_a_person_says_so() {
+    let mut world = AckWorld::new();
+    world.put_there = Some("# Somebody else's\n".to_owned());
+    world.begin("immediate", "# Work\n");
+    let view = world.view();
+    assert_eq!((&view["step"], &view["error"]["code"]), (&json!("failed"), &json!("document_unsafe")), "{view}");
+    assert_eq!((&view["error"]["step"], &view["record"]), (&json!("recording"), &Value::Null), "{view}");
+    assert!(world.typed.is_empty(), "nobody was briefed with it: {:?}", world.typed);
+    let retry = json!({"v": 1, "kind": "handoff_retry", "handoff_id": world.id});
+    world.ask(&retry);
+    assert!(world.handoff().record.is_some(), "a retry takes what a person left there: {}", world.view());
 }
 
 #[test]

@@ -127,3 +127,62 @@ fn a_long_text_goes_to_a_file_of_its_own() {
     assert_eq!(write_text(home.spool.home(), &slug(), &id, "long").expect("again"), path);
     assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
 }
+
+/// Documents, or long texts, that writers on threads of their own have written at once: each name holds what its own
+/// writer gave, whole, and every writer was told that it was written.
+fn written_at_once(folder: &Path, write: impl Fn(u64, &str) -> Result<(), String> + Sync) {
+    const WRITERS: u64 = 8;
+    const EACH: u64 = 12;
+    let text = |number: u64| format!("{number} ").repeat(40_000);
+    let told = std::thread::scope(|scope| {
+        let own = |writer: u64| (0..EACH).map(move |nth| writer * EACH + nth);
+        let (write, text) = (&write, &text);
+        let run =
+            |writer| scope.spawn(move || own(writer).filter_map(|n| write(n, &text(n)).err()).collect::<Vec<_>>());
+        let threads: Vec<_> = (0..WRITERS).map(run).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("a writer")).collect::<Vec<_>>()
+    });
+    let holds_another = |number: &u64| {
+        let id = DeliveryId::from_bits(*number);
+        fs::read_to_string(folder.join(format!("{id}.md"))).ok().as_deref() != Some(text(*number).as_str())
+    };
+    let mixed: Vec<u64> = (0..WRITERS * EACH).filter(holds_another).collect();
+    assert!(told.is_empty() && mixed.is_empty(), "wrong or missing: {mixed:?}; told: {told:?}");
+    let left = fs::read_dir(folder).expect("a folder").count() as u64;
+    assert_eq!(left, WRITERS * EACH, "nothing but the files is left");
+}
+
+#[test]
+fn documents_of_one_persona_that_are_written_at_once_do_not_mix() {
+    let home = TestHome::new();
+    let folder = prepare_folder(home.spool.home(), &slug()).expect("made");
+    written_at_once(folder.path(), |number, text| {
+        let name = format!("{}.md", DeliveryId::from_bits(number));
+        match folder.write_new(OsStr::new(&name), text.as_bytes()) {
+            Ok(true) => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    });
+}
+
+#[test]
+fn long_texts_for_one_persona_that_are_written_at_once_do_not_mix() {
+    let home = TestHome::new();
+    let (root, folder) = (home.spool.home(), home.path("data/personas/developer-con-1/texts"));
+    written_at_once(&folder, |number, text| {
+        let id = DeliveryId::from_bits(number);
+        write_text(root, &slug(), &id, text).map(drop).map_err(|error| error.to_string())
+    });
+}
+
+#[test]
+fn what_a_crash_left_half_written_goes_with_the_next_document() {
+    let home = TestHome::new();
+    let folder = prepare_folder(home.spool.home(), &slug()).expect("made");
+    for left in [".tasuki-new", ".tasuki-0123456789abcdef0123456789abcdef-7.new"] {
+        fs::write(folder.path().join(left), "half of a docu").expect("written");
+    }
+    fs::write(folder.path().join(".tasuki-notes.new"), "somebody's own").expect("written");
+    assert!(folder.write_new(OsStr::new("a.md"), b"a").expect("written"));
+    assert_eq!(folder.list().expect("listed"), [".tasuki-notes.new", "a.md"]);
+}

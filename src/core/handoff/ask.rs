@@ -221,7 +221,11 @@ fn go_on(tx: &mut Tx<'_>, id: HandoffId, asked: &RetryAsked) -> Result<(), Refus
             flow::enter(tx, id, Step::Starting);
         }
         Step::Priming | Step::Briefing | Step::Acknowledging => retry_successor(tx, id, error.step, assume),
-        Step::Recording => flow::enter(tx, id, Step::Recording),
+        Step::Recording => {
+            flow::enter(tx, id, Step::Recording);
+            // Whoever retries has seen what lies there: it is taken as it stands.
+            flow::read_document(tx, id, Reading::Retry { instruct_anew: false });
+        }
         Step::Done | Step::Failed | Step::Cancelled => {}
     }
     Ok(())

@@ -102,6 +102,10 @@ fn instruct_anew(tx: &mut Tx<'_>, id: HandoffId) {
 }
 
 fn document_is_there(tx: &mut Tx<'_>, id: HandoffId, reading: &Reading, text: String, sha256: String) {
+    let provided = tx.handoff(&id).and_then(|handoff| handoff.provided.as_ref());
+    if matches!(reading, Reading::AtStop) && provided.is_some_and(|provided| *provided != text) {
+        return another_document(tx, id);
+    }
     if let Reading::Accepted(request) = reading {
         if let Err(refused) = super::ask::take_up(tx, id) {
             return tx.refuse(request, refused);
@@ -109,6 +113,14 @@ fn document_is_there(tx: &mut Tx<'_>, id: HandoffId, reading: &Reading, text: St
         tx.answer(request, Reply::Ok(json!({ "status": "accepted", "handoff_id": id })));
     }
     flow::record(tx, id, text, sha256);
+}
+
+/// What lies there is not what was provided. A retry takes it all the same: a person has looked by then.
+fn another_document(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let message = format!("The file holds another text than the provided one: {}", handoff.file_path);
+    let hint = "nothing was recorded; put the right text in its place, then retry: it is taken as it stands";
+    end::fail(tx, id, "document_unsafe", message, hint);
 }
 
 /// A text of this handoff has its verdict.

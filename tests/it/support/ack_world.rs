@@ -39,6 +39,8 @@ pub(crate) struct AckWorld {
     /// What becomes of a message to the operator or a command.
     pub(crate) notify: Outcome,
     document: String,
+    /// What somebody else has put under the document's name meanwhile.
+    pub(crate) put_there: Option<String>,
     pub(crate) id: HandoffId,
 }
 
@@ -78,6 +80,7 @@ impl AckWorld {
             refusal: None,
             notify: Outcome::Done,
             document: String::new(),
+            put_there: None,
             id: HandoffId(uuid::Uuid::nil()),
         }
     }
@@ -195,7 +198,8 @@ impl AckWorld {
                 Outcome::Composed(Composed::Written)
             }
             Effect::ReadDocument { .. } => {
-                Outcome::Document(DocumentRead::Whole { text: self.document.clone(), sha256: "0".repeat(64) })
+                let text = self.put_there.clone().unwrap_or_else(|| self.document.clone());
+                Outcome::Document(DocumentRead::Whole { text, sha256: "0".repeat(64) })
             }
             Effect::CompareDocument { .. } => Outcome::Compared(true),
             Effect::Type(plan) => {
