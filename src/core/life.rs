@@ -78,6 +78,7 @@ pub(crate) fn end(tx: &mut Tx<'_>, agent_id: &AgentId, state: AgentState) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.dying = None;
     agent.priming_deadline = None;
+    agent.notices.not_before = None;
     agent.our_turn = None;
     idle::forget(tx, agent_id);
     let Some(agent) = tx.agent_mut(agent_id) else { return };

@@ -28,7 +28,7 @@ mod typing;
 pub mod view;
 pub mod work;
 
-use agent::{AgentState, Primed};
+use agent::{Agent, Primed};
 use decision::{Decision, Turn, Tx};
 use effect::{Effect, EffectKey, Outcome};
 use event::{Arrived, Event};
@@ -194,8 +194,7 @@ fn identified(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
 
 fn deadlines(tx: &mut Tx<'_>) {
     for agent_id in tx.agent_ids() {
-        let is_waiting = tx.agent(&agent_id).is_some_and(|agent| agent.state != AgentState::Ended);
-        if is_waiting {
+        if tx.agent(&agent_id).is_some_and(Agent::keeps_time) {
             life::deadlines(tx, &agent_id);
         }
     }

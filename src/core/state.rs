@@ -143,18 +143,7 @@ impl State {
 
     /// Every deadline that is running.
     fn deadlines(&self) -> impl Iterator<Item = &Deadline> {
-        let of_agents = self.agents.values().flat_map(|agent| {
-            let start = agent.start.as_ref().map(|start| &start.deadline);
-            let typing = agent.typing.as_ref().map(|typing| &typing.deadline);
-            let shutdown = agent.shutdown.as_ref().map(|shutdown| &shutdown.deadline);
-            let queue = agent.queue.iter().map(|queued| &queued.deadline);
-            let dying = agent.dying.as_ref().map(|dying| &dying.due);
-            let notices = agent.notices.not_before.as_ref();
-            [start, typing, shutdown, agent.priming_deadline.as_ref(), agent.unheard.as_ref(), dying, notices]
-                .into_iter()
-                .flatten()
-                .chain(queue)
-        });
+        let of_agents = self.agents.values().flat_map(Agent::deadlines);
         let of_handoffs = self.handoffs.values().flat_map(|handoff| {
             let publish = handoff.publish.as_ref().and_then(|publish| publish.due.as_ref());
             let ack = handoff.ack.iter().flat_map(Ack::deadlines);
@@ -172,20 +161,7 @@ impl State {
     /// Counts every deadline in the present boot, once, after a restart.
     pub fn rebase(&mut self, now: &Now) {
         for agent in self.agents.values_mut() {
-            let typing = agent.typing.as_mut().map(|typing| &mut typing.deadline);
-            let start = agent.start.as_mut().map(|start| &mut start.deadline);
-            let shutdown = agent.shutdown.as_mut().map(|shutdown| &mut shutdown.deadline);
-            let queue = agent.queue.iter_mut().map(|queued| &mut queued.deadline);
-            let others = [
-                typing,
-                start,
-                shutdown,
-                agent.priming_deadline.as_mut(),
-                agent.unheard.as_mut(),
-                agent.dying.as_mut().map(|dying| &mut dying.due),
-                agent.notices.not_before.as_mut(),
-            ];
-            for deadline in others.into_iter().flatten().chain(queue) {
+            for deadline in agent.deadlines_mut() {
                 *deadline = deadline.rebased(now);
             }
         }

@@ -1,6 +1,7 @@
 //! What the loop does when the disk fails under it: turns are taken one by one, and time is not waited for.
 
 use super::*;
+use crate::core::agent::Agent;
 use crate::core::decision::{Decision, ErrorRow};
 use crate::core::effect::{Effect, EffectKey, Outcome};
 use crate::core::id::{AgentId, ErrorId};
@@ -120,6 +121,23 @@ async fn what_is_gone_is_judged_only_after_the_start_is_over() {
     ground.settle();
     assert!(ground.sidecar.pending.gone.is_empty());
     assert!(ground.sidecar.pending.grace.is_some_and(|grace| !grace.is_due(&now)), "deadlines have a grace");
+}
+
+#[tokio::test]
+async fn a_deadline_that_nobody_takes_away_does_not_keep_the_loop_awake() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let now = ground.sidecar.clock.now();
+    let mut agent = Agent::new(AgentId(uuid::Uuid::new_v4()), "demo".to_owned(), String::new());
+    // No pane could be looked at for it.
+    agent.unheard = Some(Deadline::after(&now, 0));
+    let mut other = Agent::new(AgentId(uuid::Uuid::new_v4()), "demo".to_owned(), String::new());
+    other.dying = Some(crate::core::agent::Dying { due: Deadline::after(&now, 0), lost: false });
+    let dead = other.agent_id;
+    ground.sidecar.state.agents.extend([(agent.agent_id, agent), (dead, other)]);
+    ground.sidecar.turn();
+    assert!(!ground.sidecar.state.agents.contains_key(&dead), "what can be judged is judged, and written");
+    assert!(!ground.sidecar.sleep().is_zero(), "and the rest is left for a while");
 }
 
 #[tokio::test]

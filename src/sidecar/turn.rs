@@ -137,11 +137,6 @@ impl Sidecar {
             Ok(decided) => decided,
             Err(error) => return self.undecided(now, &error, kept),
         };
-        if decision.is_empty() && kept.contains(&Event::Deadlines) {
-            // A deadline that nobody minds must not keep the loop awake.
-            tracing::error!("a deadline is due and nothing came of it");
-            self.pending.give_grace(now, GAP_GRACE_MS);
-        }
         if !decision.is_empty() || !seen.is_empty() {
             let committed = self.store.commit(&Batch { decision: &decision, now: *now, seen: &seen });
             if let Err(error) = committed {
@@ -182,9 +177,15 @@ impl Sidecar {
         for event in reported.into_iter().chain(events).chain(asked) {
             let event = self.page_in_or_refuse(event)?;
             let turn = Turn { now: *now, entropy: entropy() };
+            let judged = event == Event::Deadlines;
             let decision = core::decide(&self.state, event, &turn);
             self.state.apply(&decision);
             whole.absorb(decision);
+            if judged && self.state.next_deadline_ms(now) == Some(0) {
+                // A deadline that nobody takes away must not keep the loop awake, whatever else it writes.
+                tracing::error!("a deadline is due and nothing came of it");
+                self.pending.give_grace(now, GAP_GRACE_MS);
+            }
         }
         Ok((whole, seen))
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use tasuki::core::agent::{Agent, AgentState, Asker, Dying, Owner, Primed, Purpose, Queued, Shutdown, Start, Typing};
 use tasuki::core::decision::{Decision, Turn};
 use tasuki::core::effect::{Effect, EffectKey, Outcome, Readiness};
-use tasuki::core::event::{Arrived, Event, PersonaFacts, RequestFacts};
+use tasuki::core::event::{Arrived, Event, Gone, PersonaFacts, RequestFacts};
 use tasuki::core::hook::{HookEvent, HookKind};
 use tasuki::core::id::AgentId;
 use tasuki::core::pane::{PaneRef, ServerId};
@@ -160,6 +160,22 @@ fn an_event_of_a_cli_that_the_agent_runs_writes_no_row() {
     let event = HookEvent { agent_id: Some(id()), session_id, ..HookEvent::new(HookKind::Notification) };
     let decision = world.decide(Event::Hook(Box::new(event)));
     assert!(decision.is_empty(), "{decision:?}");
+}
+
+#[test]
+fn what_an_agent_waited_for_is_due_no_more_when_it_has_ended() {
+    let mut world = World::new();
+    asks_for_a_handoff(&mut world);
+    let soon = Deadline::after(&world.now, 60_000);
+    world.agent().notices.not_before = Some(soon);
+    world.decide(Event::AgentGone { agent_id: id(), how: Gone::Dead });
+    world.pass(2_000);
+    assert_eq!(world.agent().state, AgentState::Ended);
+    assert_eq!(world.agent().notices.not_before, None);
+    // A row that an older tasuki has written.
+    world.agent().notices.not_before = Some(soon);
+    world.pass(60_000);
+    assert_ne!(world.state.next_deadline_ms(&world.now), Some(0), "nobody would ever take it away");
 }
 
 #[test]
