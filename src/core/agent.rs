@@ -253,6 +253,9 @@ pub struct Agent {
     pub notices: Notices,
     /// The effect that watches its screen for the end of a turn, while somebody waits for that.
     pub probe: Option<EffectKey>,
+    /// When its screen, which could not be looked at, is watched again.
+    #[serde(default)]
+    pub look_again: Option<Deadline>,
     /// When it is looked at without anybody waiting for it: it is in a turn of which nothing is heard.
     #[serde(default)]
     pub unheard: Option<Deadline>,
@@ -312,6 +315,7 @@ impl Agent {
             queue: Vec::new(),
             notices: Notices::default(),
             probe: None,
+            look_again: None,
             unheard: None,
             glance: None,
             shutdown: None,
@@ -348,6 +352,7 @@ impl Agent {
             self.typing.as_ref().map(|typing| &typing.deadline),
             self.shutdown.as_ref().map(|shutdown| &shutdown.deadline),
             self.priming_deadline.as_ref(),
+            self.look_again.as_ref(),
             self.unheard.as_ref(),
             self.dying.as_ref().map(|dying| &dying.due),
             self.notices.not_before.as_ref(),
@@ -363,6 +368,7 @@ impl Agent {
             self.typing.as_mut().map(|typing| &mut typing.deadline),
             self.shutdown.as_mut().map(|shutdown| &mut shutdown.deadline),
             self.priming_deadline.as_mut(),
+            self.look_again.as_mut(),
             self.unheard.as_mut(),
             self.dying.as_mut().map(|dying| &mut dying.due),
             self.notices.not_before.as_mut(),

@@ -12,11 +12,15 @@ use super::{priming, work};
 
 /// After so long without an event of a turn for whose end nobody waits, its agent's screen is looked at, in milliseconds.
 const UNHEARD_MS: u64 = 10 * 60_000;
+/// A watch that ended without the end of the turn is begun again after such a pause, in milliseconds.
+const LOOK_AGAIN_MS: u64 = 2_000;
 
 /// Begins to watch, or stops, as things stand. Called whenever the agent has changed.
 pub(crate) fn mind(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id) else { return };
+    let look_again = agent.look_again.is_some();
     match (agent.probe, agent.pane.filter(|_| is_waited_for(tx, agent))) {
+        (None, Some(_)) if look_again => {}
         (None, Some(pane)) => {
             let profile = agent.profile.clone();
             let key = tx.effect(Effect::AwaitIdle { agent_id: *agent_id, pane, profile, brief: false });
@@ -26,6 +30,7 @@ pub(crate) fn mind(tx: &mut Tx<'_>, agent_id: &AgentId) {
             tx.drop_effect(key);
             set(tx, agent_id, None);
         }
+        (None, None) if look_again => not_before(tx, agent_id, None),
         (None, None) | (Some(_), Some(_)) => {}
     }
     listen(tx, agent_id);
@@ -44,11 +49,15 @@ fn listen(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
-/// It was silent for long: its screen is looked at, once.
+/// It is time to watch it again; or it was silent for long: its screen is looked at, once.
 pub(crate) fn deadline(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let now = tx.now;
+    let due = |deadline: Option<Deadline>| deadline.is_some_and(|due| due.is_due(&now));
+    if due(tx.agent(agent_id).and_then(|agent| agent.look_again)) {
+        not_before(tx, agent_id, None);
+    }
     let Some(agent) = tx.agent(agent_id) else { return };
-    let Some(pane) = agent.pane.filter(|_| agent.unheard.is_some_and(|due| due.is_due(&now))) else { return };
+    let Some(pane) = agent.pane.filter(|_| due(agent.unheard)) else { return };
     let profile = agent.profile.clone();
     let key = tx.effect(Effect::AwaitIdle { agent_id: *agent_id, pane, profile, brief: true });
     if let Some(agent) = tx.agent_mut(agent_id) {
@@ -69,6 +78,13 @@ pub(crate) fn forget(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
+/// Says when the screen is watched again at the earliest.
+fn not_before(tx: &mut Tx<'_>, agent_id: &AgentId, due: Option<Deadline>) {
+    if let Some(agent) = tx.agent_mut(agent_id) {
+        agent.look_again = due;
+    }
+}
+
 fn set(tx: &mut Tx<'_>, agent_id: &AgentId, probe: Option<EffectKey>) {
     if let Some(agent) = tx.agent_mut(agent_id) {
         agent.probe = probe;
@@ -80,6 +96,10 @@ fn is_waited_for(tx: &Tx<'_>, agent: &Agent) -> bool {
     // An agent whose start was given up may have become ready since.
     let seems_busy = matches!(agent.state, AgentState::Busy | AgentState::Blocked | AgentState::Starting);
     if !seems_busy || agent.typing.is_some() || agent.start.is_some() || agent.dying.is_some() {
+        return false;
+    }
+    // Without its profile nobody knows what its screen says.
+    if !tx.state.settings.profiles.contains_key(&agent.profile) {
         return false;
     }
     let answers_us = agent
@@ -97,11 +117,14 @@ fn is_waited_for(tx: &Tx<'_>, agent: &Agent) -> bool {
 
 /// The watch has ended.
 pub(crate) fn seen(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, readiness: &Readiness) {
+    let again = Deadline::after(&tx.now, LOOK_AGAIN_MS);
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     if agent.glance == Some(key) {
         agent.glance = None;
     } else if agent.probe == Some(key) {
         agent.probe = None;
+        // No server, no pane, or a dialog that lies there still: the next look would end as soon.
+        agent.look_again = Some(again).filter(|_| *readiness != Readiness::Ready);
     } else {
         return;
     }

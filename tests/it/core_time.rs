@@ -116,12 +116,13 @@ fn every_deadline_of_another_boot_is_counted_in_this_one() {
     agent.shutdown = Some(Shutdown { request_id, effect: None, deadline: due });
     agent.priming_deadline = Some(due);
     agent.unheard = Some(due);
+    agent.look_again = Some(due);
     agent.dying = Some(Dying { due, lost: false });
     agent.primed = Primed::Begun;
     let count = |state: &State| boots(&json!([state.agents, state.handoffs]));
-    assert_eq!(count(&world.state), [1; 9], "seven of the agent's, two of the handoff's: a new one belongs here too");
+    assert_eq!(count(&world.state), [1; 10], "eight of the agent's, two of the handoff's: a new one belongs here too");
     world.state.rebase(&Now { boot: 2, boot_ms: 70, ..world.now });
-    assert_eq!(count(&world.state), [2; 9]);
+    assert_eq!(count(&world.state), [2; 10]);
     // What was counted anew once is not counted anew again.
     let before = json!([world.state.agents, world.state.handoffs]);
     world.state.rebase(&Now { boot: 2, boot_ms: 9_000, wall_ms: 0 });
@@ -160,6 +161,40 @@ fn an_event_of_a_cli_that_the_agent_runs_writes_no_row() {
     let event = HookEvent { agent_id: Some(id()), session_id, ..HookEvent::new(HookKind::Notification) };
     let decision = world.decide(Event::Hook(Box::new(event)));
     assert!(decision.is_empty(), "{decision:?}");
+}
+
+/// The effect that watches the busy agent for the handoff that waits.
+fn watching(world: &World) -> Option<EffectKey> {
+    let is_watch = |effect: &Effect| matches!(effect, Effect::AwaitIdle { brief: false, .. });
+    world.state.outbox.iter().find(|(_, effect)| is_watch(effect)).map(|(key, _)| *key)
+}
+
+#[test]
+fn a_screen_that_cannot_be_looked_at_is_not_asked_for_without_pause() {
+    for readiness in [
+        Readiness::NotReady { screen: String::new() },
+        Readiness::Gone { screen: String::new() },
+        Readiness::Blocked { screen: String::new() },
+    ] {
+        let mut world = World::new();
+        asks_for_a_handoff(&mut world);
+        let key = watching(&world).expect("somebody waits for the end of its turn");
+        world.decide(Event::Settled { key, outcome: Outcome::Readiness(readiness) });
+        assert!(watching(&world).is_none(), "the next look would end as soon");
+        let due = world.state.next_deadline_ms(&world.now).expect("it is looked at again");
+        assert!((1_000..=10_000).contains(&due), "{due}");
+        world.pass(due);
+        assert!(watching(&world).is_some());
+    }
+}
+
+#[test]
+fn nothing_is_looked_at_where_no_profile_tells_what_is_seen() {
+    let mut world = World::new();
+    world.state.settings.profiles.clear();
+    asks_for_a_handoff(&mut world);
+    assert!(watching(&world).is_none(), "{:?}", world.state.outbox);
+    assert!(world.hear(HookKind::Stop).handoffs.values().any(|handoff| handoff.step.word() == "instructing"));
 }
 
 #[test]
