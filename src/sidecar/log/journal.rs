@@ -52,7 +52,8 @@ struct Message(Vec<u8>);
 impl Message {
     /// A name, the length of the value in eight bytes, the value: so that it may hold any bytes.
     fn field(&mut self, name: &str, value: &str) {
-        let value = &value[..value.floor_char_boundary(LONGEST)];
+        let end = (0..=LONGEST.min(value.len())).rev().find(|at| value.is_char_boundary(*at)).unwrap_or(0);
+        let value = &value[..end];
         self.0.extend_from_slice(name.as_bytes());
         self.0.push(b'\n');
         self.0.extend_from_slice(&(value.len() as u64).to_le_bytes());
