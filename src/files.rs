@@ -14,6 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 mod scratch;
+pub mod way;
 mod write;
 
 pub use scratch::scratch_name;

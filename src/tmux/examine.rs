@@ -2,6 +2,7 @@
 //! changed, no server started, and an answer within three seconds and one more also from a server that stands still.
 
 use super::Socket;
+use super::owner;
 use super::probe::{self, Found, Version};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -43,6 +44,15 @@ pub enum Server {
     },
     /// A server may be there, but does not answer.
     Silent,
+    /// What listens there may be somebody else's, so it was not asked.
+    Foreign {
+        /// Which folder or socket.
+        path: PathBuf,
+        /// What is the matter with which folder or socket.
+        said: String,
+        /// What the user can do.
+        fix: String,
+    },
     /// It could not be known.
     Unclear(String),
 }
@@ -89,14 +99,24 @@ fn ask(program: &Path, socket: &Path) -> Server {
         Found::Server { id, version, .. } => Server::Answers { pid: id.pid, version },
         Found::Redefined { command } => Server::Redefined(command),
         Found::NoServer { .. } => Server::None { is_left_over: std::fs::symlink_metadata(socket).is_ok() },
+        Found::Foreign(foreign) => Server::Foreign { said: foreign.to_string(), path: foreign.path, fix: foreign.fix },
         Found::Unclear { reason } if reason == probe::SILENT => Server::Silent,
         Found::Unclear { reason } => Server::Unclear(reason),
     }
 }
 
+/// Whether a socket, and what listens there, is the user's own: nobody else is to be spoken to.
+///
+/// # Errors
+/// What is the matter with which folder or socket, and what the user can do.
+pub fn check_owner(socket: &Path) -> Result<(), (String, String)> {
+    owner::check(socket).map_err(|foreign| (foreign.to_string(), foreign.fix))
+}
+
 /// The `PATH` that new windows of the server have, and in which agents' programs are looked for.
 #[must_use]
 pub fn path_of_windows(program: &Path, socket: &Path) -> Option<String> {
+    owner::check(socket).ok()?;
     let mut command = probe::tmux(program, socket);
     let answer = probe::run(command.args(["show-environment", "-g", "PATH"]), LIMIT).ok()?;
     let line = answer.out.lines().next()?.strip_prefix("PATH=")?.to_owned();

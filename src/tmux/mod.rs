@@ -3,6 +3,7 @@
 //! One control client per server, kept by one thread, and everything else asks through it. Read in this order:
 //!
 //! - [`protocol`], [`quote`]: bytes to answers, texts to arguments; no input or output
+//! - `owner`: whose a socket is, asked before anything speaks to what listens there
 //! - `pty`, `probe`: the control client's process, and the one question that is asked by a process of its own
 //! - `client`: requests and replies over one connection; `server`: what is put in order once it stands
 //! - `supervisor`: the thread that finds the server, connects with care and begins again
@@ -24,6 +25,7 @@ pub mod examine;
 mod guard;
 mod look;
 mod outbox;
+mod owner;
 mod pane;
 mod place;
 mod probe;

@@ -4,6 +4,7 @@
 //! of ours still hang on it.
 
 use super::Socket;
+use super::owner::{self, Foreign};
 use crate::core::pane::ServerId;
 use std::ffi::OsString;
 use std::fmt;
@@ -99,6 +100,8 @@ pub(super) enum Found {
         /// What tmux said.
         reason: String,
     },
+    /// What listens there may be somebody else's, so it was not asked.
+    Foreign(Foreign),
     /// It could not be known.
     Unclear {
         /// Why.
@@ -158,6 +161,9 @@ pub(super) fn probe(program: &Path, socket: &Path, session: &str) -> Found {
 
 /// Asks, and waits that long; a second more until a tmux that does not end is killed.
 pub(super) fn probe_within(program: &Path, socket: &Path, session: &str, patience: Duration) -> Found {
+    if let Err(foreign) = owner::check(socket) {
+        return Found::Foreign(foreign);
+    }
     let mut command = tmux(program, socket);
     command.args(ALIASES).arg(";");
     command.args(["display-message", "-p", &format!("{HEAD}#{{pid}} #{{start_time}} #{{version}}"), ";"]);

@@ -6,6 +6,7 @@
 use super::ServerInfo;
 use super::client::{Connection, Ended, PATIENCE, Reply, Waker, nonce};
 use super::guard::Names;
+use super::owner;
 use super::probe::{self, Version};
 use super::quote::quote;
 use crate::core::pane::ServerId;
@@ -162,6 +163,7 @@ pub(super) fn start(program: &Path, socket: &Path, names: &Names) -> Result<(), 
         // If it can't be made, tmux says so better.
         let _ = std::fs::DirBuilder::new().mode(0o700).create(folder);
     }
+    owner::check(socket).map_err(|foreign| format!("{foreign}; {}", foreign.fix))?;
     let mut scoped = Command::new("systemd-run");
     scoped.args(["--user", "--scope", "--quiet", "--collect", "--"]).arg(program);
     let mut plain = Command::new(program);

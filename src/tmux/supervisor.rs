@@ -7,6 +7,7 @@
 use super::client::{Connection, Ended, Lost, PATIENCE, Reply, Request, Waker};
 use super::guard::Names;
 use super::outbox::Outbox;
+use super::owner;
 use super::probe::{self, Found, SocketState, Version};
 use super::pty::PtyClient;
 use super::{Error, Notice, Options, ServerInfo, server};
@@ -208,6 +209,8 @@ impl Supervisor {
         if self.stopped() {
             return Err(unclear("closed".to_owned()));
         }
+        // The rest was long enough for somebody to put another socket there.
+        owner::check_place(&self.socket).map_err(|foreign| refused(&foreign))?;
         let names = self.shared.names.clone();
         let command = server::control_client(&self.options.program, &self.socket, &names);
         let client = PtyClient::start(command).map_err(|error| unclear(format!("tmux can't be run: {error}")))?;
@@ -244,6 +247,7 @@ impl Supervisor {
                 self.no_server(reason)
             }
             Found::Unclear { reason } => Err(unclear(reason)),
+            Found::Foreign(foreign) => Err(refused(&foreign)),
             Found::Server { version, .. } if version < Version::MINIMUM => Err(NotNow {
                 reason: format!("tmux {version} is too old: {} or newer is needed", Version::MINIMUM),
                 certain: true,
@@ -332,6 +336,10 @@ impl Supervisor {
         self.notices.put(Notice::PanesChanged);
         Ok(())
     }
+}
+
+fn refused(foreign: &owner::Foreign) -> NotNow {
+    NotNow { reason: format!("{foreign}; {}", foreign.fix), certain: true, longest_pause: MAX_PAUSE }
 }
 
 fn unclear(reason: String) -> NotNow {

@@ -5,6 +5,7 @@ mod ack_flow;
 mod agents_hook;
 mod agents_modes;
 mod agents_screens;
+mod another_user;
 mod calls_that_fail;
 mod cli;
 mod cli_client;

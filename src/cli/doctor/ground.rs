@@ -3,6 +3,7 @@
 use super::super::client::Pulse;
 use super::super::{client::Sidecar, view};
 use crate::config::{Config, Home};
+use crate::files::way;
 use crate::process;
 use serde_json::Value;
 use std::ffi::OsString;
@@ -61,6 +62,12 @@ impl Ground {
     /// Whose variables these are, for people.
     pub(super) fn whose(&self) -> &'static str {
         if self.process.is_some() { "the sidecar" } else { "this shell" }
+    }
+
+    /// The folder through which others could change all of the home, if there is one. `paths.above` tells it, and what
+    /// fails by it alone is not told again.
+    pub(super) fn open_way(&self) -> Option<PathBuf> {
+        way::trust(self.home.root()).err()?.blamed().map(Path::to_owned)
     }
 
     /// The agents that live, as their views say.

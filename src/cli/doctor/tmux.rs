@@ -30,6 +30,8 @@ struct Facts {
     may_start: bool,
     /// The server of the pane in which this runs.
     own: Option<PathBuf>,
+    /// A folder above the home that others could write to.
+    open_way: Option<PathBuf>,
 }
 
 /// Looks at them.
@@ -45,6 +47,7 @@ pub(super) fn look(ground: &Ground) -> Vec<Check> {
         server,
         may_start: ground.config().tmux_start,
         own: own.filter(|path| path.is_absolute()),
+        open_way: ground.open_way(),
         place,
     };
     judge(&facts)
@@ -104,6 +107,13 @@ fn program(facts: &Facts) -> Check {
 fn socket(facts: &Facts) -> Check {
     let id = "tmux.socket";
     let (socket, chosen) = (facts.place.socket.display(), facts.place.chosen);
+    match &facts.server {
+        Some(Server::Foreign { path, .. }) if facts.open_way.as_ref() == Some(path) => {
+            return Check::skipped(id, "others could put another one there, as paths.above says");
+        }
+        Some(Server::Foreign { said, fix, .. }) => return Check::fail(id, said, fix),
+        _ => {}
+    }
     match &facts.own {
         Some(own) if !is_same(own, &facts.place.socket) => {
             let said =
@@ -140,6 +150,7 @@ fn server(facts: &Facts) -> Vec<Check> {
             Check::fail(id, format!("no server listens on {socket}: the file was left by one that has ended"), begin)
         }
         Server::None { is_left_over: false } => Check::fail(id, format!("no server runs on {socket}"), begin),
+        Server::Foreign { .. } => Check::skipped(id, "it may be somebody else's, so it is not asked"),
         Server::Silent => Check::fail(
             id,
             format!("the server on {socket} does not answer"),
@@ -158,7 +169,7 @@ fn server(facts: &Facts) -> Vec<Check> {
             format!("take it out of your tmux.conf, and: tmux -S {word} set-option -s -u command-alias"),
         ),
         Server::Answers { .. } => Check::ok("tmux.aliases", "no command that tasuki needs is redefined"),
-        Server::None { .. } | Server::Silent | Server::Unclear(_) => {
+        Server::None { .. } | Server::Silent | Server::Foreign { .. } | Server::Unclear(_) => {
             Check::skipped("tmux.aliases", "it can't be asked")
         }
     };
@@ -183,7 +194,7 @@ mod tests {
     fn facts(program: Program, server: Option<Server>) -> Facts {
         let place =
             Place { program: Some("/usr/bin/tmux".into()), socket: "/tmp/tmux-0/default".into(), chosen: "by --tmux" };
-        Facts { place, whose: "this shell", program, server, may_start: false, own: None }
+        Facts { place, whose: "this shell", program, server, may_start: false, own: None, open_way: None }
     }
 
     fn there(version: &str) -> Program {
@@ -197,7 +208,8 @@ mod tests {
     #[test]
     fn each_fact_has_its_judgement() {
         let answers = |version: &str| Some(Server::Answers { pid: 7, version: Version::parse(version) });
-        let table: [(Program, Option<Server>, &[&str]); 10] = [
+        let foreign = || Server::Foreign { path: "/tmp".into(), said: "no".to_owned(), fix: "?".to_owned() };
+        let table: [(Program, Option<Server>, &[&str]); 11] = [
             (there("3.3a"), answers("3.3a"), &[]),
             (there("3.0"), None, &["tmux.program"]),
             (Program::Missing, None, &["tmux.program"]),
@@ -206,6 +218,7 @@ mod tests {
             (there("3.4"), Some(Server::None { is_left_over: true }), &["tmux.server"]),
             (there("3.4"), Some(Server::None { is_left_over: false }), &["tmux.server"]),
             (there("3.4"), Some(Server::Silent), &["tmux.server"]),
+            (there("3.4"), Some(foreign()), &["tmux.socket"]),
             (there("3.4"), Some(Server::Unclear("?".to_owned())), &["tmux.server"]),
             (there("3.4"), Some(Server::Redefined("set-option".to_owned())), &["tmux.aliases"]),
         ];

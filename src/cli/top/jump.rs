@@ -35,6 +35,8 @@ pub(super) fn jump(home: &Home, pane: &str) -> Result<String, CliError> {
         return Err(CliError::refused("no_tmux", format!("The pane is {pane}, but this terminal is not inside tmux."))
             .hint("Run top in a pane or a popup of the tmux server that the agents are in."));
     };
+    crate::tmux::examine::check_owner(&socket)
+        .map_err(|(said, fix)| CliError::refused("no_tmux", said).hint(format!("To go there: {fix}.")))?;
     names::check_server(home).map_err(|error| CliError { hint: None, ..error })?;
     tmux(&socket, &["switch-client", "-t", pane])?;
     Ok(format!("went to {pane}"))

@@ -1,0 +1,211 @@
+//! Who could change what lies at a path: whoever owns a folder or a link on the way to it, or may write there.
+//!
+//! The way is walked as the system walks it, link by link, so that also a link which somebody else has put there, and
+//! which leads to a place of ours just now, is seen.
+
+use super::{Meta, is_plain};
+use nix::errno::Errno;
+use nix::sys::stat::lstat;
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+/// As many links as Linux follows.
+const MOST_LINKS: usize = 40;
+/// In such a folder nobody can rename or remove what belongs to somebody else.
+const STICKY: u32 = 0o1000;
+
+/// Why a path can't be trusted.
+#[derive(Debug)]
+pub enum Unsafe {
+    /// Somebody else could change what lies there.
+    Exposed {
+        /// The folder, link or file on the way that gives them the chance.
+        path: PathBuf,
+        /// What is the matter with it.
+        what: String,
+        /// What the user can do.
+        fix: String,
+    },
+    /// It could not be followed to its end.
+    Io {
+        /// What could not be looked at.
+        path: PathBuf,
+        /// The system's word.
+        source: io::Error,
+    },
+}
+
+impl fmt::Display for Unsafe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unsafe::Exposed { path, what, fix } => write!(f, "{} {what}; {fix}", path.display()),
+            Unsafe::Io { path, source } => write!(f, "{}: {source}", path.display()),
+        }
+    }
+}
+
+impl Unsafe {
+    /// Whether it only says that nothing lies there.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Unsafe::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// What on the way gives somebody else the chance; none if the way could not be followed.
+    #[must_use]
+    pub fn blamed(&self) -> Option<&Path> {
+        match self {
+            Unsafe::Exposed { path, .. } => Some(path),
+            Unsafe::Io { .. } => None,
+        }
+    }
+
+    fn exposed(path: &Path, what: impl Into<String>, fix: impl Into<String>) -> Unsafe {
+        Unsafe::Exposed { path: path.to_owned(), what: what.into(), fix: fix.into() }
+    }
+}
+
+/// What lies at the end of a way.
+#[derive(Debug)]
+pub struct End {
+    /// Where, without any link.
+    pub path: PathBuf,
+    /// What.
+    pub meta: Meta,
+    /// The folder that it lies in; for the root it is the root.
+    pub folder: Meta,
+}
+
+/// Walks to the end of an absolute path.
+///
+/// # Errors
+/// [`Unsafe::Exposed`] if somebody but root and us owns a folder or a link on the way, or may put something else into
+/// its place; what lies at the end is not judged, and neither is who may add to its folder. Else the system's.
+pub fn walk(path: &Path) -> Result<End, Unsafe> {
+    let mut left: VecDeque<OsString> = VecDeque::new();
+    push_front(&mut left, path);
+    let mut here = PathBuf::from("/");
+    let mut meta = look(&here)?;
+    let mut folder = meta;
+    let mut links = 0;
+    while let Some(name) = left.pop_front() {
+        if name == ".." {
+            here.pop();
+            meta = look(&here)?;
+            folder = here.parent().map_or(Ok(meta), look)?;
+            continue;
+        }
+        check_folder(&here, &meta)?;
+        let next = here.join(&name);
+        let found = look(&next)?;
+        if !found.is_link() {
+            (folder, meta, here) = (meta, found, next);
+            continue;
+        }
+        links += 1;
+        if links > MOST_LINKS {
+            return Err(Unsafe::Io { path: next, source: Errno::ELOOP.into() });
+        }
+        check_owner(&next, &found, "could let the link lead elsewhere")?;
+        let target = std::fs::read_link(&next).map_err(|source| Unsafe::Io { path: next, source })?;
+        if target.is_absolute() {
+            here = PathBuf::from("/");
+            meta = look(&here)?;
+            folder = meta;
+        }
+        push_front(&mut left, &target);
+    }
+    Ok(End { path: here, meta, folder })
+}
+
+/// Refuses a file or folder that names programs, or is typed, unless it and its whole way are ours or root's and nobody
+/// else can write to it or add to it.
+///
+/// # Errors
+/// As for [`walk`].
+pub fn trust(path: &Path) -> Result<End, Unsafe> {
+    let end = walk(path)?;
+    check_owner(&end.path, &end.meta, "could change it")?;
+    if end.meta.mode & 0o022 != 0 {
+        let what = format!("can be written by other users (mode {:04o})", end.meta.mode);
+        return Err(Unsafe::exposed(&end.path, what, format!("run: chmod go-w '{}'", end.path.display())));
+    }
+    Ok(end)
+}
+
+/// The same of what may be missing; whether it is there.
+///
+/// # Errors
+/// As for [`walk`], but that it is missing is none.
+pub fn trust_if_there(path: &Path) -> Result<bool, Unsafe> {
+    match trust(path) {
+        Ok(_) => Ok(true),
+        Err(error) if error.is_missing() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn push_front(left: &mut VecDeque<OsString>, path: &Path) {
+    for component in path.components().rev() {
+        match component {
+            Component::Normal(name) if is_plain(name) => left.push_front(name.to_owned()),
+            Component::ParentDir => left.push_front("..".into()),
+            _ => {}
+        }
+    }
+}
+
+fn look(path: &Path) -> Result<Meta, Unsafe> {
+    let meta = lstat(path).map(Meta::from);
+    meta.map_err(|errno| Unsafe::Io { path: path.to_owned(), source: errno.into() })
+}
+
+/// A folder on the way: its owner is root or us, and nobody else can rename what lies in it.
+fn check_folder(path: &Path, meta: &Meta) -> Result<(), Unsafe> {
+    check_owner(path, meta, "could replace what lies in it")?;
+    if meta.mode & 0o022 != 0 && meta.mode & STICKY == 0 {
+        let what = format!("can be written by other users (mode {:04o}), who could replace what lies in it", meta.mode);
+        return Err(Unsafe::exposed(path, what, format!("run: chmod go-w '{}'", path.display())));
+    }
+    Ok(())
+}
+
+fn check_owner(path: &Path, meta: &Meta, could: &str) -> Result<(), Unsafe> {
+    if meta.uid == 0 || meta.is_ours() {
+        return Ok(());
+    }
+    let what = format!("belongs to user {}, who {could}", meta.uid);
+    Err(Unsafe::exposed(path, what, "choose a place inside your own folders"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn a_way_is_followed_through_links_and_each_open_folder_on_it_is_named() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let root = dir.path().canonicalize().expect("it is there");
+        fs::create_dir_all(root.join("a/b")).expect("made");
+        fs::create_dir(root.join("links")).expect("made");
+        fs::write(root.join("a/b/file"), "x").expect("written");
+        symlink("../links/other", root.join("a/link")).expect("a link");
+        symlink(root.join("a/b"), root.join("links/other")).expect("a link");
+        let end = walk(&root.join("a/link/../b/file")).expect("ours");
+        assert_eq!((end.path, end.meta.is_file(), end.folder.is_dir()), (root.join("a/b/file"), true, true));
+        // The folder of a link in the middle counts, though nothing of the end's own path lies in it.
+        fs::set_permissions(root.join("links"), fs::Permissions::from_mode(0o777)).expect("a mode");
+        let Err(Unsafe::Exposed { path, fix, .. }) = walk(&root.join("a/link/file")) else { panic!("trusted") };
+        assert_eq!((path, fix.contains("chmod go-w")), (root.join("links"), true));
+        fs::set_permissions(root.join("links"), fs::Permissions::from_mode(0o1777)).expect("a mode");
+        walk(&root.join("a/link/file")).expect("nobody can replace what is ours in a sticky folder");
+        assert!(walk(&root.join("a/none/file")).expect_err("not there").is_missing());
+        symlink("round", root.join("round")).expect("a link");
+        assert!(matches!(walk(&root.join("round")), Err(Unsafe::Io { .. })));
+    }
+}

@@ -1,0 +1,137 @@
+//! Whose a socket is, asked before anything speaks to what listens there.
+//!
+//! A tmux client does what its server says, even run a program, and sends it its whole environment first. tmux refuses a
+//! folder for sockets that others can get at, but not one that it is given by `-S`, as it is by us.
+
+use crate::files::way::{End, Unsafe, walk};
+use nix::errno::Errno;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
+use nix::unistd::geteuid;
+use std::fmt;
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::path::{Path, PathBuf};
+
+/// Why nothing is said to what listens there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Foreign {
+    /// The folder or the socket.
+    pub(super) path: PathBuf,
+    /// What is the matter with it.
+    what: String,
+    /// What the user can do.
+    pub(super) fix: String,
+}
+
+impl fmt::Display for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: no tmux server there was asked anything", self.path.display(), self.what)
+    }
+}
+
+/// Refuses a socket which anybody but root and us has, could have put there, or listens on. That there is none is fine.
+pub(super) fn check(socket: &Path) -> Result<(), Foreign> {
+    if check_place(socket)? { check_peer(socket) } else { Ok(()) }
+}
+
+/// The same by the files alone; whether there is a socket.
+pub(super) fn check_place(socket: &Path) -> Result<bool, Foreign> {
+    match walk(socket) {
+        Ok(end) => {
+            check_folder(end.path.parent().unwrap_or(&end.path), end.folder.uid, end.folder.mode)?;
+            check_socket(&end)?;
+            Ok(true)
+        }
+        Err(error) if error.is_missing() => {
+            match socket.parent().map(walk) {
+                Some(Ok(folder)) => check_folder(&folder.path, folder.meta.uid, folder.meta.mode)?,
+                Some(Err(error)) if !error.is_missing() => return Err(Foreign::from(error)),
+                _ => {}
+            }
+            Ok(false)
+        }
+        Err(error) => Err(Foreign::from(error)),
+    }
+}
+
+impl From<Unsafe> for Foreign {
+    fn from(error: Unsafe) -> Foreign {
+        match error {
+            Unsafe::Exposed { path, what, fix } => Foreign { path, what, fix },
+            Unsafe::Io { path, source } => {
+                let fix = "look at that path, or choose another socket by --tmux".to_owned();
+                Foreign { path, what: format!("can't be looked at ({source})"), fix }
+            }
+        }
+    }
+}
+
+/// Nobody else may put a socket there. tmux's own folder has no rights for others at all, which is tmux's own rule.
+fn check_folder(path: &Path, uid: u32, mode: u32) -> Result<(), Foreign> {
+    let refuse = |what: String, fix: String| Err(Foreign { path: path.to_owned(), what, fix });
+    let other = "give tmux and tasuki a socket in a folder of your own: TMUX_TMPDIR, or tmux -S and tasuki run --tmux";
+    if !is_fit(uid) {
+        return refuse(format!("belongs to user {uid}, who could answer in place of your tmux"), other.to_owned());
+    }
+    let is_tmuxs = path.file_name().is_some_and(|name| *name == *format!("tmux-{}", geteuid()));
+    if mode & if is_tmuxs { 0o027 } else { 0o022 } != 0 {
+        let what = format!("is open to other users (mode {mode:04o}), who could answer in place of your tmux");
+        let is_shared = uid != geteuid().as_raw() || mode & 0o1000 != 0;
+        return refuse(what, if is_shared { other.to_owned() } else { chmod(path) });
+    }
+    Ok(())
+}
+
+fn check_socket(end: &End) -> Result<(), Foreign> {
+    let refuse = |what: String, fix: String| Err(Foreign { path: end.path.clone(), what, fix });
+    if !is_fit(end.meta.uid) {
+        let fix = "remove it, or choose another socket by --tmux".to_owned();
+        return refuse(format!("belongs to user {}, who is not the one that runs tasuki", end.meta.uid), fix);
+    }
+    if end.meta.mode & 0o007 != 0 {
+        return refuse(format!("is open to other users (mode {:04o})", end.meta.mode), chmod(&end.path));
+    }
+    Ok(())
+}
+
+fn is_fit(uid: u32) -> bool {
+    uid == 0 || uid == geteuid().as_raw()
+}
+
+fn chmod(path: &Path) -> String {
+    format!("run: chmod g-w,o-rwx '{}'", path.display())
+}
+
+/// Whoever listens must be us. Not a byte is sent, and nothing is waited for: a server whose queue is full is asked by
+/// nobody until it has room.
+fn check_peer(path: &Path) -> Result<(), Foreign> {
+    let refuse = |what: String| {
+        let fix = "end that process, or choose another socket by --tmux".to_owned();
+        Err(Foreign { path: path.to_owned(), what, fix })
+    };
+    let asked = || -> nix::Result<u32> {
+        let flags = SockFlag::empty();
+        let end = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+        nix::fcntl::fcntl(&end, nix::fcntl::FcntlArg::F_SETFD(nix::fcntl::FdFlag::FD_CLOEXEC))?;
+        nix::fcntl::fcntl(&end, nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK))?;
+        connect(end.as_raw_fd(), &UnixAddr::new(path)?)?;
+        peer(end.as_fd())
+    };
+    match asked() {
+        Ok(uid) if uid == geteuid().as_raw() => Ok(()),
+        Ok(uid) => refuse(format!("is listened on by user {uid}, who is not the one that runs tasuki")),
+        // Nobody listens; tmux says so better.
+        Err(Errno::ECONNREFUSED | Errno::ENOENT) => Ok(()),
+        Err(errno) => refuse(format!("does not say who listens there ({errno})")),
+    }
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn peer(end: std::os::fd::BorrowedFd<'_>) -> nix::Result<u32> {
+    use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+    Ok(getsockopt(&end, PeerCredentials)?.uid())
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn peer(end: std::os::fd::BorrowedFd<'_>) -> nix::Result<u32> {
+    Ok(nix::unistd::getpeereid(end)?.0.as_raw())
+}
