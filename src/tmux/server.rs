@@ -8,7 +8,7 @@ use super::client::{Connection, Ended, PATIENCE, Reply, Waker, nonce};
 use super::guard::Names;
 use super::owner;
 use super::probe::{self, Version};
-use super::quote::quote;
+use super::quote::{is_plain_id, quote};
 use crate::core::pane::ServerId;
 use std::path::Path;
 use std::process::Command;
@@ -119,8 +119,12 @@ fn sweep_buffers(connection: &mut Connection, wake: &Waker<'_>, names: &Names) -
 fn sweep_creations(connection: &mut Connection, wake: &Waker<'_>, names: &Names) -> Result<(), Ended> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let reply = connection.ask("show-options -s", wake)?;
-    for row in first_lines(&reply).filter(|row| row.starts_with(&names.made_prefix())) {
+    for row in first_lines(&reply) {
         let Some((name, value)) = row.split_once(' ') else { continue };
+        // Anybody who can set options can give them any name, and tmux would read what follows a `;` in it as a command.
+        if !name.strip_prefix(&names.made_prefix()).is_some_and(is_plain_id) {
+            continue;
+        }
         let made = Duration::from_secs(value.trim_matches('"').parse().unwrap_or(0));
         if made + MARKS_LIVE < now {
             connection.ask(&format!("set-option -s -u {name}"), wake)?;

@@ -364,3 +364,22 @@ async fn a_client_that_a_former_process_left_is_ended_first() {
     former.wait().expect("reaped");
     assert!(tmux.list_panes().await.is_ok());
 }
+
+/// The names of options are anybody's to choose, and tmux reads a `;` in a line as the end of a command.
+#[tokio::test]
+async fn an_options_name_that_goes_on_as_a_command_is_left_alone() {
+    let server = Server::start();
+    let old = format!("@tasuki_made_{TAG}_0123456789abcdef0123456789abcdef");
+    let odd = ["y;set-option\t-s\t@ran\t1", "0;kill-server", "0{", "\\;", "'"]
+        .map(|tail| format!("@tasuki_made_{TAG}_{tail}"));
+    server.tmux(&["set-option", "-s", &old, "1"]);
+    odd.iter().for_each(|name| drop(server.tmux(&["set-option", "-s", name, "1"])));
+    let pid = server.pid();
+    let _tmux = server.connect().await;
+    assert_eq!(server.try_tmux(&["show-options", "-s", "-v", "@ran"]), None, "the name was run");
+    assert_eq!(server.pid(), pid);
+    // What is ours and old goes; the rest stays.
+    assert_eq!(server.try_tmux(&["show-options", "-s", "-v", &old]), None);
+    let left = server.tmux(&["show-options", "-s"]);
+    assert_eq!(left.matches(&format!("@tasuki_made_{TAG}_")).count(), odd.len(), "{left}");
+}
