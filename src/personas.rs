@@ -2,7 +2,7 @@
 
 use crate::core::id::Slug;
 use crate::core::text::quotable;
-use crate::files::{self, Grade, Unfit};
+use crate::files::{self, Grade, Unfit, way};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
@@ -159,6 +159,9 @@ pub fn facts(personas: &Path, slug: &Slug) -> Result<PersonaFacts, Error> {
     let skill =
         files::meta_at(&dir, "skill.md").map_err(|error| Error::io("look at", &path.join("skill.md"), error))?;
     let has_skill = skill.is_some_and(|meta| files::check_readable(&meta, MAX_TEXT_BYTES).is_ok());
+    if has_skill {
+        guard(&path.join("skill.md"))?;
+    }
     let file = read_toml(&dir, &path.join("persona.toml"))?;
     Ok(PersonaFacts { exists: true, has_skill, file, handoff_files: documents(&dir, &path)? })
 }
@@ -283,6 +286,7 @@ fn toml_of(example: &Example, own: bool, file: &PersonaFile, slug: &Slug) -> Res
 
 fn open(personas: &Path, slug: &Slug) -> Result<Option<OwnedFd>, Error> {
     let path = personas.join(slug.as_str());
+    guard(&path)?;
     let opened = files::open_dir(personas).and_then(|root| files::open_dir_at(&root, slug.as_str()));
     match opened {
         Ok(dir) => Ok(Some(dir)),
@@ -295,7 +299,19 @@ fn open(personas: &Path, slug: &Slug) -> Result<Option<OwnedFd>, Error> {
     }
 }
 
+/// What lies there is typed, and names a folder and a profile: nobody else may be able to change it. What is missing, or
+/// a link, is told where it is read.
+fn guard(path: &Path) -> Result<(), Error> {
+    match way::trust_if_there(path) {
+        Err(way::Unsafe::Exposed { path, what, fix }) => {
+            Err(Error::Unfit { path: path.display().to_string(), why: format!("it {what}; {fix}") })
+        }
+        _ => Ok(()),
+    }
+}
+
 fn read_toml(dir: &OwnedFd, path: &Path) -> Result<PersonaFile, Error> {
+    guard(path)?;
     let bytes = match files::read_at(dir, OsStr::new("persona.toml"), MAX_TOML_BYTES) {
         Ok((bytes, _)) => bytes,
         Err(Unfit::Missing) => return Ok(PersonaFile::default()),
@@ -311,6 +327,7 @@ fn read_toml(dir: &OwnedFd, path: &Path) -> Result<PersonaFile, Error> {
 
 fn read_text(dir: &OwnedFd, folder: &Path, name: &str) -> Result<String, Error> {
     let path = folder.join(name);
+    guard(&path)?;
     match files::read_at(dir, OsStr::new(name), MAX_TEXT_BYTES) {
         Ok((bytes, _)) => utf8(bytes, &path),
         Err(unfit) => Err(Error::unfit(&path, unfit)),

@@ -5,6 +5,7 @@ use super::hook_format::{HookRule, Meaning};
 use crate::core::hook::HookKind;
 use crate::core::settings::{NewSession, ProfileFacts};
 use crate::core::text::quotable;
+use crate::files::way;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -47,6 +48,9 @@ pub enum ProfileError {
         /// The rule that it breaks.
         rule: &'static str,
     },
+    /// Others could change what it says, and it names programs that are run.
+    #[error("{0}; no profile was loaded")]
+    Exposed(way::Unsafe),
     /// The text is not a profile.
     #[error("{path}, line {line}, key `{key}`: {message}")]
     Wrong {
@@ -217,6 +221,7 @@ impl Profiles {
 /// Reads a file of at most 256 KiB without following a link at its end and without waiting at a FIFO.
 pub(super) fn read_regular(path: &Path) -> Result<String, ProfileError> {
     let failed = |source| ProfileError::Read { path: path.to_owned(), source };
+    guard(path)?;
     let unfit = |rule| ProfileError::Unfit { path: path.to_owned(), rule };
     let flags = (nix::fcntl::OFlag::O_NOFOLLOW | nix::fcntl::OFlag::O_NONBLOCK | nix::fcntl::OFlag::O_NOCTTY).bits();
     let file = File::options().read(true).custom_flags(flags).open(path).map_err(failed)?;
@@ -232,8 +237,17 @@ pub(super) fn read_regular(path: &Path) -> Result<String, ProfileError> {
     String::from_utf8(bytes).map_err(|_| unfit("is not UTF-8"))
 }
 
+/// That there is nothing is for the reader to say.
+fn guard(path: &Path) -> Result<(), ProfileError> {
+    match way::trust_if_there(path) {
+        Err(error @ way::Unsafe::Exposed { .. }) => Err(ProfileError::Exposed(error)),
+        _ => Ok(()),
+    }
+}
+
 fn files_in(dir: &Path) -> Result<Vec<PathBuf>, ProfileError> {
     let failed = |source| ProfileError::Read { path: dir.to_owned(), source };
+    guard(dir)?;
     let entries = match fs::read_dir(dir) {
         Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other.map_err(failed)?,

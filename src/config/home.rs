@@ -33,13 +33,14 @@ impl Home {
         }
     }
 
-    /// The home at a path; a relative one counts from the present folder.
+    /// The home at a path; a relative one counts from the present folder. Links in it are followed here, once: whoever
+    /// could let one lead elsewhere later must not move the home that was checked.
     ///
     /// # Errors
     /// The path can't be made absolute.
     pub fn at(path: &Path) -> Result<Home, ConfigError> {
         let root = std::path::absolute(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
-        Ok(Home { root, config_place: None })
+        Ok(Home { root: without_links(&root), config_place: None })
     }
 
     /// The home itself.
@@ -135,4 +136,18 @@ impl Home {
     pub fn rules(&self) -> PathBuf {
         self.root.join("data/rules.toml")
     }
+}
+
+/// The path without links, as far as it exists.
+fn without_links(path: &Path) -> PathBuf {
+    let known = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    known.map_or_else(
+        || path.to_owned(),
+        |(above, real)| path.strip_prefix(above).map_or_else(|_| path.to_owned(), |rest| join(real, rest)),
+    )
+}
+
+/// Without the slash at the end that an empty rest would leave.
+fn join(real: PathBuf, rest: &Path) -> PathBuf {
+    if rest.as_os_str().is_empty() { real } else { real.join(rest) }
 }

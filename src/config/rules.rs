@@ -1,7 +1,7 @@
 //! `data/rules.toml`: the user's rules for work items, over the built-in ones. What they mean stands in `core::work`.
 
 use crate::core::work::rules::{Rules, RulesError, RulesFile};
-use crate::files::{self, Unfit};
+use crate::files::{self, Unfit, way};
 use schemars::{Schema, schema_for};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -42,6 +42,7 @@ pub fn schema() -> Schema {
 /// It can't be read, or is no rules: then file, line and column are named.
 pub fn load(path: &Path) -> Result<Rules, RulesFileError> {
     let unfit = |why: String| RulesFileError::Unfit { path: path.to_owned(), why };
+    way::trust_if_there(path).map_err(|error| unfit(error.to_string()))?;
     let (folder, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or(OsStr::new("rules.toml")));
     let dir = match files::open_dir(folder) {
         Ok(dir) => dir,

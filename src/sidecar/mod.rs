@@ -13,6 +13,7 @@ mod damage;
 mod damage_tests;
 mod facts;
 mod glance;
+mod ground;
 mod intake;
 mod log;
 mod project;
@@ -43,7 +44,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-pub use start::{Options, fault_of_prompts, run};
+pub use ground::fault_of_prompts;
+pub use start::{Options, run};
 
 /// How long running effects may take to stop at the end.
 const STOP_WITHIN: Duration = Duration::from_secs(3);

@@ -1,12 +1,12 @@
 //! The beginning: opens everything in an order in which each failure is told and nothing is half done.
 
 use super::turn::Pending;
-use super::{Sidecar, Sources, project, watch};
+use super::{Sidecar, Sources, ground, project, watch};
 use crate::agents::Profiles;
 use crate::clock::Clock;
 use crate::clock::alarm::Alarm;
 use crate::config::{Config, Home};
-use crate::core::handoff::prompts::{self, Prompts};
+use crate::core::handoff::prompts::Prompts;
 use crate::core::settings::Settings;
 use crate::core::state::State;
 use crate::core::text::{sanitise, shell_word};
@@ -19,8 +19,7 @@ use crate::service::watchdog::Watchdog;
 use crate::spool::{ErrorKind, Journal, Spool, Watch};
 use crate::store::{Loaded, Store};
 use crate::tmux::{self, Socket, Tmux};
-use anyhow::{Context, anyhow};
-use std::collections::BTreeMap;
+use anyhow::Context;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,8 +28,6 @@ use tokio::sync::{Notify, mpsc};
 
 /// How long the first word from tmux is waited for, in milliseconds.
 const TMUX_WITHIN_MS: u64 = 3_000;
-/// Largest prompt template that is read, in bytes.
-const MAX_TEMPLATE: u64 = 256 * 1024;
 
 /// What the sidecar is started with.
 #[derive(Debug, Clone)]
@@ -51,8 +48,8 @@ pub(super) struct Signals {
 
 /// A start that failed, and the exit code that says how.
 pub(super) struct Failed {
-    code: u8,
-    error: anyhow::Error,
+    pub(super) code: u8,
+    pub(super) error: anyhow::Error,
 }
 
 /// Runs the sidecar until it is told to end. Returns the exit code.
@@ -98,16 +95,17 @@ fn complain(failed: &Failed) -> u8 {
     failed.code
 }
 
-fn fails<T, E: Into<anyhow::Error>>(code: u8, result: Result<T, E>) -> Result<T, Failed> {
+pub(super) fn fails<T, E: Into<anyhow::Error>>(code: u8, result: Result<T, E>) -> Result<T, Failed> {
     result.map_err(|error| Failed { code, error: error.into() })
 }
 
 pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed> {
     let home = options.home.clone();
     let config = fails(exit::CONFIG, Config::load(&home.config()))?;
-    let (profiles, prompts) = (fails(exit::CONFIG, Profiles::load(Some(&home.profiles())))?, load_prompts(&home)?);
+    ground::check_name(&home)?;
+    let (profiles, prompts) = (ground::load_profiles(&home)?, ground::load_prompts(&home)?);
     let program = fails(exit::CONFIG, std::env::current_exe().context("this program's own path is not known"))?;
-    make_home(&home)?;
+    ground::make_home(&home)?;
     let spool = Spool::open(home.root()).map_err(spool_failed)?;
     let store = Store::open(&home.state()).map_err(store_failed)?;
     let (clock, now) = first_clock();
@@ -196,17 +194,6 @@ fn start_tmux(
     fails(exit::CONFIG, Tmux::start(options, notices))
 }
 
-/// The home's own folders that the spool does not make.
-fn make_home(home: &Home) -> Result<(), Failed> {
-    for folder in [home.root().to_path_buf(), home.personas(), home.profiles(), home.prompts()] {
-        let made = std::os::unix::fs::DirBuilderExt::mode(std::fs::DirBuilder::new().recursive(true), 0o700)
-            .create(&folder)
-            .with_context(|| format!("the folder {} can't be made", folder.display()));
-        fails(exit::CONFIG, made)?;
-    }
-    Ok(())
-}
-
 fn spool_failed(error: crate::spool::Error) -> Failed {
     let code = match error.kind() {
         ErrorKind::NotAllowed => exit::NOT_ALLOWED,
@@ -254,30 +241,6 @@ fn settings(
         prompts,
         personas_dir: home.personas().display().to_string(),
     }
-}
-
-/// What is wrong with the home's own prompts, if anything is.
-#[must_use]
-pub fn fault_of_prompts(home: &Home) -> Option<String> {
-    load_prompts(home).err().map(|failed| format!("{:#}", failed.error))
-}
-
-fn load_prompts(home: &Home) -> Result<Prompts, Failed> {
-    let mut overrides = BTreeMap::new();
-    for name in prompts::names() {
-        let path = home.prompts().join(format!("{name}.md"));
-        match std::fs::metadata(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            Ok(meta) if meta.is_file() && meta.len() <= MAX_TEMPLATE => {}
-            _ => {
-                let error = anyhow!("{} is no readable file of at most {MAX_TEMPLATE} bytes", path.display());
-                return Err(Failed { code: exit::CONFIG, error });
-            }
-        }
-        let text = std::fs::read_to_string(&path).with_context(|| format!("{} can't be read", path.display()));
-        overrides.insert(name.to_owned(), fails(exit::CONFIG, text)?);
-    }
-    fails(exit::CONFIG, Prompts::new(&overrides))
 }
 
 /// The first number that no rejected file bears.
@@ -354,7 +317,7 @@ impl Sidecar {
         let read = || -> anyhow::Result<(Config, Profiles, Prompts)> {
             let config = Config::load(&self.home.config())?;
             let profiles = Profiles::load(Some(&self.home.profiles()))?;
-            let prompts = load_prompts(&self.home).map_err(|failed| failed.error)?;
+            let prompts = ground::load_prompts(&self.home).map_err(|failed| failed.error)?;
             Ok((config, profiles, prompts))
         };
         match read() {

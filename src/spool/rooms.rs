@@ -161,6 +161,10 @@ fn prepare_home(home: &Path) -> Result<PathBuf, Error> {
         let meta = stat_path(path).map_err(|error| Error::io("check the folder", path, error))?;
         check_parent(path, &meta)?;
     }
+    if let Some(parent) = home.parent() {
+        let meta = stat_path(parent).map_err(|error| Error::io("check the folder", parent, error))?;
+        check_neighbours(&home, parent, &meta)?;
+    }
     Ok(home)
 }
 
@@ -206,7 +210,7 @@ fn check_open(open: &OpenRoom, room: Room) -> Result<(), Error> {
 /// What must hold for one folder, judged by what `stat` says of it.
 pub(super) fn check_room(path: &Path, meta: &Meta, room: Room) -> Result<(), Error> {
     match room {
-        Room::Home => check_parent(path, meta),
+        Room::Home => check_parent(path, meta).and_then(|()| check_home(path, meta)),
         _ => check_mode(path, meta, forbidden(room)),
     }
 }
@@ -232,6 +236,27 @@ pub(super) fn check_mode(path: &Path, meta: &Meta, forbidden: u32) -> Result<(),
         return refuse(what, format!("Run: chmod go-rwx '{}'", path.display()));
     }
     Ok(())
+}
+
+/// A home right in a folder where everybody puts things, as `/tmp`, is somebody else's when it was cleared away.
+pub(super) fn check_neighbours(home: &Path, parent: &Path, meta: &Meta) -> Result<(), Error> {
+    if meta.is_ours() || meta.mode & 0o022 == 0 {
+        return Ok(());
+    }
+    let what = format!("lies in {}, where every user puts things", parent.display());
+    let fix = "Choose a home inside your own folders".to_owned();
+    Err(Error::NotAllowed { path: home.to_owned(), what, fix })
+}
+
+/// Nobody else may put a folder into the home; a sticky bit keeps nobody from that.
+fn check_home(path: &Path, meta: &Meta) -> Result<(), Error> {
+    if meta.mode & 0o022 == 0 {
+        return Ok(());
+    }
+    let what =
+        format!("can be written by other users (mode {:04o}), who could put folders of theirs into it", meta.mode);
+    let fix = format!("Run: chmod go-w '{}'", path.display());
+    Err(Error::NotAllowed { path: path.to_owned(), what, fix })
 }
 
 /// A folder above ours: its owner is root or us, and nobody else can rename what lies in it.

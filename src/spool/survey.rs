@@ -2,7 +2,7 @@
 //! nothing is made, changed or refused, and every fault is told instead of the first.
 
 use super::error::Error;
-use super::rooms::{ROOMS, Room, check_parent, check_room, forbidden};
+use super::rooms::{ROOMS, Room, check_neighbours, check_parent, check_room, forbidden};
 use crate::files::Meta;
 use std::ffi::OsStr;
 use std::io;
@@ -71,7 +71,12 @@ pub fn survey(home: &Path, is_probe: impl Fn(&OsStr) -> bool) -> io::Result<Opti
     let mut found = Survey::default();
     for path in root.ancestors() {
         let meta = Meta::from(nix::sys::stat::stat(path)?);
-        found.note(Part::Above, path, &meta, 0o022, check_parent(path, &meta));
+        let judged = if path == root { check_room(path, &meta, Room::Home) } else { check_parent(path, &meta) };
+        found.note(Part::Above, path, &meta, 0o022, judged);
+    }
+    if let Some(parent) = root.parent() {
+        let meta = Meta::from(nix::sys::stat::stat(parent)?);
+        found.note(Part::Above, &root, &meta, 0, check_neighbours(&root, parent, &meta));
     }
     for (room, below) in ROOMS.into_iter().filter(|(room, _)| *room != Room::Home) {
         if is_inside(&root, below) {

@@ -168,3 +168,138 @@ fn a_tmux_server_of_another_user_behind_a_socket_of_ours_is_never_spoken_to() {
     theirs(&["kill-server"]);
     assert_eq!(sessions, "theirs\n", "{}", String::from_utf8_lossy(&asked.stderr));
 }
+
+/// `tasuki run` must refuse; gives what it said.
+fn refused(stage: &Stage) -> String {
+    let (code, said) = stage.refused_start();
+    assert_eq!(code, Some(77), "{said}");
+    tally::add(tally::FAULTS, 1);
+    said
+}
+
+/// A profile like the demo's, of another name.
+fn profile(stage: &Stage, home: &Path, name: &str) -> PathBuf {
+    let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/data/profiles/demo.toml")).expect("a profile");
+    let path = home.join("data/profiles").join(format!("{name}.toml"));
+    fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+    for folder in ["data", "data/profiles"] {
+        set_mode(&home.join(folder), 0o700);
+    }
+    fs::write(&path, text).expect("written");
+    set_mode(&path, 0o600);
+    assert!(path.exists(), "{}", stage.story());
+    path
+}
+
+#[test]
+fn what_is_run_or_typed_and_others_could_change_is_refused_at_the_start() {
+    let stage = Stage::without_sidecar("");
+    stage.persona("kai");
+    let path = profile(&stage, &stage.home(), "other");
+    let prompt = stage.home().join("data/prompts/briefing.md");
+    fs::create_dir(prompt.parent().expect("a folder")).expect("made");
+    fs::write(&prompt, "Go on.\n").expect("written");
+    let folders = ["data", "data/personas", "data/profiles", "data/prompts"].map(|below| stage.home().join(below));
+    folders.iter().for_each(|folder| set_mode(folder, 0o755));
+    for (path, modes) in folders.iter().map(|folder| (folder, [0o777, 0o1777, 0o775])).chain([
+        (&path, [0o666, 0o664, 0o646]),
+        (&prompt, [0o666, 0o664, 0o646]),
+        (&stage.home(), [0o777, 0o1777, 0o775]),
+    ]) {
+        let good = fs::metadata(path).expect("there").permissions().mode() & 0o7777;
+        for mode in modes {
+            set_mode(path, mode);
+            let said = refused(&stage);
+            assert!(said.contains(&format!("chmod go-w '{}'", path.display())), "{mode:o}: {said}");
+        }
+        let (id, shown) = match path.file_name().and_then(|name| name.to_str()) {
+            Some("profiles" | "other.toml") => ("data.profiles", path),
+            Some("prompts" | "briefing.md") => ("data.prompts", path),
+            _ => ("", path),
+        };
+        if !id.is_empty() {
+            let (status, words) = doctor(&stage, &stage.socket(), id);
+            assert!(status == "fail" && words.contains(&shown.display().to_string()), "{status}: {words}");
+        }
+        set_mode(path, good);
+    }
+    stage.start_sidecar();
+}
+
+#[test]
+fn what_is_run_or_typed_and_belongs_to_another_user_is_never_read() {
+    if !is_root("a profile of another user's") {
+        return;
+    }
+    let stage = Stage::new();
+    let agent = stage.agent("kai");
+    let path = profile(&stage, &stage.home(), "other");
+    give_away(&path);
+    stage.signal(nix::sys::signal::Signal::SIGHUP);
+    stage.until("the sidecar says that it does not read it", || {
+        let log = fs::read_to_string(stage.log_file()).expect("a log");
+        log.lines().any(|line| line.contains("stays as it was") && line.contains("belongs to user 65534"))
+    });
+    let asked = json!({"kind": "agent_create", "persona_slug": "kai", "profile": "other"});
+    assert_ne!(stage.refused(&asked).0, 200);
+    // A skill that somebody else could have written is typed into nobody.
+    stage.persona("mia");
+    for theirs in ["skill.md", "persona.toml", ""] {
+        let path = stage.home().join("data/personas/mia").join(theirs);
+        give_away(&path);
+        let (status, code, message) = stage.refused(&json!({"kind": "agent_create", "persona_slug": "mia"}));
+        assert!(status >= 400, "{code}: {message}");
+        chown(&path, Some(Uid::from_raw(0)), None).expect("taken back");
+    }
+    set_mode(&stage.home().join("data/personas/mia/skill.md"), 0o666);
+    let (status, code, message) = stage.refused(&json!({"kind": "agent_create", "persona_slug": "mia"}));
+    assert!(status >= 400 && message.contains("chmod go-w"), "{code}: {message}");
+    assert_eq!(stage.agent_view(&agent)["state"], "idle");
+    stage.end_sidecar(nix::sys::signal::Signal::SIGTERM);
+    assert!(refused(&stage).contains("belongs to user 65534"));
+}
+
+#[test]
+fn a_link_on_the_way_to_the_home_is_followed_once() {
+    let stage = Stage::without_sidecar("");
+    let link = stage.work_dir().join("link");
+    symlink(stage.home(), &link).expect("a link");
+    let log = fs::File::create(stage.log_file()).expect("a log");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tasuki"));
+    command.arg("--home").arg(&link).args(["run", "--tmux"]).arg(stage.socket()).stdin(Stdio::null());
+    Stage::make_own(&mut command);
+    let child = command.env("TASUKI_LOG", "debug").stdout(Stdio::null()).stderr(log).spawn().expect("it starts");
+    stage.adopt(child);
+    stage.until_beating();
+    let other = stage.work_dir().join("elsewhere");
+    fs::create_dir(&other).expect("made");
+    set_mode(&other, 0o700);
+    profile(&stage, &other, "elsewhere");
+    fs::remove_file(&link).expect("removed");
+    symlink(&other, &link).expect("a link");
+    stage.signal(nix::sys::signal::Signal::SIGHUP);
+    stage.until("it has read its configuration again", || {
+        fs::read_to_string(stage.log_file()).expect("a log").contains("the configuration was read again")
+    });
+    stage.persona("kai");
+    let (status, _, message) =
+        stage.refused(&json!({"kind": "agent_create", "persona_slug": "kai", "profile": "elsewhere"}));
+    assert_eq!((status, message.as_str()), (404, "Profile not found"));
+    stage.agent("mia");
+}
+
+#[test]
+fn a_home_whose_path_can_not_be_typed_or_shown_is_refused() {
+    let stage = Stage::without_sidecar("");
+    for name in ["h\u{1b}]0;pwn\u{7}", "h\u{202e}x", "h`id`", "h\nx"] {
+        let home = stage.work_dir().join(name);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tasuki"));
+        command.arg("--home").arg(&home).args(["run", "--tmux"]).arg(stage.socket()).stdin(Stdio::null());
+        Stage::make_own(&mut command);
+        let output = command.output().expect("it runs");
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(78), "{said:?}");
+        assert_eq!(tasuki::core::text::sanitise(said.trim_end()), said.trim_end(), "it would drive a terminal");
+        assert!(said.contains("choose a home") && !home.exists(), "{said}");
+    }
+}

@@ -20,6 +20,10 @@ pub(super) fn look(ground: &Ground) -> Vec<Check> {
     if !home.root().is_dir() {
         return vec![Check::skipped("data.personas", "there is no home yet")];
     }
+    if ground.open_way().is_some() {
+        let skipped = |id| Check::skipped(id, "others could change it, as paths.above says");
+        return ["data.personas", "data.profiles", "data.prompts", "data.rules"].map(skipped).into();
+    }
     let profiles = Profiles::load(Some(&home.profiles()));
     let known: Vec<String> = match &profiles {
         Ok(profiles) => profiles.iter().map(|profile| profile.name.clone()).collect(),

@@ -1,0 +1,84 @@
+//! What the sidecar stands on: the home's own folders, and what people have written into them that is run or typed.
+
+use super::start::{Failed, fails};
+use crate::agents::{ProfileError, Profiles};
+use crate::config::Home;
+use crate::core::handoff::prompts::{self, Prompts};
+use crate::core::text::sanitise;
+use crate::exit;
+use crate::files::way;
+use anyhow::{Context, anyhow};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The most that a template may hold, in bytes.
+const MAX_TEMPLATE: u64 = 256 * 1024;
+
+/// A home's path is typed to agents between backticks, and stands in the log and in commands: one that can't be written
+/// there as it is would fail each handoff.
+pub(super) fn check_name(home: &Home) -> Result<(), Failed> {
+    let named = home.root().to_str().filter(|path| sanitise(path) == *path && !path.contains(['`', '\n', '\t']));
+    if named.is_some() {
+        return Ok(());
+    }
+    let shown = sanitise(&home.root().to_string_lossy());
+    let error = anyhow!(
+        "the home's path {shown:?} has a character that can't be shown or typed as it is: choose a home whose path has \
+         no control character, no backtick and nothing but UTF-8. Nothing was made"
+    );
+    Err(Failed { code: exit::CONFIG, error })
+}
+
+/// The home's own folders that the spool does not make.
+pub(super) fn make_home(home: &Home) -> Result<(), Failed> {
+    for folder in [home.root().to_path_buf(), home.personas(), home.profiles(), home.prompts()] {
+        let made = std::os::unix::fs::DirBuilderExt::mode(std::fs::DirBuilder::new().recursive(true), 0o700)
+            .create(&folder)
+            .with_context(|| format!("the folder {} can't be made", folder.display()));
+        fails(exit::CONFIG, made)?;
+    }
+    let data = home.root().join("data");
+    [data, home.personas(), home.profiles(), home.prompts()].iter().try_for_each(|folder| trust(folder).map(drop))
+}
+
+/// What names programs, or is typed, must be nobody's to change but the user's. Whether it is there.
+fn trust(path: &Path) -> Result<bool, Failed> {
+    way::trust_if_there(path).map_err(|error| {
+        let code = if matches!(error, way::Unsafe::Exposed { .. }) { exit::NOT_ALLOWED } else { exit::CONFIG };
+        Failed { code, error: anyhow!("{error}. What lies there is run or typed, so it was not read") }
+    })
+}
+
+pub(super) fn load_profiles(home: &Home) -> Result<Profiles, Failed> {
+    Profiles::load(Some(&home.profiles())).map_err(|error| {
+        let code = if matches!(error, ProfileError::Exposed(_)) { exit::NOT_ALLOWED } else { exit::CONFIG };
+        Failed { code, error: error.into() }
+    })
+}
+
+/// What is wrong with the home's own prompts, if anything is.
+#[must_use]
+pub fn fault_of_prompts(home: &Home) -> Option<String> {
+    load_prompts(home).err().map(|failed| format!("{:#}", failed.error))
+}
+
+pub(super) fn load_prompts(home: &Home) -> Result<Prompts, Failed> {
+    let mut overrides = BTreeMap::new();
+    trust(&home.prompts())?;
+    for name in prompts::names() {
+        let path = home.prompts().join(format!("{name}.md"));
+        if !trust(&path)? {
+            continue;
+        }
+        match std::fs::metadata(&path) {
+            Ok(meta) if meta.is_file() && meta.len() <= MAX_TEMPLATE => {}
+            _ => {
+                let error = anyhow!("{} is no readable file of at most {MAX_TEMPLATE} bytes", path.display());
+                return Err(Failed { code: exit::CONFIG, error });
+            }
+        }
+        let text = std::fs::read_to_string(&path).with_context(|| format!("{} can't be read", path.display()));
+        overrides.insert(name.to_owned(), fails(exit::CONFIG, text)?);
+    }
+    fails(exit::CONFIG, Prompts::new(&overrides))
+}
