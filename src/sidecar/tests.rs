@@ -135,7 +135,7 @@ async fn a_deadline_that_nobody_takes_away_does_not_keep_the_loop_awake() {
     other.dying = Some(crate::core::agent::Dying { due: Deadline::after(&now, 0), lost: false });
     let dead = other.agent_id;
     ground.sidecar.state.agents.extend([(agent.agent_id, agent), (dead, other)]);
-    ground.sidecar.turn();
+    ground.turn();
     assert!(!ground.sidecar.state.agents.contains_key(&dead), "what can be judged is judged, and written");
     assert!(!ground.sidecar.sleep().is_zero(), "and the rest is left for a while");
 }
