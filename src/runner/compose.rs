@@ -65,7 +65,7 @@ async fn text_of(tools: &Tools, source: &Source) -> Result<String, String> {
 }
 
 async fn read(profile: Profile, path: PathBuf) -> Result<Transcript, String> {
-    let read = tokio::task::spawn_blocking(move || transcript::read(&profile, &path)).await;
+    let read = super::fault::blocking(move || transcript::read(&profile, &path)).await;
     read.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
 }
 

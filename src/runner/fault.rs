@@ -4,6 +4,7 @@
 use crate::core::effect::{DocumentRead, Effect, Outcome, Readiness, Started};
 use crate::core::pane::Typed;
 use std::future::Future;
+use tokio::task::JoinError;
 
 /// For people.
 const WHY: &str = "a fault inside tasuki has ended it (see its log); nothing is known of what was done";
@@ -22,9 +23,25 @@ pub(super) fn outcome(effect: &Effect) -> Outcome {
     }
 }
 
+tokio::task_local! {
+    /// A panic in this task is seen by [`guard`], or by whoever waits for [`blocking`].
+    static GUARDED: ();
+}
+
+/// Whether a panic at this place is somebody's outcome, and no reason to end.
+#[must_use]
+pub fn is_guarded() -> bool {
+    GUARDED.try_with(|()| ()).is_ok()
+}
+
+/// Work that waits for files, as part of an effect: whoever waits for it gets an error if it panics.
+pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
+    tokio::task::spawn_blocking(move || GUARDED.sync_scope((), work)).await
+}
+
 /// Does it, and gives `fault` instead of its outcome if it panics; none if the program is ending.
 pub(super) async fn guard(doing: impl Future<Output = Outcome> + Send + 'static, fault: Outcome) -> Option<Outcome> {
-    match tokio::spawn(doing).await {
+    match tokio::spawn(GUARDED.scope((), doing)).await {
         Ok(outcome) => Some(outcome),
         Err(error) if error.is_panic() => {
             tracing::error!("an effect ended in a fault of tasuki's own");
@@ -41,7 +58,12 @@ mod tests {
     #[tokio::test]
     async fn a_panic_is_an_outcome_too() {
         let effect = Effect::DropPlace { tag: "t".to_owned() };
-        let outcome = guard(async { panic!("on purpose") }, outcome(&effect)).await;
+        let asked = async {
+            assert!(is_guarded() && blocking(is_guarded).await.is_ok_and(|is| is));
+            panic!("on purpose")
+        };
+        let outcome = guard(asked, outcome(&effect)).await;
+        assert!(!is_guarded());
         assert!(matches!(outcome, Some(Outcome::Failed { .. })));
         assert_eq!(guard(async { Outcome::Done }, Outcome::Compared(false)).await, Some(Outcome::Done));
     }

@@ -20,7 +20,7 @@ pub(super) async fn read(tools: &Tools, profile: &str, path: &str, stop: &Cancel
         () = tokio::time::sleep(LAG) => {}
     }
     let path = PathBuf::from(path);
-    let read = tokio::task::spawn_blocking(move || transcript::read_gauge(&profile, &path)).await;
+    let read = super::fault::blocking(move || transcript::read_gauge(&profile, &path)).await;
     match read.ok()? {
         Ok(found) => found.map(|(gauge, guessed)| Measured { gauge, guessed }),
         Err(error) => {

@@ -14,6 +14,7 @@ mod persona;
 mod publish;
 mod version;
 
+pub use fault::is_guarded;
 pub(crate) use persona::facts as persona_facts;
 
 use crate::agents::profile::Profiles;

@@ -60,6 +60,7 @@ pub fn run(options: &Options) -> u8 {
         let _ = writeln!(std::io::stderr(), "tasuki: no thread can be started to write the log: {error}");
         return exit::TRY_AGAIN;
     }
+    end_on_fault();
     let code = run_to_the_end(options);
     super::log::finish();
     code
@@ -88,6 +89,15 @@ fn run_to_the_end(options: &Options) -> u8 {
     });
     runtime.shutdown_timeout(std::time::Duration::from_secs(2));
     code
+}
+
+/// A fault of our own ends the whole program, for a part of it that is missing would never be missed: no signal would end
+/// it, or no request be answered, while it seems to live. The fault of an effect is told as that effect's outcome.
+fn end_on_fault() {
+    exit::end_on_fault(crate::runner::is_guarded, |said| {
+        super::log::say(&format!("tasuki: {said} Nothing is lost by that: the next start goes on."));
+        super::log::finish();
+    });
 }
 
 fn complain(failed: &Failed) -> u8 {

@@ -27,6 +27,7 @@ pub use openapi::document;
 use super::Session;
 use super::client::{self, Pulse, Sidecar};
 use super::error::CliError;
+use super::output::eprint_quietly;
 use crate::config::Home;
 use crate::exit;
 use crate::spool::Spool;
@@ -77,6 +78,7 @@ pub fn command(session: &Session, args: &ServeArgs) -> Result<(), CliError> {
         .thread_keep_alive(Duration::from_secs(2))
         .build()
         .map_err(|error| CliError::new(exit::TRY_AGAIN, "no_runtime", format!("Can't begin to serve: {error}.")))?;
+    exit::end_on_fault(|| false, |said| eprint_quietly(&format!("tasuki: {said} The sidecar and the agents go on.")));
     let served = runtime.block_on(serve(session, address, token));
     // What still reads a file is not waited for.
     runtime.shutdown_background();
