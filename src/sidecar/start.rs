@@ -146,9 +146,9 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
         signals: fails(exit::TRY_AGAIN, listen_for_signals())?,
         alarm: Alarm::new(),
     };
-    let rejected = first_free_number(&home);
     let (projector, pending) = (project::Projector::new(journal, &now), first_pending(&loaded, &now));
     let mut sidecar = Sidecar {
+        rejected: first_free_number(&home),
         home,
         clock,
         store,
@@ -164,7 +164,6 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
         projector,
         pending,
         rules: watched,
-        rejected,
         watchdog: Watchdog::from_env(),
     };
     sidecar.begin(&now, loaded, settings, last_seq)?;
