@@ -161,7 +161,7 @@ pub enum Typed {
     },
     /// Something may have been typed, and it can't be known how much of it arrived. Never typed again by itself.
     Unknown {
-        /// A short code: `not_seen`, `ambiguous_mark`, `server_lost`, `pane_lost`, `deadline`, `stopped` …
+        /// A short code: `not_seen`, `mixed_draft`, `ambiguous_mark`, `server_lost`, `pane_lost`, `deadline`, `stopped` …
         reason: String,
     },
 }

@@ -10,6 +10,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+/// Characters in the first of several pieces. A composer in a mode in which keys are commands, such as vim's, does not
+/// show it, and gets no more of the text than that.
+const FIRST_PIECE: usize = 1;
+
 /// How the text is put in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
@@ -94,7 +98,9 @@ fn pieces(plan: &TypePlan) -> Option<Vec<String>> {
         Input::Command => (!text.contains(['\n', '\t'])).then(|| vec![text.clone()]),
         Input::Pieces { chars, .. } => {
             let typed: Vec<char> = text.replace('\t', "    ").chars().collect();
-            Some(typed.chunks(chars.max(1)).map(|piece| piece.iter().collect()).collect())
+            let (first, rest) = typed.split_at(FIRST_PIECE.min(typed.len()));
+            let pieces = [first].into_iter().chain(rest.chunks(chars.max(1)));
+            Some(pieces.map(|piece| piece.iter().collect()).collect())
         }
     }
 }
@@ -139,7 +145,7 @@ mod tests {
     #[test]
     fn pieces_are_whole_characters_and_hold_no_tab() {
         let pieces = pieces(&plan("äöü\tß🦀x", typed(3))).expect("typable");
-        assert_eq!(pieces, ["äöü", "   ", " ß🦀", "x"]);
+        assert_eq!(pieces, ["ä", "öü ", "   ", "ß🦀x"]);
     }
 
     #[test]

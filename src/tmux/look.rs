@@ -129,46 +129,6 @@ pub(super) async fn pause(length: Duration, stop: &CancellationToken) -> Result<
     }
 }
 
-/// A text without its white space: how a composer's content is compared, for programs wrap and indent.
-pub(super) fn bare(text: &str) -> String {
-    text.chars().filter(|c| !c.is_whitespace()).collect()
-}
-
-/// What a composer says about a text of ours that should stand in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sight {
-    /// It is there to its end.
-    Shown,
-    /// The composer can be read, and it is not there.
-    Absent,
-    /// Nothing can be said.
-    Hidden,
-}
-
-/// Looks for the end of `text` (`tail`) in a composer, or for the one placeholder that stands for the whole of it.
-pub(super) fn sight(composer: &Composer, text: &str, tail: &str) -> Sight {
-    match composer {
-        Composer::Text(shown) if bare(shown).contains(&bare(tail)) => Sight::Shown,
-        Composer::Collapsed { size } if size.is_none_or(|size| is_size_of(size, text)) => Sight::Shown,
-        Composer::Text(_) | Composer::Collapsed { .. } | Composer::Empty => Sight::Absent,
-        Composer::Unreadable => Sight::Hidden,
-    }
-}
-
-/// Placeholders count lines or characters, with or without the first line or a last line end.
-fn is_size_of(size: u64, text: &str) -> bool {
-    let close = |count: usize| size.abs_diff(u64::try_from(count).unwrap_or(u64::MAX)) <= 1;
-    close(text.lines().count()) || close(text.chars().count()) || close(text.len())
-}
-
-/// Whether a composer that may show only its last lines ends where `so_far` ends, so that the next piece fits on.
-pub(super) fn ends_with(composer: &Composer, so_far: &str) -> bool {
-    const ENOUGH: usize = 16;
-    let Composer::Text(shown) = composer else { return false };
-    let (shown, so_far) = (bare(shown), bare(so_far));
-    so_far.ends_with(&shown) && shown.chars().count() >= so_far.chars().count().min(ENOUGH)
-}
-
 /// What a screen says about typing into it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Invitation {
@@ -220,49 +180,16 @@ pub(super) fn obstacle(row: &PaneRow, front: Option<&str>) -> Option<Invitation>
 mod tests {
     use super::*;
 
-    fn text(text: &str) -> Composer {
-        Composer::Text(text.to_owned())
-    }
-
-    #[test]
-    fn a_text_is_seen_by_its_tail_however_it_is_wrapped() {
-        assert_eq!(sight(&text("> wor\n  ld (tasuki\n  delivery 1.)"), "x", "(tasuki delivery 1.)"), Sight::Shown);
-        assert_eq!(sight(&text("world (tasuki deliv"), "x", "(tasuki delivery 1.)"), Sight::Absent);
-        assert_eq!(sight(&Composer::Empty, "x", "x"), Sight::Absent);
-        assert_eq!(sight(&Composer::Unreadable, "x", "x"), Sight::Hidden);
-    }
-
-    #[test]
-    fn a_placeholder_counts_only_with_the_right_size() {
-        let five_lines = "a\nb\nc\nd\ne";
-        for (size, sight_of_it) in
-            [(None, Sight::Shown), (Some(4), Sight::Shown), (Some(5), Sight::Shown), (Some(40), Sight::Absent)]
-        {
-            assert_eq!(sight(&Composer::Collapsed { size }, five_lines, "e"), sight_of_it, "{size:?}");
-        }
-    }
-
-    #[test]
-    fn a_piece_fits_only_on_its_own_predecessor() {
-        let so_far = "the first piece of a long text";
-        assert!(ends_with(&text("piece of a\nlong text"), so_far));
-        assert!(ends_with(&text(so_far), so_far));
-        assert!(!ends_with(&text("text"), so_far), "too short to be sure");
-        assert!(!ends_with(&text("piece of a long text!"), so_far));
-        assert!(!ends_with(&text(""), so_far));
-        assert!(!ends_with(&Composer::Empty, so_far));
-        assert!(!ends_with(&Composer::Unreadable, so_far));
-    }
-
     #[test]
     fn only_an_empty_composer_invites() {
         let view = |activity, composer| View { activity, composer };
+        let draft = || Composer::Text("x".to_owned());
         let cases = [
             (view(Activity::Ready, Composer::Empty), false, Invitation::Open),
             (view(Activity::Busy, Composer::Empty), false, Invitation::Wait(Refusal::Busy)),
             (view(Activity::Busy, Composer::Empty), true, Invitation::Open),
-            (view(Activity::Busy, text("x")), true, Invitation::Wait(Refusal::Draft)),
-            (view(Activity::Ready, text("x")), false, Invitation::Wait(Refusal::Draft)),
+            (view(Activity::Busy, draft()), true, Invitation::Wait(Refusal::Draft)),
+            (view(Activity::Ready, draft()), false, Invitation::Wait(Refusal::Draft)),
             (view(Activity::Ready, Composer::Collapsed { size: None }), false, Invitation::Wait(Refusal::Draft)),
             (view(Activity::Ready, Composer::Unreadable), false, Invitation::Wait(Refusal::NotReady)),
             (view(Activity::Unknown, Composer::Empty), true, Invitation::Wait(Refusal::NotReady)),

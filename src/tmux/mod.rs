@@ -10,7 +10,7 @@
 //! - `outbox`: notices, handed over without ever waiting
 //! - [`examine`]: what a person who asks what is wrong is told of a server
 //! - `guard`: names inside the server, the guard of every changing line, the marks; `claim`: which home a pane belongs to
-//! - `pane`, `look`: what is known and seen of a pane
+//! - `pane`, `look`, `sight`: what is known and seen of a pane
 //! - `deliver`, `typing`: what is typed, and how it is typed exactly once, into the agent and nobody else; `create`: new windows; `place`: placeholders and messages;
 //!   `status`: a line about us that users may show
 //!
@@ -33,6 +33,7 @@ pub mod protocol;
 mod pty;
 pub mod quote;
 mod server;
+mod sight;
 mod status;
 mod supervisor;
 mod typing;

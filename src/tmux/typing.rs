@@ -5,11 +5,13 @@
 //! guard that refused are then all the same case; nothing is ever sent again because an answer was lost.
 
 mod consent;
+mod submit;
 
 use super::deliver::{Input, TypePlan};
 use super::guard::{Stage, is_mark};
-use super::look::{Eye, Invitation, Sight, Stopped, ends_with, obstacle, pause, sight};
+use super::look::{Eye, Stopped, pause};
 use super::pane::{Noted, PaneRow, same};
+use super::sight::{Sight, ends_with, sight};
 use super::supervisor::Live;
 use super::{Error, Tmux};
 use crate::core::pane::{Activity, Refusal, Typed, View};
@@ -305,94 +307,5 @@ impl<'a> Delivery<'a> {
 
     fn tail(&self) -> &str {
         if self.plan.seen_tail.trim().is_empty() { &self.plan.text } else { &self.plan.seen_tail }
-    }
-
-    /// Waits until the text is seen, waits a little more, looks again, presses Enter.
-    async fn submit(&mut self, live: &Live, stage: Stage, row: &PaneRow) -> Step {
-        if let Some(end) = self.balks(row).await? {
-            return Ok(end);
-        }
-        if let Input::Pieces { settle, .. } = self.plan.input {
-            pause(settle, self.stop).await?;
-        }
-        let mark = stage.mark(&self.plan.delivery);
-        let until = Instant::now() + self.plan.seen_within;
-        let mut seen = false;
-        loop {
-            let Ok(view) = self.view().await? else { return Ok(None) };
-            if view.activity == Activity::Blocked {
-                return Ok(Some(unknown("dialog")));
-            }
-            match sight(&view.composer, &self.plan.text, self.tail()) {
-                Sight::Shown if seen => {
-                    self.recognise(&row.command, view.activity);
-                    break;
-                }
-                Sight::Shown => seen = true,
-                // Somebody else may go on with the same delivery.
-                Sight::Absent | Sight::Hidden if self.moved(live, &mark).await? => return Ok(None),
-                Sight::Absent | Sight::Hidden if Instant::now() >= until => return Ok(Some(unknown("not_seen"))),
-                Sight::Absent | Sight::Hidden => seen = false,
-            }
-            pause(if seen { self.plan.enter_delay } else { GLANCE }, self.stop).await?;
-        }
-        self.press(live, &mark, 1).await
-    }
-
-    async fn press(&mut self, live: &Live, before: &str, number: u32) -> Step {
-        if let Some(end) = self.deserted() {
-            return Ok(Some(end));
-        }
-        let stages = (Stage::EnterBegun(number), Stage::Entered(number));
-        let line = self.line(live, before, stages, "\r", "paste-buffer -r");
-        // Also when the answer is lost: what matters is whether the program may have seen it.
-        self.entered = true;
-        self.send(live, line).await?;
-        Ok(None)
-    }
-
-    /// Looks whether the text has left the composer; if it plainly has not, Enter is pressed again.
-    async fn verify(&mut self, live: &Live, stage: Stage, number: u32, row: &PaneRow) -> Step {
-        let until = Instant::now() + self.plan.enter_retry_after;
-        let mut absent = false;
-        loop {
-            let Ok(view) = self.view().await? else { return Ok(None) };
-            let sight = sight(&view.composer, &self.plan.text, self.tail());
-            let blocked = view.activity == Activity::Blocked;
-            if sight == Sight::Absent && !blocked {
-                if absent {
-                    return Ok(Some(Typed::Submitted {
-                        proven: self.plan.screen_proof && view.activity != Activity::Unknown,
-                    }));
-                }
-                absent = true;
-            } else {
-                absent = false;
-            }
-            if Instant::now() >= until && !absent {
-                return match sight {
-                    _ if blocked => Ok(Some(unknown("dialog"))),
-                    // The screen says nothing; whether it was taken is for the receipt to tell.
-                    Sight::Absent | Sight::Hidden => Ok(Some(Typed::Submitted { proven: false })),
-                    Sight::Shown if number <= self.plan.enter_retries => {
-                        self.recognise(&row.command, view.activity);
-                        self.press_again(live, stage, number + 1).await
-                    }
-                    Sight::Shown => Ok(Some(unknown("not_submitted"))),
-                };
-            }
-            pause(GLANCE, self.stop).await?;
-        }
-    }
-
-    /// Enter once more, unless by now somebody else is in front of a screen that the agent left behind.
-    async fn press_again(&mut self, live: &Live, stage: Stage, number: u32) -> Step {
-        let noted = self.tmux.noted(live, self.plan.pane.pane).await.map_err(|_| Halt::Lost)?;
-        let Ok(row) = same(&self.plan.pane, noted.map(|noted| noted.row)) else { return Ok(None) };
-        if let Some(Invitation::No(reason) | Invitation::Wait(reason)) = obstacle(&row, self.front()) {
-            let end = self.deserted();
-            return Ok(Some(end.unwrap_or_else(|| self.vanished(&word(reason), reason))));
-        }
-        self.press(live, &stage.mark(&self.plan.delivery), number).await
     }
 }

@@ -76,6 +76,7 @@ mod tmux_crash;
 mod tmux_create;
 mod tmux_front;
 mod tmux_lies;
+mod tmux_mixed;
 mod tmux_plugin;
 mod tmux_races;
 mod tmux_refuse;

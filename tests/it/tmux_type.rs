@@ -158,7 +158,7 @@ async fn resumed_pieces_go_on_where_the_composer_ends() {
         "set-buffer",
         "-b",
         "x",
-        "Hello w",
+        "Hello wo",
         ";",
         "paste-buffer",
         "-r",
@@ -168,7 +168,7 @@ async fn resumed_pieces_go_on_where_the_composer_ends() {
         "-t",
         &pane.to_string(),
     ]);
-    server.tmux(&["set-option", "-p", "-t", &pane.to_string(), "@tasuki_mark_00c0ffee", "000000000007.1"]);
+    server.tmux(&["set-option", "-p", "-t", &pane.to_string(), "@tasuki_mark_00c0ffee", "000000000007.2"]);
     let plan = TypePlan { resumed: true, input: typed_in_pieces(7), ..plan(pane, 7, "Hello world of pieces.") };
     assert_eq!(type_it(&tmux, &plan).await, SUBMITTED);
     assert_eq!(composer.submits(), ["Hello world of pieces."]);

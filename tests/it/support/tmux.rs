@@ -267,6 +267,7 @@ fn composer_program() {
         draft: Vec::new(),
         rest: Vec::new(),
         pasting: false,
+        commands: flag("TASUKI_TEST_VIM").is_some(),
         collapsed: None,
         swallow: number("TASUKI_TEST_SWALLOW"),
         collapses: flag("TASUKI_TEST_COLLAPSE").is_some(),
@@ -290,6 +291,8 @@ struct Program {
     draft: Vec<u8>,
     rest: Vec<u8>,
     pasting: bool,
+    /// As vim's NORMAL mode: keys are commands, until an `i`.
+    commands: bool,
     collapsed: Option<usize>,
     swallow: u64,
     collapses: bool,
@@ -350,6 +353,8 @@ impl Program {
             self.rest.remove(0);
             if first == b'\r' && !self.pasting {
                 self.enter();
+            } else if self.commands && !self.pasting {
+                self.commands = first != b'i';
             } else {
                 self.draft.push(first);
             }
