@@ -25,6 +25,15 @@ pub fn list(session: &Session, args: &AgentsArgs) -> Result<(), CliError> {
         session.out.note("No agents. Start one with: tasuki agent create PERSONA");
         return Ok(());
     }
+    for agent in &mut agents {
+        let handoff = view::text(agent, "handoff_id").and_then(|id| view::handoff(&session.home, id).ok().flatten());
+        let asks = handoff.is_some_and(|handoff| {
+            super::handoffs::asks(&handoff) && view::text(&handoff, "successor_id") == view::text(agent, "agent_id")
+        });
+        if asks {
+            agent["state"] = "asks you".into();
+        }
+    }
     let (headings, rows) = table(&agents, session.out.is_unicode());
     session.out.table(&headings, &rows)
 }

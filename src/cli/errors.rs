@@ -5,6 +5,7 @@ use super::args::{DismissArgs, ErrorsArgs, ErrorsCommand};
 use super::client::Pulse;
 use super::error::CliError;
 use super::{names, view};
+use crate::core::glance::halted;
 use crate::core::text::sanitise;
 use serde_json::{Map, Value, json};
 
@@ -29,7 +30,8 @@ fn list(session: &Session, limit: usize) -> Result<(), CliError> {
         session.out.note("No errors.");
     }
     for error in &errors {
-        for line in lines(error) {
+        let handoff = view::text(error, "handoff_id").and_then(|id| view::handoff(&session.home, id).ok().flatten());
+        for line in lines(error, handoff.as_ref()) {
             session.out.line(&line)?;
         }
     }
@@ -40,13 +42,22 @@ fn list(session: &Session, limit: usize) -> Result<(), CliError> {
 }
 
 /// One failure as text: what happened first, then what to do, then which one it is.
-pub(super) fn lines(error: &Value) -> Vec<String> {
+/// A handoff that went on since then leaves nothing to do.
+pub(super) fn lines(error: &Value, handoff: Option<&Value>) -> Vec<String> {
     let cell = |key: &str| sanitise(&view::cell(error, key));
     let about = [("handoff", "handoff_id"), ("step", "step"), ("agent", "agent_id")]
         .into_iter()
         .filter_map(|(name, key)| Some(format!("{name} {}", sanitise(view::text(error, key)?))));
     let mut lines = vec![format!("{}  {} ({})", view::clock(&cell("at")), cell("message"), cell("code"))];
-    lines.extend(view::text(error, "hint").map(|hint| format!("  {}", sanitise(hint))));
+    let since =
+        handoff.filter(|_| halted(&cell("code"), &cell("step"))).and_then(|handoff| view::text(handoff, "step"));
+    match since.filter(|step| *step != "failed") {
+        Some(step @ ("done" | "cancelled")) => {
+            lines.push(format!("  since then the handoff is {step}: nothing is left to do"));
+        }
+        Some(step) => lines.push(format!("  since then the handoff goes on: {}", sanitise(step))),
+        None => lines.extend(view::text(error, "hint").map(|hint| format!("  {}", sanitise(hint)))),
+    }
     lines.push(format!(
         "  {}",
         std::iter::once(format!("error {}", cell("error_id"))).chain(about).collect::<Vec<_>>().join(", ")

@@ -32,10 +32,10 @@ fn list(session: &Session, limit: usize) -> Result<(), CliError> {
     let keys = ["handoff_id", "agent_id", "successor_id"];
     let short = names::short(handoffs.iter().flat_map(|handoff| keys.map(|key| view::text(handoff, key))).flatten());
     let row = |handoff: &Value| {
-        let code = handoff.get("error").and_then(|error| view::text(error, "code"));
-        let state =
-            code.map_or_else(|| view::cell(handoff, "step"), |code| format!("{}: {code}", view::cell(handoff, "step")));
         let cell = |key: &str| view::cell(handoff, key);
+        let code = handoff.get("error").and_then(|error| view::text(error, "code"));
+        let news = code.or_else(|| asks(handoff).then_some("asks you"));
+        let state = news.map_or_else(|| cell("step"), |news| format!("{}: {news}", cell("step")));
         let id = |key: &str| short.get(&view::cell(handoff, key)).cloned().unwrap_or_else(|| "-".to_owned());
         let created = view::clock(&cell("created_at"));
         let ids = (id("handoff_id"), id("agent_id"), id("successor_id"));
@@ -53,6 +53,12 @@ fn show(session: &Session, name: &HandoffName) -> Result<(), CliError> {
         return session.out.document(&seen);
     }
     lines(&seen).iter().try_for_each(|line| session.out.line(line))
+}
+
+/// Whether its successor has asked something that nobody has answered.
+pub(super) fn asks(handoff: &Value) -> bool {
+    view::text(handoff, "step") == Some("acknowledging")
+        && handoff.get("ack").is_some_and(|ack| view::text(ack, "status") == Some("needs_clarification"))
 }
 
 /// One handoff as text.
@@ -125,6 +131,11 @@ fn acknowledgement(seen: &Value) -> Vec<String> {
         }
     }
     list("questions").iter().filter_map(Value::as_str).for_each(|question| say("question", question.to_owned()));
+    if asks(seen) {
+        let answers = vec!["--answer …"; list("questions").len().max(1)].join(" ");
+        let id: String = view::cell(seen, "handoff_id").chars().take(8).collect();
+        say("answer with", format!("tasuki clarify {id} {answers}"));
+    }
     for (name, key) in [("reminder", "reminders"), ("escalation", "escalations")] {
         for sent in list(key) {
             let at = view::text(sent, "at").map(view::clock).unwrap_or_default();

@@ -3,7 +3,8 @@
 //! anything to a terminal or to tmux.
 
 use super::agent::AgentState;
-use super::handoff::Handoff;
+use super::handoff::ack::Standing;
+use super::handoff::{Handoff, Step};
 use super::state::State;
 use super::time::Now;
 use chrono::DateTime;
@@ -11,7 +12,8 @@ use chrono::DateTime;
 /// So many handoffs are named with their step; of the others only the number is told.
 const NAMED: usize = 2;
 
-/// The line; empty when there is nothing to tell. `failures` is the number of error files that nobody has dismissed.
+/// The line; empty when there is nothing to tell. `failures` is the number of error files that nobody has dismissed
+/// and whose handoff has not ended well since.
 /// Anonymous agents, which are left alone, do not count.
 #[must_use]
 pub fn line(state: &State, failures: usize, now: &Now) -> String {
@@ -31,8 +33,22 @@ pub fn line(state: &State, failures: usize, now: &Now) -> String {
         }
         parts.push(format!("{counted}: {}", steps.join(", ")));
     }
+    parts.extend(counted(running.iter().map(|handoff| questions(handoff)).sum(), "question"));
     parts.extend(counted(failures, "error"));
     parts.join(" · ")
+}
+
+/// So many questions of its successor wait for a person.
+fn questions(handoff: &Handoff) -> usize {
+    let asking = handoff.ack.as_ref().filter(|ack| ack.standing == Standing::NeedsClarification);
+    asking.map_or(0, |ack| ack.received.as_ref().map_or(1, |said| said.questions.len().max(1)))
+}
+
+/// Whether a failure of this code and step has halted its handoff, so that nothing is left of it once the handoff is over.
+/// That a document was not published, or a message did not arrive, stays true after that.
+#[must_use]
+pub fn halted(code: &str, step: &str) -> bool {
+    Step::ALL.iter().any(|known| known.word() == step) && !matches!(code, "message_failed" | "escalation_failed")
 }
 
 /// `2 agents`; nothing where there is none.

@@ -4,14 +4,27 @@
 use super::Sidecar;
 use crate::core::decision::Decision;
 use crate::core::glance;
+use crate::core::handoff::Step;
+use crate::core::id::{ErrorId, HandoffId};
 use crate::core::time::Now;
-use crate::spool::Shelf;
+use crate::spool::{Place, Shelf};
 use crate::tmux::Tmux;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tokio::sync::watch;
+use uuid::Uuid;
 
 /// Between two changes of the line.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// So many failures are looked at for their handoff's end; more than that nobody reads.
+const LOOKED_AT: usize = 1_000;
+
+/// A text of a JSON object.
+fn text(bytes: &[u8], key: &str) -> Option<String> {
+    let object: serde_json::Value = serde_json::from_slice(bytes).ok()?;
+    object.get(key)?.as_str().map(str::to_owned)
+}
 
 /// What is to stand there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,13 +40,17 @@ pub(super) struct Glance {
     /// `tmux.status` of the configuration.
     pub(super) enabled: bool,
     failures: usize,
+    /// Of which handoff each failure tells.
+    of: BTreeMap<Uuid, Option<HandoffId>>,
+    /// Handoffs that failures tell of and that are over.
+    over: BTreeSet<HandoffId>,
 }
 
 impl Glance {
     pub(super) fn new(tmux: Tmux, enabled: bool) -> Self {
         let (wanted, receiver) = watch::channel(Wanted::default());
         tokio::spawn(keep(tmux, receiver));
-        Glance { wanted, enabled, failures: 0 }
+        Glance { wanted, enabled, failures: 0, of: BTreeMap::new(), over: BTreeSet::new() }
     }
 
     /// A connection to a server stands.
@@ -56,18 +73,51 @@ async fn keep(tmux: Tmux, mut receiver: watch::Receiver<Wanted>) {
 }
 
 impl Sidecar {
-    /// Looks how many failures nobody has dismissed. A listing that fails tells nothing new.
+    /// Looks how many failures nobody has dismissed, less those whose handoff is over: a retry that went well leaves
+    /// nothing to do. A listing that fails tells nothing new.
     pub(super) fn count_failures(&mut self) {
-        if let Ok(ids) = self.spool.ids(Shelf::Errors) {
-            self.glance.failures = ids.len();
+        let Ok(ids) = self.spool.ids(Shelf::Errors) else { return };
+        self.glance.of.retain(|id, _| ids.contains(id));
+        let past = ids.iter().take(LOOKED_AT).filter(|id| self.is_past(**id)).count();
+        self.glance.failures = ids.len() - past;
+        if ids.is_empty() {
+            self.glance.over.clear();
         }
     }
 
-    /// The same where a decision has made or dismissed some.
+    /// The same where a decision has made or dismissed some, or ended a handoff that had failed.
     pub(super) fn count_new_failures(&mut self, decision: &Decision) {
-        if !decision.errors.is_empty() || !decision.dismissed.is_empty() {
+        let may_end = self.glance.failures > 0 && !decision.handoffs.is_empty();
+        if may_end || !decision.errors.is_empty() || !decision.dismissed.is_empty() {
             self.count_failures();
         }
+    }
+
+    /// Whether the failure is of a handoff that is over. What can't be read is not.
+    fn is_past(&mut self, id: Uuid) -> bool {
+        let handoff = match self.glance.of.get(&id) {
+            Some(known) => *known,
+            None => {
+                let Ok(Some(bytes)) = self.spool.get(&Place::Error(ErrorId(id))) else { return false };
+                let word = |key: &str| text(&bytes, key).unwrap_or_default();
+                let of = word("handoff_id").parse().ok().filter(|_| glance::halted(&word("code"), &word("step")));
+                self.glance.of.insert(id, of);
+                of
+            }
+        };
+        let Some(handoff) = handoff else { return false };
+        if let Some(live) = self.state.handoffs.get(&handoff) {
+            return matches!(live.step, Step::Done | Step::Cancelled);
+        }
+        if self.glance.over.contains(&handoff) {
+            return true;
+        }
+        let Ok(Some(bytes)) = self.spool.get(&Place::Handoff(handoff)) else { return false };
+        let is_over = matches!(text(&bytes, "step").as_deref(), Some("done" | "cancelled"));
+        if is_over {
+            self.glance.over.insert(handoff);
+        }
+        is_over
     }
 
     /// Says what is to stand in tmux's option.

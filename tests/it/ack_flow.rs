@@ -194,6 +194,14 @@ fn questions_are_answered_by_the_command_line_and_the_successor_goes_on() {
     let id = stage.hand_off_with(&agent, &urgent());
     stage.until("the successor asks", || stage.handoff_view(&id)["ack"]["status"] == "needs_clarification");
     let first = stage.handoff_view(&id);
+    for (args, shown) in [
+        (vec!["agents"], "asks you"),
+        (vec!["handoffs"], "acknowledging: asks you"),
+        (vec!["handoffs", "show", &id], "tasuki clarify"),
+    ] {
+        let said = printed(&run(&stage, &args));
+        assert!(said.contains(shown), "{args:?}: {said}");
+    }
     let few = run(&stage, &["clarify", &id, "--answer", "a", "--answer", "b"]);
     assert_eq!(few.status.code(), Some(2), "{few:?}");
     let better = stage.work_dir().join("better.md");

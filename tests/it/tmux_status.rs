@@ -116,3 +116,32 @@ fn a_server_that_comes_back_is_told_again_and_nothing_is_said_where_nobody_wants
     stage.ask(&json!({"kind": "error_dismiss", "error_id": "none"}));
     assert_eq!(stage.tmux(&["show-options", "-gq"]).matches("@tasuki_status").count(), 0);
 }
+
+#[test]
+fn the_line_tells_of_questions() {
+    let mut world = AckWorld::briefed("immediate");
+    world.ack(&json!({"questions": ["Which branch is it?", "Which port?"], "status": "needs_clarification"}));
+    let line = glance::line(&world.state, 0, &world.now);
+    assert!(line.ends_with("acknowledging 0:00 · 2 questions"), "{line}");
+}
+
+#[test]
+fn a_failure_whose_handoff_went_well_since_then_is_told_of_no_more() {
+    let stage = Stage::new();
+    let agent = stage.agent("dev");
+    stage.faults("write_never");
+    let handoff = stage.hand_off(&agent);
+    stage.until_failed(&handoff, "writing", "document_missing");
+    stage.until("its failure is told of", || own(&stage) == "1 agent · 1 error");
+    stage.faults("");
+    stage.granted(&json!({"kind": "handoff_retry", "handoff_id": handoff}));
+    stage.until_step(&handoff, "done");
+    stage.until("it is told of no more", || own(&stage) == "1 agent");
+    assert_eq!(stage.errors().len(), 1, "its file stays until somebody dismisses it");
+    stage.crash_and_restart();
+    stage.until("nor by a new sidecar", || own(&stage) == "1 agent");
+    let output = stage.command(&["errors"]).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("since then the handoff is done: nothing is left to do"), "{said}");
+    assert!(!said.contains("then retry"), "{said}");
+}

@@ -123,7 +123,11 @@ impl<'a> Reader<'a> {
             Ok(Some(seen)) => match row {
                 Row::Agent(_) => agent_lines(&seen),
                 Row::Handoff(_) => handoffs::lines(&seen),
-                Row::Failure(_) => errors::lines(&seen),
+                Row::Failure(_) => {
+                    let handoff = view::text(&seen, "handoff_id");
+                    let handoff = handoff.and_then(|id| view::handoff(&self.home, id).ok().flatten());
+                    errors::lines(&seen, handoff.as_ref())
+                }
                 Row::Work(_) => work::show::lines(&seen),
             },
             Ok(None) => vec!["It is not there any more.".to_owned()],

@@ -80,6 +80,8 @@ pub struct Handoff {
     pub bytes: Option<u64>,
     /// A dialog holds it up.
     pub blocked: bool,
+    /// What its successor asks.
+    pub questions: Vec<String>,
     /// Code, step and message of its failure.
     pub error: Option<Fault>,
 }
@@ -147,6 +149,13 @@ fn id(view: &Value, key: &str) -> Option<String> {
     words(view, key).filter(|id| !id.starts_with('.') && !id.contains('/'))
 }
 
+/// What its successor has asked and nobody has answered.
+fn questions(seen: &Value) -> Vec<String> {
+    let asked =
+        seen.get("ack").filter(|_| crate::cli::handoffs::asks(seen)).and_then(|ack| ack["questions"].as_array());
+    asked.into_iter().flatten().take(20).filter_map(Value::as_str).map(plain).collect()
+}
+
 fn ms(view: &Value, key: &str) -> Option<i64> {
     let at = chrono::DateTime::parse_from_rfc3339(view::text(view, key)?).ok()?;
     Some(at.timestamp_millis())
@@ -202,6 +211,7 @@ impl Handoff {
             verdicts: ["instruction", "priming", "briefing"].into_iter().filter_map(verdict).collect(),
             bytes: bytes(Some(seen)).or_else(|| bytes(seen.get("document"))),
             blocked: view::text(seen, "successor_blocked_at").is_some(),
+            questions: questions(seen),
             error: error.map(|error| Fault {
                 id: id(error, "error_id").unwrap_or_default(),
                 code: word(error, "code"),

@@ -101,6 +101,9 @@ fn doing(scene: Scene<'_>, agent: &Agent) -> Cell {
     if agent.state == "blocked" {
         return Cell::new("waits for you: a dialog", look.bad());
     }
+    if let Some(question) = current.and_then(|handoff| handoff.questions.first()) {
+        return Cell::new(format!("asks you: {question}"), look.bad());
+    }
     if let Some(handoff) = current {
         let verb = if handoff.agent == agent.id { "hands off" } else { "takes over" };
         return Cell::new(format!("{verb}: {} {}", handoff.step, since(scene, handoff)), look.fresh());
@@ -161,6 +164,9 @@ fn news(scene: Scene<'_>, handoff: &Handoff) -> Cell {
     }
     if handoff.blocked {
         return Cell::new("waits for you: a dialog", look.bad());
+    }
+    if let Some(question) = handoff.questions.first() {
+        return Cell::new(format!("asks you: {question}"), look.bad());
     }
     if !handoff.is_running() {
         let (from, to) = (scene.model.short(&handoff.agent), handoff.successor.as_deref());
