@@ -105,26 +105,34 @@ async fn serve(session: &Session, address: SocketAddr, token: Token) -> Result<(
     });
     stop_on_signals(&stop)?;
     tokio::spawn(hub::run(Arc::clone(&app)));
-    announce(session, &app)?;
-    listen::serve(listener, routes::router(app), stop).await;
+    // Beside the serving: a terminal that stands still or a pipe that nobody reads must hold up neither it nor its end.
+    let mut announced = tokio::task::spawn_blocking(announcement(session, &app));
+    let mut serving = std::pin::pin!(listen::serve(listener, routes::router(app), stop));
+    tokio::select! {
+        () = &mut serving => return Ok(()),
+        said = &mut announced => said.unwrap_or(Ok(()))?,
+    }
+    serving.await;
     Ok(())
 }
 
-/// Says where it listens, once it does. The token itself is shown on a terminal alone: elsewhere it would stand in a log.
-fn announce(session: &Session, app: &App) -> Result<(), CliError> {
-    let url = format!("http://{}/", app.address);
-    let file = app.token.path().display();
-    if session.out.is_json() {
-        let line = json!({"url": url, "token_file": file.to_string(), "pid": std::process::id()});
-        return session.out.record(&line);
-    }
-    if !Pulse::new(&session.home).beats() {
-        session.out.note("No sidecar answers: what is shown is what was last known, and requests are refused.");
-    }
-    session.out.note(&format!("The token is in {file}; whoever has it can do all that you can do with tasuki."));
-    match std::io::stdout().is_terminal() {
-        true => session.out.line(&format!("{url}#token={}", app.token.text())),
-        false => session.out.line(&url),
+/// Says where it listens. The token itself is shown on a terminal alone: elsewhere it would stand in a log.
+fn announcement(session: &Session, app: &App) -> impl FnOnce() -> Result<(), CliError> + Send + 'static {
+    let (url, out, file) =
+        (format!("http://{}/", app.address), session.out.clone(), app.token.path().display().to_string());
+    let (beats, token) = (Pulse::new(&session.home).beats(), app.token.text().to_owned());
+    move || {
+        if out.is_json() {
+            return out.record(&json!({"url": url, "token_file": file, "pid": std::process::id()}));
+        }
+        if !beats {
+            out.note("No sidecar answers: what is shown is what was last known, and requests are refused.");
+        }
+        out.note(&format!("The token is in {file}; whoever has it can do all that you can do with tasuki."));
+        match std::io::stdout().is_terminal() {
+            true => out.line(&format!("{url}#token={token}")),
+            false => out.line(&url),
+        }
     }
 }
 
