@@ -2,8 +2,8 @@
 //!
 //! Read `turn` for what one turn does, `intake` for how files become events, `project` for what is written for others,
 //! `again` for what the last run left unwritten, `work` for items, rules and roles, `damage` for rows that can't be
-//! understood, `watch` for processes, panes and documents, `start` for the beginning, `log` for what is said,
-//! `glance` for the line in tmux; this file waits and ends.
+//! understood, `watch` for processes, panes and documents, `start` for the beginning, `signals` for what ends it, `log` for what
+//! is said, `glance` for the line in tmux; this file waits and ends.
 
 mod again;
 #[cfg(test)]
@@ -17,6 +17,7 @@ mod ground;
 mod intake;
 mod log;
 mod project;
+mod signals;
 mod start;
 #[cfg(test)]
 mod tests;
@@ -100,7 +101,7 @@ pub(crate) struct Sources {
     notices: mpsc::Receiver<Notice>,
     exits: mpsc::Receiver<Process>,
     listings: mpsc::Receiver<watch::Listing>,
-    signals: start::Signals,
+    signals: signals::Signals,
     alarm: Alarm,
 }
 

@@ -20,11 +20,11 @@ use crate::spool::{ErrorKind, Journal, Spool, Watch};
 use crate::store::{Loaded, Store};
 use crate::tmux::{self, Socket, Tmux};
 use anyhow::Context;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 
 /// How long the first word from tmux is waited for, in milliseconds.
 const TMUX_WITHIN_MS: u64 = 3_000;
@@ -38,12 +38,6 @@ pub struct Options {
     pub tmux: Option<String>,
     /// Log as JSON lines.
     pub json: bool,
-}
-
-/// Asked for by signals.
-pub(super) struct Signals {
-    pub(super) stop: Arc<Notify>,
-    pub(super) reload: Arc<Notify>,
 }
 
 /// A start that failed, and the exit code that says how.
@@ -143,7 +137,7 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
         notices,
         exits: exit_receiver,
         listings,
-        signals: fails(exit::TRY_AGAIN, listen_for_signals())?,
+        signals: fails(exit::TRY_AGAIN, super::signals::listen())?,
         alarm: Alarm::new(),
     };
     let (projector, pending) = (project::Projector::new(journal, &now), first_pending(&loaded, &now));
@@ -258,27 +252,6 @@ fn first_free_number(home: &Home) -> u64 {
     let number = |name: &str| name.split('-').next().and_then(|digits| digits.parse::<u64>().ok());
     let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str().and_then(number));
     numbers.max().map_or(1, |most| most + 1)
-}
-
-/// Listens for the signals that end or reload. A hang-up ends a sidecar that was started in a terminal, and lets any
-/// other read its configuration again.
-fn listen_for_signals() -> anyhow::Result<Signals> {
-    let (stop, reload) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    // Whose log goes to a file still belongs to its terminal: it ends with the pane.
-    let in_terminal =
-        std::io::stdin().is_terminal() || std::io::stdout().is_terminal() || std::io::stderr().is_terminal();
-    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
-        let mut received = signal(kind).context("signals can't be listened for")?;
-        let ends = kind != SignalKind::hangup() || in_terminal;
-        let notify = Arc::clone(if ends { &stop } else { &reload });
-        tokio::spawn(async move {
-            while received.recv().await.is_some() {
-                tracing::info!(signal = kind.as_raw_value(), ends, "a signal came");
-                notify.notify_one();
-            }
-        });
-    }
-    Ok(Signals { stop, reload })
 }
 
 /// A limit on the size of files (`ulimit -f`) is a full disk like any other: whoever has a handler for its signal gets

@@ -3,14 +3,17 @@
 
 use super::support::stage::Stage;
 use super::support::stage_files::read_json;
+use super::support::strace;
+use super::support::tmux::Server;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
 use std::fs;
-use std::io::{PipeReader, PipeWriter, Write};
+use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsFd;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// A command of this home for a shell in a pane. Whatever of it is left ends with the stage.
 fn line(stage: &Stage, args: &str) -> String {
@@ -117,4 +120,114 @@ fn a_log_that_can_t_be_written_holds_nothing_up() {
     start(&stage, log);
     works(&stage);
     assert!(stage.end_sidecar(Signal::SIGTERM).success());
+}
+
+#[test]
+fn a_sidecar_that_is_to_ignore_hang_ups_outlives_its_pane() {
+    let stage = Stage::without_sidecar("");
+    let (pane, pid) = in_pane(&stage, "trap '' HUP;");
+    stage.tmux(&["kill-pane", "-t", &pane]);
+    stage.until("the pane has gone", || !stage.tmux(&["list-panes", "-a", "-F", "#{pane_id} "]).contains(&pane));
+    kill(Pid::from_raw(pid), Signal::SIGHUP).expect("it is there");
+    works(&stage);
+    kill(Pid::from_raw(pid), Signal::SIGTERM).expect("it is there");
+    until_gone(&stage, pid);
+}
+
+#[test]
+fn a_sidecar_ends_with_the_server_of_its_pane_and_with_a_connection_that_is_cut() {
+    let stage = Stage::without_sidecar("");
+    // A terminal of another server: to the sidecar it ends like a window that is closed, or a connection that is cut.
+    let other = Server::start();
+    let run = line(&stage, &format!("run --tmux '{}'", stage.socket().display()));
+    other.tmux(&["new-window", "-d", "-t", "main:", &run]);
+    let pid = until_beating(&stage);
+    drop(other);
+    until_gone(&stage, pid);
+    let (_, pid) = in_pane(&stage, "");
+    stage.tmux(&["kill-server"]);
+    until_gone(&stage, pid);
+}
+
+#[test]
+fn a_sidecar_that_stands_still_is_ended_by_force() {
+    if !strace::is_there() {
+        return;
+    }
+    let stage = Stage::without_sidecar("");
+    start(&stage, fs::File::create(stage.log_file()).expect("a log"));
+    let agent = stage.agent("kai");
+    // A disk that takes longer than anybody lives.
+    let pid = stage.sidecar_pid().to_string();
+    let calls = "fsync,fdatasync";
+    let mut tracer = Command::new("strace")
+        .args([
+            "-f",
+            "-p",
+            &pid,
+            "-e",
+            &format!("trace={calls}"),
+            "-e",
+            &format!("inject={calls}:delay_enter=600000000"),
+        ])
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("strace starts");
+    let mut said = BufReader::new(tracer.stderr.take().expect("a pipe"));
+    let mut first = String::new();
+    said.read_line(&mut first).expect("it says that it is there");
+    assert!(first.contains("attached"), "{first}");
+    let asked = stage.send(&json!({"kind": "agent_send", "agent_id": agent, "text": "hello"}));
+    stage.until("the loop waits for the disk", || {
+        first.clear();
+        said.read_line(&mut first).expect("it goes on");
+        first.contains("sync(")
+    });
+    stage.signal(Signal::SIGTERM);
+    let log = || fs::read_to_string(stage.log_file()).expect("a log");
+    stage.until("it says that it ends", || log().contains("stands still, so it ends by force"));
+    // A call that is held up by its tracer is held up at an end as well.
+    tracer.kill().expect("it is there");
+    tracer.wait().expect("it ends");
+    let ended = stage.wait_for("it ends", || stage.ended());
+    assert_eq!(ended.code(), Some(75), "{}", log());
+    stage.start_sidecar();
+    assert_eq!(stage.result(&asked)["status"], 200, "the next one goes on");
+    stage.check_once();
+}
+
+#[test]
+fn commands_end_with_their_pane() {
+    let stage = Stage::with_config("");
+    let agent = stage.agent("kai");
+    stage.faults("slow_turn=600000");
+    for args in ["serve --listen 127.0.0.1:0", "top", &format!("handoff {agent} --reason x --wait")] {
+        let run = format!("exec {}", line(&stage, args));
+        let made = stage.tmux(&["new-window", "-d", "-P", "-F", "#{pane_id} #{pane_pid}", "-t", "user:", &run]);
+        let (pane, pid) = made.trim().split_once(' ').expect("two words");
+        stage.until(&format!("{args} says something"), || stage.screen(pane).trim().len() > 10);
+        stage.tmux(&["kill-pane", "-t", pane]);
+        until_gone(&stage, pid.parse().expect("a process id"));
+    }
+}
+
+#[test]
+fn a_server_for_dashboards_whose_terminal_takes_nothing_serves_and_ends() {
+    let stage = Stage::with_config("");
+    let (_reader, writer) = full_pipe();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its address");
+    let mut serve = stage
+        .command(&["serve", "--listen", &free.to_string()])
+        .stdout(writer.try_clone().expect("a pipe"))
+        .stderr(writer)
+        .spawn()
+        .expect("it starts");
+    stage.until("it answers", || {
+        let Ok(mut stream) = std::net::TcpStream::connect(free) else { return false };
+        stream.set_read_timeout(Some(Duration::from_secs(5))).expect("a limit");
+        let asked = write!(stream, "GET / HTTP/1.1\r\nHost: {free}\r\nConnection: close\r\n\r\n");
+        asked.is_ok() && matches!(stream.read(&mut [0; 16]), Ok(count) if count > 0)
+    });
+    kill(Pid::from_raw(i32::try_from(serve.id()).expect("a process id")), Signal::SIGTERM).expect("it is there");
+    stage.until("it ends", || serve.try_wait().expect("a child of ours").is_some());
 }

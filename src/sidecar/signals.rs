@@ -1,0 +1,80 @@
+//! Signals, on a thread of their own: also a loop that stands still can be told to end, for it is ended by force when it
+//! has not ended by itself in time. Nothing is lost by that: what was begun is in the store, and is taken up again.
+
+use super::log;
+use crate::exit;
+use anyhow::Context;
+use nix::libc;
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
+
+/// How long an end in good order may take: effects, tmux and files have limits of their own, which are shorter together.
+/// A service manager waits longer than this.
+const END_WITHIN: Duration = Duration::from_secs(12);
+
+/// Asked for by signals.
+pub(super) struct Signals {
+    pub(super) stop: Arc<Notify>,
+    pub(super) reload: Arc<Notify>,
+}
+
+/// Listens for the signals that end or reload. A hang-up ends a sidecar that was started in a terminal, and lets any
+/// other read its configuration again; so it does where hang-ups were to be ignored (`nohup`).
+pub(super) fn listen() -> anyhow::Result<Signals> {
+    let signals = Signals { stop: Arc::new(Notify::new()), reload: Arc::new(Notify::new()) };
+    let (stop, reload) = (Arc::clone(&signals.stop), Arc::clone(&signals.reload));
+    let hang_up_ends = is_in_terminal() && !ignores_hang_ups();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let inside = runtime.enter();
+    let open = |kind| signal(kind).context("signals can't be listened for");
+    let (mut terminate, mut interrupt) = (open(SignalKind::terminate())?, open(SignalKind::interrupt())?);
+    let mut hang_up = open(SignalKind::hangup())?;
+    drop(inside);
+    let take = async move {
+        loop {
+            let kind = tokio::select! {
+                Some(()) = terminate.recv() => SignalKind::terminate(),
+                Some(()) = interrupt.recv() => SignalKind::interrupt(),
+                Some(()) = hang_up.recv() => SignalKind::hangup(),
+                else => return,
+            };
+            let ends = kind != SignalKind::hangup() || hang_up_ends;
+            tracing::info!(signal = kind.as_raw_value(), ends, "a signal came");
+            if ends {
+                stop.notify_one();
+                tokio::time::sleep(END_WITHIN).await;
+                end_by_force();
+            }
+            reload.notify_one();
+        }
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(take))?;
+    Ok(signals)
+}
+
+fn end_by_force() -> ! {
+    let seconds = END_WITHIN.as_secs();
+    log::say(&format!(
+        "tasuki: it was told to end {seconds} s ago and stands still, so it ends by force; nothing is lost by that, the next start goes on"
+    ));
+    log::finish();
+    std::process::exit(i32::from(exit::TRY_AGAIN));
+}
+
+/// Whose log goes to a file still belongs to its terminal: it ends with the pane.
+fn is_in_terminal() -> bool {
+    std::io::stdin().is_terminal() || std::io::stdout().is_terminal() || std::io::stderr().is_terminal()
+}
+
+/// Whether whoever started us wants us to outlive the terminal.
+#[allow(unsafe_code)]
+fn ignores_hang_ups() -> bool {
+    let mut before = std::mem::MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: without a new action nothing is set, and the one that is in force is written to memory of ours, whole.
+    let asked = unsafe { libc::sigaction(libc::SIGHUP, std::ptr::null(), before.as_mut_ptr()) };
+    // SAFETY: the call has filled it.
+    asked == 0 && unsafe { before.assume_init() }.sa_sigaction == libc::SIG_IGN
+}
