@@ -61,6 +61,7 @@ impl Sidecar {
             let takes_requests = self.pending.tmux_unknown.is_none() && (self.pending.drained || empty);
             let requests = if takes_requests { self.scan(Lane::Requests, now) } else { None };
             let both_empty = empty && is_empty(requests.as_ref());
+            self.pending.looked_at_requests = requests.is_some();
             for scan in events.into_iter().chain(requests) {
                 self.pending.files |= scan.more || !scan.found.is_empty();
                 for found in scan.found {

@@ -48,6 +48,9 @@ pub(super) struct Projector {
     pub(super) folder_problem: Option<String>,
     /// Why something that others read can't be written, while it can't.
     unwritten: Option<String>,
+    /// When a turn last took the requests that lay there, and committed what it decided. The heartbeat alone says only that
+    /// the loop turns.
+    pub(super) taken_at: Option<String>,
     /// `rejected/` is full.
     pub(super) rejected_full: bool,
     /// `armed` or `poll`.
@@ -71,6 +74,7 @@ impl Projector {
             intake_problem: None,
             folder_problem: None,
             unwritten: None,
+            taken_at: None,
             rejected_full: false,
             watch_mode: "armed",
         }
@@ -208,6 +212,7 @@ impl Projector {
             "version": env!("CARGO_PKG_VERSION"),
             "started_at": self.started_at,
             "heartbeat": now.stamp(),
+            "taken_at": self.taken_at,
             "tmux": server.map(|server| json!({ "pid": server.pid, "start_time": server.start_time })),
             "state": if problem.is_some() { "degraded" } else { "running" },
             "problem": problem.cloned().or(full),

@@ -107,6 +107,27 @@ async fn a_lane_that_cannot_be_read_is_not_empty() {
 }
 
 #[tokio::test]
+async fn a_sidecar_that_turns_and_takes_no_requests_says_since_when() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let taken = ground.sidecar.projector.taken_at.clone();
+    assert!(taken.is_some());
+    ground.ask("r.json", NOTHING);
+    let now = ground.sidecar.clock.now();
+    ground.sidecar.pending.store_again = Some(Deadline::after(&now, 60_000));
+    (0..3).for_each(|_| ground.turn());
+    ground.sidecar.projector.heartbeat(&ground.sidecar.spool, &now, None);
+    let view = std::fs::read_to_string(ground.path("view/sidecar.json")).expect("a view");
+    let view: serde_json::Value = serde_json::from_str(&view).expect("JSON");
+    assert_eq!(view["taken_at"].as_str(), taken.as_deref(), "{view}");
+    assert_eq!(ground.count("spool/requests"), 1);
+    ground.sidecar.pending.store_again = None;
+    ground.sidecar.pending.files = true;
+    ground.settle();
+    assert!(ground.sidecar.projector.taken_at >= taken && ground.count("spool/requests") == 0);
+}
+
+#[tokio::test]
 async fn what_is_gone_is_judged_only_after_the_start_is_over() {
     let mut ground = Ground::new().await;
     let now = ground.sidecar.clock.now();

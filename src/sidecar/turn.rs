@@ -53,6 +53,8 @@ pub(super) struct Pending {
     pub(super) tick: Option<Deadline>,
     /// Scans of the events that have begun.
     pub(super) scans: u64,
+    /// This turn has looked at the requests that lie there.
+    pub(super) looked_at_requests: bool,
     /// Both lanes were seen empty once since the start.
     pub(super) drained: bool,
     /// A former process has left what is to go on: deadlines or effects.
@@ -128,7 +130,7 @@ impl Sidecar {
             Err(error) => return self.store_failed(now, &error),
         };
         if batch.events.is_empty() && batch.files.is_empty() {
-            self.store_is_well();
+            self.store_is_well(now);
             self.ask_for_panes();
             return;
         }
@@ -143,7 +145,7 @@ impl Sidecar {
                 return self.undecided(now, &error, kept);
             }
         }
-        self.store_is_well();
+        self.store_is_well(now);
         self.after_commit(now, decision, batch.files);
         self.ask_for_panes();
     }
@@ -257,7 +259,11 @@ impl Sidecar {
         true
     }
 
-    fn store_is_well(&mut self) {
+    /// The turn is over, and nothing of it was lost.
+    fn store_is_well(&mut self, now: &Now) {
+        if std::mem::take(&mut self.pending.looked_at_requests) {
+            self.projector.taken_at = Some(now.stamp());
+        }
         self.pending.failures = 0;
         self.projector.problem = None;
     }

@@ -12,6 +12,9 @@ use serde_json::Value;
 /// The first heartbeat may come before the connection, and the second comes 5 s later. In milliseconds.
 const JUST_STARTED_MS: i64 = 8_000;
 
+/// A sidecar that last took requests so long before its heartbeat takes none. In milliseconds.
+const TAKES_WITHIN_MS: i64 = 15_000;
+
 /// What was gathered.
 struct Facts {
     home: String,
@@ -60,7 +63,7 @@ fn judge(facts: &Facts) -> Vec<Check> {
     let runs = alive.state == super::check::State::Ok;
     let mut checks = vec![alive];
     if runs {
-        checks.extend([version(facts), state(facts), tmux(facts), watch(facts)]);
+        checks.extend([version(facts), state(facts), answers(facts), tmux(facts), watch(facts)]);
     }
     checks
 }
@@ -120,6 +123,36 @@ fn state(facts: &Facts) -> Check {
     }
 }
 
+/// A loop that turns proves nothing of what comes of requests.
+fn answers(facts: &Facts) -> Check {
+    let id = "sidecar.answers";
+    let at = |name: &str| {
+        let time = chrono::DateTime::parse_from_rfc3339(view::text(&facts.view, name)?).ok()?;
+        Some(time.timestamp_millis())
+    };
+    if view::text(&facts.view, "problem").is_some() {
+        return Check::skipped(id, "it has said itself what it can't do");
+    }
+    if facts.view.get("taken_at").is_none() {
+        return Check::skipped(id, "this sidecar is of a version that does not tell");
+    }
+    let restart = "restart it, nothing is lost by that; and please report it with the sidecar's log";
+    match (at("heartbeat"), at("taken_at")) {
+        (Some(beat), Some(taken)) if beat - taken <= TAKES_WITHIN_MS => {
+            Check::ok(id, "it takes the requests that lie there")
+        }
+        (Some(beat), Some(taken)) => {
+            let seconds = (beat - taken) / 1_000;
+            let said = format!(
+                "it lives and answers no request: for {seconds} s it has not taken what lies in spool/requests"
+            );
+            Check::fail(id, said, restart)
+        }
+        _ if (0..JUST_STARTED_MS).contains(&facts.up_ms) => Check::skipped(id, "it has only just started"),
+        _ => Check::fail(id, "it lives and has not yet taken a single request", restart),
+    }
+}
+
 fn tmux(facts: &Facts) -> Check {
     let id = "sidecar.tmux";
     match facts.view.get("tmux").and_then(|server| server.get("pid")).and_then(Value::as_u64) {
@@ -153,7 +186,10 @@ mod tests {
             is_there: true,
             is_stopped: false,
             is_replaced: false,
-            view: json!({"version": env!("CARGO_PKG_VERSION"), "problem": null, "tmux": {"pid": 8}, "watch": "armed"}),
+            view: json!({
+                "version": env!("CARGO_PKG_VERSION"), "problem": null, "tmux": {"pid": 8}, "watch": "armed",
+                "heartbeat": "2026-11-21T20:01:00.000Z", "taken_at": "2026-11-21T20:00:55.000Z",
+            }),
         }
     }
 
@@ -184,7 +220,11 @@ mod tests {
         assert_eq!(bad(back), one("sidecar.alive", State::Warn));
         assert_eq!(bad(|facts| facts.view["version"] = json!("0.0.9")), one("sidecar.version", State::Warn));
         assert_eq!(bad(|facts| facts.is_replaced = true), one("sidecar.version", State::Warn));
-        assert_eq!(bad(|facts| facts.view["problem"] = json!("no room")), one("sidecar.state", State::Fail));
+        let told = [("sidecar.state".to_owned(), State::Fail), ("sidecar.answers".to_owned(), State::Skipped)];
+        assert_eq!(bad(|facts| facts.view["problem"] = json!("no room")), told);
+        let since = |facts: &mut Facts| facts.view["taken_at"] = json!("2026-11-21T20:00:44.000Z");
+        assert_eq!(bad(since), one("sidecar.answers", State::Fail));
+        assert_eq!(bad(|facts| facts.view["taken_at"] = json!(null)), one("sidecar.answers", State::Fail));
         assert_eq!(bad(|facts| facts.view["tmux"] = json!(null)), one("sidecar.tmux", State::Fail));
         let young = |facts: &mut Facts| (facts.view["tmux"], facts.up_ms) = (json!(null), 2_000);
         assert_eq!(bad(young), one("sidecar.tmux", State::Skipped));

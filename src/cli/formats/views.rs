@@ -19,6 +19,9 @@ pub struct SidecarView {
     pub started_at: String,
     /// Its last sign of life, renewed every 5 s; older than 15 s means that nobody answers.
     pub heartbeat: String,
+    /// When it last took the requests that lay in the spool, which it does at least every 5 s: much older than the
+    /// heartbeat, and requests are not answered. Null until it has done so once.
+    pub taken_at: Option<String>,
     /// The tmux server that it works in; null while none answers.
     pub tmux: Option<ServerView>,
     /// `running`, or `degraded` while it can't do all of its work.
