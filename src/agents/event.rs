@@ -108,7 +108,7 @@ const MAX_ANCESTORS: usize = 8;
 /// # Errors
 /// When it is not JSON, not an object, has a field that the contract does not know, or a value of the wrong kind.
 pub fn read_event(bytes: &[u8], profiles: &Profiles) -> Result<HookEvent, EventError> {
-    let map: Map<String, Value> = serde_json::from_slice(bytes)
+    let map: Map<String, Value> = super::json::read(bytes)
         .map_err(|why| EventError::whole("bad_json", format!("is not a JSON object: {why}")))?;
     check_envelope(&map)?;
     let file: EventFile = serde_path_to_error::deserialize(Value::Object(map)).map_err(|why| {

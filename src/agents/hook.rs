@@ -223,7 +223,7 @@ fn parse(input: &[u8]) -> (Value, Option<String>) {
     if input.len() > MAX_INPUT {
         return (empty(), Some("the hook's input is over 1 MiB".into()));
     }
-    match serde_json::from_slice::<Value>(input) {
+    match super::json::read::<Value>(input) {
         Ok(value @ Value::Object(_)) => (value, None),
         Ok(_) => (empty(), Some("the hook's input is not a JSON object".into())),
         Err(why) => {

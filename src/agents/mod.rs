@@ -14,6 +14,7 @@ pub mod format;
 pub mod hook;
 pub mod hook_format;
 pub mod install;
+mod json;
 pub mod launch;
 pub mod profile;
 mod prune;

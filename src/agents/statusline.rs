@@ -81,7 +81,7 @@ fn wait(mut child: Child) {
 
 /// Leaves the event, unless the last one of this session said the same.
 fn report(options: &Options, home: &Path, input: &[u8], stamp: &Stamp) {
-    let Ok(payload) = serde_json::from_slice::<Value>(input) else { return };
+    let Ok(payload) = super::json::read::<Value>(input) else { return };
     let Some(gauge) = gauge(&payload) else { return };
     let text = |key: &str| payload.get(key).and_then(Value::as_str).map(str::to_owned);
     let session = text("session_id").unwrap_or_default();

@@ -179,7 +179,7 @@ fn check(meta: &Metadata) -> Result<(), &'static str> {
 /// The lines that are JSON objects and not too long.
 fn lines(bytes: &[u8]) -> impl DoubleEndedIterator<Item = Value> {
     let fitting = bytes.split(|byte| *byte == b'\n').filter(|line| (2..=MAX_LINE).contains(&line.len()));
-    fitting.filter_map(|line| serde_json::from_slice::<Value>(line).ok()).filter(Value::is_object)
+    fitting.filter_map(|line| super::json::read::<Value>(line).ok()).filter(Value::is_object)
 }
 
 fn fit(when: &[When], line: &Value) -> bool {

@@ -222,3 +222,14 @@ fn a_hook_without_a_profile_leaves_an_event_that_says_so() {
     let event = home.run(&[], b"{}").expect("an event");
     assert!(event["message"].as_str().is_some_and(|text| text.contains("names no profile")), "{event}");
 }
+
+/// JavaScript cuts texts between the halves of an emoji, and writes the half that is left.
+#[test]
+fn a_text_that_ends_in_half_an_emoji_keeps_its_event() {
+    let home = Home::new();
+    let input = br#"{"hook_event_name":"Stop","session_id":"s1","last_assistant_message":"all done \ud83d"}"#;
+    let event = home.run(&["claude"], input).expect("an event");
+    assert_eq!((&event["event"], &event["session_id"]), (&json!("stop"), &json!("s1")), "{event}");
+    assert_eq!(event["last_text"], "all done \u{fffd}", "{event}");
+    assert_eq!(event["payload"]["session_id"], "s1", "{event}");
+}

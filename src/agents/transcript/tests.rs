@@ -177,3 +177,11 @@ fn of_a_long_message_the_middle_is_left_out() {
     assert!(salvage.contains("are left out here") && salvage.contains("a question"));
     assert_eq!(demo(&[]).salvage(1000), "");
 }
+
+/// As JavaScript writes a text that it has cut inside an emoji.
+#[test]
+fn a_reply_that_ends_in_half_an_emoji_is_read() {
+    let lines = format!("{}\n", agent("m1", &text("all done HALF"))).replace("HALF", "\\ud83d");
+    let found = read_as("demo", &format!("{}\n{lines}", user("go")));
+    assert_eq!(found.last_reply(), Some("all done \u{fffd}"));
+}
