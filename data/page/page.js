@@ -1,5 +1,6 @@
-// The page of `tasuki serve`. Whatever comes from agents and documents is put in as text, never as HTML. The token comes
-// in the address's fragment, which no server sees, and stays in this tab.
+// The page of `tasuki serve`. Whatever comes from agents and documents is put in as text, never as HTML. The token is
+// had for the code in the address's fragment, which no server sees and which is good once, and stays in this tab. It is said
+// to nobody who has not shown that he knows it.
 "use strict";
 
 const STEPS = ["waiting", "instructing", "writing", "recording", "ending", "starting", "priming", "briefing", "acknowledging"];
@@ -15,6 +16,8 @@ const handoffs = new Map();
 const errors = new Map();
 const dirty = new Set();
 let token = "";
+/** Whether what is at the other end has shown that it knows the token, and nothing has come between since. */
+let proven = false;
 let lastSeen = null;
 let flushing = null;
 
@@ -76,6 +79,10 @@ const nameOf = (agent) => agent.persona_slug || "anonymous";
 class Refused extends Error {}
 
 async function api(path, body) {
+  if (!proven && !(await isOurs(token, "token"))) {
+    lock(WRONG);
+    throw new Refused("no token");
+  }
   const headers = { Authorization: `Bearer ${token}` };
   const options = { headers, cache: "no-store" };
   if (body !== undefined) {
@@ -87,7 +94,7 @@ async function api(path, body) {
   }
   const response = await fetch(path, options);
   if (response.status === 401) {
-    lock("This token is not the one.");
+    lock(WRONG);
     throw new Refused("no token");
   }
   const answer = await response.json();
@@ -96,6 +103,22 @@ async function api(path, body) {
   const [message, hint] = typeof error === "string" ? [error, answer.hint] : [error.message, error.hint];
   throw new Refused([message, hint].filter(Boolean).join(". "));
 }
+
+const toHex = (bytes) => Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+/** Whether what answers knows the secret too. Whoever has taken the port is not told it. */
+async function isOurs(secret, of) {
+  const nonce = toHex(crypto.getRandomValues(new Uint8Array(16)));
+  const response = await fetch(`/api/proof?of=${of}&nonce=${nonce}`, { cache: "no-store" });
+  if (response.status === 401) return false;
+  if (!response.ok) throw new Error("no proof");
+  const { proof } = await response.json();
+  const bytes = (text) => new TextEncoder().encode(text);
+  const key = await crypto.subtle.importKey("raw", bytes(secret), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+  return proof === toHex(await crypto.subtle.sign("HMAC", key, bytes(`tasuki serve\n${location.host}\n${nonce}`)));
+}
+
+const WRONG = "This token is not the one. Was the server started anew? Then open the address that it has printed.";
 
 const ask = (kind, fields) => api("/api/requests", { v: 1, kind, ...fields });
 
@@ -444,10 +467,11 @@ async function listen() {
   const abort = new AbortController();
   let silence = setTimeout(() => abort.abort(), SILENCE_MS);
   try {
+    if (!(await isOurs(token, "token"))) return lock(WRONG);
     const headers = { Authorization: `Bearer ${token}` };
     if (lastSeen !== null) headers["Last-Event-ID"] = lastSeen;
     const response = await fetch("/api/events", { headers, cache: "no-store", signal: abort.signal });
-    if (response.status === 401) return lock("This token is not the one.");
+    if (response.status === 401) return lock(WRONG);
     if (!response.ok) return undefined;
     const first = lastSeen === null;
     connected(true);
@@ -466,6 +490,7 @@ async function listen() {
 }
 
 function connected(is) {
+  proven = is;
   at("link").className = is ? "live" : "";
   at("link-text").textContent = is ? "live" : "not connected; trying again";
 }
@@ -489,6 +514,7 @@ async function run() {
 
 function lock(why) {
   token = "";
+  proven = false;
   sessionStorage.removeItem("tasuki-token");
   at("main").hidden = true;
   at("door").hidden = false;
@@ -513,8 +539,23 @@ at("door").addEventListener("submit", (event) => {
   unlock(typed);
 });
 
-const given = new URLSearchParams(location.hash.slice(1)).get("token");
-if (given) history.replaceState(null, "", location.pathname);
-const known = given || sessionStorage.getItem("tasuki-token");
-if (known) unlock(known);
+/** Exchanges the code of the address for the token: a browser keeps addresses, and this one is worth nothing any more. */
+async function enter(code) {
+  const used = "This address was used already, or is too old. Start tasuki serve anew, or type the token.";
+  try {
+    if (!(await isOurs(code, "code"))) return lock(used);
+    const options = { method: "POST", headers: { Authorization: `Code ${code}` }, cache: "no-store" };
+    const response = await fetch("/api/session", options);
+    if (!response.ok) return lock(used);
+    unlock((await response.json()).token);
+  } catch {
+    lock("The server can't be reached.");
+  }
+}
+
+const code = new URLSearchParams(location.hash.slice(1)).get("code");
+if (code) history.replaceState(null, "", location.pathname);
+const known = sessionStorage.getItem("tasuki-token");
+if (code) enter(code);
+else if (known) unlock(known);
 else lock("");

@@ -86,9 +86,12 @@ class Stage:
         return self.run("agent", "create", slug, "--cwd", str(self.folder / "work"))["agent_id"]
 
     def serve(self):
-        child = self.start("serve", "--listen", "127.0.0.1:0", "--json", stdout=subprocess.PIPE)
-        said = json.loads(child.stdout.readline())
-        return said["url"], pathlib.Path(said["token_file"]).read_text().strip()
+        ours, theirs = os.openpty()
+        self.start("serve", "--listen", "127.0.0.1:0", stdout=theirs)
+        os.close(theirs)
+        said = os.fdopen(ours, "rb", buffering=0).readline().decode().strip()
+        url, code = said.split("#code=")
+        return url, code, (self.home / "state/serve.token").read_text().strip()
 
     def handoffs(self):
         return [json.loads(path.read_text()) for path in (self.home / "view/handoffs").glob("*.json")]
@@ -257,12 +260,12 @@ def fits(browser):
 def play(stage, browser, picture):
     kai = stage.agent("kai")
     stage.agent("mia")
-    url, token = stage.serve()
+    url, code, token = stage.serve()
     door(browser, url)
     browser.open("about:blank")
-    browser.open(f"{url}#token={token}")
+    browser.open(f"{url}#code={code}")
     until("the agents are shown", lambda: browser.js("return document.querySelectorAll('#agents > li').length") == 2)
-    check(token not in browser.js("return location.href"), "the token stays in the address bar")
+    check(code not in browser.js("return location.href"), "the code stays in the address bar")
     check(browser.text("#link") == "live", browser.text("#link"))
     successor = whole_handoff(stage, browser, kai, "the refactoring is done" if picture else HOSTILE)
     failure(stage, browser, successor)
@@ -309,7 +312,7 @@ def main():
         try:
             stage = Stage(os.path.abspath(args.tasuki), folder)
             if args.no_browser:
-                url, token = stage.serve()
+                url, _, token = stage.serve()
             else:
                 browser = Browser(shutil.which("chromedriver"), shutil.which("chromium"), folder)
                 url, token = play(stage, browser, args.picture)

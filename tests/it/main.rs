@@ -55,6 +55,7 @@ mod replacement;
 mod rules;
 mod serve;
 mod serve_bounds;
+mod serve_door;
 mod service;
 mod sim;
 mod spool_documents;

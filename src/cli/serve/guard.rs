@@ -1,8 +1,9 @@
 //! Who may ask. Loopback alone keeps nobody out: every program of every user of this machine reaches it, and so does
 //! every page in a browser. So the host must be ours by name (a page whose name was made to lead here is refused), a page
-//! that asks must be our own, and everything but the page wants the token.
+//! that asks must be our own, and everything but the page and its door wants the token.
 
 use super::App;
+use super::door;
 use super::problem::Problem;
 use axum::body::Body;
 use axum::extract::State;
@@ -44,6 +45,9 @@ fn check(app: &App, request: &Request<Body>) -> Result<(), Problem> {
     check_host(app.address, request)?;
     check_origin(app.address, headers)?;
     let path = request.uri().path();
+    if path == door::PROOF || path == door::SESSION {
+        return Ok(());
+    }
     if path != "/api" && !path.starts_with("/api/") {
         return Ok(());
     }

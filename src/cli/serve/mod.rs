@@ -2,12 +2,13 @@
 //! client like every other command: it opens no database, and a request that comes in is dropped into the spool.
 //!
 //! Where to read: `listen` takes connections, `guard` says who may ask at all, `routes` what there is; `views` and
-//! `ask` answer; `journal` reads the journal's lines, `hub` tells them to everybody who listens by `events`; `bell`
+//! `ask` answer; `door` is where a page gets the token; `journal` reads the journal's lines, `hub` tells them to everybody who listens by `events`; `bell`
 //! says when to look; `openapi` describes all of it.
 
 mod args;
 mod ask;
 mod bell;
+mod door;
 mod events;
 mod guard;
 mod hub;
@@ -34,8 +35,9 @@ use crate::spool::Spool;
 use bell::Bell;
 use hub::Hub;
 use serde_json::json;
+use std::io::ErrorKind;
 use std::io::IsTerminal;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use token::Token;
@@ -43,6 +45,9 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+
+/// How many ports are tried where any will do.
+const TRIES: u32 = 16;
 
 /// What every answer is made from.
 struct App {
@@ -71,7 +76,7 @@ pub fn command(session: &Session, args: &ServeArgs) -> Result<(), CliError> {
     }
     // Opened for its checks alone: spool and state are this user's own, and all their folders are there.
     drop(Spool::open(session.home.root())?);
-    let token = Token::open(&session.home)?;
+    let token = Token::prepare(&session.home)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(8)
@@ -90,8 +95,9 @@ async fn serve(session: &Session, address: SocketAddr, token: Token) -> Result<(
         CliError::new(exit::TRY_AGAIN, "no_port", format!("Can't listen on {address}: {error}."))
             .hint("Is another `tasuki serve` running? --listen 127.0.0.1:0 takes any free port.")
     };
-    let listener = TcpListener::bind(address).await.map_err(taken)?;
+    let (listener, other) = bind(address).await.map_err(taken)?;
     let address = listener.local_addr().map_err(taken)?;
+    token.publish()?;
     let stop = CancellationToken::new();
     let app = Arc::new(App {
         home: session.home.clone(),
@@ -107,20 +113,53 @@ async fn serve(session: &Session, address: SocketAddr, token: Token) -> Result<(
     tokio::spawn(hub::run(Arc::clone(&app)));
     // Beside the serving: a terminal that stands still or a pipe that nobody reads must hold up neither it nor its end.
     let mut announced = tokio::task::spawn_blocking(announcement(session, &app));
-    let mut serving = std::pin::pin!(listen::serve(listener, routes::router(app), stop));
+    let router = routes::router(app);
+    let other = other.map(|other| tokio::spawn(listen::serve(other, router.clone(), stop.clone())));
+    let mut serving = std::pin::pin!(listen::serve(listener, router, stop));
     tokio::select! {
-        () = &mut serving => return Ok(()),
-        said = &mut announced => said.unwrap_or(Ok(()))?,
+        () = &mut serving => {}
+        said = &mut announced => {
+            said.unwrap_or(Ok(()))?;
+            serving.await;
+        }
     }
-    serving.await;
+    if let Some(other) = other {
+        // It ends by the same word, and within the same time.
+        let _ = other.await;
+    }
     Ok(())
 }
 
-/// Says where it listens. The token itself is shown on a terminal alone: elsewhere it would stand in a log.
+/// Listens there, and on the same port of the other family too: `localhost` may mean either, and whoever held the other
+/// one would be taken for us. A machine that has only one of them needs no more.
+async fn bind(address: SocketAddr) -> std::io::Result<(TcpListener, Option<TcpListener>)> {
+    let other: Option<IpAddr> = match address.ip() {
+        IpAddr::V4(Ipv4Addr::LOCALHOST) => Some(Ipv6Addr::LOCALHOST.into()),
+        IpAddr::V6(Ipv6Addr::LOCALHOST) => Some(Ipv4Addr::LOCALHOST.into()),
+        _ => None,
+    };
+    let mut tries = if address.port() == 0 { TRIES } else { 1 };
+    loop {
+        tries -= 1;
+        let listener = TcpListener::bind(address).await?;
+        let Some(other) = other else { return Ok((listener, None)) };
+        match TcpListener::bind((other, listener.local_addr()?.port())).await {
+            Ok(other) => return Ok((listener, Some(other))),
+            Err(error) if error.kind() != ErrorKind::AddrInUse => return Ok((listener, None)),
+            Err(error) if tries == 0 => return Err(error),
+            // Any port will do, so long as it is free in both.
+            Err(_) => {}
+        }
+    }
+}
+
+/// Says where it listens. On a terminal alone there is a code that lets a browser in, once: elsewhere it would stand in a
+/// log, and the token itself in the browser's history.
 fn announcement(session: &Session, app: &App) -> impl FnOnce() -> Result<(), CliError> + Send + 'static {
     let (url, out, file) =
         (format!("http://{}/", app.address), session.out.clone(), app.token.path().display().to_string());
-    let (beats, token) = (Pulse::new(&session.home).beats(), app.token.text().to_owned());
+    let beats = Pulse::new(&session.home).beats();
+    let code = (!out.is_json() && std::io::stdout().is_terminal()).then(|| app.token.new_code());
     move || {
         if out.is_json() {
             return out.record(&json!({"url": url, "token_file": file, "pid": std::process::id()}));
@@ -129,9 +168,9 @@ fn announcement(session: &Session, app: &App) -> impl FnOnce() -> Result<(), Cli
             out.note("No sidecar answers: what is shown is what was last known, and requests are refused.");
         }
         out.note(&format!("The token is in {file}; whoever has it can do all that you can do with tasuki."));
-        match std::io::stdout().is_terminal() {
-            true => out.line(&format!("{url}#token={token}")),
-            false => out.line(&url),
+        match code {
+            Some(code) => out.line(&format!("{url}#code={code}")),
+            None => out.line(&url),
         }
     }
 }

@@ -38,7 +38,7 @@ pub fn document() -> Value {
         "security": [{"token": []}],
         "paths": paths(),
         "components": {
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}, "code": {"type": "http", "scheme": "Code"}},
             "schemas": schemas(),
         },
     })
@@ -66,8 +66,40 @@ fn paths() -> Value {
             one("request", "The answer to a request that was dropped before, for 7 days.", "result"),
             id("The request's id, or the Idempotency-Key that it was sent with."),
         ),
+        "/api/proof": proof(),
+        "/api/session": session(),
         "/api/openapi.json": {"get": operation("openapi", "This document.", answer("It.", &json!({"type": "object"})), &[])},
     })
+}
+
+/// Asked without the token, before it is said.
+fn proof() -> Value {
+    let schema = json!({"type": "object", "required": ["proof"], "properties": {"proof": {"type": "string"}}});
+    let about = "That this is the server of whoever has the token: HMAC-SHA256(token, \"tasuki serve\\n<Host>\\n<nonce>\"), in hexadecimal.";
+    let refused = [(400, "The query is wrong."), (401, "There is no such code any more.")];
+    let mut get = operation("proof", about, answer("The proof.", &schema), &refused);
+    get["security"] = json!([]);
+    get["parameters"] = json!([
+        {"name": "nonce", "in": "query", "required": true, "description": "Letters and digits that were never asked before.",
+         "schema": {"type": "string", "minLength": 16, "maxLength": 128, "pattern": "^[A-Za-z0-9]+$"}},
+        {"name": "of", "in": "query", "description": "What the asker knows.",
+         "schema": {"type": "string", "enum": ["token", "code"], "default": "token"}},
+    ]);
+    json!({"get": get})
+}
+
+/// What the page does with the code of the address that `serve` prints.
+fn session() -> Value {
+    let schema = json!({"type": "object", "required": ["token"], "properties": {"token": {"type": "string"}}});
+    let about = "The token for the code that `serve` has printed, once: Authorization: Code <code>.";
+    let mut post = operation(
+        "session",
+        about,
+        answer("The token.", &schema),
+        &[(401, "The code is none, was used, or is too old.")],
+    );
+    post["security"] = json!([{"code": []}]);
+    json!({"post": post})
 }
 
 /// One operation; beside its own answers it has those of the guard.

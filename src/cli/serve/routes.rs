@@ -1,7 +1,7 @@
 //! What there is.
 
 use super::problem::{Problem, json};
-use super::{App, ask, events, guard, openapi, page, views};
+use super::{App, ask, door, events, guard, openapi, page, views};
 use axum::Router;
 use axum::body::Body;
 use axum::http::Response;
@@ -16,6 +16,8 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .route("/", get(page::html))
         .route("/page.js", get(page::script))
         .route("/page.css", get(page::style))
+        .route(door::PROOF, get(door::prove))
+        .route(door::SESSION, post(door::enter))
         .route("/api/agents", get(views::agents))
         .route("/api/agents/{id}", get(views::agent))
         .route("/api/agents/{id}/handoff", post(ask::handoff))

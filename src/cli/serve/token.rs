@@ -1,64 +1,77 @@
-//! The word that every caller must know: `HOME/state/serve.token`, for this user's eyes alone.
+//! The word that every caller must know: `HOME/state/serve.token`, for this user's eyes alone. It is a new one at each
+//! start, so that what was caught once is worth nothing later.
+//!
+//! A browser writes every address that it opens to its history, so the token stands in none: a code is printed that is
+//! good once and for a while, and the page exchanges it. Before it says either of them, it lets us prove that we know it
+//! too, for whoever takes our port when we are gone is asked by the same page.
 
 use crate::cli::error::CliError;
 use crate::config::Home;
+use crate::core::text::hex;
 use crate::exit;
-use crate::files::{self, Grade, Unfit};
+use crate::files::{self, Grade};
 use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Its name in `state/`.
 const NAME: &str = "serve.token";
-/// The most that is read of it, in bytes.
+/// More is no token of ours, in bytes.
 const LARGEST: u64 = 4_096;
-/// Fewer letters than these could be guessed.
-const SHORTEST: usize = 32;
+/// How long the printed code is good.
+const CODE_LIVES: Duration = Duration::from_secs(10 * 60);
+/// How SHA-256 divides what it reads, in bytes.
+const BLOCK: usize = 64;
 
-/// The token, and where it is kept.
+/// The token, where it is kept, and the code that is exchanged for it.
 pub(super) struct Token {
     text: String,
     path: PathBuf,
+    code: Mutex<Option<(String, Instant)>>,
+}
+
+/// What somebody wants us to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Secret {
+    Token,
+    Code,
 }
 
 impl Token {
-    /// Reads the token, making it where there is none. It lasts until its file is deleted and `serve` starts anew.
+    /// Makes a new token, and looks whether its file may be written: a start that fails later changes nothing.
     ///
     /// # Errors
-    /// 77 for a file that others could read or that is not ours, 78 for one that holds no token; none is replaced.
-    pub(super) fn open(home: &Home) -> Result<Token, CliError> {
+    /// 77 for a file that others could read or that is not ours; none is replaced.
+    pub(super) fn prepare(home: &Home) -> Result<Token, CliError> {
         let path = home.state().join(NAME);
         let failed = |error: std::io::Error| CliError::file("Can't open", &path, &error);
         let state = files::open_dir(&home.state()).map_err(failed)?;
-        let name = OsStr::new(NAME);
-        if files::meta_at(&state, name).map_err(failed)?.is_none() {
-            let made = format!("{}{}\n", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple());
-            let scratch = format!(".{NAME}-{}.tmp", std::process::id());
-            // Where another `serve` was faster, its token is the one.
-            files::create_at(&state, OsStr::new(&scratch), &state, name, made.as_bytes(), Grade::Durable)
-                .map_err(failed)?;
+        if let Some(meta) = files::meta_at(&state, NAME).map_err(failed)? {
+            files::check_readable(&meta, LARGEST).map_err(|unfit| {
+                not_allowed(&path, &format!("is not used: {unfit}"))
+                    .hint("Look at what lies there; when it is deleted, the next start makes a new one.")
+            })?;
+            if meta.mode & 0o077 != 0 {
+                return Err(not_allowed(&path, &format!("is open to other users (mode {:04o})", meta.mode))
+                    .hint(format!("Run: chmod 600 '{}', or delete it and start anew.", path.display())));
+            }
         }
-        let meta = files::meta_at(&state, name).map_err(failed)?;
-        if let Some(open) = meta.filter(|meta| meta.is_file() && meta.mode & 0o077 != 0) {
-            return Err(not_allowed(&path, &format!("is open to other users (mode {:04o})", open.mode))
-                .hint(format!("Run: chmod 600 '{}', or delete it and start anew.", path.display())));
-        }
-        let (bytes, _) = files::read_at(&state, name, LARGEST).map_err(|unfit| match unfit {
-            Unfit::Io(error) => failed(error),
-            unfit => not_allowed(&path, &format!("is not used: {unfit}"))
-                .hint("Look at what lies there; when it is deleted, the next start makes a new one."),
-        })?;
-        Token::parse(&bytes, path)
+        Ok(Token { text: format!("{}{}", random(), random()), path, code: Mutex::new(None) })
     }
 
-    fn parse(bytes: &[u8], path: PathBuf) -> Result<Token, CliError> {
-        let text = std::str::from_utf8(bytes).unwrap_or_default().trim_end();
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-        if text.len() >= SHORTEST && text.bytes().all(is_plain) {
-            return Ok(Token { text: text.to_owned(), path });
-        }
-        let message = format!("{} holds no token of at least {SHORTEST} letters and digits.", path.display());
-        Err(CliError::config("bad_token", message).hint("Delete it; the next start makes a new one."))
+    /// Puts it into its file, in the place of the last start's.
+    ///
+    /// # Errors
+    /// The system's; the file is as it was.
+    pub(super) fn publish(&self) -> Result<(), CliError> {
+        let failed = |error: std::io::Error| CliError::file("Can't write", &self.path, &error);
+        let state = files::open_dir(self.path.parent().unwrap_or(&self.path)).map_err(failed)?;
+        let scratch = format!(".{NAME}-{}.tmp", std::process::id());
+        let line = format!("{}\n", self.text);
+        files::replace_at(&state, OsStr::new(&scratch), OsStr::new(NAME), line.as_bytes(), Grade::Durable)
+            .map_err(failed)
     }
 
     /// The token itself.
@@ -71,12 +84,63 @@ impl Token {
         &self.path
     }
 
-    /// Whether somebody has said it. The time that this takes tells nothing about the token: what is compared are two
-    /// digests, whole.
+    /// Whether somebody has said it.
     pub(super) fn is(&self, said: &[u8]) -> bool {
-        let (ours, theirs) = (Sha256::digest(self.text.as_bytes()), Sha256::digest(said));
-        ours.iter().zip(theirs.iter()).fold(0, |difference, (one, other)| difference | (one ^ other)) == 0
+        is_same(self.text.as_bytes(), said)
     }
+
+    /// A code that is exchanged for the token once; one that was given before is good no longer.
+    pub(super) fn new_code(&self) -> String {
+        let code = random();
+        *self.code.lock().unwrap_or_else(PoisonError::into_inner) = Some((code.clone(), Instant::now() + CODE_LIVES));
+        code
+    }
+
+    /// Whether somebody has said the code; then nobody else can.
+    pub(super) fn redeem(&self, said: &[u8]) -> bool {
+        let mut code = self.code.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_good =
+            code.as_ref().is_some_and(|(code, until)| is_same(code.as_bytes(), said) && Instant::now() < *until);
+        if is_good {
+            *code = None;
+        }
+        is_good
+    }
+
+    /// That we know the secret, said in such a way that it is worth nothing to anybody else: at that address, for that
+    /// question. None where there is no such secret any more.
+    pub(super) fn prove(&self, secret: Secret, host: &str, nonce: &str) -> Option<String> {
+        let question = format!("tasuki serve\n{host}\n{nonce}");
+        match secret {
+            Secret::Token => Some(hex(&hmac(self.text.as_bytes(), question.as_bytes()))),
+            Secret::Code => {
+                let code = self.code.lock().unwrap_or_else(PoisonError::into_inner);
+                let (code, _) = code.as_ref().filter(|(_, until)| Instant::now() < *until)?;
+                Some(hex(&hmac(code.as_bytes(), question.as_bytes())))
+            }
+        }
+    }
+}
+
+fn random() -> String {
+    uuid::Uuid::new_v4().simple().to_string()
+}
+
+/// The time that this takes tells nothing about ours: what is compared are two digests, whole.
+fn is_same(ours: &[u8], said: &[u8]) -> bool {
+    let (ours, theirs) = (Sha256::digest(ours), Sha256::digest(said));
+    ours.iter().zip(theirs.iter()).fold(0, |difference, (one, other)| difference | (one ^ other)) == 0
+}
+
+/// HMAC-SHA-256 (RFC 2104), which a browser has built in. The key has at most [`BLOCK`] bytes.
+fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
+    let pad = |with: u8| {
+        let mut block = [with; BLOCK];
+        block.iter_mut().zip(key).for_each(|(byte, key)| *byte ^= key);
+        block
+    };
+    let inner = Sha256::new().chain_update(pad(0x36)).chain_update(message).finalize();
+    Sha256::new().chain_update(pad(0x5c)).chain_update(inner).finalize().into()
 }
 
 fn not_allowed(path: &Path, what: &str) -> CliError {
@@ -97,29 +161,52 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_made_once_and_for_its_owner_alone() {
+    fn each_start_has_a_token_of_its_own_and_for_its_owner_alone() {
         let (_dir, home) = home();
-        let made = Token::open(&home).expect("made");
+        let made = Token::prepare(&home).expect("made");
+        assert!(!made.path().exists(), "a start that fails later has changed something");
+        made.publish().expect("written");
         let mode = fs::metadata(made.path()).expect("there").permissions().mode() & 0o777;
         assert_eq!((mode, made.text().len()), (0o600, 64));
-        let again = Token::open(&home).expect("read");
-        assert!(again.is(made.text().as_bytes()));
-        assert!(!again.is(b"") && !again.is(&made.text().as_bytes()[..63]));
+        assert!(made.is(made.text().as_bytes()) && !made.is(b"") && !made.is(&made.text().as_bytes()[..63]));
+        let next = Token::prepare(&home).expect("made");
+        next.publish().expect("written");
+        assert!(!next.is(made.text().as_bytes()));
+        assert_eq!(fs::read_to_string(next.path()).expect("there").trim_end(), next.text());
     }
 
     #[test]
-    fn a_file_that_others_could_read_or_that_holds_no_token_is_refused_and_kept() {
+    fn a_file_that_others_could_read_or_that_is_none_is_refused_and_kept() {
         let (_dir, home) = home();
-        let path = Token::open(&home).expect("made").path().to_owned();
+        let path = Token::prepare(&home).expect("made").path().to_owned();
+        fs::write(&path, "old\n").expect("written");
+        let refused = |home: &Home| Token::prepare(home).err().map(|error| error.exit);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("opened");
-        let refused = |home: &Home| Token::open(home).err().map(|error| error.exit);
         assert_eq!(refused(&home), Some(crate::exit::NOT_ALLOWED));
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("closed");
-        fs::write(&path, "short\n").expect("written");
-        assert_eq!(refused(&home), Some(crate::exit::CONFIG));
-        assert_eq!(fs::read_to_string(&path).expect("kept"), "short\n");
+        assert_eq!(fs::read_to_string(&path).expect("kept"), "old\n");
         fs::remove_file(&path).expect("removed");
         std::os::unix::fs::symlink("/dev/null", &path).expect("a link");
         assert_eq!(refused(&home), Some(crate::exit::NOT_ALLOWED));
+    }
+
+    #[test]
+    fn a_code_is_good_once_and_for_a_while() {
+        let (_dir, home) = home();
+        let token = Token::prepare(&home).expect("made");
+        assert!(!token.redeem(b"") && token.prove(Secret::Code, "h", "n").is_none());
+        let (first, code) = (token.new_code(), token.new_code());
+        assert!(!token.redeem(first.as_bytes()), "the one before is good still");
+        assert!(token.prove(Secret::Code, "h", "n").is_some());
+        assert!(token.redeem(code.as_bytes()) && !token.redeem(code.as_bytes()));
+        let late = token.new_code();
+        *token.code.lock().expect("free") = Some((late.clone(), Instant::now()));
+        assert!(!token.redeem(late.as_bytes()) && token.prove(Secret::Code, "h", "n").is_none());
+    }
+
+    /// RFC 4231, test case 2.
+    #[test]
+    fn the_proof_is_what_a_browser_computes() {
+        let known = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
+        assert_eq!(hex(&hmac(b"Jefe", b"what do ya want for nothing?")), known);
     }
 }

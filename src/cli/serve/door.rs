@@ -1,0 +1,65 @@
+//! The two addresses that want no token: by one we prove who we are, by the other a page gets the token for its code.
+
+use super::App;
+use super::problem::{Problem, json as answer};
+use super::token::Secret;
+use axum::body::Body;
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, Response, header};
+use axum::response::IntoResponse;
+use serde_json::json;
+use std::sync::Arc;
+
+/// Where they are: the guard lets them pass.
+pub(super) const PROOF: &str = "/api/proof";
+/// See [`PROOF`].
+pub(super) const SESSION: &str = "/api/session";
+/// How long a question may be, in letters and digits.
+const NONCE: std::ops::RangeInclusive<usize> = 16..=128;
+
+/// What `GET /api/proof?nonce=…&of=token|code` asks; none where the query is wrong.
+fn question(query: &str) -> Option<(&str, Secret)> {
+    let (mut nonce, mut of) = (None, None);
+    for field in query.split('&') {
+        match field.split_once('=')? {
+            ("nonce", value) if nonce.is_none() => nonce = Some(value),
+            ("of", "token") if of.is_none() => of = Some(Secret::Token),
+            ("of", "code") if of.is_none() => of = Some(Secret::Code),
+            _ => return None,
+        }
+    }
+    let is_fit = |nonce: &&str| NONCE.contains(&nonce.len()) && nonce.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    Some((nonce.filter(is_fit)?, of.unwrap_or(Secret::Token)))
+}
+
+/// That this is the server of whoever has the token or the code: `HMAC-SHA256(secret, "tasuki serve\\n<Host>\\n<nonce>")`.
+pub(super) async fn prove(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+) -> Response<Body> {
+    let Some((nonce, secret)) = question(query.as_deref().unwrap_or_default()) else {
+        let hint = "?nonce=<16 to 128 letters and digits>, and &of=token or &of=code";
+        return Problem::bad("The query is wrong").hint(hint).into_response();
+    };
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
+    match app.token.prove(secret, &host, nonce) {
+        Some(proof) => answer(200, &json!({ "proof": proof })),
+        None => bad_code(),
+    }
+}
+
+/// `POST /api/session` with `Authorization: Code <code>`: the token, once.
+pub(super) async fn enter(State(app): State<Arc<App>>, headers: HeaderMap) -> Response<Body> {
+    let said = headers.get(header::AUTHORIZATION).and_then(|said| said.as_bytes().strip_prefix(b"Code "));
+    match said.is_some_and(|said| app.token.redeem(said.trim_ascii())) {
+        true => answer(200, &json!({ "token": app.token.text() })),
+        false => bad_code(),
+    }
+}
+
+fn bad_code() -> Response<Body> {
+    Problem::new(401, "bad_code", "This code is none, was used already, or is too old")
+        .hint("Start `tasuki serve` anew, or take the token from state/serve.token, in tasuki's home")
+        .into_response()
+}
