@@ -65,6 +65,13 @@ impl Refused {
         }
     }
 
+    /// 409 for an id that was used for other bytes before.
+    #[must_use]
+    pub fn id_reused() -> Self {
+        Refused::new(409, "id_reused", "This request id was used before, with other bytes")
+            .hint("drop the request again under an id that was never used; nothing was done")
+    }
+
     /// 400 `bad_request` for one field.
     #[must_use]
     pub fn bad(field: &str, what: &str) -> Self {

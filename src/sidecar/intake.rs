@@ -287,8 +287,7 @@ fn known_request(found: Found, id: RequestId, sha256: &str, known: Known, now: &
         let why = found.why().or_else(|| read_request(&found).request.as_ref().err().map(why_of));
         return Taken { found, event: None, seen: None, why, again };
     }
-    let refused = Refused::new(409, "id_reused", "This request id was used before, with other bytes")
-        .hint("drop the request again under an id that was never used; nothing was done");
+    let refused = Refused::id_reused();
     let why = Some(why_of(&refused));
     let kind = match &found.content {
         Content::Whole { bytes, .. } => request::read(bytes).kind,

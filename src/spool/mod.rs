@@ -26,7 +26,7 @@ pub use error::{Error, ErrorKind};
 pub use journal::Journal;
 pub use order::event_name;
 pub use rooms::Spool;
-pub use scan::{Content, Found, Lane, Scan};
+pub use scan::{Content, Found, Lane, RESERVED, Scan};
 pub use watch::Watch;
 pub use write::{Place, Shelf};
 

@@ -51,8 +51,11 @@ impl Lane {
 
 /// The request id that a file name stands for, if it is a legal one.
 fn request_id(name: &OsStr) -> Option<RequestId> {
-    name.to_str()?.strip_suffix(".json")?.parse().ok()
+    name.to_str()?.strip_suffix(".json").filter(|id| !id.ends_with(RESERVED))?.parse().ok()
 }
+
+/// No request's id ends so: `results/<id>.reused.json` is the answer to other bytes under an id.
+pub const RESERVED: &str = ".reused";
 
 /// A file that is to be decided upon.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -307,7 +310,9 @@ fn bad(code: &'static str, message: String) -> Content {
 
 fn bad_name(lane: Lane) -> &'static str {
     match lane {
-        Lane::Requests => "the name is not <request id>.json, the id being 1 to 128 of A-Z a-z 0-9 . _ -",
+        Lane::Requests => {
+            "the name is not <request id>.json, the id being 1 to 128 of A-Z a-z 0-9 . _ - and not ending in .reused"
+        }
         Lane::Events => "the name does not end in .json",
     }
 }

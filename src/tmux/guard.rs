@@ -47,7 +47,7 @@ impl Names {
     }
 
     /// How private sessions of all homes begin.
-    pub(super) const SESSIONS: &'static str = "_tasuki-";
+    pub(super) const SESSIONS: &'static str = crate::core::request::PRIVATE_SESSIONS;
 
     /// Server option: which connection may act.
     pub(super) fn fence(&self) -> String {

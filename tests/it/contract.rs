@@ -343,3 +343,38 @@ fn what_needs_tmux_is_refused_without_a_server() {
         stage.ask(&json!({"kind": "agent_create", "persona_slug": "dev"}))["ok"] == true
     });
 }
+
+#[test]
+fn what_is_wrong_with_a_request_is_said_of_its_field() {
+    let stage = Stage::new();
+    stage.persona("kai");
+    let field = |request: Value| {
+        let answer = stage.ask(&request);
+        assert_eq!((&answer["status"], &answer["error"]["code"]), (&json!(400), &json!("bad_request")), "{answer}");
+        answer["error"]["field"].clone()
+    };
+    for kind in [json!([]), json!({}), json!(1), json!(true), json!([["handoff"]])] {
+        assert_eq!(field(json!({"kind": kind})), "kind", "{kind}");
+    }
+    let create = |name: &str, value: &str| field(json!({"kind": "agent_create", "persona_slug": "kai", name: value}));
+    assert_eq!(create("cwd", "relative"), "cwd");
+    assert_eq!(create("cwd", "../.."), "cwd");
+    // A session of our own connections: the agent would be lost in it.
+    assert_eq!(create("session", "_tasuki-00c0ffee"), "session");
+    assert!(stage.views("agents").is_empty());
+}
+
+/// `results/<id>.reused.json` is the answer to other bytes under an id: it must not be taken for that of another request.
+#[test]
+fn an_id_that_would_lie_where_another_ones_refusal_lies_is_none() {
+    let stage = Stage::new();
+    let cheap = br#"{"v":1,"kind":"handoff_cancel","handoff_id":"nothing"}"#;
+    stage.drop_file("requests", "y.json", cheap);
+    stage.result("y");
+    stage.drop_file("requests", "y.json", br#"{"v":1,"kind":"handoff_cancel","handoff_id":"other"}"#);
+    let reused = stage.result("y.reused");
+    assert_eq!(reused["error"]["code"], "id_reused", "{reused}");
+    stage.drop_file("requests", "y.reused.json", cheap);
+    stage.until("it is put aside", || stage.names("rejected").iter().any(|name| name.contains("y.reused.json.why")));
+    assert_eq!(stage.result("y.reused"), reused);
+}

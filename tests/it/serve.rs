@@ -184,3 +184,26 @@ fn what_is_shown_is_what_the_views_hold_and_every_kind_is_taken() {
     assert_eq!(ask(&create, "make-1").body, made.body);
     assert_eq!(server.curl("api/agents", &[]).status, 200);
 }
+
+/// Only one answer to other bytes lies beside the first one's, and all of these wait for theirs.
+#[test]
+fn many_bodies_under_one_key_at_once_are_all_answered() {
+    if !has_curl() {
+        return;
+    }
+    let stage = Stage::new();
+    let server = serve(&stage);
+    let ask = &|handoff: usize| {
+        let body = json!({"v": 1, "kind": "handoff_cancel", "handoff_id": format!("h-{handoff}")});
+        server.post("api/requests", &body, &["-H", "Idempotency-Key: one"])
+    };
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let asked: Vec<_> = (0..8).map(|number| scope.spawn(move || ask(number).status)).collect();
+        asked.into_iter().map(|asked| asked.join().expect("it asked")).collect()
+    });
+    let of = |status: u16| statuses.iter().filter(|found| **found == status).count();
+    assert_eq!((of(404), of(409)), (1, 7), "{statuses:?}");
+    let body = json!({"v": 1, "kind": "handoff_cancel", "handoff_id": "h-0"});
+    let reserved = server.post("api/requests", &body, &["-H", "Idempotency-Key: one.reused"]);
+    assert_eq!((reserved.status, reserved.text("code")), (400, "bad_request"), "{reserved:?}");
+}

@@ -7,10 +7,10 @@ use crate::cli::client::{self, PULSE_EVERY, Pulse};
 use crate::cli::error::CliError;
 use crate::clock::Clock;
 use crate::core::id::{InvalidId, RequestId};
-use crate::core::reply::{Answer, Reply};
+use crate::core::reply::{Answer, Refused, Reply};
 use crate::core::request;
 use crate::core::text::hex;
-use crate::spool::{self, MAX_INPUT_BYTES};
+use crate::spool::{self, MAX_INPUT_BYTES, RESERVED};
 use axum::body::{Body, to_bytes};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -155,6 +155,10 @@ fn name(headers: &HeaderMap, bytes: Vec<u8>) -> Result<Asked, Problem> {
     let id = text
         .parse()
         .map_err(|error: InvalidId| Problem::bad(format!("Idempotency-Key: {error}")).field("Idempotency-Key"))?;
+    if text.ends_with(RESERVED) {
+        let message = format!("Idempotency-Key: must not end in {RESERVED}, which is for answers of ours");
+        return Err(Problem::bad(message).field("Idempotency-Key"));
+    }
     let sha256 = hex(&Sha256::digest(&bytes));
     Ok(Asked { id, is_named: key.is_some(), bytes, sha256 })
 }
@@ -236,14 +240,22 @@ async fn drop_into_spool(app: &Arc<App>, asked: &Asked, until: Instant) -> Resul
 
 /// The answer to these very bytes. Under an id that was used for others, it lies beside the first one's.
 fn ours(app: &App, asked: &Asked) -> Result<Option<Value>, Problem> {
-    let is_ours = |answer: &Value| !asked.is_named || answer["request_sha256"] == asked.sha256.as_str();
-    if let Some(answer) = answer(app, &asked.id)?.filter(is_ours) {
-        return Ok(Some(answer));
+    let Some(first) = answer(app, &asked.id)? else {
+        // The first one's answer may have been cleared away; what the sidecar still knows of it lies beside.
+        let Ok(beside) = format!("{}.reused", asked.id).parse() else { return Ok(None) };
+        let is_ours = |answer: &Value| answer["request_sha256"] == asked.sha256.as_str();
+        return Ok(answer(app, &beside)?.filter(is_ours).filter(|_| asked.is_named));
+    };
+    if !asked.is_named || first["request_sha256"] == asked.sha256.as_str() {
+        return Ok(Some(first));
     }
-    match format!("{}.reused", asked.id).parse() {
-        Ok(beside) if asked.is_named => Ok(answer(app, &beside)?.filter(is_ours)),
-        _ => Ok(None),
-    }
+    // Only one answer to other bytes lies beside the first one's, and others may ask for it at the same time, so it is
+    // made here: whatever becomes of what was dropped, it is refused.
+    let refused = Refused::id_reused();
+    let (request_id, request_sha256) = (asked.id.clone(), asked.sha256.clone());
+    let kind = request::read(&asked.bytes).kind;
+    let answer = Answer { request_id, kind, request_sha256, reply: Reply::Refused(refused) };
+    Ok(Some(answer.to_json(&Clock::new().now())))
 }
 
 fn answer(app: &App, id: &RequestId) -> Result<Option<Value>, Problem> {

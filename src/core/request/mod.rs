@@ -11,8 +11,8 @@ use serde::Deserialize;
 
 pub use ack::{AckAsked, AckStatus, Clarification, ClarifyAsked, MalformedAck, OverrideAsked, form};
 pub use publish::{AssumePublished, Fallback, Issue, PublishAsked, PublishNow, PublishTarget, publish_target};
-pub(crate) use read::is_session_name;
 pub use read::{KINDS, Read, read};
+pub(crate) use read::{PRIVATE_SESSIONS, is_session_name};
 
 /// Who writes the handoff document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, serde::Serialize, JsonSchema)]

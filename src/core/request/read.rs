@@ -45,7 +45,7 @@ impl Read {
 #[derive(Deserialize)]
 struct Envelope {
     v: Option<serde_json::Value>,
-    kind: Option<String>,
+    kind: Option<serde_json::Value>,
 }
 
 /// Reads a request file's bytes. Never fails: what is wrong is an answer.
@@ -55,7 +55,11 @@ pub fn read(bytes: &[u8]) -> Read {
         Ok(envelope) => envelope,
         Err(refused) => return Read::refused(None, refused),
     };
-    let kind = envelope.kind.clone();
+    // Whatever it is, it is the field's own fault and named so.
+    let (kind, is_odd) = match envelope.kind {
+        Some(serde_json::Value::String(kind)) => (Some(kind), false),
+        other => (None, other.is_some()),
+    };
     match envelope.v {
         Some(serde_json::Value::Number(v)) if v.as_u64() == Some(1) => {}
         Some(_) => {
@@ -63,6 +67,9 @@ pub fn read(bytes: &[u8]) -> Read {
             return Read::refused(known(kind), refused);
         }
         None => return Read::refused(known(kind), Refused::bad("v", "is missing: write \"v\":1")),
+    }
+    if is_odd {
+        return Read::refused(None, Refused::bad("kind", "must be a text"));
     }
     let Some(kind) = kind else {
         return Read::refused(None, Refused::bad("kind", "is missing"));
@@ -219,6 +226,12 @@ fn check(request: &Request) -> Result<(), Refused> {
         Request::AgentCreate(asked) => {
             optional("profile", asked.profile.as_deref(), 64)?;
             optional("cwd", asked.cwd.as_deref(), 4096)?;
+            if asked.cwd.as_ref().is_some_and(|cwd| !cwd.starts_with('/')) {
+                return Err(Refused::bad(
+                    "cwd",
+                    "must be an absolute path: it would count from the sidecar's own folder",
+                ));
+            }
             optional("previous_agent_id", asked.previous_agent_id.as_deref(), 128)?;
             session_name(asked.session.as_deref())
         }
@@ -337,9 +350,10 @@ pub(super) fn optional(field: &str, text: Option<&str>, max: usize) -> Result<()
 /// tmux replaces `.` and `:` in session names, so a name with them could not be found again.
 fn session_name(name: Option<&str>) -> Result<(), Refused> {
     match name {
-        Some(name) if !is_session_name(name) => {
-            Err(Refused::bad("session", "must be 1 to 128 letters, digits, blanks or - _ / + @"))
-        }
+        Some(name) if !is_session_name(name) => Err(Refused::bad(
+            "session",
+            "must not begin with _tasuki- and must be 1 to 128 letters, digits, blanks or - _ / + @",
+        )),
         _ => Ok(()),
     }
 }
@@ -347,5 +361,12 @@ fn session_name(name: Option<&str>) -> Result<(), Refused> {
 /// Whether tmux takes a session's name as it is.
 pub(crate) fn is_session_name(name: &str) -> bool {
     let ok = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | ' ' | '/' | '+' | '@');
-    !name.is_empty() && name.len() <= 128 && name.chars().all(ok) && !name.starts_with(['-', '=', ' '])
+    !name.is_empty()
+        && name.len() <= 128
+        && name.chars().all(ok)
+        && !name.starts_with(['-', '=', ' '])
+        && !name.starts_with(PRIVATE_SESSIONS)
 }
+
+/// How the sessions begin that our own connections to tmux sit in. An agent in one would be taken for ours.
+pub(crate) const PRIVATE_SESSIONS: &str = "_tasuki-";
