@@ -7,7 +7,7 @@ use super::terminal::{self, Notice, Terminal};
 use crate::exit;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::ffi::OsString;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -29,7 +29,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> u8 {
     }
     if Source::from_env().read().has("in_shell") && !args.iter().any(|arg| arg == IN_SHELL) {
         let why = become_a_shell();
-        eprintln!("tasuki demo-agent: no shell can be started: {why}");
+        complain(&format!("no shell can be started: {why}"));
         return exit::REFUSED;
     }
     let mut app = App::new(Instant::now());
@@ -40,10 +40,15 @@ pub fn main(args: impl Iterator<Item = OsString>) -> u8 {
             exit::DONE
         }
         Err(why) => {
-            eprintln!("tasuki demo-agent: needs a terminal on its standard input ({why}); run it in a tmux pane");
+            complain(&format!("needs a terminal on its standard input ({why}); run it in a tmux pane"));
             exit::USAGE
         }
     }
+}
+
+/// Says it to whoever still reads it.
+fn complain(why: &str) {
+    let _ = writeln!(io::stderr(), "tasuki demo-agent: {why}");
 }
 
 /// Goes on as a shell with job control that starts the agent, as a person would have done, and takes commands after it.

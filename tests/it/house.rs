@@ -275,3 +275,20 @@ fn paths_are_found_in_any_form() {
     let found: Vec<String> = looks_into(text).into_iter().collect();
     assert_eq!(found, ["cli", "core", "exit", "spool", "tmux"]);
 }
+
+#[test]
+fn nothing_is_printed_by_a_macro_that_panics_when_its_reader_has_gone() {
+    let mut found = Vec::new();
+    for (file, text) in sources() {
+        if file.ends_with("tests.rs") {
+            continue;
+        }
+        let text = code(text.split("#[cfg(test)]\nmod ").next().unwrap_or_default());
+        // `println!`, `eprintln!`, `eprint!`, and `print!` of its own.
+        let prints = |line: &&str| {
+            line.contains("println!") || line.contains("eprint!") || line.trim_start().starts_with("print!")
+        };
+        found.extend(text.lines().filter(prints).map(|line| format!("{file}: {}", line.trim())));
+    }
+    assert!(found.is_empty(), "write to the stream, and mind that nobody may read it: {found:#?}");
+}
