@@ -192,7 +192,10 @@ impl Sidecar {
                 self.glance.connected();
             }
             Notice::Disconnected { reason } => {
-                tracing::info!(reason, "tmux does not answer");
+                tracing::warn!(
+                    reason,
+                    "tmux does not answer: until it does, agents can be neither started nor reached"
+                );
                 let grace = u64::try_from(TMUX_GRACE.as_millis()).unwrap_or(u64::MAX);
                 self.pending.tmux_lost = Some(crate::core::time::Deadline::after(now, grace));
             }

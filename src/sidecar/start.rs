@@ -188,8 +188,10 @@ fn start_tmux(
     store: &Store,
     notices: mpsc::Sender<tmux::Notice>,
 ) -> Result<Tmux, Failed> {
+    let socket = socket(options, config);
+    warn_of_another_server(&socket);
     let options = tmux::Options {
-        socket: socket(options, config),
+        socket,
         home_tag: store.home_tag().map_err(store_failed)?,
         program: PathBuf::from("tmux"),
         start_server: config.tmux_start,
@@ -213,6 +215,23 @@ fn store_failed(error: crate::store::Error) -> Failed {
         Error::Unreadable { .. } | Error::Row { .. } | Error::NewerSchema { .. } => exit::CONFIG,
     };
     Failed { code, error: error.into() }
+}
+
+/// Whoever starts it in a pane and names no server most likely means the one around that pane.
+fn warn_of_another_server(socket: &Socket) {
+    let around = std::env::var("TMUX").unwrap_or_default();
+    let Some(around) = around.split(',').next().filter(|path| !path.is_empty()) else { return };
+    let default = tmux::examine::socket_path(socket, std::env::var_os("TMUX_TMPDIR"));
+    let is_same = default == Path::new(around)
+        || matches!((default.canonicalize(), Path::new(around).canonicalize()), (Ok(one), Ok(other)) if one == other);
+    if matches!(socket, Socket::Default) && !is_same {
+        let (works_in, sits_in) = (default.display().to_string(), sanitise(around));
+        tracing::warn!(
+            works_in,
+            sits_in,
+            "another tmux server is around this pane: to work in that one, give it with --tmux"
+        );
+    }
 }
 
 /// `--tmux`, else `TASUKI_TMUX`, else the configuration, else the user's default server.

@@ -201,8 +201,12 @@ fn commands_end_with_their_pane() {
     let stage = Stage::with_config("");
     let agent = stage.agent("kai");
     stage.faults("slow_turn=600000");
-    for args in ["serve --listen 127.0.0.1:0", "top", &format!("handoff {agent} --reason x --wait")] {
-        let run = format!("exec {}", line(&stage, args));
+    let wait = format!("handoff {agent} --reason x --wait");
+    // Also where nobody would be told by a signal.
+    for (before, args) in
+        [("", "serve --listen 127.0.0.1:0"), ("", "top"), ("trap '' HUP;", "top"), ("trap '' HUP;", &wait)]
+    {
+        let run = format!("{before} exec {}", line(&stage, args));
         let made = stage.tmux(&["new-window", "-d", "-P", "-F", "#{pane_id} #{pane_pid}", "-t", "user:", &run]);
         let (pane, pid) = made.trim().split_once(' ').expect("two words");
         stage.until(&format!("{args} says something"), || stage.screen(pane).trim().len() > 10);
@@ -230,4 +234,18 @@ fn a_server_for_dashboards_whose_terminal_takes_nothing_serves_and_ends() {
     });
     kill(Pid::from_raw(i32::try_from(serve.id()).expect("a process id")), Signal::SIGTERM).expect("it is there");
     stage.until("it ends", || serve.try_wait().expect("a child of ours").is_some());
+}
+
+#[test]
+fn a_sidecar_in_a_pane_of_another_server_says_so_and_that_its_own_does_not_answer() {
+    let stage = Stage::without_sidecar("");
+    // Where the default server would listen, and none does.
+    let run = format!("TMUX_TMPDIR='{}' {}; exec cat", stage.work_dir().display(), line(&stage, "run"));
+    let pane = stage.tmux(&["new-window", "-d", "-P", "-F", "#{pane_id}", "-t", "user:", &run]);
+    stage.until("it warns of both", || {
+        let screen = stage.tmux(&["capture-pane", "-p", "-J", "-t", pane.trim()]);
+        let said = |words: &str| screen.lines().any(|line| line.contains("WARN") && line.contains(words));
+        said("another tmux server is around this pane") && said("tmux does not answer")
+    });
+    until_beating(&stage);
 }
