@@ -119,6 +119,10 @@ pub fn clarify(session: &Session, args: &ClarifyArgs) -> Result<(), CliError> {
 fn pairs(session: &Session, id: &str, answers: &[String]) -> Result<Value, CliError> {
     let seen = view::handoff(&session.home, id)?.unwrap_or(Value::Null);
     let questions = seen["ack"]["questions"].as_array().cloned().unwrap_or_default();
+    if questions.is_empty() {
+        return Err(CliError::refused("no_questions", "The successor has asked nothing; nothing was typed.")
+            .hint(format!("See: tasuki handoffs show {id}")));
+    }
     if questions.len() != answers.len() {
         let lines = questions.iter().filter_map(Value::as_str).map(|question| format!("\n  {}", sanitise(question)));
         let message = format!(

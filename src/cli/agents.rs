@@ -34,8 +34,19 @@ pub fn list(session: &Session, args: &AgentsArgs) -> Result<(), CliError> {
             agent["state"] = "asks you".into();
         }
     }
-    let (headings, rows) = table(&agents, session.out.is_unicode());
-    session.out.table(&headings, &rows)
+    let (headings, mut rows) = table(&agents, session.out.is_unicode());
+    let home = std::env::var("HOME").unwrap_or_default();
+    for cwd in rows.iter_mut().filter_map(|row| row.last_mut()) {
+        *cwd = view::tilde(cwd, &home);
+    }
+    let tone = |agent: &Value| match view::text(agent, "state") {
+        Some("blocked" | "lost") => Tone::Bad,
+        Some("asks you") => Tone::Care,
+        Some("ended") => Tone::Faint,
+        _ => Tone::Plain,
+    };
+    let tones: Vec<Tone> = agents.iter().map(tone).collect();
+    session.out.toned(&headings, &rows, &tones)
 }
 
 /// The agents as rows; the context is shown where at least one CLI tells it.
@@ -101,7 +112,14 @@ fn create(session: &Session, args: &CreateArgs) -> Result<(), CliError> {
     put("cwd", args.cwd.as_deref().map(folder).transpose()?);
     put("previous_agent_id", args.previous.as_deref().map(|name| names::agent(&session.home, name)).transpose()?);
     let answer = session.ask("agent_create", fields, super::ANSWER_LATE)?;
-    session.tell(&answer, &format!("agent {} in pane {}", view::cell(&answer, "agent_id"), view::cell(&answer, "pane")))
+    session
+        .tell(&answer, &format!("agent {} in pane {}", view::cell(&answer, "agent_id"), view::cell(&answer, "pane")))?;
+    let seen = view::agent(&session.home, &view::cell(&answer, "agent_id")).ok().flatten().unwrap_or(Value::Null);
+    if let Some(name) = view::text(&seen, "tmux_session") {
+        let name = sanitise(name);
+        session.out.note(&format!("It lives in the tmux session {name}; go there with: tmux switch-client -t {name}"));
+    }
+    Ok(())
 }
 
 /// A folder as an absolute path in UTF-8, for JSON carries no other.

@@ -191,7 +191,7 @@ pub struct AgentName {
 pub struct SendArgs {
     /// Agent id, its beginning, its persona, its pane such as `%3`, or `.` for the agent in whose pane this runs.
     pub agent: String,
-    /// The text, or `-` for standard input.
+    /// The text, or `-` for standard input. It is typed as a message from the operator, with the delivery's mark below.
     pub text: String,
 }
 

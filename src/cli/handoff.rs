@@ -41,7 +41,7 @@ pub fn handoff(session: &Session, args: &HandoffArgs) -> Result<(), CliError> {
     if let Some(path) = view::text(&answer, "file_path") {
         session.out.line(&format!("  document  {}", sanitise(path)))?;
     }
-    session.out.note(&format!("Follow it with: tasuki handoffs show {id}"));
+    session.out.note(&format!("Follow it with: tasuki handoffs follow {id}"));
     Ok(())
 }
 

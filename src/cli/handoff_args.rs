@@ -148,4 +148,7 @@ pub enum HandoffsCommand {
     /// Show one handoff with its steps.
     #[command(after_help = "Example:\n  tasuki handoffs show 5f2a")]
     Show(HandoffName),
+    /// Look on at one, step by step, until it has ended; Ctrl-C leaves it alone.
+    #[command(after_help = "Example:\n  tasuki handoffs follow 5f2a")]
+    Follow(HandoffName),
 }

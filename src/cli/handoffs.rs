@@ -4,7 +4,8 @@ use super::Session;
 use super::args::{HandoffName, HandoffsArgs, HandoffsCommand};
 use super::error::CliError;
 use super::follow::{self, Progress};
-use super::{names, view};
+use super::output::{Tone, short_text};
+use super::{names, view, wait};
 use crate::core::text::sanitise;
 use serde_json::Value;
 
@@ -16,12 +17,17 @@ pub fn command(session: &Session, args: &HandoffsArgs) -> Result<(), CliError> {
     session.require_views()?;
     match &args.command {
         Some(HandoffsCommand::Show(name)) => show(session, name),
+        Some(HandoffsCommand::Follow(name)) => {
+            let id = names::handoff(&session.home, &name.handoff)?;
+            wait::follow_to_end(session, &id, follow::Follower::new()).map(|_| ())
+        }
         None => list(session, args.limit),
     }
 }
 
 fn list(session: &Session, limit: usize) -> Result<(), CliError> {
-    let handoffs = view::newest(&session.home.handoff_views(), limit)?;
+    let mut handoffs = view::newest(&session.home.handoff_views(), limit)?;
+    handoffs.sort_by_key(|handoff| std::cmp::Reverse(view::cell(handoff, "created_at")));
     if session.out.is_json() {
         return session.out.document(&Value::Array(handoffs));
     }
@@ -39,11 +45,20 @@ fn list(session: &Session, limit: usize) -> Result<(), CliError> {
         let id = |key: &str| short.get(&view::cell(handoff, key)).cloned().unwrap_or_else(|| "-".to_owned());
         let created = view::clock(&cell("created_at"));
         let ids = (id("handoff_id"), id("agent_id"), id("successor_id"));
-        vec![ids.0, cell("persona_slug"), created, state, ids.1, ids.2, cell("reason")]
+        vec![ids.0, cell("persona_slug"), created, state, ids.1, ids.2, short_text(&cell("reason"), LONGEST_REASON)]
     };
     let rows: Vec<Vec<String>> = handoffs.iter().map(row).collect();
-    session.out.table(&["HANDOFF", "PERSONA", "ASKED FOR", "STEP", "FROM", "TO", "REASON"], &rows)
+    let tone = |handoff: &Value| match view::text(handoff, "step") {
+        Some("failed") => Tone::Bad,
+        _ if asks(handoff) => Tone::Care,
+        _ => Tone::Plain,
+    };
+    let tones: Vec<Tone> = handoffs.iter().map(tone).collect();
+    session.out.toned(&["HANDOFF", "PERSONA", "ASKED FOR", "STEP", "FROM", "TO", "REASON"], &rows, &tones)
 }
+
+/// As much of a reason as a row shows: it may be as long as a request.
+const LONGEST_REASON: usize = 120;
 
 fn show(session: &Session, name: &HandoffName) -> Result<(), CliError> {
     let id = names::handoff(&session.home, &name.handoff)?;

@@ -170,7 +170,8 @@ fn explained(error: InstallError, profile: &Profile) -> CliError {
     }
 }
 
-fn unknown(name: &str, profiles: &Profiles) -> CliError {
+/// There is no such profile; these there are.
+pub(super) fn unknown(name: &str, profiles: &Profiles) -> CliError {
     let names: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
     CliError::refused("no_profile", format!("There is no profile {}.", sanitise(name)))
         .hint(format!("There are: {}. Your own lie in HOME/data/profiles/NAME.toml.", names.join(", ")))

@@ -3,6 +3,7 @@
 
 use super::error::CliError;
 use crate::core::text::{plain_json, sanitise};
+use crate::demo::terminal;
 use serde_json::Value;
 use std::io::{self, IsTerminal, Write};
 
@@ -176,12 +177,32 @@ impl Out {
     /// # Errors
     /// When the output is closed or can't be written.
     pub fn table(&self, headings: &[&str], rows: &[Vec<String>]) -> Result<(), CliError> {
-        let mut lines = columns(headings, rows).into_iter();
+        self.toned(headings, rows, &[])
+    }
+
+    /// The same, each row in its tone. On a terminal no line is longer than it is wide: a line that wraps looks like two.
+    ///
+    /// # Errors
+    /// When the output is closed or can't be written.
+    pub fn toned(&self, headings: &[&str], rows: &[Vec<String>], tones: &[Tone]) -> Result<(), CliError> {
+        let width = if self.live { usize::from(terminal::size().0) } else { usize::MAX };
+        let mut lines = columns(headings, rows).into_iter().map(|line| short_text(&line, width));
         if let Some(first) = lines.next() {
             self.line(&self.paint(Tone::Strong, &first))?;
         }
-        lines.try_for_each(|line| self.line(&line))
+        let mut tones = tones.iter().copied().chain(std::iter::repeat(Tone::Plain));
+        lines.try_for_each(|line| self.line(&self.paint(tones.next().unwrap_or(Tone::Plain), &line)))
     }
+}
+
+/// As much of a text as has room in so many columns; what is left out is said by an ellipsis.
+#[must_use]
+pub fn short_text(text: &str, columns: usize) -> String {
+    if text.chars().count() <= columns {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(columns.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
 }
 
 /// The last door before a terminal: whatever a view, a file's name or an error of the system has brought along, only our
@@ -247,6 +268,11 @@ mod tests {
         let red = out.paint(Tone::Bad, "a\x1b]0;t\x07\x1b[2Jb");
         assert_eq!(harmless(&red), "\x1b[31ma]0;t[2Jb\x1b[0m");
         assert_eq!(harmless("\u{9b}31m\x1b\x1b[31\u{202e}"), "31m[31");
+    }
+
+    #[test]
+    fn a_text_is_cut_to_its_columns() {
+        assert_eq!(["", "abcd", "abcde", "ab  ef"].map(|text| short_text(text, 4)), ["", "abcd", "abc…", "ab…"]);
     }
 
     #[test]

@@ -5,8 +5,10 @@ use super::Session;
 use super::agents;
 use super::args::{PersonaArgs, PersonaCommand};
 use super::error::CliError;
+use super::hooks;
 use super::output::eprint_quietly;
 use super::view;
+use crate::agents::Profiles;
 use crate::core::id::Slug;
 use crate::personas::{self, PersonaFile};
 use serde_json::{Value, json};
@@ -23,6 +25,12 @@ pub fn command(session: &Session, command: &PersonaCommand) -> Result<(), CliErr
 }
 
 fn create(session: &Session, args: &PersonaArgs) -> Result<(), CliError> {
+    if let Some(name) = &args.profile {
+        let profiles = Profiles::load(Some(&session.home.profiles()))?;
+        if profiles.get(name).is_none() {
+            return Err(hooks::unknown(name, &profiles));
+        }
+    }
     let file = PersonaFile {
         name: args.name.clone(),
         profile: args.profile.clone(),

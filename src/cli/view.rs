@@ -146,6 +146,16 @@ pub fn cell(view: &Value, key: &str) -> String {
     }
 }
 
+/// A path as people write it: `~` for their home.
+#[must_use]
+pub fn tilde(path: &str, home: &str) -> String {
+    let home = home.trim_end_matches('/');
+    match path.strip_prefix(home).filter(|rest| !home.is_empty() && (rest.is_empty() || rest.starts_with('/'))) {
+        Some(rest) => format!("~{rest}"),
+        None => path.to_owned(),
+    }
+}
+
 /// A time of the contract as people read it: date and seconds, in their own time zone.
 #[must_use]
 pub fn clock(at: &str) -> String {
@@ -184,6 +194,13 @@ mod tests {
         assert_eq!(read_bytes(&file, 3).map_err(|error| error.code), Err("too_large".to_owned()));
         assert_eq!(objects(dir.path()).expect("readable").len(), 1);
         assert_eq!(newest(dir.path(), 5).expect("readable").len(), 1);
+    }
+
+    #[test]
+    fn the_own_home_is_written_short() {
+        let all = ["/home/kai", "/home/kai/src", "/home/kaito", "/srv"].map(|path| tilde(path, "/home/kai/"));
+        assert_eq!(all, ["~", "~/src", "/home/kaito", "/srv"]);
+        assert_eq!(tilde("/srv", ""), "/srv");
     }
 
     #[test]

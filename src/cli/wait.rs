@@ -3,6 +3,7 @@
 
 use super::Session;
 use super::client::Pulse;
+use super::demo::interrupts::Interrupts;
 use super::error::CliError;
 use super::follow::{self, Follower, Outcome, Progress};
 use super::live::Live;
@@ -16,6 +17,8 @@ use std::time::{Duration, Instant};
 /// How often a wait looks at what it waits for, and at the sidecar's heartbeat.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(50);
 pub(super) const PULSE_EVERY: Duration = Duration::from_secs(1);
+/// What a shell reports of a program that was interrupted (128 + SIGINT).
+const INTERRUPTED: u8 = 130;
 const AGENT_EVERY: Duration = Duration::from_millis(250);
 
 /// How long a wait lasts at most where `--timeout` says nothing: each step has its own limit, and a heartbeat that ends
@@ -28,7 +31,15 @@ pub(super) const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 /// The handoff's own failure (exit code 1), 69 when the sidecar's heartbeat stops, 75 when `--timeout` is over. In the
 /// last two cases the handoff itself is not touched.
 pub fn follow_to_end(session: &Session, handoff_id: &str, follower: Follower) -> Result<Value, CliError> {
-    follow_until(session, handoff_id, follower, session.timeout.unwrap_or(LONGEST), &|| false)
+    let interrupts = Interrupts::watch()
+        .map_err(|error| CliError::refused("signals", format!("Signals can't be taken: {error}.")))?;
+    let patience = session.timeout.unwrap_or(LONGEST);
+    follow_until(session, handoff_id, follower, patience, &|| interrupts.seen()).map_err(|error| {
+        match error.code.as_str() {
+            "interrupted" => CliError { exit: INTERRUPTED, ..error },
+            _ => error,
+        }
+    })
 }
 
 /// As [`follow_to_end`], for so long, and until `stop` says so.
@@ -76,7 +87,8 @@ fn watch(
         live.draw()?;
         pulse.keep(PULSE_EVERY).map_err(|gone| left_alone(gone, handoff_id))?;
         if stop() {
-            return Err(CliError::refused("interrupted", "Interrupted."));
+            return Err(left_alone(CliError::refused("interrupted", "Interrupted."), handoff_id)
+                .hint(format!("Look on again: tasuki handoffs follow {handoff_id}")));
         }
         if start.elapsed() >= patience {
             let message = format!("The handoff has not ended within {}.", humantime::format_duration(patience));
@@ -115,7 +127,8 @@ impl Dialogs {
 }
 
 fn left_alone(error: CliError, handoff_id: &str) -> CliError {
-    let message = format!("{} The handoff {handoff_id} is not touched by this and goes on.", error.message);
+    let when = if error.exit == exit::UNAVAILABLE { " when a sidecar runs again" } else { "" };
+    let message = format!("{} The handoff {handoff_id} is not touched by this and goes on{when}.", error.message);
     CliError { message, ..error }
 }
 

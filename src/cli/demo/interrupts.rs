@@ -1,4 +1,4 @@
-//! Ctrl-C and its kin, so that the stage is cleared whatever ends the play.
+//! Ctrl-C and its kin, so that the stage is cleared whatever ends the play, and a wait leaves its terminal in order.
 
 use std::io;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// Whether somebody wants the program to end.
 #[derive(Debug, Clone)]
-pub(super) struct Interrupts {
+pub(in crate::cli) struct Interrupts {
     seen: Arc<AtomicBool>,
 }
 
 impl Interrupts {
     /// Takes SIGINT, SIGQUIT, SIGTERM and SIGHUP from here on. Handlers, unlike a mask, are not inherited by the programs that
     /// are started. A second signal changes nothing: clearing up is bounded, and must not be cut short.
-    pub(super) fn watch() -> io::Result<Self> {
+    pub(in crate::cli) fn watch() -> io::Result<Self> {
         let seen = Arc::new(AtomicBool::new(false));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
         let (mut interrupt, mut quit, mut terminate, mut hang_up) = {
@@ -47,7 +47,7 @@ impl Interrupts {
     }
 
     /// Whether one came.
-    pub(super) fn seen(&self) -> bool {
+    pub(in crate::cli) fn seen(&self) -> bool {
         self.seen.load(Ordering::SeqCst)
     }
 }

@@ -1,7 +1,7 @@
 //! `demo`: the whole main job on any machine with tmux, and nothing left behind: `stage` is what is built up and
 //! cleared away, `play` what is shown, `interrupts` what may end it early.
 
-mod interrupts;
+pub(super) mod interrupts;
 mod play;
 mod stage;
 

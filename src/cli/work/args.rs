@@ -96,7 +96,7 @@ pub struct ListArgs {
     #[arg(long, short)]
     pub all: bool,
     /// Only those with this status.
-    #[arg(long)]
+    #[arg(long, value_parser = ["ready", "claimed", "escalated", "done", "withdrawn"])]
     pub status: Option<String>,
     /// Only those of this type.
     #[arg(long = "type", value_name = "TYPE")]
