@@ -8,7 +8,7 @@ use crate::core::event::{Arrived, Event, Known, RequestFacts};
 use crate::core::id::RequestId;
 use crate::core::reply::{Answer, Refused, Reply};
 use crate::core::request;
-use crate::core::text::hex;
+use crate::core::text::{hex, sanitise};
 use crate::core::time::{Deadline, Now};
 use crate::spool::{Content, Disposed, Found, Lane, Place, RejectOutcome, Scan, Why};
 use crate::store::{Error, SeenEvent};
@@ -251,6 +251,13 @@ impl Sidecar {
         match outcome {
             RejectOutcome::Moved(_) => self.rejected += 1,
             RejectOutcome::Gone => {}
+            RejectOutcome::Dropped => {
+                self.projector.rejected_full = true;
+                tracing::error!(
+                    name = %sanitise(&found.name.to_string_lossy()),
+                    "rejected/ is full and the lane is full of bad files: this one was removed"
+                );
+            }
             RejectOutcome::Full => {
                 if !self.projector.rejected_full {
                     tracing::warn!("rejected/ is full: bad files stay where they are until it is emptied");

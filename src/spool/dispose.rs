@@ -3,7 +3,7 @@
 
 use super::error::Error;
 use super::rooms::{Room, Spool};
-use super::scan::Found;
+use super::scan::{Found, Held};
 use crate::core::text::{hex, plain_json};
 use crate::core::time::Now;
 use crate::files::{self, Grade, Stamp};
@@ -60,7 +60,13 @@ pub enum RejectOutcome {
     /// `rejected/` is full, or the file can't be moved. It stays where it is, and is not found again until it changes
     /// or there is room.
     Full,
+    /// `rejected/` is full, and so many bad files lie in the lane already that this one was removed.
+    Dropped,
 }
+
+/// The most bad files of a lane that are remembered and left where they are. A hook that leaves one each second needs
+/// six days for it.
+const MAX_HELD: usize = 500_000;
 
 /// How much of `rejected/` is used.
 #[derive(Debug, Clone, Copy, Default)]
@@ -131,8 +137,7 @@ impl Spool {
             _ => return Ok(RejectOutcome::Gone),
         };
         if !self.fits_in_rejected(meta.on_disk, now) {
-            self.hold(found, now);
-            return Ok(RejectOutcome::Full);
+            return Ok(self.hold(found, now));
         }
         let name = format!("{seq}-{}", safe_name(&found.name));
         let reason = format!("{name}.why.json");
@@ -156,16 +161,25 @@ impl Spool {
                     return Ok(RejectOutcome::Gone);
                 }
                 tracing::warn!(%error, seq, "a bad file can't be moved to rejected/; it stays where it is");
-                self.hold(found, now);
-                Ok(RejectOutcome::Full)
+                Ok(self.hold(found, now))
             }
         }
     }
 
     /// The file stays; scans pass over it in this state.
-    fn hold(&mut self, found: &Found, now: &Now) {
-        self.lane(found.lane).held.insert(found.name.clone(), found.stamp);
+    fn hold(&mut self, found: &Found, now: &Now) -> RejectOutcome {
         self.full_since.get_or_insert(now.boot_ms);
+        if self.lane(found.lane).held.len() < MAX_HELD {
+            self.lane(found.lane).held.insert(found.name.clone(), Held::new(found.stamp));
+            return RejectOutcome::Full;
+        }
+        match files::remove_at(self.dir(found.lane.room()), &found.name) {
+            Ok(_) => RejectOutcome::Dropped,
+            Err(error) => {
+                tracing::warn!(%error, "a bad file can neither be moved to rejected/ nor be removed");
+                RejectOutcome::Full
+            }
+        }
     }
 
     fn fits_in_rejected(&mut self, bytes: u64, now: &Now) -> bool {

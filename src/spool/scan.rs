@@ -24,6 +24,9 @@ pub(super) const HELD_MS: u64 = 5_000;
 /// The most names that one listing holds in memory; the rest comes with the next listing.
 const MAX_LISTED: usize = 100_000;
 
+/// Up to so many files that are held are looked at with each listing, more of them only each [`HELD_MS`].
+const FEW_HELD: usize = 1_000;
+
 /// Where files come in. Each lane has its own listing, so that a flood of events delays no request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Lane {
@@ -134,8 +137,27 @@ pub(super) struct LaneState {
     backlog: VecDeque<OsString>,
     cut: bool,
     waiting: HashMap<OsString, Waiting>,
-    /// Files that could not be moved away, and the state in which they were decided.
-    pub(super) held: HashMap<OsString, Stamp>,
+    /// Files that could not be moved away.
+    pub(super) held: HashMap<OsString, Held>,
+    /// Counts the listings.
+    listings: u64,
+    /// When all that is held was last looked at, by boot time.
+    looked_ms: u64,
+}
+
+/// A file that could not be moved away.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Held {
+    /// The state in which it was decided.
+    stamp: Stamp,
+    /// The listing in which it was last seen.
+    seen: u64,
+}
+
+impl Held {
+    pub(super) fn new(stamp: Stamp) -> Held {
+        Held { stamp, seen: 0 }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -161,7 +183,7 @@ impl Spool {
         self.release_held(now);
         let fresh = self.lane(lane).backlog.is_empty();
         if fresh {
-            self.list(lane)?;
+            self.list(lane, now)?;
         }
         let mut scan = Scan::default();
         let mut bytes = 0usize;
@@ -179,36 +201,76 @@ impl Spool {
             }
         }
         let state = self.lane(lane);
+        if !state.held.is_empty() {
+            wait_ms = Some(wait_ms.map_or(HELD_MS, |known| known.min(HELD_MS)));
+        }
         scan.more = !state.backlog.is_empty() || !fresh || state.cut;
         scan.look_again = wait_ms.map(|ms| Duration::from_millis(ms.max(1)));
         Ok(scan)
     }
 
-    /// Lists a lane anew and forgets what is gone.
-    fn list(&mut self, lane: Lane) -> Result<(), Error> {
-        let failed = |spool: &Spool, error| Error::io("list the folder", spool.path(lane.room()), error);
-        let read = |name: &OsStr| !name.as_bytes().starts_with(b".") && !name.as_bytes().ends_with(b".tmp");
-        let (names, cut) =
-            files::names(self.dir(lane.room()), MAX_LISTED, read).map_err(|error| failed(self, error))?;
-        let mut listed = Vec::with_capacity(names.len());
-        for name in names {
-            if let Some(meta) = files::meta_at(self.dir(lane.room()), &name).map_err(|error| failed(self, error))? {
-                listed.push((name, meta.stamp.mtime_ns));
-            }
-        }
+    /// Lists a lane anew and forgets what is gone. What is held takes no place in the listing: however much of it there
+    /// is, what comes after it is found.
+    fn list(&mut self, lane: Lane, now: &Now) -> Result<(), Error> {
+        let mut held = std::mem::take(&mut self.lane(lane).held);
+        let listed = self.list_beside(lane, &mut held, now);
+        let state = self.lane(lane);
+        state.held = held;
+        let (listed, cut) = listed?;
         let sorted = match lane {
             Lane::Requests => order::by_time(listed),
             Lane::Events => order::events(listed),
         };
-        let state = self.lane(lane);
-        if !state.waiting.is_empty() || !state.held.is_empty() {
+        if !state.waiting.is_empty() {
             let present: std::collections::HashSet<&OsString> = sorted.iter().collect();
             state.waiting.retain(|name, _| present.contains(name));
-            state.held.retain(|name, _| present.contains(name));
         }
         state.backlog = sorted.into();
         state.cut = cut;
         Ok(())
+    }
+
+    /// The names that are not held, and those that are and have changed, each with its time; and whether there were more.
+    fn list_beside(
+        &mut self,
+        lane: Lane,
+        held: &mut HashMap<OsString, Held>,
+        now: &Now,
+    ) -> Result<(Vec<(OsString, i64)>, bool), Error> {
+        let state = self.lane(lane);
+        state.listings += 1;
+        let listing = state.listings;
+        let looks = held.len() <= FEW_HELD || now.boot_ms.saturating_sub(state.looked_ms) >= HELD_MS;
+        if looks {
+            state.looked_ms = now.boot_ms;
+        }
+        let failed = |spool: &Spool, error| Error::io("list the folder", spool.path(lane.room()), error);
+        let read = |name: &OsStr| !name.as_bytes().starts_with(b".") && !name.as_bytes().ends_with(b".tmp");
+        let is_new = |name: &OsStr| match held.get_mut(name) {
+            Some(known) => {
+                known.seen = listing;
+                false
+            }
+            None => read(name),
+        };
+        let (mut names, cut) =
+            files::names(self.dir(lane.room()), MAX_LISTED, is_new).map_err(|error| failed(self, error))?;
+        if !cut {
+            held.retain(|_, known| known.seen == listing);
+        }
+        if looks {
+            names.extend(held.keys().cloned());
+        }
+        let mut listed = Vec::with_capacity(names.len());
+        for name in names {
+            let meta = files::meta_at(self.dir(lane.room()), &name).map_err(|error| failed(self, error))?;
+            let same = held.get(&name).map(|known| known.stamp);
+            if let Some(meta) = meta.filter(|meta| same != Some(meta.stamp)) {
+                held.remove(&name);
+                listed.push((name, meta.stamp.mtime_ns));
+            }
+        }
+        Ok((listed, cut))
     }
 
     fn look_at(&mut self, lane: Lane, name: OsString, now: &Now) -> Result<Look, Error> {
@@ -217,9 +279,6 @@ impl Spool {
             Ok(None) => return Ok(self.forget(lane, &name)),
             Err(error) => return Err(Error::io("look at a file in", self.path(lane.room()), error)),
         };
-        if self.lane(lane).held.get(&name) == Some(&meta.stamp) {
-            return Ok(Look::Later(HELD_MS));
-        }
         let quiet = match self.quiet_ms(lane, &name, &meta.stamp, now) {
             Some(ms) if ms < PATIENCE_MS => return Ok(Look::Later(PATIENCE_MS - ms)),
             known => known.is_some(),
@@ -267,14 +326,12 @@ impl Spool {
     fn found(&mut self, lane: Lane, name: OsString, stamp: Stamp, content: Content) -> Look {
         let state = self.lane(lane);
         state.waiting.remove(&name);
-        state.held.remove(&name);
         Look::Found(Found { lane, name, stamp, content })
     }
 
     fn forget(&mut self, lane: Lane, name: &OsStr) -> Look {
         let state = self.lane(lane);
         state.waiting.remove(name);
-        state.held.remove(name);
         Look::Nothing
     }
 

@@ -256,6 +256,48 @@ fn a_full_reject_folder_evicts_nothing_and_intake_goes_on_when_there_is_room() {
     );
 }
 
+/// More than one listing takes: they must neither hide what comes after them, nor look like something that may be taken.
+#[test]
+fn bad_files_that_stay_starve_nobody_however_many_they_are() {
+    let mut home = TestHome::new();
+    for number in 0..1_000 {
+        home.put(format!("spool/rejected/{number}-old.json"), b"x");
+    }
+    let bad = 101_000;
+    for number in 0..bad {
+        symlink("nowhere", home.path(&format!("spool/events/{number}.json"))).expect("a link");
+    }
+    let now = home.now;
+    let mut left = 0;
+    while left < bad {
+        let scan = home.scan(Lane::Events);
+        assert!(!scan.found.is_empty(), "{left} of {bad}");
+        for found in &scan.found {
+            assert_eq!(home.spool.reject(2_000, found, &why(), &now).expect("told"), RejectOutcome::Full);
+        }
+        left += scan.found.len();
+    }
+    for number in 0..20 {
+        home.put(format!("spool/events/good-{number}.json"), WHOLE);
+    }
+    let mut taken = 0;
+    for _ in 0..3 {
+        let scan = home.scan(Lane::Events);
+        for found in &scan.found {
+            assert_eq!(home.spool.dispose(found).expect("moved"), Disposed::Moved);
+        }
+        taken += scan.found.len();
+    }
+    let scan = home.scan(Lane::Events);
+    assert_eq!((taken, scan.found.len(), scan.more), (20, 0, false));
+    assert!(scan.look_again.is_some());
+    // One of them is replaced by what may be taken; the rest is looked at now and then.
+    home.put("spool/tmp/new", WHOLE);
+    fs::rename(home.path("spool/tmp/new"), home.path("spool/events/7.json")).expect("replaced");
+    home.pass(6_000);
+    assert_eq!(named(&home.scan(Lane::Events).found), ["7.json"]);
+}
+
 #[test]
 fn a_file_replaced_after_it_was_found_is_decided_anew() {
     let mut home = TestHome::new();
