@@ -3,11 +3,17 @@
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use std::io;
+use std::time::Duration;
 use tokio::process::{Child, Command};
 
 /// What belongs to the sidecar's own service, and must not be taken by a child for its own.
 const NOT_FOR_CHILDREN: [&str; 7] =
     ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "JOURNAL_STREAM"];
+
+/// The first pause where the system has no room for another process, and the longest.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
+/// How long is waited for room.
+const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Takes from a child's environment what belongs to the sidecar's own service.
 fn leave_service(command: &mut Command) {
@@ -57,6 +63,26 @@ impl Grouped {
         Ok(Grouped { child: command.process_group(0).kill_on_drop(true).spawn()? })
     }
 
+    /// Starts it, and waits where the system has no descriptor, process or memory left for another one: that passes, and
+    /// what was to be done by the child must not be lost for it. For a day at most.
+    ///
+    /// # Errors
+    /// As for [`Command::spawn`].
+    pub async fn start(command: &mut Command) -> io::Result<Grouped> {
+        let begun = tokio::time::Instant::now();
+        let mut pause = PAUSE.0;
+        loop {
+            match Grouped::spawn(command) {
+                Err(error) if is_shortage(&error) && begun.elapsed() < PATIENCE => {
+                    tracing::warn!(%error, "a command can't be started; it is tried again");
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(PAUSE.1);
+                }
+                started => return started,
+            }
+        }
+    }
+
     /// The child itself.
     pub fn child(&mut self) -> &mut Child {
         &mut self.child
@@ -70,6 +96,13 @@ impl Grouped {
             let _ = killpg(Pid::from_raw(pid), Signal::SIGKILL);
         }
     }
+}
+
+/// The system has no room for another process at this moment; the command itself is not at fault.
+fn is_shortage(error: &io::Error) -> bool {
+    use nix::errno::Errno::{EAGAIN, EMFILE, ENFILE, ENOMEM};
+    let code = error.raw_os_error();
+    [EAGAIN, EMFILE, ENFILE, ENOMEM].into_iter().any(|errno| code == Some(errno as i32))
 }
 
 impl Drop for Grouped {

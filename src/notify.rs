@@ -6,9 +6,15 @@ use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
+use tokio::sync::Semaphore;
 
 /// How long the command may take.
 pub const LIMIT: Duration = Duration::from_secs(10);
+
+/// Commands that run at once. A thousand agents have hundreds of notices in one moment, and each command costs a process
+/// and descriptors that the agents' own work needs.
+const AT_ONCE: usize = 8;
+static ROOM: Semaphore = Semaphore::const_new(AT_ONCE);
 
 /// Why the operator could not be told. What was to be told is not repeated.
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +57,8 @@ pub enum Error {
 }
 
 /// Runs the command (a list of arguments, no shell) with `json` on its standard input, for at most [`LIMIT`]. If it is
-/// slower, it is killed with all that it has started; so it is when the future is dropped.
+/// slower, it is killed with all that it has started; so it is when the future is dropped. A few run at once, the others
+/// wait for their turn, and one that the system has no room for is started later.
 ///
 /// # Errors
 /// It could not be started, was too slow, or ended with another code than 0.
@@ -66,7 +73,9 @@ pub async fn run(command: &[String], json: &[u8]) -> Result<(), Error> {
 pub async fn run_within(command: &[String], json: &[u8], limit: Duration) -> Result<(), Error> {
     let [program, arguments @ ..] = command else { return Err(Error::Empty) };
     let program = program.clone();
-    let mut child = match start(&program, arguments) {
+    // The room is never closed; were it, the command would run all the same.
+    let _turn = ROOM.acquire().await.ok();
+    let mut child = match start(&program, arguments).await {
         Ok(child) => child,
         Err(source) => return Err(Error::Start { program, source }),
     };
@@ -83,10 +92,10 @@ pub async fn run_within(command: &[String], json: &[u8], limit: Duration) -> Res
     }
 }
 
-fn start(program: &str, arguments: &[String]) -> std::io::Result<Grouped> {
+async fn start(program: &str, arguments: &[String]) -> std::io::Result<Grouped> {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    Grouped::spawn(&mut command)
+    Grouped::start(&mut command).await
 }
 
 /// Gives the child its input and waits for its end. A child that does not read is not at fault.

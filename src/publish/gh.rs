@@ -8,9 +8,14 @@ use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
+use tokio::sync::Semaphore;
 
 /// Most that is read of either of its outputs, in bytes.
 const MAX_SAID: u64 = 256 * 1024;
+
+/// Calls that run at once: each is a process, and GitHub wants few at a time of one account.
+const AT_ONCE: usize = 4;
+static ROOM: Semaphore = Semaphore::const_new(AT_ONCE);
 
 /// What would make `gh` talk to somebody else, ask, colour its words, or print what it sends.
 const NOT_FOR_GH: [&str; 6] = ["GH_REPO", "GH_DEBUG", "DEBUG", "GH_FORCE_TTY", "CLICOLOR_FORCE", "GH_PAGER"];
@@ -40,7 +45,7 @@ pub struct Said {
 }
 
 impl Gh {
-    /// Runs it with these arguments.
+    /// Runs it with these arguments, when it is its turn and the system has room for it.
     ///
     /// # Errors
     /// [`Fault`] `gh_missing` where there is none, `gh_timeout` where it took too long, `gh_failed` where it said too much.
@@ -48,7 +53,9 @@ impl Gh {
         let mut command = Command::new(&self.program);
         command.args(arguments).current_dir(&self.folder);
         self.prepare(&mut command);
-        let mut group = Grouped::spawn(&mut command).map_err(|error| self.not_started(&error))?;
+        // The room is never closed; were it, the call would be made all the same.
+        let _turn = ROOM.acquire().await.ok();
+        let mut group = Grouped::start(&mut command).await.map_err(|error| self.not_started(&error))?;
         let child = group.child();
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let talk = async {

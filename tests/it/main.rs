@@ -43,6 +43,7 @@ mod house;
 mod lessons;
 mod logs;
 mod named;
+mod notices;
 mod on_disk;
 mod other_people;
 mod packages;
