@@ -112,6 +112,30 @@ impl Deadline {
     }
 }
 
+/// How long the wall clock must have stood so far at least before it is believed, by boot time, in milliseconds.
+const BELIEVED_AFTER_MS: u64 = 10 * 60_000;
+
+/// The wall clock where things are removed for their age: only what it said ten minutes of boot time ago counts, and never
+/// more than it says now. A clock that jumps ahead and is set right again makes nothing old.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct BelievedClock {
+    noted: Option<(i64, u64)>,
+    wall_ms: Option<i64>,
+}
+
+impl BelievedClock {
+    /// The latest time that is believed; none before it was looked at for ten minutes.
+    pub fn wall_ms(&mut self, now: &Now) -> Option<i64> {
+        let (noted_ms, since) = *self.noted.get_or_insert((now.wall_ms, now.boot_ms));
+        if now.boot_ms.saturating_sub(since) >= BELIEVED_AFTER_MS {
+            self.wall_ms = Some(noted_ms);
+            self.noted = Some((now.wall_ms, now.boot_ms));
+        }
+        self.wall_ms = self.wall_ms.map(|wall_ms| wall_ms.min(now.wall_ms));
+        self.wall_ms
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,5 +169,17 @@ mod tests {
         assert_eq!(deadline.remaining_ms(&at(2, 0, i64::MAX)), 0);
         let rebased = deadline.rebased(&at(2, 10, 102_000));
         assert_eq!(rebased.remaining_ms(&at(2, 1_010, 0)), 2_000);
+    }
+
+    #[test]
+    fn a_clock_is_believed_only_as_far_as_it_stood_for_a_while() {
+        let minutes = |count: u64| count * 60_000;
+        let mut clock = BelievedClock::default();
+        assert_eq!(clock.wall_ms(&at(1, 0, 1_000)), None);
+        assert_eq!(clock.wall_ms(&at(1, minutes(9), 1_000)), None);
+        assert_eq!(clock.wall_ms(&at(1, minutes(10), 9_000)), Some(1_000), "it has jumped ahead");
+        assert_eq!(clock.wall_ms(&at(1, minutes(11), 9_000)), Some(1_000));
+        assert_eq!(clock.wall_ms(&at(1, minutes(20), 2_000)), Some(2_000), "it was set right");
+        assert_eq!(clock.wall_ms(&at(1, minutes(21), 500)), Some(500), "it was set back");
     }
 }

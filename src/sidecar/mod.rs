@@ -14,6 +14,8 @@ mod damage_tests;
 mod facts;
 mod glance;
 mod ground;
+#[cfg(test)]
+mod growth_tests;
 mod intake;
 mod log;
 mod project;

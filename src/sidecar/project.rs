@@ -11,7 +11,7 @@ use crate::core::view;
 use crate::core::work::Item;
 use crate::spool::watch::Checked;
 use crate::spool::{Journal, Place, Spool};
-use crate::store::Checkpoint;
+use crate::store::{Checkpoint, PURGE_BATCH};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
@@ -22,9 +22,9 @@ pub(super) const TICK_MS: u64 = 5_000;
 const CHECKPOINT_AFTER: usize = 4_000;
 /// Files that are removed from `state/reap/` between two ticks.
 const REAP_AT_TICK: usize = 20_000;
-/// Old files of the spool that are looked at in one tick.
-const SWEEP_AT_TICK: usize = 500;
-/// Ticks between two clean-ups of the spool and the ledger.
+/// Files of the spool that are looked at in one tick whether they are old: 34 million a day.
+const SWEEP_AT_TICK: usize = 2_000;
+/// Ticks between two clean-ups of the spool and the ledger. Each goes on at every tick until it has caught up.
 const CLEAN_EVERY: u64 = 120;
 
 /// Writes for others.
@@ -289,9 +289,11 @@ impl Sidecar {
         {
             tracing::warn!(%error, "history can't be packed");
         }
-        if self.projector.ticks % CLEAN_EVERY == 1 && self.pending.store_again.is_none() {
-            self.clean_up(now);
+        self.projector.rejected_full = self.spool.is_rejected_full();
+        if self.projector.ticks % CLEAN_EVERY == 1 {
+            (self.pending.sweep, self.pending.purge) = (true, true);
         }
+        self.clean_up(now);
     }
 
     /// Removes what was put away, beside the loop.
@@ -308,11 +310,17 @@ impl Sidecar {
         }
     }
 
+    /// A bounded step of the clean-up, where there is something left of it.
     fn clean_up(&mut self, now: &Now) {
-        self.projector.rejected_full = false;
-        let _ = self.spool.sweep(SWEEP_AT_TICK, now);
-        if let Err(error) = self.store.purge(now) {
-            self.store_failed(now, &error);
+        if self.pending.sweep {
+            let _ = self.spool.sweep(SWEEP_AT_TICK, now);
+            self.pending.sweep = !self.spool.is_swept();
+        }
+        if self.pending.purge && self.pending.store_again.is_none() {
+            match self.store.purge(now) {
+                Ok(purged) => self.pending.purge = purged >= PURGE_BATCH,
+                Err(error) => self.store_failed(now, &error),
+            }
         }
     }
 

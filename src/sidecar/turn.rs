@@ -67,6 +67,10 @@ pub(super) struct Pending {
     pub(super) reap: bool,
     /// Removes them.
     pub(super) reaping: Option<JoinHandle<usize>>,
+    /// Old files of the spool are looked for.
+    pub(super) sweep: bool,
+    /// Old rows of the store are taken away.
+    pub(super) purge: bool,
     /// When the last turn was.
     pub(super) last_turn: Option<Now>,
     /// A lane can't be read: nothing that waits for an empty one is judged.

@@ -182,6 +182,12 @@ impl Spool {
         }
     }
 
+    /// Whether `rejected/` was full when it was last looked at, so that bad files stay where they are.
+    #[must_use]
+    pub fn is_rejected_full(&self) -> bool {
+        self.full_since.is_some()
+    }
+
     fn fits_in_rejected(&mut self, bytes: u64, now: &Now) -> bool {
         if self.full_since.is_some_and(|since| now.boot_ms.saturating_sub(since) < super::scan::HELD_MS) {
             return self.rejected.is_some_and(|usage| usage.has_room_for(bytes));

@@ -3,10 +3,9 @@
 
 use super::rooms::{Room, Spool};
 use crate::core::id::RequestId;
-use crate::core::time::Now;
-use crate::files::{self, Meta, Stamp};
-use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
+use crate::core::time::{BelievedClock, Now};
+use crate::files::{self, Meta};
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 const HOUR_MS: i64 = 3_600_000;
@@ -14,29 +13,26 @@ const HOUR_MS: i64 = 3_600_000;
 const TMP_AGE_MS: i64 = 36 * HOUR_MS;
 /// Results are kept this long.
 const RESULT_AGE_MS: i64 = 7 * 24 * HOUR_MS;
-/// How long an old file must have been seen, by boot time, before it goes.
-const SEEN_MS: u64 = 10 * 60_000;
-/// The most old files that are remembered; the rest has its turn later.
-const MAX_OLD: usize = 10_000;
 
 /// How far the sweep has come.
 #[derive(Default)]
 pub(super) struct Sweeper {
     room: Option<Room>,
     listing: Option<nix::dir::OwningIter>,
-    old: HashMap<(bool, OsString), (Stamp, u64)>,
+    clock: BelievedClock,
 }
 
 impl std::fmt::Debug for Sweeper {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sweeper").field("room", &self.room).field("old", &self.old.len()).finish_non_exhaustive()
+        f.debug_struct("Sweeper").field("room", &self.room).finish_non_exhaustive()
     }
 }
 
 impl Spool {
     /// Looks at the next `max` files of `tmp/` and `results/` in turn and removes those that are too old; gives how many
-    /// went. Old files are only removed by a later round, ten minutes or more after one first saw them.
+    /// went. What is old is known by one clock for all files, so that no number of them is too many to remember.
     pub fn sweep(&mut self, max: usize, now: &Now) -> usize {
+        let Some(wall_ms) = self.sweeper.clock.wall_ms(now) else { return 0 };
         let room = self.sweeper.room.unwrap_or(Room::Tmp);
         let mut listing = match self.sweeper.listing.take() {
             Some(listing) => listing,
@@ -53,10 +49,16 @@ impl Spool {
                 return removed;
             };
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            removed += usize::from(self.sweep_one(room, name, now));
+            removed += usize::from(self.sweep_one(room, name, wall_ms));
         }
         self.sweeper.listing = Some(listing);
         removed
+    }
+
+    /// Whether both rooms were looked through to the end, and no new round was begun.
+    #[must_use]
+    pub fn is_swept(&self) -> bool {
+        self.sweeper.listing.is_none() && self.sweeper.room.is_none_or(|room| room == Room::Tmp)
     }
 
     fn next_room(&mut self, room: Room) {
@@ -64,30 +66,13 @@ impl Spool {
         self.sweeper.listing = None;
     }
 
-    fn sweep_one(&mut self, room: Room, name: &OsStr, now: &Now) -> bool {
+    fn sweep_one(&mut self, room: Room, name: &OsStr, wall_ms: i64) -> bool {
         if matches!(name.as_bytes(), b"." | b"..") || (room == Room::Results && !is_result(name)) {
             return false;
         }
         let Ok(Some(meta)) = files::meta_at(self.dir(room), name) else { return false };
         let limit = if room == Room::Tmp { TMP_AGE_MS } else { RESULT_AGE_MS };
-        if meta.is_dir() || !is_older(&meta, limit, now) {
-            return false;
-        }
-        let key = (room == Room::Tmp, name.to_owned());
-        match self.sweeper.old.get(&key) {
-            Some((stamp, since)) if *stamp == meta.stamp && now.boot_ms.saturating_sub(*since) >= SEEN_MS => {
-                self.sweeper.old.remove(&key);
-                files::remove_at(self.dir(room), name).unwrap_or(false)
-            }
-            Some((stamp, _)) if *stamp == meta.stamp => false,
-            _ => {
-                if self.sweeper.old.len() >= MAX_OLD {
-                    self.sweeper.old.clear();
-                }
-                self.sweeper.old.insert(key, (meta.stamp, now.boot_ms));
-                false
-            }
-        }
+        !meta.is_dir() && is_older(&meta, limit, wall_ms) && files::remove_at(self.dir(room), name).unwrap_or(false)
     }
 }
 
@@ -99,6 +84,6 @@ fn is_result(name: &OsStr) -> bool {
     })
 }
 
-fn is_older(meta: &Meta, limit_ms: i64, now: &Now) -> bool {
-    now.wall_ms.saturating_sub(meta.stamp.ctime_ns / 1_000_000) > limit_ms
+fn is_older(meta: &Meta, limit_ms: i64, wall_ms: i64) -> bool {
+    wall_ms.saturating_sub(meta.stamp.ctime_ns / 1_000_000) > limit_ms
 }

@@ -16,7 +16,7 @@ use crate::core::decision::{Decision, ErrorRow};
 use crate::core::effect::EffectKey;
 use crate::core::id::ErrorId;
 use crate::core::state::State;
-use crate::core::time::Now;
+use crate::core::time::{BelievedClock, Now};
 use redb::{Database, Durability, ReadableDatabase, ReadableTable};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -27,12 +27,10 @@ pub use error::Error;
 pub use load::{Loaded, PastIds};
 pub use tables::SCHEMA;
 
-/// Most ledger rows that one clean-up looks at.
-const PURGE_BATCH: usize = 2_000;
+/// Most rows of each kind that one clean-up takes away.
+pub(crate) const PURGE_BATCH: usize = 2_000;
 /// How long an answered request is remembered, in milliseconds (SPEC 3.1: 30 days).
 const REMEMBER_MS: i64 = 30 * 24 * 60 * 60 * 1000;
-/// How long a request must have been seen to be that old, by boot time, before it is forgotten, in milliseconds.
-const OLD_FOR_MS: u64 = 10 * 60_000;
 /// Event files that are remembered after they were taken.
 const EVENTS_REMEMBERED: u64 = 20_000;
 
@@ -96,8 +94,8 @@ pub struct Store {
     identity: Option<(u64, u64)>,
     next_ledger: u64,
     next_seen: u64,
-    /// What was answered before this wall-clock time was too old at this time of the boot.
-    old_since: Option<(i64, u64)>,
+    /// By which an answer is old.
+    clock: BelievedClock,
     // Held for its lock: one sidecar for each home, also on systems where redb's own lock is advisory.
     _lock: File,
 }
@@ -125,7 +123,7 @@ impl Store {
             identity,
             next_ledger: 0,
             next_seen: 0,
-            old_since: None,
+            clock: BelievedClock::default(),
             _lock: lock,
         };
         store.check_schema()?;
@@ -285,13 +283,13 @@ impl Store {
     }
 
     /// Forgets requests that were answered more than 30 days ago, and event files beyond the last 20,000; a bounded
-    /// amount of work for each call. Never by the wall clock alone: a request goes only if it was too old ten minutes
-    /// of boot time earlier as well, so that a clock that jumps ahead and is set right again makes nothing forgotten.
+    /// amount of work for each call, and how many rows that were: [`PURGE_BATCH`] or more where there may be more of them.
+    /// Never by the wall clock alone: a clock that jumps ahead and is set right again makes nothing forgotten.
     ///
     /// # Errors
     /// What the disk refused.
     pub fn purge(&mut self, now: &Now) -> Result<usize, Error> {
-        let before_ms = self.old_before(now);
+        let before_ms = self.clock.wall_ms(now).map_or(i64::MIN, |wall_ms| wall_ms.saturating_sub(REMEMBER_MS));
         let seen_below = self.next_seen.saturating_sub(EVENTS_REMEMBERED);
         if !self.has_purgeable(before_ms, seen_below)? {
             return Ok(0);
@@ -306,17 +304,6 @@ impl Store {
     pub fn pack(&mut self) -> Result<usize, Error> {
         let is_due = history::is_packing_due(&self.read()?).map_err(|error| self.failed("read", error))?;
         if is_due { self.write(history::pack) } else { Ok(0) }
-    }
-
-    /// Before which wall-clock time an answer must have been given to be forgotten now.
-    fn old_before(&mut self, now: &Now) -> i64 {
-        let before_ms = now.wall_ms.saturating_sub(REMEMBER_MS);
-        let (earlier_ms, since) = *self.old_since.get_or_insert((before_ms, now.boot_ms));
-        if now.boot_ms.saturating_sub(since) < OLD_FOR_MS {
-            return i64::MIN;
-        }
-        self.old_since = Some((before_ms, now.boot_ms));
-        before_ms.min(earlier_ms)
     }
 
     /// Looks before it writes, so that an idle sidecar never commits.

@@ -319,7 +319,7 @@ pub(crate) fn has_purgeable(
     let (order, ledger) = (read.open_table(LEDGER_ORDER)?, read.open_table(LEDGER)?);
     let Some((_, id)) = order.first()? else { return Ok(false) };
     let row: Option<LedgerRow> = ledger.get(id.value())?.and_then(|value| serde_json::from_slice(value.value()).ok());
-    Ok(row.is_none_or(|row| row.at_ms < before_ms && row.result.is_some()))
+    Ok(row.is_none_or(|row| row.at_ms < before_ms))
 }
 
 /// Takes away at most `most` old rows of each kind.
