@@ -30,6 +30,8 @@ pub struct Journal {
     /// `None` after an error: the end of the file must be looked at before anything follows it.
     open: Option<Open>,
     last: u64,
+    /// The last `seq` that was on the disk once: where the file ends before it, its end was cut.
+    reached: u64,
     rotate_bytes: u64,
 }
 
@@ -62,7 +64,8 @@ impl Journal {
     /// The system's.
     pub fn open_with(spool: &Spool, next_seq: u64, rotate_bytes: u64) -> Result<(Journal, u64), Error> {
         let path = spool.path(Room::Spool).join(NAME);
-        let mut journal = Journal { path, open: None, last: 0, rotate_bytes };
+        let reached = next_seq.saturating_sub(1);
+        let mut journal = Journal { path, open: None, last: 0, reached, rotate_bytes };
         journal.reopen(spool)?;
         if journal.last >= next_seq.max(1) {
             tracing::warn!(on_disk = journal.last, next_seq, "the journal is ahead of the store");
@@ -78,7 +81,8 @@ impl Journal {
     }
 
     /// Appends lines in one write. Those that are on the disk already are passed over; the rest must go on without a
-    /// gap. Each text is one JSON object without a line break.
+    /// gap. Where somebody has cut the end of the file, or taken it away, nobody has the lines between any more: it is set
+    /// aside, and a new one begins with the first line. Each text is one JSON object without a line break.
     ///
     /// # Errors
     /// `Gap` for lines that do not follow; else the system's, and then the next call looks first how much was written.
@@ -88,6 +92,7 @@ impl Journal {
         }
         let lines: Vec<&(u64, String)> = lines.iter().filter(|(seq, _)| *seq > self.last).collect();
         let Some((first, _)) = lines.first() else { return Ok(()) };
+        self.begin_anew_if_cut(spool, *first)?;
         let buffer = self.join(&lines)?;
         self.rotate_if_full(spool, buffer.len() as u64)?;
         let Some(open) = &mut self.open else { return Err(self.failed("append to", Errno::EBADF)) };
@@ -98,6 +103,25 @@ impl Journal {
         open.size += buffer.len() as u64;
         open.first.get_or_insert(*first);
         self.last = lines.last().map_or(self.last, |(seq, _)| *seq);
+        self.reached = self.reached.max(self.last);
+        Ok(())
+    }
+
+    /// A journal that ends before what it once had can't be gone on with: what is left of it is kept under a name that
+    /// says so.
+    fn begin_anew_if_cut(&mut self, spool: &Spool, first: u64) -> Result<(), Error> {
+        let is_cut = self.last != 0 && first > self.last + 1 && self.reached > self.last;
+        if !is_cut {
+            return Ok(());
+        }
+        tracing::warn!(last = self.last, first, "the journal's end is gone; a new one begins");
+        if self.open.as_ref().is_some_and(|open| open.size > 0) {
+            self.open = None;
+            self.set_aside(spool, &format!("journal.cut-after-{}", self.last))?;
+            let file = self.open_file(spool)?;
+            self.open = Some(Open { file, size: 0, first: None });
+        }
+        self.last = first - 1;
         Ok(())
     }
 
@@ -135,7 +159,7 @@ impl Journal {
         let is_one_torn_line =
             size <= MAX_LINE_BYTES && last_feed_before(&mut file, size).is_ok_and(|feed| feed.is_none());
         if end == 0 && size > 0 && !is_one_torn_line {
-            self.set_aside(spool)?;
+            self.set_aside(spool, "journal-damaged")?;
             file = self.open_file(spool)?;
         } else if end < size {
             file.set_len(end).map_err(|error| self.failed("cut the end of", error))?;
@@ -159,16 +183,16 @@ impl Journal {
         Ok(file)
     }
 
-    /// A journal without one readable line is kept under another name: nothing of it is destroyed.
-    fn set_aside(&self, spool: &Spool) -> Result<(), Error> {
+    /// A journal that can't be gone on with is kept under another name: nothing of it is destroyed.
+    fn set_aside(&self, spool: &Spool, stem: &str) -> Result<(), Error> {
         let dir = spool.dir(Room::Spool);
         for number in 1..1_000 {
-            let name = format!("journal-damaged-{number}.jsonl");
+            let name = format!("{stem}-{number}.jsonl");
             match files::rename_new(dir, OsStr::new(NAME), dir, OsStr::new(&name)) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(self.failed("set aside", error)),
                 Ok(()) => {
-                    tracing::warn!(name, "the journal held no readable line; it was set aside and a new one begun");
+                    tracing::warn!(name, "the journal can't be gone on with; it was set aside and a new one begun");
                     return Ok(());
                 }
             }

@@ -83,6 +83,42 @@ fn a_journal_without_a_readable_line_is_kept_aside() {
 }
 
 #[test]
+fn a_journal_whose_end_was_cut_is_set_aside_and_goes_on() {
+    let home = TestHome::new();
+    let (mut journal, _) = Journal::open(&home.spool, 1).expect("a new one");
+    journal.append(&home.spool, &lines(1..=5)).expect("written");
+    let kept: String = lines(1..=2).into_iter().map(|(_, line)| line + "\n").collect();
+    home.put("spool/journal.jsonl", &kept);
+    journal.append(&home.spool, &lines([6])).expect("it goes on");
+    drop(journal);
+    home.put("spool/journal.jsonl", &kept);
+    let (mut journal, last) = Journal::open(&home.spool, 7).expect("opened");
+    assert_eq!(last, 2);
+    journal.append(&home.spool, &lines([7, 8])).expect("it goes on after a restart");
+    assert!(matches!(journal.append(&home.spool, &lines([10])), Err(Error::Gap { last: 8, got: 10, .. })));
+    assert_eq!(seqs(&home, "journal.jsonl"), [7, 8]);
+    for name in ["journal.cut-after-2-1.jsonl", "journal.cut-after-2-2.jsonl"] {
+        assert_eq!(seqs(&home, name), [1, 2], "{name}");
+    }
+}
+
+#[test]
+fn a_journal_that_was_removed_beside_a_rotated_one_goes_on_after_a_restart() {
+    let home = TestHome::new();
+    let (mut journal, _) = Journal::open_with(&home.spool, 1, 100).expect("a new one");
+    for seq in 1..=5 {
+        journal.append(&home.spool, &lines([seq])).expect("written");
+    }
+    drop(journal);
+    fs::remove_file(home.path("spool/journal.jsonl")).expect("removed");
+    let (mut journal, last) = Journal::open(&home.spool, 6).expect("opened");
+    assert_eq!(last, 3);
+    journal.append(&home.spool, &lines([6])).expect("it goes on");
+    assert_eq!(seqs(&home, "journal-1.jsonl"), [1, 2, 3]);
+    assert_eq!(seqs(&home, "journal.jsonl"), [6]);
+}
+
+#[test]
 fn zeros_left_by_a_power_cut_are_cut_off() {
     let home = TestHome::new();
     let mut bytes = b"{\"seq\":1}\n{\"seq\":2}\n".to_vec();
