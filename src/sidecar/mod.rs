@@ -1,6 +1,7 @@
 //! The loop: the only place that reads the clock, once each time it wakes; the only caller of `decide` and of `commit`.
 //!
-//! Read `turn` for what one turn does, `intake` for how files become events, `project` for what is written for others,
+//! Read `turn` for what one turn does, `intake` for how files become events, `project` for what is written for others, `checkpoint` for
+//! how it comes onto the disk,
 //! `again` for what the last run left unwritten, `work` for items, rules and roles, `damage` for rows that can't be
 //! understood, `watch` for processes, panes and documents, `start` for the beginning, `signals` for what ends it, `log` for what
 //! is said, `glance` for the line in tmux; this file waits and ends.
@@ -8,6 +9,7 @@
 mod again;
 #[cfg(test)]
 mod again_tests;
+mod checkpoint;
 mod damage;
 #[cfg(test)]
 mod damage_tests;
@@ -218,7 +220,15 @@ impl Sidecar {
             }
         }
         self.tmux.close().await;
-        self.checkpoint(&self.clock.now());
+        self.last_checkpoint();
         self.projector.withdraw(&self.spool);
+    }
+
+    /// The disk has so long for it and no longer; what it does not confirm is compared at the next start.
+    fn last_checkpoint(&mut self) {
+        let now = self.clock.now();
+        self.confirm_checkpoint(&now, STOP_WITHIN);
+        self.begin_checkpoint();
+        self.confirm_checkpoint(&now, STOP_WITHIN);
     }
 }

@@ -11,10 +11,11 @@ use crate::core::view;
 use crate::core::work::Item;
 use crate::spool::watch::Checked;
 use crate::spool::{Journal, Place, Spool};
-use crate::store::{Checkpoint, PURGE_BATCH};
+use crate::store::PURGE_BATCH;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
 
 /// Pause between two heartbeats, in milliseconds; a client gives a sidecar up after three of them.
 pub(super) const TICK_MS: u64 = 5_000;
@@ -29,15 +30,15 @@ const CLEAN_EVERY: u64 = 120;
 
 /// Writes for others.
 pub(super) struct Projector {
-    journal: Journal,
+    pub(super) journal: Journal,
     lines: Vec<(u64, String)>,
-    waiting: VecDeque<(Place, String)>,
+    pub(super) waiting: VecDeque<(Place, String)>,
     errors: Vec<ErrorRow>,
-    views: Vec<String>,
-    written: Vec<ErrorId>,
+    pub(super) views: Vec<String>,
+    pub(super) written: Vec<ErrorId>,
     /// Items whose mark is there.
     pub(super) open_items: BTreeSet<ItemId>,
-    since_checkpoint: usize,
+    pub(super) since_checkpoint: usize,
     started_at: String,
     ticks: u64,
     /// Why commits fail, while they do.
@@ -254,8 +255,9 @@ impl Sidecar {
     /// confirms what was, says that the sidecar lives, and tidies up.
     pub(super) fn tick_if_due(&mut self, now: &Now) {
         let is_tick = self.pending.tick.is_none_or(|tick| tick.is_due(now));
+        self.confirm_checkpoint(now, Duration::ZERO);
         if self.projector.wants_checkpoint(is_tick) {
-            self.checkpoint(now);
+            self.begin_checkpoint();
         }
         if !is_tick {
             return;
@@ -321,36 +323,6 @@ impl Sidecar {
                 Ok(purged) => self.pending.purge = purged >= PURGE_BATCH,
                 Err(error) => self.store_failed(now, &error),
             }
-        }
-    }
-
-    /// Syncs what was written and confirms it, so that the next start need not look.
-    pub(super) fn checkpoint(&mut self, now: &Now) {
-        let is_down = self.pending.store_again.is_some();
-        let projector = &mut self.projector;
-        if is_down {
-            return;
-        }
-        if projector.since_checkpoint == 0 && projector.written.is_empty() {
-            return;
-        }
-        if let Err(error) = self.spool.sync() {
-            tracing::warn!(%error, "files for others can't be synced");
-            return;
-        }
-        let all_written = projector.waiting.is_empty();
-        let checkpoint = Checkpoint {
-            journal_below: projector.journal.last_seq() + 1,
-            ledger_below: if all_written { self.store.next_ledger() } else { 0 },
-            views: if all_written { std::mem::take(&mut projector.views) } else { Vec::new() },
-            errors: std::mem::take(&mut projector.written),
-        };
-        projector.since_checkpoint = 0;
-        if let Err(error) = self.store.checkpoint(&checkpoint) {
-            projector.written = checkpoint.errors;
-            projector.views = checkpoint.views;
-            projector.since_checkpoint = 1;
-            self.store_failed(now, &error);
         }
     }
 }

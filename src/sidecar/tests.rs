@@ -53,7 +53,8 @@ impl Ground {
 
     pub(super) fn checkpoint(&mut self) {
         let now = self.sidecar.clock.now();
-        self.sidecar.checkpoint(&now);
+        self.sidecar.begin_checkpoint();
+        self.sidecar.confirm_checkpoint(&now, std::time::Duration::from_secs(60));
     }
 
     /// Takes turns until nothing is left to do at once. Fails if that never happens.

@@ -67,6 +67,8 @@ pub(super) struct Pending {
     pub(super) reap: bool,
     /// Removes them.
     pub(super) reaping: Option<JoinHandle<usize>>,
+    /// A checkpoint that is on its way to the disk.
+    pub(super) syncing: Option<super::checkpoint::Syncing>,
     /// Old files of the spool are looked for.
     pub(super) sweep: bool,
     /// Old rows of the store are taken away.

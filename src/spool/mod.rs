@@ -28,7 +28,7 @@ pub use order::event_name;
 pub use rooms::Spool;
 pub use scan::{Content, Found, Lane, RESERVED, Scan};
 pub use watch::Watch;
-pub use write::{Place, Shelf};
+pub use write::{Place, Shelf, Syncer};
 
 /// The most that a request or event may hold, in bytes (SPEC 3.1).
 pub const MAX_INPUT_BYTES: u64 = 1024 * 1024;

@@ -7,6 +7,7 @@ use crate::core::id::{AgentId, ErrorId, HandoffId, RequestId};
 use crate::files::{self, Grade, Unfit};
 use std::ffi::OsStr;
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use uuid::Uuid;
 
@@ -206,14 +207,41 @@ impl Spool {
         self.path(place.room()).join(place.name())
     }
 
-    /// Brings everything that was written so far onto the disk: a checkpoint, after which only what was written later
-    /// need be compared with the store.
+    /// What brings everything that was written so far onto the disk: a checkpoint, after which only what was written later
+    /// need be compared with the store. It may take as long as the disk likes, so it is made for a thread of its own.
+    ///
+    /// # Errors
+    /// The system's: there is no descriptor left.
+    pub fn syncer(&self) -> Result<Syncer, Error> {
+        let mut folders: Vec<(u64, OwnedFd, PathBuf)> = Vec::new();
+        for room in [Room::Spool, Room::View] {
+            let failed = |error: std::io::Error| Error::io("sync", self.path(room), error);
+            let device = files::meta(self.dir(room)).map_err(failed)?.stamp.dev;
+            // Once is enough for a file system.
+            if folders.iter().all(|(other, _, _)| *other != device) {
+                let folder = self.dir(room).as_fd().try_clone_to_owned().map_err(failed)?;
+                folders.push((device, folder, self.path(room).to_path_buf()));
+            }
+        }
+        Ok(Syncer { folders })
+    }
+}
+
+/// The file systems of the spool and the views, held open.
+#[derive(Debug)]
+pub struct Syncer {
+    folders: Vec<(u64, OwnedFd, PathBuf)>,
+}
+
+impl Syncer {
+    /// Waits until they are on the disk.
     ///
     /// # Errors
     /// The system's; then the checkpoint does not count.
-    pub fn sync(&self) -> Result<(), Error> {
-        sync_file_system(self.dir(Room::Spool)).map_err(|error| Error::io("sync", self.path(Room::Spool), error))?;
-        sync_file_system(self.dir(Room::View)).map_err(|error| Error::io("sync", self.path(Room::View), error))
+    pub fn sync(self) -> Result<(), Error> {
+        self.folders
+            .into_iter()
+            .try_for_each(|(_, folder, path)| sync_file_system(folder).map_err(|error| Error::io("sync", path, error)))
     }
 }
 

@@ -30,7 +30,7 @@ fn results_and_views_are_replaced_whole() {
     assert_eq!(home.spool.ids(Shelf::Agents).expect("listed"), [agent.0]);
     assert!(home.spool.remove(&Place::Agent(agent)).expect("removed"));
     assert!(!home.spool.remove(&Place::Agent(agent)).expect("gone already"));
-    home.spool.sync().expect("a checkpoint");
+    home.spool.syncer().and_then(tasuki::spool::Syncer::sync).expect("a checkpoint");
 }
 
 #[test]
