@@ -26,6 +26,8 @@ const PACKS: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new
 const PACK_FROM: u64 = 256;
 /// The most rows of a kind that one commit packs: it must not hold up the loop.
 const PACK_AT_ONCE: usize = 1_024;
+/// The most bytes of a kind that one commit packs: a row may hold a whole document.
+const PACK_BYTES_AT_ONCE: usize = 4 * 1024 * 1024;
 /// A pack is closed when it holds so much, in bytes before compression.
 const PACK_BYTES: usize = 96 * 1024;
 /// The most that a pack may say it holds, in bytes. A row alone is far smaller.
@@ -150,12 +152,7 @@ pub(super) fn pack(write: &WriteTransaction) -> Result<usize, redb::Error> {
     let mut packed = 0;
     for kind in Kind::ALL {
         let (mut shelf, mut packs) = (Shelf::open(write, kind)?, write.open_table(PACKS)?);
-        let ids: Vec<u128> = shelf
-            .loose
-            .iter()?
-            .take(PACK_AT_ONCE)
-            .map(|entry| Ok(entry?.0.value()))
-            .collect::<Result<_, redb::Error>>()?;
+        let ids = some_ids(&shelf)?;
         let mut number = packs.last()?.map_or(0, |(number, _)| number.value() + 1);
         let mut rows = Vec::with_capacity(PACK_BYTES + 8 * 1024);
         for (at, id) in ids.iter().enumerate() {
@@ -172,6 +169,20 @@ pub(super) fn pack(write: &WriteTransaction) -> Result<usize, redb::Error> {
         packed += ids.len();
     }
     Ok(packed)
+}
+
+/// The first ids of the loose rows: as many as one commit may pack.
+fn some_ids(shelf: &Shelf<'_>) -> Result<Vec<u128>, redb::Error> {
+    let (mut ids, mut bytes) = (Vec::new(), 0);
+    for entry in shelf.loose.iter()?.take(PACK_AT_ONCE) {
+        let (id, row) = entry?;
+        ids.push(id.value());
+        bytes += row.value().len();
+        if bytes >= PACK_BYTES_AT_ONCE {
+            break;
+        }
+    }
+    Ok(ids)
 }
 
 fn append(rows: &mut Vec<u8>, id: u128, row: &[u8]) {
@@ -299,6 +310,14 @@ mod tests {
         assert_eq!(store.past_agent(&agent.agent_id).expect("readable"), Some(agent));
         drop(store);
         Store::open(dir.path()).expect("and opened again");
+    }
+
+    #[test]
+    fn rows_that_hold_documents_are_packed_a_few_at_a_time() {
+        let database = database();
+        put(&database, 0..300, &"d".repeat(256 * 1024));
+        assert_eq!(write(&database, pack), 16, "4 MiB in one commit");
+        assert!(word(&database, Kind::Handoffs, 0).is_some() && word(&database, Kind::Handoffs, 299).is_some());
     }
 
     #[test]
