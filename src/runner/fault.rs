@@ -1,7 +1,7 @@
 //! What is told of an effect that a fault of ours has ended. Without it the effect would never settle, and its agent's
 //! lane would be closed until the next start.
 
-use crate::core::effect::{DocumentRead, Effect, Outcome, Readiness, Started};
+use crate::core::effect::{Composed, DocumentRead, Effect, Outcome, Readiness, Started};
 use crate::core::pane::Typed;
 use std::future::Future;
 use tokio::task::JoinError;
@@ -19,6 +19,7 @@ pub(super) fn outcome(effect: &Effect) -> Outcome {
             Outcome::Readiness(Readiness::NotReady { screen: format!("({why})") })
         }
         Effect::ReadDocument { .. } => Outcome::Document(DocumentRead::Unsafe { why }),
+        Effect::ComposeDocument { .. } => Outcome::Composed(Composed::Failed { why }),
         _ => Outcome::Failed { why },
     }
 }
@@ -54,6 +55,17 @@ pub(super) async fn guard(doing: impl Future<Output = Outcome> + Send + 'static,
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `recording` has no limit and `writing` is extended while a document is read: any other outcome would keep the
+    /// handoff there for ever.
+    #[test]
+    fn a_document_that_could_not_be_written_is_told_as_one() {
+        let persona = "dev".parse().expect("a slug");
+        let source = crate::core::effect::Source::Text("# Work".to_owned());
+        let effect = Effect::ComposeDocument { persona, file_name: "d.md".to_owned(), source };
+        let outcome = outcome(&effect);
+        assert!(matches!(outcome, Outcome::Composed(Composed::Failed { .. })), "{outcome:?}");
+    }
 
     #[tokio::test]
     async fn a_panic_is_an_outcome_too() {
