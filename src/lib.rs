@@ -56,7 +56,7 @@
 //!    concerns, and [`core::state`].
 //! 2. The adapters, each with one thing outside: [`spool`] (files in and out), [`store`] (the one truth), [`tmux`] (panes),
 //!    [`agents`] (profiles, screens, hooks and transcripts of agent CLIs), [`personas`], [`config`], [`notify`], [`publish`],
-//!    [`process`], [`clock`], [`service`] (systemd and launchd); and [`files`] and [`child`], which several of them use.
+//!    [`process`], [`clock`], [`service`] (systemd and launchd); and [`files`], [`child`] and [`limits`], which several of them use.
 //! 3. [`runner`] carries out effects, one lane for each pane.
 //! 4. [`sidecar`] is the loop: the only caller of `decide` and of `commit`.
 //! 5. [`cli`] is one file or folder for each command: clients of the spool and the views.
@@ -69,6 +69,7 @@ pub mod child;
 pub mod clock;
 pub mod config;
 pub mod files;
+pub mod limits;
 pub mod notify;
 pub mod personas;
 pub mod process;

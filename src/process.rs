@@ -30,6 +30,17 @@ struct Stat {
     start_ticks: u64,
 }
 
+/// What a look at a process has told. That we could not look says nothing of the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Life {
+    /// It runs.
+    Alive,
+    /// It has ended.
+    Gone,
+    /// There was no way to look: something is short.
+    Unknown,
+}
+
 /// The time at which a process started, in clock ticks since boot; `None` if there is no such process, or no way to know.
 #[must_use]
 pub fn start_ticks(pid: u32) -> Option<u64> {
@@ -48,12 +59,34 @@ pub fn identify(pid: u32) -> Option<Process> {
 
 /// Whether that very process still runs. A zombie does not: it has ended, and only its parent has not looked.
 #[must_use]
-pub fn is_alive(process: &Process) -> bool {
+pub fn life(process: &Process) -> Life {
     if !cfg!(target_os = "linux") {
-        return answers(process.pid);
+        return if answers(process.pid) { Life::Alive } else { Life::Gone };
     }
-    stat(process.pid)
-        .is_some_and(|stat| stat.start_ticks == process.start_ticks && !matches!(stat.state, b'Z' | b'X' | b'x'))
+    match look(process.pid) {
+        Ok(Some(stat)) if stat.start_ticks == process.start_ticks && !matches!(stat.state, b'Z' | b'X' | b'x') => {
+            Life::Alive
+        }
+        Ok(_) => Life::Gone,
+        // A signal needs no descriptor, and tells of an id that nobody has.
+        Err(_) if !answers(process.pid) => Life::Gone,
+        Err(_) => Life::Unknown,
+    }
+}
+
+/// Whether that very process still runs, as far as is known: only one that is known to be gone is not alive.
+#[must_use]
+pub fn is_alive(process: &Process) -> bool {
+    life(process) != Life::Gone
+}
+
+/// Whether there is a process of that id, a zombie included, as far as is known.
+#[must_use]
+pub fn exists(pid: u32) -> bool {
+    match cfg!(target_os = "linux").then(|| look(pid)) {
+        Some(Ok(stat)) => stat.is_some(),
+        Some(Err(_)) | None => answers(pid),
+    }
 }
 
 /// Whether a process stands still because somebody has stopped it.
@@ -94,7 +127,7 @@ pub fn foreground_leader(pid: u32) -> Option<Process> {
 #[cfg(target_os = "linux")]
 #[must_use]
 pub fn argv(pid: u32) -> Option<Vec<String>> {
-    let bytes = read_proc(pid, "cmdline", MAX_ARGV_BYTES)?;
+    let bytes = read_proc(pid, "cmdline", MAX_ARGV_BYTES).ok()?;
     let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
     if bytes.is_empty() {
         return None;
@@ -115,7 +148,7 @@ pub fn argv(pid: u32) -> Option<Vec<String>> {
 #[cfg(target_os = "linux")]
 #[must_use]
 pub fn environ_var(pid: u32, name: &str) -> Option<String> {
-    let bytes = read_proc(pid, "environ", MAX_ENVIRON_BYTES)?;
+    let bytes = read_proc(pid, "environ", MAX_ENVIRON_BYTES).ok()?;
     variable(&bytes, name)
 }
 
@@ -133,16 +166,34 @@ fn variable(environ: &[u8], name: &str) -> Option<String> {
 }
 
 #[cfg(target_os = "linux")]
-fn read_proc(pid: u32, file: &str, limit: u64) -> Option<Vec<u8>> {
+fn read_proc(pid: u32, file: &str, limit: u64) -> std::io::Result<Vec<u8>> {
     use std::io::Read;
     let mut bytes = Vec::new();
-    std::fs::File::open(format!("/proc/{pid}/{file}")).ok()?.take(limit).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+    std::fs::File::open(format!("/proc/{pid}/{file}"))?.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// What `/proc` says of a process; none if there is no such process. An error says nothing of it.
+#[cfg(target_os = "linux")]
+fn look(pid: u32) -> std::io::Result<Option<Stat>> {
+    let is_gone = |error: &std::io::Error| {
+        error.kind() == std::io::ErrorKind::NotFound || error.raw_os_error() == Some(nix::libc::ESRCH)
+    };
+    match read_proc(pid, "stat", 4096) {
+        Ok(line) => Ok(parse_stat(&line)),
+        Err(error) if is_gone(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn look(pid: u32) -> std::io::Result<Option<Stat>> {
+    Ok(stat(pid))
 }
 
 #[cfg(target_os = "linux")]
 fn stat(pid: u32) -> Option<Stat> {
-    parse_stat(&read_proc(pid, "stat", 4096)?)
+    look(pid).ok().flatten()
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -226,17 +277,16 @@ impl Drop for ExitWatch {
 }
 
 async fn wait_for_end(process: &Process) {
-    #[cfg(target_os = "linux")]
-    if let Ok(fd) = pidfd_open(process.pid) {
-        // Between our caller's look and the open, the id may have been given to another process.
-        if !is_alive(process) {
-            return;
-        }
-        if fd.readable().await.is_ok() {
-            return;
-        }
-    }
     while is_alive(process) {
+        // Where no descriptor is to be had, the process is looked at again and again until there is one.
+        #[cfg(target_os = "linux")]
+        if let Ok(fd) = pidfd_open(process.pid)
+            // Between our look and the open, the id may have been given to another process.
+            && is_alive(process)
+            && fd.readable().await.is_ok()
+        {
+            return;
+        }
         tokio::time::sleep(POLL).await;
     }
 }

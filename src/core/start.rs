@@ -201,6 +201,10 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, start
             failed(tx, agent_id, "successor_failed", &format!("The agent could not be started: {why}"));
             life::end(tx, agent_id, AgentState::Ended);
         }
+        Started::Unknown { why } => {
+            let why = format!("It is not known whether the agent has started: {why}; a retry looks for it first");
+            failed(tx, agent_id, "successor_failed", &why);
+        }
         Started::NoTmux => failed(tx, agent_id, "no_tmux", "No tmux server answers: nothing is known of the start"),
     }
 }

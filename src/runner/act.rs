@@ -1,21 +1,16 @@
 //! Does one effect. Each may be done again after a crash: see `core::effect`.
 
-use super::version;
-use super::{Tools, compose, document, gauge, meet, publish};
+use super::{Tools, compose, document, gauge, meet, publish, start, version};
 use crate::agents::ansi;
 use crate::agents::format::InputMode;
-use crate::agents::launch::LaunchContext;
 use crate::agents::profile::Profile;
-use crate::core::effect::{
-    Effect, How, Notice, Outcome, PersonaTexts, Place, Readiness, StartAgent, Started, TypeText,
-};
+use crate::core::effect::{Effect, How, Notice, Outcome, PersonaTexts, Place, Readiness, TypeText};
 use crate::core::pane::{Composer, PaneRef, Process, Refusal, Typed, View};
 use crate::core::text::{bears_signature, sanitise, signature};
 use crate::spool::documents;
-use crate::tmux::{Capture, Error as TmuxError, Eye, Input, Ready, ReadyPlan, SpawnOutcome, SpawnPlan, TypePlan};
+use crate::tmux::{Capture, Error as TmuxError, Eye, Input, Ready, ReadyPlan, TypePlan};
 use crate::{notify, personas, process};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -66,7 +61,7 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
         Effect::AwaitDeath { process } => await_death(process, stop).await,
         Effect::HoldPlace { pane, tag } => hold_place(tools, pane, tag).await,
         Effect::DropPlace { tag } => done(tools.tmux.drop_place(tag).await),
-        Effect::Start(plan) => Outcome::Started(start(tools, plan).await),
+        Effect::Start(plan) => Outcome::Started(start::start(tools, plan).await),
         Effect::ReadGauge { profile, path, .. } => Outcome::Gauge(gauge::read(tools, profile, path, stop).await),
         Effect::LookRound { pane, persona, .. } => gauge::look_round(tools, pane, persona).await,
         Effect::Identify { pane } => meet::identify(tools, *pane).await,
@@ -279,88 +274,6 @@ async fn hold_place(tools: &Tools, pane: &PaneRef, tag: &str) -> Outcome {
         Err(TmuxError::Pane { .. }) => Outcome::Place(None),
         Err(error) => Outcome::Failed { why: error.to_string() },
     }
-}
-
-async fn start(tools: &Tools, plan: &StartAgent) -> Started {
-    let Some(profile) = tools.profiles.get(&plan.profile) else {
-        return Started::Failed { why: format!("the profile {} is not known", plan.profile) };
-    };
-    let other_life = tools.tmux.server().is_some_and(|info| plan.server.is_some_and(|server| server != info.id));
-    if other_life {
-        let why =
-            "the tmux server was restarted before it was known whether the agent had started; a retry starts another";
-        return Started::Failed { why: why.to_owned() };
-    }
-    let cwd = plan.cwd.as_ref().map_or_else(home_dir, PathBuf::from);
-    let folder = match documents::prepare_folder(tools.home.root(), &plan.persona) {
-        Ok(folder) => folder,
-        Err(error) => return Started::Failed { why: error.to_string() },
-    };
-    let creation = plan.agent_id.to_string();
-    let context = LaunchContext {
-        home: tools.home.root(),
-        agent_id: plan.agent_id,
-        creation: &creation,
-        persona_slug: &plan.persona,
-        handoffs_dir: folder.path(),
-        program: &tools.program,
-        cwd: &cwd,
-        previous: plan.previous,
-    };
-    let Some(launch) = profile.launch(&context) else {
-        return Started::Failed { why: format!("the profile {} has no launch line", plan.profile) };
-    };
-    if let Some(why) = missing_program(tools, &plan.session, &launch.program).await {
-        return Started::Failed { why };
-    }
-    if let Err(why) = write_launch_files(tools, &plan.profile, &launch.files) {
-        return Started::Failed { why };
-    }
-    let spawn = SpawnPlan {
-        creation: creation.clone(),
-        session: plan.session.clone(),
-        own_session: true,
-        window_name: plan.persona.to_string(),
-        cwd: cwd.clone(),
-        env: launch.env,
-        argv: launch.argv,
-        size: plan.size,
-    };
-    match tools.tmux.spawn(&spawn).await {
-        SpawnOutcome::Started(pane) => {
-            let process = process::identify(pane.pid);
-            meet::claim_own(tools, &pane, process).await;
-            Started::Running { pane, process }
-        }
-        SpawnOutcome::Died => Started::Died,
-        SpawnOutcome::Failed(why) => Started::Failed { why },
-        SpawnOutcome::NoTmux => Started::NoTmux,
-    }
-}
-
-/// Why a program can't be started where the server would look for it; `None` if it can, or if that is not known.
-async fn missing_program(tools: &Tools, session: &str, program: &str) -> Option<String> {
-    if program.contains('/') {
-        let why = || format!("there is no program {program}; install it, or change the profile's launch.argv");
-        return (!process::is_program(Path::new(program))).then(why);
-    }
-    let path = tools.tmux.variable(session, "PATH").await.ok().flatten()?;
-    let is_there = std::env::split_paths(&path).any(|folder| process::is_program(&folder.join(program)));
-    let why = || format!("{program} is not installed, or not in the PATH that tmux has ({path})");
-    (!is_there).then(why)
-}
-
-/// Puts the files that a launch line names where it says that they are.
-fn write_launch_files(tools: &Tools, profile: &str, files: &[(String, String)]) -> Result<(), String> {
-    let profile = profile.parse().map_err(|_| format!("{profile} is no profile's name"))?;
-    files
-        .iter()
-        .try_for_each(|(name, text)| documents::write_launch_file(tools.home.root(), &profile, name, text))
-        .map_err(|error| error.to_string())
-}
-
-fn home_dir() -> PathBuf {
-    directories::BaseDirs::new().map_or_else(|| PathBuf::from("/"), |dirs| dirs.home_dir().to_path_buf())
 }
 
 /// Tells the operator by every channel there is; the error file and the journal do not depend on it.

@@ -4,6 +4,8 @@ use crate::config::Home;
 use crate::core::effect::DocumentRead;
 use crate::core::id::Slug;
 use crate::core::text::hex;
+use crate::limits;
+use crate::spool::Error;
 use crate::spool::documents::{DocumentError, DocumentLook, Folder, Reading, open_folder};
 use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
@@ -19,15 +21,21 @@ const EVERY: Duration = Duration::from_millis(50);
 
 /// Waits for the document to come to rest and reads it. A missing one is missing at once.
 pub(super) async fn read_settled(home: &Home, persona: &Slug, file_name: &str) -> DocumentRead {
-    let folder = match open_folder(home.root(), persona) {
-        Ok(folder) => folder,
-        Err(_) => return DocumentRead::Missing,
-    };
     let name = OsStr::new(file_name);
     let limit = Instant::now() + LIMIT;
     let mut before = None;
     let mut since = Instant::now();
     loop {
+        let folder = match open_folder(home.root(), persona) {
+            Ok(folder) => folder,
+            // What could not be opened is not missing for that.
+            Err(error) if is_short(&error) && Instant::now() < limit => {
+                tokio::time::sleep(EVERY).await;
+                continue;
+            }
+            Err(error) if is_short(&error) => return DocumentRead::Unsafe { why: error.to_string() },
+            Err(_) => return DocumentRead::Missing,
+        };
         match folder.look(name) {
             DocumentLook::Missing => return DocumentRead::Missing,
             DocumentLook::Unsafe(why) => return DocumentRead::Unsafe { why: in_words(why) },
@@ -65,6 +73,10 @@ fn read(folder: &Folder, name: &OsStr) -> Option<DocumentRead> {
         Err(DocumentError::Unsafe { changing: true, .. }) => None,
         Err(DocumentError::Unsafe { why, .. }) => Some(DocumentRead::Unsafe { why }),
     }
+}
+
+fn is_short(error: &Error) -> bool {
+    matches!(error, Error::Io { source, .. } if limits::is_shortage(source))
 }
 
 /// Whether the document is still the recorded one.

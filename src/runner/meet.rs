@@ -3,8 +3,8 @@
 use super::Tools;
 use crate::core::effect::Outcome;
 use crate::core::pane::{PaneFacts, PaneRef, Process};
-use crate::process;
 use crate::tmux::Error as TmuxError;
+use crate::{limits, process};
 use std::path::Path;
 
 /// Looks at a pane for registration, and claims it for this home unless nothing but a shell is there.
@@ -16,6 +16,11 @@ pub(super) async fn identify(tools: &Tools, pane: u32) -> Outcome {
     };
     let agent = process::foreground_leader(row.pane.pid).or_else(|| process::identify(row.pane.pid));
     let argv = agent.and_then(|agent| process::argv(agent.pid)).unwrap_or_default();
+    if argv.is_empty()
+        && let Some(why) = limits::shortage()
+    {
+        return Outcome::Failed { why };
+    }
     let profile = tools.profiles.detect(&argv).map(|profile| profile.name.clone());
     let agent_id = process::environ_var(row.pane.pid, "TASUKI_AGENT_ID").and_then(|id| id.parse().ok());
     let bare_shell = profile.is_none() && is_shell(&argv);

@@ -2,7 +2,7 @@
 //!
 //! `act` does one effect with the adapters; `document` reads documents that have settled; `gauge` looks how full a context
 //! is; `meet` who is in a pane; `persona` says what the disk knows of one; `publish` keeps copies and publishes them;
-//! `fault` says what is told of an effect that a fault of ours has ended; this file keeps the lanes.
+//! `start` starts agents; `fault` says what is told of an effect that a fault of ours has ended; this file keeps the lanes.
 
 mod act;
 mod compose;
@@ -12,6 +12,7 @@ mod gauge;
 mod meet;
 mod persona;
 mod publish;
+mod start;
 mod version;
 
 pub use fault::is_guarded;
@@ -20,15 +21,20 @@ pub(crate) use persona::facts as persona_facts;
 use crate::agents::profile::Profiles;
 use crate::config::Home;
 use crate::core::effect::{Effect, EffectKey, Lane, Outcome};
+use crate::limits;
 use crate::tmux::Tmux;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 /// Outcomes that may wait for the loop.
 const QUEUE: usize = 1024;
+
+/// How often it is looked whether files can be opened again.
+const WHILE_SHORT: Duration = Duration::from_millis(250);
 
 /// What effects are carried out with.
 #[derive(Debug)]
@@ -157,10 +163,27 @@ impl Runner {
         let (tools, ended) = (Arc::clone(&self.tools), self.ended.clone());
         let fault = fault::outcome(&next.effect);
         tokio::spawn(async move {
-            let doing = async move { act::act(&tools, &next.effect, next.resumed, &stop).await };
+            let key = next.key;
+            let doing = async move { act_when_it_can(&tools, &next, &stop).await };
             let Some(outcome) = fault::guard(doing, fault).await else { return };
             // Nobody listens any more only at the end of the sidecar; the outbox still has the effect then.
-            let _ = ended.send(Ended { key: next.key, outcome }).await;
+            let _ = ended.send(Ended { key, outcome }).await;
         });
     }
+}
+
+/// Does it as soon as it can look and act: what lacks a descriptor half way can't tell what is there from what is not.
+/// The limit of its step, or the end of the sidecar, ends the wait.
+async fn act_when_it_can(tools: &Tools, next: &Waiting, stop: &CancellationToken) -> Outcome {
+    while let Some(why) = limits::shortage() {
+        tokio::select! {
+            () = tokio::time::sleep(WHILE_SHORT) => {}
+            // A text says by itself what is certain of it.
+            () = stop.cancelled() => match &next.effect {
+                Effect::Type(_) => break,
+                _ => return Outcome::Failed { why },
+            },
+        }
+    }
+    act::act(tools, &next.effect, next.resumed, stop).await
 }

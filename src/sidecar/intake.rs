@@ -10,6 +10,7 @@ use crate::core::reply::{Answer, Refused, Reply};
 use crate::core::request;
 use crate::core::text::{hex, sanitise};
 use crate::core::time::{Deadline, Now};
+use crate::limits;
 use crate::spool::{Content, Disposed, Found, Lane, Place, RejectOutcome, Scan, Why};
 use crate::store::{Error, SeenEvent};
 
@@ -98,7 +99,12 @@ impl Sidecar {
                 return None;
             }
         }
-        match self.spool.scan(lane, BATCH, BATCH_BYTES, now) {
+        // What a request needs to know could not be looked up either, and would be taken for not there.
+        let scan = match limits::shortage() {
+            Some(why) => Err(why),
+            None => self.spool.scan(lane, BATCH, BATCH_BYTES, now).map_err(|error| error.to_string()),
+        };
+        match scan {
             Ok(scan) => {
                 if let Some(wait) = scan.look_again {
                     self.look_again_in(now, u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
@@ -107,7 +113,7 @@ impl Sidecar {
             }
             Err(error) => {
                 tracing::error!(%error, "the spool can't be read");
-                self.projector.intake_problem = Some(error.to_string());
+                self.projector.intake_problem = Some(error);
                 self.pending.unreadable = true;
                 self.look_again_in(now, UNREADABLE_MS);
                 None

@@ -9,6 +9,7 @@ use crate::core::text::plain_json;
 use crate::core::time::{Deadline, Now};
 use crate::core::view;
 use crate::core::work::Item;
+use crate::limits;
 use crate::spool::watch::Checked;
 use crate::spool::{Journal, Place, Spool};
 use crate::store::PURGE_BATCH;
@@ -205,7 +206,8 @@ impl Projector {
     pub(super) fn heartbeat(&self, spool: &Spool, now: &Now, server: Option<&ServerId>) {
         let problem = self.problem.as_ref().or(self.intake_problem.as_ref()).or(self.folder_problem.as_ref());
         // Nothing of it is lost: the store has it, and it is written when the disk lets us.
-        let problem = problem.or(self.unwritten.as_ref());
+        let short = limits::shortage();
+        let problem = problem.or(self.unwritten.as_ref()).or(short.as_ref());
         let full = self.rejected_full.then(|| "rejected/ is full: bad files stay where they are".to_owned());
         let view = json!({
             "v": 1,

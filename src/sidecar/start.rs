@@ -61,6 +61,7 @@ pub fn run(options: &Options) -> u8 {
 }
 
 fn run_to_the_end(options: &Options) -> u8 {
+    crate::limits::raise();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         // A thread that was needed once is not kept waiting beside an idle sidecar.

@@ -154,6 +154,6 @@ impl Sidecar {
 fn is_known_dead(agent: &Agent, pane: PaneRef) -> bool {
     match agent.process {
         Some(process) => !process::is_alive(&process),
-        None => process::identify(pane.pid).is_none(),
+        None => !process::exists(pane.pid),
     }
 }

@@ -4,6 +4,7 @@
 use super::error::Error;
 use crate::core::id::{DeliveryId, Slug};
 use crate::files::{self, Grade, Stamp, Unfit};
+use crate::limits;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -59,7 +60,7 @@ pub enum DocumentError {
         path: PathBuf,
         /// What is wrong with it.
         why: String,
-        /// It changed while it was read: another reading may succeed.
+        /// It changed while it was read, or we were short of something: another reading may succeed.
         changing: bool,
     },
 }
@@ -220,7 +221,11 @@ impl Folder {
         let (bytes, stamp) = match files::read_at(&self.fd, file, MAX_DOCUMENT_BYTES) {
             Ok(reading) => reading,
             Err(Unfit::Missing) => return Err(DocumentError::Missing { path }),
-            Err(unfit) => return Err(refuse(path, unfit.to_string(), matches!(unfit, Unfit::Changing))),
+            Err(unfit) => {
+                let later = matches!(&unfit, Unfit::Changing)
+                    || matches!(&unfit, Unfit::Io(error) if limits::is_shortage(error));
+                return Err(refuse(path, unfit.to_string(), later));
+            }
         };
         match std::str::from_utf8(&bytes) {
             Err(_) => Err(refuse(path, "it is not UTF-8".to_owned(), false)),

@@ -11,6 +11,7 @@ use super::quote::{is_plain_id, quote};
 use super::supervisor::Live;
 use super::{Error, Tmux};
 use crate::core::pane::PaneRef;
+use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
@@ -55,6 +56,8 @@ pub enum SpawnOutcome {
     Died,
     /// It was not started.
     Failed(String),
+    /// It can't be known whether it was started: look again.
+    Unknown(String),
     /// No server answers. If the connection was lost on the way it may have been started: look again.
     NoTmux,
 }
@@ -82,6 +85,7 @@ impl Tmux {
                 Err(Error::NoServer(_)) => return SpawnOutcome::NoTmux,
                 Err(Error::Said(text)) => return SpawnOutcome::Failed(text),
                 Err(Error::Lost | Error::NotConnected(_)) => {}
+                Err(error @ Error::Unseen(_)) => return SpawnOutcome::Unknown(error.to_string()),
                 Err(error) => return SpawnOutcome::Failed(error.to_string()),
                 Ok(outcome) => return outcome,
             }
@@ -135,7 +139,7 @@ impl Tmux {
     /// Looks for what a creation made.
     ///
     /// # Errors
-    /// When no server answers, or the id is none.
+    /// When no server answers, the id is none, or a process that may be the one could not be looked at.
     pub async fn find_spawned(&self, creation: &str) -> Result<Found, Error> {
         if !is_plain_id(creation) {
             return Err(Error::BadArgument { what: "the creation id", rule: "hexadecimal digits and hyphens" });
@@ -145,9 +149,15 @@ impl Tmux {
         loop {
             let (live, reply) = self.read(&format!("display-message -p \"#{{{}}}\"", names.made(creation))).await?;
             let made = !first(&reply)?.text().trim().is_empty();
-            for noted in self.list_noted().await? {
+            let mut unseen = None;
+            for noted in self.list_noted().await?.into_iter().filter(|noted| noted.row.pane.server == live.info.id) {
                 let pane = noted.row.pane;
-                if pane.server == live.info.id && (noted.born == creation || bears(pane.pid, creation)) {
+                let is_it = noted.born == creation
+                    || bears(pane.pid, creation).unwrap_or_else(|error| {
+                        unseen = Some(error);
+                        false
+                    });
+                if is_it {
                     tracing::debug!(%pane, dead = noted.row.dead, noted = noted.born == creation, creation, "found it made");
                     return Ok(if noted.row.dead { Found::Died } else { Found::Alive(pane) });
                 }
@@ -156,6 +166,9 @@ impl Tmux {
                 return Ok(Found::Never);
             }
             if Instant::now() >= until {
+                if let Some(error) = unseen {
+                    return Err(Error::Unseen(error));
+                }
                 tracing::debug!(creation, "made, and in no pane");
                 return Ok(Found::Died);
             }
@@ -265,20 +278,24 @@ fn created(block: &Block, live: &Live) -> Option<PaneRef> {
     Some(PaneRef { server: live.info.id, pane: pane.parse().ok()?, pid: pid.trim().parse().ok()? })
 }
 
+/// Whether a process was started with this creation's id. One that has ended, or is somebody else's, was not.
 #[cfg(target_os = "linux")]
-fn bears(pid: u32, creation: &str) -> bool {
+fn bears(pid: u32, creation: &str) -> io::Result<bool> {
     use std::io::Read as _;
     let mut environment = Vec::new();
-    let Ok(file) = std::fs::File::open(format!("/proc/{pid}/environ")) else { return false };
-    if file.take(MAX_ENVIRONMENT).read_to_end(&mut environment).is_err() {
-        return false;
+    let file = std::fs::File::open(format!("/proc/{pid}/environ"));
+    match file.and_then(|file| file.take(MAX_ENVIRONMENT).read_to_end(&mut environment)) {
+        Ok(_) => {}
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => {}
+        Err(error) if error.raw_os_error() == Some(nix::libc::ESRCH) => {}
+        Err(error) => return Err(error),
     }
     let wanted = format!("{VARIABLE}={creation}");
-    environment.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes())
+    Ok(environment.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes()))
 }
 
 /// Without `/proc` only the note at the pane tells.
 #[cfg(not(target_os = "linux"))]
-fn bears(_pid: u32, _creation: &str) -> bool {
-    false
+fn bears(_pid: u32, _creation: &str) -> io::Result<bool> {
+    Ok(false)
 }

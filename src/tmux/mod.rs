@@ -127,6 +127,9 @@ pub enum Error {
     /// The connection was lost after the line was sent: it may have been carried out.
     #[error("the connection to tmux was lost before it answered")]
     Lost,
+    /// A process in a pane could not be looked at, so what is there is not known.
+    #[error("the processes in tmux's panes can't be looked at ({0}); nothing was changed")]
+    Unseen(#[source] io::Error),
     /// tmux said no.
     #[error("tmux refused: {0}")]
     Said(String),

@@ -7,10 +7,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The rooms by rank: a room may look into rooms of a lower rank only. Rooms of the same rank never look into each other.
-const ROOMS: [(&str, u8); 20] = [
+const ROOMS: [(&str, u8); 21] = [
     ("child", 0),
     ("core", 0),
     ("files", 0),
+    ("limits", 0),
     ("exit", 0),
     ("agents", 1),
     ("clock", 1),

@@ -58,6 +58,7 @@ mod serve;
 mod serve_bounds;
 mod serve_door;
 mod service;
+mod short_of;
 mod sim;
 mod spool_documents;
 mod spool_intake;

@@ -62,6 +62,11 @@ pub enum Started {
     },
     /// No tmux server answers, so it can't be known.
     NoTmux,
+    /// It can't be known whether it runs.
+    Unknown {
+        /// Why.
+        why: String,
+    },
 }
 
 /// What was seen of an agent that is to become ready or idle.

@@ -1,0 +1,112 @@
+//! Starts an agent's program: everything that must be there before, the window, and what is known of it afterwards.
+
+use super::{Tools, meet};
+use crate::agents::launch::LaunchContext;
+use crate::core::effect::{StartAgent, Started};
+use crate::core::pane::Process;
+use crate::process;
+use crate::spool::documents;
+use crate::tmux::{SpawnOutcome, SpawnPlan};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long it is tried to learn which process was started.
+const IDENTIFY_WITHIN: Duration = Duration::from_secs(5);
+/// Pause between two tries.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Starts an agent in a window of its own, unless it runs already.
+pub(super) async fn start(tools: &Tools, plan: &StartAgent) -> Started {
+    let Some(profile) = tools.profiles.get(&plan.profile) else {
+        return Started::Failed { why: format!("the profile {} is not known", plan.profile) };
+    };
+    let other_life = tools.tmux.server().is_some_and(|info| plan.server.is_some_and(|server| server != info.id));
+    if other_life {
+        let why =
+            "the tmux server was restarted before it was known whether the agent had started; a retry starts another";
+        return Started::Failed { why: why.to_owned() };
+    }
+    let cwd = plan.cwd.as_ref().map_or_else(home_dir, PathBuf::from);
+    let folder = match documents::prepare_folder(tools.home.root(), &plan.persona) {
+        Ok(folder) => folder,
+        Err(error) => return Started::Failed { why: error.to_string() },
+    };
+    let creation = plan.agent_id.to_string();
+    let context = LaunchContext {
+        home: tools.home.root(),
+        agent_id: plan.agent_id,
+        creation: &creation,
+        persona_slug: &plan.persona,
+        handoffs_dir: folder.path(),
+        program: &tools.program,
+        cwd: &cwd,
+        previous: plan.previous,
+    };
+    let Some(launch) = profile.launch(&context) else {
+        return Started::Failed { why: format!("the profile {} has no launch line", plan.profile) };
+    };
+    if let Some(why) = missing_program(tools, &plan.session, &launch.program).await {
+        return Started::Failed { why };
+    }
+    if let Err(why) = write_launch_files(tools, &plan.profile, &launch.files) {
+        return Started::Failed { why };
+    }
+    let spawn = SpawnPlan {
+        creation: creation.clone(),
+        session: plan.session.clone(),
+        own_session: true,
+        window_name: plan.persona.to_string(),
+        cwd: cwd.clone(),
+        env: launch.env,
+        argv: launch.argv,
+        size: plan.size,
+    };
+    match tools.tmux.spawn(&spawn).await {
+        SpawnOutcome::Started(pane) => {
+            let process = identify_born(pane.pid).await;
+            meet::claim_own(tools, &pane, process).await;
+            Started::Running { pane, process }
+        }
+        SpawnOutcome::Died => Started::Died,
+        SpawnOutcome::Failed(why) => Started::Failed { why },
+        SpawnOutcome::NoTmux => Started::NoTmux,
+        SpawnOutcome::Unknown(why) => Started::Unknown { why },
+    }
+}
+
+/// The process of a pane that was just made. What lacks the means to look may have them in a moment.
+async fn identify_born(pid: u32) -> Option<Process> {
+    let until = Instant::now() + IDENTIFY_WITHIN;
+    loop {
+        let process = process::identify(pid);
+        if process.is_some() || !process::exists(pid) || Instant::now() >= until {
+            return process;
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Why a program can't be started where the server would look for it; `None` if it can, or if that is not known.
+async fn missing_program(tools: &Tools, session: &str, program: &str) -> Option<String> {
+    if program.contains('/') {
+        let why = || format!("there is no program {program}; install it, or change the profile's launch.argv");
+        return (!process::is_program(Path::new(program))).then(why);
+    }
+    let path = tools.tmux.variable(session, "PATH").await.ok().flatten()?;
+    let is_there = std::env::split_paths(&path).any(|folder| process::is_program(&folder.join(program)));
+    let why = || format!("{program} is not installed, or not in the PATH that tmux has ({path})");
+    (!is_there).then(why)
+}
+
+/// Puts the files that a launch line names where it says that they are.
+fn write_launch_files(tools: &Tools, profile: &str, files: &[(String, String)]) -> Result<(), String> {
+    let profile = profile.parse().map_err(|_| format!("{profile} is no profile's name"))?;
+    files
+        .iter()
+        .try_for_each(|(name, text)| documents::write_launch_file(tools.home.root(), &profile, name, text))
+        .map_err(|error| error.to_string())
+}
+
+fn home_dir() -> PathBuf {
+    directories::BaseDirs::new().map_or_else(|| PathBuf::from("/"), |dirs| dirs.home_dir().to_path_buf())
+}

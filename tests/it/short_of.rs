@@ -1,0 +1,134 @@
+//! Short of everything: descriptors, processes. Nothing that could not be looked at is taken for dead, lost or done; it
+//! is told what is short, and all goes on when there is more. Disks without room are `disk_full`'s.
+
+use super::support::stage::Stage;
+use super::support::tally;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::Signal;
+use serde_json::json;
+use std::fs;
+use std::process::{Command, Stdio};
+use tasuki::process::{ExitWatch, identify, is_alive};
+
+/// How many descriptors a start gets less than it takes.
+const TOO_FEW: usize = 4;
+
+fn has_prlimit() -> bool {
+    let there = Command::new("prlimit").arg("--version").stdout(Stdio::null()).status().is_ok_and(|it| it.success());
+    if !there {
+        tally::skip("no prlimit");
+    }
+    there
+}
+
+/// Sets a limit of a running process.
+fn limit(pid: u32, what: &str) {
+    let set = Command::new("prlimit").args(["--pid", &pid.to_string(), what]).status();
+    assert!(set.is_ok_and(|status| status.success()), "{what}");
+}
+
+fn descriptors(pid: u32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/fd")).expect("it runs").count()
+}
+
+/// No agent of the stage is said to have ended or to be lost.
+fn check_all_live(stage: &Stage, agents: &[String]) {
+    for agent in agents {
+        let view = stage.agent_view(agent);
+        let state = view["state"].as_str().unwrap_or_default();
+        assert!(
+            !matches!(state, "ended" | "lost") && view["ended_at"].is_null(),
+            "{state}: {view:#}\n{}",
+            stage.story()
+        );
+        assert!(stage.is_running(agent), "{agent} is to run");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_process_that_could_not_be_looked_at_is_not_dead() {
+    if std::env::var("NEXTEST_EXECUTION_MODE").as_deref() != Ok("process-per-test") {
+        return tally::skip("a process without descriptors: other tests run in this one");
+    }
+    let mut child = Command::new("sleep").arg("600").spawn().expect("it starts");
+    let process = identify(child.id()).expect("it runs");
+    let (mut watch, mut ends) = ExitWatch::new();
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("a limit");
+    setrlimit(Resource::RLIMIT_NOFILE, 0, hard).expect("lowered");
+    let lives = is_alive(&process);
+    watch.watch(process);
+    // A task of its own looks; by the time that a second one has had its turn the first has, too.
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    let told = ends.try_recv();
+    setrlimit(Resource::RLIMIT_NOFILE, soft, hard).expect("raised");
+    child.kill().expect("our own child");
+    assert!(lives && told.is_err(), "alive: {lives}; told: {told:?}");
+    let end = tokio::time::timeout(std::time::Duration::from_secs(60), ends.recv()).await;
+    assert_eq!(end, Ok(Some(process)), "its end is seen all the same");
+    child.wait().expect("our own child");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_start_with_too_few_descriptors_declares_no_agent_dead() {
+    if !has_prlimit() {
+        return;
+    }
+    let stage = Stage::new();
+    let agents = stage.agents(&["ana", "ben", "cleo", "dev"]);
+    agents.iter().for_each(|agent| stage.until_idle(agent));
+    let few = descriptors(stage.sidecar_pid()) - TOO_FEW;
+    stage.end_sidecar(Signal::SIGKILL);
+    let wanted = format!("--nofile={few}:{few}");
+    stage.spawn_sidecar_by(&["prlimit", &wanted], "info");
+    let pid = stage.sidecar_pid();
+    stage.until("it says what is short", || {
+        check_all_live(&stage, &agents);
+        let view = stage.sidecar_view();
+        view["pid"] == pid && view["problem"].as_str().unwrap_or_default().contains("descriptor")
+    });
+    check_all_live(&stage, &agents);
+    // Not every root may lift a hard limit again.
+    stage.end_sidecar(Signal::SIGKILL);
+    stage.start_sidecar();
+    stage.until_well();
+    check_all_live(&stage, &agents);
+    for agent in &agents {
+        stage.granted(&json!({"kind": "agent_send", "agent_id": agent, "text": "Are you there?"}));
+    }
+    tally::add(tally::FAULTS, 1);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_asked_while_no_descriptor_is_left_is_done_when_there_is_one() {
+    if !has_prlimit() {
+        return;
+    }
+    let stage = Stage::new();
+    let agents = stage.agents(&["ana", "ben"]);
+    stage.persona("cleo");
+    let pid = stage.sidecar_pid();
+    let soft = |descriptors: &str| limit(pid, &format!("--nofile={descriptors}:"));
+    let before = fs::read_to_string(format!("/proc/{pid}/limits")).expect("it runs");
+    let line = before.lines().find_map(|line| line.strip_prefix("Max open files")).expect("a limit");
+    let most = line.split_whitespace().next().expect("a soft limit").to_owned();
+    soft(&descriptors(pid).to_string());
+    let text = stage.send(&json!({"kind": "agent_send", "agent_id": agents[0], "text": "While it was short."}));
+    let made = stage.send(&json!({"kind": "agent_create", "persona_slug": "cleo"}));
+    stage.until_degraded(&["descriptor"]);
+    check_all_live(&stage, &agents);
+    assert!(stage.names("results").iter().all(|name| !name.contains(&text) && !name.contains(&made)), "not refused");
+    soft(&most);
+    stage.until_well();
+    assert_eq!(stage.result(&text)["ok"], true, "{}", stage.result(&text));
+    assert_eq!(stage.result(&made)["ok"], true, "{}", stage.result(&made));
+    check_all_live(&stage, &agents);
+    let typed = stage.prompts(&agents[0]).iter().filter(|prompt| prompt.contains("While it was short.")).count();
+    assert_eq!(typed, 1, "once");
+    stage.check_once();
+    tally::add(tally::FAULTS, 1);
+}
