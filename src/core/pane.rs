@@ -106,6 +106,8 @@ pub enum Refusal {
     NotReady,
     /// Input to the pane is switched off (`select-pane -d`).
     InputOff,
+    /// A person looks back in the pane (tmux's copy mode), where a paste with tabs would come in as keys.
+    CopyMode,
     /// The pane is in canonical mode, which drops long lines.
     CookedMode,
     /// No tmux server answers.
@@ -136,6 +138,9 @@ impl Refusal {
             Refusal::Busy => "wait until the agent's turn ends, then retry",
             Refusal::NotReady => "look at the pane; retry when the agent waits for input",
             Refusal::InputOff => "switch input to the pane on again (select-pane -e), then retry",
+            Refusal::CopyMode => {
+                "leave copy mode in the pane (q), then retry: in it a text with tabs can't be pasted as one"
+            }
             Refusal::CookedMode => "the program in the pane does not read single keys; look at the pane",
             Refusal::NoTmux => "start the tmux server, or check --tmux; then retry",
             Refusal::HooksUnseen => "install the agent's hooks (tasuki hooks show PROFILE) and restart the agent",

@@ -66,6 +66,13 @@ pub struct TypePlan {
     pub seen_tail: String,
 }
 
+impl TypePlan {
+    /// Whether the text does harm where it comes in as keys: a typed tab completes, queues or switches.
+    pub(super) fn needs_brackets(&self) -> bool {
+        self.input == Input::Bracketed && self.text.contains('\t')
+    }
+}
+
 impl Tmux {
     /// Types a text and submits it, or says why not. Call it again with the same plan and `resumed` after a crash: it
     /// goes on where the pane's mark says. It is over after the sum of the plan's times and a minute at the latest.

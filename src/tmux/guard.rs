@@ -112,6 +112,11 @@ impl Names {
             }
         }
     }
+
+    /// The same guard, for a paste that must keep its brackets: in copy mode it would lose them.
+    pub(super) fn out_of_modes(&self, guard: &str) -> String {
+        format!("#{{&&:{guard},#{{==:#{{pane_in_mode}},0}}}}")
+    }
 }
 
 impl Names {

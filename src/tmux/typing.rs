@@ -213,16 +213,28 @@ impl<'a> Delivery<'a> {
         let Some(text) = self.pieces.get(number - 1) else { return Ok(Some(unknown("ambiguous_mark"))) };
         let after = if number == self.pieces.len() { Stage::Pasted } else { Stage::Pieces(number) };
         let paste = if self.plan.input == Input::Bracketed { "paste-buffer -p -r" } else { "paste-buffer -r" };
-        let line = self.line(live, before, (Stage::Begun(number), after), text, paste);
+        let stages = (Stage::Begun(number), after);
+        let line = self.line(live, before, stages, text, paste, self.plan.needs_brackets());
         self.send(live, line).await?;
         self.fresh = number;
         Ok(None)
     }
 
     /// One guarded line: it puts `text` in and moves the mark, or does nothing at all.
-    fn line(&self, live: &Live, before: &str, stages: (Stage, Stage), text: &str, paste: &str) -> Option<String> {
+    fn line(
+        &self,
+        live: &Live,
+        before: &str,
+        stages: (Stage, Stage),
+        text: &str,
+        paste: &str,
+        needs_brackets: bool,
+    ) -> Option<String> {
         let (names, plan) = (&self.tmux.inner.shared.names, self.plan);
-        let guard = names.may_type(&live.fence, &plan.pane, before, self.front());
+        let mut guard = names.may_type(&live.fence, &plan.pane, before, self.front());
+        if needs_brackets {
+            guard = names.out_of_modes(&guard);
+        }
         names.typing_line(&plan.pane, &plan.delivery, &guard, stages, text, paste).ok()
     }
 

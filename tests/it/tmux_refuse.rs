@@ -107,6 +107,22 @@ async fn copy_mode_and_synchronised_panes_are_no_obstacle() {
     assert_eq!(server.tmux(&["display-message", "-p", "-t", &target, "#{pane_in_mode}"]), "1", "the user's view stays");
 }
 
+/// In copy mode a paste loses its brackets, and a tab that comes in as a key completes, queues or switches.
+#[tokio::test]
+async fn a_text_with_tabs_waits_until_copy_mode_is_left() {
+    let server = Server::start();
+    let tmux = server.connect().await;
+    let composer = server.composer(&[]);
+    let pane = composer.pane(&tmux).await;
+    let target = pane.to_string();
+    server.tmux(&["copy-mode", "-t", &target]);
+    assert_eq!(type_it(&tmux, &plan(pane, 1, "A table:\n\ta\tb")).await, refused(Refusal::CopyMode));
+    assert_eq!(composer.bytes(), b"");
+    server.tmux(&["send-keys", "-X", "-t", &target, "cancel"]);
+    assert_eq!(type_it(&tmux, &plan(pane, 2, "A table:\n\ta\tb")).await, SUBMITTED);
+    assert_eq!(composer.submits(), ["A table:\n\ta\tb"]);
+}
+
 #[tokio::test]
 async fn input_off_cooked_shell_and_wrong_front_are_refused() {
     let server = Server::start();

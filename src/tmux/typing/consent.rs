@@ -28,7 +28,12 @@ impl Delivery<'_> {
             };
             let verdict = match same(&self.plan.pane, noted.map(|noted| noted.row)) {
                 _ if !self.eye.lives() => Invitation::No(Refusal::AgentEnded),
-                Ok(row) => obstacle(&row, self.front()).unwrap_or_else(|| invitation(&view, self.plan.allow_busy)),
+                Ok(row) => match obstacle(&row, self.front()) {
+                    Some(obstacle) => obstacle,
+                    // In copy mode tmux asks that mode's screen, and not the program's, whether it takes brackets.
+                    None if row.in_mode && self.plan.needs_brackets() => Invitation::Wait(Refusal::CopyMode),
+                    None => invitation(&view, self.plan.allow_busy),
+                },
                 Err(reason) => Invitation::No(reason),
             };
             // The name counts only where it will be held on to.

@@ -50,7 +50,7 @@ impl Delivery<'_> {
             return Ok(Some(end));
         }
         let stages = (Stage::EnterBegun(number), Stage::Entered(number));
-        let line = self.line(live, before, stages, "\r", "paste-buffer -r");
+        let line = self.line(live, before, stages, "\r", "paste-buffer -r", false);
         // Also when the answer is lost: what matters is whether the program may have seen it.
         self.entered = true;
         self.send(live, line).await?;

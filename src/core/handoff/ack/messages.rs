@@ -192,6 +192,7 @@ fn may_pass(reason: Refusal) -> bool {
             | Refusal::NotReady
             | Refusal::BareShell
             | Refusal::InputOff
+            | Refusal::CopyMode
             | Refusal::NoTmux
     )
 }
