@@ -4,6 +4,7 @@
 use super::id::DeliveryId;
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use unicode_normalization::UnicodeNormalization as _;
 
 /// Longest text, in bytes, that is put into a pane; a longer one goes to a file that a short text names (SPEC 5.4).
 pub const MAX_TYPED_BYTES: usize = 64 * 1024;
@@ -104,6 +105,22 @@ pub fn normalise(text: &str) -> String {
     normal
 }
 
+/// A text as far as it is seen: letters composed (NFC), and without the characters that Unicode lets every program leave
+/// out. CLIs compose letters and drop such characters; a file name from macOS has its letters decomposed.
+#[must_use]
+pub fn seen(text: &str) -> String {
+    text.nfc().filter(|c| !is_ignorable(*c)).collect()
+}
+
+/// Unicode's `Default_Ignorable_Code_Point`.
+fn is_ignorable(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
 /// How much of a typed text a submitted prompt holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Match {
@@ -117,14 +134,14 @@ pub enum Match {
     Foreign,
 }
 
-/// Compares a prompt, as a CLI reports it, with a text that was typed. `expected` is normalised already; the CLI's own
-/// wrapper has been taken off `prompt`.
+/// Compares a prompt, as a CLI reports it, with a text that was typed, as far as both are seen. The CLI's own wrapper has
+/// been taken off `prompt`.
 #[must_use]
 pub fn compare(expected: &str, id: &DeliveryId, prompt: &str) -> Match {
-    let prompt = normalise(prompt);
+    let (prompt, expected) = (normalise(&seen(prompt)), normalise(&seen(expected)));
     if prompt == expected {
         Match::Whole
-    } else if prompt.contains(expected) {
+    } else if prompt.contains(&expected) {
         Match::Merged
     } else if prompt.contains(&signature(id)) {
         Match::Partial
@@ -193,5 +210,13 @@ mod tests {
         assert_eq!(compare(&text, &id(), &format!("my draft {text}")), Match::Merged);
         assert_eq!(compare(&text, &id(), "three (tasuki delivery 5f2a9c81d0e3.)"), Match::Partial);
         assert_eq!(compare(&text, &id(), "one two three"), Match::Foreign);
+    }
+
+    #[test]
+    fn letters_and_what_is_not_seen_count_alike_however_they_are_written() {
+        let text = normalise(&frame("Hello.", "u\u{308}ber so\u{ad}ft a\u{200b}b \u{2126} \u{2764}\u{fe0f}", &id()));
+        let prompt = "Hello. \u{fc}ber soft ab \u{3a9} \u{2764} (tasuki delivery 5f2a9c81d0e3.)";
+        assert_eq!(compare(&text, &id(), prompt), Match::Whole);
+        assert_eq!(compare(&text, &id(), &prompt.replace("soft", "salt")), Match::Partial);
     }
 }

@@ -1,10 +1,12 @@
 //! What a composer says about a text of ours: whether it is there, whether it is alone there, how far it has come.
 
 use crate::core::pane::Composer;
+use crate::core::text::seen;
 
-/// A text without its white space: how a composer's content is compared, for programs wrap and indent.
+/// A text as far as it is seen, without its white space: how a composer's content is compared, for programs wrap, indent
+/// and compose letters.
 fn bare(text: &str) -> String {
-    text.chars().filter(|c| !c.is_whitespace()).collect()
+    seen(text).chars().filter(|c| !c.is_whitespace()).collect()
 }
 
 /// What a composer says about a text of ours that should stand in it.
@@ -70,6 +72,13 @@ mod tests {
         assert_eq!(sight(&text("world (tasuki deliv"), whole, tail), Sight::Absent);
         assert_eq!(sight(&Composer::Empty, "x", "x"), Sight::Absent);
         assert_eq!(sight(&Composer::Unreadable, "x", "x"), Sight::Hidden);
+    }
+
+    #[test]
+    fn a_text_is_seen_though_the_composer_writes_its_letters_otherwise() {
+        let (whole, tail) = ("u\u{308}ber a\u{200b}b so\u{ad}ft\n(tasuki delivery 1.)", "(tasuki delivery 1.)");
+        assert_eq!(sight(&text("\u{fc}ber ab soft (tasuki delivery 1.)"), whole, tail), Sight::Shown);
+        assert!(ends_with(&text("\u{fc}ber ab so"), "u\u{308}ber a\u{200b}b so\u{ad}"));
     }
 
     #[test]
