@@ -257,6 +257,8 @@ pub struct ComposerSection {
     /// The terminal's cursor must stand inside: for a CLI that shows the real cursor.
     #[serde(default)]
     pub cursor_inside: bool,
+    /// The composer's last line is no text where it looks so: one that says which model answers.
+    pub last: Option<Pattern>,
     /// Taken off each line, one after the other: borders, the prompt sign.
     #[serde(default)]
     pub strip: Vec<Pattern>,
@@ -270,8 +272,9 @@ pub struct ComposerSection {
     /// Texts that are ghosts however they are drawn; matched against the whole composer.
     #[serde(default)]
     pub ghost_texts: Vec<Pattern>,
-    /// What a collapsed paste looks like, with the number in a group named `size`. Blanks in the pattern do not
-    /// count: it is matched against the composer's text without white space.
+    /// What a collapsed paste looks like, with the number of its lines or characters in a group named `size`. A blank
+    /// in the pattern stands for any white space or none: the composer's text is matched as it stands, and then
+    /// without white space.
     #[serde(default)]
     pub collapsed: Vec<Collapsed>,
 }
@@ -286,14 +289,14 @@ pub enum GhostLook {
     Grey8,
 }
 
-/// A pattern whose blanks do not count.
+/// A pattern in which a blank stands for any white space or none.
 #[derive(Debug, Clone, JsonSchema)]
 #[schemars(transparent)]
 pub struct Collapsed(pub Pattern);
 
 impl<'de> Deserialize<'de> for Collapsed {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?.replace(' ', "");
+        let text = String::deserialize(deserializer)?.replace(' ', r"\s*");
         Pattern::compile(&format!("^(?:{text})$"))
             .map(Collapsed)
             .map_err(|why| serde::de::Error::custom(format!("not a regular expression: {why}")))

@@ -61,9 +61,11 @@ impl Rows {
             let first = if section.top_is_text { top } else { top + 1 };
             let is_scrolled = section.scrolled.as_ref().is_some_and(|scrolled| is(scrolled, top));
             let begins_right = is_scrolled || section.first.as_ref().is_none_or(|first_line| is(first_line, first));
-            let cursor_right = !section.cursor_inside || (first..bottom).contains(&cursor_row);
-            (first < bottom && begins_right && cursor_right)
-                .then(|| Place { text: first..bottom, whole: top..(bottom + 1).min(self.text.len()) })
+            let last = section.last.as_ref().filter(|last| bottom > first && is(last, bottom - 1));
+            let end = if last.is_some() { bottom - 1 } else { bottom };
+            let cursor_right = !section.cursor_inside || (first..end).contains(&cursor_row);
+            (first < end && begins_right && cursor_right)
+                .then(|| Place { text: first..end, whole: top..(bottom + 1).min(self.text.len()) })
         };
         match section.anchor {
             Anchor::Bottom => {
@@ -95,15 +97,17 @@ impl Rows {
             }
         }
         // Some CLIs draw the placeholder itself faint, so it is looked for among the ghosts too.
+        // With its blanks first: without them two numbers side by side are one.
+        let spaced = self.spaced(section, place);
+        let readings = [&spaced, &text, &with_ghosts];
         let placeholder = section
             .collapsed
             .iter()
-            .find_map(|pattern| [&text, &with_ghosts].into_iter().find_map(|text| pattern.0.0.captures(text)));
+            .find_map(|pattern| readings.into_iter().find_map(|text| pattern.0.0.captures(text)));
         if let Some(found) = placeholder {
             let size = found.name("size").and_then(|size| size.as_str().parse().ok());
             return Composer::Collapsed { size };
         }
-        let spaced = self.spaced(section, place);
         if text.is_empty() || section.ghost_texts.iter().any(|ghost| ghost.0.is_match(&spaced)) {
             Composer::Empty
         } else {

@@ -1,8 +1,43 @@
-//! The modes of each CLI's composer (a shell's, a search, vim's, a menu), as the CLIs draw them. A text goes into a
-//! composer that hands it to the model, and into no other: some modes give every line to a shell.
+//! The modes of each CLI's composer (a shell's, a search, vim's, a menu), as the CLIs draw them in 24 rows and in 50. A
+//! text goes into a composer that hands it to the model, and into no other: some modes give every line to a shell.
 
 use crate::agents_screens::look;
+use tasuki::agents::Profiles;
 use tasuki::core::pane::{Activity, Composer};
+
+/// Modes in which a text must not go in.
+const OTHERS: [(&str, &[&str]); 4] = [
+    (
+        "claude",
+        &[
+            "shell",
+            "shell_emptied",
+            "shell_after",
+            "search",
+            "slash",
+            "at",
+            "history",
+            "memory",
+            "vim_text",
+            "vim_normal_text",
+            "transcript",
+        ],
+    ),
+    ("codex", &["shell", "shell_emptied", "shell_after", "search", "slash", "at", "history"]),
+    (
+        "gemini",
+        &["shell", "shell_emptied", "shell_after", "search", "slash", "at", "history", "vim_normal", "vim_text"],
+    ),
+    ("pi", &["shell", "shell_after", "slash", "at", "history"]),
+];
+
+/// Modes in which a prompt goes to the model.
+const PROMPTS: [(&str, &[&str]); 4] = [
+    ("claude", &["after_turn", "plan", "vim_insert"]),
+    ("codex", &["after_turn", "plan"]),
+    ("gemini", &["after_turn", "edits", "plan", "vim_insert"]),
+    ("pi", &["after_turn"]),
+];
 
 /// Whether a text would be typed into what this screen shows.
 fn invites(profile: &str, name: &str) -> bool {
@@ -10,11 +45,30 @@ fn invites(profile: &str, name: &str) -> bool {
     view.activity == Activity::Ready && view.composer == Composer::Empty
 }
 
+/// Which of these screens are not judged as they should be.
+fn misjudged(screens: &[(&str, &[&str])], right: bool) -> Vec<String> {
+    let all = screens.iter().flat_map(|(profile, names)| names.iter().map(move |name| (*profile, *name)));
+    let sized = all.flat_map(|(profile, name)| [24, 50].map(|rows| (profile, format!("modes/{name}_{rows}"))));
+    let wrong = sized.filter(|(profile, name)| invites(profile, name) != right);
+    wrong.map(|(profile, name)| format!("{profile} {name}: {:?}", look(profile, &name))).collect()
+}
+
 #[test]
 fn a_composer_in_another_mode_invites_no_text() {
-    for (profile, name) in
-        [("gemini", "shell"), ("gemini", "shell_emptied"), ("gemini", "shell_after_turn"), ("gemini", "search")]
-    {
-        assert!(!invites(profile, name), "{profile} {name}: {:?}", look(profile, name));
-    }
+    assert_eq!(misjudged(&OTHERS, false), [""; 0]);
+}
+
+#[test]
+fn a_composer_that_takes_a_prompt_invites_one_in_every_mode() {
+    assert_eq!(misjudged(&PROMPTS, true), [""; 0]);
+}
+
+/// Claude Code's classic renderer lets the composer grow out of the pane, where nothing of it can be known.
+#[test]
+fn claude_is_started_with_the_renderer_whose_composer_scrolls() {
+    let view = look("claude", "modes/classic_tall_24");
+    assert!(view.activity != Activity::Ready || view.composer != Composer::Empty, "{view:?}");
+    let profiles = Profiles::load(None).expect("built in");
+    let launch = profiles.get("claude").expect("built in").file.launch.as_ref().expect("it is started");
+    assert_eq!(launch.env.get("CLAUDE_CODE_NO_FLICKER").map(String::as_str), Some("1"));
 }

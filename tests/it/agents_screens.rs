@@ -102,6 +102,8 @@ fn codex_and_pi_screens() {
         ("pi", "draft", Activity::Ready, text("please do not")),
         ("pi", "no_models", Activity::Unknown, Composer::Empty),
         ("pi", "collapsed", Activity::Ready, Composer::Collapsed { size: Some(11) }),
+        // One long paragraph: the number of the paste stands right before the number of its characters.
+        ("pi", "collapsed_paragraph", Activity::Ready, Composer::Collapsed { size: Some(5101) }),
         ("pi", "busy", Activity::Busy, Composer::Empty),
     ] {
         assert_eq!(look(profile, name), View { activity, composer }, "{profile} {name}");
@@ -117,6 +119,8 @@ fn gemini_and_opencode_screens() {
         ("gemini", "busy", Activity::Busy, Composer::Empty),
         ("opencode", "ready", Activity::Ready, Composer::Empty),
         ("opencode", "draft", Activity::Ready, text("half a prompt")),
+        // Only the last line says which agent and model answer; a draft may look like it.
+        ("opencode", "dotted_draft", Activity::Ready, text("line · with dot")),
         ("opencode", "collapsed", Activity::Ready, Composer::Collapsed { size: Some(7) }),
         ("opencode", "busy", Activity::Busy, Composer::Empty),
     ] {
