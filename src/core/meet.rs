@@ -13,7 +13,7 @@ use super::request::{RegisterAsked, SendAsked, ShutdownAsked, pane_number};
 use super::state::Meeting;
 use super::time::Deadline;
 use super::typing;
-use super::{life, start};
+use super::{life, start, strangers};
 use serde_json::json;
 
 /// How often a pane is looked at for a session that started there, while tmux does not answer.
@@ -71,6 +71,9 @@ fn introduce(tx: &Tx<'_>, agent: &mut Agent, event: &HookEvent) {
 }
 
 fn register(tx: &mut Tx<'_>, agent: Agent) {
+    if agent.pane.is_none() && agent.process.is_none() {
+        strangers::make_room(tx);
+    }
     let agent_id = agent.agent_id;
     let line = json!({ "agent_id": agent_id, "persona_slug": agent.persona_slug, "state": agent.state.word() });
     tx.out.agents.insert(agent_id, agent);

@@ -22,6 +22,7 @@ pub mod request;
 pub mod settings;
 mod start;
 pub mod state;
+mod strangers;
 pub mod text;
 pub mod time;
 mod typing;

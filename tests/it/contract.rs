@@ -378,3 +378,20 @@ fn an_id_that_would_lie_where_another_ones_refusal_lies_is_none() {
     stage.until("it is put aside", || stage.names("rejected").iter().any(|name| name.contains("y.reused.json.why")));
     assert_eq!(stage.result("y.reused"), reused);
 }
+
+/// Nobody sees them end: they have no pane, and no process that we know.
+#[test]
+fn agents_that_only_say_that_they_are_there_are_bounded() {
+    let stage = Stage::new();
+    let kai = stage.agent("kai");
+    for number in 0..300 {
+        let event = json!({"v": 1, "event": "session_start", "session_id": format!("s{number}"), "profile": "demo"});
+        stage.drop_file("events", &format!("{number:03}.json"), event.to_string().as_bytes());
+    }
+    let state = |state: &str| stage.views("agents").iter().filter(|agent| agent["state"] == state).count();
+    stage.until("the first of them are lost", || state("lost") == 300 - 256);
+    assert_eq!(state("idle"), 256 + 1);
+    assert_eq!(stage.agent_view(&kai)["state"], "idle");
+    let lost: Vec<_> = stage.journal().into_iter().filter(|line| line["state"] == "lost").collect();
+    assert_eq!(lost.len(), 300 - 256);
+}
