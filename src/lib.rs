@@ -44,6 +44,7 @@
 //! - It never ends a process that it did not start, and never changes a user's focus, window sizes or paste buffers.
 //! - It never overwrites a state file that it could not read, never deletes a document, and never follows a link that
 //!   somebody has put into its folders.
+//! - It never speaks to a tmux server, and never runs or types what lies in its home, that another user could have put there.
 //! - It never retries behind the operator's back, and never fails without a file, a journal line and a notice.
 //! - It never logs the text of a prompt or a document, and never gives a text from outside to a shell.
 //!

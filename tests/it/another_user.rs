@@ -1,6 +1,7 @@
 //! Another user on the machine, who has made ready what tasuki is about to use: it is refused with the path and the fix,
 //! and nothing of theirs is spoken to, run or typed.
 
+use crate::support::server::Server;
 use crate::support::stage::Stage;
 use crate::support::stage_hostile::is_root;
 use crate::support::tally;
@@ -302,4 +303,71 @@ fn a_home_whose_path_can_not_be_typed_or_shown_is_refused() {
         assert_eq!(tasuki::core::text::sanitise(said.trim_end()), said.trim_end(), "it would drive a terminal");
         assert!(said.contains("choose a home") && !home.exists(), "{said}");
     }
+}
+
+/// Gives another user all rights by an access list, as `setfacl -m u:65534:rwx` does; whether that can be done here.
+fn give_by_list(path: &Path, kind: &str) -> bool {
+    let script = "import os, struct, sys\n\
+        rows = [(1, 7, -1), (2, 7, 65534), (4, 5, -1), (16, 7, -1), (32, 0, -1)]\n\
+        rows = b''.join(struct.pack('<HHi', *row) for row in rows)\n\
+        os.setxattr(sys.argv[1], 'system.posix_acl_' + sys.argv[2], struct.pack('<I', 2) + rows)";
+    let output = Command::new("python3").args(["-c", script]).arg(path).arg(kind).output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+/// Rights that stand in no mode alone: the system shows them in the bits of the group.
+#[test]
+fn what_an_access_list_opens_to_another_user_is_refused() {
+    let stage = Stage::new();
+    stage.persona("kai");
+    let path = profile(&stage, &stage.home(), "other");
+    stage.end_sidecar(nix::sys::signal::Signal::SIGTERM);
+    if !give_by_list(&stage.work_dir(), "access") {
+        return tally::skip("no python3 to give rights by an access list, or no such lists on this file system");
+    }
+    let below = ["", "data", "data/profiles", "data/personas", "spool", "spool/requests", "state", "view"];
+    for path in below.map(|below| stage.home().join(below)).iter().chain([&path]) {
+        let mode = fs::metadata(path).expect("there").permissions().mode() & 0o7777;
+        assert!(give_by_list(path, "access"), "{}", path.display());
+        let said = refused(&stage);
+        assert!(said.contains(path.display().to_string().trim_end_matches('/')), "{said}");
+        // Also takes away what the list gives.
+        set_mode(path, mode);
+    }
+    // One that is handed down to whatever is made: what lies in our folders is shut by them.
+    assert!(give_by_list(stage.home().parent().expect("a parent"), "default"));
+    fs::remove_dir_all(stage.home()).expect("removed");
+    stage.start_sidecar();
+    for room in ["", "spool", "state", "data", "data/profiles"] {
+        let mode = fs::metadata(stage.home().join(room)).expect("made").permissions().mode() & 0o077;
+        assert_eq!(mode, 0, "{room}");
+    }
+}
+
+/// They can reach the port, for everybody can; they can't get at what opens it.
+#[test]
+fn a_process_of_another_user_gets_nothing_from_serve() {
+    if !is_root("a process of another user") {
+        return;
+    }
+    let stage = Stage::new();
+    set_mode(stage.home().parent().expect("a parent"), 0o755);
+    let server = Server::start(stage.command(&["serve"]));
+    let script = r#"
+        cd /
+        cat "$1" 2>/dev/null && echo read; ls "$2/state" 2>/dev/null && echo listed
+        mv "$1" "$1.x" 2>/dev/null && echo moved; : 2>/dev/null >"$1" && echo written
+        tr '\0' ' ' <"/proc/$3/environ" 2>/dev/null && echo environment
+        tr '\0' '\n' <"/proc/$3/cmdline" | grep -F "$(cat "$1" 2>/dev/null || echo none-at-all)" && echo argument
+    "#;
+    let mut command = Command::new("bash");
+    command.args(["-c", script, "bash"]).arg(server.token_file()).arg(stage.home()).arg(server.pid().to_string());
+    command.uid(NOBODY).gid(NOBODY).env_clear().env("PATH", "/usr/bin:/bin");
+    let out = command.output().expect("it runs");
+    assert!(out.stdout.is_empty(), "somebody else could: {}", String::from_utf8_lossy(&out.stdout));
+    let host = "HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n";
+    for path in ["/api/agents", "/api/events", "/api/requests/x", "/api/openapi.json", "/api"] {
+        assert_eq!(server.raw(&format!("GET {path} {host}\r\n")).status, 401, "{path}");
+    }
+    tally::add(tally::FAULTS, 11);
 }
