@@ -16,7 +16,7 @@ use std::time::Duration;
     name = "tasuki",
     version,
     arg_required_else_help = true,
-    after_help = "Example:\n  tasuki demo                                   see one whole handoff, leave nothing behind\n  tasuki run                                    the sidecar, in a pane of its own\n  tasuki handoff kai --reason context --wait    hand off the agent of persona kai\n\nExit codes: 0 done, 1 refused or failed, 2 usage, 69 no sidecar answers, 75 try again,\n77 not allowed, 78 configuration."
+    after_help = "Example:\n  tasuki demo                                   see one whole handoff, leave nothing behind\n  tasuki run                                    the sidecar, in a pane of its own\n  tasuki handoff kai --reason context --wait    hand off the agent of persona kai\n\nExit codes: 0 done, 1 refused or failed, 2 usage, 69 no sidecar answers, 70 a fault of its own,\n75 try again, 77 not allowed, 78 configuration."
 )]
 pub struct Cli {
     /// The folder that everything lies in [else TASUKI_HOME, else your data folder].
