@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use toml::Value;
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
@@ -16,7 +16,7 @@ fn read(path: &str) -> String {
 }
 
 /// The files of the .deb: where each comes from, where it goes, and its mode.
-fn assets() -> Vec<[String; 3]> {
+pub(crate) fn assets() -> Vec<[String; 3]> {
     let manifest: Value = toml::from_str(&read("Cargo.toml")).expect("TOML");
     let listed = manifest["package"]["metadata"]["deb"]["assets"].as_array().expect("a list").clone();
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
