@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
                 Row::Handoff(_) => handoffs::lines(&seen),
                 Row::Failure(_) => {
                     let handoff = view::text(&seen, "handoff_id");
-                    let handoff = handoff.and_then(|id| view::handoff(&self.home, id).ok().flatten());
+                    let handoff = handoff.and_then(|id| view::handoff(self.home, id).ok().flatten());
                     errors::lines(&seen, handoff.as_ref())
                 }
                 Row::Work(_) => work::show::lines(&seen),
