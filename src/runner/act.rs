@@ -124,13 +124,19 @@ impl Eye for ProfileEye<'_> {
 }
 
 async fn type_text(tools: &Tools, plan: &TypeText, resumed: bool, stop: &CancellationToken) -> Typed {
+    // What a text needs may be gone by the time that it is taken up again, and the text stand in the composer: only the
+    // first try knows that nothing was typed.
+    let stuck = |reason: Refusal, why: &str| match resumed {
+        true => Typed::Unknown { reason: why.to_owned() },
+        false => Typed::Refused { reason },
+    };
     let Some(profile) = tools.profiles.get(&plan.profile) else {
-        return Typed::Refused { reason: Refusal::NotReady };
+        return stuck(Refusal::NotReady, "not_looked");
     };
     if let Some(attachment) = &plan.attachment
         && documents::write_text(tools.home.root(), &attachment.persona, &plan.delivery_id, &attachment.body).is_err()
     {
-        return Typed::Refused { reason: Refusal::BadText };
+        return stuck(Refusal::BadText, "not_looked");
     }
     let input = &profile.file.input;
     let (text, how, seen_tail) = match plan.how {

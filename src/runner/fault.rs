@@ -14,7 +14,8 @@ pub(super) fn outcome(effect: &Effect) -> Outcome {
     let why = WHY.to_owned();
     match effect {
         Effect::Type(_) => Outcome::Typed(Typed::Unknown { reason: "fault".to_owned() }),
-        Effect::Start(_) => Outcome::Started(Started::Failed { why }),
+        // Whether it started can't be known: a retry looks for it first.
+        Effect::Start(_) => Outcome::Started(Started::Unknown { why }),
         Effect::AwaitReady { .. } | Effect::AwaitIdle { .. } => {
             Outcome::Readiness(Readiness::NotReady { screen: format!("({why})") })
         }

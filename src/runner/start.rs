@@ -3,10 +3,10 @@
 use super::{Tools, meet};
 use crate::agents::launch::LaunchContext;
 use crate::core::effect::{StartAgent, Started};
-use crate::core::pane::Process;
+use crate::core::pane::{PaneRef, Process};
 use crate::process;
 use crate::spool::documents;
-use crate::tmux::{SpawnOutcome, SpawnPlan};
+use crate::tmux::{Found, SpawnOutcome, SpawnPlan};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,20 @@ const IDENTIFY_WITHIN: Duration = Duration::from_secs(5);
 /// Pause between two tries.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Starts an agent in a window of its own, unless it runs already.
+/// Starts an agent in a window of its own, unless it runs already. That is looked at before anything else: what a start
+/// needs may be away for a moment (a CLI that is being updated, a folder, room on the disk), and an agent that runs needs
+/// none of it any more.
 pub(super) async fn start(tools: &Tools, plan: &StartAgent) -> Started {
+    match tools.tmux.look_for(&plan.agent_id.to_string()).await {
+        Ok(Found::Alive(pane)) => running(tools, pane).await,
+        Ok(Found::Died) => Started::Died,
+        Ok(Found::Never) => start_anew(tools, plan).await,
+        Err(end) => told(tools, end).await,
+    }
+}
+
+/// It was looked for and was never started in this life of the server: whatever is in the way now, nothing runs.
+async fn start_anew(tools: &Tools, plan: &StartAgent) -> Started {
     let Some(profile) = tools.profiles.get(&plan.profile) else {
         return Started::Failed { why: format!("the profile {} is not known", plan.profile) };
     };
@@ -61,17 +73,24 @@ pub(super) async fn start(tools: &Tools, plan: &StartAgent) -> Started {
         argv: launch.argv,
         size: plan.size,
     };
-    match tools.tmux.spawn(&spawn).await {
-        SpawnOutcome::Started(pane) => {
-            let process = identify_born(pane.pid).await;
-            meet::claim_own(tools, &pane, process).await;
-            Started::Running { pane, process }
-        }
+    told(tools, tools.tmux.spawn(&spawn).await).await
+}
+
+async fn told(tools: &Tools, outcome: SpawnOutcome) -> Started {
+    match outcome {
+        SpawnOutcome::Started(pane) => running(tools, pane).await,
         SpawnOutcome::Died => Started::Died,
         SpawnOutcome::Failed(why) => Started::Failed { why },
         SpawnOutcome::NoTmux => Started::NoTmux,
         SpawnOutcome::Unknown(why) => Started::Unknown { why },
     }
+}
+
+/// It runs in this pane, which is ours from now on.
+async fn running(tools: &Tools, pane: PaneRef) -> Started {
+    let process = identify_born(pane.pid).await;
+    meet::claim_own(tools, &pane, process).await;
+    Started::Running { pane, process }
 }
 
 /// The process of a pane that was just made. What lacks the means to look may have them in a moment.

@@ -81,16 +81,26 @@ impl Tmux {
             return SpawnOutcome::Failed(error);
         }
         for _ in 0..TRIES {
-            match self.spawn_once(plan).await {
-                Err(Error::NoServer(_)) => return SpawnOutcome::NoTmux,
-                Err(Error::Said(text)) => return SpawnOutcome::Failed(text),
-                Err(Error::Lost | Error::NotConnected(_)) => {}
-                Err(error @ Error::Unseen(_)) => return SpawnOutcome::Unknown(error.to_string()),
-                Err(error) => return SpawnOutcome::Failed(error.to_string()),
-                Ok(outcome) => return outcome,
+            if let Ok(outcome) = self.spawn_once(plan).await.or_else(end_of) {
+                return outcome;
             }
         }
         SpawnOutcome::NoTmux
+    }
+
+    /// What is there of a creation, looked for over new connections too.
+    ///
+    /// # Errors
+    /// What is to be told where the look can't tell.
+    pub async fn look_for(&self, creation: &str) -> Result<Found, SpawnOutcome> {
+        for _ in 0..TRIES {
+            match self.find_spawned(creation).await.map_err(end_of) {
+                Ok(found) => return Ok(found),
+                Err(Ok(end)) => return Err(end),
+                Err(Err(LostOnTheWay)) => {}
+            }
+        }
+        Err(SpawnOutcome::NoTmux)
     }
 
     async fn spawn_once(&self, plan: &SpawnPlan) -> Result<SpawnOutcome, Error> {
@@ -191,6 +201,20 @@ impl Tmux {
         self.change(&live, format!("if-shell -F -t {pane} \"{guard}\" {{ kill-pane -t {pane} }}")).await?;
         let after = self.noted(&live, pane.pane).await?.map(|noted| noted.row);
         Ok(same(pane, after).is_err())
+    }
+}
+
+/// The connection went, and nothing is known: to be looked at over another one.
+struct LostOnTheWay;
+
+/// What an error means for a creation.
+fn end_of(error: Error) -> Result<SpawnOutcome, LostOnTheWay> {
+    match error {
+        Error::NoServer(_) => Ok(SpawnOutcome::NoTmux),
+        Error::Said(text) => Ok(SpawnOutcome::Failed(text)),
+        Error::Lost | Error::NotConnected(_) => Err(LostOnTheWay),
+        error @ Error::Unseen(_) => Ok(SpawnOutcome::Unknown(error.to_string())),
+        error => Ok(SpawnOutcome::Failed(error.to_string())),
     }
 }
 

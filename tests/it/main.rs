@@ -33,6 +33,7 @@ mod flow_dials;
 mod flow_doubt;
 mod flow_failures;
 mod flow_faults;
+mod flow_look_first;
 mod flow_rules;
 mod flow_starts;
 mod fuzzed;
