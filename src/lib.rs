@@ -24,8 +24,8 @@
 //!
 //! # The flow of a handoff
 //!
-//! `waiting → instructing → writing → recording → ending → starting → priming → briefing → [acknowledging] → done`, or
-//! `failed`, or `cancelled`. Only [`core::handoff`] knows these steps; the acknowledgement of an urgent handoff is
+//! `waiting → instructing → writing → recording → ending → starting → priming → briefing → reading → [acknowledging] →
+//! done`, or `failed`, or `cancelled`. Only [`core::handoff`] knows these steps; the acknowledgement of an urgent handoff is
 //! [`core::handoff::ack`].
 //!
 //! # Work items

@@ -3,7 +3,7 @@
 // to nobody who has not shown that he knows it.
 "use strict";
 
-const STEPS = ["waiting", "instructing", "writing", "recording", "ending", "starting", "priming", "briefing", "acknowledging"];
+const STEPS = ["waiting", "instructing", "writing", "recording", "ending", "starting", "priming", "briefing", "reading", "acknowledging"];
 const TEXTS = ["instruction", "priming", "briefing"];
 const ENDS = ["done", "failed", "cancelled"];
 const MOST_HANDOFFS = 30;

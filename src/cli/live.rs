@@ -78,6 +78,7 @@ pub(super) fn about(step: &str) -> &'static str {
         "ending" => "for the agent's end",
         "starting" => "for the successor to be ready",
         "priming" => "for the successor to have read its skill",
+        "reading" => "for the successor to have read its document",
         "acknowledging" => "for the successor's acknowledgement",
         _ => "",
     }

@@ -56,6 +56,9 @@ struct RawLimits {
     /// For proof that the briefing arrived; "60s" unless set.
     #[schemars(with = "Option<String>")]
     briefing: Option<Span>,
+    /// For the turn in which the successor reads its document: if it still runs then, the handoff goes on; "2m" unless set.
+    #[schemars(with = "Option<String>")]
+    reading: Option<Span>,
 }
 
 #[derive(Deserialize, Default, JsonSchema)]
@@ -147,6 +150,7 @@ impl Raw {
                 starting_ms: or(self.limits.starting, limits.starting_ms),
                 priming_ms: or(self.limits.priming, limits.priming_ms),
                 briefing_ms: or(self.limits.briefing, limits.briefing_ms),
+                reading_ms: or(self.limits.reading, limits.reading_ms),
             },
             ack: AckTimes {
                 immediate_ms: or(self.ack.immediate, ack.immediate_ms),

@@ -200,7 +200,8 @@ fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
             priming::is_over(tx, agent_id, problem.as_deref());
         }
         Purpose::Work(item) => work::notices::turn_over(tx, agent_id, item),
-        Purpose::Briefing(_) | Purpose::Send(_) | Purpose::Exit(_) | Purpose::NewSession(_) | Purpose::Message(..) => {}
+        Purpose::Briefing(id) => handoff::reading::turn_ended(tx, id, event),
+        Purpose::Send(_) | Purpose::Exit(_) | Purpose::NewSession(_) | Purpose::Message(..) => {}
     }
 }
 

@@ -6,7 +6,7 @@ use super::decision::Tx;
 use super::effect::{Effect, EffectKey, Readiness};
 use super::handoff::ack::Ack;
 use super::handoff::{self, Step};
-use super::id::AgentId;
+use super::id::{AgentId, HandoffId};
 use super::time::Deadline;
 use super::{priming, work};
 
@@ -102,10 +102,13 @@ fn is_waited_for(tx: &Tx<'_>, agent: &Agent) -> bool {
     if !tx.state.settings.profiles.contains_key(&agent.profile) {
         return false;
     }
-    let answers_us = agent
-        .our_turn
-        .as_ref()
-        .is_some_and(|turn| !turn.paused && matches!(turn.purpose, Purpose::Instruction(_) | Purpose::Priming(_)));
+    let is_step = |id: &HandoffId, step| tx.handoff(id).is_some_and(|handoff| handoff.step == step);
+    let answers_us = agent.our_turn.as_ref().is_some_and(|turn| match &turn.purpose {
+        _ if turn.paused => false,
+        Purpose::Instruction(_) | Purpose::Priming(_) => true,
+        Purpose::Briefing(id) => is_step(id, Step::Reading),
+        Purpose::Send(_) | Purpose::Work(_) | Purpose::Exit(_) | Purpose::NewSession(_) | Purpose::Message(..) => false,
+    });
     let handoff = agent.handoff_id.and_then(|id| tx.handoff(&id));
     let holds_up = handoff.is_some_and(|handoff| {
         let is_told = handoff.step == Step::Acknowledging && handoff.ack.as_ref().is_some_and(Ack::has_waiting);
@@ -156,10 +159,8 @@ pub(crate) fn infer_end(tx: &mut Tx<'_>, agent_id: &AgentId, purpose: Option<&Pu
             priming::is_over(tx, agent_id, None);
         }
         Some(Purpose::Work(item)) => work::notices::turn_over(tx, agent_id, *item),
-        Some(
-            Purpose::Briefing(_) | Purpose::Send(_) | Purpose::Exit(_) | Purpose::NewSession(_) | Purpose::Message(..),
-        )
-        | None => {}
+        Some(Purpose::Briefing(id)) => handoff::reading::turn_inferred(tx, *id),
+        Some(Purpose::Send(_) | Purpose::Exit(_) | Purpose::NewSession(_) | Purpose::Message(..)) | None => {}
     }
 }
 
@@ -176,8 +177,8 @@ pub(crate) fn blocked(tx: &mut Tx<'_>, agent_id: &AgentId, message: Option<&str>
         return;
     }
     match (handoff, answering) {
-        (Some(handoff), _) => handoff::dialogs::blocked(tx, &handoff, agent_id, message),
-        (None, Some(id)) => handoff::dialogs::successor_blocked(tx, id, agent_id, message),
+        (_, Some(id)) => handoff::dialogs::successor_blocked(tx, id, agent_id, message),
+        (Some(handoff), None) => handoff::dialogs::blocked(tx, &handoff, agent_id, message),
         (None, None) => {}
     }
 }

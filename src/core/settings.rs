@@ -22,6 +22,8 @@ pub struct Limits {
     pub priming_ms: u64,
     /// For the briefing's receipt.
     pub briefing_ms: u64,
+    /// For the turn in which the successor reads its document.
+    pub reading_ms: u64,
 }
 
 impl Default for Limits {
@@ -35,6 +37,7 @@ impl Default for Limits {
             starting_ms: 2 * MINUTE,
             priming_ms: 5 * MINUTE,
             briefing_ms: MINUTE,
+            reading_ms: 2 * MINUTE,
         }
     }
 }

@@ -73,6 +73,7 @@ pub fn handoff(handoff: &Handoff) -> Value {
         "document": handoff.document,
         "verdicts": handoff.verdicts,
         "warnings": handoff.warnings,
+        "read": handoff.read,
         "successor_blocked_at": handoff.successor_blocked_at,
         "error": handoff.error.as_ref().map(error),
         "ack": ack::view::ack(handoff),

@@ -120,7 +120,18 @@ fn agent(number: usize) -> Value {
 
 /// The one by which the agent of that number came, if there is one.
 fn handoff(number: usize) -> Value {
-    let steps = ["waiting", "instructing", "writing", "recording", "ending", "starting", "priming", "briefing", "done"];
+    let steps = [
+        "waiting",
+        "instructing",
+        "writing",
+        "recording",
+        "ending",
+        "starting",
+        "priming",
+        "briefing",
+        "reading",
+        "done",
+    ];
     let steps: Vec<Value> =
         steps.iter().map(|step| json!({"step": step, "entered_at": at(number), "left_at": at(number)})).collect();
     let verdict = json!({"delivery_id": "0123456789ab", "verdict": "delivered", "reason": null, "at": at(number)});

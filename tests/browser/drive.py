@@ -22,7 +22,7 @@ import urllib.request
 PATIENCE = 180
 FOREIGN = ["TMUX", "TMUX_PANE", "TASUKI_HOME", "TASUKI_TMUX", "TASUKI_AGENT_ID", "TASUKI_PERSONA"]
 HOSTILE = '<b id="evil">context</b> is "full" & <img src=x onerror=document.title=1>'
-STEPS = ["waiting", "instructing", "writing", "recording", "ending", "starting", "priming", "briefing"]
+STEPS = ["waiting", "instructing", "writing", "recording", "ending", "starting", "priming", "briefing", "reading"]
 
 
 def until(what, look, patience=PATIENCE):

@@ -84,7 +84,7 @@ fn an_urgent_briefing_says_what_to_acknowledge_and_how() {
     }
     assert!(briefing.contains(view["file_path"].as_str().expect("a path")), "{briefing}");
     let steps = stage.steps_of(&id);
-    assert_eq!(steps[steps.len() - 3..], ["briefing", "acknowledging", "done"]);
+    assert_eq!(steps[steps.len() - 3..], ["reading", "acknowledging", "done"]);
     let ack = &view["ack"];
     assert_eq!(
         (&ack["status"], &ack["late"], &ack["said"]),

@@ -73,7 +73,18 @@ fn valid_handoff_trigger() {
     let id = answer["result"]["handoff_id"].as_str().expect("an id");
     let view = stage.until_step(id, "done");
     stage.check_done(&view);
-    let steps = ["waiting", "instructing", "writing", "recording", "ending", "starting", "priming", "briefing", "done"];
+    let steps = [
+        "waiting",
+        "instructing",
+        "writing",
+        "recording",
+        "ending",
+        "starting",
+        "priming",
+        "briefing",
+        "reading",
+        "done",
+    ];
     assert_eq!(stage.steps_of(id), steps);
     let in_view: Vec<&str> =
         view["steps"].as_array().expect("steps").iter().filter_map(|s| s["step"].as_str()).collect();

@@ -99,7 +99,7 @@ fn a_dead_agent_is_salvaged_from_its_transcript() {
     assert!(text.starts_with("# Handoff document, salvaged from a transcript"), "{text}");
     assert!(text.contains("Mend the lexer, please."), "{text}");
     assert!(view["warnings"].to_string().contains("salvaged"), "{view:#}");
-    let steps = ["waiting", "recording", "ending", "starting", "priming", "briefing", "done"];
+    let steps = ["waiting", "recording", "ending", "starting", "priming", "briefing", "reading", "done"];
     assert_eq!(stage.steps_of(&id), steps);
     assert_eq!(stage.typed(successor(&view)), (0, 1, 1), "{}", stage.story());
     stage.check_once();

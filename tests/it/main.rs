@@ -34,6 +34,7 @@ mod flow_doubt;
 mod flow_failures;
 mod flow_faults;
 mod flow_look_first;
+mod flow_reading;
 mod flow_rules;
 mod flow_starts;
 mod fuzzed;

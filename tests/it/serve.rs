@@ -90,7 +90,18 @@ fn the_steps_of_a_handoff_and_its_failure_are_told_as_they_pass() {
             steps.push(event.data["step"].as_str().expect("a step").to_owned());
         }
     }
-    let all = ["waiting", "instructing", "writing", "recording", "ending", "starting", "priming", "briefing", "done"];
+    let all = [
+        "waiting",
+        "instructing",
+        "writing",
+        "recording",
+        "ending",
+        "starting",
+        "priming",
+        "briefing",
+        "reading",
+        "done",
+    ];
     assert_eq!(steps, all);
     stage.faults("write_never");
     let next = stage.handoff_view(&handoff)["successor_id"].as_str().expect("a successor").to_owned();

@@ -147,7 +147,7 @@ pub struct HandoffView {
     /// Successors that died before they were briefed.
     pub former_successors: Vec<String>,
     /// Where it stands.
-    #[schemars(extend("enum" = ["waiting", "instructing", "writing", "recording", "ending", "starting", "priming", "briefing", "acknowledging", "done", "failed", "cancelled"]))]
+    #[schemars(extend("enum" = ["waiting", "instructing", "writing", "recording", "ending", "starting", "priming", "briefing", "reading", "acknowledging", "done", "failed", "cancelled"]))]
     pub step: String,
     /// Every step so far; a retry adds to the list.
     pub steps: Vec<StepView>,
@@ -159,6 +159,10 @@ pub struct HandoffView {
     pub verdicts: Verdicts,
     /// What a person should know, though nothing failed.
     pub warnings: Vec<String>,
+    /// The turn in which the successor reads its document: null before it is over, `seen`, `unseen` (the successor lived, and
+    /// the turn's end was not seen) or `failed`.
+    #[schemars(extend("enum" = [null, "seen", "unseen", "failed"]))]
+    pub read: Option<String>,
     /// Since when a dialog holds up the turn in which the successor answers its briefing; null while none does.
     pub successor_blocked_at: Option<String>,
     /// Where and why it failed; null when it has not.

@@ -220,7 +220,9 @@ fn go_on(tx: &mut Tx<'_>, id: HandoffId, asked: &RetryAsked) -> Result<(), Refus
             drop_dead_successor(tx, id);
             flow::enter(tx, id, Step::Starting);
         }
-        Step::Priming | Step::Briefing | Step::Acknowledging => retry_successor(tx, id, error.step, assume),
+        Step::Priming | Step::Briefing | Step::Reading | Step::Acknowledging => {
+            retry_successor(tx, id, error.step, assume);
+        }
         Step::Recording => {
             flow::enter(tx, id, Step::Recording);
             // Whoever retries has seen what lies there: it is taken as it stands.
@@ -313,7 +315,9 @@ fn retry_successor(tx: &mut Tx<'_>, id: HandoffId, step: Step, assume: Option<As
             }
             flow::enter(tx, id, Step::Priming);
         }
-        (Step::Briefing, Some(Assume::Delivered)) => flow::briefed(tx, id),
+        (Step::Briefing, Some(Assume::Delivered)) => flow::enter(tx, id, Step::Reading),
+        // Its turn has failed: the same successor is briefed anew.
+        (Step::Reading, _) => flow::enter(tx, id, Step::Briefing),
         (Step::Acknowledging, _) => {
             flow::enter(tx, id, Step::Acknowledging);
             ack::timeline::ask_again(tx, id);

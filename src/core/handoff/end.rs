@@ -1,7 +1,6 @@
 //! How a handoff ends: finished, cancelled or halted.
 
 use super::{HandoffError, Step, flow};
-use crate::core::agent::{Agent, Purpose};
 use crate::core::decision::{Failure, Tx};
 use crate::core::effect::Effect;
 use crate::core::id::{AgentId, HandoffId};
@@ -14,16 +13,6 @@ pub(super) fn release(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let agents = [Some(handoff.agent_id), handoff.successor_id];
     let has_document = handoff.record.is_some();
-    // One that has acknowledged may have ended the turn that its briefing began.
-    let answers = |agent: &Agent| {
-        let turn = agent.our_turn.as_ref();
-        handoff.ack.is_none() || turn.is_some_and(|turn| turn.purpose == Purpose::Briefing(id))
-    };
-    let is_done = |_: &AgentId| handoff.step == Step::Done;
-    let briefed = handoff.successor_id.filter(is_done).filter(|id| tx.agent(id).is_some_and(answers));
-    if let Some(successor) = briefed.and_then(|successor_id| tx.agent_mut(&successor_id)) {
-        successor.answering = Some(id);
-    }
     for agent_id in agents.into_iter().flatten() {
         release_agent(tx, &agent_id, id);
     }

@@ -1,6 +1,8 @@
 //! Entering and leaving steps. What a step waits for comes in by `outcome`.
 
-use super::{Handoff, Reading, Record, Step, ack, authors, document, end, ending, prompts, publish, successors};
+use super::{
+    Handoff, Reading, Record, Step, ack, authors, document, end, ending, prompts, publish, reading, successors,
+};
 use crate::core::agent::{Agent, AgentState, Primed, Purpose};
 use crate::core::decision::Tx;
 use crate::core::effect::Effect;
@@ -37,6 +39,7 @@ pub(crate) fn enter(tx: &mut Tx<'_>, id: HandoffId, step: Step) {
         Step::Starting => successors::begin(tx, id),
         Step::Priming => prime(tx, id),
         Step::Briefing => compare_document(tx, id),
+        Step::Reading => reading::begin(tx, id),
         Step::Acknowledging => ack::timeline::begin(tx, id),
         Step::Done | Step::Cancelled => end::release(tx, id),
     }
@@ -212,15 +215,6 @@ pub(crate) fn renew_record(tx: &mut Tx<'_>, id: HandoffId, text: &str, sha256: S
         handoff.record = Some(Record { bytes, sha256, injection_prompt, created_at });
     }
     tx.out.documents.insert(id, Some(text.to_owned()));
-}
-
-/// The briefing arrived: that is all, or the successor is to acknowledge it.
-pub(crate) fn briefed(tx: &mut Tx<'_>, id: HandoffId) {
-    let Some(step) = tx.handoff(&id).map(ack::after_briefing) else { return };
-    enter(tx, id, step);
-    if step == Step::Acknowledging {
-        ack::timeline::briefed(tx, id);
-    }
 }
 
 /// What the successor is told. A new session in the same pane gets the whole document, as seed 3 has it.

@@ -2,7 +2,7 @@
 //!
 //! `trigger` checks and begins; `flow` enters and leaves steps, `ending` and `end` among them; `authors` and `successors`
 //! are two of its dials; `outcome` takes what effects, receipts and agents bring; `ask` serves retry, cancel, accept and
-//! abandon; `ack` is the acknowledgement of an urgent one; `dialogs` tells of those that wait for a person; `document` knows
+//! abandon; `reading` is the successor's first turn; `ack` is the acknowledgement of an urgent one; `dialogs` tells of those that wait for a person; `document` knows
 //! names and contents; `prompts` writes the texts; `publish` is a side step with its rows in `publication`.
 
 pub mod ack;
@@ -17,6 +17,7 @@ pub mod outcome;
 pub mod prompts;
 pub mod publication;
 pub mod publish;
+pub mod reading;
 pub mod successors;
 pub mod trigger;
 
@@ -48,6 +49,8 @@ pub enum Step {
     Priming,
     /// Types the injection prompt.
     Briefing,
+    /// Waits for the end of the turn in which the successor reads its document.
+    Reading,
     /// Waits for the successor's acknowledgement, where one is wanted.
     Acknowledging,
     /// Finished.
@@ -60,7 +63,7 @@ pub enum Step {
 
 impl Step {
     /// Every step, for tables in tests and schemas.
-    pub const ALL: [Step; 12] = [
+    pub const ALL: [Step; 13] = [
         Step::Waiting,
         Step::Instructing,
         Step::Writing,
@@ -69,6 +72,7 @@ impl Step {
         Step::Starting,
         Step::Priming,
         Step::Briefing,
+        Step::Reading,
         Step::Acknowledging,
         Step::Done,
         Step::Failed,
@@ -87,6 +91,7 @@ impl Step {
             Step::Starting => "starting",
             Step::Priming => "priming",
             Step::Briefing => "briefing",
+            Step::Reading => "reading",
             Step::Acknowledging => "acknowledging",
             Step::Done => "done",
             Step::Failed => "failed",
@@ -111,6 +116,7 @@ impl Step {
             Step::Starting => Some(limits.starting_ms),
             Step::Priming => Some(limits.priming_ms),
             Step::Briefing => Some(limits.briefing_ms),
+            Step::Reading => Some(limits.reading_ms),
             Step::Recording | Step::Acknowledging | Step::Done | Step::Failed | Step::Cancelled => None,
         }
     }
@@ -260,6 +266,9 @@ pub struct Handoff {
     /// Since when a dialog holds up the turn in which the successor answers its briefing.
     #[serde(default)]
     pub successor_blocked_at: Option<String>,
+    /// What is known of the turn in which the successor reads its document.
+    #[serde(default)]
+    pub read: Option<reading::Read>,
     /// Its acknowledgement, where one is wanted.
     #[serde(default)]
     pub ack: Option<ack::Ack>,

@@ -1,6 +1,6 @@
 //! What effects, receipts, agents and time bring to a handoff, step by step.
 
-use super::{Reading, Step, ack, authors, end, ending, flow};
+use super::{Reading, Step, ack, authors, end, ending, flow, reading};
 use crate::core::agent::{AgentState, Purpose};
 use crate::core::decision::Tx;
 use crate::core::effect::{DocumentRead, Outcome};
@@ -141,7 +141,7 @@ pub(crate) fn verdict(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, verdict
             }
             match purpose {
                 Purpose::Instruction(_) => flow::enter(tx, id, Step::Writing),
-                Purpose::Briefing(_) => flow::briefed(tx, id),
+                Purpose::Briefing(_) => flow::enter(tx, id, Step::Reading),
                 _ => {}
             }
         }
@@ -311,6 +311,7 @@ pub(crate) fn agent_ended(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId) {
             let message = format!("The successor has ended before {what}");
             end::fail(tx, id, "agent_ended", message, "document and record are kept; a retry starts another successor");
         }
+        Step::Reading if !is_outgoing => reading::ended(tx, id),
         _ => {}
     }
 }
@@ -346,6 +347,7 @@ pub(crate) fn deadline(tx: &mut Tx<'_>, id: HandoffId) {
         Step::Starting => successor_failed(tx, id, "successor_failed", "The successor was not ready in time"),
         Step::Priming => primed(tx, id, Some("The successor did not answer its priming in time")),
         Step::Briefing => end::fail(tx, id, "not_delivered", "The briefing was not typed in time", retry),
+        Step::Reading => reading::late(tx, id),
         Step::Recording | Step::Acknowledging | Step::Done | Step::Failed | Step::Cancelled => {}
     }
 }

@@ -131,6 +131,7 @@ fn begin(tx: &mut Tx<'_>, asked: HandoffAsked, checked: &Checked<'_>, facts: &Re
         former_successors: Vec::new(),
         place: None,
         warnings: Vec::new(),
+        read: None,
         successor_blocked_at: None,
         ack: asked.urgency.map(ack::Ack::new),
         publish: asked.publish.as_ref().and_then(publishing),

@@ -34,8 +34,18 @@ pub(crate) fn in_each_step(cli: Cli) {
         let begun = scene.stage.wait_for(&format!("{step} or later"), || {
             let at = scene.stage.handoff_view(&handoff)["step"].as_str().unwrap_or_default().to_owned();
             assert!(at != "failed", "{}", scene.story());
-            let steps =
-                ["waiting", "instructing", "writing", "recording", "ending", "starting", "priming", "briefing", "done"];
+            let steps = [
+                "waiting",
+                "instructing",
+                "writing",
+                "recording",
+                "ending",
+                "starting",
+                "priming",
+                "briefing",
+                "reading",
+                "done",
+            ];
             let place = |name: &str| steps.iter().position(|step| *step == name).unwrap_or(0);
             (place(&at) >= place(step)).then_some(at)
         });

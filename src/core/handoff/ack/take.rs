@@ -3,7 +3,7 @@
 use super::{Ack, Kind, Override, Received, Standing, messages, notes, timeline};
 use crate::core::decision::Tx;
 use crate::core::handoff::ask::{self, find};
-use crate::core::handoff::{Handoff, Step, end, flow, outcome};
+use crate::core::handoff::{Handoff, Step, end, flow, outcome, reading};
 use crate::core::id::{AgentId, HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{AckAsked, MalformedAck, OverrideAsked};
@@ -59,7 +59,7 @@ fn check(tx: &Tx<'_>, asked: &AckAsked) -> Result<Verdict, Refused> {
     }
     let id = handoff.handoff_id;
     match handoff.step {
-        Step::Acknowledging => Ok(Verdict::New { id, agent_id, late: false }),
+        Step::Reading | Step::Acknowledging => Ok(Verdict::New { id, agent_id, late: false }),
         Step::Failed if timed_out(handoff) => Ok(Verdict::New { id, agent_id, late: true }),
         step if step.is_end() => Err(ask::ended(handoff)),
         step => {
@@ -95,6 +95,7 @@ fn answer(handoff: &Handoff, received: &Received) -> Value {
 /// Takes an ACK that is news.
 fn take(tx: &mut Tx<'_>, id: HandoffId, received: &Received) -> Result<Value, Refused> {
     let standing = received.standing();
+    reading::answered(tx, id);
     // Whoever says late that it begins has begun; anything else takes the handoff up again.
     if received.late && standing != Standing::Acknowledged {
         ask::take_up(tx, id)?;
@@ -192,12 +193,18 @@ pub(crate) fn malformed(tx: &mut Tx<'_>, asked: &MalformedAck) {
         tx.agent(&agent_id)?.handoff_id
     };
     let Some(id) = id.or_else(|| by_agent(tx)) else { return };
-    let Some(handoff) = tx.handoff(&id).filter(|handoff| handoff.step == Step::Acknowledging) else { return };
-    let Some(ack) = handoff.ack.as_ref().filter(|ack| !ack.form_typed) else { return };
+    let is_asked = |step| matches!(step, Step::Reading | Step::Acknowledging);
+    let Some(handoff) = tx.handoff(&id).filter(|handoff| is_asked(handoff.step)) else { return };
+    if handoff.ack.as_ref().is_none_or(|ack| ack.form_typed) {
+        return;
+    }
     let is_other = asked.agent_id.as_ref().is_some_and(|text| text.parse().ok() != handoff.successor_id);
     if is_other {
         return;
     }
+    reading::answered(tx, id);
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let Some(ack) = &handoff.ack else { return };
     let json = notes::request(handoff, ack, "Your acknowledgement did not have the right form, and was not taken.");
     let text = timeline::with_how(tx, handoff, &json);
     if let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) {
@@ -211,6 +218,7 @@ pub(crate) fn overridden(tx: &mut Tx<'_>, request: &RequestId, asked: &OverrideA
     match override_check(tx, &asked.handoff_id) {
         Err(refused) => tx.refuse(request, refused),
         Ok(id) => {
+            reading::answered(tx, id);
             let at = tx.now.stamp();
             if let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) {
                 ack.overridden = Some(Override { reason: asked.reason.clone(), at });
@@ -228,7 +236,7 @@ fn override_check(tx: &Tx<'_>, text: &str) -> Result<HandoffId, Refused> {
     let handoff = find(tx, text)?;
     wanted(handoff)?;
     match handoff.step {
-        Step::Acknowledging => Ok(handoff.handoff_id),
+        Step::Reading | Step::Acknowledging => Ok(handoff.handoff_id),
         Step::Failed if timed_out(handoff) => Ok(handoff.handoff_id),
         step if step.is_end() => Err(ask::ended(handoff)),
         step => {
