@@ -339,6 +339,12 @@ impl Agent {
             && !matches!(self.primed, Primed::Reading { .. })
     }
 
+    /// Its process is dead, and nothing but the last of its hooks is waited for.
+    #[must_use]
+    pub fn is_known_dead(&self) -> bool {
+        self.dying.is_some_and(|dying| !dying.lost)
+    }
+
     /// Whether what is due of it is minded. Of an agent that has ended nothing is, whatever its row still says.
     #[must_use]
     pub fn keeps_time(&self) -> bool {

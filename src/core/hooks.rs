@@ -41,9 +41,13 @@ pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
 /// Finds the agent: by the bound session, by the pane's present occupant, by the id from the environment; never an
 /// agent that has ended. An id that claims another pane than its agent's is inherited, not its own.
 fn whose(tx: &Tx<'_>, event: &HookEvent) -> Option<AgentId> {
-    let live = || tx.state.agents.values().filter_map(|row| tx.agent(&row.agent_id)).filter(|row| row.state.is_live());
+    let live = || {
+        let rows = tx.state.agents.values().filter_map(|row| tx.agent(&row.agent_id));
+        rows.filter(|row| row.state.is_live() && !is_dead_to(row, event))
+    };
     let same_profile = |agent: &Agent| event.profile.as_ref().is_none_or(|profile| *profile == agent.profile);
     if let Some(agent) = event.agent_id.and_then(|id| tx.agent(&id)).filter(|agent| agent.state.is_live())
+        && !is_dead_to(agent, event)
         && !is_elsewhere(agent, event)
     {
         return Some(agent.agent_id);
@@ -54,6 +58,13 @@ fn whose(tx: &Tx<'_>, event: &HookEvent) -> Option<AgentId> {
         .and_then(|session| live().find(|agent| agent.session.id.as_ref() == Some(session) && same_profile(agent)));
     let by_pane = || event.pane.and_then(|pane| live().find(|agent| is_in_pane(agent, pane, event)));
     by_session.or_else(by_pane).map(|agent| agent.agent_id)
+}
+
+/// Whether a session that starts can't be this agent's: its process is known to be dead, and only its last hooks are
+/// waited for. Whoever quits a CLI and starts it again in the same pane is as quick as that.
+fn is_dead_to(agent: &Agent, event: &HookEvent) -> bool {
+    let is_other = event.session_id.is_some() && event.session_id != agent.session.id;
+    event.kind == HookKind::SessionStart && is_other && agent.is_known_dead()
 }
 
 fn is_in_pane(agent: &Agent, pane: u32, event: &HookEvent) -> bool {

@@ -9,7 +9,7 @@ use tasuki::core::effect::{Effect, EffectKey, Outcome, Readiness};
 use tasuki::core::event::{Arrived, Event, Gone, PersonaFacts, RequestFacts};
 use tasuki::core::hook::{HookEvent, HookKind};
 use tasuki::core::id::AgentId;
-use tasuki::core::pane::{PaneRef, ServerId};
+use tasuki::core::pane::{PaneFacts, PaneRef, Process, ServerId};
 use tasuki::core::request;
 use tasuki::core::settings::{ProfileFacts, Settings};
 use tasuki::core::state::State;
@@ -254,4 +254,35 @@ fn what_is_heard_meanwhile_is_newer_than_what_was_seen() {
     assert_eq!(world.agent().state, AgentState::Busy);
     world.hear(HookKind::Stop);
     assert!(world.state.next_deadline_ms(&world.now).is_none(), "an idle agent is not waited for");
+}
+
+#[test]
+fn a_session_that_begins_in_the_pane_of_one_that_has_just_died_is_seen() {
+    let mut world = World::new();
+    world.agent().session.id = Some("old".to_owned());
+    world.agent().process = Some(Process { pid: 42, start_ticks: 1 });
+    world.decide(Event::AgentGone { agent_id: id(), how: Gone::Dead });
+    let event = HookEvent {
+        pane: Some(PANE.pane),
+        session_id: Some("new".to_owned()),
+        ancestors: vec![99],
+        ..HookEvent::new(HookKind::SessionStart)
+    };
+    let decision = world.decide(Event::Hook(Box::new(event)));
+    let [(key, Effect::Identify { pane: 3 })] = decision.effects[..] else { panic!("nobody looks: {decision:?}") };
+    let facts = PaneFacts {
+        pane: PANE,
+        session_name: "work".to_owned(),
+        cwd: "/w".to_owned(),
+        agent: Some(Process { pid: 99, start_ticks: 2 }),
+        bare_shell: false,
+        profile: Some("demo".to_owned()),
+        agent_id: None,
+        claimed_by: None,
+    };
+    world.decide(Event::Settled { key, outcome: Outcome::Pane(Some(facts)) });
+    let new = world.state.agents.values().find(|agent| agent.agent_id != id()).expect("it is registered");
+    assert_eq!((new.session.id.as_deref(), new.pane), (Some("new"), Some(PANE)));
+    world.pass(2_000);
+    assert_eq!(world.agent().state, AgentState::Ended);
 }
