@@ -36,11 +36,13 @@ pub(crate) fn mind(tx: &mut Tx<'_>, agent_id: &AgentId) {
     listen(tx, agent_id);
 }
 
-/// Begins to count the silence of a busy agent, or stops. Each event of its own begins it anew.
+/// Begins to count the silence of an agent that is in a turn, or stops. Each event of its own begins it anew.
 fn listen(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let fresh = Deadline::after(&tx.now, UNHEARD_MS);
     let Some(agent) = tx.agent(agent_id) else { return };
-    let is_unheard = agent.state == AgentState::Busy && agent.pane.is_some() && agent.probe.is_none();
+    // A dialog that was left by Esc is told of by nobody either.
+    let in_a_turn = matches!(agent.state, AgentState::Busy | AgentState::Blocked);
+    let is_unheard = in_a_turn && agent.pane.is_some() && agent.probe.is_none();
     let counts = is_unheard && agent.glance.is_none() && agent.start.is_none() && agent.dying.is_none();
     if counts != agent.unheard.is_some()
         && let Some(agent) = tx.agent_mut(agent_id)

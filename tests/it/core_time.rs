@@ -286,3 +286,16 @@ fn a_session_that_begins_in_the_pane_of_one_that_has_just_died_is_seen() {
     world.pass(2_000);
     assert_eq!(world.agent().state, AgentState::Ended);
 }
+
+#[test]
+fn a_dialog_that_was_left_without_a_word_does_not_block_its_agent_for_ever() {
+    let mut world = World::new();
+    world.hear(HookKind::Blocked);
+    assert_eq!(world.agent().state, AgentState::Blocked);
+    world.pass(SILENCE_MS);
+    world.seen(Readiness::Blocked { screen: String::new() });
+    assert_eq!(world.agent().state, AgentState::Blocked, "it is open still");
+    world.pass(SILENCE_MS);
+    world.seen(Readiness::Ready);
+    assert_eq!(world.agent().state, AgentState::Idle);
+}
