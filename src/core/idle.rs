@@ -97,7 +97,10 @@ fn set(tx: &mut Tx<'_>, agent_id: &AgentId, probe: Option<EffectKey>) {
 fn is_waited_for(tx: &Tx<'_>, agent: &Agent) -> bool {
     // An agent whose start was given up may have become ready since.
     let seems_busy = matches!(agent.state, AgentState::Busy | AgentState::Blocked | AgentState::Starting);
-    if !seems_busy || agent.typing.is_some() || agent.start.is_some() || agent.dying.is_some() {
+    // A prompt of ours that was submitted into a running turn gets the next one, or was steered into that very turn: then
+    // no further end is ever reported, and only the screen tells.
+    let may_be_over = agent.state == AgentState::Idle && agent.our_turn.as_ref().is_some_and(|turn| turn.queued);
+    if !(seems_busy || may_be_over) || agent.typing.is_some() || agent.start.is_some() || agent.dying.is_some() {
         return false;
     }
     // Without its profile nobody knows what its screen says.
@@ -117,7 +120,7 @@ fn is_waited_for(tx: &Tx<'_>, agent: &Agent) -> bool {
         let is_waiting = handoff.step == Step::Waiting && handoff.agent_id == agent.agent_id;
         handoff.waits || is_waiting || (is_told && handoff.successor_id == Some(agent.agent_id))
     });
-    answers_us || holds_up || !agent.queue.is_empty()
+    may_be_over || answers_us || holds_up || !agent.queue.is_empty()
 }
 
 /// The watch has ended.
