@@ -30,6 +30,13 @@ pub(crate) fn shut_down(tx: &mut Tx<'_>, agent_id: &AgentId, request: &RequestId
     }
 }
 
+/// A forced shutdown of an agent without a pane: there is nothing to kill, so its row is all that ends.
+pub(crate) fn forget(tx: &mut Tx<'_>, agent_id: &AgentId, request: &RequestId) {
+    end(tx, agent_id, AgentState::Lost);
+    let ended_at = tx.agent(agent_id).and_then(|agent| agent.ended_at.clone());
+    tx.answer(request, Reply::Ok(json!({ "ended_at": ended_at })));
+}
+
 /// The pane of a forced shutdown was killed, or could not be.
 pub(crate) fn pane_killed(tx: &mut Tx<'_>, agent_id: &AgentId, failed: Option<&str>) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };

@@ -287,8 +287,18 @@ pub(crate) fn not_typed(tx: &mut Tx<'_>, queued: Queued, refused: Refused) {
     }
 }
 
+/// An agent that has no pane in which anything could be ended or killed, and that nothing waits for.
+fn nowhere(tx: &Tx<'_>, text: &str) -> Option<AgentId> {
+    let agent = text.parse().ok().and_then(|id| tx.agent(&id))?;
+    let is_waited_for = agent.start.is_some() || agent.handoff_id.is_some() || agent.shutdown.is_some();
+    (agent.state.is_live() && agent.pane.is_none() && !is_waited_for).then_some(agent.agent_id)
+}
+
 /// `agent_shutdown`.
 pub(crate) fn shutdown_asked(tx: &mut Tx<'_>, request: &RequestId, asked: &ShutdownAsked) {
+    if let Some(agent_id) = nowhere(tx, &asked.agent_id).filter(|_| asked.force) {
+        return life::forget(tx, &agent_id, request);
+    }
     let checked = addressed(tx, &asked.agent_id).and_then(|agent_id| {
         let agent = tx.agent(&agent_id);
         let is_ours = agent.is_some_and(|agent| agent.ours);

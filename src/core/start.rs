@@ -205,7 +205,14 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, start
             let why = format!("It is not known whether the agent has started: {why}; a retry looks for it first");
             failed(tx, agent_id, "successor_failed", &why);
         }
-        Started::NoTmux => failed(tx, agent_id, "no_tmux", "No tmux server answers: nothing is known of the start"),
+        Started::NoTmux => {
+            // A retry of its handoff looks for what was started after all. A request is never asked again.
+            let is_asked_once = matches!(start.owner, Owner::Request(_));
+            failed(tx, agent_id, "no_tmux", "No tmux server answers: nothing is known of the start");
+            if is_asked_once {
+                life::end(tx, agent_id, AgentState::Lost);
+            }
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tasuki::core::agent::{Agent, AgentState, Asker, Dying, OurTurn, Owner, Primed, Purpose, Queued, Shutdown, Start, Typing};
 use tasuki::core::decision::{Decision, Turn};
-use tasuki::core::effect::{Effect, EffectKey, Outcome, Readiness};
+use tasuki::core::effect::{Effect, EffectKey, Outcome, Readiness, Started};
 use tasuki::core::event::{Arrived, Event, Gone, PersonaFacts, RequestFacts};
 use tasuki::core::hook::{HookEvent, HookKind};
 use tasuki::core::id::AgentId;
@@ -317,4 +317,40 @@ fn an_agent_that_took_our_prompt_into_the_turn_that_ran_is_free_when_it_rests() 
     world.decide(Event::Settled { key, outcome: Outcome::Readiness(Readiness::Ready) });
     assert!(world.agent().is_free(), "{:?}", world.agent());
     assert!(watching(&world).is_none());
+}
+
+/// Asks, and gives the decision with its answer.
+fn asks(world: &mut World, name: &str, request: &Value) -> Decision {
+    let persona = PersonaFacts { exists: true, has_skill: true, ..PersonaFacts::default() };
+    let facts = RequestFacts { persona: Some(("dev".parse().expect("a slug"), persona)), ..RequestFacts::default() };
+    let read = request::read(request.to_string().as_bytes());
+    let arrived = Arrived { id: name.parse().expect("an id"), sha256: String::new(), read, facts };
+    world.decide(Event::Request(Box::new(arrived)))
+}
+
+#[test]
+fn a_start_of_which_no_tmux_server_tells_leaves_no_agent_that_starts_for_ever() {
+    let mut world = World::new();
+    let asked = json!({"v": 1, "kind": "agent_create", "persona_slug": "dev", "profile": "demo"});
+    let decision = asks(&mut world, "r1", &asked);
+    let key = decision.effects.iter().find(|(_, effect)| matches!(effect, Effect::Start(_))).expect("it starts").0;
+    let decision = world.decide(Event::Settled { key, outcome: Outcome::Started(Started::NoTmux) });
+    assert!(decision.answers[0].to_json(&world.now)["error"]["code"] == "no_tmux");
+    let agent = decision.agents.values().next().expect("its row");
+    assert_eq!((agent.state, agent.ended_at.is_some()), (AgentState::Lost, true), "nothing would ever end it");
+}
+
+#[test]
+fn an_agent_without_a_pane_is_let_go_by_force() {
+    let mut world = World::new();
+    world.agent().pane = None;
+    let gently = json!({"v": 1, "kind": "agent_shutdown", "agent_id": AGENT});
+    let decision = asks(&mut world, "r1", &gently);
+    assert_eq!(decision.answers[0].to_json(&world.now)["error"]["code"], "no_pane");
+    let forced = json!({"v": 1, "kind": "agent_shutdown", "agent_id": AGENT, "force": true});
+    let decision = asks(&mut world, "r2", &forced);
+    let answer = decision.answers[0].to_json(&world.now);
+    assert_eq!((&answer["status"], answer["result"]["ended_at"].is_string()), (&json!(200), true), "{answer}");
+    assert_eq!(world.agent().state, AgentState::Lost);
+    assert!(!decision.effects.iter().any(|(_, effect)| matches!(effect, Effect::KillPane { .. })));
 }
