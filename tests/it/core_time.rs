@@ -3,7 +3,9 @@
 use crate::support::facts::demo_facts;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use tasuki::core::agent::{Agent, AgentState, Asker, Dying, OurTurn, Owner, Primed, Purpose, Queued, Shutdown, Start, Typing};
+use tasuki::core::agent::{
+    Agent, AgentState, Asker, Dying, OurTurn, Owner, Primed, Purpose, Queued, Shutdown, Start, Typing,
+};
 use tasuki::core::decision::{Decision, Turn};
 use tasuki::core::effect::{Effect, EffectKey, Outcome, Readiness, Started};
 use tasuki::core::event::{Arrived, Event, Gone, PersonaFacts, RequestFacts};
@@ -304,12 +306,8 @@ fn a_dialog_that_was_left_without_a_word_does_not_block_its_agent_for_ever() {
 fn an_agent_that_took_our_prompt_into_the_turn_that_ran_is_free_when_it_rests() {
     let mut world = World::new();
     let request: tasuki::core::id::RequestId = "r9".parse().expect("an id");
-    world.agent().our_turn = Some(OurTurn {
-        purpose: Purpose::Send(request),
-        turn_id: Some("t1".to_owned()),
-        queued: true,
-        paused: false,
-    });
+    world.agent().our_turn =
+        Some(OurTurn { purpose: Purpose::Send(request), turn_id: Some("t1".to_owned()), queued: true, paused: false });
     let stop = HookEvent { agent_id: Some(id()), turn_id: Some("t1".to_owned()), ..HookEvent::new(HookKind::Stop) };
     world.decide(Event::Hook(Box::new(stop)));
     assert!(!world.agent().is_free(), "our turn may be the next one");

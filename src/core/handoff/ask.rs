@@ -269,7 +269,7 @@ fn drop_dead_successor(tx: &mut Tx<'_>, id: HandoffId) {
     let server = tx.state.server;
     let can_be_adopted = |agent: &Agent| {
         let life = agent.pane.map(|pane| pane.server).or(agent.start_server);
-        agent.state.is_live() && life == server
+        agent.state.is_live() && !agent.is_known_dead() && life == server
     };
     if successor_id.is_some_and(|id| !tx.agent(&id).is_some_and(can_be_adopted)) {
         replace_successor(tx, id);
@@ -298,7 +298,8 @@ fn retry_successor(tx: &mut Tx<'_>, id: HandoffId, step: Step, assume: Option<As
     let Some(successor_id) = tx.handoff(&id).and_then(|handoff| handoff.successor_id) else {
         return flow::enter(tx, id, Step::Starting);
     };
-    if tx.agent(&successor_id).is_none_or(|agent| !agent.state.is_live()) {
+    // Of one whose process is dead the last hooks may be waited for still: nothing can be typed to it any more.
+    if tx.agent(&successor_id).is_none_or(|agent| !agent.state.is_live() || agent.is_known_dead()) {
         replace_successor(tx, id);
         return flow::enter(tx, id, Step::Starting);
     }

@@ -14,6 +14,7 @@ use crate::core::typing::Ended;
 use crate::core::work;
 use serde_json::json;
 
+const ANOTHER: &str = "document and record are kept; a retry starts another successor: tasuki retry HANDOFF";
 const LOOK: &str = "look at the agent's pane, then: tasuki retry HANDOFF";
 
 /// The effect that this handoff waited for has ended.
@@ -165,7 +166,10 @@ fn not_delivered(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, reason: Refu
         _ => "not_delivered",
     };
     let message = format!("The {} was not typed: {}", purpose.word(), crate::core::typing::word(&reason));
-    end::fail(tx, id, code, message, reason.hint());
+    // What helps with the agent that writes the document is wrong for the one that takes it over.
+    let is_gone = matches!(reason, Refusal::PaneGone | Refusal::PaneDead | Refusal::AgentEnded);
+    let hint = if is_gone && !matches!(purpose, Purpose::Instruction(_)) { ANOTHER } else { reason.hint() };
+    end::fail(tx, id, code, message, hint);
 }
 
 /// The screen showed a turn that no event had told of: nothing was typed, so waiting is all that it takes.
@@ -309,7 +313,7 @@ pub(crate) fn agent_ended(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId) {
         step @ (Step::Priming | Step::Briefing | Step::Acknowledging) if !is_outgoing => {
             let what = if step == Step::Acknowledging { "it acknowledged" } else { "it was briefed" };
             let message = format!("The successor has ended before {what}");
-            end::fail(tx, id, "agent_ended", message, "document and record are kept; a retry starts another successor");
+            end::fail(tx, id, "agent_ended", message, ANOTHER);
         }
         Step::Reading if !is_outgoing => reading::ended(tx, id),
         _ => {}
