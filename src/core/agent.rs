@@ -133,6 +133,9 @@ pub struct Start {
     /// What the screen of an agent that is gone showed last.
     #[serde(default)]
     pub last_screen: String,
+    /// When a dialog that stood there is looked at again.
+    #[serde(default)]
+    pub look_again: Option<Deadline>,
 }
 
 /// How far the one priming of an agent is.
@@ -355,6 +358,7 @@ impl Agent {
     pub(crate) fn deadlines(&self) -> impl Iterator<Item = &Deadline> {
         let others = [
             self.start.as_ref().map(|start| &start.deadline),
+            self.start.as_ref().and_then(|start| start.look_again.as_ref()),
             self.typing.as_ref().map(|typing| &typing.deadline),
             self.shutdown.as_ref().map(|shutdown| &shutdown.deadline),
             self.priming_deadline.as_ref(),
@@ -370,7 +374,6 @@ impl Agent {
     /// The same, and those that are not minded, to be counted anew.
     pub(crate) fn deadlines_mut(&mut self) -> impl Iterator<Item = &mut Deadline> {
         let others = [
-            self.start.as_mut().map(|start| &mut start.deadline),
             self.typing.as_mut().map(|typing| &mut typing.deadline),
             self.shutdown.as_mut().map(|shutdown| &mut shutdown.deadline),
             self.priming_deadline.as_mut(),
@@ -379,7 +382,9 @@ impl Agent {
             self.dying.as_mut().map(|dying| &mut dying.due),
             self.notices.not_before.as_mut(),
         ];
-        others.into_iter().flatten().chain(self.queue.iter_mut().map(|queued| &mut queued.deadline))
+        let start = self.start.as_mut().map(|start| [Some(&mut start.deadline), start.look_again.as_mut()]);
+        let start = start.into_iter().flatten();
+        others.into_iter().chain(start).flatten().chain(self.queue.iter_mut().map(|queued| &mut queued.deadline))
     }
 
     /// Its row is history: nothing can happen to it without being asked for by name.

@@ -149,6 +149,7 @@ pub(crate) fn deadlines(tx: &mut Tx<'_>, agent_id: &AgentId) {
         priming::is_over(tx, agent_id, Some("The agent did not answer its priming in time"));
     }
     idle::deadline(tx, agent_id);
+    start::look_again(tx, agent_id);
     work::notices::deadline(tx, agent_id);
     let Some(agent) = tx.agent(agent_id) else { return };
     if due(agent.shutdown.as_ref().map(|shutdown| &shutdown.deadline)) {

@@ -104,6 +104,7 @@ fn every_deadline_of_another_boot_is_counted_in_this_one() {
         ready: false,
         deadline: due,
         last_screen: String::new(),
+        look_again: Some(due),
     });
     agent.typing = Some(Typing {
         delivery_id: tasuki::core::id::DeliveryId::from_bits(1),
@@ -122,9 +123,9 @@ fn every_deadline_of_another_boot_is_counted_in_this_one() {
     agent.dying = Some(Dying { due, lost: false });
     agent.primed = Primed::Begun;
     let count = |state: &State| boots(&json!([state.agents, state.handoffs]));
-    assert_eq!(count(&world.state), [1; 10], "eight of the agent's, two of the handoff's: a new one belongs here too");
+    assert_eq!(count(&world.state), [1; 11], "nine of the agent's, two of the handoff's: a new one belongs here too");
     world.state.rebase(&Now { boot: 2, boot_ms: 70, ..world.now });
-    assert_eq!(count(&world.state), [2; 10]);
+    assert_eq!(count(&world.state), [2; 11]);
     // What was counted anew once is not counted anew again.
     let before = json!([world.state.agents, world.state.handoffs]);
     world.state.rebase(&Now { boot: 2, boot_ms: 9_000, wall_ms: 0 });

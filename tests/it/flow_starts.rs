@@ -59,6 +59,14 @@ fn a_dialog_at_the_start_is_told_with_what_it_shows() {
     let error = stage.errors().remove(0);
     let message = error["message"].as_str().expect("a message");
     assert!(message.contains("A dialog is open") && message.contains("1. Yes"), "{error}");
+    let agent = error["agent_id"].as_str().expect("an id");
+    let pane = stage.agent_view(agent)["pane"].as_str().expect("a pane").to_owned();
+    assert!(message.contains(&pane), "it says where: {error}");
+    stage.faults("");
+    stage.tmux(&["send-keys", "-t", &pane, "Enter"]);
+    stage.until("it goes on by itself, and learns its skill", || stage.agent_view(agent)["primed"] == true);
+    stage.until_idle(agent);
+    assert_eq!((stage.typed(agent), stage.errors().len()), ((0, 1, 0), 1), "it is told once");
 }
 
 #[test]
