@@ -186,6 +186,9 @@ pub struct Session {
     /// The session of the agent that lived in this process before: its events are not this agent's.
     #[serde(default)]
     pub former: Option<String>,
+    /// The CLI said that it ends, so somebody has asked it to.
+    #[serde(default)]
+    pub closed: bool,
 }
 
 /// One agent.

@@ -227,8 +227,9 @@ fn session_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
             handoff::successors::session_was_replaced(tx, agent_id, event);
         }
         Some(SessionReason::Process) | None if agent.process.is_none() && agent.start.is_none() => {
+            agent.session.closed = true;
             life::end(tx, agent_id, AgentState::Ended);
         }
-        Some(SessionReason::Process) | None => {}
+        Some(SessionReason::Process) | None => agent.session.closed = true,
     }
 }

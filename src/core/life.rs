@@ -80,6 +80,22 @@ pub(crate) fn gone(tx: &mut Tx<'_>, agent_id: &AgentId, how: Gone) {
     }
 }
 
+/// An agent has died that nobody asked to: where no handoff and no start tells of it, nobody would know.
+fn tell_death(tx: &mut Tx<'_>, agent_id: &AgentId, lost: bool) {
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let Some(slug) = &agent.persona_slug else { return };
+    let is_told = agent.shutdown.is_some() || agent.handoff_id.is_some() || agent.start.is_some();
+    if is_told || agent.session.closed {
+        return;
+    }
+    let what = if lost { "its pane is gone" } else { "its process is dead" };
+    let hint = "hand it off with author salvage, or start another";
+    let text = format!("agent {} ({slug}) has died: {what}, and nobody asked for it. {hint}", agent_id.short());
+    let fields =
+        json!({ "code": "agent_died", "agent_id": agent_id, "persona_slug": slug, "lost": lost, "hint": hint });
+    tx.tell_notice(&text, fields);
+}
+
 /// The agent has ended or is lost: everything that waited for it is told so.
 pub(crate) fn end(tx: &mut Tx<'_>, agent_id: &AgentId, state: AgentState) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
@@ -138,6 +154,7 @@ pub(crate) fn deadlines(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let due = |deadline: Option<&Deadline>| deadline.is_some_and(|deadline| deadline.is_due(&now));
     let Some(agent) = tx.agent(agent_id) else { return };
     if let Some(dying) = agent.dying.filter(|dying| dying.due.is_due(&now)) {
+        tell_death(tx, agent_id, dying.lost);
         end(tx, agent_id, if dying.lost { AgentState::Lost } else { AgentState::Ended });
     }
     let Some(agent) = tx.agent(agent_id) else { return };

@@ -156,7 +156,7 @@ pub(crate) fn adopt(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: HandoffId, dea
             ready: false,
             deadline,
             last_screen: String::new(),
-        look_again: None,
+            look_again: None,
         });
     }
 }
@@ -256,9 +256,8 @@ fn blocked(tx: &mut Tx<'_>, agent_id: &AgentId, screen: &str) {
     let owner = start.owner.clone();
     tx.set_state(agent_id, AgentState::Blocked);
     let Owner::Request(request) = owner else {
-        let why = format!(
-            "A dialog is open in the new agent's pane{pane}: answer it, then retry; its screen ends: {screen}"
-        );
+        let why =
+            format!("A dialog is open in the new agent's pane{pane}: answer it, then retry; its screen ends: {screen}");
         return failed(tx, agent_id, "successor_failed", &why);
     };
     if let Some(start) = tx.agent_mut(agent_id).and_then(|agent| agent.start.as_mut()) {

@@ -9,7 +9,7 @@ use tasuki::core::agent::{
 use tasuki::core::decision::{Decision, Turn};
 use tasuki::core::effect::{Effect, EffectKey, Outcome, Readiness, Started};
 use tasuki::core::event::{Arrived, Event, Gone, PersonaFacts, RequestFacts};
-use tasuki::core::hook::{HookEvent, HookKind};
+use tasuki::core::hook::{HookEvent, HookKind, SessionReason};
 use tasuki::core::id::AgentId;
 use tasuki::core::pane::{PaneFacts, PaneRef, Process, ServerId};
 use tasuki::core::request;
@@ -352,4 +352,32 @@ fn an_agent_without_a_pane_is_let_go_by_force() {
     assert_eq!((&answer["status"], answer["result"]["ended_at"].is_string()), (&json!(200), true), "{answer}");
     assert_eq!(world.agent().state, AgentState::Lost);
     assert!(!decision.effects.iter().any(|(_, effect)| matches!(effect, Effect::KillPane { .. })));
+}
+
+/// The codes of the notices that an agent's death leaves.
+fn told_of_death(world: &mut World) -> Vec<Value> {
+    world.decide(Event::AgentGone { agent_id: id(), how: Gone::Dead });
+    let decision = world.pass(2_000);
+    assert_eq!(world.agent().state, AgentState::Ended);
+    let notices = decision.effects.iter().filter_map(|(_, effect)| match effect {
+        Effect::Tell(notice) => Some(notice.json["code"].clone()),
+        _ => None,
+    });
+    notices.collect()
+}
+
+#[test]
+fn an_agent_that_dies_unasked_is_told_of() {
+    let mut world = World::new();
+    world.agent().state = AgentState::Idle;
+    assert_eq!(told_of_death(&mut world), [json!("agent_died")]);
+    let mut world = World::new();
+    world.agent().process = Some(Process { pid: 42, start_ticks: 1 });
+    let reason = Some(SessionReason::Process);
+    let end = HookEvent { agent_id: Some(id()), reason, ..HookEvent::new(HookKind::SessionEnd) };
+    world.decide(Event::Hook(Box::new(end)));
+    assert_eq!(told_of_death(&mut world), [] as [Value; 0], "whoever quits a CLI knows of it");
+    let mut world = World::new();
+    world.agent().persona_slug = None;
+    assert_eq!(told_of_death(&mut world), [] as [Value; 0], "an anonymous agent is left alone");
 }
