@@ -8,7 +8,7 @@ use super::id::{AgentId, RequestId};
 use super::reply::{Refused, Reply};
 use super::time::Deadline;
 use super::typing::{self, Ended};
-use super::{handoff, idle, meet, priming, start, work};
+use super::{handoff, idle, meet, priming, start, start_dialog, work};
 use serde_json::json;
 
 /// How long a dead agent's last hooks may still write, in milliseconds (`flow.md` rule 6).
@@ -166,7 +166,7 @@ pub(crate) fn deadlines(tx: &mut Tx<'_>, agent_id: &AgentId) {
         priming::is_over(tx, agent_id, Some("The agent did not answer its priming in time"));
     }
     idle::deadline(tx, agent_id);
-    start::look_again(tx, agent_id);
+    start_dialog::look_again(tx, agent_id);
     work::notices::deadline(tx, agent_id);
     let Some(agent) = tx.agent(agent_id) else { return };
     if due(agent.shutdown.as_ref().map(|shutdown| &shutdown.deadline)) {

@@ -21,6 +21,7 @@ pub mod reply;
 pub mod request;
 pub mod settings;
 mod start;
+mod start_dialog;
 pub mod state;
 mod strangers;
 pub mod text;

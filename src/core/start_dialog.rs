@@ -1,0 +1,57 @@
+//! A dialog in the pane of an agent that starts.
+
+use super::agent::{AgentState, Owner};
+use super::decision::Tx;
+use super::effect::Effect;
+use super::id::AgentId;
+use super::reply::Refused;
+use super::start;
+use super::time::Deadline;
+
+/// A dialog at the start is looked at again after such a pause, in milliseconds.
+const LOOK_AGAIN_MS: u64 = 2_000;
+/// A dialog at the start may stand so long until it is answered, in milliseconds.
+const DIALOG_MS: u64 = 60 * 60_000;
+
+/// A dialog is open in the pane of an agent that starts: whether its folder is trusted, for example. A handoff halts until
+/// its operator retries. Where the operator has asked for the agent itself, it goes on when the dialog was answered.
+pub(crate) fn blocked(tx: &mut Tx<'_>, agent_id: &AgentId, screen: &str) {
+    let (again, until) = (Deadline::after(&tx.now, LOOK_AGAIN_MS), Deadline::after(&tx.now, DIALOG_MS));
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let Some(start) = &agent.start else { return };
+    let was_told = agent.state == AgentState::Blocked;
+    let pane = agent.pane.map(|pane| format!(" {pane}")).unwrap_or_default();
+    let owner = start.owner.clone();
+    tx.set_state(agent_id, AgentState::Blocked);
+    let Owner::Request(request) = owner else {
+        let why =
+            format!("A dialog is open in the new agent's pane{pane}: answer it, then retry; its screen ends: {screen}");
+        return start::failed(tx, agent_id, "successor_failed", &why);
+    };
+    if let Some(start) = tx.agent_mut(agent_id).and_then(|agent| agent.start.as_mut()) {
+        start.look_again = Some(again);
+        if !was_told {
+            start.deadline = until;
+        }
+    }
+    if !was_told {
+        let why = format!("A dialog is open in the new agent's pane{pane}; its screen ends: {screen}");
+        let hint = "answer it in the pane: the agent goes on by itself then";
+        tx.refuse(&request, Refused::new(502, "start_failed", why.clone()).hint(hint));
+        start::tell(tx, agent_id, "start_failed", &why, hint);
+    }
+}
+
+/// It is time to look whether the dialog was answered.
+pub(crate) fn look_again(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let now = tx.now;
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let due = agent.start.as_ref().and_then(|start| start.look_again).is_some_and(|due| due.is_due(&now));
+    let Some(pane) = agent.pane.filter(|_| due) else { return };
+    let profile = agent.profile.clone();
+    let key = tx.effect(Effect::AwaitReady { agent_id: *agent_id, pane, profile });
+    if let Some(start) = tx.agent_mut(agent_id).and_then(|agent| agent.start.as_mut()) {
+        start.look_again = None;
+        start.effect = Some(key);
+    }
+}
