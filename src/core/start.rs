@@ -205,16 +205,21 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, start
         }
         Started::Unknown { why } => {
             let why = format!("It is not known whether the agent has started: {why}; a retry looks for it first");
-            failed(tx, agent_id, "successor_failed", &why);
+            nothing_known(tx, agent_id, "successor_failed", &why);
         }
         Started::NoTmux => {
-            // A retry of its handoff looks for what was started after all. A request is never asked again.
-            let is_asked_once = matches!(start.owner, Owner::Request(_));
-            failed(tx, agent_id, "no_tmux", "No tmux server answers: nothing is known of the start");
-            if is_asked_once {
-                life::end(tx, agent_id, AgentState::Lost);
-            }
+            nothing_known(tx, agent_id, "no_tmux", "No tmux server answers: nothing is known of the start");
         }
+    }
+}
+
+/// A retry of its handoff looks for what was started after all. A request is never asked again, so its agent is let go.
+fn nothing_known(tx: &mut Tx<'_>, agent_id: &AgentId, code: &str, why: &str) {
+    let start = tx.agent(agent_id).and_then(|agent| agent.start.as_ref());
+    let is_asked_once = start.is_some_and(|start| matches!(start.owner, Owner::Request(_)));
+    failed(tx, agent_id, code, why);
+    if is_asked_once {
+        life::end(tx, agent_id, AgentState::Lost);
     }
 }
 
