@@ -195,26 +195,6 @@ fn thousands_of_files_at_once_are_each_answered_once() {
     tally::none_lost_none_twice("files that came at once", &lost, &twice);
 }
 
-/// The answer of `a.reused` and what is said of `a`, asked twice, want the same name.
-#[test]
-fn what_is_said_of_an_id_used_twice_never_replaces_an_answer() {
-    let stage = Stage::new();
-    let ask = |id: &str, field: &str| {
-        let request = json!({"v": 1, "kind": "handoff_cancel", "handoff_id": "x", field: 1});
-        stage.drop_file("requests", &format!("{id}.json"), request.to_string().as_bytes());
-    };
-    ask("a.reused", "one");
-    let first = stage.result("a.reused");
-    ask("a", "two");
-    stage.result("a");
-    ask("a", "three");
-    stage.until("the second is put aside", || {
-        stage.names("rejected").iter().any(|name| name.ends_with("-a.json")) && stage.names("requests").is_empty()
-    });
-    let now: Value = stage.result("a.reused");
-    assert_eq!((&now["error"]["field"], &now["at"]), (&first["error"]["field"], &first["at"]), "{now}");
-}
-
 /// Files that tasuki itself writes to or reads at its start, with something else in their place.
 #[test]
 fn links_in_place_of_its_own_files_are_not_written_through() {
