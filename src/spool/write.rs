@@ -89,7 +89,7 @@ pub enum Shelf {
 }
 
 impl Spool {
-    /// Writes a file whole, over whatever lies there. Not synced: see [`Spool::sync`]. Error files are written by
+    /// Writes a file whole, over whatever lies there. Not synced: a checkpoint syncs the file system. Error files are written by
     /// [`Spool::put_error`].
     ///
     /// # Errors

@@ -283,7 +283,7 @@ impl Store {
     }
 
     /// Forgets requests that were answered more than 30 days ago, and event files beyond the last 20,000; a bounded
-    /// amount of work for each call, and how many rows that were: [`PURGE_BATCH`] or more where there may be more of them.
+    /// amount of work for each call, and how many rows that were: `PURGE_BATCH` or more where there may be more of them.
     /// Never by the wall clock alone: a clock that jumps ahead and is set right again makes nothing forgotten.
     ///
     /// # Errors
