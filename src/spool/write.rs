@@ -89,8 +89,8 @@ pub enum Shelf {
 }
 
 impl Spool {
-    /// Writes a file whole, over whatever lies there. Not synced: a checkpoint syncs the file system. Error files are written by
-    /// [`Spool::put_error`].
+    /// Writes a file whole, over whatever lies there. Not synced: a checkpoint syncs the file system. Error files are
+    /// written by [`Spool::put_error`].
     ///
     /// # Errors
     /// The system's; then the file is as it was.
