@@ -88,6 +88,15 @@ struct Listener {
 /// The other end has gone.
 struct Gone;
 
+/// Where a listener goes on in a journal that was begun anew.
+#[derive(Clone, Copy)]
+enum Anew {
+    /// One who comes again has not seen what was written meanwhile, and can't be told how much of it is new.
+    FromItsEnd,
+    /// One who listens already misses nothing of it.
+    FromItsFirstLine,
+}
+
 impl Listener {
     async fn run(mut self, after: Option<u64>, told: broadcast::Receiver<Told>) {
         // Whoever has gone needs no last word.
@@ -98,9 +107,9 @@ impl Listener {
         self.say(HELLO).await?;
         if let Some(seq) = after {
             // Much may have to be read from the disk; what is told meanwhile is read there too, up to the last look.
-            self.catch_up(seq).await?;
+            self.catch_up(seq, Anew::FromItsEnd).await?;
             told = told.resubscribe();
-            self.catch_up(self.last).await?;
+            self.catch_up(self.last, Anew::FromItsFirstLine).await?;
         }
         let stop = self.app.stop.clone();
         loop {
@@ -118,18 +127,24 @@ impl Listener {
         }
     }
 
-    /// Sends what the journal has after a line.
-    async fn catch_up(&mut self, seq: u64) -> Result<(), Gone> {
+    /// Sends what the journal has after a line; where it was begun anew, first that it was.
+    async fn catch_up(&mut self, seq: u64, anew: Anew) -> Result<(), Gone> {
         self.last = seq;
-        let home = self.app.home.clone();
-        let mut cursor = match blocking(move || Cursor::after(&home, seq)).await {
+        let mut cursor = match self.cursor_after(seq).await {
             Ok(cursor) => cursor,
             Err(error) => return self.unreadable(&error).await,
         };
         if cursor.newest() < seq {
             // Another journal than the one that was read before.
-            self.last = cursor.newest();
-            return self.say(RESET).await;
+            self.say(RESET).await?;
+            self.last = match anew {
+                Anew::FromItsEnd => cursor.newest(),
+                Anew::FromItsFirstLine => 0,
+            };
+            cursor = match self.cursor_after(self.last).await {
+                Ok(cursor) => cursor,
+                Err(error) => return self.unreadable(&error).await,
+            };
         }
         loop {
             let (back, read) = match blocking(move || Ok((cursor.read(), cursor))).await {
@@ -147,6 +162,11 @@ impl Listener {
                 Err(error) => return self.unreadable(&error).await,
             }
         }
+    }
+
+    async fn cursor_after(&self, seq: u64) -> io::Result<Cursor> {
+        let home = self.app.home.clone();
+        blocking(move || Cursor::after(&home, seq)).await
     }
 
     /// Sends the lines that were not sent yet. Those of another journal are all new, whatever their numbers.
