@@ -154,6 +154,8 @@ fn a_tmux_server_of_another_user_behind_a_socket_of_ours_is_never_spoken_to() {
         let mut command = Command::new("tmux");
         command.arg("-S").arg(&socket).args(["-f", "/dev/null"]).args(args).uid(NOBODY).gid(NOBODY).current_dir("/");
         Stage::make_own(&mut command);
+        // Their shell may be one that lets nobody in; tmux takes what it is told first.
+        command.env("SHELL", "/bin/sh");
         command.stdin(Stdio::null()).output().expect("tmux runs")
     };
     let made = theirs(&["new-session", "-d", "-s", "theirs", "exec cat"]);
