@@ -1,8 +1,17 @@
 //! What systemd is told: that the sidecar is ready, that its loop turns, that it ends. Everywhere else nothing is said.
 //!
-//! The watchdog is fed by turns of the loop and by nothing else: a loop that hangs must not be said to be alive.
+//! The watchdog is fed by turns of the loop and by nothing else: a loop that hangs must not be said to be alive. But the loop
+//! never waits for a manager that stands still: a thread speaks, and what is told often is left out while much waits.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Sender, SyncSender};
 use std::time::Duration;
+
+/// So many words may wait before what is told often is left out.
+const CROWD: usize = 8;
+/// How long the last word may take.
+const LAST_WITHIN: Duration = Duration::from_secs(1);
 
 /// Speaks to the manager that started us, if one did.
 #[derive(Debug)]
@@ -12,19 +21,28 @@ pub struct Watchdog {
     /// When it last did, by the clock that goes on while the machine sleeps, in milliseconds.
     told_ms: Option<u64>,
     is_ready: bool,
+    /// The thread that speaks; none if nobody listens.
+    speaker: Option<Speaker>,
 }
 
 impl Watchdog {
     /// Reads from the environment whether anybody listens.
     #[must_use]
     pub fn from_env() -> Self {
+        let speaker = std::env::var_os("NOTIFY_SOCKET").and_then(|_| match Speaker::start(tell) {
+            Ok(speaker) => Some(speaker),
+            Err(error) => {
+                tracing::warn!(%error, "nobody can be made to speak to the service manager");
+                None
+            }
+        });
         // Half of the limit is what systemd advises; a third leaves room for a turn that takes long.
-        Watchdog { every: limit().map(|limit| limit / 3), told_ms: None, is_ready: false }
+        Watchdog { every: limit().map(|limit| limit / 3), told_ms: None, is_ready: false, speaker }
     }
 
     /// The sidecar has taken over: requests are served from here on.
     pub fn ready(&mut self) {
-        tell(&Word::Ready);
+        self.say(Word::Ready);
         self.is_ready = true;
     }
 
@@ -33,7 +51,7 @@ impl Watchdog {
         let Some(every) = self.every else { return };
         let every = u64::try_from(every.as_millis()).unwrap_or(u64::MAX);
         if self.told_ms.is_none_or(|told| boot_ms.saturating_sub(told) >= every) {
-            tell(&Word::Alive);
+            self.say(Word::Alive);
             self.told_ms = Some(boot_ms);
         }
     }
@@ -47,27 +65,76 @@ impl Watchdog {
     /// One line for `systemctl status`: counts, and never a text.
     pub fn status(&self, line: &str) {
         if self.is_ready {
-            tell(&Word::Status(line));
+            self.say(Word::Status(line.to_owned()));
         }
     }
 
     /// The configuration is being read again.
     pub fn reloading(&self) {
-        tell(&Word::Reloading);
+        self.say(Word::Reloading);
     }
 
-    /// The end has begun.
+    /// The end has begun. It is waited for a moment until that was said, for with this process its words go.
     pub fn stopping(&self) {
-        tell(&Word::Stopping);
+        let Some(speaker) = &self.speaker else { return };
+        let (said, is_said) = mpsc::sync_channel(1);
+        speaker.put(Word::Stopping(said));
+        let _ = is_said.recv_timeout(LAST_WITHIN);
+    }
+
+    fn say(&self, word: Word) {
+        if let Some(speaker) = &self.speaker {
+            speaker.put(word);
+        }
     }
 }
 
-enum Word<'a> {
+#[derive(Debug)]
+enum Word {
     Ready,
     Alive,
-    Status(&'a str),
+    Status(String),
     Reloading,
-    Stopping,
+    /// And where it is told that this was said.
+    Stopping(SyncSender<()>),
+}
+
+/// The thread that speaks, and how many words wait for it.
+#[derive(Debug)]
+struct Speaker {
+    words: Sender<Word>,
+    waiting: Arc<AtomicUsize>,
+}
+
+impl Speaker {
+    fn start(tell: impl Fn(&Word) + Send + 'static) -> std::io::Result<Speaker> {
+        let (words, told) = mpsc::channel::<Word>();
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let left = Arc::clone(&waiting);
+        let speak = move || {
+            for word in told {
+                tell(&word);
+                left.fetch_sub(1, Ordering::Relaxed);
+                if let Word::Stopping(said) = word {
+                    let _ = said.try_send(());
+                }
+            }
+        };
+        std::thread::Builder::new().name("manager".to_owned()).spawn(speak)?;
+        Ok(Speaker { words, waiting })
+    }
+
+    /// Never waits. That the loop turns, and its counts, are said again soon; the other words are few, and none may be missing.
+    fn put(&self, word: Word) {
+        let is_told_often = matches!(word, Word::Alive | Word::Status(_));
+        if is_told_often && self.waiting.load(Ordering::Relaxed) >= CROWD {
+            return;
+        }
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        if self.words.send(word).is_err() {
+            tracing::warn!("nobody speaks to the service manager any more");
+        }
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -76,14 +143,14 @@ fn limit() -> Option<Duration> {
 }
 
 #[cfg(target_os = "linux")]
-fn tell(word: &Word<'_>) {
+fn tell(word: &Word) {
     use sd_notify::NotifyState as State;
     let state = match word {
         Word::Ready => State::Ready,
         Word::Alive => State::Watchdog,
         Word::Status(line) => State::Status(line),
         Word::Reloading => State::Reloading,
-        Word::Stopping => State::Stopping,
+        Word::Stopping(_) => State::Stopping,
     };
     // Nobody may listen; and that a manager which went away hears nothing is no reason to stop.
     if let Err(error) = sd_notify::notify(&[state]) {
@@ -97,4 +164,34 @@ fn limit() -> Option<Duration> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn tell(_word: &Word<'_>) {}
+fn tell(_word: &Word) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manager_that_stands_still_holds_nobody_up_and_misses_no_word_that_is_said_once() {
+        let (go_on, wait) = mpsc::channel::<()>();
+        let (heard, hears) = mpsc::channel();
+        let tell = move |word: &Word| {
+            // Stands still at its first word, until the sender is dropped.
+            let _ = wait.recv();
+            heard.send(format!("{word:?}")).expect("the test listens");
+        };
+        let speaker = Some(Speaker::start(tell).expect("a thread"));
+        let mut watchdog = Watchdog { every: Some(Duration::from_millis(1)), told_ms: None, is_ready: false, speaker };
+        watchdog.ready();
+        for ms in 0..1000 {
+            watchdog.turned(ms * 10);
+            watchdog.status("2 agents");
+        }
+        watchdog.reloading();
+        drop(go_on);
+        watchdog.stopping();
+        let words: Vec<String> = hears.try_iter().collect();
+        assert!(words.len() < 2 * CROWD, "{words:?}");
+        assert_eq!((words[0].as_str(), words[words.len() - 2].as_str()), ("Ready", "Reloading"));
+        assert!(words[words.len() - 1].starts_with("Stopping"), "{words:?}");
+    }
+}

@@ -68,6 +68,27 @@ fn systemd_is_told_of_the_start_of_every_turn_of_a_reload_and_of_the_end() {
     assert_eq!(manager.count("STOPPING=1"), 1);
 }
 
+#[test]
+fn a_manager_that_stands_still_holds_up_neither_the_loop_nor_the_end() {
+    let stage = Stage::without_sidecar("");
+    let path = stage.work_dir().join("notify");
+    let manager = Manager::at(&path);
+    // Its queue is full: whoever says one word more waits until it listens again.
+    let crowd = std::os::unix::net::UnixDatagram::unbound().expect("a socket");
+    crowd.set_nonblocking(true).expect("it does not wait");
+    while crowd.send_to(b"WATCHDOG=1", &path).is_ok() {}
+    let socket = stage.socket().display().to_string();
+    let mut command = stage.command(&["run", "--tmux", &socket]);
+    command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "3000000").stdout(Stdio::null()).stderr(Stdio::null());
+    stage.adopt(command.spawn().expect("it starts"));
+    stage.until_beating();
+    let (status, code, message) = stage.refused(&serde_json::json!({"kind": "agent_shutdown", "agent_id": "nobody"}));
+    assert!((400..500).contains(&status), "{status} {code} {message}");
+    stage.until("it hears at last that it is ready", || manager.count("READY=1") == 1);
+    while crowd.send_to(b"WATCHDOG=1", &path).is_ok() {}
+    stage.end_sidecar(Signal::SIGTERM);
+}
+
 /// A user whose systemd is a script that notes its calls.
 struct User {
     folder: tempfile::TempDir,
