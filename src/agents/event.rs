@@ -175,6 +175,7 @@ fn build(file: EventFile, found: Extract, profile: Option<&Profile>) -> Result<H
         paused: file.paused.unwrap_or(found.paused),
         message: file.message.or(found.message).map(|text| one_line(&text, MAX_MESSAGE)),
         ancestors,
+        clis: Vec::new(),
         context: file.context.or(found.context),
     })
 }

@@ -2,7 +2,7 @@
 //! wrappers taken away.
 
 use super::id::{AgentId, Slug};
-use super::pane::ServerId;
+use super::pane::{Process, ServerId};
 use serde::{Deserialize, Serialize};
 
 /// What happened (SPEC 3.3). The names are the contract's.
@@ -50,6 +50,15 @@ pub struct ContextGauge {
     pub window: Option<u64>,
 }
 
+/// An agent CLI among the processes above a hook, known by its arguments.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cli {
+    /// Its process.
+    pub process: Process,
+    /// The profile that its arguments fit.
+    pub profile: String,
+}
+
 /// One event of one agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookEvent {
@@ -85,6 +94,10 @@ pub struct HookEvent {
     pub message: Option<String>,
     /// Process ids from the hook's parent upwards, at most 8; empty where the reporter does not tell.
     pub ancestors: Vec<u32>,
+    /// Those of them that are agent CLIs, nearest first; one that begins by running itself again counts once. Looked up
+    /// when the event is read, where it matters whose it is.
+    #[serde(default)]
+    pub clis: Vec<Cli>,
     /// For context.
     pub context: Option<ContextGauge>,
 }
@@ -110,8 +123,25 @@ impl HookEvent {
             paused: false,
             message: None,
             ancestors: Vec::new(),
+            clis: Vec::new(),
             context: None,
         }
+    }
+
+    /// The CLI that ran the hook: the nearest one of the profile that reports.
+    #[must_use]
+    pub fn cli(&self) -> Option<&Cli> {
+        self.clis.iter().find(|cli| self.profile.as_ref().is_none_or(|profile| *profile == cli.profile))
+    }
+
+    /// Whether the only agent CLI from the hook up to that process is one of that profile: then whatever else stands
+    /// between is a launcher (npx, a version manager), and no other agent that this one runs.
+    #[must_use]
+    pub fn is_of_the_only_cli_below(&self, top: &Process, profile: &str) -> bool {
+        let Some(place) = self.ancestors.iter().position(|pid| *pid == top.pid) else { return false };
+        let below = &self.ancestors[..=place];
+        let mut clis = self.clis.iter().filter(|cli| below.contains(&cli.process.pid));
+        clis.next().is_some_and(|cli| cli.profile == profile) && clis.next().is_none()
     }
 
     /// Whether the event may come from a pane of that server.

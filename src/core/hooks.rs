@@ -4,7 +4,8 @@ use super::agent::{Agent, AgentState, OurTurn, Purpose};
 use super::decision::Tx;
 use super::hook::{HookEvent, HookKind, SessionReason};
 use super::id::AgentId;
-use super::{gauge, handoff, idle, life, meet, priming, start, typing, work};
+use super::state::State;
+use super::{gauge, handoff, idle, life, meet, priming, start, strangers, typing, work};
 
 /// Takes one event of one agent.
 pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
@@ -88,7 +89,7 @@ fn counts(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> bool {
         Some(bound) if bound == session => true,
         None => {
             // Our text was typed into this very pane, so whoever was given it is the agent.
-            let is_own = is_direct(agent, event) || is_first(agent, event) || is_receipt;
+            let is_own = is_own(agent, event) || is_first(agent, event) || is_receipt;
             if is_own && let Some(agent) = tx.agent_mut(agent_id) {
                 agent.session.id = Some(session.clone());
             }
@@ -96,7 +97,7 @@ fn counts(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> bool {
         }
         Some(_) => {
             let says_so = event.reason == Some(SessionReason::Replaced) && !event.ancestors.is_empty();
-            let was_replaced = agent.session.replaced || (says_so && is_direct(agent, event));
+            let was_replaced = agent.session.replaced || (says_so && is_own(agent, event));
             let follows = was_replaced && event.kind == HookKind::SessionStart;
             if (follows || is_receipt)
                 && let Some(agent) = tx.agent_mut(agent_id)
@@ -109,11 +110,27 @@ fn counts(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> bool {
     }
 }
 
-/// Whether the hook was run by the agent's own process, or by a shell that it started for that: not by another CLI that
-/// it runs. Where the reporter or the process is not known, its word is taken.
-fn is_direct(agent: &Agent, event: &HookEvent) -> bool {
+/// Whether the hook was run by the agent's own process, by a shell that it started for that, or by the CLI for which it
+/// is only the launcher: not by another CLI that it runs. Where the reporter or the process is not known, its word is
+/// taken.
+fn is_own(agent: &Agent, event: &HookEvent) -> bool {
     let Some(process) = agent.process.filter(|_| !event.ancestors.is_empty()) else { return true };
-    event.ancestors.iter().take(2).any(|pid| *pid == process.pid)
+    let is_direct = event.ancestors.iter().take(2).any(|pid| *pid == process.pid);
+    is_direct || event.is_of_the_only_cli_below(&process, &agent.profile)
+}
+
+/// Whether it matters for this event which of the processes above it are agent CLIs: a session begins, or it may be of an
+/// agent whose session or whose process is not known.
+pub(crate) fn wants_clis(state: &State, event: &HookEvent) -> bool {
+    let may_be_its = |agent: &Agent| {
+        event.agent_id == Some(agent.agent_id)
+            || (event.session_id.is_some() && event.session_id == agent.session.id)
+            || event.pane.is_some_and(|pane| is_in_pane(agent, pane, event))
+    };
+    let is_unsure = |agent: &Agent| agent.session.id.is_none() || strangers::is_one(agent);
+    let begins = event.kind == HookKind::SessionStart;
+    let unsure = || state.agents.values().any(|agent| agent.state.is_live() && is_unsure(agent) && may_be_its(agent));
+    !event.ancestors.is_empty() && (begins || unsure())
 }
 
 /// Whether this is the session that a start waits for. Launchers may stand between the pane's process and the CLI (npx,
@@ -131,6 +148,8 @@ fn note(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     // A status line is no hook: with it alone no prompt is ever reported.
     agent.hooks_seen |= event.kind != HookKind::Context;
+    strangers::find_process(tx, agent_id, event);
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
     if let Some(path) = &event.transcript_path {
         agent.transcript_path = Some(path.clone());
     }

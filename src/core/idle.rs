@@ -8,7 +8,7 @@ use super::handoff::ack::Ack;
 use super::handoff::{self, Step};
 use super::id::{AgentId, HandoffId};
 use super::time::Deadline;
-use super::{priming, work};
+use super::{life, priming, strangers, work};
 
 /// After so long without an event of a turn for whose end nobody waits, its agent's screen is looked at, in milliseconds.
 const UNHEARD_MS: u64 = 10 * 60_000;
@@ -36,13 +36,15 @@ pub(crate) fn mind(tx: &mut Tx<'_>, agent_id: &AgentId) {
     listen(tx, agent_id);
 }
 
-/// Begins to count the silence of an agent that is in a turn, or stops. Each event of its own begins it anew.
+/// Begins to count the silence of an agent that is in a turn, or of which nothing is known but what it says; or stops. Each
+/// event of its own begins it anew.
 fn listen(tx: &mut Tx<'_>, agent_id: &AgentId) {
-    let fresh = Deadline::after(&tx.now, UNHEARD_MS);
     let Some(agent) = tx.agent(agent_id) else { return };
+    let is_stranger = strangers::is_one(agent);
+    let fresh = Deadline::after(&tx.now, if is_stranger { strangers::SILENT_MS } else { UNHEARD_MS });
     // A dialog that was left by Esc is told of by nobody either.
     let in_a_turn = matches!(agent.state, AgentState::Busy | AgentState::Blocked);
-    let is_unheard = in_a_turn && agent.pane.is_some() && agent.probe.is_none();
+    let is_unheard = is_stranger || (in_a_turn && agent.pane.is_some() && agent.probe.is_none());
     let counts = is_unheard && agent.glance.is_none() && agent.start.is_none() && agent.dying.is_none();
     if counts != agent.unheard.is_some()
         && let Some(agent) = tx.agent_mut(agent_id)
@@ -51,15 +53,18 @@ fn listen(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
-/// It is time to watch it again; or it was silent for long: its screen is looked at, once.
+/// It is time to watch it again; or it was silent for long: its screen is looked at, once; what has no screen is lost.
 pub(crate) fn deadline(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let now = tx.now;
     let due = |deadline: Option<Deadline>| deadline.is_some_and(|due| due.is_due(&now));
     if due(tx.agent(agent_id).and_then(|agent| agent.look_again)) {
         not_before(tx, agent_id, None);
     }
-    let Some(agent) = tx.agent(agent_id) else { return };
-    let Some(pane) = agent.pane.filter(|_| due(agent.unheard)) else { return };
+    let Some(agent) = tx.agent(agent_id).filter(|agent| due(agent.unheard)) else { return };
+    if strangers::is_one(agent) {
+        return life::end(tx, agent_id, AgentState::Lost);
+    }
+    let Some(pane) = agent.pane else { return };
     let profile = agent.profile.clone();
     let key = tx.effect(Effect::AwaitIdle { agent_id: *agent_id, pane, profile, brief: true });
     if let Some(agent) = tx.agent_mut(agent_id) {

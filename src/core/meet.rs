@@ -65,6 +65,7 @@ fn introduce(tx: &Tx<'_>, agent: &mut Agent, event: &HookEvent) {
     agent.session.id.clone_from(&event.session_id);
     agent.transcript_path.clone_from(&event.transcript_path);
     agent.cwd = event.cwd.clone().or_else(|| agent.cwd.clone());
+    agent.process = agent.process.or_else(|| strangers::process_of(tx, event));
     agent.hooks_seen = true;
     agent.registered_at = Some(tx.now.stamp());
     agent.state = AgentState::Idle;
@@ -153,6 +154,8 @@ fn met(tx: &mut Tx<'_>, event: &HookEvent, facts: Option<PaneFacts>) {
 }
 
 fn place(agent: &mut Agent, facts: PaneFacts) {
+    // What was counted was its silence without a pane.
+    agent.unheard = None;
     agent.pane = Some(facts.pane);
     agent.process = facts.agent;
     agent.cwd = Some(facts.cwd);
@@ -287,11 +290,13 @@ pub(crate) fn not_typed(tx: &mut Tx<'_>, queued: Queued, refused: Refused) {
     }
 }
 
-/// An agent that has no pane in which anything could be ended or killed, and that nothing waits for.
+/// An agent that has no pane in which anything could be ended or killed, no process that is known to run, and that nothing
+/// waits for.
 fn nowhere(tx: &Tx<'_>, text: &str) -> Option<AgentId> {
     let agent = text.parse().ok().and_then(|id| tx.agent(&id))?;
     let is_waited_for = agent.start.is_some() || agent.handoff_id.is_some() || agent.shutdown.is_some();
-    (agent.state.is_live() && agent.pane.is_none() && !is_waited_for).then_some(agent.agent_id)
+    let is_nowhere = agent.pane.is_none() && agent.process.is_none();
+    (agent.state.is_live() && is_nowhere && !is_waited_for).then_some(agent.agent_id)
 }
 
 /// `agent_shutdown`.

@@ -35,12 +35,19 @@ use decision::{Decision, Turn, Tx};
 use effect::{Effect, EffectKey, Outcome};
 use event::{Arrived, Event};
 use handoff::Handoff;
+use hook::HookEvent;
 use id::AgentId;
 use reply::{Answer, Refused, Reply};
 use request::Request;
 use serde_json::json;
 use state::{OpenRequest, State};
 use std::collections::BTreeSet;
+
+/// Whether an event is to be read with the agent CLIs among the processes above it.
+#[must_use]
+pub fn wants_clis(state: &State, event: &HookEvent) -> bool {
+    hooks::wants_clis(state, event)
+}
 
 /// Decides one event. The caller applies the decision to the state before it asks about the next one.
 #[must_use]

@@ -67,7 +67,7 @@ impl Sidecar {
                 self.pending.files |= scan.more || !scan.found.is_empty();
                 for found in scan.found {
                     files.push(match found.lane {
-                        Lane::Events => self.event_file(found)?,
+                        Lane::Events => self.event_file(found, now)?,
                         Lane::Requests => self.request_file(found, now)?,
                     });
                 }
@@ -161,7 +161,7 @@ impl Sidecar {
         }
     }
 
-    pub(super) fn event_file(&mut self, found: Found) -> Result<Taken, Error> {
+    pub(super) fn event_file(&mut self, found: Found, now: &Now) -> Result<Taken, Error> {
         let Content::Whole { bytes, sha256 } = &found.content else {
             let why = found.why();
             return Ok(Taken { found, event: None, seen: None, why, again: None });
@@ -174,7 +174,10 @@ impl Sidecar {
         };
         // What is bad goes to `rejected/` also when it comes again: the sidecar may have ended before it was moved.
         let (event, why) = match read_event(bytes, &self.tools.profiles) {
-            Ok(event) => (Some(Event::Hook(Box::new(event))), None),
+            Ok(mut event) => {
+                self.look_up_clis(&mut event, found.stamp.ctime_ns, now);
+                (Some(Event::Hook(Box::new(event))), None)
+            }
             Err(error) => {
                 let (code, message, field) = (error.code.to_owned(), error.message, error.field);
                 (None, Some(Why { code, message, field, line: None, column: None }))

@@ -1,7 +1,7 @@
 //! The loop: the only place that reads the clock, once each time it wakes; the only caller of `decide` and of `commit`.
 //!
-//! Read `turn` for what one turn does, `intake` for how files become events, `project` for what is written for others, `checkpoint` for
-//! how it comes onto the disk,
+//! Read `turn` for what one turn does, `intake` for how files become events, `clis` for the agents above a hook, `project`
+//! for what is written for others, `checkpoint` for how it comes onto the disk,
 //! `again` for what the last run left unwritten, `work` for items, rules and roles, `damage` for rows that can't be
 //! understood, `watch` for processes, panes and documents, `start` for the beginning, `signals` for what ends it, `log` for what
 //! is said, `glance` for the line in tmux; this file waits and ends.
@@ -10,6 +10,7 @@ mod again;
 #[cfg(test)]
 mod again_tests;
 mod checkpoint;
+mod clis;
 mod damage;
 #[cfg(test)]
 mod damage_tests;

@@ -226,14 +226,14 @@ async fn a_bad_file_that_was_answered_before_it_was_moved_is_still_kept() {
     std::fs::hard_link(&event, &aside).expect("a second name");
     std::fs::remove_file(&aside).expect("removed");
     ground.sidecar.pending.files = true;
-    let scan = ground.sidecar.spool.scan(crate::spool::Lane::Events, 10, 1_000_000, &ground.sidecar.clock.now());
+    let now = ground.sidecar.clock.now();
+    let scan = ground.sidecar.spool.scan(crate::spool::Lane::Events, 10, 1_000_000, &now);
     let found = scan.expect("a scan").found.remove(0);
-    let first = ground.sidecar.event_file(found.clone()).expect("the store is well");
+    let first = ground.sidecar.event_file(found.clone(), &now).expect("the store is well");
     assert!(first.why.is_some(), "it is no event");
     let seen = [first.seen.expect("to be remembered")];
-    let now = ground.sidecar.clock.now();
     ground.sidecar.store.commit(&Batch { decision: &Decision::default(), now, seen: &seen }).expect("a commit");
-    let again = ground.sidecar.event_file(found).expect("the store is well");
+    let again = ground.sidecar.event_file(found, &now).expect("the store is well");
     assert!(again.seen.is_none() && again.why.is_some(), "known, and still bad");
 }
 

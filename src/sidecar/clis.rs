@@ -1,0 +1,80 @@
+//! Which of the processes above a hook are agent CLIs, for events of which it must be known whose they are.
+
+use super::Sidecar;
+use crate::agents::profile::Profiles;
+use crate::core;
+use crate::core::hook::{Cli, HookEvent};
+use crate::core::pane::Process;
+use crate::core::time::Now;
+use crate::process;
+
+/// How much later than its event a process may seem to have started, in milliseconds: two clocks are compared.
+const SLACK_MS: i64 = 1_000;
+
+impl Sidecar {
+    /// Looks them up. An id is used again after its process, so one that was given to another process after the event's
+    /// file was written is none of them.
+    pub(super) fn look_up_clis(&self, event: &mut HookEvent, written_ns: i64, now: &Now) {
+        if !core::wants_clis(&self.state, event) {
+            return;
+        }
+        let booted_ms = now.wall_ms.saturating_sub(i64::try_from(now.boot_ms).unwrap_or(i64::MAX));
+        let latest_ms = (written_ns / 1_000_000).saturating_sub(booted_ms).saturating_add(SLACK_MS);
+        event.clis = clis(&event.ancestors, &self.tools.profiles, latest_ms);
+    }
+}
+
+/// The CLIs among these processes, if they had started by then. A CLI that begins by running itself again, as a script
+/// that runs its binary does, is one CLI.
+fn clis(ancestors: &[u32], profiles: &Profiles, latest_ms: i64) -> Vec<Cli> {
+    let mut found: Vec<Cli> = Vec::new();
+    let mut below: Option<String> = None;
+    for pid in ancestors {
+        let profile = profile_of(*pid, profiles);
+        if let Some(profile) = profile.clone().filter(|profile| below.as_ref() != Some(profile))
+            && let Some(process) = process::identify(*pid).filter(process::is_alive)
+            && started_ms(&process).is_none_or(|started| started <= latest_ms)
+        {
+            found.push(Cli { process, profile });
+        }
+        below = profile;
+    }
+    found
+}
+
+fn profile_of(pid: u32, profiles: &Profiles) -> Option<String> {
+    Some(profiles.detect(&process::argv(pid)?)?.name.clone())
+}
+
+/// When a process started, in milliseconds since boot; `None` where the system does not tell.
+fn started_ms(process: &Process) -> Option<i64> {
+    let a_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).ok().flatten()?;
+    let a_second = u64::try_from(a_second).ok().filter(|ticks| *ticks > 0)?;
+    let ms = process.start_ticks.saturating_mul(1_000) / a_second;
+    i64::try_from(ms).ok().filter(|ms| *ms > 0)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_cli_is_known_by_its_arguments_unless_it_started_later() {
+        let mut command = Command::new("sleep");
+        let mut child =
+            command.arg0("/bin/claude").arg("600").stdin(Stdio::null()).spawn().expect("sleep is everywhere");
+        let profiles = Profiles::load(None).expect("the built-in ones");
+        let process = process::identify(child.id()).expect("it runs");
+        let started = started_ms(&process).expect("linux tells");
+        let above = [child.id(), std::process::id()];
+        let wanted = vec![Cli { process, profile: "claude".to_owned() }];
+        assert_eq!(clis(&above, &profiles, started), wanted);
+        assert_eq!(clis(&[child.id(), child.id()], &profiles, started), wanted, "one that runs itself again");
+        assert_eq!(clis(&above, &profiles, started - 1), [], "the id was used again");
+        child.kill().expect("our own child");
+        child.wait().expect("our own child");
+        assert_eq!(clis(&above, &profiles, started), [], "it has ended");
+    }
+}

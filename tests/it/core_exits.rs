@@ -1,0 +1,140 @@
+//! What ends an agent of which little is known, decided without a machine: by silence, by its process, by a request.
+
+use crate::support::facts::demo_facts;
+use std::collections::BTreeMap;
+use tasuki::core::agent::{Agent, AgentState};
+use tasuki::core::decision::{Decision, Turn};
+use tasuki::core::event::{Event, Gone};
+use tasuki::core::hook::{Cli, HookEvent, HookKind, SessionReason};
+use tasuki::core::id::AgentId;
+use tasuki::core::pane::{PaneRef, Process, ServerId};
+use tasuki::core::settings::Settings;
+use tasuki::core::state::State;
+use tasuki::core::time::Now;
+
+const PANE: PaneRef = PaneRef { server: ServerId { pid: 7, start_time: 1 }, pane: 3, pid: 50 };
+const LAUNCHER: Process = Process { pid: 50, start_ticks: 1 };
+const DAY_MS: u64 = 24 * 60 * 60_000;
+
+struct World {
+    state: State,
+    now: Now,
+    turns: u8,
+}
+
+impl World {
+    fn new() -> World {
+        let settings =
+            Settings { profiles: BTreeMap::from([("demo".to_owned(), demo_facts())]), ..Settings::default() };
+        let state = State { server: Some(PANE.server), settings, ..State::default() };
+        World { state, now: Now { wall_ms: 1_790_000_000_000, boot: 1, boot_ms: 5_000 }, turns: 0 }
+    }
+
+    /// With an agent that the operator has registered, whose pane runs a launcher.
+    fn with_a_launcher() -> World {
+        let mut world = World::new();
+        let mut agent = Agent::new(AgentId(uuid::Uuid::nil()), "demo".to_owned(), String::new());
+        agent.persona_slug = "dev".parse().ok();
+        agent.state = AgentState::Idle;
+        (agent.pane, agent.process) = (Some(PANE), Some(LAUNCHER));
+        world.state.agents.insert(agent.agent_id, agent);
+        world
+    }
+
+    fn decide(&mut self, event: Event) -> Decision {
+        self.turns += 1;
+        let decision = tasuki::core::decide(&self.state, event, &Turn { now: self.now, entropy: [self.turns; 32] });
+        self.state.apply(&decision);
+        decision
+    }
+
+    fn hear(&mut self, event: HookEvent) -> Decision {
+        self.decide(Event::Hook(Box::new(event)))
+    }
+
+    fn pass(&mut self, ms: u64) -> Decision {
+        self.now.boot_ms += ms;
+        self.decide(Event::Deadlines)
+    }
+
+    fn agent(&self) -> &Agent {
+        self.state.agents.values().next().expect("it is there")
+    }
+}
+
+fn cli(pid: u32) -> Cli {
+    Cli { process: Process { pid, start_ticks: 9 }, profile: "demo".to_owned() }
+}
+
+/// An event of a session in the launcher's pane, from below these CLIs; the others are shells.
+fn below(kind: HookKind, session: &str, clis: &[u32]) -> HookEvent {
+    HookEvent {
+        pane: Some(PANE.pane),
+        profile: Some("demo".to_owned()),
+        session_id: Some(session.to_owned()),
+        ancestors: vec![90, 80, 70, 60, LAUNCHER.pid],
+        clis: clis.iter().map(|pid| cli(*pid)).collect(),
+        ..HookEvent::new(kind)
+    }
+}
+
+/// A session that begins in no pane that we know.
+fn outside(clis: &[u32]) -> HookEvent {
+    HookEvent { pane: None, ..below(HookKind::SessionStart, "out", clis) }
+}
+
+#[test]
+fn a_session_of_which_nothing_else_is_known_is_lost_after_a_week_of_silence() {
+    let mut world = World::new();
+    world.hear(outside(&[]));
+    assert_eq!((world.agent().state, world.agent().process), (AgentState::Idle, None));
+    world.pass(6 * DAY_MS);
+    world.hear(HookEvent { kind: HookKind::Stop, ..outside(&[]) });
+    world.pass(6 * DAY_MS);
+    assert_eq!(world.agent().state, AgentState::Idle, "it was heard of six days ago");
+    world.pass(DAY_MS);
+    assert_eq!(world.agent().state, AgentState::Lost);
+    assert!(world.state.next_deadline_ms(&world.now).is_none(), "nothing is waited for");
+}
+
+#[test]
+fn a_session_whose_process_is_found_lives_as_long_as_that() {
+    let mut world = World::new();
+    world.hear(outside(&[]));
+    world.hear(HookEvent { kind: HookKind::Stop, ..outside(&[80]) });
+    assert_eq!(world.agent().process, Some(cli(80).process));
+    world.pass(30 * DAY_MS);
+    assert_eq!(world.agent().state, AgentState::Idle);
+    let agent_id = world.agent().agent_id;
+    world.decide(Event::AgentGone { agent_id, how: Gone::Dead });
+    world.pass(2_000);
+    assert_eq!(world.agent().state, AgentState::Ended);
+}
+
+#[test]
+fn a_process_is_one_agents_alone() {
+    let mut world = World::new();
+    world.hear(outside(&[80]));
+    world.hear(HookEvent { session_id: Some("other".to_owned()), ..outside(&[80]) });
+    let known: Vec<_> = world.state.agents.values().filter_map(|agent| agent.process).collect();
+    assert_eq!((world.state.agents.len(), known), (2, vec![cli(80).process]));
+}
+
+#[test]
+fn what_a_launcher_has_started_is_the_agent_and_what_that_runs_is_not() {
+    let mut world = World::with_a_launcher();
+    world.hear(below(HookKind::Stop, "nested", &[80, 60]));
+    assert!(!world.agent().hooks_seen, "another agent stands between");
+    world.hear(HookEvent { profile: Some("other".to_owned()), ..below(HookKind::Stop, "alien", &[]) });
+    assert!(!world.agent().hooks_seen, "nobody knows what stands between");
+    world.hear(below(HookKind::Stop, "own", &[80]));
+    assert!(world.agent().hooks_seen);
+    assert_eq!(world.agent().session.id.as_deref(), Some("own"));
+    world.hear(below(HookKind::PromptSubmit, "nested", &[80, 60]));
+    assert_eq!(world.agent().state, AgentState::Idle, "bound is bound");
+    let reason = Some(SessionReason::Replaced);
+    world.hear(HookEvent { reason, ..below(HookKind::SessionStart, "nested", &[80, 60]) });
+    assert_eq!(world.agent().session.id.as_deref(), Some("own"));
+    world.hear(HookEvent { reason, ..below(HookKind::SessionStart, "next", &[80]) });
+    assert_eq!(world.agent().session.id.as_deref(), Some("next"), "a new session in the same process");
+}
