@@ -258,38 +258,55 @@ fn a_slow_listener_is_cut_off_and_loses_nothing() {
     assert_eq!(ids, (2..=last).collect::<Vec<u64>>());
 }
 
+/// Any program of any user of the machine can connect; only the token earns a place that lasts.
 #[test]
-fn connections_are_bounded_and_those_that_say_nothing_are_closed() {
+fn those_without_the_token_keep_nobody_out() {
     let home = FakeHome::new();
     let server = serve(&home);
-    let mut open: Vec<TcpStream> = (0..512).map(|_| server.connect()).collect();
-    let get = "GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n";
-    // The last of them is served, so all of them were accepted.
-    let mut last = open.pop().expect("a connection");
-    last.write_all(get.replace("{host}", &server.address.to_string()).as_bytes()).expect("sent");
-    let mut answer = String::new();
-    last.read_to_string(&mut answer).expect("answered");
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    // Nothing is sent on these, so that closing does not throw the answer away.
-    let said = (0..3).find_map(|_| {
-        let mut one = server.connect();
-        one.set_read_timeout(Some(Duration::from_secs(2))).expect("a deadline");
-        let mut said = String::new();
-        let ended = one.read_to_string(&mut said);
-        open.push(one);
-        ended.ok().map(|_| said)
-    });
-    assert!(
-        said.as_ref().is_some_and(|said| said.starts_with("HTTP/1.1 503") && said.contains("too_many")),
-        "{said:?}"
-    );
-    // Half a head, and silence: both are closed when their time is up, and then there is room.
+    let mut open: Vec<TcpStream> = (0..700).map(|_| server.connect()).collect();
+    open.iter_mut().for_each(|stream| stream.write_all(b"GET / HTTP/1.1\r\nHost:").unwrap_or_default());
+    let get = "GET /api/agents HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n";
+    assert_eq!(server.raw(get).status, 200);
+    assert_eq!(server.raw(&get.replace("/api/agents", "/")).status, 200);
+    // Those that came first made room; the last ones are closed when their time for a head is up.
     open.iter_mut().for_each(|stream| stream.set_read_timeout(Some(PATIENCE)).expect("a deadline"));
-    open[0].write_all(b"GET / HTTP/1.1\r\nHost:").expect("sent");
     let began = Instant::now();
-    for stream in &mut open {
+    for stream in &mut open[..600] {
+        let _ = stream.read_to_end(&mut Vec::new());
+    }
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    for stream in &mut open[600..] {
         let _ = stream.read_to_end(&mut Vec::new());
     }
     assert!(began.elapsed() < PATIENCE.min(Duration::from_secs(40)), "{:?}", began.elapsed());
-    assert_eq!(server.raw(get).status, 200);
+}
+
+#[test]
+fn connections_with_the_token_are_bounded_too() {
+    let home = FakeHome::new();
+    let server = serve(&home);
+    let get = "GET /api/agents HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n\r\n"
+        .replace("{host}", &server.address.to_string())
+        .replace("{token}", &server.token());
+    let ask = |stream: &mut TcpStream| {
+        stream.write_all(get.as_bytes()).expect("sent");
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).expect("answered");
+        String::from_utf8_lossy(&head).into_owned()
+    };
+    let mut open: Vec<TcpStream> = Vec::new();
+    for _ in 0..448 {
+        let mut stream = server.connect();
+        assert_eq!(ask(&mut stream), "HTTP/1.1 200", "after {}", open.len());
+        open.push(stream);
+    }
+    let closing = get.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
+    assert_eq!(code(&server.raw(&closing)), (503, "too_many"));
+    assert_eq!(server.raw("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").status, 200);
+    // One that goes makes room.
+    drop(open.pop());
+    let until = Instant::now() + PATIENCE;
+    while server.raw(&closing).status != 200 {
+        assert!(Instant::now() < until, "its place is not free again");
+    }
 }

@@ -4,6 +4,7 @@
 
 use super::App;
 use super::door;
+use super::places::Place;
 use super::problem::Problem;
 use axum::body::Body;
 use axum::extract::State;
@@ -53,7 +54,11 @@ fn check(app: &App, request: &Request<Body>) -> Result<(), Problem> {
     }
     let said = one(headers, &header::AUTHORIZATION).and_then(|value| bearer(value.as_bytes()));
     if said.is_some_and(|said| app.token.is(said)) {
-        return Ok(());
+        return match request.extensions().get::<Arc<Place>>().is_none_or(|place| place.admit()) {
+            true => Ok(()),
+            false => Err(Problem::new(503, "too_many", "Too many connections are open here")
+                .hint("Close some of them, or ask again later")),
+        };
     }
     Err(Problem::new(401, "no_token", "This wants `Authorization: Bearer <token>`")
         .hint("The token is in state/serve.token, in tasuki's home"))

@@ -1,7 +1,7 @@
 //! `serve`: what the spool and the views hold, over HTTP on loopback, for dashboards that can't or won't read files. It is a
 //! client like every other command: it opens no database, and a request that comes in is dropped into the spool.
 //!
-//! Where to read: `listen` takes connections, `guard` says who may ask at all, `routes` what there is; `views` and
+//! Where to read: `listen` takes connections, of which `places` bounds the number, `guard` says who may ask at all, `routes` what there is; `views` and
 //! `ask` answer; `door` is where a page gets the token; `journal` reads the journal's lines, `hub` tells them to everybody who listens by `events`; `bell`
 //! says when to look; `openapi` describes all of it.
 
@@ -17,6 +17,7 @@ mod listen;
 mod openapi;
 mod paced;
 mod page;
+mod places;
 mod problem;
 mod routes;
 mod token;
@@ -34,6 +35,7 @@ use crate::exit;
 use crate::spool::Spool;
 use bell::Bell;
 use hub::Hub;
+use places::Places;
 use serde_json::json;
 use std::io::ErrorKind;
 use std::io::IsTerminal;
@@ -114,8 +116,10 @@ async fn serve(session: &Session, address: SocketAddr, token: Token) -> Result<(
     // Beside the serving: a terminal that stands still or a pipe that nobody reads must hold up neither it nor its end.
     let mut announced = tokio::task::spawn_blocking(announcement(session, &app));
     let router = routes::router(app);
-    let other = other.map(|other| tokio::spawn(listen::serve(other, router.clone(), stop.clone())));
-    let mut serving = std::pin::pin!(listen::serve(listener, router, stop));
+    let places = Places::new();
+    let beside = |other| tokio::spawn(listen::serve(other, router.clone(), Arc::clone(&places), stop.clone()));
+    let other = other.map(beside);
+    let mut serving = std::pin::pin!(listen::serve(listener, router, places, stop));
     tokio::select! {
         () = &mut serving => {}
         said = &mut announced => {
