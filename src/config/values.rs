@@ -1,6 +1,7 @@
 //! The shape of `config.toml`, and the values in it that have rules of their own.
 
 use super::Config;
+use crate::core::request::is_host;
 use crate::core::settings::{AckTimes, ContextLimits, Limits, PublishLimits, Target};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
@@ -106,6 +107,9 @@ struct RawPublish {
     /// The pauses before further tries after failures of the network; ["10s", "30s", "2m", "10m"] unless set, none if empty.
     #[schemars(with = "Option<Vec<String>>", length(max = 20))]
     retry_after: Option<Pauses>,
+    /// The hosts that an issue's address may lead to; ["github.com"] unless set. An issue without a host goes where gh goes.
+    #[schemars(with = "Option<Vec<String>>", length(max = 32))]
+    hosts: Option<Hosts>,
 }
 
 /// A target as it is written.
@@ -167,6 +171,7 @@ impl Raw {
             publish: PublishLimits {
                 timeout_ms: or(self.publish.timeout, publish.timeout_ms),
                 retry_after_ms: self.publish.retry_after.map_or(publish.retry_after_ms, |pauses| pauses.0),
+                hosts: self.publish.hosts.map_or(publish.hosts, |hosts| hosts.0),
             },
             gh: self.publish.gh.map_or_else(|| "gh".to_owned(), |program| program.0),
             tmux_socket: self.tmux.socket.map(|socket| socket.0),
@@ -193,6 +198,8 @@ impl<'de> Deserialize<'de> for Span {
     }
 }
 
+/// Most hosts that documents may go to.
+const MOST_HOSTS: usize = 32;
 /// Most tries after the first.
 const MOST_PAUSES: usize = 20;
 
@@ -206,6 +213,22 @@ impl<'de> Deserialize<'de> for Pauses {
             return Err(de::Error::custom(format!("{} pauses are too many: at most {MOST_PAUSES}", spans.len())));
         }
         Ok(Pauses(spans.into_iter().map(|span| span.0).collect()))
+    }
+}
+
+/// Names of hosts, in small letters.
+struct Hosts(Vec<String>);
+
+impl<'de> Deserialize<'de> for Hosts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let names: Vec<String> = Vec::deserialize(deserializer)?;
+        if names.len() > MOST_HOSTS {
+            return Err(de::Error::custom(format!("{} hosts are too many: at most {MOST_HOSTS}", names.len())));
+        }
+        match names.iter().find(|name| !is_host(name)) {
+            Some(bad) => Err(de::Error::custom(format!("{bad:?} is not the name of a host, such as \"github.com\""))),
+            None => Ok(Hosts(names.iter().map(|name| name.to_ascii_lowercase()).collect())),
+        }
     }
 }
 

@@ -42,6 +42,8 @@ pub struct RequestFacts {
     pub document: Option<Result<String, String>>,
     /// For author `agent_reply`: how many messages the agent's transcript holds, where it can be read.
     pub messages: Option<u64>,
+    /// For `agent_create` with `cwd`: there is no such folder.
+    pub no_cwd: bool,
 }
 
 /// What the ledger says of a request id.

@@ -165,13 +165,15 @@ pub struct PublishLimits {
     pub timeout_ms: u64,
     /// The pauses before further tries after failures of the network, in milliseconds.
     pub retry_after_ms: Vec<u64>,
+    /// Hosts that an issue may be named on, in small letters.
+    pub hosts: Vec<String>,
 }
 
 impl Default for PublishLimits {
     fn default() -> Self {
         const SECOND: u64 = 1_000;
         let retry_after_ms = vec![10 * SECOND, 30 * SECOND, 120 * SECOND, 600 * SECOND];
-        PublishLimits { timeout_ms: 60 * SECOND, retry_after_ms }
+        PublishLimits { timeout_ms: 60 * SECOND, retry_after_ms, hosts: vec!["github.com".to_owned()] }
     }
 }
 

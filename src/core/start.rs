@@ -57,10 +57,13 @@ fn create_check(tx: &Tx<'_>, asked: &CreateAsked, facts: &RequestFacts) -> Resul
         .clone()
         .or_else(|| persona.profile.clone())
         .ok_or_else(|| Refused::bad("profile", "must be given: neither the request nor persona.toml names one"))?;
-    let known = tx.state.settings.profiles.get(&profile);
+    let (known, no_cwd) = (tx.state.settings.profiles.get(&profile), facts.no_cwd);
     let facts = known.ok_or_else(|| Refused::new(404, "no_profile", "Profile not found").field("profile"))?;
     if !facts.launchable {
         return Err(Refused::new(400, "not_launchable", format!("Profile {profile} has no launch line")));
+    }
+    if no_cwd {
+        return Err(Refused::bad("cwd", "is not there, or is no folder"));
     }
     let previous = match &asked.previous_agent_id {
         None => None,

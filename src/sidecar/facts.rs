@@ -191,7 +191,11 @@ impl Sidecar {
             _ => (None, None),
         };
         let persona = slug.map(|slug| (slug.clone(), runner::persona_facts(&self.home, &slug)));
-        Ok(RequestFacts { persona, error_known, document, messages })
+        let no_cwd = match request {
+            Request::AgentCreate(asked) => asked.cwd.as_ref().is_some_and(|cwd| !Path::new(cwd).is_dir()),
+            _ => false,
+        };
+        Ok(RequestFacts { persona, error_known, document, messages, no_cwd })
     }
 
     /// The document that a request brings, read when it is asked for: what lies there later is not what was meant.

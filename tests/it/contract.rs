@@ -389,8 +389,7 @@ fn agents_that_only_say_that_they_are_there_are_bounded() {
         stage.drop_file("events", &format!("{number:03}.json"), event.to_string().as_bytes());
     }
     let state = |state: &str| stage.views("agents").iter().filter(|agent| agent["state"] == state).count();
-    stage.until("the first of them are lost", || state("lost") == 300 - 256);
-    assert_eq!(state("idle"), 256 + 1);
+    stage.until("the first of them are lost", || (state("lost"), state("idle")) == (300 - 256, 256 + 1));
     assert_eq!(stage.agent_view(&kai)["state"], "idle");
     let lost: Vec<_> = stage.journal().into_iter().filter(|line| line["state"] == "lost").collect();
     assert_eq!(lost.len(), 300 - 256);

@@ -57,6 +57,7 @@ mod promises;
 mod publish;
 mod publish_once;
 mod readme;
+mod refused;
 mod replacement;
 mod rules;
 mod serve;

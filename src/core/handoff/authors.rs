@@ -24,7 +24,7 @@ pub(crate) fn check(tx: &Tx<'_>, asked: &HandoffAsked, agent: &Agent, facts: &Re
     match asked.author {
         Author::AgentFile => Ok(()),
         Author::AgentReply => reply(agent, profile, facts),
-        Author::Salvage => salvage(agent, profile),
+        Author::Salvage => salvage(tx, agent, profile),
         Author::Provided => match &facts.document {
             Some(Ok(_)) => Ok(()),
             Some(Err(why)) => Err(Refused::bad("document", why)),
@@ -47,7 +47,7 @@ fn reply(agent: &Agent, profile: Option<&ProfileFacts>, facts: &RequestFacts) ->
     Ok(())
 }
 
-fn salvage(agent: &Agent, profile: Option<&ProfileFacts>) -> Result<(), Refused> {
+fn salvage(tx: &Tx<'_>, agent: &Agent, profile: Option<&ProfileFacts>) -> Result<(), Refused> {
     if !profile.is_some_and(|profile| profile.has_transcript) {
         let message = format!("Profile {} does not say how a transcript is read", agent.profile);
         return Err(Refused::new(400, "no_transcript", message).field("author"));
@@ -58,7 +58,19 @@ fn salvage(agent: &Agent, profile: Option<&ProfileFacts>) -> Result<(), Refused>
             .field("author")
             .hint("write the document yourself: author provided"));
     }
-    Ok(())
+    // An event names the file, and whoever can write one could name another agent's.
+    let is_anothers = |other: &&Agent| {
+        other.agent_id != agent.agent_id && other.state.is_live() && other.transcript_path == agent.transcript_path
+    };
+    match tx.state.agents.values().find(is_anothers) {
+        Some(other) => {
+            let message = format!("The agent's transcript is that of agent {} as well", other.agent_id);
+            Err(Refused::new(409, "transcript_of_another", message)
+                .field("author")
+                .hint("write the document yourself: author provided"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The effect that writes the document, where tasuki does.
@@ -104,7 +116,9 @@ pub(crate) fn composed(tx: &mut Tx<'_>, id: HandoffId, composed: Composed) {
     match composed {
         Composed::Written => {
             if handoff.author == Author::Salvage {
-                outcome::warn(tx, id, "salvaged: tasuki wrote the document from the transcript");
+                let path = tx.agent(&handoff.agent_id).and_then(|agent| agent.transcript_path.clone());
+                let path = path.unwrap_or_else(|| "that was named".to_owned());
+                outcome::warn(tx, id, &format!("salvaged: tasuki wrote the document from the transcript {path}"));
             }
             flow::look_at_document(tx, id);
         }

@@ -3,7 +3,7 @@
 //! `trigger` checks and begins; `flow` enters and leaves steps, `ending` and `end` among them; `authors` and `successors`
 //! are two of its dials; `outcome` takes what effects, receipts and agents bring; `ask` serves retry, cancel, accept and
 //! abandon; `reading` is the successor's first turn; `ack` is the acknowledgement of an urgent one; `dialogs` tells of those that wait for a person; `document` knows
-//! names and contents; `prompts` writes the texts; `publish` is a side step with its rows in `publication`.
+//! names and contents; `prompts` writes the texts, of what `template` allows; `publish` is a side step with its rows in `publication`.
 
 pub mod ack;
 pub mod ask;
@@ -19,6 +19,7 @@ pub mod publication;
 pub mod publish;
 pub mod reading;
 pub mod successors;
+mod template;
 pub mod trigger;
 
 use super::effect::{EffectKey, Place};

@@ -1,6 +1,7 @@
 //! The texts that tasuki itself writes, from templates that a user may override (`HOME/data/prompts/*.md`).
 
-use minijinja::{Environment, UndefinedBehavior, context};
+use super::template;
+use minijinja::{Environment, context};
 use std::collections::BTreeMap;
 
 /// A template that can't be used.
@@ -147,12 +148,13 @@ impl Prompts {
     /// # Errors
     /// Names the template that does not parse, or that uses a variable which it is not given.
     pub fn new(overrides: &BTreeMap<String, String>) -> Result<Self, PromptError> {
-        let mut templates = Environment::new();
-        templates.set_undefined_behavior(UndefinedBehavior::Strict);
-        templates.set_fuel(Some(50_000));
+        let mut templates = template::environment();
         for (name, text) in BUILT_IN {
             let text = overrides.get(name).map_or(text, String::as_str).to_owned();
             let failed = |error: minijinja::Error| PromptError { name: name.to_owned(), why: error.to_string() };
+            if let Some(why) = template::fault(&text) {
+                return Err(PromptError { name: name.to_owned(), why });
+            }
             templates.add_template_owned(name, text).map_err(failed)?;
         }
         let prompts = Prompts { templates };

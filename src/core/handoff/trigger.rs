@@ -7,7 +7,7 @@ use crate::core::decision::Tx;
 use crate::core::event::{PersonaFacts, RequestFacts};
 use crate::core::id::{AgentId, HandoffId, RequestId, Slug};
 use crate::core::reply::{Refused, Reply};
-use crate::core::request::{Fallback, HandoffAsked, PublishAsked, publish_target};
+use crate::core::request::{Fallback, HandoffAsked, Issue, PublishAsked, PublishTarget, publish_target};
 use serde_json::json;
 use std::collections::BTreeSet;
 
@@ -61,14 +61,14 @@ fn check<'f>(tx: &Tx<'_>, asked: &HandoffAsked, facts: &'f RequestFacts) -> Resu
     if (agent.pane.is_none() || agent.state == AgentState::Lost) && needs_agent {
         return Err(Refused::new(400, "no_pane", "Agent has no tmux pane"));
     }
-    if agent.handoff_id.is_some() || agent.record_of.is_some() {
-        let hint = "follow it with: tasuki handoffs; a failed one can be retried or abandoned";
-        return Err(Refused::new(409, "handoff_in_progress", "Handoff already in progress").hint(hint));
+    if let Some(id) = agent.handoff_id.or(agent.record_of) {
+        return Err(in_progress(tx, &id));
     }
     if agent.shutdown.is_some() {
         return Err(Refused::new(409, "shutting_down", "The agent is being shut down"));
     }
     authors::check(tx, asked, agent, facts)?;
+    asked.publish.as_ref().map_or(Ok(()), |asked| check_host(tx, asked))?;
     let successor = successors::check(tx, &asked.successor, agent, None)?;
     let persona = facts.persona.as_ref().filter(|(named, _)| *named == slug).map(|(_, persona)| persona);
     let persona = persona.filter(|persona| persona.has_skill).ok_or_else(|| {
@@ -79,6 +79,30 @@ fn check<'f>(tx: &Tx<'_>, asked: &HandoffAsked, facts: &'f RequestFacts) -> Resu
         return Err(no_tmux());
     }
     Ok(Checked { agent_id: agent.agent_id, slug, persona, successor })
+}
+
+/// 409: which handoff it is that runs, or has failed, and what to do about it.
+fn in_progress(tx: &Tx<'_>, id: &HandoffId) -> Refused {
+    let short = id.short();
+    let step = tx.handoff(id).map_or("over", |handoff| handoff.step.word());
+    let hint = match step {
+        "failed" => format!("it has failed: tasuki retry {short}, or tasuki abandon {short}"),
+        "done" | "over" => format!("it has a record: tasuki handoffs show {short}"),
+        _ => format!("it is in step {step}; follow it with: tasuki handoffs follow {short}"),
+    };
+    Refused::new(409, "handoff_in_progress", "Handoff already in progress").hint(hint)
+}
+
+/// An issue's address may lead to the hosts of the configuration alone: `gh` gives a host the token that is set for it.
+fn check_host(tx: &Tx<'_>, asked: &PublishAsked) -> Result<(), Refused> {
+    let hosts = &tx.state.settings.publish.hosts;
+    match publish_target(asked)? {
+        PublishTarget::Issue(Issue { host: Some(host), .. }) if !hosts.contains(&host) => {
+            Err(Refused::bad("publish.issue", &format!("names the host {host}, which publish.hosts does not"))
+                .hint("put the host into publish.hosts of config.toml, then restart the sidecar or send it SIGHUP"))
+        }
+        PublishTarget::Issue(_) | PublishTarget::Gist { .. } => Ok(()),
+    }
 }
 
 /// 503: no tmux server answers.

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub use ack::{AckAsked, AckStatus, Clarification, ClarifyAsked, MalformedAck, OverrideAsked, form};
+pub(crate) use publish::is_host;
 pub use publish::{AssumePublished, Fallback, Issue, PublishAsked, PublishNow, PublishTarget, publish_target};
 pub use read::{KINDS, Read, read};
 pub(crate) use read::{PRIVATE_SESSIONS, is_session_name};

@@ -117,7 +117,8 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= MAX_NAME && !name.starts_with(['-', '.']) && name.bytes().all(is_good)
 }
 
-fn is_host(host: &str) -> bool {
+/// Whether it can be nothing but the name of a host.
+pub(crate) fn is_host(host: &str) -> bool {
     let is_good = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
     !host.is_empty() && host.len() <= MAX_HOST && !host.starts_with(['-', '.']) && host.bytes().all(is_good)
 }

@@ -159,7 +159,10 @@ fn body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
         let message = plain(error.inner());
         match path.as_str() {
             "." => Refused::new(400, "bad_request", message.clone()).maybe_field(named_field(&message)),
-            path => Refused::new(400, "bad_request", format!("{path}: {message}")).field(path),
+            path => {
+                let path = seen(path);
+                Refused::new(400, "bad_request", format!("{path}: {message}")).field(&path)
+            }
         }
     })
 }
@@ -210,7 +213,12 @@ fn plain(error: &serde_json::Error) -> String {
 
 /// serde names an unknown or missing field in backticks.
 fn named_field(message: &str) -> Option<String> {
-    message.split('`').nth(1).map(str::to_owned)
+    message.split('`').nth(1).map(seen)
+}
+
+/// A field's name; one that can't be seen is told as JSON writes it.
+fn seen(name: &str) -> String {
+    if name.trim().is_empty() { format!("\"{name}\"") } else { name.to_owned() }
 }
 
 fn check(request: &Request) -> Result<(), Refused> {

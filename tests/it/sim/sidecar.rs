@@ -135,6 +135,7 @@ impl Sidecar {
                 error_known: false,
                 document: provided(&read),
                 messages: None,
+                no_cwd: false,
             };
             let sha256 = format!("{:x}", bytes.len());
             events.push(Event::Request(Box::new(Arrived { id: id.clone(), sha256, read, facts })));

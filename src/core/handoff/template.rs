@@ -1,0 +1,207 @@
+//! What a prompt template may use. The words of an override are the user's own, but no template may end the sidecar: one
+//! that asks for more memory than there is would. So what can make a long text out of a short one is not there, and what
+//! comes out has a bound.
+
+use minijinja::{Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value};
+
+/// Most bytes that the values in a template may make; the longest document has a quarter of it.
+const MAX_RENDERED: usize = 4 * 1024 * 1024;
+/// Longest template, in bytes. Its own words are bounded by that and by its steps.
+const MAX_SOURCE: usize = 16 * 1024;
+/// Most steps that a template may take; one that lists the 256 tasks of a handoff takes some 2,000.
+const FUEL: u64 = 10_000;
+/// Where a rendering keeps count of what its values have made.
+const MADE: &str = "made";
+/// Filters that can make much out of little. `join` and `replace` are ours instead.
+const UNFIT: [&str; 23] = [
+    "attr",
+    "batch",
+    "chain",
+    "e",
+    "escape",
+    "format",
+    "groupby",
+    "indent",
+    "join",
+    "map",
+    "pprint",
+    "reject",
+    "rejectattr",
+    "replace",
+    "safe",
+    "select",
+    "selectattr",
+    "slice",
+    "split",
+    "sum",
+    "tojson",
+    "urlencode",
+    "zip",
+];
+/// Statements that keep no text for later.
+const STATEMENTS: [&str; 6] = ["if", "elif", "else", "endif", "for", "endfor"];
+
+/// Where templates are compiled and rendered.
+pub(super) fn environment() -> Environment<'static> {
+    let mut templates = Environment::new();
+    templates.set_undefined_behavior(UndefinedBehavior::Strict);
+    templates.set_fuel(Some(FUEL));
+    UNFIT.iter().for_each(|name| templates.remove_filter(name));
+    ["range", "dict", "debug", "namespace"].iter().for_each(|name| templates.remove_global(name));
+    templates.set_formatter(write);
+    templates.add_filter("join", join);
+    templates.add_filter("replace", replace);
+    templates
+}
+
+/// Why a template's source can't be taken, if it can't: a statement or an operator that it must not use.
+pub(super) fn fault(source: &str) -> Option<String> {
+    if source.len() > MAX_SOURCE {
+        return Some(format!("has {} bytes; at most {MAX_SOURCE} are taken", source.len()));
+    }
+    let mut rest = source;
+    loop {
+        let at = ["{{", "{%", "{#"].iter().filter_map(|begin| rest.find(begin)).min()?;
+        let (kind, inside) = (&rest[at..at + 2], &rest[at + 2..]);
+        if kind == "{#" {
+            rest = &inside[inside.find("#}")?..];
+            continue;
+        }
+        if kind == "{%" {
+            let word = inside.trim_start_matches(['-', '+']).trim_start();
+            let word = &word[..word.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(word.len())];
+            if !STATEMENTS.contains(&word) {
+                return Some(format!("uses {{% {word} %}}; a template may use only {}", STATEMENTS.join(", ")));
+            }
+        }
+        match skip(inside, if kind == "{%" { "%}" } else { "}}" }) {
+            Ok(end) => rest = &inside[end?..],
+            Err(sign) => {
+                return Some(format!("uses {sign:?} between {kind} and its end; no texts are put together there"));
+            }
+        }
+    }
+}
+
+/// Where an expression ends; none where it does not, which the compiler tells. An operator that makes texts longer, or a
+/// brace, which would hide the end, is an error.
+fn skip(inside: &str, end: &str) -> Result<Option<usize>, char> {
+    let mut quote = None;
+    let mut chars = inside.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match (quote, c) {
+            (Some(_), '\\') => drop(chars.next()),
+            (Some(open), c) if open == c => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, _) if inside[at..].starts_with(end) => return Ok(Some(at)),
+            (None, '+') if at == 0 || inside[at + 1..].starts_with(end) => {}
+            (None, '~' | '*' | '+' | '{') => return Err(c),
+            (None, _) => {}
+        }
+    }
+    Ok(None)
+}
+
+/// Writes a value out, as long as there is room for it.
+fn write(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    let text = value.to_string();
+    let before = state.get_temp(MADE).and_then(|made| usize::try_from(made).ok()).unwrap_or(0);
+    let made = before.saturating_add(text.len());
+    if made > MAX_RENDERED {
+        return Err(too_long());
+    }
+    state.set_temp(MADE, Value::from(made));
+    out.write_str(&text).map_err(|_| too_long())
+}
+
+fn too_long() -> Error {
+    Error::new(ErrorKind::InvalidOperation, "it is longer than 4 MiB")
+}
+
+/// `list | join(", ")`.
+fn join(list: &Value, between: Option<String>) -> Result<String, Error> {
+    let between = between.unwrap_or_default();
+    let mut text = String::new();
+    for (at, one) in list.try_iter()?.enumerate() {
+        if at > 0 {
+            text.push_str(&between);
+        }
+        text.push_str(&one.to_string());
+        if text.len() > MAX_RENDERED {
+            return Err(too_long());
+        }
+    }
+    Ok(text)
+}
+
+/// `text | replace("from", "to")`.
+fn replace(text: &str, from: &str, to: &str) -> Result<String, Error> {
+    let longer = text.matches(from).count().saturating_mul(to.len()).saturating_add(text.len());
+    if longer > MAX_RENDERED {
+        return Err(too_long());
+    }
+    Ok(text.replace(from, to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::prompts::Prompts;
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// A template is data of the user's, but it must not be able to end the sidecar: memory that can't be had does.
+    #[test]
+    fn a_template_can_not_take_all_memory() {
+        let doubling = "{% set x = 'xxxxxxxxxxxxxxxx' %}".to_owned() + &"{% set x = x ~ x %}".repeat(22) + "{{ x }}";
+        let captured = "{% set x %}xxxxxxxxxxxxxxxx{% endset %}".to_owned()
+            + &"{% set x %}{{ x }}{{ x }}{% endset %}".repeat(22)
+            + "{{ x }}";
+        for bomb in [
+            "{{ '%100000000d'|format(1) }}",
+            "{{ 'x\n'|indent(100000000) }}",
+            "{{ 'x' * 100000000 }}",
+            "{{ tasks|batch(100000000, 'x')|length }}",
+            "{{ document|default('0123456789')|join('0123456789'|join('0123456789'|join('0123456789'|join('0123456789'|join('0123456789'|join('0123456789'|join('0123456789'))))))) }}",
+            "{% set ns = namespace(x='xxxxxxxxxxxxxxxx') %}{% for i in range(22) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}{{ ns.x }}",
+            doubling.as_str(),
+            captured.as_str(),
+        ] {
+            let overrides = BTreeMap::from([("briefing".to_owned(), bomb.to_owned())]);
+            let error = Prompts::new(&overrides).err().unwrap_or_else(|| panic!("it was taken: {bomb:.80}"));
+            assert!(error.to_string().starts_with("prompt template briefing.md: "), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_templates_need_is_there() {
+        let reason = "r ".repeat(3);
+        for (source, made) in [
+            (
+                "{# ~ #}{{ reason|trim }}{%- if tasks +%}\n{%- for t in tasks -%} {{ t|upper }}{%- endfor %}{% endif %}",
+                "r r rAB",
+            ),
+            ("{{ tasks|join('~*') }} {{ '}}'|replace('}', '+') }} {{ tasks|length }}", "a~*b ++ 2"),
+            ("{{ missing|default(\"none's\") }}", "none's"),
+        ] {
+            assert_eq!(fault(source), None, "{source}");
+            let mut templates = environment();
+            templates.add_template_owned("t", source.to_owned()).expect("it parses");
+            let template = templates.get_template("t").expect("there");
+            let context = minijinja::context! { reason => &reason, tasks => vec!["a", "b"] };
+            assert_eq!(template.render(context).expect("it renders"), made);
+        }
+        assert!(fault("{% macro x() %}").is_some_and(|why| why.contains("macro")));
+    }
+
+    #[test]
+    fn what_comes_out_is_bounded() {
+        let mut templates = environment();
+        templates.add_template_owned("t", "{% for t in text %}{{ text }}{% endfor %}".to_owned()).expect("it parses");
+        let template = templates.get_template("t").expect("there");
+        assert!(template.render(minijinja::context! { text => "x".repeat(4_000) }).is_err());
+        templates.add_template_owned("j", "{{ text|join(text) }}".to_owned()).expect("it parses");
+        let template = templates.get_template("j").expect("there");
+        assert!(template.render(minijinja::context! { text => "x".repeat(4_000) }).is_err());
+    }
+}
