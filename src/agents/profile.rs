@@ -142,6 +142,7 @@ impl Profile {
                 .map(|new| if new.lazy { NewSession::Lazy } else { NewSession::Reported }),
             tells_answers: self.file.hooks.on.iter().any(tells),
             tells_context: self.file.transcript.as_ref().is_some_and(|rules| rules.context.is_some()),
+            proves_prompts: self.file.transcript.as_ref().is_some_and(|rules| rules.proves_prompts),
             has_transcript: self.file.transcript.as_ref().is_some_and(|rules| !rules.messages.is_empty()),
         }
     }

@@ -117,6 +117,21 @@ pub fn read_gauge(profile: &Profile, path: &Path) -> Result<Option<(ContextGauge
     Ok(lines(&bytes).rev().filter(|line| !is_skipped(rules, line)).find_map(|line| measure(gauge, &line)))
 }
 
+/// Whether a message of the user's with this mark stands in the last 1 MiB.
+///
+/// # Errors
+/// As [`read`].
+pub fn holds_prompt(profile: &Profile, path: &Path, mark: &str) -> Result<bool, TranscriptError> {
+    let rules = rules(profile)?;
+    let (bytes, _) = tail(path, MAX_GAUGE_READ)?;
+    let is_it = |line: &Value| {
+        let rule = rules.messages.iter().find(|rule| fit(&rule.when, line));
+        let texts = rule.filter(|rule| rule.role == Role::User).map(|rule| rule.texts(line)).unwrap_or_default();
+        texts.iter().any(|text| text.contains(mark))
+    };
+    Ok(lines(&bytes).rev().filter(|line| !is_skipped(rules, line)).any(|line| is_it(&line)))
+}
+
 impl Transcript {
     /// The text of the agent's last message, if it comes after the user's last one and is not still without text.
     #[must_use]

@@ -21,6 +21,10 @@ pub enum Role {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TranscriptSection {
+    /// A prompt that the CLI has taken stands here as soon as its hooks have ended. Then this line is the proof that a
+    /// text was delivered, and not the hook, which may tell of a prompt that is dropped a moment later.
+    #[serde(default)]
+    pub proves_prompts: bool,
     /// A line is left out if one of these fits: the talk of subordinate agents, the CLI's own error texts.
     #[serde(default)]
     pub skip: Vec<When>,

@@ -1,11 +1,12 @@
 //! An agent's row: who it is, where it runs, what it is doing, and which text is on its way to it.
 
 mod purpose;
+mod texts;
 
 use super::effect::EffectKey;
 use super::gauge::Watch;
 use super::hook::ContextGauge;
-use super::id::{AgentId, DeliveryId, HandoffId, RequestId, Slug};
+use super::id::{AgentId, HandoffId, RequestId, Slug};
 use super::pane::{PaneRef, Process, ServerId};
 use super::time::Deadline;
 use super::work::notices::Notices;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use super::queued::{Asker, Queued};
 pub use purpose::Purpose;
+pub use texts::{OurTurn, Reported, Typing};
 
 /// What an agent is doing (SPEC 3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,58 +51,6 @@ impl AgentState {
             AgentState::Blocked => "blocked",
             AgentState::Ended => "ended",
             AgentState::Lost => "lost",
-        }
-    }
-}
-
-/// A text on its way: from the commit that asks for it until its verdict.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Typing {
-    /// The text's id.
-    pub delivery_id: DeliveryId,
-    /// For whom.
-    pub purpose: Purpose,
-    /// The effect that types it; none once that is settled.
-    pub effect: Option<EffectKey>,
-    /// The whole text, normalised: what a receipt is compared with.
-    pub expected: String,
-    /// It was seen in the composer and Enter was pressed.
-    pub submitted: bool,
-    /// Why it is not known whether it arrived.
-    pub doubt: Option<String>,
-    /// When the verdict falls without a receipt.
-    pub deadline: Deadline,
-}
-
-/// A prompt of ours that was taken, whose turn has not ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OurTurn {
-    /// For whom.
-    pub purpose: Purpose,
-    /// The turn id that the receipt bore.
-    pub turn_id: Option<String>,
-    /// That turn was open already when the receipt came: our prompt was queued, and the next turn is ours.
-    pub queued: bool,
-    /// It has only paused: something that it started is still running.
-    pub paused: bool,
-}
-
-impl OurTurn {
-    /// Whether another turn's id shows that ours has ended without a word.
-    #[must_use]
-    pub fn is_superseded_by(&self, turn_id: Option<&str>) -> bool {
-        match (self.turn_id.as_deref(), turn_id) {
-            (Some(ours), Some(other)) => !self.queued && ours != other,
-            _ => false,
-        }
-    }
-
-    /// Whether a turn's end with that id ends our turn (`flow.md` rule 1).
-    #[must_use]
-    pub fn ends_with(&self, turn_id: Option<&str>) -> bool {
-        match (self.turn_id.as_deref(), turn_id) {
-            (Some(ours), Some(ended)) => (ours == ended) != self.queued,
-            _ => true,
         }
     }
 }

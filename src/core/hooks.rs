@@ -5,7 +5,7 @@ use super::decision::Tx;
 use super::hook::{HookEvent, HookKind, SessionReason};
 use super::id::AgentId;
 use super::state::State;
-use super::{gauge, handoff, idle, life, meet, priming, start, strangers, typing, work};
+use super::{gauge, handoff, idle, life, meet, priming, start, strangers, taken, typing, work};
 
 /// Takes one event of one agent.
 pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
@@ -192,6 +192,8 @@ fn end_superseded(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     let turn_id = event.turn_id.as_deref();
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     if agent.our_turn.as_ref().is_some_and(|turn| turn.is_superseded_by(turn_id)) {
+        taken::another_turn(tx, agent_id);
+        let Some(agent) = tx.agent_mut(agent_id) else { return };
         let ours = agent.our_turn.take();
         idle::infer_end(tx, agent_id, ours.as_ref().map(|turn| &turn.purpose));
     }
@@ -212,6 +214,10 @@ fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     end_superseded(tx, agent_id, event);
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     let is_ours = agent.our_turn.as_ref().is_some_and(|turn| turn.ends_with(event.turn_id.as_deref()));
+    if is_ours {
+        taken::answered(tx, agent_id);
+    }
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
     let ours: Option<OurTurn> = if is_ours { agent.our_turn.take() } else { None };
     if agent.start.is_none() {
         tx.set_state(agent_id, AgentState::Idle);

@@ -24,6 +24,7 @@ mod start;
 mod start_dialog;
 pub mod state;
 mod strangers;
+mod taken;
 pub mod text;
 pub mod time;
 mod typing;
@@ -160,6 +161,9 @@ fn settled(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
         (Effect::ReadGauge { agent_id, .. }, outcome) => {
             let found = if let Outcome::Gauge(found) = outcome { found } else { None };
             gauge::measured(tx, agent_id, key, found);
+        }
+        (Effect::AwaitPrompt { agent_id, .. }, outcome) => {
+            taken::settled(tx, agent_id, key, outcome == Outcome::Done);
         }
         (Effect::LookRound { agent_id, .. }, outcome) => {
             let round = if let Outcome::Round(round) = outcome { Some(*round) } else { None };

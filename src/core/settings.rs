@@ -119,6 +119,8 @@ pub struct ProfileFacts {
     pub has_transcript: bool,
     /// Its transcript tells how full its context is.
     pub tells_context: bool,
+    /// A prompt that it has taken stands in its transcript at once.
+    pub proves_prompts: bool,
 }
 
 #[cfg(test)]
@@ -136,6 +138,7 @@ impl ProfileFacts {
             tells_answers: true,
             has_transcript: true,
             tells_context: true,
+            proves_prompts: false,
         }
     }
 }

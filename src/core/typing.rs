@@ -9,7 +9,7 @@ use super::pane::{DeliveryVerdict, PaneRef, Refusal, Typed, Verdict};
 use super::reply::{Refused, Reply};
 use super::text::{self, Match};
 use super::time::Deadline;
-use super::{handoff, life, priming, work};
+use super::{handoff, life, priming, taken, work};
 use serde_json::{Value, json};
 
 /// How long a receipt may still come after a delivery went into doubt, in milliseconds.
@@ -88,8 +88,16 @@ fn start(
     if matches!(purpose, Purpose::Priming(_)) {
         agent.primed = Primed::Begun;
     }
-    agent.typing =
-        Some(Typing { delivery_id, purpose, effect: Some(key), expected, submitted: false, doubt: None, deadline });
+    agent.typing = Some(Typing {
+        delivery_id,
+        purpose,
+        effect: Some(key),
+        expected,
+        submitted: false,
+        reported: None,
+        doubt: None,
+        deadline,
+    });
 }
 
 /// Whether a prompt may be typed at all: there is a pane, and there will be a proof.
@@ -194,11 +202,13 @@ fn command_typed(tx: &mut Tx<'_>, agent_id: &AgentId, submitted: bool) {
 pub(crate) fn receipt(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent, turn_was_open: bool) {
     let Some(typing) = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()) else { return };
     let Some(prompt) = event.text.as_deref().filter(|_| !typing.purpose.is_command()) else { return };
-    let ended = match text::compare(&typing.expected, &typing.delivery_id, prompt) {
-        Match::Foreign => return,
-        Match::Whole => Ended::Delivered(None),
-        Match::Merged => Ended::Delivered(Some("merged_draft".to_owned())),
-        Match::Partial => Ended::Unconfirmed("partial".to_owned()),
+    let remark = match text::compare(&typing.expected, &typing.delivery_id, prompt) {
+        Match::Foreign => return taken::another_prompt(tx, agent_id),
+        // Where hooks are installed in two places, each tells.
+        _ if typing.reported.is_some() => return,
+        Match::Whole => Ok(None),
+        Match::Merged => Ok(Some("merged_draft".to_owned())),
+        Match::Partial => Err("partial".to_owned()),
     };
     let turn = OurTurn {
         purpose: typing.purpose.clone(),
@@ -209,7 +219,10 @@ pub(crate) fn receipt(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent, tu
     if let Some(agent) = tx.agent_mut(agent_id) {
         agent.our_turn = Some(turn);
     }
-    finish(tx, agent_id, &ended);
+    match remark {
+        Ok(remark) => taken::reported(tx, agent_id, remark, turn_was_open),
+        Err(reason) => finish(tx, agent_id, &Ended::Unconfirmed(reason)),
+    }
 }
 
 /// Whether a prompt holds the text that is on its way to this agent.
@@ -233,6 +246,10 @@ pub(crate) fn deadline(tx: &mut Tx<'_>, agent_id: &AgentId) {
         }
         return;
     }
+    if taken::deadline(tx, agent_id) {
+        return;
+    }
+    let Some(typing) = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()) else { return };
     let reason = match (&typing.doubt, typing.submitted) {
         (Some(doubt), _) => doubt.clone(),
         (None, true) => "no_receipt".to_owned(),

@@ -25,6 +25,7 @@
 //! | `linger=MS` | the process lives on for MS after SessionEnd |
 //! | `die_at=STEP` | SIGKILL to itself: `start`, `prompt` (before its receipt), `turn` (after it), `write`, `stop` (before it), `stopped` (after it), `exit` |
 //! | `merge=TEXT` | somebody types TEXT in front of a prompt at the last moment |
+//! | `drop_prompt` | a prompt is reported and then dropped: no turn follows, and nothing of it stands in the transcript |
 //! | `cut` | the hook is told only the second half of a prompt |
 //! | `in_shell` | the agent runs in a shell, which lives on when it has ended |
 //! | `collapse` | a paste of 4 lines or 800 characters shows as `[Pasted text #1 +N lines]` |
@@ -64,7 +65,7 @@ use std::io::Read;
 use std::path::PathBuf;
 
 /// All names that mean something.
-const NAMES: [&str; 56] = [
+const NAMES: [&str; 57] = [
     "work",
     "swallow_enter",
     "start_slow",
@@ -90,6 +91,7 @@ const NAMES: [&str; 56] = [
     "die_at",
     "merge",
     "cut",
+    "drop_prompt",
     "in_shell",
     "collapse",
     "wrap",

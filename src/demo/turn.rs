@@ -76,6 +76,9 @@ impl App {
         if self.faults.dies_at("turn") {
             self.die();
         }
+        if self.faults.has("drop_prompt") {
+            return;
+        }
         if running.is_none() {
             self.begin(text, id, now);
         } else if self.queue.len() < MAX_QUEUE {

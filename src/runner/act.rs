@@ -1,6 +1,6 @@
 //! Does one effect. Each may be done again after a crash: see `core::effect`.
 
-use super::{Tools, compose, document, gauge, meet, publish, start, version};
+use super::{Tools, compose, document, gauge, meet, publish, start, transcript, version};
 use crate::agents::ansi;
 use crate::agents::format::InputMode;
 use crate::agents::profile::Profile;
@@ -63,6 +63,9 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
         Effect::DropPlace { tag } => done(tools.tmux.drop_place(tag).await),
         Effect::Start(plan) => Outcome::Started(start::start(tools, plan).await),
         Effect::ReadGauge { profile, path, .. } => Outcome::Gauge(gauge::read(tools, profile, path, stop).await),
+        Effect::AwaitPrompt { profile, path, delivery_id, .. } => {
+            transcript::await_prompt(tools, profile, path, delivery_id, stop).await
+        }
         Effect::LookRound { pane, persona, .. } => gauge::look_round(tools, pane, persona).await,
         Effect::Identify { pane } => meet::identify(tools, *pane).await,
         Effect::KillPane { pane, .. } => match tools.tmux.kill_pane(pane).await {

@@ -13,6 +13,7 @@ mod meet;
 mod persona;
 mod publish;
 mod start;
+mod transcript;
 mod version;
 
 pub use fault::is_guarded;

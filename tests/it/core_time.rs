@@ -112,6 +112,7 @@ fn every_deadline_of_another_boot_is_counted_in_this_one() {
         effect: None,
         expected: String::new(),
         submitted: false,
+        reported: None,
         doubt: None,
         deadline: due,
     });

@@ -10,7 +10,7 @@ use std::fs;
 
 const CLAIMED: &str = "0b0e4f6e-3a0f-4a52-9df0-5cf0e7c9a0aa";
 
-fn pane_of(stage: &Stage, agent: &str) -> String {
+pub(crate) fn pane_of(stage: &Stage, agent: &str) -> String {
     stage.agent_view(agent)["pane"].as_str().expect("a pane").to_owned()
 }
 
@@ -20,7 +20,7 @@ fn fault_of(agent: &str, fault: &str) -> String {
 }
 
 /// A stage whose demo profile is changed.
-fn with_profile(config: &str, from: &str, to: &str) -> Stage {
+pub(crate) fn with_profile(config: &str, from: &str, to: &str) -> Stage {
     let stage = Stage::without_sidecar(config);
     let profiles = stage.home().join("data/profiles");
     fs::create_dir_all(&profiles).expect("a folder");
@@ -31,7 +31,7 @@ fn with_profile(config: &str, from: &str, to: &str) -> Stage {
     stage
 }
 
-fn type_line(stage: &Stage, pane: &str, line: &str) {
+pub(crate) fn type_line(stage: &Stage, pane: &str, line: &str) {
     stage.tmux(&["send-keys", "-t", pane, "-l", line]);
     stage.until("it is seen", || stage.screen(pane).contains(line));
     stage.tmux(&["send-keys", "-t", pane, "Enter"]);

@@ -77,6 +77,7 @@ mod statusline;
 mod storm;
 mod stranger;
 mod support;
+mod taken;
 mod terminals;
 mod time_lies;
 mod tmux_births;

@@ -246,6 +246,17 @@ pub enum Effect {
         /// Where the transcript is.
         path: String,
     },
+    /// Wait until a prompt stands in its agent's transcript.
+    AwaitPrompt {
+        /// Whose.
+        agent_id: AgentId,
+        /// Its profile.
+        profile: String,
+        /// Where the transcript is.
+        path: String,
+        /// Which text.
+        delivery_id: DeliveryId,
+    },
     /// Look at what decides whether a handoff may begin by itself.
     LookRound {
         /// Whose.
@@ -305,6 +316,7 @@ impl Effect {
             | Effect::KillPane { .. }
             | Effect::Identify { .. }
             | Effect::ReadGauge { .. }
+            | Effect::AwaitPrompt { .. }
             | Effect::LookRound { .. }
             | Effect::KeepCopy(_)
             | Effect::Publish(_)
@@ -331,6 +343,7 @@ impl Effect {
             Effect::AwaitReady { .. } => "await_ready",
             Effect::Identify { .. } => "identify",
             Effect::ReadGauge { .. } => "read_gauge",
+            Effect::AwaitPrompt { .. } => "await_prompt",
             Effect::LookRound { .. } => "look_round",
             Effect::KillPane { .. } => "kill_pane",
             Effect::KeepCopy(_) => "keep_copy",

@@ -10,6 +10,7 @@ use tasuki::core::effect::{
     StartAgent, Started, TypeText,
 };
 use tasuki::core::hook::ContextGauge;
+use tasuki::core::id::AgentId;
 use tasuki::core::pane::{PaneFacts, PaneRef, Refusal, Typed};
 use tasuki::core::text::bears_signature;
 
@@ -62,6 +63,7 @@ impl Run {
                 let measured = Measured { gauge, guessed: rng.chance(10) };
                 Some(Outcome::Gauge(rng.chance(95).then_some(measured)))
             }
+            Effect::AwaitPrompt { agent_id, delivery_id, .. } => stands_there(agent_id, delivery_id.as_str(), tmux),
             Effect::LookRound { persona, .. } => Some(Outcome::Round(Box::new(Round {
                 viewers: rng.chance(90).then_some(u64::from(rng.chance(30))),
                 persona: disk.persona_facts(persona),
@@ -159,6 +161,12 @@ impl Run {
             _ => None,
         }
     }
+}
+
+/// What an agent has taken stands in its transcript; of one that has died nothing can be read.
+fn stands_there(agent_id: &AgentId, mark: &str, tmux: &SimTmux) -> Option<Outcome> {
+    let Some(agent) = tmux.by_env(agent_id) else { return Some(Outcome::Failed { why: "no such file".to_owned() }) };
+    agent.submitted.iter().any(|prompt| prompt.contains(mark)).then_some(Outcome::Done)
 }
 
 fn idle(pane: &PaneRef, tmux: &mut SimTmux) -> Option<Readiness> {

@@ -15,5 +15,6 @@ pub(crate) fn demo_facts() -> ProfileFacts {
         tells_answers: true,
         has_transcript: true,
         tells_context: true,
+        proves_prompts: false,
     }
 }

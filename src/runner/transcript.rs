@@ -1,0 +1,47 @@
+//! Waits until a prompt stands in its agent's transcript.
+
+use super::Tools;
+use crate::agents::transcript;
+use crate::core::effect::Outcome;
+use crate::core::id::DeliveryId;
+use crate::core::text::signature;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// Pause between two looks.
+const EVERY: Duration = Duration::from_millis(50);
+/// How long the file may be missing: several CLIs make it with the first prompt, others were told to keep none.
+const MADE_WITHIN: Duration = Duration::from_secs(5);
+
+/// Ends when the prompt stands there, or when the transcript can't be read. How long that may take is for the core to say,
+/// which takes this effect back.
+pub(super) async fn await_prompt(
+    tools: &Tools,
+    profile: &str,
+    path: &str,
+    delivery_id: &DeliveryId,
+    stop: &CancellationToken,
+) -> Outcome {
+    let failed = |why: String| Outcome::Failed { why };
+    let Some(profile) = tools.profiles.get(profile) else {
+        return failed("its profile is not known any more".to_owned());
+    };
+    let (mark, made_until) = (signature(delivery_id), Instant::now() + MADE_WITHIN);
+    loop {
+        let (profile, path, mark) = (profile.clone(), PathBuf::from(path), mark.clone());
+        let read = super::fault::blocking(move || transcript::holds_prompt(&profile, &path, &mark)).await;
+        match read {
+            Ok(Ok(true)) => return Outcome::Done,
+            Ok(Ok(false)) => {}
+            Ok(Err(error)) if error.is_missing() && Instant::now() < made_until => {}
+            Ok(Err(error)) => return failed(error.to_string()),
+            Err(error) => return failed(error.to_string()),
+        }
+        tokio::select! {
+            () = stop.cancelled() => return failed("it was given up".to_owned()),
+            () = tokio::time::sleep(EVERY) => {}
+        }
+    }
+}
