@@ -1,7 +1,7 @@
-//! `agents`, `agent create|register|shutdown`, `send`.
+//! `agents`, `agent create|register|shutdown|forget`, `send`.
 
 use super::Session;
-use super::args::{AgentCommand, AgentsArgs, CreateArgs, RegisterArgs, SendArgs, ShutdownArgs};
+use super::args::{AgentCommand, AgentsArgs, CreateArgs, ForgetArgs, RegisterArgs, SendArgs, ShutdownArgs};
 use super::error::CliError;
 use super::output::Tone;
 use super::{input, names, view};
@@ -88,7 +88,7 @@ pub(super) fn bar(percent: u64, unicode: bool) -> String {
     on.repeat(full) + &off.repeat(CELLS - full)
 }
 
-/// Starts, adopts or ends an agent.
+/// Starts, adopts, ends or forgets an agent.
 ///
 /// # Errors
 /// What the sidecar refused.
@@ -97,6 +97,7 @@ pub fn command(session: &Session, command: &AgentCommand) -> Result<(), CliError
         AgentCommand::Create(args) => create(session, args),
         AgentCommand::Register(args) => register(session, args),
         AgentCommand::Shutdown(args) => shutdown(session, args),
+        AgentCommand::Forget(args) => forget(session, args),
     }
 }
 
@@ -159,6 +160,13 @@ fn shutdown(session: &Session, args: &ShutdownArgs) -> Result<(), CliError> {
     }
     let answer = session.ask("agent_shutdown", fields, super::ANSWER_LATE)?;
     session.tell(&answer, &format!("agent {id} ended at {}", view::cell(&answer, "ended_at")))
+}
+
+fn forget(session: &Session, args: &ForgetArgs) -> Result<(), CliError> {
+    let id = names::agent(&session.home, &args.agent)?;
+    let fields = Map::from_iter([("agent_id".to_owned(), id.clone().into())]);
+    let answer = session.ask("agent_forget", fields, super::ANSWER_SOON)?;
+    session.tell(&answer, &format!("agent {id} is forgotten; its files are left as they are"))
 }
 
 /// Types a text into an agent's composer and says what became of it.

@@ -207,6 +207,9 @@ pub enum AgentCommand {
     /// End an agent by its profile's exit command.
     #[command(after_help = "Example:\n  tasuki agent shutdown kai")]
     Shutdown(ShutdownArgs),
+    /// Let go of an agent whose process does not run, and that is shown as living. Nothing is done in tmux.
+    #[command(after_help = "Example:\n  tasuki agent forget 6f1c3a52")]
+    Forget(ForgetArgs),
 }
 
 /// `agent create`.
@@ -249,6 +252,13 @@ pub struct ShutdownArgs {
     /// Close the pane if the agent does not end; only for agents that tasuki started.
     #[arg(long)]
     pub force: bool,
+}
+
+/// `agent forget`.
+#[derive(Debug, Args)]
+pub struct ForgetArgs {
+    /// Agent id, its beginning, its persona, or its pane such as `%3`.
+    pub agent: String,
 }
 
 /// `persona …`.

@@ -35,6 +35,7 @@ pub fn requests() -> Vec<Format> {
         request("agent_create", schema_for!(asked::CreateAsked)),
         request("agent_register", schema_for!(asked::RegisterAsked)),
         request("agent_shutdown", schema_for!(asked::ShutdownAsked)),
+        request("agent_forget", schema_for!(asked::ForgetAsked)),
         request("agent_send", schema_for!(asked::SendAsked)),
         request("ack", schema_for!(asked::AckAsked)),
         request("clarify", schema_for!(asked::ClarifyAsked)),

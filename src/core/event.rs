@@ -44,6 +44,9 @@ pub struct RequestFacts {
     pub messages: Option<u64>,
     /// For `agent_create` with `cwd`: there is no such folder.
     pub no_cwd: bool,
+    /// For `agent_forget`: whether the process runs that is the agent's, or its pane's where the agent's own is not known;
+    /// none where it has neither, or that could not be looked at.
+    pub runs: Option<bool>,
 }
 
 /// What the ledger says of a request id.

@@ -9,7 +9,7 @@ use super::hook::HookEvent;
 use super::id::{AgentId, RequestId, Slug};
 use super::pane::PaneFacts;
 use super::reply::{Refused, Reply};
-use super::request::{RegisterAsked, SendAsked, ShutdownAsked, pane_number};
+use super::request::{ForgetAsked, RegisterAsked, SendAsked, ShutdownAsked, pane_number};
 use super::state::Meeting;
 use super::time::Deadline;
 use super::typing;
@@ -320,5 +320,42 @@ pub(crate) fn shutdown_asked(tx: &mut Tx<'_>, request: &RequestId, asked: &Shutd
     match checked {
         Err(refused) => tx.refuse(request, refused),
         Ok(agent_id) => life::shut_down(tx, &agent_id, request, asked.force),
+    }
+}
+
+/// `agent_forget`: a row that leads nowhere goes out of the working set. What lives stays, and nothing is done in tmux.
+pub(crate) fn forget_asked(tx: &mut Tx<'_>, request: &RequestId, asked: &ForgetAsked, facts: &RequestFacts) {
+    match forget_check(tx, asked, facts) {
+        Err(refused) => tx.refuse(request, refused),
+        Ok((agent_id, state)) => {
+            life::end(tx, &agent_id, state);
+            let ended_at = tx.agent(&agent_id).and_then(|agent| agent.ended_at.clone());
+            let body = json!({ "status": "forgotten", "agent_id": agent_id, "ended_at": ended_at });
+            tx.answer(request, Reply::Ok(body));
+        }
+    }
+}
+
+fn forget_check(tx: &Tx<'_>, asked: &ForgetAsked, facts: &RequestFacts) -> Result<(AgentId, AgentState), Refused> {
+    let agent = asked.agent_id.parse().ok().and_then(|id| tx.agent(&id));
+    let agent = agent.ok_or_else(|| Refused::new(404, "no_agent", "Agent not found"))?;
+    if !agent.state.is_live() {
+        return Err(Refused::new(400, "not_active", "Agent is not active"));
+    }
+    let pid = agent.process.map(|process| process.pid).or(agent.pane.map(|pane| pane.pid));
+    match (pid, facts.runs) {
+        (None, _) if agent.start.as_ref().is_some_and(|start| start.effect.is_some()) => {
+            Err(Refused::new(409, "starting", "The agent is being started").hint("wait until its start is over"))
+        }
+        (None, _) => Ok((agent.agent_id, AgentState::Lost)),
+        (Some(_), Some(false)) => Ok((agent.agent_id, AgentState::Ended)),
+        (Some(pid), Some(true)) => {
+            let hint = "end it yourself, or by agent shutdown: what runs is not forgotten";
+            Err(Refused::new(409, "process_lives", format!("Its process {pid} runs")).hint(hint))
+        }
+        (Some(pid), None) => {
+            let message = format!("It can't be seen whether its process {pid} runs; nothing was changed");
+            Err(Refused::new(503, "not_seen", message).hint("ask again when files can be opened again"))
+        }
     }
 }

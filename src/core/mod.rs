@@ -113,6 +113,7 @@ fn request_arrived(tx: &mut Tx<'_>, arrived: Arrived) {
         Request::AgentCreate(asked) => start::create_asked(tx, &id, &asked, &facts),
         Request::AgentRegister(asked) => meet::register_asked(tx, &id, asked, &facts),
         Request::AgentShutdown(asked) => meet::shutdown_asked(tx, &id, &asked),
+        Request::AgentForget(asked) => meet::forget_asked(tx, &id, &asked, &facts),
         Request::AgentSend(asked) => meet::send_asked(tx, &id, asked),
         Request::Ack(asked) => handoff::ack::take::asked(tx, &id, &asked),
         Request::Clarify(asked) => handoff::ack::clarify::asked(tx, &id, asked, &facts),

@@ -10,6 +10,7 @@ use crate::core::id::{AgentId, HandoffId};
 use crate::core::request::{Author, DocumentAsked, HandoffAsked, Request, Successor};
 use crate::core::state::Meeting;
 use crate::core::time::Now;
+use crate::process::{self, Life};
 use crate::runner;
 use crate::spool::documents;
 use crate::store::Error;
@@ -76,6 +77,7 @@ impl Sidecar {
                 None => Ok(()),
             },
             Request::AgentShutdown(asked) => self.page_in_agent_text(&asked.agent_id),
+            Request::AgentForget(asked) => self.page_in_agent_text(&asked.agent_id),
             Request::AgentSend(asked) => self.page_in_agent_text(&asked.agent_id),
             Request::Publish(asked) => self.page_in_handoff(&asked.handoff_id),
             Request::AgentRegister(_) | Request::ErrorDismiss(_) => Ok(()),
@@ -195,7 +197,19 @@ impl Sidecar {
             Request::AgentCreate(asked) => asked.cwd.as_ref().is_some_and(|cwd| !Path::new(cwd).is_dir()),
             _ => false,
         };
-        Ok(RequestFacts { persona, error_known, document, messages, no_cwd })
+        let runs = if let Request::AgentForget(asked) = request { self.runs(&asked.agent_id) } else { None };
+        Ok(RequestFacts { persona, error_known, document, messages, no_cwd, runs })
+    }
+
+    /// Whether the process of an agent runs, or that of its pane where its own is not known.
+    fn runs(&self, agent_id: &str) -> Option<bool> {
+        let agent = self.state.agents.get(&agent_id.parse::<AgentId>().ok()?)?;
+        match agent.process.map(|process| process::life(&process)) {
+            Some(Life::Alive) => Some(true),
+            Some(Life::Gone) => Some(false),
+            Some(Life::Unknown) => None,
+            None => agent.pane.map(|pane| process::exists(pane.pid)),
+        }
     }
 
     /// The document that a request brings, read when it is asked for: what lies there later is not what was meant.

@@ -306,7 +306,9 @@ fn what_does_not_exist_is_not_found() {
     for kind in ["handoff_retry", "handoff_abandon", "handoff_cancel", "handoff_accept"] {
         assert_eq!(not_found(kind, "handoff_id"), (404, "no_handoff".into(), "Handoff not found".into()), "{kind}");
     }
-    assert_eq!(not_found("agent_shutdown", "agent_id"), (404, "no_agent".into(), "Agent not found".into()));
+    for kind in ["agent_shutdown", "agent_forget"] {
+        assert_eq!(not_found(kind, "agent_id"), (404, "no_agent".into(), "Agent not found".into()), "{kind}");
+    }
     assert_eq!(not_found("error_dismiss", "error_id"), (404, "no_error".into(), "Error not found".into()));
     let send = stage.refused(&json!({"kind": "agent_send", "agent_id": NOBODY, "text": "hello"}));
     assert_eq!((send.0, send.1.as_str()), (404, "no_agent"));

@@ -85,3 +85,33 @@ fn an_agent_behind_a_launcher_is_heard_although_its_start_was_not() {
     stage.tmux(&["send-keys", "-t", &pane, "hello", "Enter"]);
     stage.until("its hooks are seen", || stage.agent_view(&agent)["hooks"] == "seen");
 }
+
+#[test]
+fn what_leads_nowhere_is_forgotten_and_what_runs_is_not() {
+    let stage = Stage::new();
+    let outside = session_outside();
+    let kai = stage.agent("kai");
+    event(&stage, "1.json", &session_start("runs", &[outside.id()]));
+    event(&stage, "2.json", &session_start("nowhere", &[]));
+    let (runs, nowhere) = (of_session(&stage, "runs"), of_session(&stage, "nowhere"));
+    let forget = |agent: &str| stage.ask(&json!({"kind": "agent_forget", "agent_id": agent}));
+    for agent in [&kai, &runs] {
+        let answer = forget(agent);
+        assert_eq!((&answer["status"], &answer["error"]["code"]), (&json!(409), &json!("process_lives")), "{answer}");
+        assert_eq!(state(&stage, agent), "idle");
+    }
+    let panes = stage.tmux(&["list-panes", "-a"]);
+    let mut command = stage.command(&["agent", "forget", &nowhere]);
+    let output = command.output().expect("it runs");
+    assert!(output.status.success(), "{output:?}");
+    stage.until("it is lost", || state(&stage, &nowhere) == "lost");
+    assert_eq!(forget(&nowhere)["error"]["code"], "not_active", "it is no more than history");
+    assert_eq!(stage.tmux(&["list-panes", "-a"]), panes, "nothing is done in tmux");
+    // Its process ends while the sidecar stands still, so that nobody else has seen it yet.
+    stage.signal(Signal::SIGSTOP);
+    end(outside);
+    let asked = stage.send(&json!({"kind": "agent_forget", "agent_id": runs}));
+    stage.signal(Signal::SIGCONT);
+    assert_eq!(stage.result(&asked)["result"]["status"], "forgotten");
+    stage.until("it has ended", || state(&stage, &runs) == "ended");
+}

@@ -70,6 +70,7 @@ fn requests() -> Vec<(Value, Vec<&'static str>)> {
             vec!["/pane", "/tmux", "/persona_slug", "/profile"],
         ),
         (json!({"kind": "agent_shutdown", "agent_id": UNKNOWN}), vec!["/agent_id", "/force"]),
+        (json!({"kind": "agent_forget", "agent_id": UNKNOWN}), vec!["/agent_id"]),
         (json!({"kind": "agent_send", "agent_id": UNKNOWN, "text": "x"}), vec!["/agent_id", "/text"]),
         (json!({"kind": "error_dismiss", "error_id": UNKNOWN}), vec!["/error_id"]),
     ]

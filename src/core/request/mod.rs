@@ -191,6 +191,14 @@ pub struct ShutdownAsked {
     pub force: bool,
 }
 
+/// `agent_forget`: take an agent whose process does not run out of the living ones.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ForgetAsked {
+    /// Which.
+    pub agent_id: String,
+}
+
 /// `agent_send`: type a text.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -228,6 +236,8 @@ pub enum Request {
     AgentRegister(RegisterAsked),
     /// End an agent.
     AgentShutdown(ShutdownAsked),
+    /// Let go of an agent whose process does not run.
+    AgentForget(ForgetAsked),
     /// Type a text.
     AgentSend(SendAsked),
     /// A successor acknowledges.

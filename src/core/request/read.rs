@@ -90,7 +90,7 @@ fn known(kind: Option<String>) -> Option<String> {
 }
 
 /// The kinds that this version carries out.
-pub const KINDS: [&str; 23] = [
+pub const KINDS: [&str; 24] = [
     "handoff",
     "handoff_retry",
     "handoff_abandon",
@@ -99,6 +99,7 @@ pub const KINDS: [&str; 23] = [
     "agent_create",
     "agent_register",
     "agent_shutdown",
+    "agent_forget",
     "agent_send",
     "ack",
     "clarify",
@@ -126,6 +127,7 @@ fn by_kind(kind: &str, bytes: &[u8]) -> Result<Request, Refused> {
         "agent_create" => Request::AgentCreate(body(bytes)?),
         "agent_register" => Request::AgentRegister(body(bytes)?),
         "agent_shutdown" => Request::AgentShutdown(body(bytes)?),
+        "agent_forget" => Request::AgentForget(body(bytes)?),
         "agent_send" => Request::AgentSend(body(bytes)?),
         "ack" => Request::Ack(body(bytes)?),
         "clarify" => Request::Clarify(body(bytes)?),
@@ -248,6 +250,7 @@ fn check(request: &Request) -> Result<(), Refused> {
             optional("profile", asked.profile.as_deref(), 64)
         }
         Request::AgentShutdown(asked) => not_empty("agent_id", &asked.agent_id, 128),
+        Request::AgentForget(asked) => not_empty("agent_id", &asked.agent_id, 128),
         Request::AgentSend(asked) => {
             not_empty("agent_id", &asked.agent_id, 128)?;
             not_empty("text", &asked.text, MAX_SEND)?;

@@ -136,6 +136,7 @@ impl Sidecar {
                 document: provided(&read),
                 messages: None,
                 no_cwd: false,
+                runs: None,
             };
             let sha256 = format!("{:x}", bytes.len());
             events.push(Event::Request(Box::new(Arrived { id: id.clone(), sha256, read, facts })));
