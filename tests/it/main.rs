@@ -52,6 +52,7 @@ mod notices;
 mod on_disk;
 mod other_people;
 mod packages;
+mod pairs;
 mod personas;
 mod promises;
 mod publish;
