@@ -176,8 +176,8 @@ fn forget(session: &Session, args: &ForgetArgs) -> Result<(), CliError> {
 pub fn send(session: &Session, args: &SendArgs) -> Result<(), CliError> {
     let id = names::agent(&session.home, &args.agent)?;
     let text = if args.text == "-" { input::standard_input()? } else { args.text.clone() };
-    let fields = Map::from_iter([("agent_id".to_owned(), id.into()), ("text".to_owned(), text.into())]);
-    let answer = session.ask("agent_send", fields, super::ANSWER_LATE)?;
+    let fields = Map::from_iter([("agent_id".to_owned(), id.clone().into()), ("text".to_owned(), text.into())]);
+    let answer = session.ask_to_type(fields, &id)?;
     let verdict = view::cell(&answer, "verdict");
     let tone = if verdict == "delivered" { Tone::Good } else { Tone::Bad };
     session.tell(&answer, &session.out.paint(tone, &sanitise(&verdict)))?;

@@ -142,6 +142,14 @@ pub struct Request<'a> {
 /// What the sidecar refused, with its code; 69 when none answers; 75 when the answer did not come in time. The last two
 /// say whether the request was taken back or is still on its way.
 pub fn ask(home: &Home, request: &Request<'_>) -> Result<Value, CliError> {
+    ask_meanwhile(home, request, &mut || {})
+}
+
+/// The same; while the answer is waited for, `meanwhile` is called again and again.
+///
+/// # Errors
+/// As [`ask`].
+pub fn ask_meanwhile(home: &Home, request: &Request<'_>, meanwhile: &mut dyn FnMut()) -> Result<Value, CliError> {
     require_sidecar(home)?;
     let mut body = request.fields.clone();
     body.insert("v".to_owned(), Value::from(1));
@@ -154,7 +162,7 @@ pub fn ask(home: &Home, request: &Request<'_>) -> Result<Value, CliError> {
     let name = format!("cli-{}", uuid::Uuid::now_v7());
     let id: RequestId = name.parse().map_err(|_| CliError::refused("bug", format!("{name} is no request id.")))?;
     client::drop_request(home.root(), &id, &bytes)?;
-    let answer = wait_for_answer(home, &id, request.patience)?;
+    let answer = wait_for_answer(home, &id, request.patience, meanwhile)?;
     read_answer(&answer)
 }
 
@@ -179,7 +187,12 @@ pub fn answer(home: &Home, id: &RequestId) -> Result<Option<Value>, CliError> {
 }
 
 /// Waits for the answer while the sidecar lives.
-fn wait_for_answer(home: &Home, id: &RequestId, patience: Duration) -> Result<Value, CliError> {
+fn wait_for_answer(
+    home: &Home,
+    id: &RequestId,
+    patience: Duration,
+    meanwhile: &mut dyn FnMut(),
+) -> Result<Value, CliError> {
     let start = Instant::now();
     let mut pulse = Pulse::new(home);
     loop {
@@ -193,6 +206,7 @@ fn wait_for_answer(home: &Home, id: &RequestId, patience: Duration) -> Result<Va
             let message = format!("No answer came within {}.", humantime::format_duration(patience));
             return unanswered(home, id, CliError::new(exit::TRY_AGAIN, "no_answer", message));
         }
+        meanwhile();
         std::thread::sleep(nap(start.elapsed()));
     }
 }

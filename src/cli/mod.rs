@@ -40,6 +40,7 @@ pub mod statusline;
 pub mod top;
 pub mod view;
 pub mod wait;
+mod waiting;
 pub mod work;
 
 use crate::config::Home;
@@ -78,6 +79,16 @@ impl Session {
     pub fn ask(&self, kind: &str, fields: Map<String, Value>, patience: Duration) -> Result<Value, CliError> {
         let patience = self.timeout.unwrap_or(patience);
         client::ask(&self.home, &client::Request { kind, fields, patience })
+    }
+
+    /// The same for a text; while it waits, it says on standard error what it waits for.
+    ///
+    /// # Errors
+    /// As [`client::ask`].
+    pub fn ask_to_type(&self, fields: Map<String, Value>, agent_id: &str) -> Result<Value, CliError> {
+        let request = client::Request { kind: "agent_send", fields, patience: self.timeout.unwrap_or(ANSWER_LATE) };
+        let mut waiting = waiting::Waiting::new(self, agent_id);
+        client::ask_meanwhile(&self.home, &request, &mut || waiting.look())
     }
 
     /// Prints an answer: as it is under `--json`, else as a line for people.

@@ -5,6 +5,7 @@ use super::decision::Tx;
 use super::effect::Effect;
 use super::event::Gone;
 use super::id::{AgentId, RequestId};
+use super::pane::Refusal;
 use super::reply::{Refused, Reply};
 use super::time::Deadline;
 use super::typing::{self, Ended};
@@ -179,9 +180,15 @@ pub(crate) fn deadlines(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let (late, waiting): (Vec<_>, Vec<_>) =
         std::mem::take(&mut agent.queue).into_iter().partition(|queued| queued.deadline.is_due(&now));
     agent.queue = waiting;
+    let reason = match agent.state {
+        AgentState::Blocked => Refusal::Dialog,
+        AgentState::Starting => Refusal::NotReady,
+        _ => Refusal::Busy,
+    };
     for queued in late {
-        let refused = Refused::new(409, "refused", "Nothing was typed: busy").hint(super::pane::Refusal::Busy.hint());
-        meet::not_typed(tx, queued, refused.field("busy"));
+        let word = typing::word(&reason);
+        let refused = Refused::new(409, "refused", format!("Nothing was typed: {word}")).hint(reason.hint());
+        meet::not_typed(tx, queued, refused.field(word));
     }
 }
 

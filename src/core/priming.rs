@@ -4,6 +4,7 @@ use super::agent::{Primed, Purpose};
 use super::decision::Tx;
 use super::effect::{Effect, PersonaTexts};
 use super::id::{AgentId, HandoffId};
+use super::time::Deadline;
 use super::typing::{self, Ended, Text};
 use super::{handoff, start};
 
@@ -32,6 +33,10 @@ pub(crate) fn persona_read(tx: &mut Tx<'_>, agent_id: &AgentId, texts: Option<Pe
     let deadline = handoff
         .and_then(|id| tx.handoff(&id).and_then(|handoff| handoff.deadline))
         .or_else(|| tx.agent(agent_id).and_then(|agent| agent.priming_deadline));
+    // Its receipt comes as soon as any other one; only the turn that answers it may take longer.
+    let receipt = Deadline::after(&tx.now, tx.state.settings.limits.instructing_ms);
+    let is_earlier = |deadline: &Deadline| deadline.remaining_ms(&tx.now) < receipt.remaining_ms(&tx.now);
+    let deadline = deadline.filter(is_earlier).unwrap_or(receipt);
     let Some(texts) = texts else {
         let why = "The persona's skill.md can't be read";
         return match handoff {
@@ -45,7 +50,7 @@ pub(crate) fn persona_read(tx: &mut Tx<'_>, agent_id: &AgentId, texts: Option<Pe
     };
     let name = slug.map_or_else(String::new, |slug| slug.to_string());
     let text = Text { first_line: format!("You are the persona {name}. Your skill follows."), body, allow_busy: false };
-    typing::begin(tx, agent_id, Purpose::Priming(handoff), text, deadline);
+    typing::begin(tx, agent_id, Purpose::Priming(handoff), text, Some(deadline));
 }
 
 /// The handoff in which the agent is the successor. One in which it goes out has nothing to do with its priming.
@@ -66,7 +71,8 @@ pub(crate) fn failed_outside(tx: &mut Tx<'_>, agent_id: &AgentId, ended: &Ended)
     match ended {
         Ended::Delivered(_) => {}
         Ended::Unconfirmed(reason) => {
-            let why = format!("It is not known whether the agent's priming arrived ({reason})");
+            let what = if reason == "no_receipt" { ": its hooks told of no prompt" } else { "" };
+            let why = format!("It is not known whether the agent's priming arrived ({reason}){what}");
             is_over(tx, agent_id, Some(&why));
         }
         Ended::Refused(reason) => {

@@ -146,3 +146,20 @@ fn a_retry_is_followed_from_where_it_stopped() {
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     assert!(out(&output).contains("4.0 s") && !out(&output).contains("waiting"), "{}", out(&output));
 }
+
+#[test]
+fn a_text_that_waits_says_what_for_on_standard_error() {
+    let home = Arc::new(FakeHome::new());
+    home.agent(KAI, Some("kai"), None, "starting");
+    let answer = |home: &FakeHome, _: &Value| {
+        std::thread::sleep(std::time::Duration::from_millis(1_600));
+        home.agent(KAI, Some("kai"), None, "blocked");
+        std::thread::sleep(std::time::Duration::from_millis(800));
+        Some((200, json!({"verdict": "delivered", "reason": null, "delivery_id": "5f2a9c81d0e3"})))
+    };
+    let _sidecar = FakeSidecar::start(&home, Box::new(answer));
+    let output = home.run(&["send", "kai", "Look."]);
+    assert_eq!(out(&output), "delivered\n");
+    let told: Vec<String> = err(&output).lines().map(str::to_owned).collect();
+    assert_eq!(told, ["waiting: kai is starting", "waiting: kai has a dialog open in %1; answer it there"]);
+}

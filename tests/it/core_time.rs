@@ -12,6 +12,7 @@ use tasuki::core::event::{Arrived, Event, Gone, PersonaFacts, RequestFacts};
 use tasuki::core::hook::{HookEvent, HookKind, SessionReason};
 use tasuki::core::id::AgentId;
 use tasuki::core::pane::{PaneFacts, PaneRef, Process, ServerId};
+use tasuki::core::reply::Reply;
 use tasuki::core::request;
 use tasuki::core::settings::{ProfileFacts, Settings};
 use tasuki::core::state::State;
@@ -381,4 +382,26 @@ fn an_agent_that_dies_unasked_is_told_of() {
     let mut world = World::new();
     world.agent().persona_slug = None;
     assert_eq!(told_of_death(&mut world), [] as [Value; 0], "an anonymous agent is left alone");
+}
+
+#[test]
+fn a_text_that_has_waited_too_long_is_refused_with_what_it_waited_for() {
+    for (state, word) in
+        [(AgentState::Blocked, "dialog"), (AgentState::Starting, "not_ready"), (AgentState::Busy, "busy")]
+    {
+        let mut world = World::new();
+        let request = json!({"v": 1, "kind": "agent_send", "agent_id": AGENT, "text": "Look."});
+        let read = request::read(request.to_string().as_bytes());
+        let id = "r3".parse().expect("an id");
+        let arrived = Arrived { id, sha256: String::new(), read, facts: RequestFacts::default() };
+        world.decide(Event::Request(Box::new(arrived)));
+        world.agent().state = state;
+        let decision = world.pass(10 * 60_000);
+        let refused = match &decision.answers[0].reply {
+            Reply::Refused(refused) => refused,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(refused.field.as_deref(), Some(word), "{refused:?}");
+        assert!(refused.message.ends_with(word), "{refused:?}");
+    }
 }

@@ -203,3 +203,15 @@ fn where_nothing_else_tells_a_merged_text_is_believed_when_no_other_prompt_follo
     world.hears_ours("x");
     assert_eq!(world.hears(HookKind::Stop, "a", None), Some(json!(["delivered", "merged_draft"])));
 }
+
+#[test]
+fn a_priming_of_which_no_hook_tells_is_told_as_soon_as_any_other_text() {
+    let stage = with_profile("[limits]\ninstructing = \"3s\"\n", "text = \"/prompt\"", "text = \"/misspelt\"");
+    stage.persona("dev");
+    stage.granted(&json!({"kind": "agent_create", "persona_slug": "dev"}));
+    stage.until("the operator is told", || !stage.errors().is_empty());
+    let error = stage.errors()[0].clone();
+    assert_eq!(error["code"], "priming_failed", "{error:#}");
+    let message = error["message"].as_str().expect("a message");
+    assert!(message.contains("no_receipt") && message.contains("told of no prompt"), "{error:#}");
+}
