@@ -15,9 +15,14 @@ pub(crate) enum Cli {
     Claude,
     Codex,
     Pi,
+    Gemini,
+    Opencode,
 }
 
+/// Those that scenes are played with.
 pub(crate) const ALL: [Cli; 3] = [Cli::Claude, Cli::Codex, Cli::Pi];
+/// Those that texts are delivered to.
+pub(crate) const EVERY: [Cli; 5] = [Cli::Claude, Cli::Codex, Cli::Pi, Cli::Gemini, Cli::Opencode];
 
 impl Cli {
     /// Its name: that of its profile, and of its folder in the cache.
@@ -26,11 +31,13 @@ impl Cli {
             Cli::Claude => "claude",
             Cli::Codex => "codex",
             Cli::Pi => "pi",
+            Cli::Gemini => "gemini",
+            Cli::Opencode => "opencode",
         }
     }
 
     pub(crate) fn named(name: &str) -> Option<Cli> {
-        ALL.into_iter().find(|cli| cli.name() == name)
+        EVERY.into_iter().find(|cli| cli.name() == name)
     }
 
     /// The folder that its program lies in.
@@ -42,8 +49,8 @@ impl Cli {
     /// The command that begins a new session in the same process.
     pub(crate) fn new_session(self) -> &'static str {
         match self {
-            Cli::Claude => "/clear",
-            Cli::Codex | Cli::Pi => "/new",
+            Cli::Claude | Cli::Gemini => "/clear",
+            Cli::Codex | Cli::Pi | Cli::Opencode => "/new",
         }
     }
 
@@ -53,6 +60,8 @@ impl Cli {
             Cli::Claude => &[".claude/settings.json"],
             Cli::Codex => &[".codex/config.toml", ".codex/hooks.json"],
             Cli::Pi => &[".pi/agent/settings.json", ".pi/agent/models.json", ".pi/agent/extensions/own.ts"],
+            Cli::Gemini => &[".gemini/settings.json"],
+            Cli::Opencode => &[".config/opencode/opencode.json"],
         };
         names.iter().map(|name| home.join(name)).collect()
     }
@@ -63,6 +72,8 @@ impl Cli {
             Cli::Claude => claude(home, work, port),
             Cli::Codex => codex(home, work, port),
             Cli::Pi => pi(home, port),
+            Cli::Gemini => gemini(home, work, port),
+            Cli::Opencode => opencode(home, port),
         }
     }
 
@@ -99,6 +110,7 @@ impl Cli {
                 fs::remove_file(home.join(".pi/agent/models.json")).expect("it was furnished");
                 put(&home.join(".pi/agent/settings.json"), "{}");
             }
+            Cli::Gemini | Cli::Opencode => unreachable!("no scene is played with it"),
         }
     }
 }
@@ -188,4 +200,42 @@ fn pi(home: &Path, port: u16) -> Vec<(&'static str, String)> {
         ),
     );
     ["PI_SKIP_VERSION_CHECK", "PI_OFFLINE"].map(|name| (name, "1".to_owned())).to_vec()
+}
+
+fn gemini(home: &Path, work: &Path, port: u16) -> Vec<(&'static str, String)> {
+    let settings = json!({
+        "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}},
+        "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "disableAutoUpdate": true,
+            "disableUpdateNag": true},
+        "privacy": {"usageStatisticsEnabled": false}, "telemetry": {"enabled": false},
+        "ui": {"hideTips": true, "hideBanner": true}, "ide": {"enabled": false, "hasSeenNudge": true},
+        "model": {"name": "gemini-2.5-pro"}, "hooksConfig": {"enabled": true},
+    });
+    put(&home.join(".gemini/settings.json"), &serde_json::to_string_pretty(&settings).expect("JSON"));
+    let trusted = json!({work.display().to_string(): "TRUST_FOLDER"});
+    put(&home.join(".gemini/trustedFolders.json"), &trusted.to_string());
+    vec![
+        ("GEMINI_API_KEY", KEY.to_owned()),
+        ("GOOGLE_GEMINI_BASE_URL", format!("http://127.0.0.1:{port}")),
+        ("GEMINI_TELEMETRY_ENABLED", "false".to_owned()),
+    ]
+}
+
+fn opencode(home: &Path, port: u16) -> Vec<(&'static str, String)> {
+    let model = json!({"name": "Scripted", "tool_call": true, "limit": {"context": 200_000, "output": 8000}});
+    let provider = json!({"npm": "@ai-sdk/openai-compatible", "name": "Scripted",
+        "options": {"baseURL": format!("http://127.0.0.1:{port}/v1"), "apiKey": KEY},
+        "models": {"scripted-model": model}});
+    let settings = json!({"autoupdate": false, "share": "disabled", "model": "scripted/scripted-model",
+        "small_model": "scripted/scripted-model", "enabled_providers": ["scripted"],
+        "permission": {"edit": "allow", "bash": "ask", "webfetch": "deny"}, "provider": {"scripted": provider}});
+    put(&home.join(".config/opencode/opencode.json"), &settings.to_string());
+    let names = [
+        "OPENCODE_DISABLE_AUTOUPDATE",
+        "OPENCODE_DISABLE_MODELS_FETCH",
+        "OPENCODE_DISABLE_LSP_DOWNLOAD",
+        "OPENCODE_DISABLE_DEFAULT_PLUGINS",
+        "OPENCODE_DISABLE_SHARE",
+    ];
+    names.map(|name| (name, "1".to_owned())).to_vec()
 }

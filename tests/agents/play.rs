@@ -6,6 +6,7 @@ use crate::scenes::{SCENES, Scenario};
 use crate::stage_files::processes_with;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -74,9 +75,14 @@ pub(crate) fn all(clis: &[Cli], filter: Option<&str>, jobs: usize, skipped: &[St
 
 /// Plays one scene in a process of its own; the error is what it said.
 fn play(cli: Cli, scenario: &Scenario) -> Result<(), String> {
+    apart(&[WORD, cli.name(), scenario.name], scenario.within)
+}
+
+/// Runs this program with these arguments in a clean process with a home of its own; the error is what it said.
+pub(crate) fn apart<S: AsRef<OsStr>>(args: &[S], within: Duration) -> Result<(), String> {
     let dir = tempfile::Builder::new().prefix("scene.").tempdir().map_err(|why| why.to_string())?;
     let (home, log) = (dir.path().join("home"), dir.path().join("log"));
-    let end = begin(cli, scenario, dir.path(), &home, &log).and_then(|child| wait(child, scenario.within));
+    let end = begin(args, dir.path(), &home, &log).and_then(|child| wait(child, within));
     tidy(dir.path());
     end.map_err(|why| {
         let said = fs::read(&log).unwrap_or_default();
@@ -84,13 +90,13 @@ fn play(cli: Cli, scenario: &Scenario) -> Result<(), String> {
     })
 }
 
-fn begin(cli: Cli, scenario: &Scenario, dir: &Path, home: &Path, log: &Path) -> Result<Child, String> {
+fn begin<S: AsRef<OsStr>>(args: &[S], dir: &Path, home: &Path, log: &Path) -> Result<Child, String> {
     let failed = |why: std::io::Error| why.to_string();
     let tmp = dir.join("tmp");
     fs::create_dir(home).and_then(|()| fs::create_dir(&tmp)).map_err(failed)?;
     let out = File::create(log).map_err(failed)?;
     let mut command = Command::new(std::env::current_exe().map_err(failed)?);
-    command.args([WORD, cli.name(), scenario.name]).env_clear();
+    command.args(args).env_clear();
     for name in KEPT {
         command.envs(std::env::var_os(name).map(|value| (name, value)));
     }

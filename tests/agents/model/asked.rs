@@ -1,4 +1,4 @@
-//! What a CLI asks, read from whichever dialect it speaks: Anthropic Messages, OpenAI Responses, chat completions.
+//! What a CLI asks, read from whichever dialect it speaks: Anthropic Messages, OpenAI Responses, chat completions, Gemini.
 
 use serde_json::Value;
 
@@ -8,6 +8,7 @@ pub(crate) enum Dialect {
     Anthropic,
     Responses,
     Chat,
+    Gemini,
 }
 
 /// A tool that the CLI offers.
@@ -53,7 +54,8 @@ impl Asked {
 }
 
 /// What CLIs put beside the user's words, each in an element of its own.
-const ADDITIONS: [&str; 10] = [
+const ADDITIONS: [&str; 11] = [
+    "session_context",
     "command-name",
     "command-message",
     "command-args",
@@ -78,7 +80,7 @@ fn without_additions(text: &str) -> String {
     if kept.len() == text.len() { kept.trim_matches('\n').to_owned() } else { kept.trim().to_owned() }
 }
 
-/// Reads a request; `None` if the path is none of the three.
+/// Reads a request; `None` if the path is none of the four.
 pub(crate) fn read(path: &str, bytes: &[u8]) -> Option<Asked> {
     let body: Value = serde_json::from_slice(bytes).ok()?;
     let dialect = if path.ends_with("/messages") {
@@ -87,6 +89,8 @@ pub(crate) fn read(path: &str, bytes: &[u8]) -> Option<Asked> {
         Dialect::Responses
     } else if path.ends_with("/chat/completions") {
         Dialect::Chat
+    } else if path.contains("/models/") && path.ends_with("enerateContent") {
+        Dialect::Gemini
     } else {
         return None;
     };
@@ -95,23 +99,38 @@ pub(crate) fn read(path: &str, bytes: &[u8]) -> Option<Asked> {
         model: body["model"].as_str().unwrap_or("scripted-model").to_owned(),
         prompts: Vec::new(),
         tool_result: None,
-        tools: body["tools"].as_array().into_iter().flatten().filter_map(tool).collect(),
+        tools: body["tools"].as_array().into_iter().flatten().flat_map(tools).collect(),
         is_side: false,
     };
     match dialect {
         Dialect::Anthropic => anthropic(&mut asked, &body),
         Dialect::Responses => responses(&mut asked, &body),
         Dialect::Chat => chat(&mut asked, &body),
+        Dialect::Gemini => gemini(&mut asked, &body),
     }
-    let wants_json = ["/output_config/format", "/text/format/schema", "/response_format"];
+    let wants_json = [
+        "/output_config/format",
+        "/text/format/schema",
+        "/response_format",
+        "/generationConfig/responseSchema",
+        "/generationConfig/responseJsonSchema",
+    ];
     asked.is_side = asked.tools.is_empty() || wants_json.iter().any(|at| body.pointer(at).is_some());
     Some(asked)
+}
+
+/// An entry of the list is one tool, or, for Gemini, a list of them.
+fn tools(value: &Value) -> Vec<Tool> {
+    match value["functionDeclarations"].as_array() {
+        Some(several) => several.iter().filter_map(tool).collect(),
+        None => tool(value).into_iter().collect(),
+    }
 }
 
 fn tool(value: &Value) -> Option<Tool> {
     let inner = if value["function"].is_object() { &value["function"] } else { value };
     let name = inner["name"].as_str()?.to_owned();
-    let schema = ["input_schema", "parameters"].iter().find_map(|key| inner.get(key)).cloned();
+    let schema = ["input_schema", "parametersJsonSchema", "parameters"].iter().find_map(|key| inner.get(key)).cloned();
     Some(Tool { name, schema })
 }
 
@@ -148,6 +167,17 @@ fn chat(asked: &mut Asked, body: &Value) {
             Some("user") => asked.hears(&flat(&message["content"])),
             Some("tool") => asked.tool_result = Some(flat(&message["content"])),
             _ => {}
+        }
+    }
+}
+
+fn gemini(asked: &mut Asked, body: &Value) {
+    for content in body["contents"].as_array().into_iter().flatten().filter(|content| content["role"] != "model") {
+        for part in content["parts"].as_array().into_iter().flatten() {
+            match part["functionResponse"]["response"].as_object() {
+                Some(response) => asked.tool_result = Some(Value::Object(response.clone()).to_string()),
+                None => asked.hears(part["text"].as_str().unwrap_or_default()),
+            }
         }
     }
 }

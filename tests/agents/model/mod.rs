@@ -1,4 +1,4 @@
-//! The model that real agents talk to in these tests: it listens on loopback, speaks the three dialects that the CLIs
+//! The model that real agents talk to in these tests: it listens on loopback, speaks the four dialects that the CLIs
 //! speak, does what a script says, and remembers every prompt that it was given.
 //!
 //! `asked` reads what a CLI asks, whatever the dialect; `script` decides the answer; `speak` says it in the dialect.
@@ -81,6 +81,11 @@ impl Model {
         lock(&self.shared.rules).push(rule);
     }
 
+    /// Looks at everything that was heard so far.
+    pub(crate) fn look<T>(&self, with: impl FnOnce(&[Heard]) -> T) -> T {
+        with(&lock(&self.shared.heard))
+    }
+
     /// Everything that was heard so far.
     pub(crate) fn heard(&self) -> Vec<Heard> {
         lock(&self.shared.heard).clone()
@@ -109,6 +114,9 @@ async fn answer(State(shared): State<Arc<Shared>>, method: Method, uri: Uri, bod
     if method == Method::GET && path.ends_with("/models") {
         let one = json!({"id": "scripted-model", "object": "model", "type": "model", "display_name": "Scripted"});
         return plain(StatusCode::OK, &json!({"object": "list", "data": [one], "models": []}));
+    }
+    if path.ends_with(":countTokens") {
+        return plain(StatusCode::OK, &json!({"totalTokens": bytes.len() / 4}));
     }
     if path.ends_with("/count_tokens") {
         return plain(StatusCode::OK, &json!({"input_tokens": bytes.len() / 4}));

@@ -143,7 +143,7 @@ fn write(asked: &Asked, path: &str, text: &str) -> Kind {
 
 /// A call of the tool that runs commands.
 fn shell(asked: &Asked, command: &str) -> Kind {
-    let names = ["bash", "exec_command", "shell_command", "shell", "local_shell"];
+    let names = ["bash", "exec_command", "shell_command", "shell", "local_shell", "run_shell_command"];
     match asked.tool(&names) {
         Some(tool) => {
             let wanted = [("command", command), ("cmd", command), ("description", "a scripted command")];

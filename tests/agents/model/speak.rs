@@ -44,6 +44,7 @@ pub(crate) async fn speak(writer: DuplexStream, asked: &Asked, answer: &Answer) 
         Dialect::Anthropic => anthropic(&mut stream, asked, answer).await,
         Dialect::Responses => responses(&mut stream, asked, answer).await,
         Dialect::Chat => chat(&mut stream, asked, answer).await,
+        Dialect::Gemini => gemini(&mut stream, asked, answer).await,
     }
 }
 
@@ -174,4 +175,31 @@ async fn chat(stream: &mut Stream, asked: &Asked, answer: &Answer) -> io::Result
         json!({"prompt_tokens": answer.tokens, "completion_tokens": 12, "total_tokens": answer.tokens + 12});
     stream.event(None, &last).await?;
     stream.writer.write_all(b"data: [DONE]\n\n").await
+}
+
+async fn gemini(stream: &mut Stream, asked: &Asked, answer: &Answer) -> io::Result<()> {
+    let usage = json!({"promptTokenCount": answer.tokens, "candidatesTokenCount": 12,
+        "totalTokenCount": answer.tokens + 12});
+    let chunk = |part: &Value, end: Option<&str>| {
+        let mut candidate = json!({"content": {"role": "model", "parts": [part]}, "index": 0});
+        if let Some(end) = end {
+            candidate["finishReason"] = json!(end);
+        }
+        json!({"candidates": [candidate], "usageMetadata": usage, "modelVersion": asked.model})
+    };
+    hang(answer).await;
+    match &answer.kind {
+        Kind::Texts(texts) => {
+            for part in stream.parts(&texts.join("\n")) {
+                tokio::time::sleep(stream.pause).await;
+                stream.event(None, &chunk(&json!({"text": part}), None)).await?;
+            }
+            stream.event(None, &chunk(&json!({"text": ""}), Some("STOP"))).await
+        }
+        Kind::Call { name, arguments } => {
+            let call = json!({"functionCall": {"name": name, "args": arguments}});
+            stream.event(None, &chunk(&call, Some("STOP"))).await
+        }
+        Kind::Error(_) => Ok(()),
+    }
 }

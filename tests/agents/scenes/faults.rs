@@ -83,7 +83,7 @@ pub(crate) fn model_error(cli: Cli) {
     let named: &[&str] = match cli {
         Cli::Claude | Cli::Pi => &["agent_failed"],
         // It has no event for that: the screen tells.
-        Cli::Codex => &["document_missing", "stop_never_came"],
+        Cli::Codex | Cli::Gemini | Cli::Opencode => &["document_missing", "stop_never_came"],
     };
     assert!(named.contains(&code), "{view:#}\n{}", scene.story());
     assert_eq!(view["error"]["step"], "writing");

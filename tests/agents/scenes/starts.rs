@@ -35,6 +35,7 @@ pub(crate) fn first_run(cli: Cli) {
         Cli::Claude => "trust this folder",
         Cli::Codex => "Sign in with ChatGPT",
         Cli::Pi => "No models available",
+        Cli::Gemini | Cli::Opencode => unreachable!("no scene is played with it"),
     };
     assert!(message.contains(shown), "the operator learns what the screen shows: {error:#}\n{}", scene.story());
     assert!(scene.model.heard().is_empty());
