@@ -6,7 +6,8 @@ use tasuki::core::agent::AgentState;
 use tasuki::core::effect::{Effect, How};
 use tasuki::core::handoff::Step;
 use tasuki::core::handoff::publication::{PublishState, Publishing};
-use tasuki::core::id::{AgentId, HandoffId};
+use tasuki::core::id::{AgentId, DeliveryId, HandoffId};
+use tasuki::core::text::signature;
 
 /// What must hold at every moment.
 pub(crate) fn always(world: &World) -> Result<(), String> {
@@ -119,6 +120,7 @@ pub(crate) fn at_rest(world: &World) -> Result<(), String> {
         return Err(format!("effects are left: {:?}", world.disk.state.outbox));
     }
     journal(world)?;
+    verdicts(world)?;
     told(world)?;
     super::acks::at_rest(world)?;
     texts(world)
@@ -142,6 +144,26 @@ fn journal(world: &World) -> Result<(), String> {
     for (place, (seq, _)) in world.disk.journal.iter().enumerate() {
         if *seq != place as u64 {
             return Err(format!("journal line {place} bears the number {seq}"));
+        }
+    }
+    Ok(())
+}
+
+/// No text is said to have been refused that was typed, and none to be delivered that no agent has taken.
+fn verdicts(world: &World) -> Result<(), String> {
+    for (_, line) in world.disk.journal.iter().filter(|(_, line)| line["type"] == "delivery") {
+        let Some(id) = line["delivery_id"].as_str().and_then(|id| DeliveryId::try_from(id.to_owned()).ok()) else {
+            return Err(format!("a delivery without an id: {line}"));
+        };
+        let end = signature(&id);
+        let is_taken = || world.tmux.agents.iter().flat_map(|agent| &agent.submitted).any(|text| text.ends_with(&end));
+        let is_false = match line["verdict"].as_str().unwrap_or_default() {
+            "not_delivered" => world.tmux.typed.contains_key(&id),
+            "delivered" => !is_taken(),
+            verdict => verdict != "unconfirmed",
+        };
+        if is_false {
+            return Err(format!("the verdict is not true: {line}"));
         }
     }
     Ok(())

@@ -39,7 +39,7 @@ impl Run {
     ) -> Option<Outcome> {
         let effect = self.effect.clone();
         match &effect {
-            Effect::Type(plan) => self.type_text(plan, tmux).map(Outcome::Typed),
+            Effect::Type(plan) => self.tried(plan, tmux, rng, faults_on).map(Outcome::Typed),
             Effect::Start(plan) => Some(Outcome::Started(start(plan, tmux, rng, faults_on))),
             Effect::AwaitReady { pane, .. } => self.ready(pane, tmux).map(Outcome::Readiness),
             Effect::AwaitIdle { pane, brief, .. } => {
@@ -93,6 +93,17 @@ impl Run {
                 Some(Outcome::Done)
             }
         }
+    }
+
+    /// What a text needs may be away at the first act: then only the first try knows that nothing was typed.
+    fn tried(&mut self, plan: &TypeText, tmux: &mut SimTmux, rng: &mut Rng, faults_on: bool) -> Option<Typed> {
+        if self.phase == 0 && faults_on && rng.chance(2) {
+            return Some(match self.resumed {
+                true => Typed::Unknown { reason: "not_looked".to_owned() },
+                false => Typed::Refused { reason: Refusal::NotReady },
+            });
+        }
+        self.type_text(plan, tmux)
     }
 
     /// Look, paste, Enter, look again: compare-and-swap by the pane's mark.
@@ -176,19 +187,20 @@ fn idle(pane: &PaneRef, tmux: &mut SimTmux) -> Option<Readiness> {
     (agent.turn.is_none() && is_at_rest).then_some(Readiness::Ready)
 }
 
-/// Made once for each id, whatever happens: the mark is set by the very line that makes the window.
+/// Made once for each id, whatever happens: the mark is set by the very line that makes the window. What runs is looked for
+/// before anything that may stand in the way of a new one.
 fn start(plan: &StartAgent, tmux: &mut SimTmux, rng: &mut Rng, faults_on: bool) -> Started {
     if tmux.server.is_none() {
         return Started::NoTmux;
-    }
-    if plan.server != tmux.server {
-        return Started::Died;
     }
     if let Some(agent) = tmux.by_env(&plan.agent_id) {
         return Started::Running { pane: agent.pane, process: Some(SimTmux::process(&agent.pane)) };
     }
     if tmux.made.contains(&plan.agent_id) {
         return Started::Died;
+    }
+    if plan.server.is_some() && plan.server != tmux.server {
+        return Started::Failed { why: "the tmux server was restarted".to_owned() };
     }
     if faults_on && rng.chance(3) {
         return Started::Failed { why: "no such folder".to_owned() };
