@@ -88,8 +88,14 @@ pub fn bears_signature(composer: &str) -> bool {
 /// Frames a body: a first line of ours that begins with a letter, the sanitised body, our last line.
 #[must_use]
 pub fn frame(first_line: &str, body: &str, id: &DeliveryId) -> String {
-    let body = sanitise(body);
-    format!("{}\n{}\n{}", sanitise(first_line), body.trim_matches('\n'), signature(id))
+    let body = typed(body);
+    format!("{}\n{}\n{}", typed(first_line), body.trim_matches('\n'), signature(id))
+}
+
+/// What of a text is typed. Soft hyphens are left out: they mean nothing but where a line may be broken, and terminals and
+/// programs count them differently, so that a composer with one in it is drawn over other things.
+fn typed(text: &str) -> String {
+    sanitise(text).replace('\u{ad}', "")
 }
 
 /// A text with every run of white space made one blank: how two texts are compared, since CLIs wrap and re-indent.
@@ -191,6 +197,12 @@ mod tests {
     fn a_frame_begins_with_our_line_and_ends_with_our_sentence() {
         let text = frame("Your skill follows.", "# Skill\n- one\n", &id());
         assert_eq!(text, "Your skill follows.\n# Skill\n- one\n(tasuki delivery 5f2a9c81d0e3.)");
+    }
+
+    #[test]
+    fn no_soft_hyphen_is_typed() {
+        let text = frame("First\u{ad} line.", "so\u{ad}ft u\u{308} a\u{200b}b", &id());
+        assert_eq!(text, "First line.\nsoft u\u{308} a\u{200b}b\n(tasuki delivery 5f2a9c81d0e3.)");
     }
 
     #[test]
