@@ -243,6 +243,10 @@ pub struct ComposerSection {
     pub top: Pattern,
     /// The line below its text.
     pub bottom: Pattern,
+    /// A long text takes the screen down to its end, and `bottom` is not drawn: then the text begins at the last `top`, in
+    /// the upper half, and ends with the screen. Looked for only where no `bottom` is seen and no dialog.
+    #[serde(default)]
+    pub fills_screen: bool,
     /// From which side to look.
     #[serde(default)]
     pub anchor: Anchor,

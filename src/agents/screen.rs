@@ -25,7 +25,7 @@ impl Profile {
     pub fn view(&self, screen: &str, width: u16, height: u16, cursor: (u16, u16)) -> View {
         let section = &self.file.screen;
         let rows = Rows::read(screen, width, height);
-        let place = rows.find_composer(&section.composer, usize::from(cursor.1));
+        let place = rows.find_composer(section, usize::from(cursor.1));
         let composer = match &place {
             Some(place) => rows.composer(&section.composer, place),
             None => Composer::Unreadable,
@@ -53,7 +53,8 @@ impl Rows {
         Rows { cells, text }
     }
 
-    fn find_composer(&self, section: &ComposerSection, cursor_row: usize) -> Option<Place> {
+    fn find_composer(&self, screen: &ScreenSection, cursor_row: usize) -> Option<Place> {
+        let section = &screen.composer;
         // Below a `top` on the screen's last row there is no row to look at.
         let is = |pattern: &Pattern, row: usize| self.text.get(row).is_some_and(|line| pattern.0.is_match(line));
         let all = 0..self.text.len();
@@ -69,7 +70,11 @@ impl Rows {
         };
         match section.anchor {
             Anchor::Bottom => {
-                let bottom = all.rev().find(|row| is(&section.bottom, *row))?;
+                let Some(bottom) = all.clone().rev().find(|row| is(&section.bottom, *row)) else {
+                    let may_fill = section.fills_screen && !self.is_blocked(screen, None);
+                    let top = all.clone().rev().filter(|_| may_fill).find(|row| is(&section.top, *row))?;
+                    return places(top, all.end).filter(|_| top < all.end / 2);
+                };
                 (0..bottom).rev().filter(|row| is(&section.top, *row)).find_map(|top| places(top, bottom))
             }
             Anchor::Top => {

@@ -82,6 +82,8 @@ fn claude_screens() {
 
 #[test]
 fn codex_and_pi_screens() {
+    let items: String = (18..=30).map(|number| format!("{number}. item ")).collect();
+    let items = items + "(tasuki delivery 5f2a9c81d0e3.)";
     for (profile, name, activity, composer) in [
         ("codex", "ready", Activity::Ready, Composer::Empty),
         ("codex", "draft", Activity::Ready, text("please do not")),
@@ -92,6 +94,8 @@ fn codex_and_pi_screens() {
             text("first line of a draft second line · /with/a/path indented [x] last line"),
         ),
         ("codex", "collapsed", Activity::Ready, Composer::Collapsed { size: Some(2211) }),
+        // Its composer takes all the rows down to the end, and the line with model and folder is not drawn.
+        ("codex", "fills_screen", Activity::Ready, text(&items)),
         ("codex", "command", Activity::Ready, text("/quit")),
         ("codex", "busy", Activity::Busy, Composer::Empty),
         // While its answer comes in, it shows no sign of work.
