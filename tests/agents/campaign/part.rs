@@ -73,7 +73,9 @@ fn furnish(scene: &Scene, cli: Cli) {
 impl Part {
     /// Starts an agent and waits until it is primed.
     fn start(&mut self) {
-        let answer = self.scene.stage.ask(&json!({"kind": "agent_create", "persona_slug": PERSONA}));
+        let id = self.scene.stage.send(&json!({"kind": "agent_create", "persona_slug": PERSONA}));
+        let path = self.scene.stage.spool(&format!("results/{id}.json"));
+        let answer = wait(START, || read_json(&path)).unwrap_or_default();
         let agent = answer["result"]["agent_id"].as_str().unwrap_or_else(|| panic!("no agent: {answer}")).to_owned();
         self.agent.replace(agent.clone());
         let due = Instant::now() + START;
