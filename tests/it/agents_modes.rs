@@ -6,7 +6,7 @@ use tasuki::agents::Profiles;
 use tasuki::core::pane::{Activity, Composer};
 
 /// Modes in which a text must not go in.
-const OTHERS: [(&str, &[&str]); 4] = [
+const OTHERS: [(&str, &[&str]); 5] = [
     (
         "claude",
         &[
@@ -29,14 +29,17 @@ const OTHERS: [(&str, &[&str]); 4] = [
         &["shell", "shell_emptied", "shell_after", "search", "slash", "at", "history", "vim_normal", "vim_text"],
     ),
     ("pi", &["shell", "shell_after", "slash", "at", "history"]),
+    // Over the palette nothing is drawn where the composer stands: it looks as if it took a text.
+    ("opencode", &["shell", "shell_emptied", "slash", "at", "history", "palette"]),
 ];
 
 /// Modes in which a prompt goes to the model.
-const PROMPTS: [(&str, &[&str]); 4] = [
+const PROMPTS: [(&str, &[&str]); 5] = [
     ("claude", &["after_turn", "plan", "vim_insert"]),
     ("codex", &["after_turn", "plan"]),
     ("gemini", &["after_turn", "edits", "plan", "vim_insert"]),
     ("pi", &["after_turn"]),
+    ("opencode", &["after_turn", "after_shell", "plan"]),
 ];
 
 /// Whether a text would be typed into what this screen shows.
