@@ -247,6 +247,10 @@ pub struct ComposerSection {
     /// the upper half, and ends with the screen. Looked for only where no `bottom` is seen and no dialog.
     #[serde(default)]
     pub fills_screen: bool,
+    /// A long text takes the screen up to its first row, and `top` is out of sight: then all rows above `bottom` are text,
+    /// if one of `strip` fits each and the cursor stands among them. Looked for only where no `top` is seen and no dialog.
+    #[serde(default)]
+    pub outgrows_screen: bool,
     /// From which side to look.
     #[serde(default)]
     pub anchor: Anchor,

@@ -75,7 +75,8 @@ impl Rows {
                     let top = all.clone().rev().filter(|_| may_fill).find(|row| is(&section.top, *row))?;
                     return places(top, all.end).filter(|_| top < all.end / 2);
                 };
-                (0..bottom).rev().filter(|row| is(&section.top, *row)).find_map(|top| places(top, bottom))
+                let mut tops = (0..bottom).rev().filter(|row| is(&section.top, *row));
+                tops.find_map(|top| places(top, bottom)).or_else(|| self.outgrown(screen, bottom, cursor_row))
             }
             Anchor::Top => {
                 let top = all.clone().rev().find(|row| is(&section.top, *row))?;
@@ -83,6 +84,14 @@ impl Rows {
                 places(top, bottom)
             }
         }
+    }
+
+    /// A composer that has grown over the whole screen.
+    fn outgrown(&self, screen: &ScreenSection, bottom: usize, cursor_row: usize) -> Option<Place> {
+        let is_text = |row: usize| self.text[row].is_empty() || self.strip(&screen.composer, row).contains(&true);
+        let holds_cursor = screen.composer.outgrows_screen && (0..bottom).contains(&cursor_row);
+        let is_whole = holds_cursor && (0..bottom).all(is_text) && !self.is_blocked(screen, None);
+        is_whole.then(|| Place { text: 0..bottom, whole: 0..bottom + 1 })
     }
 
     fn composer(&self, section: &ComposerSection, place: &Place) -> Composer {

@@ -1,9 +1,9 @@
 //! The modes of each CLI's composer (a shell's, a search, vim's, a menu), as the CLIs draw them in 24 rows and in 50. A
 //! text goes into a composer that hands it to the model, and into no other: some modes give every line to a shell.
 
-use crate::agents_screens::look;
+use crate::agents_screens::{look, text};
 use tasuki::agents::Profiles;
-use tasuki::core::pane::{Activity, Composer};
+use tasuki::core::pane::{Activity, Composer, View};
 
 /// Modes in which a text must not go in.
 const OTHERS: [(&str, &[&str]); 5] = [
@@ -66,7 +66,16 @@ fn a_composer_that_takes_a_prompt_invites_one_in_every_mode() {
     assert_eq!(misjudged(&PROMPTS, true), [""; 0]);
 }
 
-/// Claude Code's classic renderer lets the composer grow out of the pane, where nothing of it can be known.
+/// An agent that its user has started may have Claude Code's classic renderer: its composer grows out of the pane.
+#[test]
+fn a_composer_that_has_grown_out_of_the_pane_is_read_to_its_end() {
+    let lines: String = (20..40).map(|number| format!("short line {number} ")).collect();
+    let shown = text(&(lines + "(tasuki delivery 5f2a9c81d0e3.)"));
+    let expected = View { activity: Activity::Ready, composer: shown };
+    assert_eq!(look("claude", "modes/classic_tall_24"), expected);
+}
+
+/// Claude Code's classic renderer lets the composer grow out of the pane, where only its end is known.
 #[test]
 fn claude_is_started_with_the_renderer_whose_composer_scrolls() {
     let view = look("claude", "modes/classic_tall_24");
