@@ -88,6 +88,17 @@ impl Cli {
         }
     }
 
+    /// A hook of the user's own refuses each prompt while that file is there.
+    pub(crate) fn refuse_prompts(self, home: &Path, file: &Path) {
+        let path = home.join(".claude/settings.json");
+        let text = fs::read_to_string(&path).expect("it was furnished");
+        let mut settings: Value = serde_json::from_str(&text).expect("it is JSON");
+        let command = format!("test ! -e '{}' || exit 2", file.display());
+        let hook = json!({"hooks": [{"type": "command", "command": command}]});
+        settings["hooks"]["UserPromptSubmit"].as_array_mut().expect("there are hooks").push(hook);
+        put(&path, &settings.to_string());
+    }
+
     /// A folder that its user has not said to trust.
     pub(crate) fn distrust(self, home: &Path) {
         let path = home.join(".codex/config.toml");

@@ -126,9 +126,9 @@ impl Part {
         }
     }
 
-    /// A file that nobody minds.
+    /// A file outside the folder that the agent may write in.
     pub(super) fn scratch(&self) -> PathBuf {
-        self.scene.stage.work_dir().join("touched")
+        self.scene.stage.home().join("touched")
     }
 
     pub(super) fn signal(&self, signal: Signal) {

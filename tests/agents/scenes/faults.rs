@@ -60,6 +60,24 @@ pub(crate) fn dialog(cli: Cli) {
     scene.nothing_came_twice();
 }
 
+/// Claude Code tells of a prompt that another hook refuses at the same time: no model ever sees it, so it is not delivered.
+pub(crate) fn refused_by_a_hook(cli: Cli) {
+    let refuse = |scene: &Scene| scene.home().join("refuse");
+    let scene = Scene::with(cli, "", |scene| cli.refuse_prompts(&scene.home(), &refuse(scene)));
+    let agent = scene.agent();
+    let send = |text: &str| {
+        let answer = scene.stage.ask(&json!({"kind": "agent_send", "agent_id": agent, "text": text}));
+        (answer["result"]["verdict"].clone(), answer["result"]["reason"].clone())
+    };
+    std::fs::write(refuse(&scene), "").expect("a file");
+    assert_eq!(send("Look at the parser."), (json!("unconfirmed"), json!("not_taken")), "{}", scene.story());
+    assert!(!scene.heard("Look at the parser."));
+    std::fs::remove_file(refuse(&scene)).expect("it is there");
+    assert_eq!(send("Look at the lexer."), (json!("delivered"), json!(null)), "{}", scene.story());
+    scene.until("the model hears it", || scene.heard("Look at the lexer."));
+    scene.nothing_came_twice();
+}
+
 /// In a folder that it was not told to trust Codex writes nothing, its document neither. As an answer it can give it.
 pub(crate) fn untrusted_folder(cli: Cli) {
     let scene = Scene::with(cli, "", |scene| cli.distrust(&scene.home()));
