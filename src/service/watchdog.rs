@@ -5,13 +5,52 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Sender, SyncSender};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender, SyncSender};
 use std::time::Duration;
 
 /// So many words may wait before what is told often is left out.
 const CROWD: usize = 8;
 /// How long the last word may take.
 const LAST_WITHIN: Duration = Duration::from_secs(1);
+/// How often a start that takes long says so.
+const STILL_STARTING: Duration = Duration::from_secs(20);
+/// For how long each such word holds.
+const MORE_TIME: Duration = Duration::from_secs(60);
+/// How many such words there are at most: half an hour's.
+const MOST_WORDS: usize = 90;
+
+/// Says while it lives that the start goes on: a large state file that was not closed in order is read whole first, and
+/// systemd gives a start 90 s.
+#[derive(Debug)]
+pub struct Starting {
+    _over: Option<Sender<()>>,
+}
+
+impl Starting {
+    /// Begins to say so.
+    #[must_use]
+    pub fn begin() -> Starting {
+        if std::env::var_os("NOTIFY_SOCKET").is_none() {
+            return Starting { _over: None };
+        }
+        let (over, waits) = mpsc::channel::<()>();
+        let tell_it = move || {
+            for _ in 0..MOST_WORDS {
+                match waits.recv_timeout(STILL_STARTING) {
+                    Err(RecvTimeoutError::Timeout) => tell(&Word::Starting),
+                    Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
+                }
+            }
+        };
+        match std::thread::Builder::new().name("starting".to_owned()).spawn(tell_it) {
+            Ok(_) => Starting { _over: Some(over) },
+            Err(error) => {
+                tracing::warn!(%error, "the service manager can't be told that a start takes long");
+                Starting { _over: None }
+            }
+        }
+    }
+}
 
 /// Speaks to the manager that started us, if one did.
 #[derive(Debug)]
@@ -91,6 +130,7 @@ impl Watchdog {
 
 #[derive(Debug)]
 enum Word {
+    Starting,
     Ready,
     Alive,
     Status(String),
@@ -146,6 +186,7 @@ fn limit() -> Option<Duration> {
 fn tell(word: &Word) {
     use sd_notify::NotifyState as State;
     let state = match word {
+        Word::Starting => State::ExtendTimeoutUsec(u32::try_from(MORE_TIME.as_micros()).unwrap_or(u32::MAX)),
         Word::Ready => State::Ready,
         Word::Alive => State::Watchdog,
         Word::Status(line) => State::Status(line),

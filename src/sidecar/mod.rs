@@ -143,8 +143,9 @@ impl Sources {
 }
 
 impl Sidecar {
-    /// Runs until it is told to end.
-    async fn run(&mut self, sources: &mut Sources) {
+    /// Runs until it is told to end, and closes the store.
+    async fn run(mut self, mut sources: Sources) {
+        let sources = &mut sources;
         loop {
             let sleep = self.sleep();
             let first = sources.next(sleep).await;
@@ -160,6 +161,7 @@ impl Sidecar {
             self.watchdog.turned(self.clock.now().boot_ms);
         }
         self.end(sources).await;
+        self.store.close();
     }
 
     /// Notes one input. Says whether the loop is to end.

@@ -15,7 +15,7 @@ use crate::core::work::rules::Rules;
 use crate::exit;
 use crate::process::ExitWatch;
 use crate::runner::{Runner, Tools};
-use crate::service::watchdog::Watchdog;
+use crate::service::watchdog::{Starting, Watchdog};
 use crate::spool::{ErrorKind, Journal, Spool, Watch};
 use crate::store::{Loaded, Store};
 use crate::tmux::{self, Socket, Tmux};
@@ -75,8 +75,8 @@ fn run_to_the_end(options: &Options) -> u8 {
     let code = runtime.block_on(async {
         outlive_file_limits();
         match open(options).await {
-            Ok((mut sidecar, mut sources)) => {
-                sidecar.run(&mut sources).await;
+            Ok((sidecar, sources)) => {
+                sidecar.run(sources).await;
                 exit::DONE
             }
             Err(failed) => complain(&failed),
@@ -112,7 +112,7 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
     let program = fails(exit::CONFIG, std::env::current_exe().context("this program's own path is not known"))?;
     ground::make_home(&home)?;
     let spool = Spool::open(home.root()).map_err(spool_failed)?;
-    let store = Store::open(&home.state()).map_err(store_failed)?;
+    let store = open_store(&home)?;
     let (clock, now) = first_clock();
     let loaded = store.load().map_err(store_failed)?;
     let (notice_sender, notices) = mpsc::channel(64);
@@ -163,6 +163,12 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
     };
     sidecar.begin(&now, loaded, settings, last_seq)?;
     Ok((sidecar, sources))
+}
+
+/// A large file that was not closed in order takes a while, and whoever waits for us is told.
+fn open_store(home: &Home) -> Result<Store, Failed> {
+    let _said = Starting::begin();
+    Store::open(&home.state()).map_err(store_failed)
 }
 
 fn first_clock() -> (Clock, Now) {

@@ -83,3 +83,14 @@ impl Error {
         }
     }
 }
+
+/// Whether an error may come of damage to the file or the disk. A disk that is full damages nothing, and what redb says
+/// again of an earlier failure tells nothing new.
+pub(super) fn may_be_damage(error: &redb::Error) -> bool {
+    use std::io::ErrorKind as Kind;
+    match error {
+        redb::Error::Io(error) => !matches!(error.kind(), Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge),
+        redb::Error::PreviousIo | redb::Error::DatabaseClosed => false,
+        _ => true,
+    }
+}

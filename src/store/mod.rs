@@ -1,7 +1,8 @@
 //! The one truth: a redb file that only the sidecar opens, one transaction for each batch of decisions.
 //!
 //! `tables` names what lies in it; `history` packs what is over; `load` builds the working set; `look` finds single rows;
-//! `open` takes the lock and begins a new file; `peek` looks into one without touching it; this file commits.
+//! `open` takes the lock and begins a new file; `peek` looks into one without touching it; `seal` marks one that was closed
+//! in order; this file commits.
 //! Rows are JSON, so that an older row without a newer field can still be read.
 
 mod error;
@@ -10,6 +11,7 @@ mod load;
 mod look;
 mod open;
 mod peek;
+mod seal;
 mod tables;
 
 use crate::core::decision::{Decision, ErrorRow};
@@ -20,6 +22,7 @@ use crate::core::time::{BelievedClock, Now};
 use redb::{Database, Durability, ReadableDatabase, ReadableTable};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::cell::Cell;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -94,6 +97,8 @@ pub struct Store {
     identity: Option<(u64, u64)>,
     next_ledger: u64,
     next_seen: u64,
+    /// Whether there was an error that may come of damage since every page was checked.
+    doubt: Cell<bool>,
     /// By which an answer is old.
     clock: BelievedClock,
     // Held for its lock: one sidecar for each home, also on systems where redb's own lock is advisory.
@@ -101,7 +106,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the state file under `state_dir`, or begins a new one if there is none.
+    /// Opens the state file under `state_dir`, or begins a new one if there is none. Every page is checked first, unless
+    /// the file was [closed](Store::close) in order and nobody has touched it since.
     ///
     /// # Errors
     /// [`Error::Locked`], [`Error::Unreadable`], [`Error::NewerSchema`], or what the disk refused.
@@ -109,7 +115,11 @@ impl Store {
         let path = state_dir.join("tasuki.redb");
         let lock = open::lock(&state_dir.join("tasuki.lock"), &path)?;
         open::begin_if_new(state_dir, &path)?;
-        peek::check(&path)?;
+        if !seal::take(&path)? {
+            let mebibytes = std::fs::metadata(&path).map_or(0, |meta| meta.len() / (1024 * 1024));
+            tracing::info!(mebibytes, "the state file was not closed in order, or touched since: all of it is read");
+            peek::check(&path)?;
+        }
         let database = open::existing(&path, false)?;
         let identity = open::identity(&path);
         Store::on(path, database, identity, lock)
@@ -123,6 +133,7 @@ impl Store {
             identity,
             next_ledger: 0,
             next_seen: 0,
+            doubt: Cell::new(false),
             clock: BelievedClock::default(),
             _lock: lock,
         };
@@ -133,21 +144,37 @@ impl Store {
 
     /// Closes the file, opens it again and reads the working set: redb refuses to write after an I/O error until that
     /// was done. If any of it fails, the store stays closed, and nothing can be committed until a later call succeeds.
+    /// Every page is checked where the error may come of damage or another file lies there; a disk that is merely full
+    /// damages nothing, and the loop waits for this.
     ///
     /// # Errors
     /// As [`Store::open`].
     pub fn reopen(&mut self) -> Result<Loaded, Error> {
         self.database = None;
-        if open::identity(&self.path).is_none() {
+        let found = open::identity(&self.path);
+        if found.is_none() {
             return Err(self.gone());
         }
-        self.database = Some(open::existing(&self.path, true)?);
+        let is_checked = self.doubt.get() || found != self.identity;
+        self.database = Some(open::existing(&self.path, is_checked)?);
+        self.doubt.set(false);
         self.identity = open::identity(&self.path);
         let loaded = self.check_schema().and_then(|()| self.find_ends()).and_then(|()| self.load());
         if loaded.is_err() {
             self.database = None;
         }
         loaded
+    }
+
+    /// Closes the file, and marks it as closed in order if nothing speaks against that: then the next start need not read
+    /// all of it. Whoever drops the store instead makes no mark.
+    pub fn close(mut self) {
+        let is_well = !self.doubt.get() && self.check_in_place().is_ok();
+        match self.database.take().map(Database::close) {
+            Some(Ok(())) if is_well => seal::put(&self.path),
+            Some(Err(error)) => tracing::warn!(%error, "the state file was not closed in order"),
+            Some(Ok(())) | None => {}
+        }
     }
 
     /// Whether the file on disk is still the one that is open: what is committed into another one would be forgotten.
@@ -169,17 +196,23 @@ impl Store {
     }
 
     fn failed(&self, what: &'static str, error: impl Into<redb::Error>) -> Error {
+        let error = error.into();
+        if error::may_be_damage(&error) {
+            self.doubt.set(true);
+        }
         Error::of(&self.path, what, error)
     }
 
     /// A row that this version can't have written.
     fn broken(&self, table: &str, why: &impl ToString) -> Error {
+        self.doubt.set(true);
         let why = format!("a row of its table {table} can't be understood: {}", why.to_string());
         Error::Unreadable { path: self.path.clone(), why }
     }
 
     /// The same, of a row that was looked up while running: only who asked for it need be told.
     fn row_broken(&self, table: &str, why: &impl ToString) -> Error {
+        self.doubt.set(true);
         Error::Row { path: self.path.clone(), table: table.to_owned(), why: why.to_string() }
     }
 

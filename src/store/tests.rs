@@ -133,3 +133,56 @@ fn a_request_is_forgotten_when_it_was_too_old_for_a_while() {
     assert_eq!(store.purge(&at(2_000 + 10 * 60_000)).expect("a look"), 1);
     assert!(store.known(&id).expect("a look").is_none());
 }
+
+/// A store with a past of so many mebibytes: answers, of which a start needs none.
+fn filled(dir: &Path, mebibytes: u64) -> Store {
+    let mut store = Store::open(dir).expect("a new store");
+    for number in 0..mebibytes {
+        let answer = |part: u64| crate::core::reply::Answer {
+            request_id: format!("r{number}-{part}").parse().expect("an id"),
+            kind: None,
+            request_sha256: "00".to_owned(),
+            reply: crate::core::reply::Reply::Ok(serde_json::json!({"text": "x".repeat(64 * 1024)})),
+        };
+        let decision = Decision { answers: (0..16).map(answer).collect(), ..Decision::default() };
+        store.commit(&Batch { decision: &decision, now: NOW, seen: &[] }).expect("a commit");
+    }
+    store.checkpoint(&Checkpoint { ledger_below: store.next_ledger(), ..Checkpoint::default() }).expect("a checkpoint");
+    store
+}
+
+const NOW: Now = Now { wall_ms: 1_800_000_000_000, boot: 7, boot_ms: 1_000 };
+
+/// Bytes that this process has read while it opened the store.
+#[cfg(target_os = "linux")]
+fn read_at_start(dir: &Path) -> (Store, u64) {
+    let read = || -> u64 {
+        let io = std::fs::read_to_string("/proc/self/io").expect("what we have read");
+        let line = io.lines().find_map(|line| line.strip_prefix("rchar: ")).expect("a count");
+        line.parse().expect("a number")
+    };
+    let before = read();
+    let store = Store::open(dir).expect("it is whole");
+    (store, read() - before)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_was_closed_in_order_is_not_read_again_and_everything_else_is() {
+    const MEBIBYTES: u64 = 4;
+    let whole = MEBIBYTES * 1024 * 1024;
+    let (dir, state) = folder();
+    filled(dir.path(), MEBIBYTES).close();
+    let (store, read) = read_at_start(dir.path());
+    assert!(read < whole / 8, "{read} bytes were read after an end in order");
+    // The mark holds for one start: this one does not end in order.
+    drop(store);
+    let (store, read) = read_at_start(dir.path());
+    assert!(read >= whole, "{read} bytes were read after an end that was not in order");
+    store.close();
+    // Somebody has put the same bytes there again.
+    std::fs::write(&state, std::fs::read(&state).expect("the state")).expect("a copy");
+    let (store, read) = read_at_start(dir.path());
+    assert!(read >= whole, "{read} bytes were read of a copy");
+    store.close();
+}

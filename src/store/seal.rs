@@ -1,0 +1,69 @@
+//! The mark that the state file was closed in order: `tasuki.redb.closed`, beside it. It says which state of which file
+//! that was. What was whole then, and was not touched since, need not be read whole again at the start.
+//!
+//! A mark holds for one start: it goes before the file is written to. After a crash, a power cut, a copy that was put
+//! back, or any error that may come of damage, there is none, and every page is checked.
+
+use super::{Error, SCHEMA};
+use crate::files::{self, Grade, Stamp};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+/// A mark is far shorter.
+const MAX_BYTES: u64 = 4096;
+
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Mark {
+    /// A newer tasuki's file is looked at before it is opened, mark or none.
+    schema: u64,
+    file: Stamp,
+}
+
+fn mark_of(path: &Path) -> Option<Mark> {
+    Some(Mark { schema: SCHEMA, file: files::stamp(path)? })
+}
+
+fn place(path: &Path) -> PathBuf {
+    path.with_extension("redb.closed")
+}
+
+/// Takes the mark away, and says whether the file is the one that it was made for.
+///
+/// # Errors
+/// A mark that can't be taken away might be believed at a later start.
+pub(super) fn take(path: &Path) -> Result<bool, Error> {
+    let place = place(path);
+    let failed = |what, error: std::io::Error| Error::Io { path: place.clone(), what, why: error.to_string() };
+    let Some(folder) = place.parent() else { return Ok(false) };
+    let folder = files::open_dir(folder).map_err(|error| failed("looked for", error))?;
+    let name = place.file_name().unwrap_or_default();
+    let found = read(&folder, name);
+    if files::remove_at(&folder, name).map_err(|error| failed("removed", error))? {
+        nix::unistd::fsync(&folder).map_err(|error| failed("removed", error.into()))?;
+    }
+    Ok(found.is_some() && found == mark_of(path))
+}
+
+/// What can't be read is no mark.
+fn read(folder: impl AsFd, name: &OsStr) -> Option<Mark> {
+    let (bytes, _) = files::read_at(folder, name, MAX_BYTES).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+/// Marks a file that was just closed in order. Where that fails, the next start reads all of it.
+pub(super) fn put(path: &Path) {
+    let place = place(path);
+    let write = || -> std::io::Result<()> {
+        let mark = mark_of(path).ok_or(std::io::ErrorKind::NotFound)?;
+        let folder = files::open_dir(place.parent().unwrap_or(Path::new("/")))?;
+        let temp = files::scratch_name(&folder);
+        let bytes = serde_json::to_vec(&mark)?;
+        // A mark that a power cut spoils is no mark.
+        files::replace_at(&folder, &temp, place.file_name().unwrap_or_default(), &bytes, Grade::Fast)
+    };
+    if let Err(error) = write() {
+        tracing::warn!(%error, "the state file can't be marked as closed in order: the next start reads all of it");
+    }
+}
