@@ -121,6 +121,8 @@ fn gemini_and_opencode_screens() {
         ("gemini", "draft", Activity::Ready, text("half a prompt")),
         ("gemini", "collapsed", Activity::Ready, Composer::Collapsed { size: Some(7) }),
         ("gemini", "busy", Activity::Busy, Composer::Empty),
+        // An earlier frame's end stands above this one, as after the window has got another size.
+        ("gemini", "after_resize", Activity::Ready, Composer::Empty),
         ("opencode", "ready", Activity::Ready, Composer::Empty),
         ("opencode", "draft", Activity::Ready, text("half a prompt")),
         // Only the last line says which agent and model answer; a draft may look like it.
