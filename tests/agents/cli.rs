@@ -88,6 +88,19 @@ impl Cli {
         }
     }
 
+    /// The classic renderer, as an agent has it that its user has started.
+    pub(crate) fn draw_as_before(self, home: &Path, profiles: &Path) {
+        let path = home.join(".claude/settings.json");
+        let text = fs::read_to_string(&path).expect("it was furnished");
+        let mut settings: Value = serde_json::from_str(&text).expect("it is JSON");
+        settings["tui"] = json!("default");
+        put(&path, &settings.to_string());
+        let built_in = include_str!("../../data/profiles/claude.toml");
+        let forced = "env = { CLAUDE_CODE_NO_FLICKER = \"1\" }";
+        assert!(built_in.contains(forced), "the profile asks for the full-screen renderer in another way");
+        put(&profiles.join("claude.toml"), &built_in.replace(forced, ""));
+    }
+
     /// A hook of the user's own refuses each prompt while that file is there.
     pub(crate) fn refuse_prompts(self, home: &Path, file: &Path) {
         let path = home.join(".claude/settings.json");

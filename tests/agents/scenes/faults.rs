@@ -2,6 +2,7 @@
 
 use crate::cli::Cli;
 use crate::scene::Scene;
+use crate::stage_files::make_folder;
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -57,6 +58,25 @@ pub(crate) fn dialog(cli: Cli) {
         scene.stage.handoff_view(&handoff)["step"] != "waiting"
     });
     scene.stage.until_step(&handoff, "done");
+    scene.nothing_came_twice();
+}
+
+/// A text higher than its pane, in the renderer whose composer grows out of it.
+pub(crate) fn classic_renderer(cli: Cli) {
+    let scene = Scene::with(cli, "", |scene| {
+        let profiles = scene.stage.home().join("data/profiles");
+        make_folder(&profiles);
+        cli.draw_as_before(&scene.home(), &profiles);
+    });
+    let agent = scene.agent();
+    let pane = scene.pane(&agent);
+    let alternate = scene.stage.tmux(&["display-message", "-p", "-t", &pane, "#{alternate_on}"]);
+    assert_eq!(alternate.trim(), "0", "it has a screen of its own: that is the other renderer");
+    scene.stage.tmux(&["resize-window", "-t", &pane, "-x", "80", "-y", "24"]);
+    let text: Vec<String> = (1..=60).map(|number| format!("short line {number}")).collect();
+    let answer = scene.stage.ask(&json!({"kind": "agent_send", "agent_id": agent, "text": text.join("\n")}));
+    assert_eq!(answer["result"]["verdict"], "delivered", "{answer}\n{}", scene.story());
+    scene.until("the model hears all of it", || scene.heard(&text.join("\n")));
     scene.nothing_came_twice();
 }
 
