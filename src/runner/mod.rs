@@ -14,7 +14,7 @@ mod persona;
 mod publish;
 mod start;
 mod transcript;
-mod version;
+pub mod version;
 
 pub use fault::is_guarded;
 pub(crate) use persona::facts as persona_facts;

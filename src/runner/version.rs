@@ -4,6 +4,7 @@ use super::Tools;
 use crate::agents::format::VersionSection;
 use crate::child::Grouped;
 use crate::core::text::sanitise;
+use std::ffi::{OsStr, OsString};
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
@@ -22,23 +23,39 @@ pub(super) async fn remark(tools: &Tools, profile: &str) -> String {
     let Some(version) = tools.profiles.get(profile).and_then(|profile| profile.file.version.clone()) else {
         return String::new();
     };
-    let said = tokio::time::timeout(LIMIT, ask(tools, &version)).await.ok().flatten();
+    let path = tools.tmux.variable("", "PATH").await.ok().flatten().map(OsString::from);
+    let said = tokio::time::timeout(LIMIT, ask(&version, path.as_deref())).await.ok().flatten();
     said.map(|said| judge(&version, &said)).unwrap_or_default()
 }
 
 fn judge(version: &VersionSection, said: &str) -> String {
-    if version.tried.iter().any(|tried| said.contains(tried.as_str())) {
-        return String::new();
+    match is_tried(version, said) {
+        true => String::new(),
+        false => format!(
+            "; its version was never tried with this profile: it says {}, tried was {}",
+            shown(said),
+            version.tried.join(", ")
+        ),
     }
-    let shown: String = sanitise(said).lines().next().unwrap_or_default().trim().chars().take(MAX_SHOWN).collect();
-    format!("; its version was never tried with this profile: it says {shown}, tried was {}", version.tried.join(", "))
 }
 
-/// Runs the program as a new window would: where the server's own PATH finds it.
-async fn ask(tools: &Tools, version: &VersionSection) -> Option<String> {
+/// Whether the profile was tried with the version that says this.
+#[must_use]
+pub fn is_tried(version: &VersionSection, said: &str) -> bool {
+    version.tried.iter().any(|tried| said.contains(tried.as_str()))
+}
+
+/// The first line of what a CLI says of its version, fit to be shown.
+#[must_use]
+pub fn shown(said: &str) -> String {
+    sanitise(said).lines().next().unwrap_or_default().trim().chars().take(MAX_SHOWN).collect()
+}
+
+/// Asks the program that a new window would find, by that `PATH`; without one by our own.
+pub async fn ask(version: &VersionSection, path: Option<&OsStr>) -> Option<String> {
     let (program, arguments) = version.argv.split_first()?;
     let mut command = Command::new(program);
-    if let Ok(Some(path)) = tools.tmux.variable("", "PATH").await {
+    if let Some(path) = path {
         command.env("PATH", path);
     }
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());

@@ -475,6 +475,28 @@ fn programs_of_others_that_hang_are_named_in_time() {
 }
 
 #[test]
+fn a_cli_of_a_version_that_was_never_tried_is_told() {
+    let clinic = Clinic::well();
+    let tried = "2.1.328";
+    clinic.program("claude", &format!("echo '{tried} (Claude Code)'"));
+    clinic.stage.tmux(&["set-environment", "-g", "PATH", &clinic.path()]);
+    clinic.stage.persona("mia");
+    fs::write(clinic.home("data/personas/mia/persona.toml"), "profile = \"claude\"\n").expect("written");
+    let look = || check(&clinic.look(&[]).1, "programs.claude");
+    let told = look();
+    assert_eq!(told["status"], "ok", "{told:#}");
+    for (version, side) in [("2.1.330", "newer"), ("2.1.7", "older")] {
+        clinic.program("claude", &format!("echo '{version} (Claude Code)'"));
+        let told = look();
+        let said = told["said"].as_str().expect("words");
+        assert!(told["status"] == "warn" && said.contains(version) && said.contains(tried), "{told:#}");
+        assert!(said.contains(side), "{said}");
+    }
+    clinic.program("claude", "exec sleep 60");
+    assert_eq!(look()["status"], "ok");
+}
+
+#[test]
 fn the_operators_command_is_run_only_when_asked() {
     let clinic = Clinic::well();
     let told = clinic.stage.work_dir().join("told");

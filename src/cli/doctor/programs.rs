@@ -4,17 +4,22 @@ use super::check::{Check, State};
 use super::ground::Ground;
 use super::{delivery, hooks, tmux};
 use crate::agents::Profiles;
+use crate::agents::format::VersionSection;
 use crate::core::settings::Target;
 use crate::core::text::sanitise;
 use crate::notify;
 use crate::publish::{self, Gh};
+use crate::runner::version;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long one question to `gh` may take.
 const GH_LIMIT: Duration = Duration::from_millis(3_500);
+/// How long a CLI may take to say its version.
+const VERSION_LIMIT: Duration = Duration::from_secs(5);
 /// How long the operator's command may take when it is tried.
 const NOTIFY_LIMIT: Duration = Duration::from_secs(6);
 
@@ -44,14 +49,62 @@ pub(super) fn agents(ground: &Ground) -> Vec<Check> {
     let (path, whose) = tmux::path_of_windows(ground);
     let clis =
         wanted.into_iter().map(|(profile, program)| Cli { found: publish::find(&program, &path), profile, program });
-    clis.map(|cli| judge_cli(&cli, &path, whose)).collect()
+    let clis: Vec<Cli> = clis.collect();
+    let versions = versions(&profiles, &clis, &path);
+    clis.iter().map(|cli| judge_cli(cli, versions.get(&cli.profile), &path, whose)).collect()
 }
 
-fn judge_cli(cli: &Cli, path: &OsStr, whose: &str) -> Check {
+/// What the CLIs say of their versions, beside those with which their profiles were tried. All are asked at once.
+fn versions(profiles: &Profiles, clis: &[Cli], path: &OsStr) -> BTreeMap<String, (VersionSection, String)> {
+    let found = clis.iter().filter(|cli| cli.found.is_some());
+    let sections: Vec<_> = found
+        .filter_map(|cli| Some((cli.profile.clone(), profiles.get(&cli.profile)?.file.version.clone()?)))
+        .collect();
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
+        return BTreeMap::new();
+    };
+    runtime.block_on(async {
+        let mut asked = tokio::task::JoinSet::new();
+        for (profile, section) in sections {
+            let path = path.to_owned();
+            asked.spawn(async move {
+                let said = tokio::time::timeout(VERSION_LIMIT, version::ask(&section, Some(&path))).await;
+                Some((profile, (section, said.ok().flatten()?)))
+            });
+        }
+        asked.join_all().await.into_iter().flatten().collect()
+    })
+}
+
+/// The numbers of a version: `2.1.328 (Claude Code)` is 2, 1 and 328.
+fn numbers(text: &str) -> Vec<u64> {
+    let words = text.split(|c: char| !(c.is_ascii_digit() || c == '.')).filter(|word| word.contains('.'));
+    words.map(|word| word.split('.').filter_map(|part| part.parse().ok()).collect()).next().unwrap_or_default()
+}
+
+fn judge_version(id: String, found: &Path, section: &VersionSection, said: &str) -> Check {
+    let (shown, tried) = (version::shown(said), section.tried.join(", "));
+    if version::is_tried(section, said) {
+        return Check::ok(id, format!("{} is {shown}, with which its profile was tried", found.display()));
+    }
+    let newest = section.tried.iter().map(|tried| numbers(tried)).max().unwrap_or_default();
+    let than = match numbers(said) {
+        its if its.is_empty() => "another version than",
+        its if its > newest => "newer than",
+        _ => "older than",
+    };
+    let said = format!("{} is {shown}, {than} what its profile was tried with ({tried})", found.display());
+    let fix =
+        "try it in a window of its own; if texts do not go in, install a version that was tried, or mend the profile";
+    Check::warn(id, said, fix)
+}
+
+fn judge_cli(cli: &Cli, version: Option<&(VersionSection, String)>, path: &OsStr, whose: &str) -> Check {
     let id = format!("programs.{}", cli.profile);
-    match &cli.found {
-        Some(found) => Check::ok(id, format!("{} is in the PATH of {whose}", found.display())),
-        None => {
+    match (&cli.found, version) {
+        (Some(found), Some((section, said))) => judge_version(id, found, section, said),
+        (Some(found), None) => Check::ok(id, format!("{} is in the PATH of {whose}", found.display())),
+        (None, _) => {
             let said = format!(
                 "{} is not in the PATH of {whose} ({})",
                 sanitise(&cli.program),
@@ -156,10 +209,24 @@ mod tests {
     #[test]
     fn a_cli_is_found_or_told_with_the_path_that_was_looked_through() {
         let cli = |found| Cli { profile: "codex".to_owned(), program: "codex".to_owned(), found };
-        assert_eq!(judge_cli(&cli(Some("/x/codex".into())), OsStr::new("/x"), "tmux's windows").state, State::Ok);
-        let missing = judge_cli(&cli(None), OsStr::new("/x:/y"), "tmux's windows");
+        assert_eq!(judge_cli(&cli(Some("/x/codex".into())), None, OsStr::new("/x"), "tmux's windows").state, State::Ok);
+        let missing = judge_cli(&cli(None), None, OsStr::new("/x:/y"), "tmux's windows");
         assert_eq!((missing.state, missing.id.as_str()), (State::Fail, "programs.codex"));
         assert!(missing.said.contains("/x:/y"));
+    }
+
+    #[test]
+    fn a_version_that_was_never_tried_is_told_and_on_which_side_it_is() {
+        let section = VersionSection { argv: vec!["x".to_owned()], tried: vec!["2.1.328".to_owned()] };
+        let look = |said: &str| judge_version("programs.claude".to_owned(), Path::new("/x/claude"), &section, said);
+        assert_eq!(look("2.1.328 (Claude Code)\n").state, State::Ok);
+        for (said, side) in
+            [("2.1.330 (Claude Code)", "newer"), ("v2.0.999", "older"), ("10.0", "newer"), ("?", "another")]
+        {
+            let check = look(said);
+            assert_eq!(check.state, State::Warn, "{said}");
+            assert!(check.said.contains(&format!(" {side} ")), "{}", check.said);
+        }
     }
 
     #[test]

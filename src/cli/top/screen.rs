@@ -176,11 +176,17 @@ mod tests {
         state.local_flags.contains(termios::LocalFlags::ECHO)
     }
 
+    /// What was written, to its end: it may come in pieces.
     fn shown(master: &OwnedFd) -> Vec<u8> {
-        let mut bytes = vec![0; CHUNK];
-        let count = nix::unistd::read(master, &mut bytes).expect("something was written");
-        bytes.truncate(count);
-        bytes
+        let (mut all, mut piece) = (Vec::new(), vec![0; CHUNK]);
+        while !all.ends_with(LEAVE) {
+            let mut fds = [PollFd::new(master.as_fd(), PollFlags::POLLIN)];
+            let ready = poll(&mut fds, PollTimeout::from(60_000_u16)).expect("it can be waited for");
+            assert!(ready > 0, "no end came: {:?}", String::from_utf8_lossy(&all));
+            let count = nix::unistd::read(master, &mut piece).expect("something was written");
+            all.extend_from_slice(&piece[..count]);
+        }
+        all
     }
 
     #[test]
