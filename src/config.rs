@@ -63,6 +63,14 @@ pub enum ConfigError {
     /// There is no home folder to be found.
     #[error("this user has no home folder; name one with --home or TASUKI_HOME")]
     NoHome,
+    /// A variable that names the home counts from the present folder.
+    #[error("{name} is {path}, which counts from the present folder; nothing was made. Set it to a path from the root", path = crate::core::text::sanitise(&path.to_string_lossy()))]
+    NotFromTheRoot {
+        /// Which variable.
+        name: &'static str,
+        /// What it says.
+        path: PathBuf,
+    },
     /// It can't be read.
     #[error("{path}: can't be read: {source}", path = .path.display())]
     Read {

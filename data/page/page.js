@@ -9,6 +9,11 @@ const ENDS = ["done", "failed", "cancelled"];
 const MOST_HANDOFFS = 30;
 const MOST_GENERATIONS = 6;
 const SILENCE_MS = 45000;
+/** How often it is asked whether a sidecar lives, and how old its heartbeat may be. */
+const PULSE_MS = 5000;
+const PULSE_LIMIT_MS = 15000;
+/** Most characters of a reason that a heading holds. */
+const MOST_REASON = 160;
 
 const at = (id) => document.getElementById(id);
 const agents = new Map();
@@ -20,6 +25,8 @@ let token = "";
 let proven = false;
 let lastSeen = null;
 let flushing = null;
+/** Why nobody would carry out what is asked here; null while a sidecar lives. */
+let dead = null;
 
 // ---- building
 
@@ -60,7 +67,11 @@ function keyed(list, things, idOf, make, update) {
     if (node === place) place = place.nextElementSibling;
     else list.insertBefore(node, place);
   }
-  for (const node of old.values()) node.remove();
+  for (const node of old.values()) {
+    // Who was in it is not thrown back to the page's beginning.
+    if (node.contains(document.activeElement)) list.focus();
+    node.remove();
+  }
 }
 
 const part = (node, name) => node.querySelector(`[data-part="${name}"]`);
@@ -101,7 +112,7 @@ async function api(path, body) {
   if (response.ok) return answer;
   const error = answer.error || {};
   const [message, hint] = typeof error === "string" ? [error, answer.hint] : [error.message, error.hint];
-  throw new Refused([message, hint].filter(Boolean).join(". "));
+  throw new Refused([message, hint].filter(Boolean).map((said) => said.replace(/\.$/, "")).join(". "));
 }
 
 const toHex = (bytes) => Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -147,7 +158,8 @@ function makeAgent(agent) {
   const show = (shown) => {
     form.hidden = !shown;
     open.setAttribute("aria-expanded", String(shown));
-    (shown ? reason : open).focus();
+    // A button that can't be pressed takes no focus: the card does.
+    (shown ? reason : open.disabled ? card : open).focus();
   };
   const form = el(
     "form",
@@ -173,15 +185,16 @@ function makeAgent(agent) {
     says,
   );
   open.addEventListener("click", () => show(form.hidden));
-  return el(
+  const card = el(
     "li",
-    { class: "card" },
+    { class: "card", tabindex: -1 },
     el("div", { class: "head" }, el("h3", { "data-part": "name" }), el("span", { "data-part": "state" })),
     el("p", { class: "faint mono", "data-part": "about" }),
     el("p", { class: "faint", "data-part": "context" }),
     el("div", { class: "row" }, open),
     form,
   );
+  return card;
 }
 
 function updateAgent(card, agent) {
@@ -198,7 +211,9 @@ function updateAgent(card, agent) {
     line.replaceChildren("Context ", meter, ` ${used}`);
   }
   const open = part(card, "open");
-  open.disabled = !agent.persona_slug || Boolean(agent.handoff_id);
+  const shut = !agent.persona_slug || Boolean(agent.handoff_id);
+  if (shut && document.activeElement === open) card.focus();
+  open.disabled = shut;
   open.title = agent.persona_slug ? "" : "An agent without a persona is left alone";
   open.setAttribute("aria-label", `Hand off ${nameOf(agent)} ${short(agent.agent_id)}`);
 }
@@ -208,9 +223,9 @@ function updateAgent(card, agent) {
 function makeHandoff(handoff) {
   const id = handoff.handoff_id;
   const says = el("p", { class: "says", role: "alert" });
-  const button = (name, text, kind) => {
+  const button = (name, text, kind, more = {}) => {
     const node = el("button", { type: "button", "data-part": name }, text);
-    node.addEventListener("click", () => press(node, says, () => ask(kind, { handoff_id: id })));
+    node.addEventListener("click", () => press(node, says, () => ask(kind, { handoff_id: id, ...more })));
     return node;
   };
   return el(
@@ -223,15 +238,56 @@ function makeHandoff(handoff) {
     el("p", { class: "faint", "data-part": "verdicts" }),
     el("p", { class: "says", "data-part": "error" }),
     el("p", { "data-part": "hint" }),
-    el("div", { class: "row" }, button("cancel", "Cancel", "handoff_cancel"), button("retry", "Retry", "handoff_retry")),
+    el(
+      "div",
+      { class: "row" },
+      button("accept", "Accept the document", "handoff_accept"),
+      button("cancel", "Cancel", "handoff_cancel"),
+      button("retry", "Retry", "handoff_retry"),
+      button("arrived", "It arrived: go on", "handoff_retry", { assume: "delivered" }),
+      button("lost", "It did not arrive: type it again", "handoff_retry", { assume: "not_delivered" }),
+      button("abandon", "Give it up", "handoff_abandon"),
+    ),
+    el("p", { "data-part": "publish" }),
+    el(
+      "div",
+      { class: "row" },
+      button("publish-now", "Publish now", "publish"),
+      button("is-there", "It is published", "publish", { assume: "published" }),
+      button("is-not", "It is not there: publish it", "publish", { assume: "not_published" }),
+    ),
     says,
   );
+}
+
+/** Only a person can know what became of its last text: look at the pane, then say it. */
+const inDoubt = (error) => error?.code === "unconfirmed" || (error?.code === "priming_failed" && error.step === "priming");
+
+function updateChoices(card, handoff, ended) {
+  const [step, error] = [handoff.step, handoff.error];
+  const failed = step === "failed";
+  const doubt = failed && inDoubt(error);
+  const publish = handoff.publish;
+  const why = publish?.error ? `: ${publish.error.message}` : "";
+  say(card, "publish", publish ? `Publishing: ${(publish.state || "").replace("_", " ")}${publish.url ? ` at ${publish.url}` : why}` : "");
+  const shown = {
+    accept: step === "writing" || (failed && error?.step === "writing"),
+    cancel: !ended && STEPS.indexOf(step) < STEPS.indexOf("ending"),
+    retry: failed && !doubt,
+    arrived: doubt,
+    lost: doubt,
+    abandon: failed,
+    "publish-now": publish?.state === "failed",
+    "is-there": publish?.state === "in_doubt",
+    "is-not": publish?.state === "in_doubt",
+  };
+  for (const [name, is] of Object.entries(shown)) part(card, name).hidden = !is;
 }
 
 function updateHandoff(card, handoff) {
   const step = handoff.step;
   const ended = ENDS.includes(step);
-  say(card, "name", `${handoff.persona_slug}: ${handoff.reason}`);
+  say(card, "name", cut(`${handoff.persona_slug}: ${handoff.reason}`, MOST_REASON));
   say(card, "state", step);
   part(card, "state").className = `state ${ended ? step : "running"}`;
   const successor = handoff.successor_id ? ` → ${short(handoff.successor_id)}` : "";
@@ -244,8 +300,7 @@ function updateHandoff(card, handoff) {
   const error = handoff.error;
   say(card, "error", error ? error.message : "");
   say(card, "hint", error ? error.hint : "");
-  part(card, "retry").hidden = step !== "failed";
-  part(card, "cancel").hidden = ended || STEPS.indexOf(step) >= STEPS.indexOf("ending");
+  updateChoices(card, handoff, ended);
 }
 
 function updateSteps(list, handoff) {
@@ -491,9 +546,36 @@ async function listen() {
 
 function connected(is) {
   proven = is;
-  at("link").className = is ? "live" : "";
-  at("link-text").textContent = is ? "live" : "not connected; trying again";
+  if (is) feelPulse();
+  else tellLink();
 }
+
+/** Live is what has a server and a sidecar behind it: without the one nothing is heard, without the other nothing is done. */
+function tellLink() {
+  let said = "live";
+  if (!proven) said = "not connected; trying again";
+  else if (dead) said = dead;
+  at("link").className = said === "live" ? "live" : "";
+  if (at("link-text").textContent !== said) at("link-text").textContent = said;
+}
+
+/** Looks whether a sidecar lives, as every command does: by its heartbeat. */
+async function feelPulse() {
+  if (!proven || !token) return;
+  const old = "what is shown is what was last known";
+  try {
+    const response = await fetch("/api/sidecar", { headers: { Authorization: `Bearer ${token}` }, cache: "no-store" });
+    const { heartbeat } = response.ok ? await response.json() : {};
+    const age = Date.now() - new Date(heartbeat);
+    if (response.status === 404) dead = `no sidecar runs; ${old}. Start one: tasuki run`;
+    else if (response.ok) dead = age <= PULSE_LIMIT_MS ? null : `the sidecar is silent since ${clock(heartbeat)}; ${old}`;
+  } catch {
+    // The server itself is away, which the other connection tells.
+  }
+  tellLink();
+}
+
+setInterval(feelPulse, PULSE_MS);
 
 async function run() {
   for (let wait = 500; token; wait = Math.min(wait * 2, 8000)) {

@@ -10,6 +10,9 @@ use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Under what the options stand that every command has.
+const EVERYWHERE: &str = "For every command";
+
 /// Hands a coding agent's work to its successor, in tmux, and proves that every step happened.
 #[derive(Debug, Parser)]
 #[command(
@@ -20,13 +23,13 @@ use std::time::Duration;
 )]
 pub struct Cli {
     /// The folder that everything lies in [else TASUKI_HOME, else your data folder].
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", help_heading = EVERYWHERE)]
     pub home: Option<PathBuf>,
     /// Print JSON; errors too, on standard error.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = EVERYWHERE)]
     pub json: bool,
     /// How long to wait for an answer, such as 30s or 10m.
-    #[arg(long, global = true, value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long, global = true, value_name = "TIME", value_parser = humantime::parse_duration, help_heading = EVERYWHERE)]
     pub timeout: Option<Duration>,
     /// What to do.
     #[command(subcommand)]

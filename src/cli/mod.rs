@@ -21,6 +21,7 @@ pub mod formats;
 pub mod handoff;
 mod handoff_args;
 pub mod handoffs;
+pub mod help;
 pub mod hook;
 pub mod hooks;
 pub mod input;
@@ -47,7 +48,7 @@ use crate::config::Home;
 use crate::core::text::{plain_json, sanitise};
 use crate::exit;
 use args::{Cli, Command};
-use clap::Parser;
+use clap::FromArgMatches;
 use error::CliError;
 use output::{Out, Tone, eprint_quietly};
 use serde_json::{Map, Value};
@@ -130,7 +131,11 @@ pub fn main(args: &[OsString]) -> u8 {
     if args.get(1).is_some_and(|arg| arg == "demo-agent") {
         return run::demo_agent(args.get(2..).unwrap_or_default());
     }
-    let cli = match Cli::try_parse_from(args) {
+    if completions::answer(args) {
+        return exit::DONE;
+    }
+    let parsed = help::command().try_get_matches_from(args).and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return usage(args, &error),
     };
@@ -154,9 +159,13 @@ fn usage(args: &[OsString], error: &clap::Error) -> u8 {
         eprint_quietly(quoted.trim_end());
         return exit::USAGE;
     }
+    if error.use_stderr() {
+        eprint_quietly(&format!("tasuki: {}", quoted.trim_end().trim_start_matches("error: ")));
+        return exit::USAGE;
+    }
     // The reader of a help text may go away before its end; that is no failure.
     let _ = error.print();
-    if error.use_stderr() { exit::USAGE } else { exit::DONE }
+    exit::DONE
 }
 
 fn complain(error: &CliError, json: bool) -> u8 {

@@ -54,6 +54,12 @@ pub fn requests() -> Vec<Format> {
     ]
 }
 
+/// The names of all of them.
+#[must_use]
+pub fn names() -> Vec<&'static str> {
+    all().into_iter().map(|format| format.name).collect()
+}
+
 /// Every file format, in the order of the contract.
 #[must_use]
 pub fn all() -> Vec<Format> {

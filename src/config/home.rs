@@ -11,6 +11,14 @@ pub struct Home {
     config_place: Option<PathBuf>,
 }
 
+/// A variable counts in every folder alike: a path in it that counts from the present one would be another home in each.
+fn from_the_root(name: &'static str, path: &Path) -> Result<(), ConfigError> {
+    match path.is_absolute() || path.as_os_str().is_empty() {
+        true => Ok(()),
+        false => Err(ConfigError::NotFromTheRoot { name, path: path.to_owned() }),
+    }
+}
+
 impl Home {
     /// The environment variable that names it; tasuki puts it into the environment of every agent that it starts.
     pub const VARIABLE: &str = "TASUKI_HOME";
@@ -22,11 +30,15 @@ impl Home {
     /// The system knows no home folder of this user, or the path can't be made absolute.
     pub fn resolve(flag: Option<&Path>) -> Result<Home, ConfigError> {
         let variable = std::env::var_os(Self::VARIABLE).map(PathBuf::from);
+        if flag.is_none() {
+            variable.as_deref().map_or(Ok(()), |path| from_the_root(Self::VARIABLE, path))?;
+        }
         let named = flag.map(Path::to_path_buf).or(variable).filter(|path| !path.as_os_str().is_empty());
         match named {
             Some(path) => Home::at(&path),
             None => {
                 let dirs = directories::ProjectDirs::from("", "", "tasuki").ok_or(ConfigError::NoHome)?;
+                std::env::var_os("HOME").map_or(Ok(()), |home| from_the_root("HOME", Path::new(&home)))?;
                 let home = Home::at(dirs.data_local_dir())?;
                 Ok(Home { config_place: Some(dirs.config_dir().join("config.toml")), ..home })
             }

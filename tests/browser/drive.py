@@ -50,6 +50,7 @@ class Stage:
         self.home, self.socket, self.faults_file = folder / "home", folder / "tmux", folder / "faults"
         self.home.mkdir(mode=0o700)
         (folder / "work").mkdir()
+        (self.home / "config.toml").write_text('[limits]\ninstructing = "6s"\n')
         self.env = {name: value for name, value in os.environ.items() if name not in FOREIGN}
         self.env |= {"TASUKI_HOME": str(self.home), "TASUKI_TMUX": str(self.socket), "TASUKI_LOG": "warn"}
         self.faults("")
@@ -244,6 +245,47 @@ def failure(stage, browser, agent):
     stage.faults("")
 
 
+def accessible(browser, axe, what):
+    """No rule of axe-core is broken, whatever its grade."""
+    if axe is None:
+        return
+    browser.js(axe)
+    ask = "return axe.run(document, {resultTypes: ['violations']}).then((found) => found.violations.map(" \
+        "(one) => `${one.impact} ${one.id}: ${one.nodes.map((node) => node.html.slice(0, 200)).join(' | ')}`))"
+    found = browser.js(ask)
+    check(not found, f"{what} is not accessible: {found}")
+
+
+def doubt(stage, browser, agent):
+    """A text of which nobody knows whether it arrived: the page lets one say it. One that takes too long can be given up."""
+    stage.faults("swallow_enter=1000")
+    known = {one["handoff_id"] for one in stage.handoffs()}
+    hand_off(browser, agent, "context is nearly full", "")
+    handoff = until("it has begun", lambda: [one for one in stage.handoffs() if one["handoff_id"] not in known])[0]
+    card = f'#handoffs > li[data-id="{handoff["handoff_id"]}"]'
+    until("it is in doubt", lambda: browser.has(f"{card} [data-part=arrived]:not([hidden])"))
+    check(browser.has(f"{card} [data-part=retry][hidden]"), "a plain retry is offered, which would be refused")
+    stage.faults("")
+    browser.click(f"{card} [data-part=abandon]")
+    until("it is given up", lambda: browser.text(f"{card} [data-part=state]") == "cancelled")
+
+
+def without_sidecar(stage, browser):
+    """A page whose sidecar has died says so, and says when there is one again."""
+    sidecar = stage.children[0]
+    sidecar.kill()
+    sidecar.wait(20)
+    until("the death is told", lambda: "the sidecar is silent" in browser.text("#link"))
+    stage.start("run")
+    until("it is live again", lambda: browser.text("#link") == "live")
+    last = stage.children[-1]
+    last.send_signal(signal.SIGTERM)
+    last.wait(20)
+    until("the end is told", lambda: "no sidecar runs" in browser.text("#link"))
+    stage.start("run")
+    until("it is live again", lambda: browser.text("#link") == "live")
+
+
 def fits(browser):
     """Usable at 400 pixels, and dark where that is wanted."""
     light = browser.js("return getComputedStyle(document.body).backgroundColor")
@@ -257,18 +299,22 @@ def fits(browser):
     browser.cdp("Emulation.setEmulatedMedia", features=[])
 
 
-def play(stage, browser, picture):
+def play(stage, browser, picture, axe):
     kai = stage.agent("kai")
     stage.agent("mia")
     url, code, token = stage.serve()
     door(browser, url)
+    accessible(browser, axe, "the door")
     browser.open("about:blank")
     browser.open(f"{url}#code={code}")
     until("the agents are shown", lambda: browser.js("return document.querySelectorAll('#agents > li').length") == 2)
     check(code not in browser.js("return location.href"), "the code stays in the address bar")
     check(browser.text("#link") == "live", browser.text("#link"))
     successor = whole_handoff(stage, browser, kai, "the refactoring is done" if picture else HOSTILE)
+    card = browser.js("const e = document.activeElement; return e === document.body ? '' : e.id")
+    check(card == "agents", f"the agent's card has gone, and the focus is at {card!r}")
     failure(stage, browser, successor)
+    accessible(browser, axe, "the page")
     fits(browser)
     if picture:
         size = browser.js("return document.documentElement.scrollHeight")
@@ -279,9 +325,12 @@ def play(stage, browser, picture):
     browser.click(".card.error button")
     until("the error goes", lambda: browser.has("#errors[hidden]"))
     check(not list((stage.home / "spool/errors").glob("*.json")), "the error file is still there")
+    without_sidecar(stage, browser)
+    doubt(stage, browser, browser.js("return document.querySelector('#agents [data-part=open]:not(:disabled)').closest('li').dataset.id"))
     logged = [line["message"] for line in browser.ask("POST", "/se/log", {"type": "browser"}) if line["level"] == "SEVERE"]
     # A browser asks for a picture of its own, and the wrong token was refused.
-    odd = [line for line in logged if "favicon.ico" not in line and "401" not in line]
+    fine = ["favicon.ico", "401", "/api/sidecar"]
+    odd = [line for line in logged if not any(word in line for word in fine)]
     check(not odd, f"the browser complains: {odd}")
     return url, token
 
@@ -304,6 +353,7 @@ def main():
     parser.add_argument("tasuki")
     parser.add_argument("--picture", type=pathlib.Path)
     parser.add_argument("--schemathesis")
+    parser.add_argument("--axe", type=pathlib.Path)
     parser.add_argument("--no-browser", action="store_true")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tasuki-browser.") as name:
@@ -315,7 +365,7 @@ def main():
                 url, _, token = stage.serve()
             else:
                 browser = Browser(shutil.which("chromedriver"), shutil.which("chromium"), folder)
-                url, token = play(stage, browser, args.picture)
+                url, token = play(stage, browser, args.picture, args.axe and args.axe.read_text())
                 print("browser: a handoff by its button, its steps as they passed, an error as it appeared", flush=True)
             if args.schemathesis:
                 schemathesis(os.path.abspath(args.schemathesis), url, token, folder)

@@ -194,6 +194,8 @@ fn recipe(section: &str, begins: &str) -> String {
 #[test]
 fn what_the_readme_says_is_typed_in_a_home_with_blanks_and_no_variable() {
     let stranger = Stranger::new();
+    // The folder for profiles of one's own, before tasuki has ever run.
+    stranger.does(&recipe("Add an agent CLI", "(umask 077"));
     stranger.pastes("one", "tasuki run\n");
     stranger.until("it is warned of the other server", || stranger.screen("one").contains("another tmux server"));
     stranger.until("the sidecar beats", || stranger.tasuki().join("view/sidecar.json").exists());
@@ -217,6 +219,8 @@ fn what_the_readme_says_is_typed_in_a_home_with_blanks_and_no_variable() {
         stranger.until_idle();
     }
     work(&stranger);
+    packaging(&stranger);
+    stranger.does("tasuki service install --dry-run >/dev/null\ntasuki hooks show claude >/dev/null");
     let screen = stranger
         .does("tasuki hooks install claude --dry-run\ntasuki hooks install claude\ntasuki hooks uninstall claude");
     assert!(screen.contains(".claude/settings.json"), "{screen}");
@@ -232,6 +236,55 @@ fn work(stranger: &Stranger) {
     let screen = stranger.does(&rest.replace("5f2a", &id[..8]));
     assert!(screen.contains("done"), "{screen}");
     assert_eq!(stranger.views("work")[0]["status"], "done");
+}
+
+/// What a package runs when it is built, as the guide to packaging says.
+fn packaging(stranger: &Stranger) {
+    let guide = fs::read_to_string(root().join("packaging/README.md")).expect("a guide");
+    let lines: Vec<&str> = guide.lines().filter_map(|line| line.strip_prefix("    tasuki ")).collect();
+    assert!(lines.len() >= 4, "{guide}");
+    stranger.does(&lines.iter().map(|line| format!("tasuki {line}\n")).collect::<String>());
+    for made in ["tasuki.bash", "_tasuki", "tasuki.fish", "man/man1/tasuki.1", "man/man1/tasuki-config.5"] {
+        let size = fs::metadata(stranger.home().join("src/app").join(made)).map(|meta| meta.len()).unwrap_or_default();
+        assert!(size > 40, "{made} was not made");
+    }
+}
+
+impl Stranger {
+    fn presses(&self, keys: &[&str]) {
+        self.outer.tmux(&[&["send-keys", "-t", &self.terminal], keys].concat());
+    }
+
+    /// The terminal's last line, which is tmux's own.
+    fn status_line(&self) -> String {
+        self.seen().lines().last().unwrap_or_default().to_owned()
+    }
+}
+
+#[test]
+fn every_key_and_the_segment_of_the_plugin_work_as_the_readme_says() {
+    let stranger = Stranger::new();
+    stranger.pastes("one", "tasuki run --tmux work\n");
+    stranger.until("it works in this server", || stranger.screen("one").contains("connected to tmux"));
+    stranger.does("tasuki persona new kai --profile demo\ntasuki agent create kai");
+    stranger.until_idle();
+    stranger.presses(&["C-b", "T"]);
+    stranger
+        .until("the live screen is there", || stranger.seen().contains("Agents") && stranger.seen().contains("kai"));
+    stranger.presses(&["q"]);
+    stranger.until("it is gone", || !stranger.seen().contains("Lineage"));
+    let clients = stranger.tmux(&["list-clients", "-F", "#{client_name} #{session_name}"]);
+    let client = clients.lines().find_map(|line| line.strip_suffix(" main")).expect("our terminal").to_owned();
+    stranger.tmux(&["switch-client", "-c", &client, "-t", "tasuki-kai"]);
+    stranger.presses(&["C-b", "H"]);
+    stranger.until("it is asked for a reason", || stranger.seen().contains("empty: not at all"));
+    stranger.outer.tmux(&["send-keys", "-t", &stranger.terminal, "-l", "the key's own; $(reason) #{x}"]);
+    stranger.presses(&["Enter"]);
+    stranger.until("the segment tells of the agent", || stranger.status_line().contains(" agent"));
+    stranger.until("its result is shown", || stranger.seen().contains("Enter closes this."));
+    stranger.presses(&["Enter"]);
+    stranger.until("it is done", || stranger.views("handoffs").iter().any(|handoff| handoff["step"] == "done"));
+    assert_eq!(stranger.views("handoffs")[0]["reason"], "the key's own; $(reason) #{x}");
 }
 
 /// Recipes that nobody can type here, each with what it takes.
@@ -250,8 +303,13 @@ const ELSEWHERE: [(&str, &str); 9] = [
 #[test]
 fn every_recipe_of_the_readme_is_typed_somewhere() {
     let text = fs::read_to_string(root().join("README.md")).expect("a README");
-    let typed =
-        ["tasuki persona new kai", "# ask ID JSON", "tasuki work create", "tasuki hooks install claude --dry-run"];
+    let typed = [
+        "tasuki persona new kai",
+        "# ask ID JSON",
+        "tasuki work create",
+        "tasuki hooks install claude --dry-run",
+        "(umask 077",
+    ];
     let mut elsewhere = ELSEWHERE.map(|(begins, _)| begins).to_vec();
     for block in text.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()) {
         if typed.iter().any(|begins| block.starts_with(begins)) {

@@ -11,6 +11,7 @@ mod calls_that_fail;
 mod cli;
 mod cli_client;
 mod cli_demo;
+mod cli_help;
 mod cli_hooks;
 mod cli_run;
 mod cli_wait;

@@ -165,6 +165,41 @@ fn the_readmes_profile_holds_to_the_schema_and_so_do_the_built_in_ones() {
     }
 }
 
+/// Lays one table over another, table by table.
+fn lay(over: toml::Table, base: &mut toml::Table) {
+    for (key, value) in over {
+        match (value, base.get_mut(&key)) {
+            (toml::Value::Table(over), Some(toml::Value::Table(base))) => lay(over, base),
+            (value, _) => drop(base.insert(key, value)),
+        }
+    }
+}
+
+#[test]
+fn each_key_that_other_clis_need_can_be_put_into_the_readmes_profile() {
+    let more: toml::Table = toml::from_str(&blocks(CHAPTER, "toml").remove(1)).expect("TOML");
+    let base: toml::Table = toml::from_str(&profile()).expect("TOML");
+    let all = blocks(CHAPTER, "toml").remove(1);
+    for key in ["lazy", "scrolled", "ghost_texts", "collapsed", "transcript_path", "{home}", "(?<size>"] {
+        assert!(all.contains(key), "{key} is not shown");
+    }
+    let dir = tempfile::tempdir().expect("a folder");
+    let tried = |over: toml::Table| {
+        let mut whole = base.clone();
+        lay(over, &mut whole);
+        fs::write(dir.path().join("wren.toml"), toml::to_string(&whole).expect("TOML")).expect("written");
+        let read = tasuki::agents::Profiles::load(Some(dir.path()));
+        read.unwrap_or_else(|error| panic!("{error}\n{whole:#?}")).get("wren").expect("there").clone()
+    };
+    // Alone, as the README says, and together.
+    for (section, value) in more.clone() {
+        tried(toml::Table::from_iter([(section, value)]));
+    }
+    let whole = tried(more);
+    assert!(whole.file.transcript.is_some() && whole.file.version.is_some());
+    assert!(whole.file.new_session.is_some_and(|section| section.lazy));
+}
+
 #[test]
 fn every_key_of_the_profile_is_described() {
     let schemas = tasuki::cli::schema::all();
