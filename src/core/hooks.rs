@@ -168,7 +168,12 @@ fn session_start(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
         Some(SessionReason::Replaced) => handoff::successors::session_was_replaced(tx, agent_id, event),
         _ => None,
     };
-    let Some(successor) = successor else { return start::session_started(tx, agent_id, event) };
+    let Some(successor) = successor else {
+        if event.reason == Some(SessionReason::Replaced) {
+            idle::session_was_replaced(tx, agent_id);
+        }
+        return start::session_started(tx, agent_id, event);
+    };
     if let Some(agent) = tx.agent_mut(&successor) {
         agent.session.id.clone_from(&event.session_id);
     }

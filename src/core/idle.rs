@@ -158,6 +158,14 @@ fn is_idle(tx: &mut Tx<'_>, agent_id: &AgentId) {
     infer_end(tx, agent_id, ours.as_ref().map(|turn| &turn.purpose));
 }
 
+/// Another session has begun in the agent's process: a turn or a dialog of the one before has ended with that.
+pub(crate) fn session_was_replaced(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let was_in_a_turn = |agent: &Agent| matches!(agent.state, AgentState::Busy | AgentState::Blocked);
+    if tx.agent(agent_id).is_some_and(|agent| agent.start.is_none() && was_in_a_turn(agent)) {
+        is_idle(tx, agent_id);
+    }
+}
+
 /// Our prompt's turn has ended without an event: it is taken for a Stop, and said to be inferred.
 pub(crate) fn infer_end(tx: &mut Tx<'_>, agent_id: &AgentId, purpose: Option<&Purpose>) {
     match purpose {

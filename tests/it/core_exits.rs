@@ -138,3 +138,16 @@ fn what_a_launcher_has_started_is_the_agent_and_what_that_runs_is_not() {
     world.hear(HookEvent { reason, ..below(HookKind::SessionStart, "next", &[80]) });
     assert_eq!(world.agent().session.id.as_deref(), Some("next"), "a new session in the same process");
 }
+
+#[test]
+fn a_session_that_takes_the_place_of_another_begins_idle() {
+    for state in [HookKind::PromptSubmit, HookKind::Blocked] {
+        let mut world = World::with_a_launcher();
+        world.hear(below(state, "own", &[80]));
+        assert_ne!(world.agent().state, AgentState::Idle);
+        let reason = Some(SessionReason::Replaced);
+        world.hear(HookEvent { reason, ..below(HookKind::SessionEnd, "own", &[80]) });
+        world.hear(HookEvent { reason, ..below(HookKind::SessionStart, "next", &[80]) });
+        assert_eq!(world.agent().state, AgentState::Idle, "the turn of the session before has ended with it");
+    }
+}

@@ -7,6 +7,8 @@ mod check;
 mod clocks;
 mod dials;
 mod disk;
+mod exits;
+mod outcomes;
 mod publish;
 mod rng;
 mod runner;

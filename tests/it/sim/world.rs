@@ -151,7 +151,7 @@ impl World {
         check::always(self)
     }
 
-    fn act(&mut self) -> Result<(), String> {
+    pub(crate) fn act(&mut self) -> Result<(), String> {
         match self.rng.below(100) {
             0..30 => self.turn(),
             30..55 => self.effect()?,

@@ -1,0 +1,145 @@
+//! Every way in which an effect can end, for worlds in which nothing is modelled but that.
+
+use super::rng::Rng;
+use tasuki::core::effect::{
+    Composed, DocumentRead, Effect, Measured, Outcome, PersonaTexts, Place, Posted, PublishFault, Readiness, Round,
+    Started,
+};
+use tasuki::core::event::PersonaFacts;
+use tasuki::core::hook::ContextGauge;
+use tasuki::core::pane::{PaneFacts, PaneRef, Process, Refusal, ServerId, Typed};
+
+const REFUSALS: [Refusal; 16] = [
+    Refusal::PaneGone,
+    Refusal::PaneChanged,
+    Refusal::PaneDead,
+    Refusal::PaneClaimed,
+    Refusal::AgentEnded,
+    Refusal::BareShell,
+    Refusal::Dialog,
+    Refusal::Draft,
+    Refusal::Busy,
+    Refusal::NotReady,
+    Refusal::InputOff,
+    Refusal::CopyMode,
+    Refusal::CookedMode,
+    Refusal::NoTmux,
+    Refusal::HooksUnseen,
+    Refusal::BadText,
+];
+
+/// Whether it waits for others, who may never do what it waits for. The step that it belongs to has a limit of its own.
+pub(super) fn may_be_endless(effect: &Effect) -> bool {
+    match effect {
+        Effect::AwaitIdle { brief, .. } => !brief,
+        Effect::AwaitDeath { .. } | Effect::AwaitReady { .. } | Effect::AwaitPrompt { .. } | Effect::Type(_) => true,
+        _ => false,
+    }
+}
+
+/// One of the ways in which it can end, and its name.
+pub(super) fn any(effect: &Effect, rng: &mut Rng) -> (String, Outcome) {
+    let mut ways = ways(effect, rng);
+    let way = rng.below(ways.len() as u64) as usize;
+    let outcome = ways.swap_remove(way);
+    (format!("{} {way}", effect.kind()), outcome)
+}
+
+fn ways(effect: &Effect, rng: &mut Rng) -> Vec<Outcome> {
+    let failed = || Outcome::Failed { why: "why".to_owned() };
+    match effect {
+        Effect::Type(_) => vec![
+            Outcome::Typed(Typed::Submitted { proven: false }),
+            Outcome::Typed(Typed::Submitted { proven: true }),
+            Outcome::Typed(Typed::Refused { reason: REFUSALS[rng.below(16) as usize] }),
+            Outcome::Typed(Typed::Unknown { reason: "not_seen".to_owned() }),
+        ],
+        Effect::Start(_) => starts(rng),
+        Effect::AwaitReady { .. } | Effect::AwaitIdle { .. } => {
+            let screen = "what it shows".to_owned();
+            let ends = [
+                Readiness::Ready,
+                Readiness::Blocked { screen: screen.clone() },
+                Readiness::NotReady { screen: screen.clone() },
+                Readiness::Gone { screen },
+            ];
+            ends.map(Outcome::Readiness).into()
+        }
+        Effect::ReadDocument { .. } => {
+            let whole = DocumentRead::Whole { text: "# Work".to_owned(), sha256: "0".repeat(64) };
+            let unsafe_one = DocumentRead::Unsafe { why: "a link".to_owned() };
+            [DocumentRead::Missing, DocumentRead::Empty, unsafe_one, whole].map(Outcome::Document).into()
+        }
+        Effect::ComposeDocument { .. } => {
+            let no = Composed::Failed { why: "no space".to_owned() };
+            [Composed::Written, Composed::Nothing, no].map(Outcome::Composed).into()
+        }
+        Effect::CompareDocument { .. } => vec![Outcome::Compared(true), Outcome::Compared(false), failed()],
+        Effect::ReadPersona { .. } => {
+            let texts = PersonaTexts { skill: "# Skill".to_owned(), experience: None };
+            vec![Outcome::Persona(Some(texts)), Outcome::Persona(None), failed()]
+        }
+        Effect::HoldPlace { .. } => {
+            let place = Place { session: "work".to_owned(), size: (80, 24), cwd: None };
+            vec![Outcome::Place(Some(place)), Outcome::Place(None), failed()]
+        }
+        Effect::Identify { pane } => vec![Outcome::Pane(None), Outcome::Pane(Some(seen(*pane, rng))), failed()],
+        Effect::ReadGauge { .. } => {
+            let gauge = ContextGauge { used: rng.below(110), window: Some(100) };
+            vec![Outcome::Gauge(None), Outcome::Gauge(Some(Measured { gauge, guessed: false })), failed()]
+        }
+        Effect::LookRound { .. } => {
+            let persona = PersonaFacts { exists: true, has_skill: true, ..PersonaFacts::default() };
+            vec![Outcome::Round(Box::new(Round { viewers: Some(rng.below(2)), persona })), failed()]
+        }
+        Effect::KeepCopy(_) => vec![Outcome::Copied { file_name: "a.md".to_owned() }, failed()],
+        Effect::Publish(_) => posts(rng),
+        Effect::PrepareFolder { .. }
+        | Effect::AwaitDeath { .. }
+        | Effect::DropPlace { .. }
+        | Effect::KillPane { .. }
+        | Effect::AwaitPrompt { .. }
+        | Effect::Tell(_)
+        | Effect::Notify(_) => vec![Outcome::Done, failed()],
+    }
+}
+
+fn starts(rng: &mut Rng) -> Vec<Outcome> {
+    let why = "why".to_owned();
+    let number = 500 + u32::try_from(rng.below(1_000_000)).expect("it fits");
+    let pane = PaneRef { server: ServerId { pid: 100, start_time: 1 }, pane: number, pid: number };
+    let process = Some(Process { pid: number, start_ticks: 1 }).filter(|_| rng.chance(80));
+    let ends = [
+        Started::Running { pane, process },
+        Started::Died,
+        Started::Failed { why: why.clone() },
+        Started::NoTmux,
+        Started::Unknown { why },
+    ];
+    ends.map(Outcome::Started).into()
+}
+
+fn seen(pane: u32, rng: &mut Rng) -> PaneFacts {
+    PaneFacts {
+        pane: PaneRef { server: ServerId { pid: 100, start_time: 1 }, pane, pid: 1000 + pane },
+        session_name: "work".to_owned(),
+        cwd: "/".to_owned(),
+        agent: Some(Process { pid: 1000 + pane, start_ticks: 1 }).filter(|_| rng.chance(80)),
+        bare_shell: rng.chance(10),
+        profile: Some("demo".to_owned()),
+        agent_id: None,
+        claimed_by: rng.chance(10).then(|| "another".to_owned()),
+    }
+}
+
+fn posts(rng: &mut Rng) -> Vec<Outcome> {
+    let fault = PublishFault {
+        code: "gh_failed".to_owned(),
+        message: String::new(),
+        maybe_stored: rng.chance(50),
+        again: rng.chance(50),
+        refused: rng.chance(20),
+    };
+    let ends = [Posted::Done { url: None }, Posted::NotThere, Posted::Failed(fault)];
+    ends.map(Outcome::Posted).into()
+}
