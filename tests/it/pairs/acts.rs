@@ -1,9 +1,12 @@
 //! What is done to an agent: what is asked for, what its hooks say, what a person's hands do.
 
 use super::world::World;
+use crate::support::stage::Stage;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// What may happen to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,11 +173,28 @@ fn hook(event: &str, about: &About<'_>) -> Value {
     body
 }
 
+/// Presses keys. In copy mode some of them open a prompt of tmux's own, and its client waits until that is answered: nobody
+/// waits for such a client.
+fn type_keys(world: &World, pane: &str, words: &[&str]) {
+    let mut command = Command::new("tmux");
+    command.arg("-S").arg(world.stage.socket()).args(["-f", "/dev/null", "send-keys", "-t", pane]).args(words);
+    Stage::make_own(&mut command);
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("tmux runs");
+    let until = Instant::now() + Duration::from_secs(5);
+    while child.try_wait().expect("our own child").is_none() {
+        if Instant::now() > until {
+            child.kill().expect("our own child");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
 impl Keys {
     fn press(self, world: &World, about: &About<'_>) {
         let Some(pane) = about.agent["pane"].as_str() else { return };
         let keys = |words: &[&str]| {
-            world.stage.tmux(&[&["send-keys", "-t", pane], words].concat());
+            type_keys(world, pane, words);
         };
         match self {
             Keys::Prompt => keys(&[about.word, "Enter"]),
