@@ -224,7 +224,13 @@ impl Left {
             is_typed || is_read || agent.start.is_some() || agent.shutdown.is_some() || agent.dying.is_some()
         };
         open.extend(self.state.agents.values().filter(is_waiting).map(|agent| format!("agent {agent:?}")));
-        open.extend(self.state.outbox.iter().map(|effect| format!("{effect:?}")));
+        // Whoever is in a turn, or asks its person something, is watched until that is over, however long it takes.
+        let is_watch = |key: &EffectKey| {
+            let in_a_turn = |agent: &Agent| matches!(agent.state, AgentState::Busy | AgentState::Blocked);
+            self.state.agents.values().any(|agent| in_a_turn(agent) && agent.probe == Some(*key))
+        };
+        let effects = self.state.outbox.iter().filter(|(key, _)| !is_watch(key));
+        open.extend(effects.map(|effect| format!("{effect:?}")));
         open
     }
 

@@ -53,8 +53,8 @@ fn every_promise_holds_over_crashes_losses_and_clock_jumps() {
         let reached: BTreeSet<&str> = ends.iter().flatten().flatten().map(String::as_str).collect();
         let ways = world::every_way();
         let missed: Vec<_> = ways.iter().filter(|way| !reached.contains(way.as_str())).collect();
-        // A few thousand worlds, with a fault at many a text, need not come to the rarest; a hundred thousand do.
-        let may_miss = if ends.len() >= 50_000 { 0 } else { ways.len() / 6 };
+        // A few thousand worlds need not come to the rarest of them; a hundred thousand do.
+        let may_miss = if ends.len() >= 50_000 { 0 } else { ways.len() / 10 };
         assert!(missed.len() <= may_miss, "no world came to: {missed:?}");
     }
 }

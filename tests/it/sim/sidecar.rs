@@ -134,7 +134,8 @@ impl Sidecar {
                 persona: read.request.as_ref().ok().and_then(|asked| self.persona(disk, asked)),
                 error_known: false,
                 document: provided(&read),
-                messages: None,
+                // As a transcript tells: the priming and its answer stand there.
+                messages: Some(2),
                 no_cwd: false,
                 runs: None,
             };

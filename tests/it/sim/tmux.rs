@@ -167,7 +167,7 @@ impl SimAgent {
             pane: Some(self.pane.pane),
             server_pid: Some(self.pane.server.pid),
             profile: Some(self.profile.clone()),
-            transcript_path: Some("/t".to_owned()),
+            transcript_path: Some(format!("/t/{}", self.session)),
             session_id: Some(self.session.clone()),
             ..HookEvent::new(kind)
         }
