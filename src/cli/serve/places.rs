@@ -15,8 +15,16 @@ const MOST_STRANGERS: usize = 64;
 /// All places, of both addresses that are listened on.
 pub(super) struct Places {
     known: Arc<Semaphore>,
-    /// Those who have shown no token, the longest there first.
-    strangers: Mutex<VecDeque<(u64, CancellationToken)>>,
+    strangers: Mutex<Strangers>,
+}
+
+/// Those who have shown no token.
+#[derive(Default)]
+struct Strangers {
+    /// The longest there first.
+    waiting: VecDeque<(u64, CancellationToken)>,
+    /// The number of the next one: never that of a connection which still is there, known or not.
+    next: u64,
 }
 
 impl Places {
@@ -30,17 +38,18 @@ impl Places {
     pub(super) fn take(self: &Arc<Self>) -> Arc<Place> {
         let gone = CancellationToken::new();
         let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
-        if strangers.len() >= MOST_STRANGERS {
-            strangers.pop_front().inspect(|(_, longest)| longest.cancel());
+        if strangers.waiting.len() >= MOST_STRANGERS {
+            strangers.waiting.pop_front().inspect(|(_, longest)| longest.cancel());
         }
-        let number = strangers.back().map_or(0, |(last, _)| last.wrapping_add(1));
-        strangers.push_back((number, gone.clone()));
+        let number = strangers.next;
+        strangers.next = number.wrapping_add(1);
+        strangers.waiting.push_back((number, gone.clone()));
         Arc::new(Place { all: Arc::clone(self), number, gone, known: Mutex::default() })
     }
 
     fn leave(&self, number: u64) {
         let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
-        strangers.retain(|(stranger, _)| *stranger != number);
+        strangers.waiting.retain(|(stranger, _)| *stranger != number);
     }
 }
 
@@ -75,5 +84,26 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         self.all.leave(self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_that_goes_takes_nobody_elses_place_along() {
+        let places = Places::new();
+        let known = places.take();
+        assert!(known.admit());
+        let strangers: Vec<_> = (0..MOST_STRANGERS).map(|_| places.take()).collect();
+        drop(known);
+        let one_more = places.take();
+        assert!(
+            strangers[0].gone.is_cancelled(),
+            "{} are counted",
+            places.strangers.lock().expect("ours").waiting.len()
+        );
+        assert!(!strangers[1].gone.is_cancelled() && !one_more.gone.is_cancelled());
     }
 }
