@@ -1,64 +1,42 @@
 //! What ends an agent of which little is known, decided without a machine: by silence, by its process, by a request.
 
+use crate::support::decided::Decided;
 use crate::support::facts::demo_facts;
-use std::collections::BTreeMap;
 use tasuki::core::agent::{Agent, AgentState};
-use tasuki::core::decision::{Decision, Turn};
+use tasuki::core::decision::Decision;
 use tasuki::core::event::{Event, Gone};
 use tasuki::core::hook::{Cli, HookEvent, HookKind, SessionReason};
 use tasuki::core::id::AgentId;
 use tasuki::core::pane::{PaneRef, Process, ServerId};
-use tasuki::core::settings::Settings;
-use tasuki::core::state::State;
-use tasuki::core::time::Now;
 
 const PANE: PaneRef = PaneRef { server: ServerId { pid: 7, start_time: 1 }, pane: 3, pid: 50 };
 const LAUNCHER: Process = Process { pid: 50, start_ticks: 1 };
 const DAY_MS: u64 = 24 * 60 * 60_000;
 
 struct World {
-    state: State,
-    now: Now,
-    turns: u8,
+    core: Decided,
 }
 
 impl World {
     fn new() -> World {
-        let settings =
-            Settings { profiles: BTreeMap::from([("demo".to_owned(), demo_facts())]), ..Settings::default() };
-        let state = State { server: Some(PANE.server), settings, ..State::default() };
-        World { state, now: Now { wall_ms: 1_790_000_000_000, boot: 1, boot_ms: 5_000 }, turns: 0 }
+        World { core: Decided::new(PANE.server, demo_facts(), []) }
     }
 
     /// With an agent that the operator has registered, whose pane runs a launcher.
     fn with_a_launcher() -> World {
-        let mut world = World::new();
         let mut agent = Agent::new(AgentId(uuid::Uuid::nil()), "demo".to_owned(), String::new());
         agent.persona_slug = "dev".parse().ok();
         agent.state = AgentState::Idle;
         (agent.pane, agent.process) = (Some(PANE), Some(LAUNCHER));
-        world.state.agents.insert(agent.agent_id, agent);
-        world
-    }
-
-    fn decide(&mut self, event: Event) -> Decision {
-        self.turns += 1;
-        let decision = tasuki::core::decide(&self.state, event, &Turn { now: self.now, entropy: [self.turns; 32] });
-        self.state.apply(&decision);
-        decision
+        World { core: Decided::new(PANE.server, demo_facts(), [agent]) }
     }
 
     fn hear(&mut self, event: HookEvent) -> Decision {
-        self.decide(Event::Hook(Box::new(event)))
-    }
-
-    fn pass(&mut self, ms: u64) -> Decision {
-        self.now.boot_ms += ms;
-        self.decide(Event::Deadlines)
+        self.core.decide(Event::Hook(Box::new(event)))
     }
 
     fn agent(&self) -> &Agent {
-        self.state.agents.values().next().expect("it is there")
+        self.core.state.agents.values().next().expect("it is there")
     }
 }
 
@@ -88,13 +66,13 @@ fn a_session_of_which_nothing_else_is_known_is_lost_after_a_week_of_silence() {
     let mut world = World::new();
     world.hear(outside(&[]));
     assert_eq!((world.agent().state, world.agent().process), (AgentState::Idle, None));
-    world.pass(6 * DAY_MS);
+    world.core.pass(6 * DAY_MS);
     world.hear(HookEvent { kind: HookKind::Stop, ..outside(&[]) });
-    world.pass(6 * DAY_MS);
+    world.core.pass(6 * DAY_MS);
     assert_eq!(world.agent().state, AgentState::Idle, "it was heard of six days ago");
-    world.pass(DAY_MS);
+    world.core.pass(DAY_MS);
     assert_eq!(world.agent().state, AgentState::Lost);
-    assert!(world.state.next_deadline_ms(&world.now).is_none(), "nothing is waited for");
+    assert!(world.core.state.next_deadline_ms(&world.core.now).is_none(), "nothing is waited for");
 }
 
 #[test]
@@ -103,11 +81,11 @@ fn a_session_whose_process_is_found_lives_as_long_as_that() {
     world.hear(outside(&[]));
     world.hear(HookEvent { kind: HookKind::Stop, ..outside(&[80]) });
     assert_eq!(world.agent().process, Some(cli(80).process));
-    world.pass(30 * DAY_MS);
+    world.core.pass(30 * DAY_MS);
     assert_eq!(world.agent().state, AgentState::Idle);
     let agent_id = world.agent().agent_id;
-    world.decide(Event::AgentGone { agent_id, how: Gone::Dead });
-    world.pass(2_000);
+    world.core.decide(Event::AgentGone { agent_id, how: Gone::Dead });
+    world.core.pass(2_000);
     assert_eq!(world.agent().state, AgentState::Ended);
 }
 
@@ -116,8 +94,8 @@ fn a_process_is_one_agents_alone() {
     let mut world = World::new();
     world.hear(outside(&[80]));
     world.hear(HookEvent { session_id: Some("other".to_owned()), ..outside(&[80]) });
-    let known: Vec<_> = world.state.agents.values().filter_map(|agent| agent.process).collect();
-    assert_eq!((world.state.agents.len(), known), (2, vec![cli(80).process]));
+    let known: Vec<_> = world.core.state.agents.values().filter_map(|agent| agent.process).collect();
+    assert_eq!((world.core.state.agents.len(), known), (2, vec![cli(80).process]));
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! Time in the decisions themselves: deadlines that outlive a boot, and an agent of which nothing is heard.
 
+use crate::support::decided::Decided;
 use crate::support::facts::demo_facts;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use tasuki::core::agent::{
     Agent, AgentState, Asker, Dying, OurTurn, Owner, Primed, Purpose, Queued, Shutdown, Start, Typing,
 };
-use tasuki::core::decision::{Decision, Turn};
+use tasuki::core::decision::Decision;
 use tasuki::core::effect::{Effect, EffectKey, Outcome, Readiness, Started};
 use tasuki::core::event::{Arrived, Event, Gone, PersonaFacts, RequestFacts};
 use tasuki::core::hook::{HookEvent, HookKind, SessionReason};
@@ -14,7 +14,7 @@ use tasuki::core::id::AgentId;
 use tasuki::core::pane::{PaneFacts, PaneRef, Process, ServerId};
 use tasuki::core::reply::Reply;
 use tasuki::core::request;
-use tasuki::core::settings::{ProfileFacts, Settings};
+use tasuki::core::settings::ProfileFacts;
 use tasuki::core::state::State;
 use tasuki::core::time::{Deadline, Now};
 
@@ -25,9 +25,7 @@ const SILENCE_MS: u64 = 10 * 60_000;
 
 /// A state with one busy agent, and the time.
 struct World {
-    state: State,
-    now: Now,
-    turns: u8,
+    core: Decided,
 }
 
 impl World {
@@ -37,42 +35,26 @@ impl World {
         agent.state = AgentState::Busy;
         agent.pane = Some(PANE);
         let profile = ProfileFacts { tells_context: false, ..demo_facts() };
-        let settings = Settings { profiles: BTreeMap::from([("demo".to_owned(), profile)]), ..Settings::default() };
-        let agents = BTreeMap::from([(id(), agent)]);
-        let state = State { agents, server: Some(PANE.server), settings, ..State::default() };
-        World { state, now: Now { wall_ms: 1_790_000_000_000, boot: 1, boot_ms: 5_000 }, turns: 0 }
-    }
-
-    fn decide(&mut self, event: Event) -> Decision {
-        self.turns += 1;
-        let decision = tasuki::core::decide(&self.state, event, &Turn { now: self.now, entropy: [self.turns; 32] });
-        self.state.apply(&decision);
-        decision
+        World { core: Decided::new(PANE.server, profile, [agent]) }
     }
 
     fn hear(&mut self, kind: HookKind) -> Decision {
         let event = HookEvent { agent_id: Some(id()), ..HookEvent::new(kind) };
-        self.decide(Event::Hook(Box::new(event)))
+        self.core.decide(Event::Hook(Box::new(event)))
     }
 
     fn agent(&mut self) -> &mut Agent {
-        self.state.agents.get_mut(&id()).expect("it is there")
-    }
-
-    /// Time passes; what is due then.
-    fn pass(&mut self, ms: u64) -> Decision {
-        self.now.boot_ms += ms;
-        self.decide(Event::Deadlines)
+        self.core.state.agents.get_mut(&id()).expect("it is there")
     }
 
     fn glance(&self) -> Option<EffectKey> {
         let is_brief = |effect: &Effect| matches!(effect, Effect::AwaitIdle { brief: true, .. });
-        self.state.outbox.iter().find(|(_, effect)| is_brief(effect)).map(|(key, _)| *key)
+        self.core.state.outbox.iter().find(|(_, effect)| is_brief(effect)).map(|(key, _)| *key)
     }
 
     fn seen(&mut self, readiness: Readiness) -> Decision {
         let key = self.glance().expect("it is looked at");
-        self.decide(Event::Settled { key, outcome: Outcome::Readiness(readiness) })
+        self.core.decide(Event::Settled { key, outcome: Outcome::Readiness(readiness) })
     }
 }
 
@@ -94,7 +76,7 @@ fn boots(value: &Value) -> Vec<u64> {
 fn every_deadline_of_another_boot_is_counted_in_this_one() {
     let mut world = World::new();
     asks_for_a_handoff(&mut world);
-    let due = Deadline::after(&world.now, 60_000);
+    let due = Deadline::after(&world.core.now, 60_000);
     let request_id: tasuki::core::id::RequestId = "r2".parse().expect("an id");
     let agent = world.agent();
     agent.start = Some(Start {
@@ -125,13 +107,17 @@ fn every_deadline_of_another_boot_is_counted_in_this_one() {
     agent.dying = Some(Dying { due, lost: false });
     agent.primed = Primed::Begun;
     let count = |state: &State| boots(&json!([state.agents, state.handoffs]));
-    assert_eq!(count(&world.state), [1; 11], "nine of the agent's, two of the handoff's: a new one belongs here too");
-    world.state.rebase(&Now { boot: 2, boot_ms: 70, ..world.now });
-    assert_eq!(count(&world.state), [2; 11]);
+    assert_eq!(
+        count(&world.core.state),
+        [1; 11],
+        "nine of the agent's, two of the handoff's: a new one belongs here too"
+    );
+    world.core.state.rebase(&Now { boot: 2, boot_ms: 70, ..world.core.now });
+    assert_eq!(count(&world.core.state), [2; 11]);
     // What was counted anew once is not counted anew again.
-    let before = json!([world.state.agents, world.state.handoffs]);
-    world.state.rebase(&Now { boot: 2, boot_ms: 9_000, wall_ms: 0 });
-    assert_eq!(json!([world.state.agents, world.state.handoffs]), before);
+    let before = json!([world.core.state.agents, world.core.state.handoffs]);
+    world.core.state.rebase(&Now { boot: 2, boot_ms: 9_000, wall_ms: 0 });
+    assert_eq!(json!([world.core.state.agents, world.core.state.handoffs]), before);
 }
 
 /// A handoff that waits for the busy agent.
@@ -141,8 +127,8 @@ fn asks_for_a_handoff(world: &mut World) {
     let facts = RequestFacts { persona: Some(("dev".parse().expect("a slug"), persona)), ..RequestFacts::default() };
     let read = request::read(bytes.as_bytes());
     let arrived = Arrived { id: "r1".parse().expect("an id"), sha256: String::new(), read, facts };
-    world.decide(Event::Request(Box::new(arrived)));
-    assert_eq!(world.state.handoffs.len(), 1, "it waits for the agent");
+    world.core.decide(Event::Request(Box::new(arrived)));
+    assert_eq!(world.core.state.handoffs.len(), 1, "it waits for the agent");
 }
 
 #[test]
@@ -150,9 +136,9 @@ fn what_is_due_of_another_touches_no_handoff_that_waits() {
     let mut world = World::new();
     asks_for_a_handoff(&mut world);
     let mut other = Agent::new(AgentId(uuid::Uuid::nil()), "demo".to_owned(), String::new());
-    other.dying = Some(Dying { due: Deadline::after(&world.now, 1), lost: false });
-    world.state.agents.insert(other.agent_id, other);
-    let decision = world.pass(1);
+    other.dying = Some(Dying { due: Deadline::after(&world.core.now, 1), lost: false });
+    world.core.state.agents.insert(other.agent_id, other);
+    let decision = world.core.pass(1);
     let written: Vec<_> = decision.agents.keys().collect();
     assert_eq!(written, [&AgentId(uuid::Uuid::nil())], "it has ended, and no other row is written");
     assert_eq!(decision.handoffs.len(), 0, "nothing of the handoff is due");
@@ -164,14 +150,14 @@ fn an_event_of_a_cli_that_the_agent_runs_writes_no_row() {
     world.agent().session.id = Some("own".to_owned());
     let session_id = Some("nested".to_owned());
     let event = HookEvent { agent_id: Some(id()), session_id, ..HookEvent::new(HookKind::Notification) };
-    let decision = world.decide(Event::Hook(Box::new(event)));
+    let decision = world.core.decide(Event::Hook(Box::new(event)));
     assert!(decision.is_empty(), "{decision:?}");
 }
 
 /// The effect that watches the busy agent for the handoff that waits.
 fn watching(world: &World) -> Option<EffectKey> {
     let is_watch = |effect: &Effect| matches!(effect, Effect::AwaitIdle { brief: false, .. });
-    world.state.outbox.iter().find(|(_, effect)| is_watch(effect)).map(|(key, _)| *key)
+    world.core.state.outbox.iter().find(|(_, effect)| is_watch(effect)).map(|(key, _)| *key)
 }
 
 #[test]
@@ -184,11 +170,11 @@ fn a_screen_that_cannot_be_looked_at_is_not_asked_for_without_pause() {
         let mut world = World::new();
         asks_for_a_handoff(&mut world);
         let key = watching(&world).expect("somebody waits for the end of its turn");
-        world.decide(Event::Settled { key, outcome: Outcome::Readiness(readiness) });
+        world.core.decide(Event::Settled { key, outcome: Outcome::Readiness(readiness) });
         assert!(watching(&world).is_none(), "the next look would end as soon");
-        let due = world.state.next_deadline_ms(&world.now).expect("it is looked at again");
+        let due = world.core.state.next_deadline_ms(&world.core.now).expect("it is looked at again");
         assert!((1_000..=10_000).contains(&due), "{due}");
-        world.pass(due);
+        world.core.pass(due);
         assert!(watching(&world).is_some());
     }
 }
@@ -196,9 +182,9 @@ fn a_screen_that_cannot_be_looked_at_is_not_asked_for_without_pause() {
 #[test]
 fn nothing_is_looked_at_where_no_profile_tells_what_is_seen() {
     let mut world = World::new();
-    world.state.settings.profiles.clear();
+    world.core.state.settings.profiles.clear();
     asks_for_a_handoff(&mut world);
-    assert!(watching(&world).is_none(), "{:?}", world.state.outbox);
+    assert!(watching(&world).is_none(), "{:?}", world.core.state.outbox);
     assert!(world.hear(HookKind::Stop).handoffs.values().any(|handoff| handoff.step.word() == "instructing"));
 }
 
@@ -206,59 +192,63 @@ fn nothing_is_looked_at_where_no_profile_tells_what_is_seen() {
 fn what_an_agent_waited_for_is_due_no_more_when_it_has_ended() {
     let mut world = World::new();
     asks_for_a_handoff(&mut world);
-    let soon = Deadline::after(&world.now, 60_000);
+    let soon = Deadline::after(&world.core.now, 60_000);
     world.agent().notices.not_before = Some(soon);
-    world.decide(Event::AgentGone { agent_id: id(), how: Gone::Dead });
-    world.pass(2_000);
+    world.core.decide(Event::AgentGone { agent_id: id(), how: Gone::Dead });
+    world.core.pass(2_000);
     assert_eq!(world.agent().state, AgentState::Ended);
     assert_eq!(world.agent().notices.not_before, None);
     // A row that an older tasuki has written.
     world.agent().notices.not_before = Some(soon);
-    world.pass(60_000);
-    assert_ne!(world.state.next_deadline_ms(&world.now), Some(0), "nobody would ever take it away");
+    world.core.pass(60_000);
+    assert_ne!(world.core.state.next_deadline_ms(&world.core.now), Some(0), "nobody would ever take it away");
 }
 
 #[test]
 fn an_agent_that_was_silent_for_long_is_looked_at_once_and_is_idle_if_it_looks_so() {
     let mut world = World::new();
     world.hear(HookKind::PromptSubmit);
-    assert_eq!(world.state.next_deadline_ms(&world.now), Some(SILENCE_MS), "nobody waits, and yet it is minded");
-    world.pass(SILENCE_MS - 1);
+    assert_eq!(
+        world.core.state.next_deadline_ms(&world.core.now),
+        Some(SILENCE_MS),
+        "nobody waits, and yet it is minded"
+    );
+    world.core.pass(SILENCE_MS - 1);
     assert!(world.glance().is_none());
-    world.pass(1);
-    assert!(world.glance().is_some() && world.state.next_deadline_ms(&world.now).is_none());
+    world.core.pass(1);
+    assert!(world.glance().is_some() && world.core.state.next_deadline_ms(&world.core.now).is_none());
     let decision = world.seen(Readiness::Ready);
     assert_eq!(world.agent().state, AgentState::Idle);
     assert!(decision.journal.iter().any(|(_, line)| line["type"] == "agent.state" && line["state"] == "idle"));
-    assert!(world.state.outbox.is_empty() && world.state.next_deadline_ms(&world.now).is_none());
+    assert!(world.core.state.outbox.is_empty() && world.core.state.next_deadline_ms(&world.core.now).is_none());
 }
 
 #[test]
 fn one_that_works_on_in_silence_is_left_alone_for_as_long_again() {
     let mut world = World::new();
     world.hear(HookKind::PromptSubmit);
-    world.pass(SILENCE_MS);
+    world.core.pass(SILENCE_MS);
     world.seen(Readiness::NotReady { screen: String::new() });
     assert_eq!(world.agent().state, AgentState::Busy);
-    assert_eq!(world.state.next_deadline_ms(&world.now), Some(SILENCE_MS));
+    assert_eq!(world.core.state.next_deadline_ms(&world.core.now), Some(SILENCE_MS));
 }
 
 #[test]
 fn what_is_heard_meanwhile_is_newer_than_what_was_seen() {
     let mut world = World::new();
     world.hear(HookKind::PromptSubmit);
-    world.pass(SILENCE_MS - 1);
+    world.core.pass(SILENCE_MS - 1);
     world.hear(HookKind::Notification);
-    world.pass(1);
+    world.core.pass(1);
     assert!(world.glance().is_none(), "each word begins the silence anew");
-    world.pass(SILENCE_MS);
+    world.core.pass(SILENCE_MS);
     let key = world.glance().expect("it is looked at");
     world.hear(HookKind::PromptSubmit);
     assert!(world.glance().is_none(), "another turn has begun: the look is called off");
-    world.decide(Event::Settled { key, outcome: Outcome::Readiness(Readiness::Ready) });
+    world.core.decide(Event::Settled { key, outcome: Outcome::Readiness(Readiness::Ready) });
     assert_eq!(world.agent().state, AgentState::Busy);
     world.hear(HookKind::Stop);
-    assert!(world.state.next_deadline_ms(&world.now).is_none(), "an idle agent is not waited for");
+    assert!(world.core.state.next_deadline_ms(&world.core.now).is_none(), "an idle agent is not waited for");
 }
 
 #[test]
@@ -266,14 +256,14 @@ fn a_session_that_begins_in_the_pane_of_one_that_has_just_died_is_seen() {
     let mut world = World::new();
     world.agent().session.id = Some("old".to_owned());
     world.agent().process = Some(Process { pid: 42, start_ticks: 1 });
-    world.decide(Event::AgentGone { agent_id: id(), how: Gone::Dead });
+    world.core.decide(Event::AgentGone { agent_id: id(), how: Gone::Dead });
     let event = HookEvent {
         pane: Some(PANE.pane),
         session_id: Some("new".to_owned()),
         ancestors: vec![99],
         ..HookEvent::new(HookKind::SessionStart)
     };
-    let decision = world.decide(Event::Hook(Box::new(event)));
+    let decision = world.core.decide(Event::Hook(Box::new(event)));
     let [(key, Effect::Identify { pane: 3 })] = decision.effects[..] else { panic!("nobody looks: {decision:?}") };
     let facts = PaneFacts {
         pane: PANE,
@@ -285,10 +275,10 @@ fn a_session_that_begins_in_the_pane_of_one_that_has_just_died_is_seen() {
         agent_id: None,
         claimed_by: None,
     };
-    world.decide(Event::Settled { key, outcome: Outcome::Pane(Some(facts)) });
-    let new = world.state.agents.values().find(|agent| agent.agent_id != id()).expect("it is registered");
+    world.core.decide(Event::Settled { key, outcome: Outcome::Pane(Some(facts)) });
+    let new = world.core.state.agents.values().find(|agent| agent.agent_id != id()).expect("it is registered");
     assert_eq!((new.session.id.as_deref(), new.pane), (Some("new"), Some(PANE)));
-    world.pass(2_000);
+    world.core.pass(2_000);
     assert_eq!(world.agent().state, AgentState::Ended);
 }
 
@@ -297,10 +287,10 @@ fn a_dialog_that_was_left_without_a_word_does_not_block_its_agent_for_ever() {
     let mut world = World::new();
     world.hear(HookKind::Blocked);
     assert_eq!(world.agent().state, AgentState::Blocked);
-    world.pass(SILENCE_MS);
+    world.core.pass(SILENCE_MS);
     world.seen(Readiness::Blocked { screen: String::new() });
     assert_eq!(world.agent().state, AgentState::Blocked, "it is open still");
-    world.pass(SILENCE_MS);
+    world.core.pass(SILENCE_MS);
     world.seen(Readiness::Ready);
     assert_eq!(world.agent().state, AgentState::Idle);
 }
@@ -312,10 +302,10 @@ fn an_agent_that_took_our_prompt_into_the_turn_that_ran_is_free_when_it_rests() 
     world.agent().our_turn =
         Some(OurTurn { purpose: Purpose::Send(request), turn_id: Some("t1".to_owned()), queued: true, paused: false });
     let stop = HookEvent { agent_id: Some(id()), turn_id: Some("t1".to_owned()), ..HookEvent::new(HookKind::Stop) };
-    world.decide(Event::Hook(Box::new(stop)));
+    world.core.decide(Event::Hook(Box::new(stop)));
     assert!(!world.agent().is_free(), "our turn may be the next one");
     let key = watching(&world).expect("it is looked at: no other end may ever come");
-    world.decide(Event::Settled { key, outcome: Outcome::Readiness(Readiness::Ready) });
+    world.core.decide(Event::Settled { key, outcome: Outcome::Readiness(Readiness::Ready) });
     assert!(world.agent().is_free(), "{:?}", world.agent());
     assert!(watching(&world).is_none());
 }
@@ -326,7 +316,7 @@ fn asks(world: &mut World, name: &str, request: &Value) -> Decision {
     let facts = RequestFacts { persona: Some(("dev".parse().expect("a slug"), persona)), ..RequestFacts::default() };
     let read = request::read(request.to_string().as_bytes());
     let arrived = Arrived { id: name.parse().expect("an id"), sha256: String::new(), read, facts };
-    world.decide(Event::Request(Box::new(arrived)))
+    world.core.decide(Event::Request(Box::new(arrived)))
 }
 
 #[test]
@@ -335,8 +325,8 @@ fn a_start_of_which_no_tmux_server_tells_leaves_no_agent_that_starts_for_ever() 
     let asked = json!({"v": 1, "kind": "agent_create", "persona_slug": "dev", "profile": "demo"});
     let decision = asks(&mut world, "r1", &asked);
     let key = decision.effects.iter().find(|(_, effect)| matches!(effect, Effect::Start(_))).expect("it starts").0;
-    let decision = world.decide(Event::Settled { key, outcome: Outcome::Started(Started::NoTmux) });
-    assert!(decision.answers[0].to_json(&world.now)["error"]["code"] == "no_tmux");
+    let decision = world.core.decide(Event::Settled { key, outcome: Outcome::Started(Started::NoTmux) });
+    assert!(decision.answers[0].to_json(&world.core.now)["error"]["code"] == "no_tmux");
     let agent = decision.agents.values().next().expect("its row");
     assert_eq!((agent.state, agent.ended_at.is_some()), (AgentState::Lost, true), "nothing would ever end it");
 }
@@ -347,10 +337,10 @@ fn an_agent_without_a_pane_is_let_go_by_force() {
     world.agent().pane = None;
     let gently = json!({"v": 1, "kind": "agent_shutdown", "agent_id": AGENT});
     let decision = asks(&mut world, "r1", &gently);
-    assert_eq!(decision.answers[0].to_json(&world.now)["error"]["code"], "no_pane");
+    assert_eq!(decision.answers[0].to_json(&world.core.now)["error"]["code"], "no_pane");
     let forced = json!({"v": 1, "kind": "agent_shutdown", "agent_id": AGENT, "force": true});
     let decision = asks(&mut world, "r2", &forced);
-    let answer = decision.answers[0].to_json(&world.now);
+    let answer = decision.answers[0].to_json(&world.core.now);
     assert_eq!((&answer["status"], answer["result"]["ended_at"].is_string()), (&json!(200), true), "{answer}");
     assert_eq!(world.agent().state, AgentState::Lost);
     assert!(!decision.effects.iter().any(|(_, effect)| matches!(effect, Effect::KillPane { .. })));
@@ -358,8 +348,8 @@ fn an_agent_without_a_pane_is_let_go_by_force() {
 
 /// The codes of the notices that an agent's death leaves.
 fn told_of_death(world: &mut World) -> Vec<Value> {
-    world.decide(Event::AgentGone { agent_id: id(), how: Gone::Dead });
-    let decision = world.pass(2_000);
+    world.core.decide(Event::AgentGone { agent_id: id(), how: Gone::Dead });
+    let decision = world.core.pass(2_000);
     assert_eq!(world.agent().state, AgentState::Ended);
     let notices = decision.effects.iter().filter_map(|(_, effect)| match effect {
         Effect::Tell(notice) => Some(notice.json["code"].clone()),
@@ -377,7 +367,7 @@ fn an_agent_that_dies_unasked_is_told_of() {
     world.agent().process = Some(Process { pid: 42, start_ticks: 1 });
     let reason = Some(SessionReason::Process);
     let end = HookEvent { agent_id: Some(id()), reason, ..HookEvent::new(HookKind::SessionEnd) };
-    world.decide(Event::Hook(Box::new(end)));
+    world.core.decide(Event::Hook(Box::new(end)));
     assert_eq!(told_of_death(&mut world), [] as [Value; 0], "whoever quits a CLI knows of it");
     let mut world = World::new();
     world.agent().persona_slug = None;
@@ -394,9 +384,9 @@ fn a_text_that_has_waited_too_long_is_refused_with_what_it_waited_for() {
         let read = request::read(request.to_string().as_bytes());
         let id = "r3".parse().expect("an id");
         let arrived = Arrived { id, sha256: String::new(), read, facts: RequestFacts::default() };
-        world.decide(Event::Request(Box::new(arrived)));
+        world.core.decide(Event::Request(Box::new(arrived)));
         world.agent().state = state;
-        let decision = world.pass(10 * 60_000);
+        let decision = world.core.pass(10 * 60_000);
         let refused = match &decision.answers[0].reply {
             Reply::Refused(refused) => refused,
             other => panic!("{other:?}"),

@@ -2,12 +2,12 @@
 //! prompts were taken, that counts; elsewhere a prompt that somebody has typed into is not believed at once.
 
 use super::flow_rules::{pane_of, type_line, with_profile};
+use crate::support::decided::Decided;
 use crate::support::facts::demo_facts;
 use crate::support::stage::Stage;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use tasuki::core::agent::{Agent, AgentState};
-use tasuki::core::decision::{Decision, Turn};
+use tasuki::core::decision::Decision;
 use tasuki::core::effect::{Effect, EffectKey, Outcome};
 use tasuki::core::event::{Arrived, Event, RequestFacts};
 use tasuki::core::hook::{HookEvent, HookKind};
@@ -15,9 +15,7 @@ use tasuki::core::id::AgentId;
 use tasuki::core::pane::{PaneRef, ServerId};
 use tasuki::core::reply::Reply;
 use tasuki::core::request;
-use tasuki::core::settings::{ProfileFacts, Settings};
-use tasuki::core::state::State;
-use tasuki::core::time::Now;
+use tasuki::core::settings::ProfileFacts;
 
 const PANE: PaneRef = PaneRef { server: ServerId { pid: 7, start_time: 1 }, pane: 3, pid: 42 };
 const AGENT: &str = "6f1c3a52-8f0e-4d5b-9a57-2f64c1f6f0aa";
@@ -66,9 +64,7 @@ fn without_a_transcript_the_turn_that_answers_is_the_proof() {
 
 /// One idle agent, and a text that was typed and submitted.
 struct World {
-    state: State,
-    now: Now,
-    turns: u8,
+    core: Decided,
     /// The text.
     text: String,
 }
@@ -82,29 +78,17 @@ impl World {
         agent.hooks_seen = true;
         agent.transcript_path = Some("/t".to_owned());
         let profile = ProfileFacts { tells_context: false, proves_prompts, ..demo_facts() };
-        let settings = Settings { profiles: BTreeMap::from([("demo".to_owned(), profile)]), ..Settings::default() };
-        let agents = BTreeMap::from([(id(), agent)]);
-        let state = State { agents, server: Some(PANE.server), settings, ..State::default() };
-        let now = Now { wall_ms: 1_790_000_000_000, boot: 1, boot_ms: 5_000 };
-        let mut world = World { state, now, turns: 0, text: String::new() };
+        let mut core = Decided::new(PANE.server, profile, [agent]);
         let request = json!({"v": 1, "kind": "agent_send", "agent_id": AGENT, "text": "Look at the parser."});
         let read = request::read(request.to_string().as_bytes());
         let arrived =
             Arrived { id: "r1".parse().expect("an id"), sha256: String::new(), read, facts: RequestFacts::default() };
-        world.decide(Event::Request(Box::new(arrived)));
-        let text = world.state.outbox.values().find_map(|effect| match effect {
+        core.decide(Event::Request(Box::new(arrived)));
+        let text = core.state.outbox.values().find_map(|effect| match effect {
             Effect::Type(plan) => Some(plan.text.clone()),
             _ => None,
         });
-        world.text = text.expect("it is typed");
-        world
-    }
-
-    fn decide(&mut self, event: Event) -> Decision {
-        self.turns += 1;
-        let decision = tasuki::core::decide(&self.state, event, &Turn { now: self.now, entropy: [self.turns; 32] });
-        self.state.apply(&decision);
-        decision
+        World { core, text: text.expect("it is typed") }
     }
 
     /// The CLI tells of something in that turn.
@@ -115,7 +99,7 @@ impl World {
             text: text.map(str::to_owned),
             ..HookEvent::new(kind)
         };
-        verdict_in(&self.decide(Event::Hook(Box::new(event))))
+        verdict_in(&self.core.decide(Event::Hook(Box::new(event))))
     }
 
     /// It tells of our text, with somebody's keys in front of it.
@@ -125,19 +109,18 @@ impl World {
     }
 
     fn passes(&mut self, ms: u64) -> Option<Value> {
-        self.now.boot_ms += ms;
-        verdict_in(&self.decide(Event::Deadlines))
+        verdict_in(&self.core.pass(ms))
     }
 
     /// The effect that reads the transcript.
     fn reading(&self) -> Option<EffectKey> {
         let is_it = |effect: &Effect| matches!(effect, Effect::AwaitPrompt { .. });
-        self.state.outbox.iter().find(|(_, effect)| is_it(effect)).map(|(key, _)| *key)
+        self.core.state.outbox.iter().find(|(_, effect)| is_it(effect)).map(|(key, _)| *key)
     }
 
     fn is_read(&mut self, outcome: Outcome) -> Option<Value> {
         let key = self.reading().expect("the transcript is read");
-        verdict_in(&self.decide(Event::Settled { key, outcome }))
+        verdict_in(&self.core.decide(Event::Settled { key, outcome }))
     }
 }
 
@@ -159,7 +142,7 @@ fn a_text_counts_when_it_stands_in_the_transcript() {
     assert_eq!(world.hears_ours(""), None, "the hook is earlier than the CLI's own mind");
     assert_eq!(world.hears_ours(""), None, "hooks may be installed twice");
     assert_eq!(world.is_read(Outcome::Done), Some(json!(["delivered", null])));
-    assert!(world.state.outbox.is_empty());
+    assert!(world.core.state.outbox.is_empty());
     let mut world = World::new(true);
     world.hears_ours("");
     assert_eq!(world.is_read(Outcome::Failed { why: String::new() }), Some(json!(["delivered", null])));

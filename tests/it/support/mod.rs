@@ -1,6 +1,7 @@
 //! What the tests share.
 
 pub(crate) mod ack_world;
+pub(crate) mod decided;
 pub(crate) mod demo_tmux;
 pub(crate) mod facts;
 pub(crate) mod fake_sidecar;
