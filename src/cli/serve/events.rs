@@ -130,21 +130,18 @@ impl Listener {
     /// Sends what the journal has after a line; where it was begun anew, first that it was.
     async fn catch_up(&mut self, seq: u64, anew: Anew) -> Result<(), Gone> {
         self.last = seq;
-        let mut cursor = match self.cursor_after(seq).await {
-            Ok(cursor) => cursor,
-            Err(error) => return self.unreadable(&error).await,
-        };
+        let mut cursor = self.cursor_after(seq).await?;
         if cursor.newest() < seq {
             // Another journal than the one that was read before.
             self.say(RESET).await?;
-            self.last = match anew {
-                Anew::FromItsEnd => cursor.newest(),
-                Anew::FromItsFirstLine => 0,
-            };
-            cursor = match self.cursor_after(self.last).await {
-                Ok(cursor) => cursor,
-                Err(error) => return self.unreadable(&error).await,
-            };
+            match anew {
+                Anew::FromItsEnd => {
+                    self.last = cursor.newest();
+                    return Ok(());
+                }
+                Anew::FromItsFirstLine => self.last = 0,
+            }
+            cursor = self.cursor_after(0).await?;
         }
         loop {
             let (back, read) = match blocking(move || Ok((cursor.read(), cursor))).await {
@@ -164,9 +161,15 @@ impl Listener {
         }
     }
 
-    async fn cursor_after(&self, seq: u64) -> io::Result<Cursor> {
+    async fn cursor_after(&mut self, seq: u64) -> Result<Cursor, Gone> {
         let home = self.app.home.clone();
-        blocking(move || Cursor::after(&home, seq)).await
+        match blocking(move || Cursor::after(&home, seq)).await {
+            Ok(cursor) => Ok(cursor),
+            Err(error) => {
+                self.unreadable(&error).await?;
+                Err(Gone)
+            }
+        }
     }
 
     /// Sends the lines that were not sent yet. Those of another journal are all new, whatever their numbers.
