@@ -124,12 +124,15 @@ pub fn read_gauge(profile: &Profile, path: &Path) -> Result<Option<(ContextGauge
 pub fn holds_prompt(profile: &Profile, path: &Path, mark: &str) -> Result<bool, TranscriptError> {
     let rules = rules(profile)?;
     let (bytes, _) = tail(path, MAX_GAUGE_READ)?;
+    // It is asked again and again, so that only lines that may be the one are understood.
+    let may_be = |line: &&[u8]| std::str::from_utf8(line).is_ok_and(|line| line.contains(mark));
     let is_it = |line: &Value| {
         let rule = rules.messages.iter().find(|rule| fit(&rule.when, line));
         let texts = rule.filter(|rule| rule.role == Role::User).map(|rule| rule.texts(line)).unwrap_or_default();
         texts.iter().any(|text| text.contains(mark))
     };
-    Ok(lines(&bytes).rev().filter(|line| !is_skipped(rules, line)).any(|line| is_it(&line)))
+    let marked = bytes.split(|byte| *byte == b'\n').filter(may_be).flat_map(lines);
+    Ok(marked.filter(|line| !is_skipped(rules, line)).any(|line| is_it(&line)))
 }
 
 impl Transcript {

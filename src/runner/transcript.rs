@@ -6,6 +6,7 @@ use crate::core::effect::Outcome;
 use crate::core::id::DeliveryId;
 use crate::core::text::signature;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -28,10 +29,12 @@ pub(super) async fn await_prompt(
     let Some(profile) = tools.profiles.get(profile) else {
         return failed("its profile is not known any more".to_owned());
     };
-    let (mark, made_until) = (signature(delivery_id), Instant::now() + MADE_WITHIN);
+    let wanted = Arc::new((profile.clone(), PathBuf::from(path), signature(delivery_id)));
+    let made_until = Instant::now() + MADE_WITHIN;
     loop {
-        let (profile, path, mark) = (profile.clone(), PathBuf::from(path), mark.clone());
-        let read = super::fault::blocking(move || transcript::holds_prompt(&profile, &path, &mark)).await;
+        let wanted = Arc::clone(&wanted);
+        let look = move || transcript::holds_prompt(&wanted.0, &wanted.1, &wanted.2);
+        let read = super::fault::blocking(look).await;
         match read {
             Ok(Ok(true)) => return Outcome::Done,
             Ok(Ok(false)) => {}
