@@ -41,6 +41,12 @@ impl AgentState {
         !matches!(self, AgentState::Ended | AgentState::Lost)
     }
 
+    /// In a turn, or asking its person something in one.
+    #[must_use]
+    pub fn is_in_a_turn(self) -> bool {
+        matches!(self, AgentState::Busy | AgentState::Blocked)
+    }
+
     /// The contract's word.
     #[must_use]
     pub fn word(self) -> &'static str {

@@ -43,8 +43,7 @@ fn listen(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let is_stranger = strangers::is_one(agent);
     let fresh = Deadline::after(&tx.now, if is_stranger { strangers::SILENT_MS } else { UNHEARD_MS });
     // A dialog that was left by Esc is told of by nobody either.
-    let in_a_turn = matches!(agent.state, AgentState::Busy | AgentState::Blocked);
-    let is_unheard = is_stranger || (in_a_turn && agent.pane.is_some() && agent.probe.is_none());
+    let is_unheard = is_stranger || (agent.state.is_in_a_turn() && agent.pane.is_some() && agent.probe.is_none());
     let counts = is_unheard && agent.glance.is_none() && agent.start.is_none() && agent.dying.is_none();
     if counts != agent.unheard.is_some()
         && let Some(agent) = tx.agent_mut(agent_id)
@@ -101,7 +100,7 @@ fn set(tx: &mut Tx<'_>, agent_id: &AgentId, probe: Option<EffectKey>) {
 /// Whether anybody waits for the end of a turn that this agent seems to be in.
 fn is_waited_for(tx: &Tx<'_>, agent: &Agent) -> bool {
     // An agent whose start was given up may have become ready since.
-    let seems_busy = matches!(agent.state, AgentState::Busy | AgentState::Blocked | AgentState::Starting);
+    let seems_busy = agent.state.is_in_a_turn() || agent.state == AgentState::Starting;
     // A prompt of ours that was submitted into a running turn gets the next one, or was steered into that very turn: then
     // no further end is ever reported, and only the screen tells.
     let may_be_over = agent.state == AgentState::Idle && agent.our_turn.as_ref().is_some_and(|turn| turn.queued);
@@ -160,8 +159,7 @@ fn is_idle(tx: &mut Tx<'_>, agent_id: &AgentId) {
 
 /// Another session has begun in the agent's process: a turn or a dialog of the one before has ended with that.
 pub(crate) fn session_was_replaced(tx: &mut Tx<'_>, agent_id: &AgentId) {
-    let was_in_a_turn = |agent: &Agent| matches!(agent.state, AgentState::Busy | AgentState::Blocked);
-    if tx.agent(agent_id).is_some_and(|agent| agent.start.is_none() && was_in_a_turn(agent)) {
+    if tx.agent(agent_id).is_some_and(|agent| agent.start.is_none() && agent.state.is_in_a_turn()) {
         is_idle(tx, agent_id);
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn type_exit(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let (agent_id, deadline) = (handoff.agent_id, handoff.deadline);
     let Some(agent) = tx.agent(&agent_id) else { return };
-    if agent.typing.is_some() || matches!(agent.state, AgentState::Busy | AgentState::Blocked) {
+    if agent.typing.is_some() || agent.state.is_in_a_turn() {
         return flow::put_off(tx, id);
     }
     let purpose = match handoff.successor {

@@ -226,8 +226,7 @@ impl Left {
         open.extend(self.state.agents.values().filter(is_waiting).map(|agent| format!("agent {agent:?}")));
         // Whoever is in a turn, or asks its person something, is watched until that is over, however long it takes.
         let is_watch = |key: &EffectKey| {
-            let in_a_turn = |agent: &Agent| matches!(agent.state, AgentState::Busy | AgentState::Blocked);
-            self.state.agents.values().any(|agent| in_a_turn(agent) && agent.probe == Some(*key))
+            self.state.agents.values().any(|agent| agent.state.is_in_a_turn() && agent.probe == Some(*key))
         };
         let effects = self.state.outbox.iter().filter(|(key, _)| !is_watch(key));
         open.extend(effects.map(|effect| format!("{effect:?}")));
