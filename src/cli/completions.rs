@@ -98,28 +98,21 @@ fn agents() -> Vec<CompletionCandidate> {
 }
 
 fn handoffs() -> Vec<CompletionCandidate> {
-    let all = newest(home().map(|home| home.handoff_views()), "created_at");
-    let named = all.iter().filter_map(|handoff| {
-        let id = view::text(handoff, "handoff_id")?;
-        Some(one(short(id), &format!("{} {}", view::cell(handoff, "persona_slug"), view::cell(handoff, "step"))))
-    });
-    named.collect()
+    by_id("handoff_id", &newest(home().map(|home| home.handoff_views()), "created_at"), &["persona_slug", "step"])
 }
 
 fn items() -> Vec<CompletionCandidate> {
-    let all = newest(home().map(|home| home.work_views()), "created_at");
-    let named = all.iter().filter_map(|item| {
-        let id = view::text(item, "item_id")?;
-        Some(one(short(id), &format!("{} {}", view::cell(item, "status"), view::cell(item, "title"))))
-    });
-    named.collect()
+    by_id("item_id", &newest(home().map(|home| home.work_views()), "created_at"), &["status", "title"])
 }
 
 fn errors() -> Vec<CompletionCandidate> {
-    let all = newest(home().map(|home| home.errors()), "at");
-    let named =
-        all.iter().filter_map(|error| Some(one(short(view::text(error, "error_id")?), &view::cell(error, "message"))));
-    named.collect()
+    by_id("error_id", &newest(home().map(|home| home.errors()), "at"), &["message"])
+}
+
+/// Each by the beginning of its id, with what these fields say of it.
+fn by_id(id: &str, all: &[Value], about: &[&str]) -> Vec<CompletionCandidate> {
+    let said = |object: &Value| about.iter().map(|field| view::cell(object, field)).collect::<Vec<_>>().join(" ");
+    all.iter().filter_map(|object| Some(one(short(view::text(object, id)?), &said(object)))).collect()
 }
 
 fn personas() -> Vec<CompletionCandidate> {

@@ -49,9 +49,8 @@ pub(super) fn look(session: &Session, args: &DeliveryArgs) -> Result<Vec<Check>,
         host: issue.as_ref().and_then(|issue| issue.host.clone()),
         folder: PathBuf::from("/"),
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| CliError::refused("no_runtime", format!("Can't start gh: {error}.")))?;
-    checks.extend(runtime.block_on(ask_gh(&gh, issue.as_ref(), pid)));
+    let asked = super::wait_for(ask_gh(&gh, issue.as_ref(), pid));
+    checks.extend(asked.map_err(|error| CliError::refused("no_runtime", format!("Can't start gh: {error}.")))?);
     Ok(checks)
 }
 

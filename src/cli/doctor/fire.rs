@@ -85,11 +85,11 @@ pub(super) fn fire(home: &Path, command: &[String], name: &str, event: &str) -> 
     input.insert(name.to_owned(), event.into());
     input.insert("session_id".to_owned(), json!(id));
     input.insert(PROBE.to_owned(), json!(id));
-    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
+    let line = surrounded(home, command);
+    let Ok(ended) = super::wait_for(notify::run_within(&line, Value::Object(input).to_string().as_bytes(), LIMIT))
+    else {
         return Fired::Nothing("it could not be started".to_owned());
     };
-    let line = surrounded(home, command);
-    let ended = runtime.block_on(notify::run_within(&line, Value::Object(input).to_string().as_bytes(), LIMIT));
     let spool = home.join("spool/events");
     let file = probe_name(&id);
     let arrived = take(&spool, &file);

@@ -45,6 +45,11 @@ const NEXT_TURN: Duration = Duration::from_millis(5_500);
 
 type Look = fn(&Ground) -> Vec<Check>;
 
+/// Does what waits for other programs, on the thread of the look that asks for it.
+fn wait_for<F: Future>(work: F) -> std::io::Result<F::Output> {
+    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work))
+}
+
 /// Every look, in the order in which its findings are told.
 const LOOKS: [(&str, Look); 12] = [
     ("paths", paths::look),

@@ -2,7 +2,7 @@
 
 use super::check::{Check, State};
 use super::ground::Ground;
-use super::{delivery, hooks, tmux};
+use super::{delivery, hooks, tmux, wait_for};
 use crate::agents::Profiles;
 use crate::agents::format::VersionSection;
 use crate::core::settings::Target;
@@ -60,10 +60,7 @@ fn versions(profiles: &Profiles, clis: &[Cli], path: &OsStr) -> BTreeMap<String,
     let sections: Vec<_> = found
         .filter_map(|cli| Some((cli.profile.clone(), profiles.get(&cli.profile)?.file.version.clone()?)))
         .collect();
-    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
-        return BTreeMap::new();
-    };
-    runtime.block_on(async {
+    let all = async {
         let mut asked = tokio::task::JoinSet::new();
         for (profile, section) in sections {
             let path = path.to_owned();
@@ -73,7 +70,8 @@ fn versions(profiles: &Profiles, clis: &[Cli], path: &OsStr) -> BTreeMap<String,
             });
         }
         asked.join_all().await.into_iter().flatten().collect()
-    })
+    };
+    wait_for(all).unwrap_or_default()
 }
 
 /// The numbers of a version: `2.1.328 (Claude Code)` is 2, 1 and 328.
@@ -122,10 +120,9 @@ pub(super) fn gh(ground: &Ground) -> Vec<Check> {
     let is_wanted =
         program.contains('/') || publish::find(&program, &std::env::var_os("PATH").unwrap_or_default()).is_some();
     let gh = Gh { program, limit: GH_LIMIT, host: None, folder: PathBuf::from("/") };
-    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
+    let Ok(checks) = wait_for(delivery::ask_gh(&gh, None, ground.process)) else {
         return vec![Check::skipped("gh.program", "it could not be started")];
     };
-    let checks = runtime.block_on(delivery::ask_gh(&gh, None, ground.process));
     checks.into_iter().map(|check| judge_gh(check, is_wanted)).collect()
 }
 
@@ -194,11 +191,10 @@ fn tried(command: &[String]) -> Check {
         "v": 1, "code": "test", "message": "This is a test by tasuki doctor", "hint": "Nothing is to be done",
         "at": crate::core::time::stamp(crate::clock::Clock::new().now().wall_ms),
     });
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let Ok(runtime) = runtime else { return Check::skipped(id, "it could not be started") };
-    match runtime.block_on(notify::run_within(command, told.to_string().as_bytes(), NOTIFY_LIMIT)) {
-        Ok(()) => Check::ok(id, "the command was run with a test notice, and ended well"),
-        Err(error) => Check::fail(id, error.to_string(), "try it yourself with some JSON on its standard input"),
+    match wait_for(notify::run_within(command, told.to_string().as_bytes(), NOTIFY_LIMIT)) {
+        Err(_) => Check::skipped(id, "it could not be started"),
+        Ok(Ok(())) => Check::ok(id, "the command was run with a test notice, and ended well"),
+        Ok(Err(error)) => Check::fail(id, error.to_string(), "try it yourself with some JSON on its standard input"),
     }
 }
 
