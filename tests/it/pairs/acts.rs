@@ -193,9 +193,7 @@ fn type_keys(world: &World, pane: &str, words: &[&str]) {
 impl Keys {
     fn press(self, world: &World, about: &About<'_>) {
         let Some(pane) = about.agent["pane"].as_str() else { return };
-        let keys = |words: &[&str]| {
-            type_keys(world, pane, words);
-        };
+        let keys = |words: &[&str]| type_keys(world, pane, words);
         match self {
             Keys::Prompt => keys(&[about.word, "Enter"]),
             Keys::Draft => keys(&["half a thought"]),

@@ -18,6 +18,8 @@ use world::World;
 const PAIRS: (u64, u64) = (24, 10_000);
 /// Pairs on one stage: then it is taken down, for what its files hold is read again after each pair.
 const ON_A_STAGE: u64 = 24;
+/// Stages at once.
+const STAGES: u64 = 3;
 /// The second of a pair comes so much later, in milliseconds, or at once.
 const LATER_MS: [u64; 6] = [0, 0, 3, 30, 150, 600];
 
@@ -56,12 +58,13 @@ fn whatever_comes_two_at_once_is_answered_once_typed_once_and_leaves_nobody_stuc
     let seed = Random::from_env().seed;
     let (all, next, done) = (pairs(), AtomicU64::new(0), AtomicU64::new(0));
     let failures = Mutex::new(Vec::new());
+    let on_a_stage = ON_A_STAGE.min(all.div_ceil(STAGES));
     std::thread::scope(|scope| {
-        for _ in 0..3 {
+        for _ in 0..STAGES {
             scope.spawn(|| {
                 loop {
-                    let from = next.fetch_add(ON_A_STAGE.min(all.div_ceil(3)), Ordering::Relaxed);
-                    let to = all.min(from + ON_A_STAGE.min(all.div_ceil(3)));
+                    let from = next.fetch_add(on_a_stage, Ordering::Relaxed);
+                    let to = all.min(from + on_a_stage);
                     if from >= all {
                         return;
                     }
