@@ -5,14 +5,16 @@ use super::part::{Part, wait};
 use super::texts::Text;
 use crate::cli::Cli;
 use crate::model::Heard;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::time::Duration;
 use tasuki::core::id::DeliveryId;
 use tasuki::core::text;
 
 /// What is known of one delivery.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Row {
     pub(super) seed: u64,
     pub(super) number: u64,
@@ -24,6 +26,8 @@ pub(super) struct Row {
     /// `delivered`, `unconfirmed`, `refused`, or `none`: no answer.
     pub(super) verdict: String,
     pub(super) reason: String,
+    /// By which its text is framed; empty where none was typed.
+    pub(super) delivery_id: String,
     /// How often the model was told it.
     pub(super) count: u64,
     /// `exact`, `spacing`, `merged` or `altered`; empty where it did not come.
@@ -101,8 +105,9 @@ impl Row {
             token: text.token.clone(),
             verdict,
             reason,
+            delivery_id: word(&result["delivery_id"]),
             count: 0,
-            shape: word(&result["delivery_id"]),
+            shape: String::new(),
             seconds,
             person: String::new(),
             note: String::new(),
@@ -112,14 +117,13 @@ impl Row {
 
     /// Looks what the model was told. What was delivered may take a while to it.
     pub(super) fn heard(&mut self, part: &Part, text: &Text, within: Duration) {
-        let id = std::mem::take(&mut self.shape);
         let model = &part.scene.model;
         let look = || model.look(|heard| count(heard, &text.token));
         if self.verdict == "delivered" {
             wait(within, || (look() > 0).then_some(()));
         }
         self.count = look();
-        let Ok(bits) = u64::from_str_radix(&id, 16) else { return };
+        let Ok(bits) = u64::from_str_radix(&self.delivery_id, 16) else { return };
         let id = DeliveryId::from_bits(bits);
         let expected = text::frame("Message from the operator.", &text.body, &id);
         let found = model.look(|heard| {
@@ -175,32 +179,9 @@ impl Row {
         said
     }
 
-    pub(super) fn to_json(&self) -> Value {
-        json!({"seed": self.seed, "number": self.number, "cli": self.cli, "kind": self.kind, "fault": self.fault,
-            "by_person": self.by_person, "token": self.token, "verdict": self.verdict, "reason": self.reason,
-            "count": self.count, "shape": self.shape, "seconds": self.seconds, "person": self.person,
-            "note": self.note, "screen": self.screen})
-    }
-
-    pub(super) fn from_json(value: &Value) -> Row {
-        let word = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
-        let number = |name: &str| value[name].as_u64().unwrap_or_default();
-        Row {
-            seed: number("seed"),
-            number: number("number"),
-            cli: word("cli"),
-            kind: word("kind"),
-            fault: word("fault"),
-            by_person: value["by_person"] == true,
-            token: word("token"),
-            verdict: word("verdict"),
-            reason: word("reason"),
-            count: number("count"),
-            shape: word("shape"),
-            seconds: value["seconds"].as_f64().unwrap_or_default(),
-            person: word("person"),
-            note: word("note"),
-            screen: word("screen"),
-        }
+    /// As a line of its own.
+    pub(super) fn write(&self, mut out: impl Write) {
+        let line = serde_json::to_string(self).expect("a row is plain");
+        writeln!(out, "{line}").expect("written");
     }
 }

@@ -170,8 +170,8 @@ fn play_chunk(asked: &Asked, chunk: Chunk, folder: &Path, todo: &Mutex<VecDeque<
 /// The rows of a file, by their number; a later line of the same delivery counts.
 fn rows_of(path: &PathBuf) -> BTreeMap<u64, Row> {
     let text = fs::read_to_string(path).unwrap_or_default();
-    let values = text.lines().filter_map(|line| serde_json::from_str(line).ok());
-    values.map(|value| Row::from_json(&value)).map(|row| (row.number, row)).collect()
+    let rows = text.lines().filter_map(|line| serde_json::from_str::<Row>(line).ok());
+    rows.map(|row| (row.number, row)).collect()
 }
 
 fn rows(folder: &Path) -> Vec<Row> {

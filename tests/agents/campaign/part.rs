@@ -11,7 +11,6 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -43,7 +42,7 @@ pub(super) fn play(cli: Cli, seed: u64, numbers: std::ops::Range<u64>, out: &Pat
             part.start();
         }
         let row = part.deliver(cli, seed, number);
-        writeln!(file, "{}", row.to_json()).expect("written");
+        row.write(&mut file);
         rows.push(row);
     }
     // What lay in a composer may have come later.
@@ -52,7 +51,7 @@ pub(super) fn play(cli: Cli, seed: u64, numbers: std::ops::Range<u64>, out: &Pat
         let counted = part.scene.model.look(|heard| judge::count(heard, &row.token));
         if counted != row.count {
             row.count = counted;
-            writeln!(file, "{}", row.to_json()).expect("written");
+            row.write(&mut file);
         }
     }
 }
