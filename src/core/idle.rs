@@ -157,9 +157,11 @@ fn is_idle(tx: &mut Tx<'_>, agent_id: &AgentId) {
     infer_end(tx, agent_id, ours.as_ref().map(|turn| &turn.purpose));
 }
 
-/// Another session has begun in the agent's process: a turn or a dialog of the one before has ended with that.
+/// Another session has begun in the agent's process: a turn or a dialog of the one before has ended with that. But a
+/// prompt of ours may be answered on in the new session; whether its turn is over is seen on the screen, as always.
 pub(crate) fn session_was_replaced(tx: &mut Tx<'_>, agent_id: &AgentId) {
-    if tx.agent(agent_id).is_some_and(|agent| agent.start.is_none() && agent.state.is_in_a_turn()) {
+    let is_over = |agent: &Agent| agent.start.is_none() && agent.our_turn.is_none() && agent.state.is_in_a_turn();
+    if tx.agent(agent_id).is_some_and(is_over) {
         is_idle(tx, agent_id);
     }
 }

@@ -2,11 +2,11 @@
 
 use crate::support::decided::Decided;
 use crate::support::facts::demo_facts;
-use tasuki::core::agent::{Agent, AgentState};
+use tasuki::core::agent::{Agent, AgentState, OurTurn, Purpose};
 use tasuki::core::decision::Decision;
 use tasuki::core::event::{Event, Gone};
 use tasuki::core::hook::{Cli, HookEvent, HookKind, SessionReason};
-use tasuki::core::id::AgentId;
+use tasuki::core::id::{AgentId, HandoffId};
 use tasuki::core::pane::{PaneRef, Process, ServerId};
 
 const PANE: PaneRef = PaneRef { server: ServerId { pid: 7, start_time: 1 }, pane: 3, pid: 50 };
@@ -128,4 +128,17 @@ fn a_session_that_takes_the_place_of_another_begins_idle() {
         world.hear(HookEvent { reason, ..below(HookKind::SessionStart, "next", &[80]) });
         assert_eq!(world.agent().state, AgentState::Idle, "the turn of the session before has ended with it");
     }
+}
+
+#[test]
+fn a_turn_of_ours_goes_on_in_a_session_that_takes_the_place_of_another() {
+    let mut world = World::with_a_launcher();
+    world.hear(below(HookKind::PromptSubmit, "own", &[80]));
+    let purpose = Purpose::Instruction(HandoffId(uuid::Uuid::nil()));
+    let ours = OurTurn { purpose, turn_id: None, queued: false, paused: false };
+    world.core.state.agents.values_mut().for_each(|agent| agent.our_turn = Some(ours.clone()));
+    let reason = Some(SessionReason::Replaced);
+    world.hear(HookEvent { reason, ..below(HookKind::SessionEnd, "own", &[80]) });
+    world.hear(HookEvent { reason, ..below(HookKind::SessionStart, "next", &[80]) });
+    assert_eq!((world.agent().state, &world.agent().our_turn), (AgentState::Busy, &Some(ours)));
 }
