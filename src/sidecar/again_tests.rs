@@ -5,6 +5,7 @@ use super::tests::{Ground, NOTHING};
 use super::*;
 use crate::core::decision::Decision;
 use crate::core::effect::{Effect, EffectKey, Outcome};
+use crate::core::time::Deadline;
 use crate::store::Batch;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use serde_json::Value;
@@ -27,7 +28,11 @@ impl Ground {
     fn with_state_again(&mut self) {
         std::fs::rename(self.path("state/away"), self.path("state/tasuki.redb")).expect("moved back");
         let results = self.count("spool/results");
-        self.turn();
+        // The pause is short, and a loaded machine may have taken longer to come here.
+        let now = self.sidecar.clock.now();
+        let again = self.sidecar.pending.store_again.as_mut().expect("the store has failed");
+        *again = Deadline::after(&now, 60_000);
+        self.sidecar.turn(&now);
         assert_eq!(self.count("spool/results"), results, "decided on what was never committed");
         self.store_is_due();
         self.settle();
