@@ -81,7 +81,9 @@ fn is_elsewhere(agent: &Agent, event: &HookEvent) -> bool {
 fn counts(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> bool {
     let Some(agent) = tx.agent(agent_id) else { return false };
     let Some(session) = &event.session_id else { return true };
-    if agent.session.former.as_ref() == Some(session) && event.kind != HookKind::SessionStart {
+    let is_former = agent.session.former.as_ref() == Some(session);
+    // A compaction of the session before tells nothing of this one's.
+    if is_former && (event.kind != HookKind::SessionStart || event.reason == Some(SessionReason::Same)) {
         return false;
     }
     let is_receipt = event.kind == HookKind::PromptSubmit && typing::is_ours(agent, event.text.as_deref());
@@ -92,6 +94,8 @@ fn counts(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> bool {
             let is_own = is_own(agent, event) || is_first(agent, event) || is_receipt;
             if is_own && let Some(agent) = tx.agent_mut(agent_id) {
                 agent.session.id = Some(session.clone());
+                // Its person has gone back to the session before: from here on that is its own.
+                agent.session.former.take_if(|former| former == session);
             }
             is_own
         }

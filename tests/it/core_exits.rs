@@ -142,3 +142,30 @@ fn a_turn_of_ours_goes_on_in_a_session_that_takes_the_place_of_another() {
     world.hear(HookEvent { reason, ..below(HookKind::SessionStart, "next", &[80]) });
     assert_eq!((world.agent().state, &world.agent().our_turn), (AgentState::Busy, &Some(ours)));
 }
+
+/// A person may go back to the session that a handoff has ended: the successor lives in it then.
+#[test]
+fn a_successor_in_the_same_pane_that_goes_back_to_the_session_before_is_heard() {
+    let successor = || {
+        let mut world = World::with_a_launcher();
+        for agent in world.core.state.agents.values_mut() {
+            // Its start was given up.
+            (agent.in_place, agent.state) = (true, AgentState::Starting);
+            agent.session.former = Some("old".to_owned());
+        }
+        world
+    };
+    for reason in [Some(SessionReason::Replaced), Some(SessionReason::Process), None] {
+        let mut world = successor();
+        world.hear(below(HookKind::Stop, "old", &[80]));
+        assert_eq!(world.agent().state, AgentState::Starting, "the end of a turn of the session before");
+        world.hear(HookEvent { reason, ..below(HookKind::SessionStart, "old", &[80]) });
+        world.hear(below(HookKind::Stop, "old", &[80]));
+        assert_eq!(world.agent().state, AgentState::Idle, "{reason:?}");
+    }
+    let mut world = successor();
+    world.hear(HookEvent { reason: Some(SessionReason::Same), ..below(HookKind::SessionStart, "old", &[80]) });
+    assert_eq!(world.agent().session.id, None, "a compaction of the session before begins none");
+    world.hear(below(HookKind::Stop, "new", &[80]));
+    assert_eq!(world.agent().state, AgentState::Idle);
+}
