@@ -43,25 +43,32 @@ impl Sidecar {
     /// The ledger can't be read. Then nothing was taken: every file lies where it lay.
     pub(super) fn gather(&mut self, now: &Now) -> Result<Gathered, Error> {
         let mut files = Vec::new();
+        if self.pending.took_events && self.pending.took_requests && !self.pending.drained {
+            self.drained(now);
+        }
+        self.note_what_is_due(now);
         let facts_wait = !self.pending.gone.is_empty() || self.deadline_is_due(now) || self.tmux_is_lost(now);
         let look_again = self.pending.look_again.is_some_and(|deadline| deadline.is_due(now));
-        let mut empty = false;
+        let mut whole = None;
         if self.pending.files || facts_wait || look_again || !self.pending.drained {
             if self.tmux_answers_by_now(now) {
                 self.pending.tmux_unknown = None;
             }
             self.pending.files = false;
             self.pending.look_again = None;
-            let began = self.pending.scans;
-            self.pending.scans += 1;
             self.projector.intake_problem = None;
             self.pending.unreadable = false;
             let events = self.scan(Lane::Events, now);
-            empty = is_empty(events.as_ref());
-            // At the start events come before requests (`flow.md` rule 6), and requests only when tmux is known.
-            let takes_requests = self.pending.tmux_unknown.is_none() && (self.pending.drained || empty);
+            if let Some(events) = &events {
+                self.pending.listing = events.listing;
+                whole = events.whole.then_some(events.listing);
+                self.pending.took_events |= events.whole;
+            }
+            // At the start the events that lie there come before requests, however many more come meanwhile; and requests
+            // only when tmux is known.
+            let takes_requests = self.pending.tmux_unknown.is_none() && self.pending.took_events;
             let requests = if takes_requests { self.scan(Lane::Requests, now) } else { None };
-            let both_empty = empty && is_empty(requests.as_ref());
+            self.pending.took_requests |= requests.as_ref().is_some_and(|scan| scan.whole);
             self.pending.looked_at_requests = requests.is_some();
             for scan in events.into_iter().chain(requests) {
                 self.pending.files |= scan.more || !scan.found.is_empty();
@@ -72,16 +79,11 @@ impl Sidecar {
                     });
                 }
             }
-            if both_empty && !self.pending.drained {
-                self.drained(now);
-            }
-            if empty && self.pending.drained {
-                self.release_gone(began);
-            }
         }
         let mut events = std::mem::take(&mut self.pending.events);
-        if empty && self.pending.drained {
-            self.add_due(now, &mut events);
+        if let Some(listing) = whole.filter(|_| self.pending.drained) {
+            events.extend(self.gone_before(listing));
+            self.add_due(listing, now, &mut events);
         }
         Ok(Gathered { files, events })
     }
@@ -127,13 +129,22 @@ impl Sidecar {
         }
     }
 
-    /// Agents that were seen to be gone before this scan began, and of which no event was left, are gone.
-    fn release_gone(&mut self, began: u64) {
+    /// Agents that were seen to be gone before this listing began: whatever they had told lay there, and is taken.
+    fn gone_before(&mut self, listing: u64) -> impl Iterator<Item = Event> + use<> {
         let (released, waiting): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.pending.gone).into_iter().partition(|gone| gone.scans <= began);
+            std::mem::take(&mut self.pending.gone).into_iter().partition(|gone| gone.listing < listing);
         self.pending.gone = waiting;
-        let events = released.into_iter().map(|gone| Event::AgentGone { agent_id: gone.agent_id, how: gone.how });
-        self.pending.events.extend(events);
+        released.into_iter().map(|gone| Event::AgentGone { agent_id: gone.agent_id, how: gone.how })
+    }
+
+    /// Remembers since which listing something is due: events that lay there by then come before it is judged, and no later
+    /// ones, or a flood of events would put it off for ever.
+    fn note_what_is_due(&mut self, now: &Now) {
+        let begun = self.pending.listing;
+        let (deadline, lost) = (self.deadline_is_due(now), self.tmux_is_lost(now));
+        let since = |is_due: bool, known: Option<u64>| is_due.then(|| known.unwrap_or(begun));
+        self.pending.deadline_since = since(deadline, self.pending.deadline_since);
+        self.pending.lost_since = since(lost, self.pending.lost_since);
     }
 
     fn deadline_is_due(&self, now: &Now) -> bool {
@@ -149,14 +160,16 @@ impl Sidecar {
         self.pending.tmux_lost.is_some_and(|deadline| deadline.is_due(now))
     }
 
-    fn add_due(&mut self, now: &Now, events: &mut Vec<Event>) {
-        if self.tmux_is_lost(now) {
-            self.pending.tmux_lost = None;
+    fn add_due(&mut self, listing: u64, now: &Now, events: &mut Vec<Event>) {
+        let is_before = |since: Option<u64>| since.is_some_and(|since| since < listing);
+        if is_before(self.pending.lost_since) && self.tmux_is_lost(now) {
+            (self.pending.tmux_lost, self.pending.lost_since) = (None, None);
             if self.state.server.is_some() {
                 events.push(Event::Server(None));
             }
         }
-        if self.deadline_is_due(now) {
+        if is_before(self.pending.deadline_since) && self.deadline_is_due(now) {
+            self.pending.deadline_since = None;
             events.push(Event::Deadlines);
         }
     }
@@ -276,10 +289,6 @@ impl Sidecar {
         }
         Ok(true)
     }
-}
-
-fn is_empty(scan: Option<&Scan>) -> bool {
-    scan.is_some_and(|scan| scan.found.is_empty() && !scan.more)
 }
 
 fn read_request(found: &Found) -> request::Read {

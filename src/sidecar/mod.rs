@@ -15,6 +15,8 @@ mod damage;
 #[cfg(test)]
 mod damage_tests;
 mod facts;
+#[cfg(test)]
+mod flood_tests;
 mod glance;
 mod ground;
 #[cfg(test)]

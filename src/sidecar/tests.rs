@@ -95,7 +95,7 @@ async fn a_lane_that_cannot_be_read_is_not_empty() {
     let mode = |mode| std::fs::set_permissions(&events, std::fs::Permissions::from_mode(mode)).expect("a mode");
     mode(0o755);
     let gone =
-        turn::SeenGone { agent_id: AgentId(uuid::Uuid::new_v4()), how: crate::core::event::Gone::Dead, scans: 0 };
+        turn::SeenGone { agent_id: AgentId(uuid::Uuid::new_v4()), how: crate::core::event::Gone::Dead, listing: 0 };
     ground.sidecar.pending.gone.push(gone);
     ground.settle();
     assert!(!ground.sidecar.pending.drained && ground.sidecar.pending.gone.len() == 1, "nothing was judged");
@@ -135,7 +135,7 @@ async fn what_is_gone_is_judged_only_after_the_start_is_over() {
     ground.sidecar.pending.tmux_unknown = Some(Deadline::after(&now, 60_000));
     ground.sidecar.pending.took_over = true;
     let gone =
-        turn::SeenGone { agent_id: AgentId(uuid::Uuid::new_v4()), how: crate::core::event::Gone::Dead, scans: 0 };
+        turn::SeenGone { agent_id: AgentId(uuid::Uuid::new_v4()), how: crate::core::event::Gone::Dead, listing: 0 };
     ground.sidecar.pending.gone.push(gone);
     ground.settle();
     assert_eq!(ground.sidecar.pending.gone.len(), 1, "tmux is not known yet");

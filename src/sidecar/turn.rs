@@ -26,11 +26,11 @@ const START_GRACE_MS: u64 = 5_000;
 /// The first pause after a failure of the store, and the longest, in milliseconds.
 const PAUSE_MS: (u64, u64) = (200, 5_000);
 
-/// An agent that is gone, seen when so many scans of the events had begun.
+/// An agent that is gone, seen when so many listings of the events had begun.
 pub(super) struct SeenGone {
     pub(super) agent_id: AgentId,
     pub(super) how: Gone,
-    pub(super) scans: u64,
+    pub(super) listing: u64,
 }
 
 /// What waits for a turn.
@@ -40,7 +40,7 @@ pub(super) struct Pending {
     pub(super) files: bool,
     /// Events that don't come from files.
     pub(super) events: Vec<Event>,
-    /// Agents that are gone: judged only after an empty scan that began later (`flow.md` rule 6).
+    /// Agents that are gone: judged only after all events of a listing that began later.
     pub(super) gone: Vec<SeenGone>,
     /// Until tmux has said whether it answers, at the latest until then, no request is taken: what needs tmux would be
     /// refused for no reason.
@@ -51,11 +51,19 @@ pub(super) struct Pending {
     pub(super) look_again: Option<Deadline>,
     /// When the next tick is due.
     pub(super) tick: Option<Deadline>,
-    /// Scans of the events that have begun.
-    pub(super) scans: u64,
+    /// Listings of the events that have begun.
+    pub(super) listing: u64,
+    /// How many had begun when a deadline was first seen to be due: it is judged after a later one.
+    pub(super) deadline_since: Option<u64>,
+    /// The same of a tmux server that counts as lost.
+    pub(super) lost_since: Option<u64>,
     /// This turn has looked at the requests that lie there.
     pub(super) looked_at_requests: bool,
-    /// Both lanes were seen empty once since the start.
+    /// All events that lay there at the start were taken.
+    pub(super) took_events: bool,
+    /// All requests that lay there when tmux was known were taken.
+    pub(super) took_requests: bool,
+    /// What lay in both lanes at the start is decided.
     pub(super) drained: bool,
     /// A former process has left what is to go on: deadlines or effects.
     pub(super) took_over: bool,
@@ -221,7 +229,7 @@ impl Sidecar {
         }
     }
 
-    /// Both lanes were seen empty: what was left unsettled goes on, then panes are looked at, then deadlines are judged.
+    /// What lay in both lanes is decided: what was left unsettled goes on, then panes are looked at, then deadlines are judged.
     pub(super) fn drained(&mut self, now: &Now) {
         self.pending.drained = true;
         if self.pending.took_over {
@@ -235,6 +243,7 @@ impl Sidecar {
     /// the outbox. Deadlines are judged anew, after another empty scan.
     fn undecided(&mut self, now: &Now, error: &Error, mut events: Vec<Event>) {
         events.retain(|event| *event != Event::Deadlines);
+        (self.pending.took_events, self.pending.took_requests) = (false, false);
         self.pending.events.splice(0..0, events);
         self.store_failed(now, error);
     }

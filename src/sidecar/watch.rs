@@ -91,7 +91,7 @@ impl Sidecar {
         let dying = self.state.agents.get(&agent_id).and_then(|agent| agent.dying);
         let is_dying = dying.is_some_and(|dying| how == Gone::PaneGone || !dying.lost);
         if !is_noted && !is_dying {
-            self.pending.gone.push(SeenGone { agent_id, how, scans: self.pending.scans });
+            self.pending.gone.push(SeenGone { agent_id, how, listing: self.pending.listing });
         }
     }
 

@@ -128,6 +128,10 @@ pub struct Scan {
     /// There may be more to take at once. Only a scan that says `false` here, and found nothing, has listed the folder
     /// after it was called and seen all of it.
     pub more: bool,
+    /// Counts the listings of this lane; these files are of this one.
+    pub listing: u64,
+    /// All that the listing named has been handed out by now: whatever lay in the folder when it began is taken.
+    pub whole: bool,
 }
 
 /// What is remembered of a lane between scans.
@@ -204,6 +208,8 @@ impl Spool {
         if !state.held.is_empty() {
             wait_ms = Some(wait_ms.map_or(HELD_MS, |known| known.min(HELD_MS)));
         }
+        scan.listing = state.listings;
+        scan.whole = state.backlog.is_empty() && !state.cut;
         scan.more = !state.backlog.is_empty() || !fresh || state.cut;
         scan.look_again = wait_ms.map(|ms| Duration::from_millis(ms.max(1)));
         Ok(scan)

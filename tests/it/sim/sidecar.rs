@@ -63,7 +63,8 @@ impl Sidecar {
         let requests: Vec<(RequestId, Vec<u8>)> = disk.requests.clone().into_iter().collect();
         let new: Vec<_> = events.iter().filter(|(number, _)| !disk.seen.contains(number)).cloned().collect();
         let mut own = std::mem::take(&mut self.pending);
-        if was_empty {
+        // Whatever lay there when this was seen is taken; more may have come meanwhile.
+        if take == disk.events.len() {
             own.extend(self.gone.drain(..).map(|(agent_id, how)| Event::AgentGone { agent_id, how }));
             if self.drained && self.state.next_deadline_ms(now) == Some(0) {
                 own.push(Event::Deadlines);

@@ -1,0 +1,65 @@
+//! What the loop does while events come faster than they can be taken: the lane is never seen empty.
+
+use super::tests::{Ground, NOTHING};
+use super::turn::SeenGone;
+use crate::core::agent::{Agent, Dying};
+use crate::core::event::Gone;
+use crate::core::id::AgentId;
+use crate::core::time::Deadline;
+use uuid::Uuid;
+
+const EVENT: &str = r#"{"v":1,"event":"notification","agent_id":"6f1c3a52-8f0e-4d5b-9a57-2f64c1f6f0aa","message":"x"}"#;
+/// Turns in which whatever lay there when they began must have been decided.
+const TURNS: usize = 6;
+
+impl Ground {
+    /// Turns before each of which another event has come.
+    fn flood(&mut self) {
+        for _ in 0..TURNS {
+            let name = format!("{}.json", Uuid::new_v4());
+            std::fs::write(self.path("spool/events").join(name), EVENT).expect("an event");
+            self.sidecar.pending.files = true;
+            self.turn();
+        }
+    }
+}
+
+#[tokio::test]
+async fn requests_are_answered_although_events_come_without_end_since_the_start() {
+    let mut ground = Ground::new().await;
+    ground.ask("r-1.json", NOTHING);
+    ground.flood();
+    assert_eq!(ground.count("spool/results"), 1, "it is answered");
+    assert!(ground.sidecar.pending.drained, "what was left unsettled goes on");
+}
+
+#[tokio::test]
+async fn deaths_and_deadlines_are_judged_although_events_come_without_end() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let now = ground.sidecar.clock.now();
+    let mut agent = Agent::new(AgentId(Uuid::new_v4()), "demo".to_owned(), String::new());
+    agent.dying = Some(Dying { due: Deadline::after(&now, 0), lost: false });
+    let dead = agent.agent_id;
+    ground.sidecar.state.agents.insert(dead, agent);
+    let listing = ground.sidecar.pending.listing;
+    ground.sidecar.pending.gone.push(SeenGone { agent_id: AgentId(Uuid::new_v4()), how: Gone::Dead, listing });
+    ground.flood();
+    assert!(ground.sidecar.pending.gone.is_empty(), "a death was judged");
+    assert!(!ground.sidecar.state.agents.contains_key(&dead), "a deadline was judged");
+}
+
+#[tokio::test]
+async fn what_lay_there_when_a_death_was_seen_is_decided_before_it() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let listing = ground.sidecar.pending.listing;
+    for number in 0..super::turn::BATCH + 1 {
+        std::fs::write(ground.path("spool/events").join(format!("{number}.json")), EVENT).expect("an event");
+    }
+    ground.sidecar.pending.gone.push(SeenGone { agent_id: AgentId(Uuid::new_v4()), how: Gone::Dead, listing });
+    ground.turn();
+    assert_eq!((ground.count("spool/events"), ground.sidecar.pending.gone.len()), (1, 1), "one is left to be taken");
+    ground.turn();
+    assert_eq!((ground.count("spool/events"), ground.sidecar.pending.gone.len()), (0, 0));
+}
