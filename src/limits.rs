@@ -4,6 +4,7 @@
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::fs::File;
+use std::io;
 
 /// The most descriptors that we ask for: one for each agent and some, and no burden for a child that closes every one.
 const MOST: u64 = 65_536;
@@ -23,9 +24,42 @@ pub fn raise() {
 
 /// Whether an error says that something is short, and nothing of what was looked at.
 #[must_use]
-pub fn is_shortage(error: &std::io::Error) -> bool {
+pub fn is_shortage(error: &io::Error) -> bool {
     let short = [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::ENOBUFS, Errno::EAGAIN];
     error.raw_os_error().is_some_and(|code| short.contains(&Errno::from_raw(code)))
+}
+
+/// Whether an error may pass by itself: something is short, or a disk does not answer. It says nothing of what was looked
+/// at, and another look may.
+#[must_use]
+pub fn is_passing(error: &io::Error) -> bool {
+    let passing = [Errno::EIO, Errno::EINTR, Errno::ESTALE, Errno::ETIMEDOUT];
+    is_shortage(error) || error.raw_os_error().is_some_and(|code| passing.contains(&Errno::from_raw(code)))
+}
+
+/// Whether an error says nothing of what was looked at: it may pass, or we may not look there.
+#[must_use]
+pub fn tells_nothing(error: &io::Error) -> bool {
+    is_passing(error) || error.kind() == io::ErrorKind::PermissionDenied
+}
+
+/// Whether an error says that what was looked for is not there.
+#[must_use]
+pub fn is_absence(error: &io::Error) -> bool {
+    let absent = [Errno::ENOENT, Errno::ENOTDIR, Errno::ESRCH];
+    error.raw_os_error().is_some_and(|code| absent.contains(&Errno::from_raw(code)))
+}
+
+/// What a read of `/proc` has told: none where there is no such process, or it is nothing that we may ever look at.
+///
+/// # Errors
+/// Those that may pass: another look may tell.
+pub fn of_proc<T>(read: io::Result<T>) -> io::Result<Option<T>> {
+    match read {
+        Ok(told) => Ok(Some(told)),
+        Err(error) if is_passing(&error) => Err(error),
+        Err(_) => Ok(None),
+    }
 }
 
 /// Says it for people if hardly a file can be opened any more.
@@ -41,7 +75,7 @@ pub fn shortage() -> Option<String> {
     None
 }
 
-fn in_words(error: &std::io::Error) -> Option<String> {
+fn in_words(error: &io::Error) -> Option<String> {
     match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EMFILE) => {
             let most =
@@ -57,5 +91,36 @@ fn in_words(error: &std::io::Error) -> Option<String> {
         )),
         // Without a /dev/null nothing can be told this way.
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(errno: Errno) -> io::Error {
+        errno.into()
+    }
+
+    #[test]
+    fn an_error_is_a_shortage_an_absence_or_neither() {
+        for short in [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM] {
+            assert!(is_shortage(&error(short)) && is_passing(&error(short)) && !is_absence(&error(short)), "{short}");
+        }
+        assert!(
+            is_passing(&error(Errno::EIO)) && tells_nothing(&error(Errno::EIO)) && !is_shortage(&error(Errno::EIO))
+        );
+        assert!(tells_nothing(&error(Errno::EACCES)) && !is_passing(&error(Errno::EACCES)));
+        for absent in [Errno::ENOENT, Errno::ENOTDIR, Errno::ESRCH] {
+            assert!(is_absence(&error(absent)) && !tells_nothing(&error(absent)), "{absent}");
+        }
+    }
+
+    #[test]
+    fn what_proc_could_not_tell_for_the_moment_is_an_error_and_all_else_is_told() {
+        assert_eq!(of_proc(Ok(7)).ok(), Some(Some(7)));
+        assert_eq!(of_proc::<u8>(Err(error(Errno::ESRCH))).ok(), Some(None));
+        assert_eq!(of_proc::<u8>(Err(error(Errno::EACCES))).ok(), Some(None), "somebody else's process stays so");
+        assert!(of_proc::<u8>(Err(error(Errno::EMFILE))).is_err());
     }
 }

@@ -3,6 +3,7 @@
 use crate::core::id::Slug;
 use crate::core::text::quotable;
 use crate::files::{self, Grade, Unfit, way};
+use crate::limits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
@@ -138,6 +139,15 @@ pub enum Error {
 impl Error {
     fn io(action: &'static str, path: &Path, source: io::Error) -> Error {
         Error::Io { action, path: path.display().to_string(), source }
+    }
+
+    /// The system's reason, where that says nothing of what was looked at.
+    #[must_use]
+    pub fn untold(&self) -> Option<&io::Error> {
+        match self {
+            Error::Io { source, .. } if limits::tells_nothing(source) => Some(source),
+            _ => None,
+        }
     }
 
     fn unfit(path: &Path, unfit: Unfit) -> Error {

@@ -1,11 +1,13 @@
 //! Processes of this machine: who they are, whether they live, and the moment at which they end.
 
+mod exits;
+
 use crate::core::pane::Process;
-use std::collections::HashMap;
+use crate::limits;
+use std::io;
 use std::path::Path;
-use std::time::Duration;
-use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+
+pub use exits::ExitWatch;
 
 /// The most that is read of a process's arguments, in bytes.
 #[cfg(target_os = "linux")]
@@ -13,12 +15,6 @@ const MAX_ARGV_BYTES: u64 = 256 * 1024;
 /// The most that is read of a process's environment, in bytes.
 #[cfg(target_os = "linux")]
 const MAX_ENVIRON_BYTES: u64 = 4 * 1024 * 1024;
-/// How often a process is looked at where its end can't be waited for.
-const POLL: Duration = Duration::from_millis(500);
-/// The most processes that are watched at once.
-const MAX_WATCHED: usize = 4_096;
-/// The most ends that wait to be received.
-const QUEUE: usize = 256;
 
 /// What `/proc/<pid>/stat` says, as far as we need it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,11 +46,16 @@ pub fn start_ticks(pid: u32) -> Option<u64> {
 /// A process with all that identifies it; `None` if there is none of that id. It may be a zombie.
 #[must_use]
 pub fn identify(pid: u32) -> Option<Process> {
-    match stat(pid) {
+    look_up(pid).ok().flatten()
+}
+
+/// The same, where that we could not look is told.
+fn look_up(pid: u32) -> io::Result<Option<Process>> {
+    Ok(match look(pid)? {
         Some(stat) => Some(Process { pid, start_ticks: stat.start_ticks }),
         None if !cfg!(target_os = "linux") && answers(pid) => Some(Process { pid, start_ticks: 0 }),
         None => None,
-    }
+    })
 }
 
 /// Whether that very process still runs. A zombie does not: it has ended, and only its parent has not looked.
@@ -95,10 +96,14 @@ pub fn is_stopped(pid: u32) -> bool {
     stat(pid).is_some_and(|stat| matches!(stat.state, b'T' | b't'))
 }
 
-/// Whether a file is there that this user may execute.
+/// Whether a file is there that this user may execute, as far as is known.
 #[must_use]
 pub fn is_program(path: &Path) -> bool {
-    path.is_file() && nix::unistd::access(path, nix::unistd::AccessFlags::X_OK).is_ok()
+    match std::fs::metadata(path) {
+        Ok(meta) => meta.is_file() && nix::unistd::access(path, nix::unistd::AccessFlags::X_OK).is_ok(),
+        // It may be there: whoever starts it is told by the system.
+        Err(error) => limits::is_passing(&error),
+    }
 }
 
 /// The parents of a process, nearest first, at most `max`; the system's first process is left out.
@@ -116,47 +121,77 @@ pub fn ancestors(pid: u32, max: usize) -> Vec<u32> {
     found
 }
 
-/// The leader of the foreground group of the terminal that a process has: of a pane's process, the program in front.
-#[must_use]
-pub fn foreground_leader(pid: u32) -> Option<Process> {
-    let group = u32::try_from(stat(pid)?.foreground).ok().filter(|group| *group > 0)?;
-    identify(group)
+/// Of a pane's process, the program in front: the leader of the foreground group of its terminal, or that process itself
+/// where there is none; none if it is gone, or is nothing that we may look at.
+///
+/// # Errors
+/// There was no way to look, and that may pass.
+pub fn front(pid: u32) -> io::Result<Option<Process>> {
+    let group = limits::of_proc(look(pid))?.flatten().and_then(|stat| u32::try_from(stat.foreground).ok());
+    let leader = match group.filter(|group| *group > 0) {
+        Some(group) => limits::of_proc(look_up(group))?.flatten(),
+        None => None,
+    };
+    match leader {
+        Some(leader) => Ok(Some(leader)),
+        None => Ok(limits::of_proc(look_up(pid))?.flatten()),
+    }
 }
 
 /// The arguments of a process, program first; what is not UTF-8 in them is replaced.
-#[cfg(target_os = "linux")]
 #[must_use]
 pub fn argv(pid: u32) -> Option<Vec<String>> {
-    let bytes = read_proc(pid, "cmdline", MAX_ARGV_BYTES).ok()?;
-    let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
-    if bytes.is_empty() {
-        return None;
-    }
-    Some(bytes.split(|byte| *byte == 0).map(|part| String::from_utf8_lossy(part).into_owned()).collect())
-}
-
-/// The arguments of a process, program first.
-#[cfg(not(target_os = "linux"))]
-#[must_use]
-pub fn argv(pid: u32) -> Option<Vec<String>> {
-    let output = std::process::Command::new("/bin/ps").args(["-o", "args=", "-p", &pid.to_string()]).output().ok()?;
-    let words: Vec<String> = String::from_utf8_lossy(&output.stdout).split_whitespace().map(str::to_owned).collect();
-    (!words.is_empty()).then_some(words)
+    arguments(pid).ok().flatten()
 }
 
 /// A variable of the environment that a process was started with.
-#[cfg(target_os = "linux")]
 #[must_use]
 pub fn environ_var(pid: u32, name: &str) -> Option<String> {
-    let bytes = read_proc(pid, "environ", MAX_ENVIRON_BYTES).ok()?;
-    variable(&bytes, name)
+    environment(pid, name).ok().flatten()
+}
+
+/// As [`argv`].
+///
+/// # Errors
+/// There was no way to look, and that may pass.
+#[cfg(target_os = "linux")]
+pub fn arguments(pid: u32) -> io::Result<Option<Vec<String>>> {
+    let Some(bytes) = limits::of_proc(read_proc(pid, "cmdline", MAX_ARGV_BYTES))? else { return Ok(None) };
+    let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(bytes.split(|byte| *byte == 0).map(|part| String::from_utf8_lossy(part).into_owned()).collect()))
+}
+
+/// As [`argv`].
+///
+/// # Errors
+/// `ps` could not be started.
+#[cfg(not(target_os = "linux"))]
+pub fn arguments(pid: u32) -> io::Result<Option<Vec<String>>> {
+    let output = std::process::Command::new("/bin/ps").args(["-o", "args=", "-p", &pid.to_string()]).output()?;
+    let words: Vec<String> = String::from_utf8_lossy(&output.stdout).split_whitespace().map(str::to_owned).collect();
+    Ok((!words.is_empty()).then_some(words))
+}
+
+/// As [`environ_var`].
+///
+/// # Errors
+/// There was no way to look, and that may pass.
+#[cfg(target_os = "linux")]
+pub fn environment(pid: u32, name: &str) -> io::Result<Option<String>> {
+    let bytes = limits::of_proc(read_proc(pid, "environ", MAX_ENVIRON_BYTES))?;
+    Ok(bytes.and_then(|bytes| variable(&bytes, name)))
 }
 
 /// A variable of the environment that a process was started with: not to be had on this system.
+///
+/// # Errors
+/// None.
 #[cfg(not(target_os = "linux"))]
-#[must_use]
-pub fn environ_var(_pid: u32, _name: &str) -> Option<String> {
-    None
+pub fn environment(_pid: u32, _name: &str) -> io::Result<Option<String>> {
+    Ok(None)
 }
 
 #[cfg(any(target_os = "linux", test))]
@@ -166,7 +201,7 @@ fn variable(environ: &[u8], name: &str) -> Option<String> {
 }
 
 #[cfg(target_os = "linux")]
-fn read_proc(pid: u32, file: &str, limit: u64) -> std::io::Result<Vec<u8>> {
+fn read_proc(pid: u32, file: &str, limit: u64) -> io::Result<Vec<u8>> {
     use std::io::Read;
     let mut bytes = Vec::new();
     std::fs::File::open(format!("/proc/{pid}/{file}"))?.take(limit).read_to_end(&mut bytes)?;
@@ -175,19 +210,16 @@ fn read_proc(pid: u32, file: &str, limit: u64) -> std::io::Result<Vec<u8>> {
 
 /// What `/proc` says of a process; none if there is no such process. An error says nothing of it.
 #[cfg(target_os = "linux")]
-fn look(pid: u32) -> std::io::Result<Option<Stat>> {
-    let is_gone = |error: &std::io::Error| {
-        error.kind() == std::io::ErrorKind::NotFound || error.raw_os_error() == Some(nix::libc::ESRCH)
-    };
+fn look(pid: u32) -> io::Result<Option<Stat>> {
     match read_proc(pid, "stat", 4096) {
         Ok(line) => Ok(parse_stat(&line)),
-        Err(error) if is_gone(&error) => Ok(None),
+        Err(error) if limits::is_absence(&error) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn look(pid: u32) -> std::io::Result<Option<Stat>> {
+fn look(pid: u32) -> io::Result<Option<Stat>> {
     Ok(stat(pid))
 }
 
@@ -226,91 +258,11 @@ fn answers(pid: u32) -> bool {
     !matches!(nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None), Err(nix::errno::Errno::ESRCH))
 }
 
-/// Tells when processes end: of each one that is watched, once.
-#[derive(Debug)]
-pub struct ExitWatch {
-    tasks: HashMap<Process, JoinHandle<()>>,
-    ended: mpsc::Sender<Process>,
-}
-
-impl ExitWatch {
-    /// A watch, and where the ends come out.
-    #[must_use]
-    pub fn new() -> (ExitWatch, mpsc::Receiver<Process>) {
-        let (ended, receiver) = mpsc::channel(QUEUE);
-        (ExitWatch { tasks: HashMap::new(), ended }, receiver)
-    }
-
-    /// Watches a process until it ends; one that has ended already is told at once. `false` if too many are watched.
-    /// Must be called within a tokio runtime.
-    pub fn watch(&mut self, process: Process) -> bool {
-        self.tasks.retain(|_, task| !task.is_finished());
-        if self.tasks.contains_key(&process) {
-            return true;
-        }
-        if self.tasks.len() >= MAX_WATCHED {
-            tracing::warn!(pid = process.pid, "too many processes are watched; this one is not");
-            return false;
-        }
-        let ended = self.ended.clone();
-        let task = tokio::spawn(async move {
-            wait_for_end(&process).await;
-            // Nobody listens any more only at a shutdown.
-            let _ = ended.send(process).await;
-        });
-        self.tasks.insert(process, task);
-        true
-    }
-
-    /// Stops watching; an end that is already under way may still come out.
-    pub fn unwatch(&mut self, process: &Process) {
-        if let Some(task) = self.tasks.remove(process) {
-            task.abort();
-        }
-    }
-}
-
-impl Drop for ExitWatch {
-    fn drop(&mut self) {
-        self.tasks.values().for_each(JoinHandle::abort);
-    }
-}
-
-async fn wait_for_end(process: &Process) {
-    while is_alive(process) {
-        // Where no descriptor is to be had, the process is looked at again and again until there is one.
-        #[cfg(target_os = "linux")]
-        if let Ok(fd) = pidfd_open(process.pid)
-            // Between our look and the open, the id may have been given to another process.
-            && is_alive(process)
-            && fd.readable().await.is_ok()
-        {
-            return;
-        }
-        tokio::time::sleep(POLL).await;
-    }
-}
-
-/// A file descriptor that becomes readable when the process ends. It is not inherited by children.
-#[cfg(target_os = "linux")]
-#[allow(unsafe_code)]
-fn pidfd_open(pid: u32) -> std::io::Result<tokio::io::unix::AsyncFd<std::os::fd::OwnedFd>> {
-    use std::os::fd::{FromRawFd, OwnedFd};
-    use tokio::io::{Interest, unix::AsyncFd};
-    let pid = i32::try_from(pid).map_err(|_| std::io::Error::from(std::io::ErrorKind::InvalidInput))?;
-    // SAFETY: the call takes two integers and touches no memory; no wrapper for it exists in nix or std.
-    let fd = unsafe { nix::libc::syscall(nix::libc::SYS_pidfd_open, pid, 0) };
-    let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0).ok_or_else(std::io::Error::last_os_error)?;
-    // SAFETY: the system has just made this descriptor for us, and nobody else knows it.
-    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-    // SAFETY: an `OwnedFd` keeps one and the same open descriptor until it is dropped.
-    Ok(unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::process::{Child, Command, Stdio};
+    use std::time::Duration;
 
     fn sleeper() -> Child {
         Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().expect("sleep is everywhere")
@@ -354,39 +306,5 @@ mod tests {
     fn our_own_arguments_can_be_read() {
         let argv = argv(std::process::id()).expect("we run");
         assert_eq!(argv.first().map(String::as_str), std::env::args().next().as_deref());
-    }
-
-    #[tokio::test]
-    async fn the_end_of_a_process_is_told_once_and_late_watchers_hear_it_too() {
-        let (mut watch, mut ends) = ExitWatch::new();
-        let mut child = sleeper();
-        let process = identify(child.id()).expect("it runs");
-        assert!(watch.watch(process));
-        assert!(watch.watch(process));
-        child.kill().expect("our own child");
-        let limit = Duration::from_secs(10);
-        assert_eq!(tokio::time::timeout(limit, ends.recv()).await, Ok(Some(process)));
-        child.wait().expect("our own child");
-        let gone = Process { start_ticks: process.start_ticks, pid: process.pid };
-        assert!(watch.watch(gone));
-        assert_eq!(tokio::time::timeout(limit, ends.recv()).await, Ok(Some(process)));
-        assert!(ends.try_recv().is_err());
-    }
-
-    #[tokio::test]
-    async fn nothing_is_told_of_a_process_that_is_not_watched_any_more() {
-        let (mut watch, mut ends) = ExitWatch::new();
-        let (mut one, mut other) = (sleeper(), sleeper());
-        let first = identify(one.id()).expect("it runs");
-        let second = identify(other.id()).expect("it runs");
-        watch.watch(first);
-        watch.watch(second);
-        watch.unwatch(&first);
-        for child in [&mut one, &mut other] {
-            child.kill().expect("our own child");
-            child.wait().expect("our own child");
-        }
-        assert_eq!(tokio::time::timeout(Duration::from_secs(10), ends.recv()).await, Ok(Some(second)));
-        assert!(ends.try_recv().is_err());
     }
 }

@@ -11,6 +11,7 @@ use super::profile::Profile;
 use super::rules::{fits, text_at};
 use super::transcript_format::{GaugeRule, MessageRule, TranscriptSection};
 use crate::core::hook::ContextGauge;
+use crate::limits;
 use nix::fcntl::OFlag;
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -86,6 +87,18 @@ pub enum TranscriptError {
 }
 
 impl TranscriptError {
+    /// Something was short.
+    #[must_use]
+    pub fn is_shortage(&self) -> bool {
+        matches!(self, TranscriptError::Read { source, .. } if limits::is_shortage(source))
+    }
+
+    /// It could not be looked at, which says nothing of it, and another look may.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        matches!(self, TranscriptError::Read { source, .. } if limits::is_passing(source))
+    }
+
     /// There is no such file: several CLIs make it with the first prompt.
     #[must_use]
     pub fn is_missing(&self) -> bool {

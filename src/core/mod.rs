@@ -193,8 +193,12 @@ fn persona_read(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
         agents.find(|agent| agent.primed == Primed::Reading { effect: key }).map(|agent| agent.agent_id)
     };
     let Some(agent_id) = reads(tx.state) else { return };
-    let texts = if let Outcome::Persona(texts) = outcome { texts } else { None };
-    priming::persona_read(tx, &agent_id, texts);
+    let read = match outcome {
+        Outcome::Persona(Some(texts)) => Ok(texts),
+        Outcome::Failed { why } => Err(format!(": {why}")),
+        _ => Err(": it is missing".to_owned()),
+    };
+    priming::persona_read(tx, &agent_id, read);
 }
 
 fn identified(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {

@@ -25,7 +25,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: Option<Handoff
 }
 
 /// The persona was read: types skill and experience, in that order, as one text.
-pub(crate) fn persona_read(tx: &mut Tx<'_>, agent_id: &AgentId, texts: Option<PersonaTexts>) {
+pub(crate) fn persona_read(tx: &mut Tx<'_>, agent_id: &AgentId, read: Result<PersonaTexts, String>) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.primed = Primed::Never;
     let slug = agent.persona_slug.clone();
@@ -37,12 +37,15 @@ pub(crate) fn persona_read(tx: &mut Tx<'_>, agent_id: &AgentId, texts: Option<Pe
     let receipt = Deadline::after(&tx.now, tx.state.settings.limits.instructing_ms);
     let is_earlier = |deadline: &Deadline| deadline.remaining_ms(&tx.now) < receipt.remaining_ms(&tx.now);
     let deadline = deadline.filter(is_earlier).unwrap_or(receipt);
-    let Some(texts) = texts else {
-        let why = "The persona's skill.md can't be read";
-        return match handoff {
-            Some(id) => handoff::outcome::primed(tx, id, Some(why)),
-            None => is_over(tx, agent_id, Some(why)),
-        };
+    let texts = match read {
+        Ok(texts) => texts,
+        Err(why) => {
+            let why = format!("The persona's skill.md can't be read{why}");
+            return match handoff {
+                Some(id) => handoff::outcome::primed(tx, id, Some(&why)),
+                None => is_over(tx, agent_id, Some(&why)),
+            };
+        }
     };
     let body = match texts.experience {
         Some(experience) => format!("{}\n\n{}", texts.skill.trim_end(), experience.trim_end()),

@@ -1,15 +1,15 @@
 //! Does one effect. Each may be done again after a crash: see `core::effect`.
 
-use super::{Tools, compose, document, gauge, meet, publish, start, transcript, version};
+use super::{Tools, compose, document, gauge, meet, persona, publish, start, transcript, version};
 use crate::agents::ansi;
 use crate::agents::format::InputMode;
 use crate::agents::profile::Profile;
-use crate::core::effect::{Effect, How, Notice, Outcome, PersonaTexts, Place, Readiness, TypeText};
+use crate::core::effect::{Effect, How, Notice, Outcome, Place, Readiness, TypeText};
 use crate::core::pane::{Composer, PaneRef, Process, Refusal, Typed, View};
 use crate::core::text::{bears_signature, sanitise, signature};
 use crate::spool::documents;
 use crate::tmux::{Capture, Error as TmuxError, Eye, Input, Ready, ReadyPlan, TypePlan};
-use crate::{notify, personas, process};
+use crate::{notify, process};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -47,12 +47,9 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
             Outcome::Composed(compose::compose(tools, persona, file_name, source).await)
         }
         Effect::CompareDocument { persona, file_name, sha256 } => {
-            Outcome::Compared(document::is_unchanged(&tools.home, persona, file_name, sha256))
+            document::compare(&tools.home, persona, file_name, sha256, stop).await
         }
-        Effect::ReadPersona { persona } => match personas::read_texts(&tools.home.personas(), persona) {
-            Ok((skill, experience)) => Outcome::Persona(Some(PersonaTexts { skill, experience })),
-            Err(_) => Outcome::Persona(None),
-        },
+        Effect::ReadPersona { persona: slug } => persona::read(tools, slug, stop).await,
         Effect::AwaitIdle { pane, profile, brief, .. } => {
             let limit = if *brief { GLANCE_LIMIT } else { IDLE_LIMIT };
             Outcome::Readiness(await_idle(tools, pane, profile, limit, stop).await)
@@ -66,8 +63,8 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
         Effect::AwaitPrompt { profile, path, delivery_id, .. } => {
             transcript::await_prompt(tools, profile, path, delivery_id, stop).await
         }
-        Effect::LookRound { pane, persona, .. } => gauge::look_round(tools, pane, persona).await,
-        Effect::Identify { pane } => meet::identify(tools, *pane).await,
+        Effect::LookRound { pane, persona, .. } => gauge::look_round(tools, pane, persona, stop).await,
+        Effect::Identify { pane } => meet::identify(tools, *pane, stop).await,
         Effect::KillPane { pane, .. } => match tools.tmux.kill_pane(pane).await {
             Ok(_) => Outcome::Done,
             Err(error) => Outcome::Failed { why: error.to_string() },

@@ -1,16 +1,16 @@
 //! Reads a document once it has stopped changing (SPEC 12, Document).
 
+use super::again::{self, Look};
 use crate::config::Home;
-use crate::core::effect::DocumentRead;
+use crate::core::effect::{DocumentRead, Outcome};
 use crate::core::id::Slug;
 use crate::core::text::hex;
-use crate::limits;
-use crate::spool::Error;
-use crate::spool::documents::{DocumentError, DocumentLook, Folder, Reading, open_folder};
+use crate::spool::documents::{DocumentError, DocumentLook, Reading, open_folder};
 use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
 use std::time::Duration;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 /// How long a document must not change.
 const QUIET: Duration = Duration::from_millis(500);
@@ -18,6 +18,8 @@ const QUIET: Duration = Duration::from_millis(500);
 const LIMIT: Duration = Duration::from_secs(10);
 /// Pause between two looks.
 const EVERY: Duration = Duration::from_millis(50);
+/// What a look says of a name that the system would not let it look at.
+const UNREADABLE: &str = "unreadable";
 
 /// Waits for the document to come to rest and reads it. A missing one is missing at once.
 pub(super) async fn read_settled(home: &Home, persona: &Slug, file_name: &str) -> DocumentRead {
@@ -29,15 +31,16 @@ pub(super) async fn read_settled(home: &Home, persona: &Slug, file_name: &str) -
         let folder = match open_folder(home.root(), persona) {
             Ok(folder) => folder,
             // What could not be opened is not missing for that.
-            Err(error) if is_short(&error) && Instant::now() < limit => {
+            Err(error) if error.untold().is_some() && Instant::now() < limit => {
                 tokio::time::sleep(EVERY).await;
                 continue;
             }
-            Err(error) if is_short(&error) => return DocumentRead::Unsafe { why: error.to_string() },
+            Err(error) if error.untold().is_some() => return DocumentRead::Unsafe { why: error.to_string() },
             Err(_) => return DocumentRead::Missing,
         };
         match folder.look(name) {
             DocumentLook::Missing => return DocumentRead::Missing,
+            DocumentLook::Unsafe(UNREADABLE) if Instant::now() < limit => {}
             DocumentLook::Unsafe(why) => return DocumentRead::Unsafe { why: in_words(why) },
             DocumentLook::Present { stamp } => {
                 if before != Some(stamp) {
@@ -46,43 +49,65 @@ pub(super) async fn read_settled(home: &Home, persona: &Slug, file_name: &str) -
                 }
             }
         }
-        if since.elapsed() >= QUIET
-            && let Some(read) = read(&folder, name)
-        {
-            return read;
+        let mut why = "it does not stop changing".to_owned();
+        if before.is_some() && since.elapsed() >= QUIET {
+            match judge(folder.read(name)) {
+                Look::Told(read) => return read,
+                Look::Untold(reason) => why = reason,
+            }
         }
         if Instant::now() >= limit {
-            return DocumentRead::Unsafe { why: "it does not stop changing".to_owned() };
+            return DocumentRead::Unsafe { why };
         }
         tokio::time::sleep(EVERY).await;
     }
 }
 
-/// One reading; none if the file changed meanwhile.
-fn read(folder: &Folder, name: &OsStr) -> Option<DocumentRead> {
-    match folder.read(name) {
+/// What one reading has told: nothing if the file changed meanwhile, or could not be read just now.
+fn judge(reading: Result<Reading, DocumentError>) -> Look<DocumentRead> {
+    match reading {
         Ok(Reading { bytes, .. }) => {
             let sha256 = hex_sha256(&bytes);
-            Some(match String::from_utf8(bytes) {
+            Look::Told(match String::from_utf8(bytes) {
                 Ok(text) => DocumentRead::Whole { text, sha256 },
                 Err(_) => DocumentRead::Unsafe { why: "it is not UTF-8".to_owned() },
             })
         }
-        Err(DocumentError::Missing { .. }) => Some(DocumentRead::Missing),
-        Err(DocumentError::Empty { .. }) => Some(DocumentRead::Empty),
-        Err(DocumentError::Unsafe { changing: true, .. }) => None,
-        Err(DocumentError::Unsafe { why, .. }) => Some(DocumentRead::Unsafe { why }),
+        Err(DocumentError::Missing { .. }) => Look::Told(DocumentRead::Missing),
+        Err(DocumentError::Empty { .. }) => Look::Told(DocumentRead::Empty),
+        Err(DocumentError::Unsafe { changing: true, .. }) => Look::Untold("it does not stop changing".to_owned()),
+        Err(DocumentError::Unsafe { why, .. }) => Look::Told(DocumentRead::Unsafe { why }),
+        Err(DocumentError::Unread { source, .. }) => Look::Untold(format!("it can't be read: {source}")),
     }
 }
 
-fn is_short(error: &Error) -> bool {
-    matches!(error, Error::Io { source, .. } if limits::is_shortage(source))
+/// Whether the document is still the recorded one. What could not be read is neither that nor another one.
+pub(super) async fn compare(
+    home: &Home,
+    persona: &Slug,
+    file_name: &str,
+    sha256: &str,
+    stop: &CancellationToken,
+) -> Outcome {
+    let look = || match open_folder(home.root(), persona) {
+        Ok(folder) => is_same(folder.read(OsStr::new(file_name)), sha256),
+        Err(error) => match error.untold() {
+            Some(_) => Look::Untold(error.to_string()),
+            None => Look::Told(false),
+        },
+    };
+    match again::until_told(stop, look).await {
+        Ok(is_same) => Outcome::Compared(is_same),
+        Err(why) => Outcome::Failed { why },
+    }
 }
 
-/// Whether the document is still the recorded one.
-pub(super) fn is_unchanged(home: &Home, persona: &Slug, file_name: &str, sha256: &str) -> bool {
-    let reading = open_folder(home.root(), persona).ok().and_then(|folder| folder.read(OsStr::new(file_name)).ok());
-    reading.is_some_and(|reading| hex_sha256(&reading.bytes) == sha256)
+fn is_same(reading: Result<Reading, DocumentError>, sha256: &str) -> Look<bool> {
+    match reading {
+        Ok(reading) => Look::Told(hex_sha256(&reading.bytes) == sha256),
+        Err(error) if error.untold().is_some() => Look::Untold(error.to_string()),
+        Err(_) => Look::Told(false),
+    }
 }
 
 /// SHA-256, hexadecimal.
@@ -98,5 +123,32 @@ fn in_words(code: &str) -> String {
         "linked" => "it has more than one name".to_owned(),
         "too_large" => "it is larger than 1 MiB".to_owned(),
         other => format!("it can't be read ({other})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+    use std::path::PathBuf;
+
+    /// A reading that met this error of the system.
+    fn met(errno: nix::errno::Errno) -> Result<Reading, DocumentError> {
+        Err(DocumentError::Unread { path: PathBuf::from("d.md"), source: io::Error::from(errno) })
+    }
+
+    #[test]
+    fn a_document_that_could_not_be_read_is_neither_changed_nor_broken() {
+        use nix::errno::Errno;
+        for errno in [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::EACCES, Errno::EIO] {
+            assert!(matches!(is_same(met(errno), "00"), Look::Untold(_)), "{errno}");
+            assert!(
+                matches!(judge(met(errno)), Look::Untold(why) if why.contains(&io::Error::from(errno).to_string())),
+                "{errno}"
+            );
+        }
+        let missing = || Err(DocumentError::Missing { path: PathBuf::from("d.md") });
+        assert!(matches!(is_same(missing(), "00"), Look::Told(false)));
+        assert!(matches!(judge(missing()), Look::Told(DocumentRead::Missing)));
     }
 }

@@ -1,28 +1,27 @@
 //! Who is in a pane, and that it is nobody else's.
 
 use super::Tools;
+use super::again::{self, Look};
 use crate::core::effect::Outcome;
+use crate::core::id::AgentId;
 use crate::core::pane::{PaneFacts, PaneRef, Process};
+use crate::process;
 use crate::tmux::Error as TmuxError;
-use crate::{limits, process};
 use std::path::Path;
+use tokio_util::sync::CancellationToken;
 
 /// Looks at a pane for registration, and claims it for this home unless nothing but a shell is there.
-pub(super) async fn identify(tools: &Tools, pane: u32) -> Outcome {
+pub(super) async fn identify(tools: &Tools, pane: u32, stop: &CancellationToken) -> Outcome {
     let row = match tools.tmux.facts(pane).await {
         Ok(Some(row)) if !row.dead => row,
         Ok(_) => return Outcome::Pane(None),
         Err(error) => return Outcome::Failed { why: error.to_string() },
     };
-    let agent = process::foreground_leader(row.pane.pid).or_else(|| process::identify(row.pane.pid));
-    let argv = agent.and_then(|agent| process::argv(agent.pid)).unwrap_or_default();
-    if argv.is_empty()
-        && let Some(why) = limits::shortage()
-    {
-        return Outcome::Failed { why };
-    }
+    let Seen { agent, argv, agent_id } = match again::until_told(stop, || look(row.pane.pid)).await {
+        Ok(seen) => seen,
+        Err(why) => return Outcome::Failed { why },
+    };
     let profile = tools.profiles.detect(&argv).map(|profile| profile.name.clone());
-    let agent_id = process::environ_var(row.pane.pid, "TASUKI_AGENT_ID").and_then(|id| id.parse().ok());
     let bare_shell = profile.is_none() && is_shell(&argv);
     let claimed_by = match agent.filter(|_| !bare_shell) {
         None => None,
@@ -42,6 +41,26 @@ pub(super) async fn identify(tools: &Tools, pane: u32) -> Outcome {
         agent_id,
         claimed_by,
     }))
+}
+
+/// Who was seen in a pane.
+struct Seen {
+    agent: Option<Process>,
+    argv: Vec<String>,
+    agent_id: Option<AgentId>,
+}
+
+/// A look that told of one thing and not of another would take a shell for the program in front.
+fn look(pid: u32) -> Look<Seen> {
+    let seen = process::front(pid).and_then(|agent| {
+        let argv = agent.map_or(Ok(None), |agent| process::arguments(agent.pid))?.unwrap_or_default();
+        let agent_id = process::environment(pid, "TASUKI_AGENT_ID")?.and_then(|id| id.parse().ok());
+        Ok(Seen { agent, argv, agent_id })
+    });
+    match seen {
+        Ok(seen) => Look::Told(seen),
+        Err(error) => Look::Untold(format!("the processes of the pane can't be looked at: {error}")),
+    }
 }
 
 /// A shell that waits for commands: its name and nothing but options behind it.

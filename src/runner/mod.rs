@@ -1,10 +1,11 @@
 //! Runs effects: one lane for each agent, so that nothing overtakes in a pane, and everything else side by side.
 //!
-//! `act` does one effect with the adapters; `document` reads documents that have settled; `gauge` looks how full a context
+//! `act` does one effect with the adapters; `again` looks again where a look told nothing; `document` reads documents that have settled; `gauge` looks how full a context
 //! is; `meet` who is in a pane; `persona` says what the disk knows of one; `publish` keeps copies and publishes them;
 //! `start` starts agents; `fault` says what is told of an effect that a fault of ours has ended; this file keeps the lanes.
 
 mod act;
+mod again;
 mod compose;
 mod document;
 mod fault;

@@ -1,16 +1,24 @@
-//! What the disk says of a persona, for a handoff that is asked for and for one that begins by itself.
+//! What the disk says of a persona, for a handoff that is asked for and for one that begins by itself; and its texts.
 
+use super::Tools;
+use super::again::{self, Look};
 use crate::config::Home;
+use crate::core::effect::{Outcome, PersonaTexts};
 use crate::core::event::PersonaFacts;
 use crate::core::id::Slug;
-use crate::personas;
+use crate::limits;
+use crate::personas::{self, Error};
+use tokio_util::sync::CancellationToken;
 
 /// Reads it. A persona that can't be read is there, and broken.
-pub(crate) fn facts(home: &Home, slug: &Slug) -> PersonaFacts {
+///
+/// # Errors
+/// Something was short, which says nothing of the persona: another look may tell.
+pub(crate) fn facts(home: &Home, slug: &Slug) -> Result<PersonaFacts, String> {
     let personas = home.personas();
     let handoffs_dir = personas.join(slug.as_str()).join("handoffs").display().to_string();
     match personas::facts(&personas, slug) {
-        Ok(facts) => PersonaFacts {
+        Ok(facts) => Ok(PersonaFacts {
             exists: facts.exists,
             has_skill: facts.has_skill,
             broken: None,
@@ -19,13 +27,54 @@ pub(crate) fn facts(home: &Home, slug: &Slug) -> PersonaFacts {
             session: facts.file.session,
             handoff_files: facts.handoff_files.into_iter().collect(),
             handoffs_dir,
-        },
-        Err(error) => PersonaFacts {
+        }),
+        Err(error) if error.untold().is_some_and(limits::is_shortage) => Err(error.to_string()),
+        Err(error) => Ok(PersonaFacts {
             exists: true,
             has_skill: true,
             broken: Some(error.to_string()),
             handoffs_dir,
             ..PersonaFacts::default()
-        },
+        }),
+    }
+}
+
+/// Reads skill and experience. What could not be read is not missing for that.
+pub(super) async fn read(tools: &Tools, slug: &Slug, stop: &CancellationToken) -> Outcome {
+    let personas = tools.home.personas();
+    match again::until_told(stop, || texts(personas::read_texts(&personas, slug))).await {
+        Ok(Ok(texts)) => Outcome::Persona(texts),
+        Ok(Err(why)) | Err(why) => Outcome::Failed { why },
+    }
+}
+
+/// The texts; none where there is no skill; or why they are not fit to be typed.
+fn texts(read: Result<(String, Option<String>), Error>) -> Look<Result<Option<PersonaTexts>, String>> {
+    match read {
+        Ok((skill, experience)) => Look::Told(Ok(Some(PersonaTexts { skill, experience }))),
+        Err(Error::Missing { .. }) => Look::Told(Ok(None)),
+        Err(error) if error.untold().is_some() => Look::Untold(error.to_string()),
+        Err(error) => Look::Told(Err(error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::errno::Errno;
+
+    #[test]
+    fn a_skill_that_could_not_be_read_is_not_missing() {
+        for errno in [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::EACCES, Errno::EIO] {
+            let met = Error::Io { action: "read", path: "skill.md".to_owned(), source: errno.into() };
+            assert!(
+                matches!(texts(Err(met)), Look::Untold(why) if why.contains(&std::io::Error::from(errno).to_string())),
+                "{errno}"
+            );
+        }
+        let missing = Error::Missing { path: "skill.md".to_owned() };
+        assert!(matches!(texts(Err(missing)), Look::Told(Ok(None))));
+        let link = Error::Unfit { path: "skill.md".to_owned(), why: "it is a link".to_owned() };
+        assert!(matches!(texts(Err(link)), Look::Told(Err(why)) if why.contains("it is a link")));
     }
 }

@@ -39,6 +39,7 @@ pub(super) async fn await_prompt(
             Ok(Ok(true)) => return Outcome::Done,
             Ok(Ok(false)) => {}
             Ok(Err(error)) if error.is_missing() && Instant::now() < made_until => {}
+            Ok(Err(error)) if error.is_passing() => {}
             Ok(Err(error)) => return failed(error.to_string()),
             Err(error) => return failed(error.to_string()),
         }

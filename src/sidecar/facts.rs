@@ -10,6 +10,7 @@ use crate::core::id::{AgentId, HandoffId};
 use crate::core::request::{Author, DocumentAsked, HandoffAsked, Request, Successor};
 use crate::core::state::Meeting;
 use crate::core::time::Now;
+use crate::limits;
 use crate::process::{self, Life};
 use crate::runner;
 use crate::spool::documents;
@@ -159,11 +160,13 @@ impl Sidecar {
         self.state.evict_items(&std::mem::take(&mut self.pending.paged_items));
     }
 
-    /// What the disk says that a request's answer depends on.
+    /// What the disk says that a request's answer depends on. What could not be looked at for a shortage is left in
+    /// `pending.untold`: then the request is not to be judged yet.
     ///
     /// # Errors
     /// The store can't be read.
     pub(super) fn facts(&mut self, request: &Request, now: &Now) -> Result<RequestFacts, Error> {
+        self.pending.untold = None;
         self.look_before_work(request, now);
         let slug = match request {
             Request::Handoff(asked) => {
@@ -192,9 +195,9 @@ impl Sidecar {
             Request::Clarify(asked) => (self.provided_document(asked.document.as_ref()), None),
             _ => (None, None),
         };
-        let persona = slug.map(|slug| (slug.clone(), runner::persona_facts(&self.home, &slug)));
+        let persona = slug.and_then(|slug| Some((slug.clone(), self.told(runner::persona_facts(&self.home, &slug))?)));
         let no_cwd = match request {
-            Request::AgentCreate(asked) => asked.cwd.as_ref().is_some_and(|cwd| !Path::new(cwd).is_dir()),
+            Request::AgentCreate(asked) => asked.cwd.as_ref().is_some_and(|cwd| is_no_folder(Path::new(cwd))),
             _ => false,
         };
         let runs = if let Request::AgentForget(asked) = request { self.runs(&asked.agent_id) } else { None };
@@ -212,26 +215,42 @@ impl Sidecar {
         }
     }
 
+    /// What a look has told, or nothing, and a note of what it was short of.
+    fn told<T>(&mut self, look: Result<T, String>) -> Option<T> {
+        look.map_err(|why| self.pending.untold = Some(why)).ok()
+    }
+
     /// The document that a request brings, read when it is asked for: what lies there later is not what was meant.
-    fn provided_document(&self, document: Option<&DocumentAsked>) -> Option<Result<String, String>> {
+    fn provided_document(&mut self, document: Option<&DocumentAsked>) -> Option<Result<String, String>> {
         let document = document?;
         if let Some(text) = &document.text {
             return Some(Ok(text.clone()));
         }
         let path = document.path.as_ref()?;
         let read = documents::read_inside(self.home.root(), Path::new(path));
-        let text = read.map_err(|error| error.to_string());
+        let text = match read {
+            Err(error) if error.untold().is_some_and(limits::is_shortage) => return self.told(Err(error.to_string())),
+            read => read.map_err(|error| error.to_string()),
+        };
         Some(text.map(|reading| String::from_utf8_lossy(&reading.bytes).into_owned()))
     }
 
     /// How many messages the transcript of an agent holds that is to answer with its document.
-    fn messages(&self, asked: &HandoffAsked) -> Option<u64> {
+    fn messages(&mut self, asked: &HandoffAsked) -> Option<u64> {
         if asked.author != Author::AgentReply {
             return None;
         }
         let agent = self.state.agents.get(&asked.agent_id.parse::<AgentId>().ok()?)?;
         let profile = self.tools.profiles.get(&agent.profile)?;
-        let transcript = transcript::read(profile, Path::new(agent.transcript_path.as_ref()?)).ok()?;
-        Some(transcript.messages)
+        match transcript::read(profile, Path::new(agent.transcript_path.as_ref()?)) {
+            Ok(transcript) => Some(transcript.messages),
+            Err(error) if error.is_shortage() => self.told(Err(error.to_string())),
+            Err(_) => None,
+        }
     }
+}
+
+/// Whether nothing that an agent could work in lies there; what a disk does not tell for the moment the start will.
+fn is_no_folder(path: &Path) -> bool {
+    std::fs::metadata(path).map_or_else(|error| !limits::is_passing(&error), |meta| !meta.is_dir())
 }

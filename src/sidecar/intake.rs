@@ -71,13 +71,8 @@ impl Sidecar {
             self.pending.took_requests |= requests.as_ref().is_some_and(|scan| scan.whole);
             self.pending.looked_at_requests = requests.is_some();
             for scan in events.into_iter().chain(requests) {
-                self.pending.files |= scan.more || !scan.found.is_empty();
-                for found in scan.found {
-                    files.push(match found.lane {
-                        Lane::Events => self.event_file(found, now)?,
-                        Lane::Requests => self.request_file(found, now)?,
-                    });
-                }
+                let more = scan.more || !scan.found.is_empty();
+                self.pending.files |= self.read_files(scan.found, &mut files, now)? && more;
             }
         }
         let mut events = std::mem::take(&mut self.pending.events);
@@ -86,6 +81,28 @@ impl Sidecar {
             self.add_due(listing, now, &mut events);
         }
         Ok(Gathered { files, events })
+    }
+
+    /// Reads what was found. Says whether all of it could be judged: a request of which that is not so yet lies where it
+    /// lay, and so do those behind it.
+    pub(super) fn read_files(&mut self, found: Vec<Found>, files: &mut Vec<Taken>, now: &Now) -> Result<bool, Error> {
+        for found in found {
+            files.push(match found.lane {
+                Lane::Events => self.event_file(found, now)?,
+                Lane::Requests => {
+                    let taken = self.request_file(found, now)?;
+                    if let Some(why) = self.pending.untold.take() {
+                        tracing::warn!(why, "what a request depends on can't be looked at; it waits");
+                        self.projector.intake_problem = Some(why);
+                        self.pending.took_requests = false;
+                        self.look_again_in(now, UNREADABLE_MS);
+                        return Ok(false);
+                    }
+                    taken
+                }
+            });
+        }
+        Ok(true)
     }
 
     /// What lies in a lane; none if it can't be read, which is not the same as empty: then nothing that waits for an

@@ -24,6 +24,8 @@ mod growth_tests;
 mod intake;
 mod log;
 mod project;
+#[cfg(test)]
+mod short_tests;
 mod signals;
 mod start;
 #[cfg(test)]

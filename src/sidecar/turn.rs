@@ -57,6 +57,8 @@ pub(super) struct Pending {
     pub(super) deadline_since: Option<u64>,
     /// The same of a tmux server that counts as lost.
     pub(super) lost_since: Option<u64>,
+    /// Why what a request depends on could not be looked at just now.
+    pub(super) untold: Option<String>,
     /// This turn has looked at the requests that lie there.
     pub(super) looked_at_requests: bool,
     /// All events that lay there at the start were taken.

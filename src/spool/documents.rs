@@ -60,8 +60,16 @@ pub enum DocumentError {
         path: PathBuf,
         /// What is wrong with it.
         why: String,
-        /// It changed while it was read, or we were short of something: another reading may succeed.
+        /// It changed while it was read: another reading may succeed.
         changing: bool,
+    },
+    /// `document_unsafe`: it could not be read, which says nothing of what it holds.
+    #[error("{path}: it can't be read: {source}", path = .path.display())]
+    Unread {
+        /// Which file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
     },
 }
 
@@ -72,7 +80,16 @@ impl DocumentError {
         match self {
             DocumentError::Missing { .. } => "document_missing",
             DocumentError::Empty { .. } => "document_empty",
-            DocumentError::Unsafe { .. } => "document_unsafe",
+            DocumentError::Unsafe { .. } | DocumentError::Unread { .. } => "document_unsafe",
+        }
+    }
+
+    /// Why it could not be looked at, where that is so: then nothing is known of it.
+    #[must_use]
+    pub fn untold(&self) -> Option<&io::Error> {
+        match self {
+            DocumentError::Unread { source, .. } => Some(source),
+            DocumentError::Missing { .. } | DocumentError::Empty { .. } | DocumentError::Unsafe { .. } => None,
         }
     }
 }
@@ -168,6 +185,9 @@ pub fn read_inside(home: &Path, path: &Path) -> Result<Reading, DocumentError> {
         Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
             Err(DocumentError::Missing { path: path.to_owned() })
         }
+        Err(Error::Io { source, .. }) if limits::tells_nothing(&source) => {
+            Err(DocumentError::Unread { path: path.to_owned(), source })
+        }
         Err(error) => Err(refuse(&error.to_string())),
     }
 }
@@ -221,11 +241,10 @@ impl Folder {
         let (bytes, stamp) = match files::read_at(&self.fd, file, MAX_DOCUMENT_BYTES) {
             Ok(reading) => reading,
             Err(Unfit::Missing) => return Err(DocumentError::Missing { path }),
-            Err(unfit) => {
-                let later = matches!(&unfit, Unfit::Changing)
-                    || matches!(&unfit, Unfit::Io(error) if limits::is_shortage(error));
-                return Err(refuse(path, unfit.to_string(), later));
+            Err(Unfit::Io(source)) if limits::tells_nothing(&source) => {
+                return Err(DocumentError::Unread { path, source });
             }
+            Err(unfit) => return Err(refuse(path, unfit.to_string(), matches!(unfit, Unfit::Changing))),
         };
         match std::str::from_utf8(&bytes) {
             Err(_) => Err(refuse(path, "it is not UTF-8".to_owned(), false)),

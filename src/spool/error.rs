@@ -91,6 +91,15 @@ impl Error {
         }
     }
 
+    /// The system's reason, where that says nothing of what was looked at.
+    #[must_use]
+    pub fn untold(&self) -> Option<&io::Error> {
+        match self {
+            Error::Io { source, .. } if crate::limits::tells_nothing(source) => Some(source),
+            _ => None,
+        }
+    }
+
     /// Which kind of trouble it is.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {

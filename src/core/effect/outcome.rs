@@ -109,9 +109,9 @@ pub enum Outcome {
     Document(DocumentRead),
     /// Of writing it.
     Composed(Composed),
-    /// Of comparing the document: still the same?
+    /// Of comparing the document: still the same? What could not be read is `Failed`.
     Compared(bool),
-    /// Of reading the persona; none if there is no skill.
+    /// Of reading the persona; none if there is no skill. What could not be read is `Failed`.
     Persona(Option<PersonaTexts>),
     /// Of holding a place; none if the pane is gone.
     Place(Option<super::Place>),

@@ -40,7 +40,11 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) {
         (Step::Ending, Outcome::Failed { .. }) => ending::type_exit(tx, id),
         (Step::Ending, Outcome::Done) => lost_agent_is_dead(tx, id),
         (Step::Briefing, Outcome::Compared(unchanged)) => flow::brief(tx, id, unchanged),
-        (Step::Briefing, Outcome::Failed { .. }) => flow::brief(tx, id, false),
+        (Step::Briefing, Outcome::Failed { why }) => {
+            // Whether it is the recorded one is not known, and the briefing may say neither.
+            let message = format!("The document can't be compared with its record: {why}");
+            end::fail(tx, id, "not_delivered", message, "mend that, then: tasuki retry HANDOFF; nothing was typed");
+        }
         // Every other pair is an answer to a question that this step did not ask.
         (_, _) => {}
     }

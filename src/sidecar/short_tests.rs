@@ -1,0 +1,41 @@
+//! What the loop does while no file can be opened: a request that could not be judged is neither refused nor lost.
+
+use super::tests::Ground;
+use crate::spool::Lane;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
+/// Does it while this process may open no file. None where other tests run in the same process.
+fn without_descriptors<T>(work: impl FnOnce() -> T) -> Option<T> {
+    if std::env::var("NEXTEST_EXECUTION_MODE").as_deref() != Ok("process-per-test") {
+        return None;
+    }
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("a limit");
+    setrlimit(Resource::RLIMIT_NOFILE, 0, hard).expect("lowered");
+    let done = work();
+    setrlimit(Resource::RLIMIT_NOFILE, soft, hard).expect("raised");
+    Some(done)
+}
+
+#[tokio::test]
+async fn a_request_whose_persona_can_not_be_read_for_want_of_files_waits() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let folder = ground.path("data/personas/dev");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("skill.md"), "# Skill").expect("a skill");
+    ground.ask("one.json", r#"{"v":1,"kind":"agent_create","persona_slug":"dev","profile":"demo"}"#);
+    ground.ask("two.json", r#"{"v":1,"kind":"handoff_cancel","handoff_id":"nothing"}"#);
+    let now = ground.sidecar.clock.now();
+    let scan = ground.sidecar.spool.scan(Lane::Requests, 10, 1 << 20, &now).expect("readable");
+    assert_eq!(scan.found.len(), 2);
+    let mut files = Vec::new();
+    let Some(judged) = without_descriptors(|| ground.sidecar.read_files(scan.found, &mut files, &now)) else { return };
+    assert!(!judged.expect("the store can be read") && files.is_empty(), "nothing of it was judged");
+    let told = ground.sidecar.projector.intake_problem.clone().unwrap_or_default();
+    assert!(told.contains("Too many open files"), "{told}");
+    ground.sidecar.pending.files = true;
+    ground.settle();
+    assert_eq!(ground.count("spool/results"), 2, "both are answered");
+    let answer = std::fs::read_to_string(ground.path("spool/results/one.json")).expect("an answer");
+    assert!(answer.contains("no_tmux"), "it is known by now that there is such a persona: {answer}");
+}
