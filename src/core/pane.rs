@@ -116,6 +116,8 @@ pub enum Refusal {
     HooksUnseen,
     /// The text can't be typed: it holds what a pane must not be given.
     BadText,
+    /// The text is long, and the file that the agent is to read it from could not be written.
+    TextFile,
 }
 
 impl Refusal {
@@ -145,6 +147,10 @@ impl Refusal {
             Refusal::NoTmux => "start the tmux server, or check --tmux; then retry",
             Refusal::HooksUnseen => "install the agent's hooks (tasuki hooks show PROFILE) and restart the agent",
             Refusal::BadText => "remove the characters that a terminal can't be given",
+            Refusal::TextFile => {
+                "the text's file below data/personas could not be written (the sidecar's log says why): make room on the \
+                 disk, or mend the folder; then retry"
+            }
         }
     }
 }

@@ -1,15 +1,17 @@
 //! Does one effect. Each may be done again after a crash: see `core::effect`.
 
+use super::again::{self, Look};
 use super::{Tools, compose, document, gauge, meet, persona, publish, start, transcript, version};
 use crate::agents::ansi;
 use crate::agents::format::InputMode;
 use crate::agents::profile::Profile;
-use crate::core::effect::{Effect, How, Notice, Outcome, Place, Readiness, TypeText};
+use crate::core::effect::{Attachment, Effect, How, Notice, Outcome, Place, Readiness, TypeText};
+use crate::core::id::DeliveryId;
 use crate::core::pane::{Composer, PaneRef, Process, Refusal, Typed, View};
 use crate::core::text::{bears_signature, sanitise, signature};
 use crate::spool::documents;
 use crate::tmux::{Capture, Error as TmuxError, Eye, Input, Ready, ReadyPlan, TypePlan};
-use crate::{notify, process};
+use crate::{limits, notify, process};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -27,6 +29,8 @@ const IDLE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 const GLANCE_LIMIT: Duration = Duration::from_secs(8);
 /// Pause between two looks for readiness.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Pause before a placeholder is tried again that could not be removed.
+const DROP_AGAIN: Duration = Duration::from_secs(2);
 /// Most characters of them.
 const SCREEN_CHARS: usize = 800;
 /// Most lines of a screen that are shown to a person.
@@ -57,7 +61,7 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
         Effect::AwaitReady { pane, profile, .. } => Outcome::Readiness(await_ready(tools, pane, profile, stop).await),
         Effect::AwaitDeath { process } => await_death(process, stop).await,
         Effect::HoldPlace { pane, tag } => hold_place(tools, pane, tag).await,
-        Effect::DropPlace { tag } => done(tools.tmux.drop_place(tag).await),
+        Effect::DropPlace { tag } => drop_place(tools, tag, stop).await,
         Effect::Start(plan) => Outcome::Started(start::start(tools, plan).await),
         Effect::ReadGauge { profile, path, .. } => Outcome::Gauge(gauge::read(tools, profile, path, stop).await),
         Effect::AwaitPrompt { profile, path, delivery_id, .. } => {
@@ -76,13 +80,6 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
             None => tell(tools, &plan.notice).await,
             Some(command) => run_command(command, &plan.notice).await,
         },
-    }
-}
-
-fn done(result: Result<(), TmuxError>) -> Outcome {
-    match result {
-        Ok(()) => Outcome::Done,
-        Err(error) => Outcome::Failed { why: error.to_string() },
     }
 }
 
@@ -134,9 +131,10 @@ async fn type_text(tools: &Tools, plan: &TypeText, resumed: bool, stop: &Cancell
         return stuck(Refusal::NotReady, "not_looked");
     };
     if let Some(attachment) = &plan.attachment
-        && documents::write_text(tools.home.root(), &attachment.persona, &plan.delivery_id, &attachment.body).is_err()
+        && let Err(why) = write_attachment(tools, attachment, &plan.delivery_id, stop).await
     {
-        return stuck(Refusal::BadText, "not_looked");
+        tracing::warn!(delivery = %plan.delivery_id, why, "the file of a long text can't be written; nothing was typed");
+        return stuck(Refusal::TextFile, "not_looked");
     }
     let input = &profile.file.input;
     let (text, how, seen_tail) = match plan.how {
@@ -169,6 +167,21 @@ async fn type_text(tools: &Tools, plan: &TypeText, resumed: bool, stop: &Cancell
         seen_tail,
     };
     tools.tmux.type_text(&typing, &ProfileEye(profile, plan.process), stop).await
+}
+
+/// Writes what is too long for a pane. What met a shortage is written when that is over.
+async fn write_attachment(
+    tools: &Tools,
+    attachment: &Attachment,
+    id: &DeliveryId,
+    stop: &CancellationToken,
+) -> Result<(), String> {
+    let write = || match documents::write_text(tools.home.root(), &attachment.persona, id, &attachment.body) {
+        Ok(_) => Look::Told(Ok(())),
+        Err(error) if error.untold().is_some_and(limits::is_passing) => Look::Untold(error.to_string()),
+        Err(error) => Look::Told(Err(error.to_string())),
+    };
+    again::until_told(stop, write).await?
 }
 
 async fn await_idle(
@@ -279,6 +292,21 @@ async fn hold_place(tools: &Tools, pane: &PaneRef, tag: &str) -> Outcome {
         Ok(place) => Outcome::Place(Some(Place { session: place.session, size: place.size, cwd })),
         Err(TmuxError::Pane { .. }) => Outcome::Place(None),
         Err(error) => Outcome::Failed { why: error.to_string() },
+    }
+}
+
+/// Removes it as soon as a server answers: nobody else ever would.
+async fn drop_place(tools: &Tools, tag: &str, stop: &CancellationToken) -> Outcome {
+    loop {
+        match tools.tmux.drop_place(tag).await {
+            Ok(()) => return Outcome::Done,
+            Err(error @ TmuxError::BadArgument { .. }) => return Outcome::Failed { why: error.to_string() },
+            Err(error) => tracing::debug!(%error, tag, "a placeholder can't be removed; it is tried again"),
+        }
+        tokio::select! {
+            () = stop.cancelled() => return Outcome::Failed { why: "it was given up".to_owned() },
+            () = tokio::time::sleep(DROP_AGAIN) => {}
+        }
     }
 }
 

@@ -152,6 +152,7 @@ impl Sidecar {
         let sources = &mut sources;
         loop {
             let sleep = self.sleep();
+            self.pending.meant_to_sleep_ms = u64::try_from(sleep.as_millis()).unwrap_or(u64::MAX);
             let first = sources.next(sleep).await;
             let now = self.clock.now();
             let mut stop = false;

@@ -90,6 +90,23 @@ async fn after_a_sleep_what_happened_comes_before_what_is_due() {
     assert_eq!(ground.count("spool/errors"), 1, "but it is judged");
 }
 
+/// From five seconds on, but not where the loop meant to sleep so long: an idle one wakes every five seconds.
+#[tokio::test]
+async fn a_gap_of_five_seconds_counts_and_a_tick_does_not() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    for (meant_ms, passed_ms, is_gap) in
+        [(5_000, 6_000, true), (0, 5_100, true), (1_000, 6_000, true), (5_000, 5_200, false), (0, 4_900, false)]
+    {
+        let now = Now { boot_ms: 100_000, ..ground.sidecar.clock.now() };
+        ground.sidecar.pending.grace = None;
+        ground.sidecar.pending.meant_to_sleep_ms = meant_ms;
+        ground.sidecar.pending.last_turn = Some(Now { boot_ms: now.boot_ms - passed_ms, ..now });
+        ground.sidecar.mind_the_gap(&now);
+        assert_eq!(ground.sidecar.pending.grace.is_some(), is_gap, "meant {meant_ms}, passed {passed_ms}");
+    }
+}
+
 /// More events than one commit takes, of an agent that nobody knows.
 fn drop_many_events(ground: &Ground) {
     let event = r#"{"v":1,"event":"notification","agent_id":"00000000-0000-4000-8000-000000000000","message":"m"}"#;

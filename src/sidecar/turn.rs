@@ -17,8 +17,11 @@ use tokio::task::JoinHandle;
 pub(super) const BATCH: usize = 256;
 /// Most bytes of one lane's files in one commit.
 pub(super) const BATCH_BYTES: usize = 4 * 1024 * 1024;
-/// A gap of the loop of this length means that the machine or the process stood still, in milliseconds.
+/// A gap of the loop of this length means that the machine or the process stood still, in milliseconds; but not where
+/// the loop meant to sleep so long, and woke no later than a loaded machine lets it.
 const GAP_MS: u64 = 5_000;
+/// How much later than it meant to a loop may wake, in milliseconds.
+const LATE_MS: u64 = 500;
 /// How much later deadlines are judged after such a gap, in milliseconds: what happened meanwhile comes first.
 const GAP_GRACE_MS: u64 = 2_000;
 /// The same after a start that takes over what was going on: a delivery that is resumed reads its mark first.
@@ -83,6 +86,8 @@ pub(super) struct Pending {
     pub(super) sweep: bool,
     /// Old rows of the store are taken away.
     pub(super) purge: bool,
+    /// How long the loop meant to sleep before this turn, in milliseconds.
+    pub(super) meant_to_sleep_ms: u64,
     /// When the last turn was.
     pub(super) last_turn: Option<Now>,
     /// A lane can't be read: nothing that waits for an empty one is judged.
@@ -167,10 +172,12 @@ impl Sidecar {
     }
 
     /// After a suspend or a long stop, events that lie in the spool come before any deadline.
-    fn mind_the_gap(&mut self, now: &Now) {
-        let gap = self.pending.last_turn.is_some_and(|last| {
-            last.boot == now.boot && now.boot_ms.saturating_sub(last.boot_ms) > GAP_MS + super::project::TICK_MS
-        });
+    pub(super) fn mind_the_gap(&mut self, now: &Now) {
+        let meant = self.pending.meant_to_sleep_ms.saturating_add(LATE_MS);
+        let gap = self
+            .pending
+            .last_turn
+            .is_some_and(|last| last.boot == now.boot && now.boot_ms.saturating_sub(last.boot_ms) > GAP_MS.max(meant));
         if gap {
             // The tick is due by now as well, and looks into the lanes.
             self.pending.give_grace(now, GAP_GRACE_MS);

@@ -81,6 +81,7 @@ mod stranger;
 mod support;
 mod taken;
 mod terminals;
+mod text_files;
 mod time_lies;
 mod tmux_births;
 mod tmux_claim;

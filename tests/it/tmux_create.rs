@@ -1,6 +1,12 @@
 //! New windows, made once, and sessions that outlive their last program.
 
 use crate::support::tmux::{Server, is_running, wait_until};
+use std::sync::Arc;
+use std::time::Duration;
+use tasuki::agents::profile::Profiles;
+use tasuki::config::Home;
+use tasuki::core::effect::{Effect, EffectKey, Outcome};
+use tasuki::runner::{Ended, Runner, Tools};
 use tasuki::tmux::{Found, SpawnOutcome, SpawnPlan};
 
 const CREATION: &str = "6f1c3a52-8f0e-4d5b-9a57-2f64c1f6f0aa";
@@ -220,4 +226,27 @@ async fn a_place_with_company_needs_no_placeholder() {
     assert!(!tmux.hold_place(&pane, "ab").await.expect("held").held);
     assert_eq!(tmux.list_panes().await.expect("an answer").len(), 2);
     assert!(tmux.hold_place(&pane, "not a tag").await.is_err());
+}
+
+#[tokio::test]
+async fn a_placeholder_that_could_not_be_removed_is_removed_when_a_server_answers() {
+    let server = Server::start();
+    server.tmux(&["kill-server"]);
+    let (notices, _inbox) = tokio::sync::mpsc::channel(64);
+    let home = tempfile::tempdir().expect("a folder");
+    let tools = Tools {
+        tmux: tasuki::tmux::Tmux::start(server.options(), notices).expect("a thread"),
+        profiles: Profiles::load(None).expect("the built-in ones"),
+        home: Home::at(home.path()).expect("a home"),
+        notify_command: Vec::new(),
+        gh: "gh".to_owned(),
+        program: env!("CARGO_BIN_EXE_tasuki").into(),
+    };
+    let (mut runner, mut ended) = Runner::new(Arc::new(tools));
+    runner.submit(EffectKey(1), Effect::DropPlace { tag: "ab".to_owned() }, false);
+    let waits = tokio::time::timeout(Duration::from_secs(1), ended.recv()).await;
+    assert!(waits.is_err(), "it is given up: {waits:?}");
+    server.begin();
+    let end = tokio::time::timeout(Duration::from_secs(60), ended.recv()).await;
+    assert!(matches!(end, Ok(Some(Ended { outcome: Outcome::Done, .. }))), "{end:?}");
 }

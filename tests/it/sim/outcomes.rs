@@ -9,7 +9,7 @@ use tasuki::core::event::PersonaFacts;
 use tasuki::core::hook::ContextGauge;
 use tasuki::core::pane::{PaneFacts, PaneRef, Process, Refusal, ServerId, Typed};
 
-const REFUSALS: [Refusal; 16] = [
+const REFUSALS: [Refusal; 17] = [
     Refusal::PaneGone,
     Refusal::PaneChanged,
     Refusal::PaneDead,
@@ -26,6 +26,7 @@ const REFUSALS: [Refusal; 16] = [
     Refusal::NoTmux,
     Refusal::HooksUnseen,
     Refusal::BadText,
+    Refusal::TextFile,
 ];
 
 /// Whether it waits for others, who may never do what it waits for. The step that it belongs to has a limit of its own.
