@@ -8,6 +8,8 @@ use std::io;
 
 /// The most descriptors that we ask for: one for each agent and some, and no burden for a child that closes every one.
 const MOST: u64 = 65_536;
+/// The stack of a thread that does nothing, in bytes.
+const LITTLE: usize = 64 * 1024;
 /// With fewer than this left, a look may fail half way.
 const SPARE: usize = 4;
 
@@ -73,6 +75,18 @@ pub fn shortage() -> Option<String> {
         }
     }
     None
+}
+
+/// Says it for people if no thread can be begun, nor any other process then.
+#[must_use]
+pub fn no_thread() -> Option<String> {
+    // Its end is not waited for: it does nothing, and the loop that asks has no time to lose.
+    let begun = std::thread::Builder::new().name("look".to_owned()).stack_size(LITTLE).spawn(|| ());
+    let error = begun.err()?;
+    Some(format!(
+        "no thread or process can be begun ({error}); nothing is lost by it, and what needs one waits; end other \
+         programs, or raise the limit (ulimit -u, TasksMax, pids.max)"
+    ))
 }
 
 fn in_words(error: &io::Error) -> Option<String> {

@@ -3,9 +3,13 @@
 
 use crate::core::effect::{Composed, DocumentRead, Effect, Outcome, Readiness, Started};
 use crate::core::pane::Typed;
+use crate::limits;
 use std::future::Future;
+use std::time::Duration;
 use tokio::task::JoinError;
 
+/// How often it is looked whether a thread can be begun.
+const WHILE_SHORT: Duration = Duration::from_millis(250);
 /// For people.
 const WHY: &str = "a fault inside tasuki has ended it (see its log); nothing is known of what was done";
 
@@ -38,6 +42,10 @@ pub fn is_guarded() -> bool {
 
 /// Work that waits for files, as part of an effect: whoever waits for it gets an error if it panics.
 pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
+    // A runtime without a thread to spare keeps the work for one that may never come.
+    while limits::no_thread().is_some() {
+        tokio::time::sleep(WHILE_SHORT).await;
+    }
     tokio::task::spawn_blocking(move || GUARDED.sync_scope((), work)).await
 }
 

@@ -3,6 +3,7 @@
 
 use super::Sidecar;
 use crate::core::time::Now;
+use crate::limits;
 use crate::spool::Error;
 use crate::store::Checkpoint;
 use std::collections::BTreeSet;
@@ -40,6 +41,7 @@ impl Sidecar {
         let begun = std::thread::Builder::new().name("sync".to_owned()).spawn(move || drop(tell.send(syncer.sync())));
         if let Err(error) = begun {
             tracing::warn!(%error, "files for others can't be synced: there is no thread for it");
+            self.projector.no_thread = limits::no_thread();
             return self.give_back(numbers);
         }
         self.pending.syncing = Some(Syncing { numbers, done });

@@ -50,6 +50,8 @@ pub(super) struct Projector {
     pub(super) folder_problem: Option<String>,
     /// Why something that others read can't be written, while it can't.
     unwritten: Option<String>,
+    /// Why what needs a thread waits, while none can be begun.
+    pub(super) no_thread: Option<String>,
     /// When a turn last took the requests that lay there, and committed what it decided. The heartbeat alone says only that
     /// the loop turns.
     pub(super) taken_at: Option<String>,
@@ -76,6 +78,7 @@ impl Projector {
             intake_problem: None,
             folder_problem: None,
             unwritten: None,
+            no_thread: None,
             taken_at: None,
             rejected_full: false,
             watch_mode: "armed",
@@ -206,7 +209,7 @@ impl Projector {
     pub(super) fn heartbeat(&self, spool: &Spool, now: &Now, server: Option<&ServerId>) {
         let problem = self.problem.as_ref().or(self.intake_problem.as_ref()).or(self.folder_problem.as_ref());
         // Nothing of it is lost: the store has it, and it is written when the disk lets us.
-        let short = limits::shortage();
+        let short = limits::shortage().or_else(|| self.no_thread.clone());
         let problem = problem.or(self.unwritten.as_ref()).or(short.as_ref());
         let full = self.rejected_full.then(|| "rejected/ is full: bad files stay where they are".to_owned());
         let view = json!({
@@ -278,6 +281,10 @@ impl Sidecar {
             }
         }
         self.projector.retry(&self.spool);
+        // Looked for only where one was missing: an idle loop begins none.
+        if self.projector.no_thread.is_some() {
+            self.projector.no_thread = limits::no_thread();
+        }
         self.projector.heartbeat(&self.spool, now, self.state.server.as_ref());
         self.projector.ticks += 1;
         self.count_failures();
@@ -307,8 +314,17 @@ impl Sidecar {
         }
         match self.spool.reaper() {
             Ok(reaper) => {
-                self.pending.reap = false;
-                self.pending.reaping = Some(tokio::task::spawn_blocking(move || reaper.reap(REAP_AT_TICK)));
+                let thread = std::thread::Builder::new().name("reap".to_owned());
+                let reap = move || {
+                    let _ = reaper.reap(REAP_AT_TICK);
+                };
+                match thread.spawn(reap) {
+                    Ok(reaping) => (self.pending.reap, self.pending.reaping) = (false, Some(reaping)),
+                    Err(error) => {
+                        tracing::warn!(%error, "files that were put away wait: there is no thread for it");
+                        self.projector.no_thread = limits::no_thread();
+                    }
+                }
             }
             Err(error) => tracing::warn!(%error, "files that were put away can't be removed"),
         }

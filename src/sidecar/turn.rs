@@ -10,8 +10,8 @@ use crate::core::time::{Deadline, Now};
 use crate::core::{self, event::Gone};
 use crate::store::{Batch, Error, SeenEvent};
 use std::collections::BTreeSet;
+use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::task::JoinHandle;
 
 /// Most files of one lane, and most other events, in one commit.
 pub(super) const BATCH: usize = 256;
@@ -79,7 +79,7 @@ pub(super) struct Pending {
     /// Files lie in `state/reap/`.
     pub(super) reap: bool,
     /// Removes them.
-    pub(super) reaping: Option<JoinHandle<usize>>,
+    pub(super) reaping: Option<JoinHandle<()>>,
     /// A checkpoint that is on its way to the disk.
     pub(super) syncing: Option<super::checkpoint::Syncing>,
     /// Old files of the spool are looked for.

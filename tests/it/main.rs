@@ -67,6 +67,7 @@ mod serve_bounds;
 mod serve_door;
 mod service;
 mod short_of;
+mod short_of_threads;
 mod sim;
 mod spool_documents;
 mod spool_intake;
