@@ -5,7 +5,7 @@ use super::args::{HandoffName, HandoffsArgs, HandoffsCommand};
 use super::error::CliError;
 use super::follow::{self, Progress};
 use super::output::{Tone, short_text};
-use super::{names, view, wait};
+use super::{names, past, view, wait};
 use crate::core::text::sanitise;
 use serde_json::Value;
 
@@ -62,7 +62,7 @@ const LONGEST_REASON: usize = 120;
 
 fn show(session: &Session, name: &HandoffName) -> Result<(), CliError> {
     let id = names::handoff(&session.home, &name.handoff)?;
-    let seen = view::handoff(&session.home, &id)?;
+    let seen = past::handoff(&session.home, &id)?;
     let seen = seen.ok_or_else(|| CliError::refused("no_handoff", "Handoff not found"))?;
     if session.out.is_json() {
         return session.out.document(&seen);

@@ -4,7 +4,7 @@ use super::Session;
 use super::args::AgentName;
 use super::error::CliError;
 use super::output::Tone;
-use super::{names, view};
+use super::{names, past, view};
 use crate::core::text::sanitise;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +31,11 @@ pub struct Member {
 pub fn command(session: &Session, args: &AgentName) -> Result<(), CliError> {
     session.require_views()?;
     let id = names::agent(&session.home, &args.agent)?;
-    let members = members(&id, &view::objects(&session.home.agent_views())?);
+    let mut agents = view::objects(&session.home.agent_views())?;
+    if !agents.iter().any(|agent| view::text(agent, "agent_id") == Some(id.as_str())) {
+        agents.extend(past::agent(&session.home, &id)?);
+    }
+    let members = members(&id, &agents);
     if members.iter().all(|member| member.view.is_null()) {
         return Err(CliError::refused("no_agent", "Agent not found"));
     }

@@ -30,6 +30,7 @@ mod live;
 pub mod man;
 pub mod names;
 pub mod output;
+pub mod past;
 pub mod persona;
 pub mod publish;
 pub mod rules;

@@ -6,8 +6,9 @@ use crate::core::effect::EffectKey;
 use crate::core::event::Event;
 use crate::core::id::{ErrorId, RequestId};
 use crate::core::text::plain_json;
-use crate::core::time::Now;
+use crate::core::time::{Now, stamp};
 use crate::core::view;
+use crate::spool::age::KEPT_MS;
 use crate::spool::{Place, Shelf};
 use crate::store::Error;
 use serde_json::Value;
@@ -44,7 +45,7 @@ impl Sidecar {
         self.projector.journal_lines(&self.spool, lines);
         self.errors_again(loaded.errors, &loaded.written_errors)?;
         self.results_again(loaded.results);
-        self.views_again(loaded.dirty_views);
+        self.views_again(loaded.dirty_views, now);
         for agent in self.state.agents.values().cloned().collect::<Vec<_>>() {
             self.watch_process(&agent);
         }
@@ -91,22 +92,28 @@ impl Sidecar {
     }
 
     /// Writes views that may be older than the store; all of them where the folder was not built by this home.
-    pub(super) fn views_again(&mut self, dirty: Vec<String>) {
+    pub(super) fn views_again(&mut self, dirty: Vec<String>, now: &Now) {
         let tag = self.store.home_tag().unwrap_or_default();
         let is_built = self.spool.holds(&Place::Built, tag.as_bytes());
         let mut views = dirty;
+        let mut history = Vec::new();
         if !is_built {
             views.extend(self.state.agents.keys().map(|id| format!("agents/{id}")));
             views.extend(self.state.handoffs.keys().map(|id| format!("handoffs/{id}")));
             views.extend(self.state.items.values().map(|item| format!("work/{}", item.item_id)));
             if let Ok(past) = self.store.past_ids() {
-                views.extend(past.agents.iter().map(|id| format!("agents/{id}")));
-                views.extend(past.handoffs.iter().map(|id| format!("handoffs/{id}")));
+                history.extend(past.agents.iter().map(|id| format!("agents/{id}")));
+                history.extend(past.handoffs.iter().map(|id| format!("handoffs/{id}")));
                 views.extend(past.items.iter().map(|id| format!("work/{id}")));
             }
         }
         for view in views {
-            self.view_again(&view);
+            self.view_again(&view, None);
+        }
+        // Of history only what would not go again at once.
+        let kept_ms = now.wall_ms.saturating_sub(KEPT_MS);
+        for view in history {
+            self.view_again(&view, Some(&stamp(kept_ms)));
         }
         self.open_items_again();
         if !is_built && let Err(error) = self.spool.put(&Place::Built, tag.as_bytes()) {
@@ -114,17 +121,21 @@ impl Sidecar {
         }
     }
 
-    fn view_again(&mut self, name: &str) {
+    /// Writes one view again, unless what it shows was over before `since`.
+    pub(super) fn view_again(&mut self, name: &str, since: Option<&str>) {
+        let was_before = |at: Option<&String>| since.zip(at).is_some_and(|(since, at)| at.as_str() < since);
         let Some((kind, id)) = name.split_once('/') else { return };
         let found = match (kind, id.parse(), id.parse()) {
             ("agents", Ok(id), _) => {
                 let row = self.state.agents.get(&id).cloned();
                 let row = row.or_else(|| self.store.past_agent(&id).ok().flatten());
+                let row = row.filter(|row| !was_before(row.ended_at.as_ref()));
                 row.map(|row| (Place::Agent(id), view::agent(&row)))
             }
             ("handoffs", _, Ok(id)) => {
                 let row = self.state.handoffs.get(&id).cloned();
                 let row = row.or_else(|| self.store.past_handoff(&id).ok().flatten());
+                let row = row.filter(|row| !was_before(row.steps.last().map(|span| &span.entered_at)));
                 row.map(|row| (Place::Handoff(id), view::handoff(&row)))
             }
             ("work", ..) => self.item_again(id),

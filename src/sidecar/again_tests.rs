@@ -16,7 +16,7 @@ const WORK: &str = r#"{"v":1,"kind":"work_create","type":"task","title":"t"}"#;
 const STRANGER: &str = r#"{"v":1,"event":"session_start","pane":"%7","session_id":"s","profile":"demo"}"#;
 
 impl Ground {
-    fn read(&self, below: &str) -> Vec<u8> {
+    pub(super) fn read(&self, below: &str) -> Vec<u8> {
         std::fs::read(self.path(below)).unwrap_or_else(|error| panic!("{below}: {error}"))
     }
 

@@ -1,8 +1,13 @@
 //! What is not wanted any more goes, however much of it there is.
 
 use super::tests::{Ground, NOTHING};
+use crate::core::agent::{Agent, AgentState};
 use crate::core::decision::Decision;
+use crate::core::effect::{Attachment, Effect, EffectKey, How, TypeText};
+use crate::core::id::AgentId;
+use crate::core::pane::{PaneRef, ServerId};
 use crate::core::time::Now;
+use crate::spool::age::MOST_VIEWS;
 use crate::store::{Batch, SeenEvent};
 use serde_json::Value;
 
@@ -74,4 +79,106 @@ async fn that_rejected_is_full_is_told_as_long_as_it_is_so() {
         now = ticks(&mut ground, now, 1);
         assert!(problem(&ground).contains("rejected/ is full"), "{}", problem(&ground));
     }
+}
+
+/// So many ticks that a clock which jumped is believed, and that all was looked through.
+const BELIEVED: u64 = 400;
+
+/// An agent's row in the store, as of one that has ended.
+fn ended_agent(ground: &mut Ground, number: u128) -> AgentId {
+    let id = AgentId(uuid::Uuid::from_u128(number));
+    let mut agent = Agent::new(id, "demo".to_owned(), "2026-01-01T00:00:00.000Z".to_owned());
+    agent.state = AgentState::Ended;
+    agent.ended_at = Some("2026-01-01T01:00:00.000Z".to_owned());
+    let now = ground.sidecar.clock.now();
+    let decision = Decision { agents: [(id, agent)].into(), ..Decision::default() };
+    ground.sidecar.store.commit(&Batch { decision: &decision, now, seen: &[] }).expect("a commit");
+    ground.sidecar.projector.show(&ground.sidecar.spool, &now, &decision);
+    id
+}
+
+#[tokio::test]
+async fn views_of_history_go_after_a_week_and_come_back_for_whoever_asks() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let (past, lives) = (ended_agent(&mut ground, 5), ended_agent(&mut ground, 6));
+    let mut agent = ground.sidecar.store.past_agent(&lives).expect("readable").expect("a row");
+    agent.state = AgentState::Idle;
+    ground.sidecar.state.agents.insert(lives, agent);
+    let view = |id: AgentId| format!("view/agents/{id}.json");
+    let shown = ground.read(&view(past));
+    let begin = ground.sidecar.clock.now();
+    let mut now = ticks(&mut ground, begin, BELIEVED);
+    assert_eq!(ground.count("view/agents"), 2, "none is old");
+    now.wall_ms += 8 * DAY_MS;
+    now = ticks(&mut ground, now, BELIEVED);
+    assert!(!ground.path(&view(past)).exists(), "the view of one that ended a week ago");
+    assert!(ground.path(&view(lives)).exists(), "the view of one that lives");
+    let wish = |id: AgentId| ground.path(&format!("view/.wanted-{id}"));
+    let (wanted, unknown) = (wish(past), wish(AgentId(uuid::Uuid::from_u128(7))));
+    for wish in [&wanted, &unknown] {
+        std::fs::write(wish, "").expect("a wish");
+    }
+    ticks(&mut ground, now, 1);
+    assert_eq!(ground.read(&view(past)), shown, "it is written again");
+    assert!(!wanted.exists() && !unknown.exists(), "and the wishes are gone");
+    assert_eq!(ground.count("view/agents"), 2);
+}
+
+#[tokio::test]
+async fn of_the_views_of_history_only_the_newest_are_kept() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    for number in 0..u128::try_from(MOST_VIEWS).expect("small") + 500 {
+        let name = format!("view/handoffs/{}.json", uuid::Uuid::from_u128(number));
+        std::fs::write(ground.path(&name), "{}").expect("a view");
+    }
+    let now = ground.sidecar.clock.now();
+    ticks(&mut ground, now, BELIEVED);
+    let left = ground.count("view/handoffs");
+    // Those that changed in one tick of the kernel's clock go together, or stay.
+    assert!((MOST_VIEWS..MOST_VIEWS + 250).contains(&left), "{left} are left");
+}
+
+#[tokio::test]
+async fn files_of_texts_go_after_a_week_unless_they_are_still_typed() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let texts = ground.path("data/personas/dev/texts");
+    std::fs::create_dir_all(&texts).expect("a folder");
+    let (old, typed, notes) = ("5f2a9c81d0e3.md", "5f2a9c81d0e4.md", "notes.md");
+    for name in [old, typed, notes] {
+        std::fs::write(texts.join(name), "long").expect("a text");
+    }
+    let attachment =
+        Attachment { persona: "dev".parse().expect("a slug"), file_name: typed.to_owned(), body: "long".to_owned() };
+    let plan = TypeText {
+        agent_id: AgentId(uuid::Uuid::from_u128(5)),
+        pane: PaneRef { server: ServerId { pid: 7, start_time: 1 }, pane: 3, pid: 42 },
+        process: None,
+        profile: "demo".to_owned(),
+        delivery_id: "5f2a9c81d0e4".to_owned().try_into().expect("an id"),
+        text: "Read it.".to_owned(),
+        how: How::Prompt,
+        attachment: Some(attachment),
+        allow_busy: false,
+    };
+    ground.sidecar.state.outbox.insert(EffectKey(900), Effect::Type(plan));
+    let left = || {
+        let mut names: Vec<String> = std::fs::read_dir(&texts)
+            .expect("a folder")
+            .map(|entry| entry.expect("a file").file_name().into_string().expect("a name"))
+            .collect();
+        names.sort_unstable();
+        names
+    };
+    let begin = ground.sidecar.clock.now();
+    let mut now = ticks(&mut ground, begin, BELIEVED);
+    assert_eq!(left(), [old, typed, notes], "none is old");
+    now.wall_ms += 8 * DAY_MS;
+    now = ticks(&mut ground, now, BELIEVED);
+    assert_eq!(left(), [typed, notes], "what is typed is kept, and so is what is not ours");
+    ground.sidecar.state.outbox.clear();
+    ticks(&mut ground, now, BELIEVED);
+    assert_eq!(left(), [notes]);
 }

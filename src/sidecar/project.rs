@@ -3,6 +3,7 @@
 
 use super::Sidecar;
 use crate::core::decision::{Decision, ErrorRow};
+use crate::core::effect::Effect;
 use crate::core::id::{ErrorId, ItemId};
 use crate::core::pane::ServerId;
 use crate::core::text::plain_json;
@@ -11,7 +12,7 @@ use crate::core::view;
 use crate::core::work::Item;
 use crate::limits;
 use crate::spool::watch::Checked;
-use crate::spool::{Journal, Place, Spool};
+use crate::spool::{Journal, Old, Place, Spool};
 use crate::store::PURGE_BATCH;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
@@ -295,6 +296,9 @@ impl Sidecar {
             self.learn_roles();
         }
         self.reap();
+        if self.pending.store_again.is_none() {
+            self.grant_wishes();
+        }
         if self.pending.store_again.is_none()
             && let Err(error) = self.store.pack()
         {
@@ -302,9 +306,28 @@ impl Sidecar {
         }
         self.projector.rejected_full = self.spool.is_rejected_full();
         if self.projector.ticks % CLEAN_EVERY == 1 {
-            (self.pending.sweep, self.pending.purge) = (true, true);
+            (self.pending.sweep, self.pending.age, self.pending.purge) = (true, true, true);
         }
         self.clean_up(now);
+    }
+
+    /// The files of texts that are typed, or wait for a receipt.
+    fn texts_in_flight(&self) -> BTreeSet<String> {
+        let typed = self.state.outbox.values().filter_map(|effect| match effect {
+            Effect::Type(plan) => plan.attachment.as_ref().map(|attachment| attachment.file_name.clone()),
+            _ => None,
+        });
+        let awaited = self.state.agents.values().filter_map(|agent| agent.typing.as_ref());
+        typed.chain(awaited.map(|typing| format!("{}.md", typing.delivery_id))).collect()
+    }
+
+    /// Writes the views again that somebody has asked for: history is kept in the store.
+    fn grant_wishes(&mut self) {
+        for (name, id) in self.spool.wishes() {
+            self.view_again(&format!("agents/{id}"), None);
+            self.view_again(&format!("handoffs/{id}"), None);
+            self.spool.drop_wish(&name);
+        }
     }
 
     /// Removes what was put away, beside the loop.
@@ -335,6 +358,17 @@ impl Sidecar {
         if self.pending.sweep {
             let _ = self.spool.sweep(SWEEP_AT_TICK, now);
             self.pending.sweep = !self.spool.is_swept();
+        }
+        if self.pending.age {
+            let in_flight = self.texts_in_flight();
+            let state = &self.state;
+            let is_wanted = |old: Old<'_>| match old {
+                Old::Agent(id) => state.agents.contains_key(&id),
+                Old::Handoff(id) => state.handoffs.contains_key(&id),
+                Old::Text(name) => in_flight.contains(name),
+            };
+            let _ = self.spool.age(SWEEP_AT_TICK, now, is_wanted);
+            self.pending.age = !self.spool.is_aged();
         }
         if self.pending.purge && self.pending.store_again.is_none() {
             match self.store.purge(now) {

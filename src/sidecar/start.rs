@@ -302,7 +302,7 @@ impl Sidecar {
         self.projector.journal_lines(&self.spool, lines);
         self.errors_again(errors, &written_errors).map_err(store_failed)?;
         self.results_again(results);
-        self.views_again(dirty_views);
+        self.views_again(dirty_views, now);
         for agent in self.state.agents.values().cloned().collect::<Vec<_>>() {
             self.watch_process(&agent);
         }

@@ -84,6 +84,8 @@ pub(super) struct Pending {
     pub(super) syncing: Option<super::checkpoint::Syncing>,
     /// Old files of the spool are looked for.
     pub(super) sweep: bool,
+    /// Views and texts of history are looked for.
+    pub(super) age: bool,
     /// Old rows of the store are taken away.
     pub(super) purge: bool,
     /// How long the loop meant to sleep before this turn, in milliseconds.

@@ -2,10 +2,11 @@
 //! (SPEC sections 2, 3, 10 and 12). It knows files, not what they mean.
 //!
 //! Where to read: [`rooms`] opens and checks the folders, [`scan`] takes files in, [`dispose`] puts them away,
-//! [`mod@write`] and [`journal`] give answers, [`watch`] says when to look, [`documents`] looks into personas' folders and
+//! [`mod@write`] and [`journal`] give answers, [`watch`] says when to look, [`age`] and [`sweep`] remove what has had its time, [`documents`] looks into personas' folders and
 //! [`client`] is the other half, for those who drop requests; [`survey`] judges the folders and touches nothing. The
 //! directory scan is the truth; every notice of a watcher is only a hint to look sooner.
 
+pub mod age;
 pub mod client;
 pub mod dispose;
 pub mod documents;
@@ -21,6 +22,7 @@ pub mod watch;
 pub mod write;
 
 pub use crate::files::Stamp;
+pub use age::Old;
 pub use dispose::{Disposed, Reaper, RejectOutcome, Why};
 pub use error::{Error, ErrorKind};
 pub use journal::Journal;

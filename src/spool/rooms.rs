@@ -3,7 +3,7 @@
 
 use super::error::Error;
 use super::scan::{Lane, LaneState};
-use super::{dispose::Usage, sweep::Sweeper};
+use super::{age::Ager, dispose::Usage, sweep::Sweeper};
 use crate::files::{self, Meta};
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::geteuid;
@@ -68,6 +68,10 @@ pub struct Spool {
     pub(super) rejected: Option<Usage>,
     pub(super) full_since: Option<u64>,
     pub(super) sweeper: Sweeper,
+    pub(super) ager: Ager,
+    /// Where tests say when a file was changed, which only the kernel can otherwise.
+    #[cfg(test)]
+    pub(crate) file_times: Option<fn(i64) -> i64>,
 }
 
 impl Spool {
@@ -88,6 +92,9 @@ impl Spool {
             rejected: None,
             full_since: None,
             sweeper: Sweeper::default(),
+            ager: Ager::default(),
+            #[cfg(test)]
+            file_times: None,
         })
     }
 
@@ -95,6 +102,17 @@ impl Spool {
     #[must_use]
     pub fn home(&self) -> &Path {
         &self.home
+    }
+
+    /// When a file was last changed, in nanoseconds since 1970.
+    pub(super) fn changed_ns(&self, meta: &Meta) -> i64 {
+        #[cfg(test)]
+        if let Some(at) = self.file_times {
+            return at(meta.stamp.ctime_ns);
+        }
+        #[cfg(not(test))]
+        let _ = self;
+        meta.stamp.ctime_ns
     }
 
     /// Opens everything anew after folders were moved or replaced. On an error the old ones stay in use.

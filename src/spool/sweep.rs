@@ -4,7 +4,7 @@
 use super::rooms::{Room, Spool};
 use crate::core::id::RequestId;
 use crate::core::time::{BelievedClock, Now};
-use crate::files::{self, Meta};
+use crate::files;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
@@ -72,7 +72,8 @@ impl Spool {
         }
         let Ok(Some(meta)) = files::meta_at(self.dir(room), name) else { return false };
         let limit = if room == Room::Tmp { TMP_AGE_MS } else { RESULT_AGE_MS };
-        !meta.is_dir() && is_older(&meta, limit, wall_ms) && files::remove_at(self.dir(room), name).unwrap_or(false)
+        let age_ms = wall_ms.saturating_sub(self.changed_ns(&meta) / 1_000_000);
+        !meta.is_dir() && age_ms > limit && files::remove_at(self.dir(room), name).unwrap_or(false)
     }
 }
 
@@ -82,8 +83,4 @@ fn is_result(name: &OsStr) -> bool {
         let id = id.strip_suffix(".reused").unwrap_or(id);
         id.parse::<RequestId>().is_ok()
     })
-}
-
-fn is_older(meta: &Meta, limit_ms: i64, wall_ms: i64) -> bool {
-    wall_ms.saturating_sub(meta.stamp.ctime_ns / 1_000_000) > limit_ms
 }

@@ -68,8 +68,7 @@ pub fn ids_in(folder: &Path) -> Result<Vec<String>, CliError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(CliError::file("Can't read", folder, &error)),
     };
-    let names =
-        entries.take(view::MOST_NAMES).filter_map(Result::ok).filter_map(|entry| entry.file_name().into_string().ok());
+    let names = entries.filter_map(Result::ok).filter_map(|entry| entry.file_name().into_string().ok());
     let mut ids: Vec<String> = names.filter(|name| name.parse::<crate::core::id::ItemId>().is_ok()).collect();
     ids.sort_unstable();
     Ok(ids)

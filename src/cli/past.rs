@@ -1,0 +1,59 @@
+//! Views of history that were removed for their age: the store has what they told, and the sidecar writes one again for
+//! whoever wishes to see it.
+
+use super::client::{Pulse, Sidecar};
+use super::error::CliError;
+use super::view;
+use crate::config::Home;
+use crate::spool::age::WISH;
+use serde_json::Value;
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::time::{Duration, Instant};
+
+/// How long the sidecar may take: it looks for wishes every five seconds.
+const WITHIN: Duration = Duration::from_secs(12);
+/// Pause between two looks.
+const EVERY: Duration = Duration::from_millis(50);
+
+/// One handoff's view, written again if need be.
+///
+/// # Errors
+/// When it can't be read.
+pub fn handoff(home: &Home, id: &str) -> Result<Option<Value>, CliError> {
+    again(home, id, || view::handoff(home, id))
+}
+
+/// One agent's view, written again if need be.
+///
+/// # Errors
+/// When it can't be read.
+pub fn agent(home: &Home, id: &str) -> Result<Option<Value>, CliError> {
+    again(home, id, || view::agent(home, id))
+}
+
+/// Where nobody can be asked, what lies there is the answer.
+fn again(home: &Home, id: &str, read: impl Fn() -> Result<Option<Value>, CliError>) -> Result<Option<Value>, CliError> {
+    if let Some(found) = read()? {
+        return Ok(Some(found));
+    }
+    if !matches!(Pulse::new(home).check(), Sidecar::Alive { .. }) || id.parse::<uuid::Uuid>().is_err() {
+        return Ok(None);
+    }
+    let wish = home.view().join(format!("{WISH}{id}"));
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&wish) {
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        // Whoever may only read the views gets what lies there.
+        Err(_) => return Ok(None),
+    }
+    let until = Instant::now() + WITHIN;
+    // The view is written first, and the wish goes then, whether there is such a view or not.
+    while wish.exists() && Instant::now() < until {
+        std::thread::sleep(EVERY);
+    }
+    // Nobody has taken it: it must not wait for a sidecar of another day.
+    let _ = std::fs::remove_file(&wish);
+    read()
+}
