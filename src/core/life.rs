@@ -14,13 +14,16 @@ use serde_json::json;
 
 /// How long a dead agent's last hooks may still write, in milliseconds (`flow.md` rule 6).
 const LAST_HOOKS_MS: u64 = 2_000;
+/// How long the process of an agent may take to its end whose pane we are killing, in milliseconds.
+const KILL_MS: u64 = 10_000;
 
 /// `agent_shutdown`, checked already.
 pub(crate) fn shut_down(tx: &mut Tx<'_>, agent_id: &AgentId, request: &RequestId, force: bool) {
     let deadline = Deadline::after(&tx.now, tx.state.settings.limits.ending_ms);
     let Some(agent) = tx.agent(agent_id) else { return };
+    let process = agent.process;
     let effect = match agent.pane {
-        Some(pane) if force => Some(tx.effect(Effect::KillPane { agent_id: *agent_id, pane })),
+        Some(pane) if force => Some(tx.effect(Effect::KillPane { agent_id: *agent_id, pane, process })),
         _ => None,
     };
     if let Some(agent) = tx.agent_mut(agent_id) {
@@ -72,7 +75,9 @@ pub(crate) fn gone(tx: &mut Tx<'_>, agent_id: &AgentId, how: Gone) {
     match how {
         Gone::Dead if is_ending => end(tx, agent_id, AgentState::Ended),
         Gone::Dead | Gone::PaneGone => {
-            let fresh = Dying { due: Deadline::after(&tx.now, LAST_HOOKS_MS), lost: how == Gone::PaneGone };
+            let is_killed = agent.shutdown.as_ref().is_some_and(|shutdown| shutdown.effect.is_some());
+            let within = if is_killed { KILL_MS } else { LAST_HOOKS_MS };
+            let fresh = Dying { due: Deadline::after(&tx.now, within), lost: how == Gone::PaneGone };
             if let Some(agent) = tx.agent_mut(agent_id) {
                 let dying = agent.dying.get_or_insert(fresh);
                 dying.lost &= how == Gone::PaneGone;

@@ -1,7 +1,7 @@
 //! Does one effect. Each may be done again after a crash: see `core::effect`.
 
 use super::again::{self, Look};
-use super::{Tools, compose, document, gauge, meet, persona, publish, start, transcript, version};
+use super::{Tools, compose, document, gauge, kill, meet, persona, publish, start, transcript, version};
 use crate::agents::ansi;
 use crate::agents::format::InputMode;
 use crate::agents::profile::Profile;
@@ -69,10 +69,7 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
         }
         Effect::LookRound { pane, persona, .. } => gauge::look_round(tools, pane, persona, stop).await,
         Effect::Identify { pane } => meet::identify(tools, *pane, stop).await,
-        Effect::KillPane { pane, .. } => match tools.tmux.kill_pane(pane).await {
-            Ok(_) => Outcome::Done,
-            Err(error) => Outcome::Failed { why: error.to_string() },
-        },
+        Effect::KillPane { pane, process, .. } => kill::kill_pane(tools, pane, process.as_ref(), stop).await,
         Effect::KeepCopy(plan) => publish::keep_copy(tools, plan),
         Effect::Publish(plan) => Outcome::Posted(publish::publish(tools, plan, resumed, stop).await),
         Effect::Tell(notice) => tell(tools, notice).await,

@@ -10,6 +10,7 @@ mod compose;
 mod document;
 mod fault;
 mod gauge;
+mod kill;
 mod meet;
 mod persona;
 mod publish;

@@ -229,3 +229,15 @@ fn an_agent_that_does_not_obey_is_ended_by_force() {
     stage.until("its process is gone", || stage.processes(&agent).is_empty());
     assert_eq!(stage.agent_view(&agent)["state"], "ended");
 }
+
+/// Gemini CLI has been seen to live on when its terminal had gone.
+#[test]
+fn an_agent_whose_process_outlives_its_pane_is_ended_too() {
+    let stage = Stage::new();
+    stage.faults("dev: linger=60000");
+    let agent = stage.agent("dev");
+    let ended = stage.granted(&json!({"kind": "agent_shutdown", "agent_id": agent, "force": true}));
+    assert!(ended["ended_at"].is_string(), "{ended}");
+    assert_eq!(stage.agent_view(&agent)["state"], "ended");
+    stage.until("its process is gone", || stage.processes(&agent).is_empty());
+}

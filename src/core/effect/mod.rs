@@ -266,12 +266,15 @@ pub enum Effect {
         /// Its persona.
         persona: Slug,
     },
-    /// Kill the pane of an agent that tasuki started.
+    /// Kill the pane of an agent that tasuki started, and its process where that lives on without a pane.
     KillPane {
         /// Whose.
         agent_id: AgentId,
         /// Which.
         pane: PaneRef,
+        /// Its own process, where it is known.
+        #[serde(default)]
+        process: Option<Process>,
     },
     /// Keep a copy of the recorded document, unless it is there already.
     KeepCopy(CopyPlan),
