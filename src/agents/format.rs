@@ -259,8 +259,9 @@ pub struct ComposerSection {
     pub top_is_text: bool,
     /// What the first line of text must look like, such as a prompt sign.
     pub first: Option<Pattern>,
-    /// How the `top` line looks while the composer shows only the end of a long text. Its first line, such as one with
-    /// a prompt sign, is then out of sight and not looked for.
+    /// How the `top` line, or the first line of text that is in sight, looks while the composer shows only the end of a
+    /// long text. Its first line, such as one with a prompt sign, is then out of sight and not looked for. Without it a
+    /// text of five lines or more may be the end of a longer one.
     pub scrolled: Option<Pattern>,
     /// The terminal's cursor must stand inside: for a CLI that shows the real cursor.
     #[serde(default)]

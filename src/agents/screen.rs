@@ -17,7 +17,12 @@ struct Rows {
 struct Place {
     text: Range<usize>,
     whole: Range<usize>,
+    /// Its beginning is, or may be, out of sight.
+    is_cut: bool,
 }
+
+/// From how many rows of text on a composer may have scrolled, where the profile doesn't know how that looks.
+const TALL: usize = 5;
 
 impl Profile {
     /// Reads a screen as `capture-pane -e -p` prints it. `cursor` is column and row, both from 0.
@@ -60,13 +65,18 @@ impl Rows {
         let all = 0..self.text.len();
         let places = |top: usize, bottom: usize| {
             let first = if section.top_is_text { top } else { top + 1 };
-            let is_scrolled = section.scrolled.as_ref().is_some_and(|scrolled| is(scrolled, top));
+            let scrolled = |row: usize| section.scrolled.as_ref().is_some_and(|scrolled| is(scrolled, row));
+            let is_scrolled = scrolled(top) || scrolled(first);
             let begins_right = is_scrolled || section.first.as_ref().is_none_or(|first_line| is(first_line, first));
             let last = section.last.as_ref().filter(|last| bottom > first && is(last, bottom - 1));
             let end = if last.is_some() { bottom - 1 } else { bottom };
             let cursor_right = !section.cursor_inside || (first..end).contains(&cursor_row);
-            (first < end && begins_right && cursor_right)
-                .then(|| Place { text: first..end, whole: top..(bottom + 1).min(self.text.len()) })
+            let is_cut = is_scrolled || (section.scrolled.is_none() && self.is_tall(first..end));
+            (first < end && begins_right && cursor_right).then(|| Place {
+                text: first..end,
+                whole: top..(bottom + 1).min(self.text.len()),
+                is_cut,
+            })
         };
         match section.anchor {
             Anchor::Bottom => {
@@ -91,7 +101,12 @@ impl Rows {
         let is_text = |row: usize| self.text[row].is_empty() || self.strip(&screen.composer, row).contains(&true);
         let holds_cursor = screen.composer.outgrows_screen && (0..bottom).contains(&cursor_row);
         let is_whole = holds_cursor && (0..bottom).all(is_text) && !self.is_blocked(screen, None);
-        is_whole.then(|| Place { text: 0..bottom, whole: 0..bottom + 1 })
+        is_whole.then(|| Place { text: 0..bottom, whole: 0..bottom + 1, is_cut: true })
+    }
+
+    /// Whether a text in these rows is so high that there may be more of it above them.
+    fn is_tall(&self, rows: Range<usize>) -> bool {
+        self.lines(rows).count() >= TALL
     }
 
     fn composer(&self, section: &ComposerSection, place: &Place) -> Composer {
@@ -124,6 +139,8 @@ impl Rows {
         }
         if text.is_empty() || section.ghost_texts.iter().any(|ghost| ghost.0.is_match(&spaced)) {
             Composer::Empty
+        } else if place.is_cut {
+            Composer::Tail(text)
         } else {
             Composer::Text(text)
         }

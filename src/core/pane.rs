@@ -62,6 +62,8 @@ pub enum Composer {
     Empty,
     /// Text, as far as the screen shows it, with white space and borders taken away.
     Text(String),
+    /// The same, where the composer shows only the end of a longer text.
+    Tail(String),
     /// Exactly one placeholder for a collapsed paste and nothing else; `size` is the number that it names, if any.
     Collapsed {
         /// Lines or characters, as the placeholder counts.

@@ -207,7 +207,7 @@ async fn is_at_rest(tools: &Tools, pane: &PaneRef, profile: &str) -> bool {
     let Some(profile) = tools.profiles.get(profile) else { return true };
     match tools.tmux.capture(pane).await {
         Ok(capture) => match ProfileEye(profile, None).look(&capture).composer {
-            Composer::Text(text) => bears_signature(&text),
+            Composer::Text(text) | Composer::Tail(text) => bears_signature(&text),
             composer => composer == Composer::Empty,
         },
         Err(_) => true,

@@ -50,7 +50,7 @@ pub struct TypePlan {
     pub enter_delay: Duration,
     /// After this long, if the text still stands in the composer, Enter is pressed again.
     pub enter_retry_after: Duration,
-    /// How often at most.
+    /// How often at most. After that it is looked for `seen_within` longer whether the text has left.
     pub enter_retries: u32,
     /// How long to wait for a clean composer.
     pub hold: Duration,
@@ -89,7 +89,7 @@ fn longest(plan: &TypePlan, pieces: usize) -> Duration {
         Input::Pieces { gap, settle, .. } => gap * u32::try_from(pieces).unwrap_or(u32::MAX) + settle,
         Input::Bracketed | Input::Command => Duration::ZERO,
     };
-    plan.hold + plan.seen_within + enters + typing + Duration::from_secs(60)
+    plan.hold + plan.seen_within * 2 + enters + typing + Duration::from_secs(60)
 }
 
 /// The text in the pieces in which it goes in; `None` when it can't be typed.

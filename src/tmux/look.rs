@@ -147,7 +147,7 @@ pub(super) fn invitation(view: &View, allow_busy: bool) -> Invitation {
         // A CLI still shows its turn for a moment after the hook that told of its end.
         (Activity::Busy, _) if !allow_busy => Invitation::Wait(Refusal::Busy),
         (Activity::Unknown, _) | (_, Composer::Unreadable) => Invitation::Wait(Refusal::NotReady),
-        (_, Composer::Text(_) | Composer::Collapsed { .. }) => Invitation::Wait(Refusal::Draft),
+        (_, Composer::Text(_) | Composer::Tail(_) | Composer::Collapsed { .. }) => Invitation::Wait(Refusal::Draft),
         (Activity::Ready | Activity::Busy, Composer::Empty) => Invitation::Open,
     }
 }

@@ -31,15 +31,17 @@ pub(super) enum Sight {
     Hidden,
 }
 
-/// Looks for the end of `text` (`tail`) in a composer, or for the one placeholder that stands for the whole of it. A
-/// composer may show only its last lines; whatever it shows must be the end of the text.
+/// Looks for the end of `text` (`tail`) in a composer, or for the one placeholder that stands for the whole of it. What it
+/// shows must be the whole text; only where its beginning is out of sight may it be the end of the text.
 pub(super) fn sight(composer: &Composer, text: &str, tail: &str) -> Sight {
     match composer {
-        Composer::Text(shown) => {
-            let (shown, tail) = (bare(shown), bare(tail));
+        Composer::Text(shown) | Composer::Tail(shown) => {
+            let (whole, tail) = (bare(text), bare(tail));
+            let is_cut = matches!(composer, Composer::Tail(_));
+            let shown = bare(shown);
             if !shown.contains(&tail) {
                 Sight::Absent
-            } else if shown.ends_with(&tail) && bare(text).ends_with(&shown) {
+            } else if shown.ends_with(&tail) && fits(&whole, &shown, is_cut) {
                 Sight::Shown
             } else {
                 Sight::Mixed
@@ -51,18 +53,27 @@ pub(super) fn sight(composer: &Composer, text: &str, tail: &str) -> Sight {
     }
 }
 
+/// Whether what is shown is the whole, or its end where the composer is cut.
+fn fits(whole: &str, shown: &str, is_cut: bool) -> bool {
+    if is_cut { whole.ends_with(shown) } else { whole == shown }
+}
+
 /// Placeholders count lines or characters, with or without the first line or a last line end.
 fn is_size_of(size: u64, text: &str) -> bool {
     let close = |count: usize| size.abs_diff(u64::try_from(count).unwrap_or(u64::MAX)) <= 1;
     close(text.lines().count()) || close(text.chars().count()) || close(text.len())
 }
 
-/// Whether a composer that may show only its last lines ends where `so_far` ends, so that the next piece fits on.
+/// Whether a composer holds what has gone in `so_far` and nothing else, so that the next piece fits on.
 pub(super) fn ends_with(composer: &Composer, so_far: &str) -> bool {
     const ENOUGH: usize = 16;
-    let Composer::Text(shown) = composer else { return false };
-    let (shown, so_far) = (bare(shown), bare(so_far));
-    so_far.ends_with(&shown) && shown.chars().count() >= so_far.chars().count().min(ENOUGH)
+    let (shown, is_cut) = match composer {
+        Composer::Text(shown) => (bare(shown), false),
+        Composer::Tail(shown) => (bare(shown), true),
+        Composer::Collapsed { .. } | Composer::Empty | Composer::Unreadable => return false,
+    };
+    let so_far = bare(so_far);
+    fits(&so_far, &shown, is_cut) && shown.chars().count() >= so_far.chars().count().min(ENOUGH)
 }
 
 #[cfg(test)]
@@ -73,11 +84,16 @@ mod tests {
         Composer::Text(text.to_owned())
     }
 
+    fn end(text: &str) -> Composer {
+        Composer::Tail(text.to_owned())
+    }
+
     #[test]
     fn a_text_is_seen_by_its_tail_however_it_is_wrapped() {
         let (whole, tail) = ("Hello world\n(tasuki delivery 1.)", "(tasuki delivery 1.)");
         assert_eq!(sight(&text("Hello wor\n  ld (tasuki\n  delivery 1.)"), whole, tail), Sight::Shown);
-        assert_eq!(sight(&text("world (tasuki delivery 1.)"), whole, tail), Sight::Shown, "scrolled");
+        assert_eq!(sight(&end("world (tasuki delivery 1.)"), whole, tail), Sight::Shown, "scrolled");
+        assert_eq!(sight(&end("mine world (tasuki delivery 1.)"), whole, tail), Sight::Mixed, "scrolled");
         assert_eq!(sight(&text("world (tasuki deliv"), whole, tail), Sight::Absent);
         assert_eq!(sight(&Composer::Empty, "x", "x"), Sight::Absent);
         assert_eq!(sight(&Composer::Unreadable, "x", "x"), Sight::Hidden);
@@ -106,6 +122,8 @@ mod tests {
             "Hello mine world (tasuki delivery 1.)",
             "Hello world (tasuki delivery 1.) mine",
             "Hell world (tasuki delivery 1.)",
+            "ello world (tasuki delivery 1.)",
+            "world (tasuki delivery 1.)",
         ] {
             assert_eq!(sight(&text(mixed), whole, tail), Sight::Mixed, "{mixed}");
         }
@@ -124,9 +142,10 @@ mod tests {
     #[test]
     fn a_piece_fits_only_on_its_own_predecessor() {
         let so_far = "the first piece of a long text";
-        assert!(ends_with(&text("piece of a\nlong text"), so_far));
+        assert!(ends_with(&end("piece of a\nlong text"), so_far));
         assert!(ends_with(&text(so_far), so_far));
-        assert!(!ends_with(&text("text"), so_far), "too short to be sure");
+        assert!(!ends_with(&text("he first piece of a long text"), so_far), "its beginning is in sight and not there");
+        assert!(!ends_with(&end("text"), so_far), "too short to be sure");
         assert!(!ends_with(&text("piece of a long text!"), so_far));
         assert!(!ends_with(&text(""), so_far));
         assert!(!ends_with(&Composer::Empty, so_far));

@@ -145,7 +145,7 @@ impl Eye for Watcher {
 fn pieces_in(view: &View) -> usize {
     let letters = |text: &str| text.chars().filter(|c| !c.is_whitespace()).count();
     match &view.composer {
-        Composer::Text(text) => letters(text) / letters(PIECE),
+        Composer::Text(text) | Composer::Tail(text) => letters(text) / letters(PIECE),
         Composer::Empty | Composer::Collapsed { .. } | Composer::Unreadable => 0,
     }
 }

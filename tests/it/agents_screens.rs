@@ -2,6 +2,7 @@
 //! `\e` for the escape character), and how the profiles read them.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use tasuki::agents::Profiles;
 use tasuki::core::pane::{Activity, Composer, View};
 
@@ -14,15 +15,20 @@ pub(crate) fn look(profile: &str, name: &str) -> View {
     let text = std::fs::read_to_string(&path).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
     let row = text.lines().position(|line| line.contains(CURSOR)).unwrap_or(0);
     let text = text.replace("\\e", "\u{1b}").replace(CURSOR, "");
-    let profiles = Profiles::load(None).expect("built in");
+    static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::load(None).expect("built in"));
     let row = u16::try_from(row).expect("a small screen");
     // Screens of real agents are as wide and high as the windows that tasuki makes for them.
     let (width, height) = if text.lines().count() > 24 { (160, 50) } else { (80, 24) };
-    profiles.get(profile).expect("built in").view(&text, width, height, (0, row))
+    PROFILES.get(profile).expect("built in").view(&text, width, height, (0, row))
 }
 
 pub(crate) fn text(words: &str) -> Composer {
     Composer::Text(words.chars().filter(|c| !c.is_whitespace()).collect())
+}
+
+/// Only the end of a longer text.
+pub(crate) fn tail(words: &str) -> Composer {
+    Composer::Tail(words.chars().filter(|c| !c.is_whitespace()).collect())
 }
 
 #[test]
@@ -31,7 +37,7 @@ fn demo_screens() {
         ("ready", Activity::Ready, Composer::Empty),
         ("odd_ghost", Activity::Ready, Composer::Empty),
         ("draft", Activity::Ready, text("a draft of two lines with a │ in it")),
-        ("clipped", Activity::Ready, text("line 8 line 9 (tasuki delivery 5f2a9c81d0e3.)")),
+        ("clipped", Activity::Ready, tail("line 8 line 9 (tasuki delivery 5f2a9c81d0e3.)")),
         ("collapsed", Activity::Ready, Composer::Collapsed { size: Some(12) }),
         ("collapsed_and_more", Activity::Ready, text("hello [Pasted text #1 +12 lines]")),
         ("busy", Activity::Busy, Composer::Empty),
@@ -72,7 +78,7 @@ fn claude_screens() {
         ("permission", Activity::Blocked, Composer::Unreadable),
         ("trust", Activity::Blocked, Composer::Unreadable),
         ("interrupted", Activity::Ready, text(INTERRUPTED)),
-        ("scrolled", Activity::Ready, text(&scrolled)),
+        ("scrolled", Activity::Ready, tail(&scrolled)),
         ("list_in_prose", Activity::Ready, Composer::Empty),
         ("zsh", Activity::Unknown, Composer::Unreadable),
     ] {
@@ -95,7 +101,7 @@ fn codex_and_pi_screens() {
         ),
         ("codex", "collapsed", Activity::Ready, Composer::Collapsed { size: Some(2211) }),
         // Its composer takes all the rows down to the end, and the line with model and folder is not drawn.
-        ("codex", "fills_screen", Activity::Ready, text(&items)),
+        ("codex", "fills_screen", Activity::Ready, tail(&items)),
         ("codex", "command", Activity::Ready, text("/quit")),
         ("codex", "busy", Activity::Busy, Composer::Empty),
         // While its answer comes in, it shows no sign of work.

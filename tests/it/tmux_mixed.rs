@@ -45,6 +45,42 @@ async fn a_persons_words_behind_a_text_are_not_submitted_with_it() {
     assert!(!composer.bytes().contains(&b'\r'), "Enter was pressed: {:?}", composer.submits());
 }
 
+/// A person whose Enter takes the first piece away, just before the second one goes in.
+struct Submitter<'s> {
+    server: &'s Server,
+    pane: String,
+    done: AtomicBool,
+}
+
+impl Eye for Submitter<'_> {
+    fn look(&self, capture: &Capture) -> View {
+        let view = TestEye.look(capture);
+        if matches!(view.composer, Composer::Text(_)) && !self.done.swap(true, Ordering::Relaxed) {
+            self.server.tmux(&["send-keys", "-t", &self.pane, "Enter"]);
+            crate::support::tmux::wait_until("it is taken", || {
+                self.server.tmux(&["capture-pane", "-p", "-t", &self.pane]).contains("⟦⟧")
+            });
+        }
+        view
+    }
+}
+
+#[tokio::test]
+async fn the_rest_of_a_text_whose_beginning_a_person_has_submitted_is_not_submitted() {
+    let server = Server::start();
+    let tmux = server.connect().await;
+    let composer = server.composer(&[]);
+    let pane = composer.pane(&tmux).await;
+    let plan = TypePlan {
+        input: typed_in_pieces(400),
+        seen_within: Duration::from_millis(500),
+        ..plan(pane, 1, "Please write all of it down.\n(tasuki delivery 000000000001.)")
+    };
+    let eye = Submitter { server: &server, pane: pane.to_string(), done: AtomicBool::new(false) };
+    assert_eq!(tmux.type_text(&plan, &eye, &CancellationToken::new()).await, unknown("mixed_draft"));
+    assert_eq!(composer.submits(), ["P"], "Enter was pressed on what was left");
+}
+
 /// In vim's NORMAL mode the first letters of a text are commands, until one of them begins to insert.
 #[tokio::test]
 async fn a_composer_that_takes_letters_for_commands_gets_one() {

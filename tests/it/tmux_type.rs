@@ -179,7 +179,8 @@ async fn a_swallowed_enter_is_pressed_again_and_no_more_often_than_allowed() {
     let server = Server::start();
     let tmux = server.connect().await;
     let once = server.composer(&[("TASUKI_TEST_SWALLOW", "1")]);
-    let short = |plan: TypePlan| TypePlan { enter_retry_after: Duration::from_millis(300), ..plan };
+    let (retry, seen) = (Duration::from_millis(300), Duration::from_secs(1));
+    let short = |plan: TypePlan| TypePlan { enter_retry_after: retry, seen_within: seen, ..plan };
     let pane = once.pane(&tmux).await;
     assert_eq!(type_it(&tmux, &short(plan(pane, 1, "Again."))).await, SUBMITTED);
     assert_eq!(once.submits(), ["Again."]);
@@ -188,6 +189,18 @@ async fn a_swallowed_enter_is_pressed_again_and_no_more_often_than_allowed() {
     let pane = always.pane(&tmux).await;
     assert_eq!(type_it(&tmux, &short(plan(pane, 1, "Again."))).await, unknown("not_submitted"));
     assert_eq!(always.bytes().iter().filter(|byte| **byte == b'\r').count(), 2);
+}
+
+/// A program may take Enter and still show the text for a while, as opencode does until its session is made.
+#[tokio::test]
+async fn a_text_that_leaves_the_composer_late_is_waited_for() {
+    let server = Server::start();
+    let tmux = server.connect().await;
+    let composer = server.composer(&[("TASUKI_TEST_SLOW_ENTER", "2000")]);
+    let pane = composer.pane(&tmux).await;
+    let plan = TypePlan { enter_retry_after: Duration::from_millis(300), ..plan(pane, 1, "Slowly.") };
+    assert_eq!(type_it(&tmux, &plan).await, SUBMITTED);
+    assert_eq!(composer.submits(), ["Slowly."]);
 }
 
 #[tokio::test]

@@ -57,9 +57,11 @@ impl Delivery<'_> {
         Ok(None)
     }
 
-    /// Looks whether the text has left the composer; if it plainly has not, Enter is pressed again.
+    /// Looks whether the text has left the composer; if it plainly has not, Enter is pressed again. After the last Enter
+    /// it is looked for longer: a program may have taken it and still show the text, until its session is made.
     pub(super) async fn verify(&mut self, live: &Live, stage: Stage, number: u32, row: &PaneRow) -> Step {
         let until = Instant::now() + self.plan.enter_retry_after;
+        let patience = until + self.plan.seen_within;
         let mut absent = false;
         loop {
             let Ok(view) = self.view().await? else { return Ok(None) };
@@ -83,6 +85,10 @@ impl Delivery<'_> {
                     Sight::Shown if number <= self.plan.enter_retries => {
                         self.recognise(&row.command, view.activity);
                         self.press_again(live, stage, number + 1).await
+                    }
+                    Sight::Shown if Instant::now() < patience => {
+                        pause(GLANCE, self.stop).await?;
+                        continue;
                     }
                     Sight::Shown | Sight::Mixed => Ok(Some(unknown("not_submitted"))),
                 };

@@ -249,7 +249,10 @@ impl Eye for TestEye {
             Some("") => Composer::Empty,
             Some(text) => match text.strip_prefix("(pasted ").and_then(|rest| rest.strip_suffix(" lines)")) {
                 Some(size) => Composer::Collapsed { size: size.parse().ok() },
-                None => Composer::Text(text.to_owned()),
+                None => match text.strip_prefix('⋮') {
+                    Some(end) => Composer::Tail(end.to_owned()),
+                    None => Composer::Text(text.to_owned()),
+                },
             },
         };
         View { activity, composer }
@@ -270,6 +273,8 @@ fn composer_program() {
         commands: flag("TASUKI_TEST_VIM").is_some(),
         collapsed: None,
         swallow: number("TASUKI_TEST_SWALLOW"),
+        slow_enter: Duration::from_millis(number("TASUKI_TEST_SLOW_ENTER")),
+        taken: None,
         collapses: flag("TASUKI_TEST_COLLAPSE").is_some(),
         delay: Duration::from_millis(number("TASUKI_TEST_DELAY")),
         dir,
@@ -295,6 +300,9 @@ struct Program {
     commands: bool,
     collapsed: Option<usize>,
     swallow: u64,
+    /// How long the text stays where it is after Enter has been taken; until then other ones do nothing.
+    slow_enter: Duration,
+    taken: Option<Instant>,
     collapses: bool,
     delay: Duration,
 }
@@ -309,6 +317,9 @@ impl Program {
         let mut buffer = [0; 4096];
         let mut stdin = std::io::stdin().lock();
         loop {
+            if self.taken.is_some_and(|taken| taken.elapsed() >= self.slow_enter) {
+                self.submit();
+            }
             let screen = self.screen();
             if screen != shown {
                 let mut out = std::io::stdout().lock();
@@ -331,10 +342,11 @@ impl Program {
         let mode = fs::read_to_string(self.dir.join("mode")).unwrap_or_else(|_| "ready".into());
         let draft = String::from_utf8_lossy(&self.draft).into_owned();
         let lines: Vec<&str> = draft.split('\n').collect();
-        let last = lines[lines.len().saturating_sub(12)..].join("\r\n");
+        let last = lines[lines.len().saturating_sub(12)..].join("\n");
         let tail: String = last.chars().skip(last.chars().count().saturating_sub(900)).collect();
-        let shown = self.collapsed.map_or(tail, |lines| format!("(pasted {lines} lines)"));
-        format!("\x1b[H\x1b[2JMODE {mode}\r\n⟦{shown}⟧")
+        let cut = if tail.len() < draft.len() { "⋮" } else { "" };
+        let shown = self.collapsed.map_or(cut.to_owned() + &tail, |lines| format!("(pasted {lines} lines)"));
+        format!("\x1b[H\x1b[2JMODE {mode}\r\n⟦{}⟧", shown.replace('\n', "\r\n"))
     }
 
     fn digest(&mut self) {
@@ -364,8 +376,16 @@ impl Program {
     fn enter(&mut self) {
         if self.swallow > 0 {
             self.swallow -= 1;
-            return;
+        } else if !self.draft.is_empty() || self.slow_enter.is_zero() {
+            self.taken.get_or_insert_with(Instant::now);
+            if self.slow_enter.is_zero() {
+                self.submit();
+            }
         }
+    }
+
+    fn submit(&mut self) {
+        self.taken = None;
         let text = String::from_utf8_lossy(&std::mem::take(&mut self.draft)).into_owned();
         self.collapsed = None;
         let line = serde_json::to_string(&text).expect("a string") + "\n";
