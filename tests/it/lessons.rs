@@ -16,7 +16,7 @@
 //! | 11 | shared buffers, lost semicolons, cut characters | `tmux_server::buffers_that_a_crash_left_are_swept`, `src/tmux/quote::quoting_and_tmux_cancel_out`, `src/tmux/deliver::pieces_are_whole_characters_and_hold_no_tab` |
 //! | 12 | canonical mode drops long lines | `tmux_refuse::input_off_cooked_shell_and_wrong_front_are_refused` |
 //! | 13 | a box that is drawn and takes nothing yet | `demo_faults::start_slow_loses_what_is_typed_before`, `tmux_server::ready_means_ready_and_stable`, `flow_failures::a_successor_that_is_too_slow_is_adopted_by_a_retry` |
-//! | 14 | copy mode | `tmux_refuse::copy_mode_and_synchronised_panes_are_no_obstacle` |
+//! | 14 | copy mode | `tmux_refuse::copy_mode_and_synchronised_panes_are_no_obstacle`, `tmux_refuse::texts_without_tabs_come_in_once_and_whole_in_copy_mode` |
 //! | 15 | prompts run by a shell | `tmux_refuse::input_off_cooked_shell_and_wrong_front_are_refused`, `flow_rules::what_is_meant_for_an_agent_never_reaches_the_shell_that_it_was_started_from` |
 //! | 16 | dialogs answered by accident | `tmux_refuse::dialogs_drafts_busy_and_unknown_screens_are_refused`, `agents_screens::claude_screens`, `flow_faults::a_dialog_within_a_handoff_is_told_and_waited_for` |
 //! | 17 | drafts merged or destroyed | `tmux_user::what_a_user_types_while_we_type_is_never_merged_unseen`, `flow_failures::a_draft_is_not_touched_and_a_retry_types_once_it_is_gone`, `tmux_refuse::a_draft_that_its_author_sends_in_time_is_waited_for` |

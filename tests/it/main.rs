@@ -79,6 +79,7 @@ mod state_file;
 mod statusline;
 mod storm;
 mod stranger;
+mod successor_deaths;
 mod support;
 mod taken;
 mod terminals;

@@ -1,11 +1,11 @@
 //! Typing into real panes: what is refused, what is waited for, and what becomes of a pane on the way.
 
 use crate::support::tmux::{ComposerPane, Server, TestEye, plan, wait_until};
-use crate::support::typed::{SUBMITTED, refused, type_it, unknown};
+use crate::support::typed::{SUBMITTED, refused, type_it, typed_in_pieces, unknown};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tasuki::core::pane::{Activity, Refusal, View};
-use tasuki::tmux::{Capture, Eye, TypePlan};
+use tasuki::tmux::{Capture, Eye, Input, TypePlan};
 use tokio_util::sync::CancellationToken;
 
 #[tokio::test]
@@ -105,6 +105,29 @@ async fn copy_mode_and_synchronised_panes_are_no_obstacle() {
     assert_eq!(type_it(&tmux, &plan(pane, 1, "Through copy mode.")).await, SUBMITTED);
     assert_eq!(composer.submits(), ["Through copy mode."]);
     assert_eq!(server.tmux(&["display-message", "-p", "-t", &target, "#{pane_in_mode}"]), "1", "the user's view stays");
+}
+
+/// In copy mode tmux sends the brackets of a paste only if that mode's own screen wants them, and it never does. Line ends
+/// stay line ends all the same, and the text comes in once.
+#[tokio::test]
+async fn texts_without_tabs_come_in_once_and_whole_in_copy_mode() {
+    let server = Server::start();
+    let tmux = server.connect().await;
+    let composer = server.composer(&[]);
+    let pane = composer.pane(&tmux).await;
+    server.tmux(&["copy-mode", "-t", &pane.to_string()]);
+    let texts = ["Of one line.", "Of two lines,\nand \"marks\" $HOME `id` ; #{pid}.", "Grüße\n\n  助け合い\n- a\n- b"];
+    let mut sent = Vec::new();
+    for (number, text) in (1..).zip(texts) {
+        for (offset, input) in [(0, Input::Bracketed), (100, typed_in_pieces(7))] {
+            let plan = TypePlan { input, ..plan(pane, number + offset, text) };
+            assert_eq!(type_it(&tmux, &plan).await, SUBMITTED, "{text:?} {input:?}");
+            sent.push(text);
+            assert_eq!(composer.submits(), sent, "{input:?}");
+        }
+    }
+    assert!(!composer.bytes().contains(&0x1b), "there were brackets: copy mode is no obstacle to tabs either");
+    assert_eq!(server.tmux(&["display-message", "-p", "-t", &pane.to_string(), "#{pane_in_mode}"]), "1");
 }
 
 /// In copy mode a paste loses its brackets, and a tab that comes in as a key completes, queues or switches.

@@ -2,7 +2,7 @@
 
 use super::faults::{self, Fault};
 use super::judge::{self, Row};
-use super::texts;
+use super::texts::{self, Text};
 use crate::cli::Cli;
 use crate::random::Random;
 use crate::scene::{PERSONA, Scene};
@@ -22,7 +22,7 @@ const START: Duration = Duration::from_secs(180);
 /// How long an agent may take to come to rest.
 const REST: Duration = Duration::from_secs(40);
 /// How long a delivered text may take to the model: it may wait for the turn that runs.
-const HEARD: Duration = Duration::from_secs(20);
+const HEARD: Duration = Duration::from_secs(90);
 
 /// The part, while it is played.
 pub(super) struct Part {
@@ -41,16 +41,16 @@ pub(super) fn play(cli: Cli, seed: u64, numbers: std::ops::Range<u64>, out: &Pat
         if part.agent.borrow().is_empty() {
             part.start();
         }
-        let row = part.deliver(cli, seed, number);
+        let (row, text) = part.deliver(cli, seed, number);
         row.write(&mut file);
-        rows.push(row);
+        rows.push((row, text));
     }
     // What lay in a composer may have come later.
     sleep(Duration::from_secs(2));
-    for row in &mut rows {
-        let counted = part.scene.model.look(|heard| judge::count(heard, &row.token));
-        if counted != row.count {
-            row.count = counted;
+    for (row, text) in &mut rows {
+        let before = row.count;
+        row.look(&part, text);
+        if row.count != before {
             row.write(&mut file);
         }
     }
@@ -136,7 +136,7 @@ impl Part {
         }
     }
 
-    fn deliver(&self, cli: Cli, seed: u64, number: u64) -> Row {
+    fn deliver(&self, cli: Cli, seed: u64, number: u64) -> (Row, Text) {
         let mut random = Random::of(super::seed_of(seed, cli, number));
         let text = texts::make(&mut random, format!("tok{seed:x}{}{number}z", cli.name()));
         let fault = Fault::pick(&mut random, cli);
@@ -156,7 +156,7 @@ impl Part {
         }
         row.heard(self, &text, HEARD);
         self.tidy(&mut row, fault, &words);
-        row
+        (row, text)
     }
 
     /// Waits until the agent is at rest again; one of which a text of ours may be in the way is ended.
