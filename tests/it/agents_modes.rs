@@ -6,7 +6,7 @@ use tasuki::agents::Profiles;
 use tasuki::core::pane::{Activity, Composer, View};
 
 /// Modes in which a text must not go in.
-const OTHERS: [(&str, &str); 7] = [
+const OTHERS: [(&str, &str); 8] = [
     ("claude", "shell shell_emptied shell_after search slash at history memory vim_text vim_normal_text transcript"),
     // As an agent may be that its user has started.
     (
@@ -20,18 +20,24 @@ const OTHERS: [(&str, &str); 7] = [
         "inline_shell inline_shell_emptied inline_shell_after inline_search inline_slash inline_at inline_history",
     ),
     ("gemini", "shell shell_emptied shell_after search slash at history vim_normal vim_text"),
+    (
+        "gemini",
+        "full_shell full_shell_emptied full_shell_after full_search full_slash full_at full_history full_vim_normal \
+         full_vim_text",
+    ),
     ("pi", "shell shell_emptied shell_after slash at history"),
     // Over the palette nothing is drawn where the composer stands: it looks as if it took a text.
     ("opencode", "shell shell_emptied slash at history palette"),
 ];
 
 /// Modes in which a prompt goes to the model.
-const PROMPTS: [(&str, &str); 6] = [
+const PROMPTS: [(&str, &str); 7] = [
     ("claude", "after_turn after_shell plan vim_insert"),
     ("claude", "classic_ready classic_after_turn classic_after_shell classic_plan classic_vim_insert"),
     // A paste is no command of vim's: in its NORMAL mode too it comes in whole.
     ("codex", "after_turn plan vim_insert vim_normal inline_after_turn inline_plan"),
     ("gemini", "after_turn edits plan vim_insert"),
+    ("gemini", "full_ready full_after_turn full_edits full_plan full_vim_insert"),
     ("pi", "after_turn after_shell"),
     ("opencode", "after_turn after_shell plan"),
 ];
@@ -69,7 +75,7 @@ fn a_mode_that_shows_nothing_looks_as_if_it_took_a_prompt() {
     assert_eq!(misjudged(&UNSEEN, true), [""; 0]);
     // opencode waits for the rest of a two-key command, which only colours of its theme show: a paste comes in whole all the
     // same, and the first Enter is taken for that rest, so that it is pressed again.
-    assert!(invites("opencode", "modes/leader_24"));
+    assert!(invites("opencode", "modes/leader_24") && invites("opencode", "modes/leader_50"));
 }
 
 /// An agent that its user has started may have Claude Code's classic renderer: its composer grows out of the pane.
