@@ -98,6 +98,8 @@ pub struct Decision {
     pub rules: Option<Rules>,
     /// The roles of personas, if they have changed.
     pub roles: Option<BTreeMap<Slug, String>>,
+    /// The loop's own question was among what was decided. Nothing is written for it.
+    pub probed: bool,
 }
 
 impl Decision {
@@ -123,6 +125,7 @@ impl Decision {
         }
         self.rules = later.rules.or(self.rules.take());
         self.roles = later.roles.or(self.roles.take());
+        self.probed |= later.probed;
     }
 
     /// Whether a commit would write nothing.

@@ -114,6 +114,9 @@ pub enum Event {
     Roles(BTreeMap<Slug, String>),
     /// Another tmux server answers, or none.
     Server(Option<ServerId>),
+    /// A question of the loop's own, which comes in with requests and asks for nothing: that it is decided shows that they
+    /// are.
+    Probe,
     /// A deadline is due. Comes only after all events that lay in the spool when it became so.
     Deadlines,
 }

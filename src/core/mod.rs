@@ -63,6 +63,7 @@ pub fn decide(state: &State, event: Event, turn: &Turn) -> Decision {
         Event::Server(server) => tx.out.server = Some(server),
         Event::Rules(rules) => work::rules_read(&mut tx, rules),
         Event::Roles(roles) => tx.out.roles = Some(roles),
+        Event::Probe => tx.out.probed = true,
         Event::Deadlines => deadlines(&mut tx),
     }
     nudge(&mut tx);

@@ -1,7 +1,7 @@
 //! Does one effect. Each may be done again after a crash: see `core::effect`.
 
 use super::again::{self, Look};
-use super::{Tools, compose, document, gauge, kill, meet, persona, publish, start, transcript, version};
+use super::{Tools, compose, document, fault, gauge, kill, meet, persona, publish, start, transcript, version};
 use crate::agents::ansi;
 use crate::agents::format::InputMode;
 use crate::agents::profile::Profile;
@@ -39,10 +39,11 @@ const SCREEN_LINES: usize = 12;
 /// Does one effect.
 pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &CancellationToken) -> Outcome {
     match effect {
-        Effect::PrepareFolder { persona } => match documents::prepare_folder(tools.home.root(), persona) {
-            Ok(_) => Outcome::Done,
-            Err(error) => Outcome::Failed { why: error.to_string() },
-        },
+        Effect::PrepareFolder { persona } => {
+            let (home, persona) = (tools.home.clone(), persona.clone());
+            let made = move || documents::prepare_folder(home.root(), &persona).map(|_| ());
+            done_with_files(made).await
+        }
         Effect::Type(plan) => Outcome::Typed(type_text(tools, plan, resumed, stop).await),
         Effect::ReadDocument { persona, file_name, .. } => {
             Outcome::Document(document::read_settled(&tools.home, persona, file_name).await)
@@ -70,13 +71,28 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
         Effect::LookRound { pane, persona, .. } => gauge::look_round(tools, pane, persona, stop).await,
         Effect::Identify { pane } => meet::identify(tools, *pane, stop).await,
         Effect::KillPane { pane, process, .. } => kill::kill_pane(tools, pane, process.as_ref(), stop).await,
-        Effect::KeepCopy(plan) => publish::keep_copy(tools, plan),
+        Effect::KeepCopy(plan) => {
+            let (home, plan) = (tools.home.clone(), plan.clone());
+            let kept = fault::blocking(move || publish::keep_copy(&home, &plan)).await;
+            kept.unwrap_or_else(|error| Outcome::Failed { why: error.to_string() })
+        }
         Effect::Publish(plan) => Outcome::Posted(publish::publish(tools, plan, resumed, stop).await),
         Effect::Tell(notice) => tell(tools, notice).await,
         Effect::Notify(plan) => match &plan.command {
             None => tell(tools, &plan.notice).await,
-            Some(command) => run_command(command, &plan.notice).await,
+            Some(command) => run_command(tools, command, &plan.notice).await,
         },
+    }
+}
+
+/// Files may lie on a disk that hangs, which must hold up nobody else.
+async fn done_with_files<E: std::fmt::Display + Send + 'static>(
+    work: impl FnOnce() -> Result<(), E> + Send + 'static,
+) -> Outcome {
+    match fault::blocking(work).await {
+        Ok(Ok(())) => Outcome::Done,
+        Ok(Err(error)) => Outcome::Failed { why: error.to_string() },
+        Err(error) => Outcome::Failed { why: error.to_string() },
     }
 }
 
@@ -316,15 +332,18 @@ async fn tell(tools: &Tools, notice: &Notice) -> Outcome {
     if tools.notify_command.is_empty() {
         return Outcome::Done;
     }
-    run_command(&tools.notify_command, notice).await
+    run_command(tools, &tools.notify_command, notice).await
 }
 
 /// Gives a message to a command of the operator's own choice.
-async fn run_command(command: &[String], notice: &Notice) -> Outcome {
+async fn run_command(tools: &Tools, command: &[String], notice: &Notice) -> Outcome {
     let json = serde_json::to_vec(&notice.json).unwrap_or_default();
     match notify::run(command, &json).await {
         Ok(()) => Outcome::Done,
         Err(error) => {
+            if matches!(error, notify::Error::TooSlow { .. }) {
+                tools.late.note(&error.to_string());
+            }
             tracing::warn!(%error, "a configured command could not be told");
             Outcome::Failed { why: error.to_string() }
         }

@@ -49,9 +49,19 @@ pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
     tokio::task::spawn_blocking(move || GUARDED.sync_scope((), work)).await
 }
 
+/// A task that goes no further when nobody waits for it any more.
+struct Given(tokio::task::JoinHandle<Outcome>);
+
+impl Drop for Given {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 /// Does it, and gives `fault` instead of its outcome if it panics; none if the program is ending.
 pub(super) async fn guard(doing: impl Future<Output = Outcome> + Send + 'static, fault: Outcome) -> Option<Outcome> {
-    match tokio::spawn(GUARDED.scope((), doing)).await {
+    let mut task = Given(tokio::spawn(GUARDED.scope((), doing)));
+    match (&mut task.0).await {
         Ok(outcome) => Some(outcome),
         Err(error) if error.is_panic() => {
             tracing::error!("an effect ended in a fault of tasuki's own");

@@ -1,7 +1,8 @@
 //! Runs effects: one lane for each agent, so that nothing overtakes in a pane, and everything else side by side.
 //!
-//! `act` does one effect with the adapters; `again` looks again where a look told nothing; `document` reads documents that have settled; `gauge` looks how full a context
-//! is; `meet` who is in a pane; `persona` says what the disk knows of one; `publish` keeps copies and publishes them;
+//! `act` does one effect with the adapters; `again` looks again where a look told nothing; `document` reads documents that
+//! have settled; `gauge` looks how full a context is; `late` what becomes of an effect that does not end; `meet` who is in a
+//! pane; `persona` says what the disk knows of one; `publish` keeps copies and publishes them;
 //! `start` starts agents; `fault` says what is told of an effect that a fault of ours has ended; this file keeps the lanes.
 
 mod act;
@@ -11,6 +12,7 @@ mod document;
 mod fault;
 mod gauge;
 mod kill;
+mod late;
 mod meet;
 mod persona;
 mod publish;
@@ -19,6 +21,7 @@ mod transcript;
 pub mod version;
 
 pub use fault::is_guarded;
+pub use late::Late;
 pub(crate) use persona::facts as persona_facts;
 
 use crate::agents::profile::Profiles;
@@ -54,6 +57,8 @@ pub struct Tools {
     pub gh: String,
     /// The path of this program, for hooks and for the demo agent.
     pub program: PathBuf,
+    /// What did not end in its time.
+    pub late: Arc<Late>,
 }
 
 /// An effect that has ended.
@@ -166,27 +171,41 @@ impl Runner {
         let (tools, ended) = (Arc::clone(&self.tools), self.ended.clone());
         let fault = fault::outcome(&next.effect);
         tokio::spawn(async move {
-            let key = next.key;
-            let doing = async move { act_when_it_can(&tools, &next, &stop).await };
-            let Some(outcome) = fault::guard(doing, fault).await else { return };
+            let (key, kind, limit) = (next.key, next.effect.kind(), late::limit(&tools, &next.effect));
+            let (late, stops) = (Arc::clone(&tools.late), stop.clone());
+            let outcome = match wait_for_room(&next.effect, &stop).await {
+                Some(given_up) => Some(given_up),
+                None => {
+                    let doing = async move { act::act(&tools, &next.effect, next.resumed, &stop).await };
+                    let given_up = fault.clone();
+                    late::within(
+                        (limit, late::STOPS_WITHIN, kind),
+                        (&stops, &late),
+                        fault::guard(doing, fault),
+                        given_up,
+                    )
+                    .await
+                }
+            };
+            let Some(outcome) = outcome else { return };
             // Nobody listens any more only at the end of the sidecar; the outbox still has the effect then.
             let _ = ended.send(Ended { key, outcome }).await;
         });
     }
 }
 
-/// Does it as soon as it can look and act: what lacks a descriptor half way can't tell what is there from what is not.
-/// The limit of its step, or the end of the sidecar, ends the wait.
-async fn act_when_it_can(tools: &Tools, next: &Waiting, stop: &CancellationToken) -> Outcome {
+/// Waits until an effect can look and act: what lacks a descriptor half way can't tell what is there from what is not.
+/// The limit of its step, or the end of the sidecar, ends the wait: then its outcome is given.
+async fn wait_for_room(effect: &Effect, stop: &CancellationToken) -> Option<Outcome> {
     while let Some(why) = limits::shortage() {
         tokio::select! {
             () = tokio::time::sleep(WHILE_SHORT) => {}
             // A text says by itself what is certain of it.
-            () = stop.cancelled() => match &next.effect {
-                Effect::Type(_) => break,
-                _ => return Outcome::Failed { why },
+            () = stop.cancelled() => match effect {
+                Effect::Type(_) => return None,
+                _ => return Some(Outcome::Failed { why }),
             },
         }
     }
-    act::act(tools, &next.effect, next.resumed, stop).await
+    None
 }

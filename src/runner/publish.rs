@@ -2,6 +2,7 @@
 
 use super::Tools;
 use super::document::hex_sha256;
+use crate::config::Home;
 use crate::core::effect::{CopyPlan, Outcome, Posted, PublishFault, PublishPlan};
 use crate::core::request::PublishTarget;
 use crate::core::time::date;
@@ -19,15 +20,15 @@ const MOST_NAMES: i64 = 600;
 const SERVER_TAKES: Duration = Duration::from_secs(10);
 
 /// Keeps the copy, unless one of the same content has that name already: a former process may have written it.
-pub(super) fn keep_copy(tools: &Tools, plan: &CopyPlan) -> Outcome {
-    match copy(tools, plan) {
+pub(super) fn keep_copy(home: &Home, plan: &CopyPlan) -> Outcome {
+    match copy(home, plan) {
         Ok(file_name) => Outcome::Copied { file_name },
         Err(why) => Outcome::Failed { why },
     }
 }
 
-fn copy(tools: &Tools, plan: &CopyPlan) -> Result<String, String> {
-    let folder = documents::prepare_folder(tools.home.root(), &plan.persona).map_err(|error| error.to_string())?;
+fn copy(home: &Home, plan: &CopyPlan) -> Result<String, String> {
+    let folder = documents::prepare_folder(home.root(), &plan.persona).map_err(|error| error.to_string())?;
     let text = match &plan.text {
         Some(text) => text.clone().into_bytes(),
         None => recorded(&folder, &plan.document, &plan.sha256)

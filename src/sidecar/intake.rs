@@ -69,7 +69,9 @@ impl Sidecar {
             let takes_requests = self.pending.tmux_unknown.is_none() && self.pending.took_events;
             let requests = if takes_requests { self.scan(Lane::Requests, now) } else { None };
             self.pending.took_requests |= requests.as_ref().is_some_and(|scan| scan.whole);
-            self.pending.looked_at_requests = requests.is_some();
+            if requests.is_some() && std::mem::take(&mut self.pending.probe) {
+                self.pending.events.push(Event::Probe);
+            }
             for scan in events.into_iter().chain(requests) {
                 let more = scan.more || !scan.found.is_empty();
                 self.pending.files |= self.read_files(scan.found, &mut files, now)? && more;

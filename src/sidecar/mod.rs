@@ -1,6 +1,6 @@
 //! The loop: the only place that reads the clock, once each time it wakes; the only caller of `decide` and of `commit`.
 //!
-//! Read `turn` for what one turn does, `intake` for how files become events, `clis` for the agents above a hook, `project`
+//! Read `turn` for what one turn does, `intake` for how files become events, `answers` for whether they are answered, `clis` for the agents above a hook, `project`
 //! for what is written for others, `checkpoint` for how it comes onto the disk,
 //! `again` for what the last run left unwritten, `work` for items, rules and roles, `damage` for rows that can't be
 //! understood, `watch` for processes, panes and documents, `start` for the beginning, `signals` for what ends it, `log` for what
@@ -9,6 +9,7 @@
 mod again;
 #[cfg(test)]
 mod again_tests;
+mod answers;
 mod checkpoint;
 mod clis;
 mod damage;
@@ -100,6 +101,7 @@ pub(crate) struct Sidecar {
     pending: turn::Pending,
     rules: work::Watched,
     rejected: u64,
+    answers: answers::Answers,
     watchdog: Watchdog,
 }
 
@@ -163,7 +165,10 @@ impl Sidecar {
                 break;
             }
             self.turn(&now);
-            self.watchdog.turned(self.clock.now().boot_ms);
+            // Whoever answers nobody is to be started anew; whoever says what is in the way would come to it again.
+            if !self.projector.is_silent() {
+                self.watchdog.turned(self.clock.now().boot_ms);
+            }
         }
         self.end(sources).await;
         self.store.close();

@@ -2,6 +2,7 @@
 //! not be written is kept and tried again, and what was written since the last checkpoint is checked at the next start.
 
 use super::Sidecar;
+use super::answers::Judged;
 use crate::core::decision::{Decision, ErrorRow};
 use crate::core::effect::Effect;
 use crate::core::id::{ErrorId, ItemId};
@@ -53,9 +54,14 @@ pub(super) struct Projector {
     unwritten: Option<String>,
     /// Why what needs a thread waits, while none can be begun.
     pub(super) no_thread: Option<String>,
-    /// When a turn last took the requests that lay there, and committed what it decided. The heartbeat alone says only that
-    /// the loop turns.
+    /// When a turn last looked at the requests that lay there, and made durable and showed what it decided.
     pub(super) taken_at: Option<String>,
+    /// Whether requests are answered.
+    pub(super) judged: Judged,
+    /// When it was last said that they are.
+    beat: Option<String>,
+    /// An effect or a command that did not end in its time.
+    pub(super) late: Option<String>,
     /// `rejected/` is full.
     pub(super) rejected_full: bool,
     /// `armed` or `poll`.
@@ -81,6 +87,9 @@ impl Projector {
             unwritten: None,
             no_thread: None,
             taken_at: None,
+            judged: Judged::default(),
+            beat: None,
+            late: None,
             rejected_full: false,
             watch_mode: "armed",
         }
@@ -206,19 +215,32 @@ impl Projector {
         self.write_errors(spool);
     }
 
-    /// Says that the sidecar lives.
-    pub(super) fn heartbeat(&self, spool: &Spool, now: &Now, server: Option<&ServerId>) {
-        let problem = self.problem.as_ref().or(self.intake_problem.as_ref()).or(self.folder_problem.as_ref());
+    /// What keeps requests from being taken, where that is known: it is told, and goes by.
+    fn obstacle(&self) -> Option<&String> {
+        self.problem.as_ref().or(self.intake_problem.as_ref()).or(self.folder_problem.as_ref())
+    }
+
+    /// Nobody answers, and nobody knows why.
+    pub(super) fn is_silent(&self) -> bool {
+        self.judged.is_silent && self.obstacle().is_none()
+    }
+
+    /// Says that the sidecar lives and answers: while it does not, the heart stands still, and the view says why.
+    pub(super) fn heartbeat(&mut self, spool: &Spool, now: &Now, server: Option<&ServerId>) {
+        if !self.is_silent() || self.beat.is_none() {
+            self.beat = Some(now.stamp());
+        }
         // Nothing of it is lost: the store has it, and it is written when the disk lets us.
         let short = limits::shortage().or_else(|| self.no_thread.clone());
-        let problem = problem.or(self.unwritten.as_ref()).or(short.as_ref());
+        let problem = self.obstacle().or(self.unwritten.as_ref()).or(short.as_ref());
+        let problem = problem.or(self.judged.problem.as_ref()).or(self.late.as_ref());
         let full = self.rejected_full.then(|| "rejected/ is full: bad files stay where they are".to_owned());
         let view = json!({
             "v": 1,
             "pid": std::process::id(),
             "version": env!("CARGO_PKG_VERSION"),
             "started_at": self.started_at,
-            "heartbeat": now.stamp(),
+            "heartbeat": self.beat,
             "taken_at": self.taken_at,
             "tmux": server.map(|server| json!({ "pid": server.pid, "start_time": server.start_time })),
             "state": if problem.is_some() { "degraded" } else { "running" },
@@ -286,6 +308,8 @@ impl Sidecar {
         if self.projector.no_thread.is_some() {
             self.projector.no_thread = limits::no_thread();
         }
+        self.judge_answers(now);
+        self.projector.late = self.tools.late.told();
         self.projector.heartbeat(&self.spool, now, self.state.server.as_ref());
         self.projector.ticks += 1;
         self.count_failures();

@@ -113,7 +113,7 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
     ground::make_home(&home)?;
     let spool = Spool::open(home.root()).map_err(spool_failed)?;
     let store = open_store(&home)?;
-    let (clock, now) = first_clock();
+    let (watch, (clock, now)) = (Watch::new(&spool), first_clock());
     let loaded = store.load().map_err(store_failed)?;
     let (notice_sender, notices) = mpsc::channel(64);
     let tmux = start_tmux(options, &config, &store, notice_sender)?;
@@ -126,12 +126,11 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
         notify_command: config.notify_command,
         gh: config.gh,
         program,
+        late: Arc::default(),
     });
     let (runner, ended) = Runner::new(Arc::clone(&tools));
     let (journal, last_seq) = Journal::open(&spool, loaded.state.next_seq).map_err(spool_failed)?;
-    let (exits, exit_receiver) = ExitWatch::new();
-    let (panes, listings) = watch::Panes::new();
-    let watch = Watch::new(&spool);
+    let ((exits, exit_receiver), (panes, listings)) = (ExitWatch::new(), watch::Panes::new());
     let sources = Sources {
         hints: watch.hints(),
         ended,
@@ -144,6 +143,7 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
     let (projector, pending) = (project::Projector::new(journal, &now), first_pending(&loaded, &now));
     let mut sidecar = Sidecar {
         rejected: first_free_number(&home),
+        answers: super::answers::Answers::begin(&now),
         home,
         clock,
         store,
@@ -340,6 +340,7 @@ impl Sidecar {
                     notify_command: config.notify_command,
                     gh: config.gh,
                     program: self.tools.program.clone(),
+                    late: Arc::clone(&self.tools.late),
                 });
                 self.runner.set_tools(Arc::clone(&self.tools));
                 self.glance.enabled = config.tmux_status;

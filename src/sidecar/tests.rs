@@ -128,6 +128,45 @@ async fn a_sidecar_that_turns_and_takes_no_requests_says_since_when() {
     assert!(ground.sidecar.projector.taken_at >= taken && ground.count("spool/requests") == 0);
 }
 
+fn view(ground: &Ground) -> serde_json::Value {
+    let view = std::fs::read_to_string(ground.path("view/sidecar.json")).expect("a view");
+    serde_json::from_str(&view).expect("JSON")
+}
+
+/// What keeps it from its requests says nothing of itself.
+#[tokio::test]
+async fn a_loop_that_turns_and_answers_nobody_is_told_and_its_heart_stands_still() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let mut now = ground.sidecar.clock.now();
+    ground.ask("r.json", NOTHING);
+    ground.sidecar.pending.tmux_unknown = Some(Deadline::after(&now, 3_600_000));
+    let beat = |ground: &mut Ground, now: &mut Now| {
+        (now.boot_ms, now.wall_ms) = (now.boot_ms + 5_000, now.wall_ms + 5_000);
+        ground.sidecar.turn(now);
+        view(ground)
+    };
+    for _ in 0..2 {
+        let view = beat(&mut ground, &mut now);
+        assert_eq!((&view["heartbeat"], &view["problem"]), (&now.stamp().into(), &serde_json::Value::Null), "{view}");
+    }
+    // Fifteen seconds, and the moments that the test has taken.
+    beat(&mut ground, &mut now);
+    let last = view(&ground)["heartbeat"].clone();
+    for _ in 0..3 {
+        let view = beat(&mut ground, &mut now);
+        assert_eq!((&view["heartbeat"], &view["state"]), (&last, &"degraded".into()), "{view}");
+        let problem = view["problem"].as_str().unwrap_or_default();
+        assert!(problem.starts_with("for ") && problem.ends_with(" s no request could be answered"), "{view}");
+        assert!(ground.sidecar.projector.is_silent(), "and the watchdog is not fed");
+    }
+    ground.sidecar.pending.tmux_unknown = None;
+    beat(&mut ground, &mut now);
+    assert_eq!(ground.count("spool/requests"), 0);
+    let view = beat(&mut ground, &mut now);
+    assert_eq!((&view["heartbeat"], &view["problem"]), (&now.stamp().into(), &serde_json::Value::Null), "{view}");
+}
+
 #[tokio::test]
 async fn what_is_gone_is_judged_only_after_the_start_is_over() {
     let mut ground = Ground::new().await;

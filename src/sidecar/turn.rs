@@ -8,6 +8,7 @@ use crate::core::event::Event;
 use crate::core::id::{AgentId, HandoffId, ItemId};
 use crate::core::time::{Deadline, Now};
 use crate::core::{self, event::Gone};
+use crate::spool::Lane;
 use crate::store::{Batch, Error, SeenEvent};
 use std::collections::BTreeSet;
 use std::thread::JoinHandle;
@@ -62,8 +63,8 @@ pub(super) struct Pending {
     pub(super) lost_since: Option<u64>,
     /// Why what a request depends on could not be looked at just now.
     pub(super) untold: Option<String>,
-    /// This turn has looked at the requests that lie there.
-    pub(super) looked_at_requests: bool,
+    /// The next look at the requests takes a probe with it.
+    pub(super) probe: bool,
     /// All events that lay there at the start were taken.
     pub(super) took_events: bool,
     /// All requests that lay there when tmux was known were taken.
@@ -153,11 +154,12 @@ impl Sidecar {
             Err(error) => return self.store_failed(now, &error),
         };
         if batch.events.is_empty() && batch.files.is_empty() {
-            self.store_is_well(now);
+            self.store_is_well();
             self.ask_for_panes();
             return;
         }
         let kept: Vec<Event> = std::mem::take(&mut batch.events);
+        let took_requests = batch.files.iter().any(|file| file.found.lane == Lane::Requests);
         let (decision, seen) = match self.decide(now, kept.clone(), &mut batch.files) {
             Ok(decided) => decided,
             Err(error) => return self.undecided(now, &error, kept),
@@ -168,8 +170,10 @@ impl Sidecar {
                 return self.undecided(now, &error, kept);
             }
         }
-        self.store_is_well(now);
+        self.store_is_well();
+        let probed = decision.probed;
         self.after_commit(now, decision, batch.files);
+        self.answered(now, probed, took_requests);
         self.ask_for_panes();
     }
 
@@ -181,6 +185,7 @@ impl Sidecar {
             .last_turn
             .is_some_and(|last| last.boot == now.boot && now.boot_ms.saturating_sub(last.boot_ms) > GAP_MS.max(meant));
         if gap {
+            self.answers = super::answers::Answers::begin(now);
             // The tick is due by now as well, and looks into the lanes.
             self.pending.give_grace(now, GAP_GRACE_MS);
         }
@@ -253,7 +258,7 @@ impl Sidecar {
     /// Nothing is known of the batch: its events come again, and what was committed after all is known to the ledger and
     /// the outbox. Deadlines are judged anew, after another empty scan.
     fn undecided(&mut self, now: &Now, error: &Error, mut events: Vec<Event>) {
-        events.retain(|event| *event != Event::Deadlines);
+        events.retain(|event| !matches!(event, Event::Deadlines | Event::Probe));
         (self.pending.took_events, self.pending.took_requests) = (false, false);
         self.pending.events.splice(0..0, events);
         self.store_failed(now, error);
@@ -286,10 +291,7 @@ impl Sidecar {
     }
 
     /// The turn is over, and nothing of it was lost.
-    fn store_is_well(&mut self, now: &Now) {
-        if std::mem::take(&mut self.pending.looked_at_requests) {
-            self.projector.taken_at = Some(now.stamp());
-        }
+    fn store_is_well(&mut self) {
         self.pending.failures = 0;
         self.projector.problem = None;
     }

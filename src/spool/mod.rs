@@ -13,6 +13,7 @@ pub mod documents;
 mod error;
 pub mod journal;
 mod json;
+mod lying;
 mod order;
 pub mod rooms;
 pub mod scan;

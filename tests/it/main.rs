@@ -6,6 +6,7 @@ mod agents_hook;
 mod agents_modes;
 mod agents_screens;
 mod another_user;
+mod answered;
 mod as_installed;
 mod calls_that_fail;
 mod cli;

@@ -241,6 +241,7 @@ async fn a_placeholder_that_could_not_be_removed_is_removed_when_a_server_answer
         notify_command: Vec::new(),
         gh: "gh".to_owned(),
         program: env!("CARGO_BIN_EXE_tasuki").into(),
+        late: Arc::default(),
     };
     let (mut runner, mut ended) = Runner::new(Arc::new(tools));
     runner.submit(EffectKey(1), Effect::DropPlace { tag: "ab".to_owned() }, false);

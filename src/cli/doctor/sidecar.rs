@@ -91,7 +91,10 @@ fn alive(facts: &Facts) -> Check {
             Check::warn(id, said, "wait for its next turn, some seconds")
         }
         Sidecar::Stale { pid, .. } => {
-            let said = format!("process {pid} is there and does not turn: its last turn was {seconds} s ago");
+            let said = match view::text(&facts.view, "problem") {
+                Some(problem) => format!("process {pid} is there and answers nobody since {seconds} s ago: {problem}"),
+                None => format!("process {pid} is there and does not turn: its last turn was {seconds} s ago"),
+            };
             Check::fail(
                 id,
                 said,

@@ -207,7 +207,8 @@ impl Sidecar {
             }
             Event::Hook(event) if event.kind == HookKind::SessionStart => agents.extend(event.agent_id),
             Event::Hook(_) | Event::Settled { .. } | Event::AgentGone { .. } => {}
-            Event::DocumentGrew { .. } | Event::Server(_) | Event::Rules(_) | Event::Roles(_) | Event::Deadlines => {}
+            Event::DocumentGrew { .. } | Event::Server(_) | Event::Rules(_) | Event::Roles(_) => {}
+            Event::Probe | Event::Deadlines => {}
         }
         agents.extend(
             self.state.agents.values().filter(|agent| agent.start.is_some()).filter_map(|a| a.previous_agent_id),
