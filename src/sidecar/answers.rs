@@ -3,6 +3,7 @@
 //! durable and shown. And what lies in their lane is looked at beside the scan that should take it.
 
 use super::Sidecar;
+use super::project::Projector;
 use crate::core::text::sanitise;
 use crate::core::time::Now;
 use crate::files::Stamp;
@@ -58,6 +59,18 @@ impl Answers {
         let is_silent = age_ms > SILENT_MS && ago(self.took_ms) > SILENT_MS;
         let said = format!("{name} has lain in spool/requests for {} s and was not taken", age_ms / 1_000);
         Judged { is_silent, problem: (is_silent || age_ms > FORGOTTEN_MS).then_some(said) }
+    }
+}
+
+impl Projector {
+    /// What keeps requests from being taken, where that is known: it is told, and goes by.
+    pub(super) fn obstacle(&self) -> Option<&String> {
+        self.problem.as_ref().or(self.intake_problem.as_ref()).or(self.folder_problem.as_ref())
+    }
+
+    /// Nobody answers, and nobody knows why.
+    pub(super) fn is_silent(&self) -> bool {
+        self.judged.is_silent && self.obstacle().is_none()
     }
 }
 

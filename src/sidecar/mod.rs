@@ -36,6 +36,8 @@ mod time_tests;
 mod turn;
 mod watch;
 mod work;
+#[cfg(test)]
+mod year_tests;
 
 use crate::clock::Clock;
 use crate::clock::alarm::Alarm;

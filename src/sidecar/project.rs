@@ -215,16 +215,6 @@ impl Projector {
         self.write_errors(spool);
     }
 
-    /// What keeps requests from being taken, where that is known: it is told, and goes by.
-    fn obstacle(&self) -> Option<&String> {
-        self.problem.as_ref().or(self.intake_problem.as_ref()).or(self.folder_problem.as_ref())
-    }
-
-    /// Nobody answers, and nobody knows why.
-    pub(super) fn is_silent(&self) -> bool {
-        self.judged.is_silent && self.obstacle().is_none()
-    }
-
     /// Says that the sidecar lives and answers: while it does not, the heart stands still, and the view says why.
     pub(super) fn heartbeat(&mut self, spool: &Spool, now: &Now, server: Option<&ServerId>) {
         if !self.is_silent() || self.beat.is_none() {
