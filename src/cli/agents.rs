@@ -149,7 +149,23 @@ fn register(session: &Session, args: &RegisterArgs) -> Result<(), CliError> {
     put("persona_slug", args.persona.clone());
     put("profile", args.profile.clone());
     let answer = session.ask("agent_register", fields, super::ANSWER_SOON)?;
-    session.tell(&answer, &format!("agent {} in pane {}", view::cell(&answer, "agent_id"), sanitise(&pane)))
+    session.tell(&answer, &format!("agent {} in pane {}", view::cell(&answer, "agent_id"), sanitise(&pane)))?;
+    if let Some(slug) = &args.persona {
+        note_of_others(session, slug)?;
+    }
+    Ok(())
+}
+
+/// A persona names its one living agent: with another one it names none any more.
+fn note_of_others(session: &Session, slug: &str) -> Result<(), CliError> {
+    let agents = view::objects(&session.home.agent_views())?;
+    let has_it = |agent: &&Value| view::is_living(agent) && view::text(agent, "persona_slug") == Some(slug);
+    let count = agents.iter().filter(has_it).count();
+    if count > 1 {
+        let slug = sanitise(slug);
+        session.out.note(&format!("{slug} names {count} agents now: name them by their ids, or end all but one."));
+    }
+    Ok(())
 }
 
 fn shutdown(session: &Session, args: &ShutdownArgs) -> Result<(), CliError> {

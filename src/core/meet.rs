@@ -62,6 +62,11 @@ fn fresh_id(tx: &mut Tx<'_>, named: Option<AgentId>) -> AgentId {
 
 fn introduce(tx: &Tx<'_>, agent: &mut Agent, event: &HookEvent) {
     agent.persona_slug.clone_from(&event.persona_slug);
+    // By its word alone, from nowhere, it makes the name of one that lives mean two.
+    let is_anothers = |other: &Agent| other.state.is_live() && other.persona_slug == event.persona_slug;
+    if agent.pane.is_none() && tx.agent_ids().iter().any(|id| tx.agent(id).is_some_and(is_anothers)) {
+        agent.persona_slug = None;
+    }
     agent.session.id.clone_from(&event.session_id);
     agent.transcript_path.clone_from(&event.transcript_path);
     agent.cwd = event.cwd.clone().or_else(|| agent.cwd.clone());
@@ -103,8 +108,11 @@ fn register_check(tx: &Tx<'_>, asked: &RegisterAsked, facts: &RequestFacts) -> R
         return Err(Refused::new(404, "no_profile", "Profile not found").field("profile"));
     }
     let Some(server) = tx.state.server else { return Err(super::handoff::trigger::no_tmux()) };
-    let named_pid = asked.tmux.as_deref().and_then(|tmux| tmux.split(',').nth(1)).and_then(|pid| pid.parse().ok());
-    if named_pid.is_some_and(|pid: u32| pid != server.pid) {
+    let named_pid = asked.tmux.as_deref().map(|tmux| tmux.split(',').nth(1).and_then(|pid| pid.parse::<u32>().ok()));
+    if named_pid == Some(None) {
+        return Err(Refused::bad("tmux", "must be the value of $TMUX: socket,pid,session"));
+    }
+    if named_pid.flatten().is_some_and(|pid| pid != server.pid) {
         let message = "That pane belongs to another tmux server than the one that tasuki watches";
         return Err(Refused::new(404, "no_pane", message).field("tmux"));
     }

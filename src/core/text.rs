@@ -118,6 +118,12 @@ pub fn seen(text: &str) -> String {
     text.nfc().filter(|c| !is_ignorable(*c)).collect()
 }
 
+/// Whether nothing of a text is to be seen: blanks, and characters without a look.
+#[must_use]
+pub fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| c.is_whitespace() || is_ignorable(c))
+}
+
 /// Unicode's `Default_Ignorable_Code_Point`.
 fn is_ignorable(c: char) -> bool {
     matches!(c,
@@ -197,6 +203,12 @@ mod tests {
     fn a_frame_begins_with_our_line_and_ends_with_our_sentence() {
         let text = frame("Your skill follows.", "# Skill\n- one\n", &id());
         assert_eq!(text, "Your skill follows.\n# Skill\n- one\n(tasuki delivery 5f2a9c81d0e3.)");
+    }
+
+    #[test]
+    fn what_has_no_look_is_blank() {
+        assert!(is_blank("") && is_blank(" \n") && is_blank("\u{200b}") && is_blank("\u{feff}\u{2060} \u{ad}"));
+        assert!(!is_blank("\u{200b}a"));
     }
 
     #[test]

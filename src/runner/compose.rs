@@ -5,7 +5,7 @@ use crate::agents::profile::Profile;
 use crate::agents::transcript::{self, Role, Transcript};
 use crate::core::effect::{Composed, Source};
 use crate::core::id::{DeliveryId, Slug};
-use crate::core::text::{normalise, sanitise, signature};
+use crate::core::text::{is_blank, normalise, sanitise, signature};
 use crate::spool::documents::{DocumentLook, MAX_DOCUMENT_BYTES, prepare_folder};
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ pub(super) async fn compose(tools: &Tools, persona: &Slug, file_name: &str, sour
         Ok(text) => text,
         Err(why) => return failed(why),
     };
-    if text.trim().is_empty() {
+    if is_blank(&text) {
         return Composed::Nothing;
     }
     if text.len() as u64 > MAX_DOCUMENT_BYTES {

@@ -3,6 +3,7 @@
 
 use super::error::Error;
 use crate::core::id::{DeliveryId, Slug};
+use crate::core::text::is_blank;
 use crate::files::{self, Grade, Stamp, Unfit};
 use crate::limits;
 use std::ffi::{OsStr, OsString};
@@ -248,9 +249,7 @@ impl Folder {
         };
         match std::str::from_utf8(&bytes) {
             Err(_) => Err(refuse(path, "it is not UTF-8".to_owned(), false)),
-            Ok(text) if text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}').is_empty() => {
-                Err(DocumentError::Empty { path })
-            }
+            Ok(text) if is_blank(text) => Err(DocumentError::Empty { path }),
             Ok(_) => Ok(Reading { bytes, stamp }),
         }
     }

@@ -51,6 +51,26 @@ fn a_pane_that_runs_already_is_adopted_never_primed_and_handed_off() {
     stage.check_once();
 }
 
+/// A persona names the one living agent that has it; where a second one takes it, whoever did that is told.
+#[test]
+fn who_gives_a_persona_to_a_second_agent_is_told_that_it_names_two() {
+    let stage = Stage::new();
+    stage.persona("dev");
+    let first = by_hand(&stage, CLAIMED);
+    anonymous(&stage);
+    let said = |pane: &str| {
+        let output = stage.command(&["agent", "register", pane, "--persona", "dev"]).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(!said(&first).contains("names"), "it is the only one");
+    let cat = stage.tmux(&["list-panes", "-t", "user:0", "-F", "#{pane_id}"]).trim().to_owned();
+    let output = stage.command(&["agent", "register", &cat, "--persona", "dev", "--profile", "demo"]).output();
+    let output = output.expect("it runs");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains("dev names 2 agents now"), "{output:?}");
+}
+
 #[test]
 fn what_can_not_be_registered_is_named() {
     let stage = Stage::new();
@@ -67,6 +87,8 @@ fn what_can_not_be_registered_is_named() {
     assert_eq!(code(&register(&stage, &cat, &json!({"persona_slug": "nobody"}))), (404, "no_persona"));
     let elsewhere = format!("{},1,0", stage.socket().display());
     assert_eq!(code(&register(&stage, &cat, &json!({"tmux": elsewhere, "profile": "demo"}))), (404, "no_pane"));
+    let rubbish = register(&stage, &cat, &json!({"tmux": "rubbish", "profile": "demo"}));
+    assert_eq!(code(&rubbish), (400, "bad_request"));
     assert!(stage.views("agents").is_empty());
 }
 

@@ -1,6 +1,7 @@
 //! What can be asked: every request kind with its fields (SPEC 3.5). How a request file is read stands in `read`.
 
 mod ack;
+mod integers;
 mod publish;
 mod read;
 pub mod work;

@@ -1,7 +1,7 @@
 //! Reading a request file: whatever is wrong with it is an answer that names the field and the position.
 
 use super::{
-    AckAsked, AckStatus, Author, ClarifyAsked, DocumentAsked, HandoffAsked, MalformedAck, Request, Successor,
+    AckAsked, AckStatus, Author, ClarifyAsked, DocumentAsked, HandoffAsked, MalformedAck, Request, Successor, integers,
     pane_number, work,
 };
 use crate::core::reply::Refused;
@@ -154,6 +154,11 @@ fn body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
     let mut fields: Fields = parse(bytes)?;
     fields.0.remove("v");
     fields.0.remove("kind");
+    if let Some((name, number)) = fields.0.iter().find_map(|(name, raw)| Some((name, integers::too_long(raw.get())?))) {
+        let (name, number) = (seen(name), seen(number));
+        let what = format!("{name}: {number} has more than 64 bits and would be rounded; give it as a text");
+        return Err(Refused::new(400, "bad_request", what).field(&name));
+    }
     let rest = serde_json::to_string(&fields.0).map_err(|_| Refused::new(400, "bad_request", "can't be read"))?;
     let mut deserializer = serde_json::Deserializer::from_str(&rest);
     serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
