@@ -21,6 +21,7 @@ pub(super) fn lock(lock_path: &Path, state_path: &Path) -> Result<File, Error> {
         .write(true)
         .create(true)
         .truncate(false)
+        .mode(0o600)
         .open(lock_path)
         .map_err(|error| failed("opened", error))?;
     match file.try_lock() {
@@ -80,6 +81,13 @@ fn begin_new(state_dir: &Path, path: &Path) -> Result<(), Error> {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed("created", error.to_string())),
         _ => {}
     }
+    // Ours alone from its first moment, also below a folder whose access list is handed down.
+    File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&fresh)
+        .map_err(|error| failed("created", error.to_string()))?;
     let database = builder().create(&fresh).map_err(|error| failed("created", error.to_string()))?;
     let home = uuid::Uuid::new_v4().as_u128() as u64;
     tables::create(&database, home).map_err(|error| failed("created", error.to_string()))?;

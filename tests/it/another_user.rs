@@ -308,7 +308,7 @@ fn a_home_whose_path_can_not_be_typed_or_shown_is_refused() {
 }
 
 /// Gives another user all rights by an access list, as `setfacl -m u:65534:rwx` does; whether that can be done here.
-fn give_by_list(path: &Path, kind: &str) -> bool {
+pub(crate) fn give_by_list(path: &Path, kind: &str) -> bool {
     let script = "import os, struct, sys\n\
         rows = [(1, 7, -1), (2, 7, 65534), (4, 5, -1), (16, 7, -1), (32, 0, -1)]\n\
         rows = b''.join(struct.pack('<HHi', *row) for row in rows)\n\

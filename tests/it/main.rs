@@ -63,6 +63,7 @@ mod readme;
 mod refused;
 mod replacement;
 mod rules;
+mod second_user;
 mod serve;
 mod serve_bounds;
 mod serve_door;
