@@ -19,11 +19,12 @@ pub fn render(plan: &Plan) -> Result<String, Unfit> {
     let log = escaped(&text("the path of the log", &plan.log)?);
     let packaged = "    <string>/usr/local/bin/tasuki</string>\n    <string>run</string>\n";
     let note = format!("<!-- {OURS}, and by the next one again; \"tasuki service uninstall\" removes it. -->\n");
+    // The place of the log goes first: what is put in afterwards may be called like it.
     Ok(without_comments(TEMPLATE)
+        .replace("<string>/tmp/tasuki.log</string>", &format!("<string>{log}</string>"))
         .replace("<plist ", &format!("{note}<plist "))
         .replace(packaged, &words)
-        .replace("  <dict>\n  </dict>\n", &format!("  <dict>\n{variables}  </dict>\n"))
-        .replace("<string>/tmp/tasuki.log</string>", &format!("<string>{log}</string>")))
+        .replace("  <dict>\n  </dict>\n", &format!("  <dict>\n{variables}  </dict>\n")))
 }
 
 /// What the packaged file says about itself does not hold for the one that is made of it.
@@ -40,6 +41,21 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
     use std::path::PathBuf;
+
+    #[test]
+    fn a_home_that_is_called_like_the_packaged_log_stays_the_home() {
+        let plan = Plan {
+            program: PathBuf::from("/opt/tasuki"),
+            home: PathBuf::from("/tmp/tasuki.log"),
+            tmux: None,
+            environment: BTreeMap::new(),
+            starts_server: false,
+            log: PathBuf::from("/Users/ada/log"),
+        };
+        let list = render(&plan).expect("fit");
+        assert!(list.contains("<string>--home</string>\n    <string>/tmp/tasuki.log</string>"), "{list}");
+        assert_eq!(list.matches("<string>/Users/ada/log</string>").count(), 2, "{list}");
+    }
 
     #[test]
     fn the_packaged_places_are_all_replaced() {
