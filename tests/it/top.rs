@@ -139,6 +139,20 @@ fn the_person_is_brought_to_an_agents_pane() {
     drop(user);
 }
 
+/// The sidecar's own connection is a client too, and tmux would take it where nobody else is there.
+#[test]
+fn where_no_terminal_shows_the_session_nobody_is_brought_anywhere() {
+    let stage = Stage::new();
+    stage.agent("kai");
+    let (pane, _) = stage.top();
+    let clients = || stage.tmux(&["list-clients", "-F", "#{client_control_mode} #{session_id}"]);
+    let before = clients();
+    stage.until_shown(&pane, "kai");
+    stage.keys(&pane, &["g"]);
+    stage.until_shown(&pane, "No terminal shows the session");
+    assert_eq!(clients(), before);
+}
+
 #[test]
 fn in_a_popup_it_works_and_makes_way_for_the_pane_that_it_leads_to() {
     let stage = Stage::new();

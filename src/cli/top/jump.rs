@@ -38,8 +38,29 @@ pub(super) fn jump(home: &Home, pane: &str) -> Result<String, CliError> {
     crate::tmux::examine::check_owner(&socket)
         .map_err(|(said, fix)| CliError::refused("no_tmux", said).hint(format!("To go there: {fix}.")))?;
     names::check_server(home).map_err(|error| CliError { hint: None, ..error })?;
-    tmux(&socket, &["switch-client", "-t", pane])?;
+    let client = client(&socket)?;
+    tmux(&socket, &["switch-client", "-c", &client, "-t", pane])?;
     Ok(format!("went to {pane}"))
+}
+
+/// The terminal that shows the session in which this runs, the one last used of several. Where it is not named, tmux takes any
+/// client that it has, which may be the sidecar's own.
+fn client(socket: &PathBuf) -> Result<String, CliError> {
+    let session = match names::variable("TMUX_PANE") {
+        Some(pane) => tmux(socket, &["display-message", "-p", "-t", &pane, "#{session_id}"])?,
+        // In a popup: the session of the client over which it lies.
+        None => {
+            names::variable("TMUX").and_then(|value| Some(format!("${}", value.split(',').nth(2)?))).unwrap_or_default()
+        }
+    };
+    let format = "#{client_control_mode} #{client_activity} #{client_name}";
+    let clients = tmux(socket, &["list-clients", "-t", &session, "-F", format])?;
+    let people = clients.lines().filter_map(|line| line.strip_prefix("0 ")?.split_once(' '));
+    let last = people.max_by_key(|(activity, _)| activity.parse::<u64>().unwrap_or_default());
+    last.map(|(_, name)| name.to_owned()).ok_or_else(|| {
+        let message = format!("No terminal shows the session {session} in which this runs.");
+        CliError::refused("no_client", message).hint(format!("Attach one first: tmux attach -t '{session}'."))
+    })
 }
 
 /// The socket of the server that this runs in.

@@ -350,6 +350,11 @@ impl Ui {
             self.say(refusal);
             return None;
         }
+        let running = target.agent.as_ref().and_then(|agent| agent.handoff.as_ref()).filter(|_| deed == Deed::HandOff);
+        if let Some(running) = running {
+            self.say(&format!("This agent is in handoff {} already.", model.short(running)));
+            return None;
+        }
         let agent = target.agent.as_ref().map(|agent| agent.id.clone()).unwrap_or_default();
         let handoff = target.handoff.unwrap_or_default();
         let of = |what: &str| format!("{what} {}?", model.short(&handoff));

@@ -50,6 +50,15 @@ fn a_handoff_asks_for_a_reason_and_a_focus() {
 }
 
 #[test]
+fn who_wants_to_hand_off_an_agent_that_is_handed_off_is_told_before_being_asked_anything() {
+    let (mut model, mut ui) = (model(), Ui::default());
+    model.agents[1].handoff = Some("h1".to_owned());
+    assert_eq!(typed(&mut ui, &model, "jh"), []);
+    assert_eq!(ui.mode, Mode::Browse);
+    assert!(ui.message.as_ref().is_some_and(|message| message.text.contains("is in handoff h1 already")));
+}
+
+#[test]
 fn what_can_not_be_undone_is_asked_for_again() {
     let (model, mut ui) = (model(), Ui::default());
     for (key, asked) in [
