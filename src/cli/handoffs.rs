@@ -43,7 +43,7 @@ fn list(session: &Session, limit: usize) -> Result<(), CliError> {
         let news = code.or_else(|| asks(handoff).then_some("asks you"));
         let state = news.map_or_else(|| cell("step"), |news| format!("{}: {news}", cell("step")));
         let id = |key: &str| short.get(&view::cell(handoff, key)).cloned().unwrap_or_else(|| "-".to_owned());
-        let created = view::clock(&cell("created_at"));
+        let created = session.out.when(&cell("created_at"));
         let ids = (id("handoff_id"), id("agent_id"), id("successor_id"));
         vec![ids.0, cell("persona_slug"), created, state, ids.1, ids.2, short_text(&cell("reason"), LONGEST_REASON)]
     };

@@ -2,6 +2,7 @@
 //! reader goes away.
 
 use super::error::CliError;
+use super::view;
 use crate::core::text::{plain_json, sanitise};
 use crate::demo::terminal;
 use serde_json::Value;
@@ -101,6 +102,12 @@ impl Out {
     #[must_use]
     pub fn is_json(&self) -> bool {
         self.json
+    }
+
+    /// A time of the contract for a list: how long ago it was on a terminal, else date and seconds, which stay true.
+    #[must_use]
+    pub fn when(&self, at: &str) -> String {
+        if self.live { view::ago(at, chrono::Utc::now()) } else { view::clock(at) }
     }
 
     /// Whether a line may be drawn again and again.

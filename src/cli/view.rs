@@ -161,6 +161,19 @@ pub fn clock(at: &str) -> String {
     read.map_or_else(|_| at.to_owned(), |at| local(at).format("%Y-%m-%d %H:%M:%S").to_string())
 }
 
+/// How long ago a time of the contract was, in one unit, for lists that people look at; a time to come is told as it is.
+#[must_use]
+pub fn ago(at: &str, now: chrono::DateTime<chrono::Utc>) -> String {
+    let Ok(then) = chrono::DateTime::parse_from_rfc3339(at) else { return at.to_owned() };
+    match (now - then.with_timezone(&chrono::Utc)).num_seconds() {
+        ..0 => clock(at),
+        seconds @ 0..60 => format!("{seconds} s ago"),
+        seconds @ 60..3_600 => format!("{} min ago", seconds / 60),
+        seconds @ 3_600..172_800 => format!("{} h ago", seconds / 3_600),
+        seconds => format!("{} days ago", seconds / 86_400),
+    }
+}
+
 /// Whether a state word means that the agent runs.
 #[must_use]
 pub fn is_living(agent: &Value) -> bool {
@@ -177,6 +190,25 @@ pub fn millis_between(from: &str, to: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_is_told_in_one_unit_and_one_to_come_as_it_is() {
+        let now = chrono::DateTime::parse_from_rfc3339("2026-11-22T12:00:00.000Z").expect("a time").to_utc();
+        for (at, told) in [
+            ("2026-11-22T12:00:00.000Z", "0 s ago"),
+            ("2026-11-22T11:59:01.000Z", "59 s ago"),
+            ("2026-11-22T11:59:00.000Z", "1 min ago"),
+            ("2026-11-22T11:00:01.000Z", "59 min ago"),
+            ("2026-11-22T11:00:00.000Z", "1 h ago"),
+            ("2026-11-20T12:00:01.000Z", "47 h ago"),
+            ("2026-11-20T12:00:00.000Z", "2 days ago"),
+            ("never", "never"),
+        ] {
+            assert_eq!(ago(at, now), told, "{at}");
+        }
+        let later = "2026-11-22T12:00:01.000Z";
+        assert_eq!(ago(later, now), clock(later));
+    }
 
     #[test]
     fn links_and_pipes_are_not_read_and_sizes_are_bounded() {
