@@ -159,7 +159,9 @@ fn register(session: &Session, args: &RegisterArgs) -> Result<(), CliError> {
 /// A persona names its one living agent: with another one it names none any more.
 fn note_of_others(session: &Session, slug: &str) -> Result<(), CliError> {
     let agents = view::objects(&session.home.agent_views())?;
-    let has_it = |agent: &&Value| view::is_living(agent) && view::text(agent, "persona_slug") == Some(slug);
+    let has_it = |agent: &&Value| {
+        view::is_living(agent) && !agent["pane"].is_null() && view::text(agent, "persona_slug") == Some(slug)
+    };
     let count = agents.iter().filter(has_it).count();
     if count > 1 {
         let slug = sanitise(slug);

@@ -155,6 +155,9 @@ pub fn pick_agent(text: &str, known: &[Known]) -> Result<String, CliError> {
     let wanted = text.to_ascii_lowercase();
     let same_slug: Vec<&Known> = known.iter().filter(|agent| agent.slug.as_deref() == Some(text)).collect();
     let living: Vec<&Known> = same_slug.iter().copied().filter(|agent| agent.living).collect();
+    // A session without a pane has the persona by its word alone, and takes the name from nobody whose pane is known.
+    let seen: Vec<&Known> = living.iter().copied().filter(|agent| agent.pane.is_some()).collect();
+    let living = if seen.len() == 1 { seen } else { living };
     let by_id = || known.iter().filter(|agent| !wanted.is_empty() && agent.id.starts_with(&wanted));
     let found = match (living.is_empty(), same_slug.len()) {
         (false, _) => living,

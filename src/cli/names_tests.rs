@@ -75,6 +75,16 @@ fn a_persona_with_a_living_agent_goes_before_ids_that_begin_alike() {
 }
 
 #[test]
+fn a_session_without_a_pane_takes_the_name_from_nobody_who_has_one() {
+    let nowhere = |id: &str| Known { pane: None, ..known(id, Some("mia"), true) };
+    let in_pane = known("aaaa1111-0", Some("mia"), true);
+    assert_eq!(pick_agent("mia", &[nowhere("bbbb1111-0"), in_pane.clone(), nowhere("cccc1111-0")]), Ok(in_pane.id));
+    assert_eq!(pick_agent("mia", &[nowhere("bbbb1111-0")]), Ok("bbbb1111-0".to_owned()));
+    let two = [nowhere("bbbb1111-0"), nowhere("cccc1111-0")];
+    assert_eq!(pick_agent("mia", &two).expect_err("two without a pane").code, "ambiguous");
+}
+
+#[test]
 fn a_persona_whose_agents_have_all_ended_is_told_so() {
     let all = ["aaaa1111-0", "bbbb1111-0", "cccc1111-0"].map(|id| known(id, Some("mia"), false));
     let error = pick_agent("mia", &all).expect_err("nobody lives");

@@ -62,11 +62,6 @@ fn fresh_id(tx: &mut Tx<'_>, named: Option<AgentId>) -> AgentId {
 
 fn introduce(tx: &Tx<'_>, agent: &mut Agent, event: &HookEvent) {
     agent.persona_slug.clone_from(&event.persona_slug);
-    // By its word alone, from nowhere, it makes the name of one that lives mean two.
-    let is_anothers = |other: &Agent| other.state.is_live() && other.persona_slug == event.persona_slug;
-    if agent.pane.is_none() && tx.agent_ids().iter().any(|id| tx.agent(id).is_some_and(is_anothers)) {
-        agent.persona_slug = None;
-    }
     agent.session.id.clone_from(&event.session_id);
     agent.transcript_path.clone_from(&event.transcript_path);
     agent.cwd = event.cwd.clone().or_else(|| agent.cwd.clone());

@@ -140,11 +140,14 @@ fn idle(server: &Worker, watched: Duration, figure: rows::Figure) -> Row {
 
 /// From the drop of an event until the last of all listeners has it.
 fn listeners(home: &Path, address: &str, server: &Worker, length: Length) -> Vec<Row> {
-    let mut all: Vec<Client> = (0..LISTENERS).map(|_| Client::new(home, address)).collect();
-    for client in &mut all {
+    // Each shows the token before the next one comes: of those who have not, only few are kept.
+    let listener = |_| {
+        let mut client = Client::new(home, address);
         client.send("GET /api/events", b"");
         client.hear("retry:");
-    }
+        client
+    };
+    let mut all: Vec<Client> = (0..LISTENERS).map(listener).collect();
     let mut took = Vec::new();
     for round in rounds(length.pick(100, 20), Duration::from_secs(length.pick(40, 10))) {
         let (id, name) = (agent(AGENTS + round), format!("late-{round}"));

@@ -169,21 +169,3 @@ fn a_successor_in_the_same_pane_that_goes_back_to_the_session_before_is_heard() 
     world.hear(below(HookKind::Stop, "new", &[80]));
     assert_eq!(world.agent().state, AgentState::Idle);
 }
-
-#[test]
-fn a_session_without_a_pane_takes_no_name_that_another_agent_has() {
-    let mut world = World::with_a_launcher();
-    let named = |session: &str, slug: &str| HookEvent {
-        session_id: Some(session.to_owned()),
-        persona_slug: slug.parse().ok(),
-        ..outside(&[])
-    };
-    for (session, slug) in [("one", "dev"), ("two", "ops"), ("three", "ops")] {
-        world.hear(named(session, slug));
-    }
-    let has = |slug: &str| {
-        let of_it = |agent: &&Agent| agent.persona_slug.as_ref().is_some_and(|own| own.as_str() == slug);
-        world.core.state.agents.values().filter(of_it).count()
-    };
-    assert_eq!((has("dev"), has("ops"), world.core.state.agents.len()), (1, 1, 4));
-}

@@ -234,8 +234,8 @@ fn a_busy_home_in_each_of_its_lists() {
 fn questions_details_and_help() {
     let busy = busy();
     for (name, keys) in [
-        ("reason", "jhcontext is full"),
-        ("focus", "h\rthe flaky test"),
+        ("reason", "jjhcontext is full"),
+        ("focus", "jjh\rflaky tests"),
         ("cancel", "c"),
         ("details", "\r"),
         ("help", "?"),
