@@ -9,6 +9,7 @@ mod another_user;
 mod answered;
 mod as_installed;
 mod calls_that_fail;
+mod circles;
 mod cli;
 mod cli_client;
 mod cli_demo;
