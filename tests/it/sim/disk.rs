@@ -1,5 +1,6 @@
 //! A model of the disk: the spool, the store, the documents. Everything in it survives a crash.
 
+use super::golden::Trace;
 use std::collections::{BTreeMap, BTreeSet};
 use tasuki::core::agent::Agent;
 use tasuki::core::decision::{Decision, ErrorRow};
@@ -28,6 +29,7 @@ pub(crate) struct Disk {
     pub(crate) answers: BTreeMap<RequestId, u32>,
     pub(crate) journal: Vec<(u64, serde_json::Value)>,
     pub(crate) errors: Vec<ErrorRow>,
+    pub(crate) trace: Trace,
     /// How often each document lies on the server, by handoff, publication and place.
     pub(crate) uploads: BTreeMap<(HandoffId, u32, &'static str), u32>,
 }
@@ -86,6 +88,7 @@ impl Disk {
         self.state.meetings = state.meetings.clone();
         self.state.next_effect = state.next_effect;
         self.state.next_seq = state.next_seq;
+        self.trace.add(decision);
         self.journal.extend(decision.journal.iter().cloned());
         self.errors.extend(decision.errors.iter().cloned());
         self.seen.extend(seen.iter().copied());

@@ -8,6 +8,7 @@ mod clocks;
 mod dials;
 mod disk;
 mod exits;
+mod golden;
 mod outcomes;
 mod publish;
 mod rng;
@@ -17,7 +18,7 @@ mod tmux;
 mod world;
 
 use crate::support::tally;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
 
 /// How many seeds a run tries: a few thousand in the gate, 100,000 in the long run; `TASUKI_SEED` replays one.
@@ -34,43 +35,52 @@ fn seeds() -> std::ops::Range<u64> {
 fn every_promise_holds_over_crashes_losses_and_clock_jumps() {
     let settings = world::settings();
     let (seeds, threads) = (seeds(), 2);
-    let ends: Vec<Result<BTreeSet<String>, String>> = std::thread::scope(|scope| {
+    let ends: Vec<(u64, Result<Life, String>)> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads)
             .map(|worker| {
                 let (seeds, settings) = (seeds.clone(), &settings);
                 scope.spawn(move || {
                     let mine = seeds.filter(|seed| seed % threads == worker);
-                    mine.map(|seed| lived(seed, settings)).collect::<Vec<_>>()
+                    mine.map(|seed| (seed, lived(seed, settings))).collect::<Vec<_>>()
                 })
             })
             .collect();
         workers.into_iter().flat_map(|worker| worker.join().expect("a worker catches its panics")).collect()
     });
     tally::add("simulated lives", ends.len() as u64);
-    let failures: Vec<&String> = ends.iter().filter_map(|end| end.as_ref().err()).take(6).collect();
+    let failures: Vec<&String> = ends.iter().filter_map(|(_, end)| end.as_ref().err()).take(6).collect();
     assert!(failures.is_empty(), "replay with TASUKI_SEED=<seed>:\n{failures:#?}");
     if ends.len() >= 1_000 {
-        let reached: BTreeSet<&str> = ends.iter().flatten().flatten().map(String::as_str).collect();
+        let lives = || ends.iter().filter_map(|(seed, end)| Some((*seed, end.as_ref().ok()?)));
+        let reached: BTreeSet<&str> = lives().flat_map(|(_, life)| &life.ways).map(String::as_str).collect();
         let ways = world::every_way();
         let missed: Vec<_> = ways.iter().filter(|way| !reached.contains(way.as_str())).collect();
         // A few thousand worlds need not come to the rarest of them; a hundred thousand do.
         let may_miss = if ends.len() >= 50_000 { 0 } else { ways.len() / 10 };
         assert!(missed.len() <= may_miss, "no world came to: {missed:?}");
+        let traces: BTreeMap<u64, [u8; 32]> = lives().map(|(seed, life)| (seed, life.trace)).collect();
+        golden::compare(&traces.range(..golden::LIVES).map(|(_, trace)| *trace).collect::<Vec<_>>());
     }
 }
 
-/// The ways in which handoffs of this seed's world were done, or what is broken in it.
-fn lived(seed: u64, settings: &tasuki::core::settings::Settings) -> Result<BTreeSet<String>, String> {
+/// What is kept of a life: the ways in which its handoffs were done, and what it has written and done.
+struct Life {
+    ways: BTreeSet<String>,
+    trace: [u8; 32],
+}
+
+/// The life of this seed's world, or what is broken in it.
+fn lived(seed: u64, settings: &tasuki::core::settings::Settings) -> Result<Life, String> {
     let run = || {
         let mut world = world::World::new(seed, settings);
         let ran = world.run();
         if ran.is_err() && std::env::var_os("TASUKI_SEED").is_some() {
             world.tell();
         }
-        ran.map(|()| world.ways())
+        ran.map(|()| Life { ways: world.ways(), trace: world.disk.trace.end() })
     };
     match std::panic::catch_unwind(AssertUnwindSafe(run)) {
-        Ok(Ok(ways)) => Ok(ways),
+        Ok(Ok(life)) => Ok(life),
         Ok(Err(what)) => Err(format!("seed {seed}: {what}")),
         Err(_) => Err(format!("seed {seed}: panicked")),
     }
