@@ -86,6 +86,10 @@ fn claude_screens() {
     }
 }
 
+/// A person's words that look like what Codex tells of warnings, but stand where words do.
+const WARNINGS_IN_DRAFT: &str =
+    "first line of a draft second line · /with/a/path indented [x] last line: ⚠ 2 warnings · f2 to view";
+
 #[test]
 fn codex_and_pi_screens() {
     let items: String = (18..=30).map(|number| format!("{number}. item ")).collect();
@@ -102,6 +106,10 @@ fn codex_and_pi_screens() {
         ("codex", "collapsed", Activity::Ready, Composer::Collapsed { size: Some(2211) }),
         // Its composer takes all the rows down to the end, and the line with model and folder is not drawn.
         ("codex", "fills_screen", Activity::Ready, tail(&items)),
+        // What it tells of warnings is drawn all the same, and is nobody's text.
+        ("codex", "fills_screen_warnings", Activity::Ready, tail(&items)),
+        ("codex", "fills_screen_warning", Activity::Ready, tail(&items)),
+        ("codex", "warnings_in_draft", Activity::Ready, text(WARNINGS_IN_DRAFT)),
         ("codex", "command", Activity::Ready, text("/quit")),
         ("codex", "busy", Activity::Busy, Composer::Empty),
         // While its answer comes in, it shows no sign of work.
