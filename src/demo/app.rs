@@ -160,6 +160,9 @@ impl App {
             Key::Newline => self.composer.insert('\n'),
             Key::Paste(text) => {
                 self.faults = self.source.read();
+                if let Some(late) = self.faults.number("slow_paste") {
+                    std::thread::sleep(Duration::from_millis(late));
+                }
                 self.composer.paste(&text, self.faults.has("collapse"));
             }
             Key::Backspace => self.composer.backspace(),

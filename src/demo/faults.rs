@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `swallow_enter=N` | the first N Enters do nothing |
 //! | `start_slow=MS` | the composer comes MS later; what is typed before is lost |
+//! | `slow_paste=MS` | a paste is taken MS later, and until then nothing is drawn |
 //! | `lazy_start` | SessionStart is reported only with the first prompt |
 //! | `dialog` | a permission dialog is open at the start |
 //! | `dialog_on_write` | a permission dialog comes before the document is written, and stays till a key |
@@ -65,10 +66,11 @@ use std::io::Read;
 use std::path::PathBuf;
 
 /// All names that mean something.
-const NAMES: [&str; 57] = [
+const NAMES: [&str; 58] = [
     "work",
     "swallow_enter",
     "start_slow",
+    "slow_paste",
     "lazy_start",
     "dialog",
     "dialog_on_write",

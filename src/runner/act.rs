@@ -19,8 +19,9 @@ use tokio_util::sync::CancellationToken;
 
 /// How long to wait for a clean composer before a text is refused.
 const HOLD: Duration = Duration::from_secs(3);
-/// How long a text may take to be seen in the composer.
-const SEEN_WITHIN: Duration = Duration::from_secs(10);
+/// How long a text may take to be seen in the composer, and to leave it: on a loaded machine a CLI has taken more than ten
+/// seconds for either. Both, and every Enter, must fit into the limit of a step that types.
+const SEEN_WITHIN: Duration = Duration::from_secs(20);
 /// For how long a screen must look idle before a turn counts as over although no event said so.
 const IDLE_CALM: Duration = Duration::from_secs(5);
 /// How long a screen is watched for that; the step's own limit is shorter or the same.
@@ -346,6 +347,27 @@ async fn run_command(tools: &Tools, command: &[String], notice: &Notice) -> Outc
             }
             tracing::warn!(%error, "a configured command could not be told");
             Outcome::Failed { why: error.to_string() }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agents::Profiles;
+    use crate::core::settings::Limits;
+
+    /// Otherwise the step's limit would break off a text whose verdict is still to come.
+    #[test]
+    fn a_text_is_typed_within_the_shortest_step_that_types_one() {
+        let profiles = Profiles::load(None).expect("built in");
+        let limits = Limits::default();
+        let shortest = Duration::from_millis(limits.instructing_ms.min(limits.briefing_ms).min(limits.ending_ms));
+        for profile in profiles.iter() {
+            let input = &profile.file.input;
+            let enters = input.enter_delay + input.enter_retry_after * (input.enter_retries + 1);
+            let longest = HOLD + SEEN_WITHIN * 2 + enters;
+            assert!(longest < shortest, "{}: {longest:?}", profile.name);
         }
     }
 }

@@ -4,7 +4,7 @@
 use crate::support::demo_tmux::DemoTmux;
 use std::fs;
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 use tasuki::agents::{Profiles, read_event};
 use tasuki::core::pane::{Activity, Composer};
 
@@ -50,6 +50,16 @@ fn start_slow_loses_what_is_typed_before() {
     demo.paste("too early", true);
     demo.ready();
     assert!(demo.prompts().is_empty());
+}
+
+#[test]
+fn slow_paste() {
+    let demo = DemoTmux::start("slow_paste=1500");
+    demo.ready();
+    let began = Instant::now();
+    demo.paste("hello", true);
+    demo.until("the text is there", || demo.view().composer == Composer::Text("hello".into()));
+    assert!(began.elapsed() >= Duration::from_millis(1500), "it came at once");
 }
 
 #[test]

@@ -158,6 +158,17 @@ fn a_receipt_that_comes_too_late_does_not_settle_the_doubt_by_itself() {
     stage.check_once();
 }
 
+/// On a loaded machine a CLI has taken more than ten seconds to draw what was typed.
+#[test]
+fn a_text_that_is_seen_late_is_submitted_all_the_same() {
+    let stage = Stage::new();
+    let agent = stage.agent("dev");
+    stage.faults("slow_paste=12000");
+    let answer = stage.ask(&json!({"kind": "agent_send", "agent_id": agent, "text": "Look at the parser."}));
+    assert_eq!(answer["result"]["verdict"], "delivered", "{answer}");
+    assert_eq!(stage.prompts(&agent).len(), 2, "the skill and the text");
+}
+
 #[test]
 fn an_enter_that_is_never_taken_leaves_doubt() {
     // Longer than a composer that is not empty is waited for.
