@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 /// How long the command may take.
 pub const LIMIT: Duration = Duration::from_secs(10);
@@ -38,6 +39,9 @@ pub enum Error {
         /// The limit.
         seconds: u64,
     },
+    /// It was not started, for the sidecar ends.
+    #[error("it waited for its turn, and was not begun")]
+    Stopped,
     /// It failed.
     #[error("the command {program:?} failed ({status})")]
     Failed {
@@ -58,24 +62,37 @@ pub enum Error {
 
 /// Runs the command (a list of arguments, no shell) with `json` on its standard input, for at most [`LIMIT`]. If it is
 /// slower, it is killed with all that it has started; so it is when the future is dropped. A few run at once, the others
-/// wait for their turn, and one that the system has no room for is started later.
+/// wait for their turn, and one that the system has no room for is started later. After `stop` none is started; what runs
+/// by then has been told, and may end.
 ///
 /// # Errors
 /// It could not be started, was too slow, or ended with another code than 0.
-pub async fn run(command: &[String], json: &[u8]) -> Result<(), Error> {
-    run_within(command, json, LIMIT).await
+pub async fn run(command: &[String], json: &[u8], stop: &CancellationToken) -> Result<(), Error> {
+    run_until(command, json, LIMIT, stop).await
 }
 
-/// As [`run`], with another limit.
+/// As [`run`], with another limit, and without an end of the sidecar.
 ///
 /// # Errors
 /// As for [`run`].
 pub async fn run_within(command: &[String], json: &[u8], limit: Duration) -> Result<(), Error> {
+    run_until(command, json, limit, &CancellationToken::new()).await
+}
+
+async fn run_until(command: &[String], json: &[u8], limit: Duration, stop: &CancellationToken) -> Result<(), Error> {
     let [program, arguments @ ..] = command else { return Err(Error::Empty) };
     let program = program.clone();
-    // The room is never closed; were it, the command would run all the same.
-    let _turn = ROOM.acquire().await.ok();
-    let mut child = match start(&program, arguments).await {
+    let begin = async {
+        // The room is never closed; were it, the command would run all the same.
+        let turn = ROOM.acquire().await.ok();
+        (turn, start(&program, arguments).await)
+    };
+    let (_turn, started) = tokio::select! {
+        biased;
+        () = stop.cancelled() => return Err(Error::Stopped),
+        begun = begin => begun,
+    };
+    let mut child = match started {
         Ok(child) => child,
         Err(source) => return Err(Error::Start { program, source }),
     };
@@ -127,7 +144,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let file = dir.path().join("told");
         let command = argv(&["sh", "-c", "cat > \"$1\"", "sh", &file.to_string_lossy()]);
-        run(&command, br#"{"code":"did_not_exit"}"#).await.expect("told");
+        run_within(&command, br#"{"code":"did_not_exit"}"#, LIMIT).await.expect("told");
         assert_eq!(std::fs::read(&file).expect("written"), br#"{"code":"did_not_exit"}"#);
     }
 
@@ -135,24 +152,33 @@ mod tests {
     async fn arguments_reach_no_shell() {
         let dir = tempfile::tempdir().expect("a folder");
         let file = dir.path().join("$(touch pwned); x");
-        run(&argv(&["touch", &file.to_string_lossy()]), b"{}").await.expect("told");
+        run_within(&argv(&["touch", &file.to_string_lossy()]), b"{}", LIMIT).await.expect("told");
         assert!(file.exists());
     }
 
     #[tokio::test]
     async fn a_command_that_does_not_read_is_not_at_fault() {
         let large = vec![b' '; 1024 * 1024];
-        run(&argv(&["true"]), &large).await.expect("told");
+        run_within(&argv(&["true"]), &large, LIMIT).await.expect("told");
     }
 
     #[tokio::test]
     async fn failures_say_which_command_and_why_and_never_what() {
         let secret = b"very secret";
-        let failed = run(&argv(&["false"]), secret).await.expect_err("it fails").to_string();
+        let failed = run_within(&argv(&["false"]), secret, LIMIT).await.expect_err("it fails").to_string();
         assert!(failed.contains("\"false\"") && failed.contains('1') && !failed.contains("secret"), "{failed}");
-        let missing = run(&argv(&["/no/such/program"]), secret).await.expect_err("none such");
+        let missing = run_within(&argv(&["/no/such/program"]), secret, LIMIT).await.expect_err("none such");
         assert!(matches!(missing, Error::Start { .. }));
-        assert!(matches!(run(&[], secret).await, Err(Error::Empty)));
+        assert!(matches!(run_within(&[], secret, LIMIT).await, Err(Error::Empty)));
+    }
+
+    #[tokio::test]
+    async fn after_the_end_has_begun_nothing_is_started() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (file, stop) = (dir.path().join("told"), CancellationToken::new());
+        stop.cancel();
+        let stopped = run(&argv(&["touch", &file.to_string_lossy()]), b"{}", &stop).await;
+        assert!(matches!(stopped, Err(Error::Stopped)) && !file.exists());
     }
 
     #[tokio::test]

@@ -78,10 +78,10 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
             kept.unwrap_or_else(|error| Outcome::Failed { why: error.to_string() })
         }
         Effect::Publish(plan) => Outcome::Posted(publish::publish(tools, plan, resumed, stop).await),
-        Effect::Tell(notice) => tell(tools, notice).await,
+        Effect::Tell(notice) => tell(tools, notice, stop).await,
         Effect::Notify(plan) => match &plan.command {
-            None => tell(tools, &plan.notice).await,
-            Some(command) => run_command(tools, command, &plan.notice).await,
+            None => tell(tools, &plan.notice, stop).await,
+            Some(command) => run_command(tools, command, &plan.notice, stop).await,
         },
     }
 }
@@ -325,22 +325,28 @@ async fn drop_place(tools: &Tools, tag: &str, stop: &CancellationToken) -> Outco
 }
 
 /// Tells the operator by every channel there is; the error file and the journal do not depend on it.
-async fn tell(tools: &Tools, notice: &Notice) -> Outcome {
-    let on_tmux = tools.tmux.tell_clients(&notice.text).await;
+async fn tell(tools: &Tools, notice: &Notice, stop: &CancellationToken) -> Outcome {
+    let on_tmux = tokio::select! {
+        biased;
+        () = stop.cancelled() => return Outcome::Failed { why: notify::Error::Stopped.to_string() },
+        told = tools.tmux.tell_clients(&notice.text) => told,
+    };
     if let Err(error) = &on_tmux {
         tracing::debug!(%error, "no tmux client was told");
     }
     if tools.notify_command.is_empty() {
         return Outcome::Done;
     }
-    run_command(tools, &tools.notify_command, notice).await
+    run_command(tools, &tools.notify_command, notice, stop).await
 }
 
 /// Gives a message to a command of the operator's own choice.
-async fn run_command(tools: &Tools, command: &[String], notice: &Notice) -> Outcome {
+async fn run_command(tools: &Tools, command: &[String], notice: &Notice, stop: &CancellationToken) -> Outcome {
     let json = serde_json::to_vec(&notice.json).unwrap_or_default();
-    match notify::run(command, &json).await {
+    match notify::run(command, &json, stop).await {
         Ok(()) => Outcome::Done,
+        // It was not begun: the next start tells it.
+        Err(error @ notify::Error::Stopped) => Outcome::Failed { why: error.to_string() },
         Err(error) => {
             if matches!(error, notify::Error::TooSlow { .. }) {
                 tools.late.note(&error.to_string());

@@ -42,6 +42,7 @@ mod year_tests;
 use crate::clock::Clock;
 use crate::clock::alarm::Alarm;
 use crate::config::Home;
+use crate::core::effect::{Effect, Outcome};
 use crate::core::event::Event;
 use crate::core::pane::Process;
 use crate::core::state::State;
@@ -224,26 +225,30 @@ impl Sidecar {
 
     /// Ends in good order: nothing is lost by it, for what was not settled is in the outbox.
     async fn end(&mut self, sources: &mut Sources) {
+        self.runner.stop_all();
         tracing::info!("ending");
         self.watchdog.stopping();
-        self.runner.stop_all();
         let deadline = tokio::time::Instant::now() + STOP_WITHIN;
+        let mut told = Vec::new();
         while self.runner.running() > 0 {
-            match tokio::time::timeout_at(deadline, sources.ended.recv()).await {
-                Ok(Some(ended)) => self.runner.finished(ended.key),
-                Ok(None) | Err(_) => break,
+            let Ok(Some(ended)) = tokio::time::timeout_at(deadline, sources.ended.recv()).await else { break };
+            self.runner.finished(ended.key);
+            let is_notice = matches!(self.state.outbox.get(&ended.key), Some(Effect::Tell(_) | Effect::Notify(_)));
+            if is_notice && ended.outcome == Outcome::Done {
+                told.push(Event::Settled { key: ended.key, outcome: ended.outcome });
             }
         }
+        let now = self.clock.now();
+        self.last_word(&now, told);
         self.tmux.close().await;
-        self.last_checkpoint();
+        self.last_checkpoint(&now);
         self.projector.withdraw(&self.spool);
     }
 
     /// The disk has so long for it and no longer; what it does not confirm is compared at the next start.
-    fn last_checkpoint(&mut self) {
-        let now = self.clock.now();
-        self.confirm_checkpoint(&now, STOP_WITHIN);
+    fn last_checkpoint(&mut self, now: &Now) {
+        self.confirm_checkpoint(now, STOP_WITHIN);
         self.begin_checkpoint();
-        self.confirm_checkpoint(&now, STOP_WITHIN);
+        self.confirm_checkpoint(now, STOP_WITHIN);
     }
 }

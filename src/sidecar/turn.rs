@@ -177,6 +177,22 @@ impl Sidecar {
         self.ask_for_panes();
     }
 
+    /// At the end: what was told by then is not to be told again by the next start. Nothing is begun any more.
+    pub(super) fn last_word(&mut self, now: &Now, told: Vec<Event>) {
+        if told.is_empty() || self.pending.store_again.is_some() {
+            return;
+        }
+        // No effect begins before what lay there is decided, nor after this.
+        self.pending.drained = false;
+        let committed = self.decide(now, told, &mut []).and_then(|(decision, seen)| {
+            self.store.commit(&Batch { decision: &decision, now: *now, seen: &seen }).map(|()| decision)
+        });
+        match committed {
+            Ok(decision) => self.after_commit(now, decision, Vec::new()),
+            Err(error) => tracing::warn!(%error, "notices that were told at the end will be told again"),
+        }
+    }
+
     /// After a suspend or a long stop, events that lie in the spool come before any deadline.
     pub(super) fn mind_the_gap(&mut self, now: &Now) {
         let meant = self.pending.meant_to_sleep_ms.saturating_add(LATE_MS);

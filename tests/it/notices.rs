@@ -3,6 +3,7 @@
 use super::support::stage::Stage;
 use super::support::stage_files::{json_lines, names};
 use super::support::tally;
+use nix::sys::signal::Signal;
 use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
@@ -53,6 +54,27 @@ fn many_notices_at_once_run_a_few_commands_at_a_time_and_each_is_told() {
     // One that took longer than a command may was stopped, and was told all the same.
     stage.until("the others are told", || told() >= NOTICES - AT_ONCE);
     tally::add(tally::REQUESTS, NOTICES as u64);
+}
+
+/// What runs at the end of the sidecar has been given its notice, and may end; what still waits is told after the start.
+#[test]
+fn at_the_end_no_further_notice_is_begun_and_the_next_start_tells_it() {
+    let script = "cat >/dev/null; mktemp \"$0/begun-XXXXXXXX\"; until test -e \"$0/go\"; do sleep 0.1; done; \
+                  mktemp \"$0/told-XXXXXXXX\"";
+    let (stage, folder) = stage(script);
+    for number in 0..NOTICES {
+        something_to_tell(&stage, number);
+    }
+    let many = |prefix: &str| names(&folder).iter().filter(|name| name.starts_with(prefix)).count();
+    stage.until("the first commands run", || many("begun-") >= AT_ONCE);
+    stage.signal(Signal::SIGTERM);
+    stage.until("it ends", || fs::read_to_string(stage.log_file()).unwrap_or_default().contains("ending"));
+    fs::write(folder.join("go"), "").expect("written");
+    stage.end_sidecar(Signal::SIGTERM);
+    assert_eq!((many("begun-"), many("told-")), (AT_ONCE, AT_ONCE), "of {NOTICES}");
+    stage.start_sidecar();
+    stage.until("all are told", || many("told-") >= NOTICES);
+    assert_eq!((many("begun-"), many("told-")), (NOTICES, NOTICES));
 }
 
 #[test]

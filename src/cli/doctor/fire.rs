@@ -104,6 +104,7 @@ pub(super) fn fire(home: &Path, command: &[String], name: &str, event: &str) -> 
             Fired::Nothing(format!("it can't be run: {source}"))
         }
         (None, Err(Error::Empty)) => Fired::Nothing("it is empty".to_owned()),
+        (None, Err(Error::Stopped)) => Fired::Nothing("it was not begun".to_owned()),
     }
 }
 
