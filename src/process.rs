@@ -49,6 +49,14 @@ pub fn identify(pid: u32) -> Option<Process> {
     look_up(pid).ok().flatten()
 }
 
+/// As [`identify`].
+///
+/// # Errors
+/// There was no way to look, and that may pass.
+pub fn find(pid: u32) -> io::Result<Option<Process>> {
+    Ok(limits::of_proc(look_up(pid))?.flatten())
+}
+
 /// The same, where that we could not look is told.
 fn look_up(pid: u32) -> io::Result<Option<Process>> {
     Ok(match look(pid)? {
@@ -129,12 +137,12 @@ pub fn ancestors(pid: u32, max: usize) -> Vec<u32> {
 pub fn front(pid: u32) -> io::Result<Option<Process>> {
     let group = limits::of_proc(look(pid))?.flatten().and_then(|stat| u32::try_from(stat.foreground).ok());
     let leader = match group.filter(|group| *group > 0) {
-        Some(group) => limits::of_proc(look_up(group))?.flatten(),
+        Some(group) => find(group)?,
         None => None,
     };
     match leader {
         Some(leader) => Ok(Some(leader)),
-        None => Ok(limits::of_proc(look_up(pid))?.flatten()),
+        None => find(pid),
     }
 }
 

@@ -6,7 +6,9 @@ use crate::core;
 use crate::core::hook::{Cli, HookEvent};
 use crate::core::pane::Process;
 use crate::core::time::Now;
+use crate::limits;
 use crate::process;
+use std::io;
 
 /// How much later than its event a process may seem to have started, in milliseconds: two clocks are compared.
 const SLACK_MS: i64 = 1_000;
@@ -14,36 +16,41 @@ const SLACK_MS: i64 = 1_000;
 impl Sidecar {
     /// Looks them up. An id is used again after its process, so one that was given to another process after the event's
     /// file was written is none of them.
-    pub(super) fn look_up_clis(&self, event: &mut HookEvent, written_ns: i64, now: &Now) {
+    ///
+    /// # Errors
+    /// Something is short, and it can't be told whose the event is: another look may.
+    pub(super) fn look_up_clis(&self, event: &mut HookEvent, written_ns: i64, now: &Now) -> io::Result<()> {
         if !core::wants_clis(&self.state, event) {
-            return;
+            return Ok(());
         }
         let booted_ms = now.wall_ms.saturating_sub(i64::try_from(now.boot_ms).unwrap_or(i64::MAX));
         let latest_ms = (written_ns / 1_000_000).saturating_sub(booted_ms).saturating_add(SLACK_MS);
-        event.clis = clis(&event.ancestors, &self.tools.profiles, latest_ms);
+        event.clis = clis(&event.ancestors, &self.tools.profiles, latest_ms)?;
+        Ok(())
     }
 }
 
 /// The CLIs among these processes, if they had started by then. A CLI that begins by running itself again, as a script
 /// that runs its binary does, is one CLI.
-fn clis(ancestors: &[u32], profiles: &Profiles, latest_ms: i64) -> Vec<Cli> {
+fn clis(ancestors: &[u32], profiles: &Profiles, latest_ms: i64) -> io::Result<Vec<Cli>> {
     let mut found: Vec<Cli> = Vec::new();
     let mut below: Option<String> = None;
     for pid in ancestors {
-        let profile = profile_of(*pid, profiles);
+        let profile = profile_of(*pid, profiles)?;
         if let Some(profile) = profile.clone().filter(|profile| below.as_ref() != Some(profile))
-            && let Some(process) = process::identify(*pid).filter(process::is_alive)
+            && let Some(process) = process::find(*pid)?.filter(process::is_alive)
             && started_ms(&process).is_none_or(|started| started <= latest_ms)
         {
             found.push(Cli { process, profile });
         }
         below = profile;
     }
-    found
+    Ok(found)
 }
 
-fn profile_of(pid: u32, profiles: &Profiles) -> Option<String> {
-    Some(profiles.detect(&process::argv(pid)?)?.name.clone())
+fn profile_of(pid: u32, profiles: &Profiles) -> io::Result<Option<String>> {
+    let argv = limits::of_proc(process::arguments(pid))?.flatten();
+    Ok(argv.and_then(|argv| Some(profiles.detect(&argv)?.name.clone())))
 }
 
 /// When a process started, in milliseconds since boot; `None` where the system does not tell.
@@ -69,12 +76,13 @@ mod tests {
         let process = process::identify(child.id()).expect("it runs");
         let started = started_ms(&process).expect("linux tells");
         let above = [child.id(), std::process::id()];
+        let clis = |above: &[u32], latest_ms| clis(above, &profiles, latest_ms).expect("nothing is short");
         let wanted = vec![Cli { process, profile: "claude".to_owned() }];
-        assert_eq!(clis(&above, &profiles, started), wanted);
-        assert_eq!(clis(&[child.id(), child.id()], &profiles, started), wanted, "one that runs itself again");
-        assert_eq!(clis(&above, &profiles, started - 1), [], "the id was used again");
+        assert_eq!(clis(&above, started), wanted);
+        assert_eq!(clis(&[child.id(), child.id()], started), wanted, "one that runs itself again");
+        assert_eq!(clis(&above, started - 1), [], "the id was used again");
         child.kill().expect("our own child");
         child.wait().expect("our own child");
-        assert_eq!(clis(&above, &profiles, started), [], "it has ended");
+        assert_eq!(clis(&above, started), [], "it has ended");
     }
 }

@@ -74,7 +74,11 @@ impl Sidecar {
             }
             for scan in events.into_iter().chain(requests) {
                 let more = scan.more || !scan.found.is_empty();
-                self.pending.files |= self.read_files(scan.found, &mut files, now)? && more;
+                if !self.read_files(scan.found, &mut files, now)? {
+                    whole = whole.filter(|_| self.pending.took_events);
+                    break;
+                }
+                self.pending.files |= more;
             }
         }
         let mut events = std::mem::take(&mut self.pending.events);
@@ -85,24 +89,25 @@ impl Sidecar {
         Ok(Gathered { files, events })
     }
 
-    /// Reads what was found. Says whether all of it could be judged: a request of which that is not so yet lies where it
-    /// lay, and so do those behind it.
+    /// Reads what was found. Says whether all of it could be judged: a file of which that is not so yet lies where it lay,
+    /// and so do those behind it.
     pub(super) fn read_files(&mut self, found: Vec<Found>, files: &mut Vec<Taken>, now: &Now) -> Result<bool, Error> {
         for found in found {
-            files.push(match found.lane {
+            let lane = found.lane;
+            let taken = match lane {
                 Lane::Events => self.event_file(found, now)?,
-                Lane::Requests => {
-                    let taken = self.request_file(found, now)?;
-                    if let Some(why) = self.pending.untold.take() {
-                        tracing::warn!(why, "what a request depends on can't be looked at; it waits");
-                        self.projector.intake_problem = Some(why);
-                        self.pending.took_requests = false;
-                        self.look_again_in(now, UNREADABLE_MS);
-                        return Ok(false);
-                    }
-                    taken
-                }
-            });
+                Lane::Requests => self.request_file(found, now)?,
+            };
+            if let Some(why) = self.pending.untold.take() {
+                tracing::warn!(why, "what an event or a request depends on can't be looked at; it waits");
+                self.projector.intake_problem = Some(why);
+                self.pending.took_events &= lane != Lane::Events;
+                self.pending.took_requests = false;
+                self.spool.begin_again(lane);
+                self.look_again_in(now, UNREADABLE_MS);
+                return Ok(false);
+            }
+            files.push(taken);
         }
         Ok(true)
     }
@@ -207,7 +212,9 @@ impl Sidecar {
         // What is bad goes to `rejected/` also when it comes again: the sidecar may have ended before it was moved.
         let (event, why) = match read_event(bytes, &self.tools.profiles) {
             Ok(mut event) => {
-                self.look_up_clis(&mut event, found.stamp.ctime_ns, now);
+                if let Err(error) = self.look_up_clis(&mut event, found.stamp.ctime_ns, now) {
+                    self.pending.untold = Some(format!("it can't be seen which program an event is of: {error}"));
+                }
                 (Some(Event::Hook(Box::new(event))), None)
             }
             Err(error) => {

@@ -1,4 +1,5 @@
-//! What the loop does while no file can be opened: a request that could not be judged is neither refused nor lost.
+//! What the loop does while no file can be opened: a request that could not be judged is neither
+//! refused nor lost, and an event of which is not known whose it is waits.
 
 use super::tests::Ground;
 use crate::spool::Lane;
@@ -38,4 +39,32 @@ async fn a_request_whose_persona_can_not_be_read_for_want_of_files_waits() {
     assert_eq!(ground.count("spool/results"), 2, "both are answered");
     let answer = std::fs::read_to_string(ground.path("spool/results/one.json")).expect("an answer");
     assert!(answer.contains("no_tmux"), "it is known by now that there is such a persona: {answer}");
+}
+
+/// Whose an event is depends on the programs above its hook: one that could not be looked at is not none.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn an_event_whose_program_can_not_be_looked_at_for_want_of_files_waits() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let event = |name: &str| {
+        let ancestors = [std::process::id()];
+        let event = serde_json::json!({"v": 1, "event": "session_start", "profile": "claude", "session_id": name,
+            "ancestors": ancestors});
+        std::fs::write(ground.path("spool/events").join(name), event.to_string()).expect("an event");
+    };
+    ["one.json", "two.json"].into_iter().for_each(event);
+    let now = ground.sidecar.clock.now();
+    let scan = ground.sidecar.spool.scan(Lane::Events, 10, 1 << 20, &now).expect("readable");
+    assert_eq!(scan.found.len(), 2);
+    let mut files = Vec::new();
+    let Some(judged) = without_descriptors(|| ground.sidecar.read_files(scan.found, &mut files, &now)) else { return };
+    assert!(!judged.expect("the store can be read") && files.is_empty(), "nothing of it was judged");
+    assert!(!ground.sidecar.pending.took_events, "what waits for all events waits, too");
+    let told = ground.sidecar.projector.intake_problem.clone().unwrap_or_default();
+    assert!(told.contains("Too many open files"), "{told}");
+    ground.sidecar.pending.files = true;
+    ground.settle();
+    assert_eq!(ground.count("spool/events"), 0, "both are taken");
+    assert!(ground.sidecar.pending.took_events && ground.sidecar.projector.intake_problem.is_none());
 }

@@ -178,6 +178,12 @@ enum Look {
 }
 
 impl Spool {
+    /// Forgets which names of a lane were to be looked at next: a file that was found and not taken comes again, and before
+    /// those behind it.
+    pub fn begin_again(&mut self, lane: Lane) {
+        self.lane(lane).backlog.clear();
+    }
+
     /// Takes the next files of a lane: at most `max_files`, and not many more than `max_bytes` together. It changes nothing.
     ///
     /// # Errors
