@@ -237,11 +237,11 @@ fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
         Purpose::Instruction(id) => handoff::outcome::turn_ended(tx, id, event),
         Purpose::Priming(_) => {
             let said = event.message.as_deref().map(|said| format!(": {said}")).unwrap_or_default();
-            let problem = match event.kind {
-                HookKind::StopFailure => Some(format!("The turn that answers the priming ended in an error{said}")),
-                HookKind::Interrupted => Some("The turn that answers the priming was interrupted".to_owned()),
-                _ => None,
-            };
+            let failed = (event.kind == HookKind::StopFailure)
+                .then(|| format!("The turn that answers the priming ended in an error{said}"));
+            let interrupted = (event.kind == HookKind::Interrupted)
+                .then(|| "The turn that answers the priming was interrupted".to_owned());
+            let problem = failed.or(interrupted);
             priming::is_over(tx, agent_id, problem.as_deref());
         }
         Purpose::Work(item) => work::notices::turn_over(tx, agent_id, item),

@@ -188,7 +188,7 @@ pub(crate) fn deadlines(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let reason = match agent.state {
         AgentState::Blocked => Refusal::Dialog,
         AgentState::Starting => Refusal::NotReady,
-        _ => Refusal::Busy,
+        AgentState::Idle | AgentState::Busy | AgentState::Ended | AgentState::Lost => Refusal::Busy,
     };
     for queued in late {
         let word = typing::word(&reason);

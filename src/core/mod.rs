@@ -1,6 +1,9 @@
 //! The pure core: knows no file, no clock, no process and no randomness. [`decide`] takes the state and one event and
 //! says what is to be written and done; it cannot fail, for bad input is data too.
 
+// Whoever adds a state or an outcome says for each place what becomes of it.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 pub mod agent;
 pub mod decision;
 pub mod effect;
@@ -194,10 +197,12 @@ fn persona_read(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
         agents.find(|agent| agent.primed == Primed::Reading { effect: key }).map(|agent| agent.agent_id)
     };
     let Some(agent_id) = reads(tx.state) else { return };
-    let read = match outcome {
-        Outcome::Persona(Some(texts)) => Ok(texts),
-        Outcome::Failed { why } => Err(format!(": {why}")),
-        _ => Err(": it is missing".to_owned()),
+    let read = if let Outcome::Persona(Some(texts)) = outcome {
+        Ok(texts)
+    } else if let Outcome::Failed { why } = outcome {
+        Err(format!(": {why}"))
+    } else {
+        Err(": it is missing".to_owned())
     };
     priming::persona_read(tx, &agent_id, read);
 }
@@ -205,9 +210,10 @@ fn persona_read(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
 fn identified(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
     let Some(meeting) = tx.state.meetings.get(&key).cloned() else { return };
     tx.out.met.push(key);
-    match outcome {
-        Outcome::Pane(facts) => meet::identified(tx, meeting, facts),
-        _ => meet::not_identified(tx, meeting),
+    if let Outcome::Pane(facts) = outcome {
+        meet::identified(tx, meeting, facts);
+    } else {
+        meet::not_identified(tx, meeting);
     }
 }
 

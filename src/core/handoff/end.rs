@@ -26,10 +26,8 @@ pub(super) fn release(tx: &mut Tx<'_>, id: HandoffId) {
 /// A new session in the same pane looks like the old one, so its operator is told (seed 3).
 fn tell_in_place(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id).filter(|handoff| handoff.successor == Successor::SamePane) else { return };
-    let text = match handoff.step {
-        Step::Done => "New session started with handoff context",
-        _ => "Handoff cancelled",
-    };
+    let is_done = handoff.step == Step::Done;
+    let text = if is_done { "New session started with handoff context" } else { "Handoff cancelled" };
     let fields = json!({ "handoff_id": id, "agent_id": handoff.agent_id, "successor_id": handoff.successor_id });
     tx.tell_notice(text, fields);
 }

@@ -113,7 +113,16 @@ pub(crate) fn go_on_when_free(tx: &mut Tx<'_>, id: HandoffId) {
         Step::Starting => successors::begin(tx, id),
         Step::Priming => prime(tx, id),
         Step::Briefing => compare_document(tx, id),
-        _ => {}
+        // They type nothing, or not to an agent that may be at work.
+        Step::Waiting
+        | Step::Instructing
+        | Step::Writing
+        | Step::Recording
+        | Step::Reading
+        | Step::Acknowledging
+        | Step::Done
+        | Step::Failed
+        | Step::Cancelled => {}
     }
 }
 
@@ -147,7 +156,9 @@ pub(crate) fn instruct(tx: &mut Tx<'_>, id: HandoffId) {
     let prompts = &tx.state.settings.prompts;
     let (first_line, body) = match handoff.author {
         Author::AgentReply => ("Please answer with a handoff document for your successor.", prompts.reply(&values)),
-        _ => ("Please write a handoff document for your successor.", prompts.instruction(&values)),
+        Author::AgentFile | Author::Salvage | Author::Provided => {
+            ("Please write a handoff document for your successor.", prompts.instruction(&values))
+        }
     };
     let text = typing::Text { first_line: first_line.to_owned(), body, allow_busy: handoff.now };
     let (agent_id, deadline) = (handoff.agent_id, handoff.deadline);

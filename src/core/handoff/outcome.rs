@@ -147,7 +147,13 @@ pub(crate) fn verdict(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, verdict
             match purpose {
                 Purpose::Instruction(_) => flow::enter(tx, id, Step::Writing),
                 Purpose::Briefing(_) => flow::enter(tx, id, Step::Reading),
-                _ => {}
+                // The turn that answers the priming ends its step; the others have no step of their own.
+                Purpose::Priming(_)
+                | Purpose::Send(_)
+                | Purpose::Work(_)
+                | Purpose::Exit(_)
+                | Purpose::NewSession(_)
+                | Purpose::Message(..) => {}
             }
         }
         Ended::Unconfirmed(reason) => unconfirmed(tx, id, purpose, reason),
@@ -167,7 +173,21 @@ fn not_delivered(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, reason: Refu
     let code = match reason {
         Refusal::PaneGone => "pane_gone",
         Refusal::AgentEnded => "agent_ended",
-        _ => "not_delivered",
+        Refusal::PaneChanged
+        | Refusal::PaneDead
+        | Refusal::PaneClaimed
+        | Refusal::BareShell
+        | Refusal::Dialog
+        | Refusal::Draft
+        | Refusal::Busy
+        | Refusal::NotReady
+        | Refusal::InputOff
+        | Refusal::CopyMode
+        | Refusal::CookedMode
+        | Refusal::NoTmux
+        | Refusal::HooksUnseen
+        | Refusal::BadText
+        | Refusal::TextFile => "not_delivered",
     };
     let message = format!("The {} was not typed: {}", purpose.word(), crate::core::typing::word(&reason));
     // What helps with the agent that writes the document is wrong for the one that takes it over.
@@ -232,7 +252,13 @@ pub(crate) fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: &HookEvent) {
         HookKind::Interrupted => {
             end::fail(tx, id, "agent_failed", "The agent's turn was interrupted", LOOK);
         }
-        _ => flow::read_document(tx, id, Reading::AtStop),
+        HookKind::SessionStart
+        | HookKind::PromptSubmit
+        | HookKind::Stop
+        | HookKind::Blocked
+        | HookKind::Notification
+        | HookKind::Context
+        | HookKind::SessionEnd => flow::read_document(tx, id, Reading::AtStop),
     }
 }
 
@@ -287,7 +313,9 @@ pub(crate) fn successor_failed(tx: &mut Tx<'_>, id: HandoffId, code: &str, why: 
             Successor::Existing { .. } => {
                 "document and record are kept; choose another: tasuki retry HANDOFF --successor new"
             }
-            _ => "document and record are kept; mend the cause, then: tasuki retry HANDOFF",
+            Successor::New | Successor::SamePane => {
+                "document and record are kept; mend the cause, then: tasuki retry HANDOFF"
+            }
         };
         end::fail(tx, id, code, why, hint);
     }
@@ -320,7 +348,20 @@ pub(crate) fn agent_ended(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId) {
             end::fail(tx, id, "agent_ended", message, ANOTHER);
         }
         Step::Reading if !is_outgoing => reading::ended(tx, id),
-        _ => {}
+        // The other one's end is expected, or the step waits for neither.
+        Step::Waiting
+        | Step::Instructing
+        | Step::Writing
+        | Step::Recording
+        | Step::Ending
+        | Step::Starting
+        | Step::Priming
+        | Step::Briefing
+        | Step::Reading
+        | Step::Acknowledging
+        | Step::Done
+        | Step::Failed
+        | Step::Cancelled => {}
     }
 }
 

@@ -176,7 +176,7 @@ impl Publishing {
     pub fn destination(&self) -> PublishTarget {
         match &self.target {
             PublishTarget::Issue(issue) if self.as_gist => PublishTarget::Gist { host: issue.host.clone() },
-            target => target.clone(),
+            PublishTarget::Issue(_) | PublishTarget::Gist { .. } => self.target.clone(),
         }
     }
 

@@ -151,28 +151,23 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, key: EffectKey, outcome: O
         return;
     }
     publishing.effect = None;
-    match outcome {
-        Outcome::Copied { file_name } => {
-            if let Some(copy) = &mut publishing.copy {
-                copy.file_name = Some(file_name);
-            }
-            attempt(tx, id, false);
+    if let Outcome::Copied { file_name } = outcome {
+        if let Some(copy) = &mut publishing.copy {
+            copy.file_name = Some(file_name);
         }
-        Outcome::Posted(Posted::Done { url, .. }) => published(tx, id, url),
-        Outcome::Posted(Posted::NotThere) => not_there(tx, id),
-        Outcome::Posted(Posted::Failed(fault)) => failed(tx, id, &fault),
-        Outcome::Failed { why } => {
-            let is_copied = publishing.copy.as_ref().is_some_and(|copy| copy.file_name.is_some());
-            let code = if is_copied { "gh_failed" } else { "copy_failed" };
-            let fault = PublishFault {
-                code: code.to_owned(),
-                message: why,
-                maybe_stored: is_copied,
-                ..PublishFault::default()
-            };
-            failed(tx, id, &fault);
+        attempt(tx, id, false);
+    } else if let Outcome::Posted(posted) = outcome {
+        match posted {
+            Posted::Done { url, .. } => published(tx, id, url),
+            Posted::NotThere => not_there(tx, id),
+            Posted::Failed(fault) => failed(tx, id, &fault),
         }
-        _ => {}
+    } else if let Outcome::Failed { why } = outcome {
+        let is_copied = publishing.copy.as_ref().is_some_and(|copy| copy.file_name.is_some());
+        let code = if is_copied { "gh_failed" } else { "copy_failed" };
+        let fault =
+            PublishFault { code: code.to_owned(), message: why, maybe_stored: is_copied, ..PublishFault::default() };
+        failed(tx, id, &fault);
     }
 }
 

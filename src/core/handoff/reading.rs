@@ -50,7 +50,13 @@ pub(crate) fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: &HookEvent) {
         HookKind::Interrupted => {
             failed(tx, id, "The turn in which the successor reads its document was interrupted");
         }
-        _ => over(tx, id, Read::Seen),
+        HookKind::SessionStart
+        | HookKind::PromptSubmit
+        | HookKind::Stop
+        | HookKind::Blocked
+        | HookKind::Notification
+        | HookKind::Context
+        | HookKind::SessionEnd => over(tx, id, Read::Seen),
     }
 }
 

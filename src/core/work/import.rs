@@ -175,7 +175,7 @@ fn take(tx: &mut Tx<'_>, id: ItemId, imported: Imported) -> ItemId {
     let parent: Option<Item> = imported.parent_id.and_then(|parent| tx.item(&parent)).cloned();
     let status = match imported.status.unwrap_or(Status::Ready) {
         Status::Claimed => Status::Ready,
-        status => status,
+        status @ (Status::Ready | Status::Done | Status::Escalated | Status::Withdrawn) => status,
     };
     let mut item = ask::blank(id, &tx.now, tx.out.next_seq);
     item.project_id = parent.as_ref().map_or(id, |parent| parent.project_id);

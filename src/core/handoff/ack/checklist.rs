@@ -93,7 +93,13 @@ fn after(handoff: &Handoff, ack: &Ack) -> Vec<Value> {
     let done = last(handoff, Step::Done).map(|span| span.entered_at.as_str());
     let no_ack = match ack.standing {
         Standing::AcknowledgedWithDelay => "overridden by the operator: no ACK came",
-        _ => "no ACK was taken yet",
+        Standing::NotAsked
+        | Standing::Pending
+        | Standing::Acknowledged
+        | Standing::NeedsClarification
+        | Standing::EnvironmentIssue
+        | Standing::Rejected
+        | Standing::TimedOut => "no ACK was taken yet",
     };
     let judged = if said.is_some() { "a person compares it with the tasks; tasuki shows both" } else { no_ack };
     let (from, why_not) = checkpoint(ack);

@@ -88,22 +88,22 @@ fn write(
 pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(clarifying) = handoff.ack.as_ref().and_then(|ack| ack.clarifying.clone()) else { return };
-    match outcome {
-        Outcome::Composed(Composed::Written) => {
-            let (persona, file_name) = (handoff.persona_slug.clone(), clarifying.file_name);
-            flow::run(tx, id, Effect::ReadDocument { handoff_id: id, persona, file_name });
-        }
-        Outcome::Document(DocumentRead::Whole { text, sha256 }) => {
-            replace(tx, id, &clarifying.file_name, &text, sha256);
-            answer(tx, id, &clarifying.clarifications, true);
-            let path = tx.handoff(&id).map(|handoff| handoff.file_path.clone());
-            tx.answer(&clarifying.request_id, Reply::Ok(granted(id, path.as_deref())));
-            publish::begin(tx, id);
-        }
-        Outcome::Document(DocumentRead::Unsafe { why })
-        | Outcome::Composed(Composed::Failed { why })
-        | Outcome::Failed { why } => refuse(tx, id, &why),
-        _ => refuse(tx, id, "it is missing or empty"),
+    if outcome == Outcome::Composed(Composed::Written) {
+        let (persona, file_name) = (handoff.persona_slug.clone(), clarifying.file_name);
+        flow::run(tx, id, Effect::ReadDocument { handoff_id: id, persona, file_name });
+    } else if let Outcome::Document(DocumentRead::Whole { text, sha256 }) = outcome {
+        replace(tx, id, &clarifying.file_name, &text, sha256);
+        answer(tx, id, &clarifying.clarifications, true);
+        let path = tx.handoff(&id).map(|handoff| handoff.file_path.clone());
+        tx.answer(&clarifying.request_id, Reply::Ok(granted(id, path.as_deref())));
+        publish::begin(tx, id);
+    } else if let Outcome::Document(DocumentRead::Unsafe { why })
+    | Outcome::Composed(Composed::Failed { why })
+    | Outcome::Failed { why } = outcome
+    {
+        refuse(tx, id, &why);
+    } else {
+        refuse(tx, id, "it is missing or empty");
     }
 }
 

@@ -212,11 +212,9 @@ pub(crate) fn tries_due(tx: &mut Tx<'_>, id: HandoffId) {
 
 /// The effect that told the operator, or ran the command, has ended.
 pub(crate) fn notified(tx: &mut Tx<'_>, plan: &NotifyPlan, outcome: Outcome) {
-    let (sending, reason) = match outcome {
-        Outcome::Failed { why } => (Sending::Failed, Some(why)),
-        _ => (Sending::Sent, None),
-    };
-    settle(tx, plan.handoff_id, plan.number, sending, reason.as_deref());
+    let why = if let Outcome::Failed { why } = outcome { Some(why) } else { None };
+    let sending = if why.is_some() { Sending::Failed } else { Sending::Sent };
+    settle(tx, plan.handoff_id, plan.number, sending, why.as_deref());
 }
 
 /// A text that waited for another agent will not be typed any more.
@@ -259,7 +257,12 @@ fn settle(tx: &mut Tx<'_>, id: HandoffId, number: u32, sending: Sending, reason:
             "reminder"
         }
         Kind::Escalation => "escalation",
-        _ => "ack",
+        Kind::HandoffNotice
+        | Kind::Form
+        | Kind::Clarification
+        | Kind::AskedAgain
+        | Kind::HandoffAck
+        | Kind::HandoffComplete => "ack",
     };
     tx.journal(kind, line);
     if sending == Sending::Failed {
@@ -274,7 +277,12 @@ fn surface(tx: &mut Tx<'_>, id: HandoffId, message: &Message) {
     let what = match message.kind {
         Kind::Escalation => "The escalation",
         Kind::Reminder => "A reminder",
-        _ => "A message",
+        Kind::HandoffNotice
+        | Kind::Form
+        | Kind::Clarification
+        | Kind::AskedAgain
+        | Kind::HandoffAck
+        | Kind::HandoffComplete => "A message",
     };
     let code = if message.kind == Kind::Escalation { "escalation_failed" } else { "message_failed" };
     tx.tell_error(Failure {

@@ -229,7 +229,7 @@ pub(crate) fn in_words(json: &Value) -> String {
                 strings(value).iter().map(|item| format!("\n- {item}")).collect()
             }
             Value::Array(items) => items.iter().map(pair).collect(),
-            other => other.to_string(),
+            Value::Bool(_) | Value::Number(_) | Value::Object(_) => value.to_string(),
         };
         lines.push(format!("{name}: {}", sanitise(&shown)));
     }

@@ -61,8 +61,15 @@ fn check(tx: &Tx<'_>, asked: &AckAsked) -> Result<Verdict, Refused> {
     match handoff.step {
         Step::Reading | Step::Acknowledging => Ok(Verdict::New { id, agent_id, late: false }),
         Step::Failed if timed_out(handoff) => Ok(Verdict::New { id, agent_id, late: true }),
-        step if step.is_end() => Err(ask::ended(handoff)),
-        step => {
+        Step::Done | Step::Failed | Step::Cancelled => Err(ask::ended(handoff)),
+        step @ (Step::Waiting
+        | Step::Instructing
+        | Step::Writing
+        | Step::Recording
+        | Step::Ending
+        | Step::Starting
+        | Step::Priming
+        | Step::Briefing) => {
             let message = format!("The briefing has not arrived yet: the handoff is in step {}", step.word());
             Err(Refused::new(409, "not_briefed", message).hint("acknowledge when you have read the briefing"))
         }
@@ -120,7 +127,13 @@ fn take(tx: &mut Tx<'_>, id: HandoffId, received: &Received) -> Result<Value, Re
             messages::give_up(tx, id, |message| message.kind != Kind::Clarification, why);
             timeline::start(tx, id, Standing::NeedsClarification);
         }
-        _ => refuse_task(tx, id, received, standing),
+        Standing::EnvironmentIssue
+        | Standing::Rejected
+        // Nobody's words make the others.
+        | Standing::NotAsked
+        | Standing::Pending
+        | Standing::AcknowledgedWithDelay
+        | Standing::TimedOut => refuse_task(tx, id, received, standing),
     }
     Ok(answer)
 }
@@ -154,12 +167,13 @@ fn complete(tx: &mut Tx<'_>, id: HandoffId) {
 fn refuse_task(tx: &mut Tx<'_>, id: HandoffId, received: &Received, standing: Standing) {
     let said = std::iter::once(&received.understanding).chain(&received.questions);
     let said = quotable(&said.map(|text| normalise(text)).collect::<Vec<_>>().join(" / "), MAX_QUOTED);
-    let (what, hint) = match standing {
-        Standing::EnvironmentIssue => (
+    let (what, hint) = if standing == Standing::EnvironmentIssue {
+        (
             "The successor can't set up its environment",
             "mend what it names, then: tasuki retry HANDOFF; or give it to another: tasuki retry HANDOFF --successor new",
-        ),
-        _ => ("The successor has rejected the handoff", "give it to another: tasuki retry HANDOFF --successor new"),
+        )
+    } else {
+        ("The successor has rejected the handoff", "give it to another: tasuki retry HANDOFF --successor new")
     };
     end::fail(tx, id, "ack_rejected", format!("{what}: {said}"), hint);
 }
@@ -238,8 +252,15 @@ fn override_check(tx: &Tx<'_>, text: &str) -> Result<HandoffId, Refused> {
     match handoff.step {
         Step::Reading | Step::Acknowledging => Ok(handoff.handoff_id),
         Step::Failed if timed_out(handoff) => Ok(handoff.handoff_id),
-        step if step.is_end() => Err(ask::ended(handoff)),
-        step => {
+        Step::Done | Step::Failed | Step::Cancelled => Err(ask::ended(handoff)),
+        step @ (Step::Waiting
+        | Step::Instructing
+        | Step::Writing
+        | Step::Recording
+        | Step::Ending
+        | Step::Starting
+        | Step::Priming
+        | Step::Briefing) => {
             let message = format!("No acknowledgement is waited for in step {}", step.word());
             Err(Refused::new(409, "not_acknowledging", message).hint("wait until the successor is briefed"))
         }
