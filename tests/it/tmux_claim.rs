@@ -124,6 +124,8 @@ fn registering_the_pane_of_another_living_home_is_refused_by_name() {
     assert!(answer["error"]["message"].as_str().is_some_and(|message| message.contains(OTHER)), "{answer}");
     assert!(answer["error"]["hint"].is_string() && stage.views("agents").is_empty());
     drop(theirs);
+    let is_there = || stage.tmux(&["list-clients", "-F", "#{session_name}"]).contains(OTHER);
+    stage.until("their connection has gone", || !is_there());
     // Its sidecar does not come back: the pane is free for whoever asks.
     let taken = stage.granted(&request);
     assert_eq!(taken["status"], "registered");
