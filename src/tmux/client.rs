@@ -272,14 +272,21 @@ impl Connection {
     }
 }
 
-impl Drop for Connection {
-    fn drop(&mut self) {
+impl Connection {
+    /// Tells everybody who waits for an answer that none will come.
+    pub(super) fn give_up(&mut self) {
         for sent in self.in_flight.drain(..) {
             let _ = sent.reply.send(Err(Lost { sent: true }));
         }
         for request in self.queue.drain(..) {
             let _ = request.reply.send(Err(Lost { sent: false }));
         }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.give_up();
         self.client.end();
     }
 }

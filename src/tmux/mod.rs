@@ -6,7 +6,7 @@
 //! - `owner`: whose a socket is, asked before anything speaks to what listens there
 //! - `pty`, `probe`: the control client's process, and the one question that is asked by a process of its own
 //! - `client`: requests and replies over one connection; `server`: what is put in order once it stands
-//! - `supervisor`: the thread that finds the server, connects with care and begins again
+//! - `supervisor`: the thread that finds the server, connects with care and begins again; `turn`: homes that share one
 //! - `outbox`: notices, handed over without ever waiting
 //! - [`examine`]: what a person who asks what is wrong is told of a server
 //! - `guard`: names inside the server, the guard of every changing line, the marks; `claim`: which home a pane belongs to
@@ -36,6 +36,7 @@ mod server;
 mod sight;
 mod status;
 mod supervisor;
+mod turn;
 mod typing;
 
 pub use create::{Found, SpawnOutcome, SpawnPlan};
@@ -54,6 +55,7 @@ use std::time::Duration;
 use supervisor::{Live, Shared, Status};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+use turn::Turn;
 
 /// Which server, in the words of tmux's own options.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -195,7 +197,11 @@ impl Tmux {
     /// The adapter answers nothing afterwards. Takes at most some seconds, also when tmux does not answer.
     pub async fn close(&self) {
         let shared = &self.inner.shared;
+        // Held until the client has gone, of which the server tells all others.
+        let mut _turn = None;
         if let Ok(live) = self.live_within(Duration::ZERO).await {
+            let socket = PathBuf::from(&live.info.socket_path);
+            _turn = tokio::task::spawn_blocking(move || Turn::alone(&socket, turn::LEAVES_WITHIN)).await.ok();
             let names = &shared.names;
             let line = format!(
                 "{} ; if-shell -F \"{}\" {{ {} ; set-option -s -u {} ; set-option -s -u {} ; kill-session -t \"={}\" }}",
@@ -252,6 +258,7 @@ impl Tmux {
 
     /// Sends a line that changes something, once.
     async fn change(&self, live: &Live, line: String) -> Result<Reply, Error> {
+        let _turn = Turn::beside(&live.info.socket_path).await;
         match live.ask(line).await {
             Ok(reply) => Ok(reply),
             Err(Lost { sent: true }) => Err(Error::Lost),

@@ -1,8 +1,7 @@
 //! The one thread that keeps the connection: finds the server, connects with care, serves, and begins again.
 //!
-//! A careless control client can crash a user's server (before 3.7, when one connects while another one's end is being
-//! told). So there is one client at a time, none is started within [`HYGIENE`] of another's end or of our own start,
-//! and a former process's client is ended first, politely.
+//! A careless control client can crash a user's server (`turn` says how). So there is one client at a time, none is started
+//! within [`HYGIENE`] of another's end or of our own start, and a former process's client is ended first, politely.
 
 use super::client::{Connection, Ended, Lost, PATIENCE, Reply, Request, Waker};
 use super::guard::Names;
@@ -10,6 +9,7 @@ use super::outbox::Outbox;
 use super::owner;
 use super::probe::{self, Found, SocketState, Version};
 use super::pty::PtyClient;
+use super::turn::{self, Turn};
 use super::{Error, Notice, Options, ServerInfo, server};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -211,6 +211,7 @@ impl Supervisor {
         }
         // The rest was long enough for somebody to put another socket there.
         owner::check_place(&self.socket).map_err(|foreign| refused(&foreign))?;
+        let _turn = Turn::alone(&self.socket, turn::PATIENCE);
         let names = self.shared.names.clone();
         let command = server::control_client(&self.options.program, &self.socket, &names);
         let client = PtyClient::start(command).map_err(|error| unclear(format!("tmux can't be run: {error}")))?;
@@ -259,6 +260,7 @@ impl Supervisor {
                 longest_pause: MAX_PAUSE,
             }),
             Found::Server { clients, .. } => {
+                let _turn = (!clients.is_empty()).then(|| Turn::alone(&self.socket, turn::PATIENCE));
                 for pid in clients {
                     end_stale_client(pid, &session);
                     self.last_end = Instant::now();
@@ -292,6 +294,9 @@ impl Supervisor {
         };
         // Whoever is told that its line was lost must not find the dead connection again.
         self.shared.status.send_replace(Status::Looking);
+        connection.give_up();
+        let _turn = (!self.stopped()).then(|| Turn::alone(&self.socket, turn::LEAVES_WITHIN));
+        drop(connection);
         ended.to_string()
     }
 

@@ -13,6 +13,7 @@ use super::look::{Eye, Stopped, pause};
 use super::pane::{Noted, PaneRow, same};
 use super::sight::{Sight, ends_with, sight};
 use super::supervisor::Live;
+use super::turn::Turn;
 use super::{Error, Tmux};
 use crate::core::pane::{Activity, Refusal, Typed, View};
 use std::sync::Arc;
@@ -242,6 +243,7 @@ impl<'a> Delivery<'a> {
         let Some(line) = line else { return Err(Halt::Stopped) };
         // An answer does not say that the guard let the line through; until the mark is read, either may be.
         let before = std::mem::replace(&mut self.doubt, true);
+        let _turn = Turn::beside(&live.info.socket_path).await;
         live.ask(line).await.map(drop).map_err(|lost| {
             self.doubt = before || lost.sent;
             Halt::Lost

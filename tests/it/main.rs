@@ -93,6 +93,7 @@ mod tmux_claim;
 mod tmux_crash;
 mod tmux_create;
 mod tmux_front;
+mod tmux_homes;
 mod tmux_lies;
 mod tmux_mixed;
 mod tmux_plugin;

@@ -19,8 +19,19 @@ async fn home(socket: &Path, tag: &str) -> Tmux {
     let socket = Socket::Path(socket.to_owned());
     let options = Options { socket, home_tag: tag.into(), program: "tmux".into(), start_server: false };
     let tmux = Tmux::start(options, notices).expect("a thread");
-    let connected = async { while !matches!(inbox.recv().await, Some(Notice::Connected(_))) {} };
-    tokio::time::timeout(std::time::Duration::from_secs(20), connected).await.expect("connected in time");
+    let mut heard = Vec::new();
+    let connected = async {
+        while let Some(notice) = inbox.recv().await {
+            let is_it = matches!(notice, Notice::Connected(_));
+            heard.push(notice);
+            if is_it {
+                return;
+            }
+        }
+        panic!("the connection's thread has ended: {heard:?}");
+    };
+    let in_time = tokio::time::timeout(std::time::Duration::from_secs(20), connected).await;
+    assert!(in_time.is_ok(), "not connected in time: {heard:?}");
     tmux
 }
 
