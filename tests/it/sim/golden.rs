@@ -39,7 +39,7 @@ impl Trace {
 }
 
 fn kept_in() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/golden-trace")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/sim/golden-trace")
 }
 
 /// Compares the first lives' traces, in the order of their seeds, with those that are kept.
@@ -51,7 +51,7 @@ pub(crate) fn compare(traces: &[[u8; 32]]) {
     });
     let now: String = lines.collect();
     if std::env::var_os("TASUKI_WRITE_TRACE").is_some() {
-        fs::write(kept_in(), &now).expect("the fixtures can be written");
+        fs::write(kept_in(), &now).expect("the traces can be written");
     }
     let kept = fs::read_to_string(kept_in()).expect("the kept traces");
     let other: Vec<&str> = now
