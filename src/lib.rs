@@ -54,7 +54,7 @@
 //! holds this.
 //!
 //! 1. [`core`], the pure part: begin with [`core::decide`], then [`core::handoff`], [`core::work`], their siblings for smaller
-//!    concerns, and [`core::state`].
+//!    concerns, [`core::state`], and [`core::rows`], what is stored.
 //! 2. The adapters, each with one thing outside: [`spool`] (files in and out), [`store`] (the one truth), [`tmux`] (panes),
 //!    [`agents`] (profiles, screens, hooks and transcripts of agent CLIs), [`personas`], [`config`], [`notify`], [`publish`],
 //!    [`process`], [`clock`], [`service`] (systemd and launchd); and [`files`], [`child`] and [`limits`], which several of them use.

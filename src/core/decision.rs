@@ -1,12 +1,12 @@
 //! What `decide` hands back, and the pencil with which the flows write it: reads go to the rows already changed in
 //! this decision first, then to the state.
 
-use super::agent::{Agent, AgentState};
 use super::effect::{Effect, EffectKey, Notice};
 use super::handoff::Handoff;
 use super::id::{AgentId, DeliveryId, ErrorId, HandoffId, ItemId, RequestId, Slug};
 use super::pane::ServerId;
 use super::reply::{Answer, Refused, Reply};
+use super::rows::agent::{Agent, AgentState};
 use super::state::{Meeting, OpenRequest, State};
 use super::time::Now;
 use super::work::Item;

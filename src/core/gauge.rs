@@ -1,45 +1,17 @@
 //! How full an agent's context is, and what follows from that: the operator is told once, and, where that is wanted, a
 //! handoff begins by itself. Both are off unless the operator has set them.
 
-use super::agent::Agent;
 use super::decision::Tx;
 use super::effect::{Effect, EffectKey, Measured, Round};
 use super::event::RequestFacts;
 use super::handoff::trigger;
 use super::hook::ContextGauge;
 use super::id::{AgentId, HandoffId};
-use serde::{Deserialize, Serialize};
+use super::rows::agent::Agent;
 use serde_json::{Value, json};
 
 /// The reason of a handoff that begins by itself.
 pub const REASON: &str = "context_limit";
-
-/// What is remembered of an agent's context besides the numbers.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Watch {
-    /// The effect that reads the gauge from the transcript.
-    pub reading: Option<EffectKey>,
-    /// The effect that looks whether a handoff may begin by itself.
-    pub looking: Option<EffectKey>,
-    /// The window's size as the CLI itself has reported it.
-    pub told_window: Option<u64>,
-    /// The window's size in the gauge is a guess by the model's name.
-    pub guessed: bool,
-    /// The session of which the operator was told.
-    pub suggested_in: Option<String>,
-    /// The session in which a handoff has begun by itself: another one there is for the operator to begin.
-    pub begun_in: Option<String>,
-    /// Why it has not begun, as the journal said last.
-    pub put_off: Option<String>,
-}
-
-impl ContextGauge {
-    /// How much of the window is used, rounded down; more than 100 where the CLI says so.
-    #[must_use]
-    pub fn percent(&self) -> Option<u64> {
-        self.window.filter(|window| *window > 0).map(|window| self.used.saturating_mul(100) / window)
-    }
-}
 
 /// Another session has begun in the agent's process: its context is empty.
 pub(crate) fn forget(agent: &mut Agent) {

@@ -1,13 +1,13 @@
 //! The rules of a full context, one decision after the other.
 
 use super::*;
-use crate::core::agent::AgentState;
 use crate::core::decision::{Decision, Turn};
 use crate::core::effect::Outcome;
 use crate::core::event::{Event, PersonaFacts};
 use crate::core::handoff::Step;
 use crate::core::hook::{HookEvent, HookKind, SessionReason};
 use crate::core::pane::{PaneRef, ServerId};
+use crate::core::rows::agent::AgentState;
 use crate::core::settings::{ContextLimits, ProfileFacts, Settings};
 use crate::core::state::State;
 use crate::core::time::Now;

@@ -50,6 +50,14 @@ pub struct ContextGauge {
     pub window: Option<u64>,
 }
 
+impl ContextGauge {
+    /// How much of the window is used, rounded down; more than 100 where the CLI says so.
+    #[must_use]
+    pub fn percent(&self) -> Option<u64> {
+        self.window.filter(|window| *window > 0).map(|window| self.used.saturating_mul(100) / window)
+    }
+}
+
 /// An agent CLI among the processes above a hook, known by its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cli {

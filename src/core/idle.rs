@@ -1,12 +1,12 @@
 //! Watches the screen of an agent whose turn somebody waits for: an interrupt or an API error may end it without any
 //! event (`flow.md` rule 8). Where nobody waits, a long silence is worth one look, so that no view says `busy` for ever.
 
-use super::agent::{Agent, AgentState, Purpose};
 use super::decision::Tx;
 use super::effect::{Effect, EffectKey, Readiness};
 use super::handoff::ack::Ack;
 use super::handoff::{self, Step};
 use super::id::{AgentId, HandoffId};
+use super::rows::agent::{Agent, AgentState, Purpose};
 use super::time::Deadline;
 use super::{life, priming, strangers, work};
 

@@ -1,12 +1,12 @@
 //! An agent's end: asked for, seen, or feared; and what is due of it.
 
-use super::agent::{AgentState, Dying, Primed, Purpose, Shutdown};
 use super::decision::Tx;
 use super::effect::Effect;
 use super::event::Gone;
 use super::id::{AgentId, RequestId};
 use super::pane::Refusal;
 use super::reply::{Refused, Reply};
+use super::rows::agent::{AgentState, Dying, Primed, Purpose, Shutdown};
 use super::time::Deadline;
 use super::typing::{self, Ended};
 use super::{handoff, idle, meet, priming, start, start_dialog, work};

@@ -1,7 +1,6 @@
 //! Agents that run already: met by their first event, or registered by the operator; and the requests that concern one
 //! agent alone.
 
-use super::agent::{Agent, AgentState, Asker, Purpose, Queued};
 use super::decision::Tx;
 use super::effect::Effect;
 use super::event::RequestFacts;
@@ -10,6 +9,7 @@ use super::id::{AgentId, RequestId, Slug};
 use super::pane::PaneFacts;
 use super::reply::{Refused, Reply};
 use super::request::{ForgetAsked, RegisterAsked, SendAsked, ShutdownAsked, pane_number};
+use super::rows::agent::{Agent, AgentState, Asker, Purpose, Queued};
 use super::state::Meeting;
 use super::time::Deadline;
 use super::typing;

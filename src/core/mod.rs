@@ -4,7 +4,6 @@
 // Whoever adds a state or an outcome says for each place what becomes of it.
 #![warn(clippy::wildcard_enum_match_arm)]
 
-pub mod agent;
 pub mod decision;
 pub mod effect;
 pub mod event;
@@ -19,9 +18,9 @@ mod life;
 mod meet;
 pub mod pane;
 mod priming;
-mod queued;
 pub mod reply;
 pub mod request;
+pub mod rows;
 pub mod settings;
 mod start;
 mod start_dialog;
@@ -34,7 +33,6 @@ mod typing;
 pub mod view;
 pub mod work;
 
-use agent::{Agent, Primed};
 use decision::{Decision, Turn, Tx};
 use effect::{Effect, EffectKey, Outcome};
 use event::{Arrived, Event};
@@ -43,6 +41,7 @@ use hook::HookEvent;
 use id::AgentId;
 use reply::{Answer, Refused, Reply};
 use request::Request;
+use rows::agent::{Agent, Primed};
 use serde_json::json;
 use state::{OpenRequest, State};
 use std::collections::BTreeSet;

@@ -1,9 +1,9 @@
 //! The one priming of an agent: its persona's skill and experience, in that order, as one text.
 
-use super::agent::{Primed, Purpose};
 use super::decision::Tx;
 use super::effect::{Effect, PersonaTexts};
 use super::id::{AgentId, HandoffId};
+use super::rows::agent::{Primed, Purpose};
 use super::time::Deadline;
 use super::typing::{self, Ended, Text};
 use super::{handoff, start};

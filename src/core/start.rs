@@ -1,6 +1,5 @@
 //! Starting an agent: its row, its window, its registration, its readiness.
 
-use super::agent::{Agent, AgentState, Owner, Start};
 use super::decision::{Failure, Tx};
 use super::effect::{Effect, EffectKey, Readiness, StartAgent, Started};
 use super::event::RequestFacts;
@@ -8,6 +7,7 @@ use super::hook::HookEvent;
 use super::id::{AgentId, HandoffId, RequestId, Slug};
 use super::reply::{Refused, Reply};
 use super::request::{CreateAsked, is_session_name};
+use super::rows::agent::{Agent, AgentState, Owner, Start};
 use super::settings::NewSession;
 use super::time::Deadline;
 use super::{handoff, life, priming, start_dialog};

@@ -1,10 +1,10 @@
 //! A dialog in the pane of an agent that starts.
 
-use super::agent::{AgentState, Owner};
 use super::decision::Tx;
 use super::effect::Effect;
 use super::id::AgentId;
 use super::reply::Refused;
+use super::rows::agent::{AgentState, Owner};
 use super::start;
 use super::time::Deadline;
 

@@ -1,7 +1,6 @@
 //! The working set: everything that can still change, in memory, rebuilt from the store at start. Ended agents and
 //! handoffs are history; the sidecar puts a row of history back here before an event that names it is decided.
 
-use super::agent::Agent;
 use super::decision::Decision;
 use super::effect::{Effect, EffectKey};
 use super::handoff::Handoff;
@@ -9,6 +8,7 @@ use super::handoff::ack::Ack;
 use super::hook::HookEvent;
 use super::id::{AgentId, HandoffId, ItemId, RequestId, Slug};
 use super::pane::ServerId;
+use super::rows::agent::Agent;
 use super::settings::Settings;
 use super::time::{Deadline, Now};
 use super::work::items::Items;

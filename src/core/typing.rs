@@ -1,12 +1,12 @@
 //! A text's way: from the commit that asks for it, over its receipt, to its verdict (SPEC section 5).
 
-use super::agent::{Agent, OurTurn, Primed, Purpose, Typing};
 use super::decision::Tx;
 use super::effect::{Attachment, Effect, EffectKey, How, TypeText};
 use super::hook::HookEvent;
 use super::id::{AgentId, DeliveryId, HandoffId, RequestId};
 use super::pane::{DeliveryVerdict, PaneRef, Refusal, Typed, Verdict};
 use super::reply::{Refused, Reply};
+use super::rows::agent::{Agent, OurTurn, Primed, Purpose, Typing};
 use super::text::{self, Match};
 use super::time::Deadline;
 use super::{handoff, life, priming, taken, work};

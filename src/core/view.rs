@@ -1,8 +1,8 @@
 //! What a dashboard reads: rows as JSON objects (SPEC 3.4).
 
-use super::agent::Agent;
 use super::handoff::{Handoff, HandoffError, Span, ack};
 use super::hook::ContextGauge;
+use super::rows::agent::{Agent, Primed};
 use super::time::stamp;
 use super::work::{Item, Status, complete};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ pub fn agent(agent: &Agent) -> Value {
         "ended_at": agent.ended_at,
         "started_by_tasuki": agent.ours,
         "hooks": if agent.hooks_seen { "seen" } else { "unseen" },
-        "primed": agent.primed == super::agent::Primed::Done,
+        "primed": agent.primed == Primed::Done,
         "waiting_texts": agent.queue.len(),
         "context": agent.context.map(|context| context_of(agent, &context)),
     })

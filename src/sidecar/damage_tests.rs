@@ -1,9 +1,9 @@
 //! Single rows of the store that no tasuki wrote, met while running: what names them is refused, and the rest goes on.
 
 use super::tests::{Ground, NOTHING, open};
-use crate::core::agent::{Agent, AgentState};
 use crate::core::decision::Decision;
 use crate::core::id::AgentId;
+use crate::core::rows::agent::{Agent, AgentState};
 use crate::store::Batch;
 use serde_json::{Value, json};
 use std::borrow::Borrow;

@@ -2,12 +2,12 @@
 
 use super::Sidecar;
 use crate::agents::transcript;
-use crate::core::agent::Agent;
 use crate::core::effect::Outcome;
 use crate::core::event::{Event, RequestFacts};
 use crate::core::hook::HookKind;
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::request::{Author, DocumentAsked, HandoffAsked, Request, Successor};
+use crate::core::rows::agent::Agent;
 use crate::core::state::Meeting;
 use crate::core::time::Now;
 use crate::limits;
@@ -148,7 +148,7 @@ impl Sidecar {
     /// Forgets rows of history again that did not come back to life.
     pub(super) fn evict_paged(&mut self) {
         for id in std::mem::take(&mut self.pending.paged_agents) {
-            if self.state.agents.get(&id).is_some_and(crate::core::agent::Agent::is_past) {
+            if self.state.agents.get(&id).is_some_and(crate::core::rows::agent::Agent::is_past) {
                 self.state.agents.remove(&id);
             }
         }

@@ -2,9 +2,9 @@
 
 use super::tests::{Ground, NOTHING};
 use super::turn::SeenGone;
-use crate::core::agent::{Agent, Dying};
 use crate::core::event::Gone;
 use crate::core::id::AgentId;
+use crate::core::rows::agent::{Agent, Dying};
 use crate::core::time::Deadline;
 use uuid::Uuid;
 

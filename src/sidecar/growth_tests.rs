@@ -1,11 +1,11 @@
 //! What is not wanted any more goes, however much of it there is.
 
 use super::tests::{Ground, NOTHING};
-use crate::core::agent::{Agent, AgentState};
 use crate::core::decision::Decision;
 use crate::core::effect::{Attachment, Effect, EffectKey, How, TypeText};
 use crate::core::id::AgentId;
 use crate::core::pane::{PaneRef, ServerId};
+use crate::core::rows::agent::{Agent, AgentState};
 use crate::core::time::Now;
 use crate::spool::age::MOST_VIEWS;
 use crate::store::{Batch, SeenEvent};

@@ -1,10 +1,10 @@
 //! What the loop does when the disk fails under it: turns are taken one by one, and time is not waited for.
 
 use super::*;
-use crate::core::agent::Agent;
 use crate::core::decision::{Decision, ErrorRow};
 use crate::core::effect::{Effect, EffectKey, Outcome};
 use crate::core::id::{AgentId, ErrorId};
+use crate::core::rows::agent::Agent;
 use crate::core::time::Deadline;
 use crate::spool::Place;
 use crate::store::Batch;
@@ -193,7 +193,7 @@ async fn a_deadline_that_nobody_takes_away_does_not_keep_the_loop_awake() {
     // No pane could be looked at for it.
     agent.unheard = Some(Deadline::after(&now, 0));
     let mut other = Agent::new(AgentId(uuid::Uuid::new_v4()), "demo".to_owned(), String::new());
-    other.dying = Some(crate::core::agent::Dying { due: Deadline::after(&now, 0), lost: false });
+    other.dying = Some(crate::core::rows::agent::Dying { due: Deadline::after(&now, 0), lost: false });
     let dead = other.agent_id;
     ground.sidecar.state.agents.extend([(agent.agent_id, agent), (dead, other)]);
     ground.turn();

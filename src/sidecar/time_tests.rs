@@ -1,9 +1,9 @@
 //! Deadlines over a start of the machine and over a sleep of it (`flow.md` rule 24).
 
 use super::tests::Ground;
-use crate::core::agent::{Agent, AgentState, Primed};
 use crate::core::decision::Decision;
 use crate::core::id::AgentId;
+use crate::core::rows::agent::{Agent, AgentState, Primed};
 use crate::core::time::{Deadline, Now};
 use crate::store::Batch;
 

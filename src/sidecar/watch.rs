@@ -2,12 +2,12 @@
 
 use super::Sidecar;
 use super::turn::SeenGone;
-use crate::core::agent::Agent;
 use crate::core::decision::Decision;
 use crate::core::event::{Event, Gone};
 use crate::core::handoff::Step;
 use crate::core::id::{AgentId, Slug};
 use crate::core::pane::{PaneRef, Process};
+use crate::core::rows::agent::Agent;
 use crate::process;
 use crate::spool::documents::{DocumentLook, open_folder};
 use crate::tmux::PaneRow;

@@ -6,10 +6,10 @@
 //! the flow leaves behind, for nobody can type so many. No tmux server runs.
 
 use super::tests::{Ground, NOTHING};
-use crate::core::agent::{Agent, AgentState};
 use crate::core::decision::Decision;
 use crate::core::handoff::Handoff;
 use crate::core::id::AgentId;
+use crate::core::rows::agent::{Agent, AgentState};
 use crate::core::time::{Now, stamp};
 use crate::spool::age::MOST_VIEWS;
 use crate::store::Batch;

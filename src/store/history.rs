@@ -290,8 +290,8 @@ mod tests {
 
     #[test]
     fn a_store_of_the_first_schema_is_brought_up_to_date_and_keeps_its_history() {
-        use crate::core::agent::Agent;
         use crate::core::id::AgentId;
+        use crate::core::rows::agent::Agent;
         use crate::store::{Store, tables};
         let dir = tempfile::tempdir().expect("a temporary folder");
         let agent = Agent::new(AgentId(uuid::Uuid::from_u128(5)), "demo".to_owned(), "then".to_owned());

@@ -2,12 +2,12 @@
 
 use crate::support::decided::Decided;
 use crate::support::facts::demo_facts;
-use tasuki::core::agent::{Agent, AgentState, OurTurn, Purpose};
 use tasuki::core::decision::Decision;
 use tasuki::core::event::{Event, Gone};
 use tasuki::core::hook::{Cli, HookEvent, HookKind, SessionReason};
 use tasuki::core::id::{AgentId, HandoffId};
 use tasuki::core::pane::{PaneRef, Process, ServerId};
+use tasuki::core::rows::agent::{Agent, AgentState, OurTurn, Purpose};
 
 const PANE: PaneRef = PaneRef { server: ServerId { pid: 7, start_time: 1 }, pane: 3, pid: 50 };
 const LAUNCHER: Process = Process { pid: 50, start_ticks: 1 };

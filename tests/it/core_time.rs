@@ -3,9 +3,6 @@
 use crate::support::decided::Decided;
 use crate::support::facts::demo_facts;
 use serde_json::{Value, json};
-use tasuki::core::agent::{
-    Agent, AgentState, Asker, Dying, OurTurn, Owner, Primed, Purpose, Queued, Shutdown, Start, Typing,
-};
 use tasuki::core::decision::Decision;
 use tasuki::core::effect::{Effect, EffectKey, Outcome, Readiness, Started};
 use tasuki::core::event::{Arrived, Event, Gone, PersonaFacts, RequestFacts};
@@ -14,6 +11,9 @@ use tasuki::core::id::AgentId;
 use tasuki::core::pane::{PaneFacts, PaneRef, Process, ServerId};
 use tasuki::core::reply::Reply;
 use tasuki::core::request;
+use tasuki::core::rows::agent::{
+    Agent, AgentState, Asker, Dying, OurTurn, Owner, Primed, Purpose, Queued, Shutdown, Start, Typing,
+};
 use tasuki::core::settings::ProfileFacts;
 use tasuki::core::state::State;
 use tasuki::core::time::{Deadline, Now};

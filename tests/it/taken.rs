@@ -6,7 +6,6 @@ use crate::support::decided::Decided;
 use crate::support::facts::demo_facts;
 use crate::support::stage::Stage;
 use serde_json::{Value, json};
-use tasuki::core::agent::{Agent, AgentState};
 use tasuki::core::decision::Decision;
 use tasuki::core::effect::{Effect, EffectKey, Outcome};
 use tasuki::core::event::{Arrived, Event, RequestFacts};
@@ -15,6 +14,7 @@ use tasuki::core::id::AgentId;
 use tasuki::core::pane::{PaneRef, ServerId};
 use tasuki::core::reply::Reply;
 use tasuki::core::request;
+use tasuki::core::rows::agent::{Agent, AgentState};
 use tasuki::core::settings::ProfileFacts;
 
 const PANE: PaneRef = PaneRef { server: ServerId { pid: 7, start_time: 1 }, pane: 3, pid: 42 };

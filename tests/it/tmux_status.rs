@@ -6,10 +6,10 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 use std::fs;
 use std::path::Path;
-use tasuki::core::agent::AgentState;
 use tasuki::core::glance;
 use tasuki::core::handoff::Step;
 use tasuki::core::id::{AgentId, HandoffId};
+use tasuki::core::rows::agent::AgentState;
 
 #[test]
 fn the_line_counts_agents_handoffs_and_errors() {

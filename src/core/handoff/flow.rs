@@ -3,12 +3,12 @@
 use super::{
     Handoff, Reading, Record, Step, ack, authors, document, end, ending, prompts, publish, reading, successors,
 };
-use crate::core::agent::{Agent, AgentState, Primed, Purpose};
 use crate::core::decision::Tx;
 use crate::core::effect::Effect;
 use crate::core::id::HandoffId;
 use crate::core::reply::Refused;
 use crate::core::request::{Author, Successor};
+use crate::core::rows::agent::{Agent, AgentState, Primed, Purpose};
 use crate::core::time::Deadline;
 use crate::core::{priming, text, typing, work};
 use serde_json::json;

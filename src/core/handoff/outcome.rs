@@ -1,7 +1,6 @@
 //! What effects, receipts, agents and time bring to a handoff, step by step.
 
 use super::{Reading, Step, ack, authors, end, ending, flow, reading};
-use crate::core::agent::{AgentState, Purpose};
 use crate::core::decision::Tx;
 use crate::core::effect::{DocumentRead, Outcome};
 use crate::core::hook::{HookEvent, HookKind};
@@ -9,6 +8,7 @@ use crate::core::id::{AgentId, HandoffId};
 use crate::core::pane::{DeliveryVerdict, Refusal};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{Author, Successor};
+use crate::core::rows::agent::{AgentState, Purpose};
 use crate::core::time::Deadline;
 use crate::core::typing::Ended;
 use crate::core::work;

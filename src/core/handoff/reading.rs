@@ -2,10 +2,10 @@
 //! taken nothing over (SPEC 14).
 
 use super::{Step, ack, end, flow, outcome};
-use crate::core::agent::{AgentState, OurTurn, Purpose};
 use crate::core::decision::Tx;
 use crate::core::hook::{HookEvent, HookKind};
 use crate::core::id::HandoffId;
+use crate::core::rows::agent::{AgentState, OurTurn, Purpose};
 use serde::{Deserialize, Serialize};
 
 /// What is known of that turn.

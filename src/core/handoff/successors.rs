@@ -2,12 +2,12 @@
 //! that runs already.
 
 use super::{Step, end, flow, outcome};
-use crate::core::agent::{Agent, AgentState, Owner};
 use crate::core::decision::Tx;
 use crate::core::hook::HookEvent;
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::reply::Refused;
 use crate::core::request::Successor;
+use crate::core::rows::agent::{Agent, AgentState, Owner};
 use crate::core::settings::NewSession;
 use crate::core::{life, start};
 

@@ -2,12 +2,12 @@
 
 use super::publication::Publishing;
 use super::{Handoff, Step, Verdicts, ack, authors, document, flow, successors};
-use crate::core::agent::AgentState;
 use crate::core::decision::Tx;
 use crate::core::event::{PersonaFacts, RequestFacts};
 use crate::core::id::{AgentId, HandoffId, RequestId, Slug};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{Fallback, HandoffAsked, Issue, PublishAsked, PublishTarget, publish_target};
+use crate::core::rows::agent::AgentState;
 use serde_json::json;
 use std::collections::BTreeSet;
 

@@ -2,13 +2,13 @@
 
 use super::rules::{HUMAN, Rule};
 use super::{Action, Comment, Item, Note, Status, Who, children, notices, watch};
-use crate::core::agent::Agent;
 use crate::core::decision::Tx;
 use crate::core::id::{ItemId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::work::{
     WorkClaimAsked, WorkCommentAsked, WorkCreateAsked, WorkEscalateAsked, WorkReleaseAsked,
 };
+use crate::core::rows::agent::Agent;
 use crate::core::time::Now;
 use serde_json::{Map, Value, json};
 

@@ -4,15 +4,14 @@
 
 use super::ask::plays;
 use super::{Item, Status, Told, Who};
-use crate::core::agent::{Agent, Purpose};
 use crate::core::decision::Tx;
 use crate::core::handoff::prompts::WorkNotice;
 use crate::core::id::{AgentId, ItemId};
 use crate::core::pane::DeliveryVerdict;
+use crate::core::rows::agent::{Agent, Purpose};
 use crate::core::text::{normalise, quotable};
 use crate::core::time::Deadline;
 use crate::core::typing::{self, Ended, Text};
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 /// Notices in a row that an agent may leave without claiming anything: after that it is left alone until it claims.
@@ -27,15 +26,6 @@ const MOST_TOLD: usize = 32;
 const MAX_SHOWN: usize = 4_000;
 /// Most items that one notice to the operator names.
 const MOST_NAMED: usize = 10;
-
-/// What is remembered of an agent's notices.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Notices {
-    /// So many in a row were left without a claim.
-    pub unanswered: u32,
-    /// It is not told of anything before this.
-    pub not_before: Option<Deadline>,
-}
 
 /// Tells an agent of the next item, if it is free for it.
 pub(crate) fn pump(tx: &mut Tx<'_>, agent_id: &AgentId) {

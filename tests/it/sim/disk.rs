@@ -2,13 +2,13 @@
 
 use super::golden::Trace;
 use std::collections::{BTreeMap, BTreeSet};
-use tasuki::core::agent::Agent;
 use tasuki::core::decision::{Decision, ErrorRow};
 use tasuki::core::effect::DocumentRead;
 use tasuki::core::event::PersonaFacts;
 use tasuki::core::handoff::Handoff;
 use tasuki::core::hook::HookEvent;
 use tasuki::core::id::{AgentId, ErrorId, HandoffId, RequestId, Slug};
+use tasuki::core::rows::agent::Agent;
 use tasuki::core::settings::Settings;
 use tasuki::core::state::State;
 use tasuki::core::time::Now;

@@ -8,13 +8,13 @@ use super::world::{World, settings};
 use crate::support::tally;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use tasuki::core::agent::{Agent, AgentState, Primed};
 use tasuki::core::decision::Turn;
 use tasuki::core::effect::EffectKey;
 use tasuki::core::event::{Arrived, Event, Gone, RequestFacts};
 use tasuki::core::hook::{HookEvent, HookKind, SessionReason};
 use tasuki::core::id::AgentId;
 use tasuki::core::request;
+use tasuki::core::rows::agent::{Agent, AgentState, Primed};
 use tasuki::core::state::State;
 use tasuki::core::time::Now;
 

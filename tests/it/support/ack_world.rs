@@ -4,7 +4,6 @@
 use super::facts::demo_facts;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use tasuki::core::agent::{Agent, AgentState, Primed};
 use tasuki::core::decision::Turn;
 use tasuki::core::effect::{Composed, DocumentRead, Effect, EffectKey, Outcome, Source};
 use tasuki::core::event::{Arrived, Event, PersonaFacts, RequestFacts};
@@ -13,6 +12,7 @@ use tasuki::core::hook::{HookEvent, HookKind};
 use tasuki::core::id::{AgentId, HandoffId};
 use tasuki::core::pane::{PaneRef, Refusal, ServerId, Typed};
 use tasuki::core::request;
+use tasuki::core::rows::agent::{Agent, AgentState, Primed};
 use tasuki::core::settings::{ProfileFacts, Settings, Target};
 use tasuki::core::state::State;
 use tasuki::core::time::Now;

@@ -1,10 +1,10 @@
 //! The core alone: a state, the time, and decisions that are applied one after the other.
 
 use std::collections::BTreeMap;
-use tasuki::core::agent::Agent;
 use tasuki::core::decision::{Decision, Turn};
 use tasuki::core::event::Event;
 use tasuki::core::pane::ServerId;
+use tasuki::core::rows::agent::Agent;
 use tasuki::core::settings::{ProfileFacts, Settings};
 use tasuki::core::state::State;
 use tasuki::core::time::Now;

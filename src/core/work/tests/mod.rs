@@ -7,7 +7,6 @@ mod operations;
 mod property;
 
 use super::{Item, Status, Who};
-use crate::core::agent::{Agent, AgentState, Primed};
 use crate::core::decision::{Decision, Turn};
 use crate::core::event::{Arrived, Event, RequestFacts};
 use crate::core::hook::{HookEvent, HookKind, SessionReason};
@@ -15,6 +14,7 @@ use crate::core::id::{AgentId, ItemId, RequestId};
 use crate::core::pane::{PaneRef, ServerId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request;
+use crate::core::rows::agent::{Agent, AgentState, Primed};
 use crate::core::settings::{ProfileFacts, Settings};
 use crate::core::state::State;
 use crate::core::time::Now;

@@ -1,7 +1,7 @@
 //! Texts that wait until their agent can take them, and who wants them typed.
 
-use super::id::{HandoffId, RequestId};
-use super::time::Deadline;
+use crate::core::id::{HandoffId, RequestId};
+use crate::core::time::Deadline;
 use serde::{Deserialize, Serialize};
 
 /// Who wants a waiting text typed.

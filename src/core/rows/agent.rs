@@ -1,19 +1,22 @@
 //! An agent's row: who it is, where it runs, what it is doing, and which text is on its way to it.
 
+mod context;
+mod notices;
 mod purpose;
+mod queued;
 mod texts;
 
-use super::effect::EffectKey;
-use super::gauge::Watch;
-use super::hook::ContextGauge;
-use super::id::{AgentId, HandoffId, RequestId, Slug};
-use super::pane::{PaneRef, Process, ServerId};
-use super::time::Deadline;
-use super::work::notices::Notices;
+use crate::core::effect::EffectKey;
+use crate::core::hook::ContextGauge;
+use crate::core::id::{AgentId, HandoffId, RequestId, Slug};
+use crate::core::pane::{PaneRef, Process, ServerId};
+use crate::core::time::Deadline;
 use serde::{Deserialize, Serialize};
 
-pub use super::queued::{Asker, Queued};
+pub use context::Watch;
+pub use notices::Notices;
 pub use purpose::Purpose;
+pub use queued::{Asker, Queued};
 pub use texts::{OurTurn, Reported, Typing};
 
 /// What an agent is doing (SPEC 3.4).

@@ -1,0 +1,13 @@
+//! What is remembered of the notices of work items that an agent gets.
+
+use crate::core::time::Deadline;
+use serde::{Deserialize, Serialize};
+
+/// What is remembered of an agent's notices.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Notices {
+    /// So many in a row were left without a claim.
+    pub unanswered: u32,
+    /// It is not told of anything before this.
+    pub not_before: Option<Deadline>,
+}

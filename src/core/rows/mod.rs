@@ -1,0 +1,4 @@
+//! The rows that are stored, below the machines that change them: what is known, and nothing of what follows from it. A
+//! row's own methods answer from its fields alone.
+
+pub mod agent;
