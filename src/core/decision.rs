@@ -2,11 +2,11 @@
 //! this decision first, then to the state.
 
 use super::effect::{Effect, EffectKey, Notice};
-use super::handoff::Handoff;
 use super::id::{AgentId, DeliveryId, ErrorId, HandoffId, ItemId, RequestId, Slug};
 use super::pane::ServerId;
 use super::reply::{Answer, Refused, Reply};
 use super::rows::agent::{Agent, AgentState};
+use super::rows::handoff::Handoff;
 use super::state::{Meeting, OpenRequest, State};
 use super::time::Now;
 use super::work::Item;

@@ -2,9 +2,9 @@
 //! handoffs stand, and that something failed; it is made of our own words and numbers only, so that nothing in it means
 //! anything to a terminal or to tmux.
 
-use super::handoff::ack::Standing;
-use super::handoff::{Handoff, Step};
+use super::rows::ack::Standing;
 use super::rows::agent::AgentState;
+use super::rows::handoff::{Handoff, Step};
 use super::state::State;
 use super::time::Now;
 use chrono::DateTime;

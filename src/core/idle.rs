@@ -3,10 +3,11 @@
 
 use super::decision::Tx;
 use super::effect::{Effect, EffectKey, Readiness};
-use super::handoff::ack::Ack;
-use super::handoff::{self, Step};
+use super::handoff;
 use super::id::{AgentId, HandoffId};
+use super::rows::ack::Ack;
 use super::rows::agent::{Agent, AgentState, Purpose};
+use super::rows::handoff::Step;
 use super::time::Deadline;
 use super::{life, priming, strangers, work};
 

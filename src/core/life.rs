@@ -7,6 +7,7 @@ use super::id::{AgentId, RequestId};
 use super::pane::Refusal;
 use super::reply::{Refused, Reply};
 use super::rows::agent::{AgentState, Dying, Primed, Purpose, Shutdown};
+use super::rows::handoff::Step;
 use super::time::Deadline;
 use super::typing::{self, Ended};
 use super::{handoff, idle, meet, priming, start, start_dialog, work};
@@ -71,7 +72,7 @@ pub(crate) fn gone(tx: &mut Tx<'_>, agent_id: &AgentId, how: Gone) {
         || agent
             .handoff_id
             .and_then(|id| tx.handoff(&id))
-            .is_some_and(|handoff| handoff.agent_id == *agent_id && handoff.step == handoff::Step::Ending);
+            .is_some_and(|handoff| handoff.agent_id == *agent_id && handoff.step == Step::Ending);
     match how {
         Gone::Dead if is_ending => end(tx, agent_id, AgentState::Ended),
         Gone::Dead | Gone::PaneGone => {

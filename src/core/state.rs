@@ -3,12 +3,12 @@
 
 use super::decision::Decision;
 use super::effect::{Effect, EffectKey};
-use super::handoff::Handoff;
-use super::handoff::ack::Ack;
 use super::hook::HookEvent;
 use super::id::{AgentId, HandoffId, ItemId, RequestId, Slug};
 use super::pane::ServerId;
+use super::rows::ack::Ack;
 use super::rows::agent::Agent;
+use super::rows::handoff::Handoff;
 use super::settings::Settings;
 use super::time::{Deadline, Now};
 use super::work::items::Items;

@@ -1,8 +1,9 @@
 //! What a dashboard reads: rows as JSON objects (SPEC 3.4).
 
-use super::handoff::{Handoff, HandoffError, Span, ack};
+use super::handoff::ack;
 use super::hook::ContextGauge;
 use super::rows::agent::{Agent, Primed};
+use super::rows::handoff::{Handoff, HandoffError, Span};
 use super::time::stamp;
 use super::work::{Item, Status, complete};
 use serde_json::{Value, json};

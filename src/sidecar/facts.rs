@@ -153,7 +153,7 @@ impl Sidecar {
             }
         }
         for id in std::mem::take(&mut self.pending.paged_handoffs) {
-            if self.state.handoffs.get(&id).is_some_and(crate::core::handoff::Handoff::is_past) {
+            if self.state.handoffs.get(&id).is_some_and(crate::core::rows::handoff::Handoff::is_past) {
                 self.state.handoffs.remove(&id);
             }
         }

@@ -4,8 +4,8 @@
 use super::Sidecar;
 use crate::core::decision::Decision;
 use crate::core::glance;
-use crate::core::handoff::Step;
 use crate::core::id::{ErrorId, HandoffId};
+use crate::core::rows::handoff::Step;
 use crate::core::time::Now;
 use crate::spool::{Place, Shelf};
 use crate::tmux::Tmux;

@@ -7,9 +7,9 @@
 
 use super::tests::{Ground, NOTHING};
 use crate::core::decision::Decision;
-use crate::core::handoff::Handoff;
 use crate::core::id::AgentId;
 use crate::core::rows::agent::{Agent, AgentState};
+use crate::core::rows::handoff::Handoff;
 use crate::core::time::{Now, stamp};
 use crate::spool::age::MOST_VIEWS;
 use crate::store::Batch;

@@ -3,9 +3,9 @@
 use super::history::{self, Fault, Kind};
 use super::{Error, LedgerRow, SeenEvent, Store, StoredError, tables};
 use crate::core::event::Known;
-use crate::core::handoff::Handoff;
 use crate::core::id::{AgentId, ErrorId, HandoffId, ItemId, RequestId};
 use crate::core::rows::agent::Agent;
+use crate::core::rows::handoff::Handoff;
 use crate::core::work::Item;
 use redb::TableHandle;
 use serde::Deserialize;

@@ -3,11 +3,11 @@
 use serde_json::json;
 use std::path::Path;
 use tasuki::core::decision::Decision;
-use tasuki::core::handoff::{Handoff, Span, Step};
 use tasuki::core::id::{AgentId, DeliveryId, Slug};
 use tasuki::core::pane::{DeliveryVerdict, PaneRef, Process, ServerId, Verdict};
 use tasuki::core::request::{Author, Successor};
 use tasuki::core::rows::agent::{Agent, AgentState, Primed};
+use tasuki::core::rows::handoff::{Handoff, Span, Step};
 use tasuki::core::time::{Now, stamp};
 use tasuki::store::{Batch, Checkpoint, Store};
 use uuid::Uuid;

@@ -11,7 +11,7 @@ const LARGEST: [(&str, usize); 12] = [
     ("agents", 6),
     ("cli", 57),
     ("config", 3),
-    ("core", 52),
+    ("core", 28),
     ("demo", 4),
     ("files", 3),
     ("process", 2),

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tasuki::cli::schema;
-use tasuki::core::handoff::Step;
+use tasuki::core::rows::handoff::Step;
 
 fn readme() -> String {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("README.md");

@@ -7,9 +7,9 @@ use serde_json::json;
 use std::fs;
 use std::path::Path;
 use tasuki::core::glance;
-use tasuki::core::handoff::Step;
 use tasuki::core::id::{AgentId, HandoffId};
 use tasuki::core::rows::agent::AgentState;
+use tasuki::core::rows::handoff::Step;
 
 #[test]
 fn the_line_counts_agents_handoffs_and_errors() {

@@ -1,10 +1,11 @@
 //! How a handoff ends: finished, cancelled or halted.
 
-use super::{HandoffError, Step, flow};
+use super::flow;
 use crate::core::decision::{Failure, Tx};
 use crate::core::effect::Effect;
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::request::Successor;
+use crate::core::rows::handoff::{HandoffError, Span, Step};
 use crate::core::work;
 use serde_json::json;
 
@@ -67,7 +68,7 @@ pub(crate) fn fail(tx: &mut Tx<'_>, id: HandoffId, code: &str, message: impl Int
     let stamp = tx.now.stamp();
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.step = Step::Failed;
-        handoff.steps.push(super::Span { step: Step::Failed, entered_at: stamp, left_at: None });
+        handoff.steps.push(Span { step: Step::Failed, entered_at: stamp, left_at: None });
         handoff.error = Some(HandoffError { error_id, step, code: code.to_owned(), message: message.clone(), hint });
     }
     for agent in [Some(agent_id), successor_id].into_iter().flatten() {

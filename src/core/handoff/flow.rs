@@ -1,14 +1,13 @@
 //! Entering and leaving steps. What a step waits for comes in by `outcome`.
 
-use super::{
-    Handoff, Reading, Record, Step, ack, authors, document, end, ending, prompts, publish, reading, successors,
-};
+use super::{ack, authors, document, end, ending, prompts, publish, reading, successors};
 use crate::core::decision::Tx;
 use crate::core::effect::Effect;
 use crate::core::id::HandoffId;
 use crate::core::reply::Refused;
 use crate::core::request::{Author, Successor};
 use crate::core::rows::agent::{Agent, AgentState, Primed, Purpose};
+use crate::core::rows::handoff::{DocumentSeen, Handoff, Reading, Record, Span, Step};
 use crate::core::time::Deadline;
 use crate::core::{priming, text, typing, work};
 use serde_json::json;
@@ -22,7 +21,7 @@ pub(crate) fn enter(tx: &mut Tx<'_>, id: HandoffId, step: Step) {
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     handoff.step = step;
     handoff.deadline = limit.map(|limit| Deadline::after(&now, limit));
-    handoff.steps.push(super::Span { step, entered_at: now.stamp(), left_at: None });
+    handoff.steps.push(Span { step, entered_at: now.stamp(), left_at: None });
     if step == Step::Waiting {
         handoff.deadline = handoff.wait_until.or(handoff.deadline);
         handoff.wait_until = handoff.deadline;
@@ -203,7 +202,7 @@ pub(crate) fn record(tx: &mut Tx<'_>, id: HandoffId, text: String, sha256: Strin
             ack.checkpoint = document::checkpoint(&text);
         }
         handoff.record = Some(Record { bytes, sha256, injection_prompt, created_at: stamp.clone() });
-        handoff.document = Some(super::DocumentSeen { bytes, at: stamp });
+        handoff.document = Some(DocumentSeen { bytes, at: stamp });
         handoff.warnings.extend(warnings);
         handoff.provided = None;
         handoff.last_text = None;

@@ -1,6 +1,6 @@
 //! What effects, receipts, agents and time bring to a handoff, step by step.
 
-use super::{Reading, Step, ack, authors, end, ending, flow, reading};
+use super::{ack, authors, end, ending, flow, reading};
 use crate::core::decision::Tx;
 use crate::core::effect::{DocumentRead, Outcome};
 use crate::core::hook::{HookEvent, HookKind};
@@ -9,6 +9,7 @@ use crate::core::pane::{DeliveryVerdict, Refusal};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{Author, Successor};
 use crate::core::rows::agent::{AgentState, Purpose};
+use crate::core::rows::handoff::{DocumentSeen, Reading, Step};
 use crate::core::time::Deadline;
 use crate::core::typing::Ended;
 use crate::core::work;
@@ -431,7 +432,7 @@ pub(crate) fn document_grew(tx: &mut Tx<'_>, id: HandoffId, bytes: u64) {
     }
     let agent_id = handoff.agent_id;
     if let Some(handoff) = tx.handoff_mut(&id) {
-        handoff.document = Some(super::DocumentSeen { bytes, at });
+        handoff.document = Some(DocumentSeen { bytes, at });
     }
     let line = json!({ "handoff_id": id, "agent_id": agent_id, "step": Step::Writing.word(), "document_bytes": bytes });
     tx.journal("handoff.step", line);

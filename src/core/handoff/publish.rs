@@ -3,13 +3,14 @@
 //! called. Only failures of the network and of the server are tried again; what may have been stored although nobody
 //! answered is looked for by its mark before each further try.
 
-use super::publication::{Attempt, AttemptError, Copy, PublishError, PublishState, Publishing, Purpose};
-use super::{Handoff, ask};
+use super::ask;
 use crate::core::decision::{Failure, Tx};
 use crate::core::effect::{CopyPlan, Effect, EffectKey, Outcome, Posted, PublishFault, PublishPlan};
 use crate::core::id::{HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{AssumePublished, PublishNow, PublishTarget};
+use crate::core::rows::handoff::Handoff;
+use crate::core::rows::publishing::{Attempt, AttemptError, Copy, PublishError, PublishState, Publishing, Purpose};
 use crate::core::time::Deadline;
 use serde_json::json;
 

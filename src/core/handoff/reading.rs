@@ -1,24 +1,12 @@
 //! The turn in which the successor reads its document. It belongs to the handoff: a successor that fails or dies in it has
 //! taken nothing over (SPEC 14).
 
-use super::{Step, ack, end, flow, outcome};
+use super::{ack, end, flow, outcome};
 use crate::core::decision::Tx;
 use crate::core::hook::{HookEvent, HookKind};
 use crate::core::id::HandoffId;
 use crate::core::rows::agent::{AgentState, OurTurn, Purpose};
-use serde::{Deserialize, Serialize};
-
-/// What is known of that turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Read {
-    /// It has ended well, or the successor has answered in it.
-    Seen,
-    /// Its end was not seen: the successor lived when the limit came, or a person has vouched for the briefing.
-    Unseen,
-    /// It ended in an error, was interrupted, or the successor has ended in it.
-    Failed,
-}
+use crate::core::rows::handoff::{Read, Step};
 
 /// The briefing arrived: the end of its turn is waited for.
 pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {

@@ -1,13 +1,14 @@
 //! Who takes over (SPEC 4.2): a new agent in a new window, a new session in the outgoing agent's own process, or an agent
 //! that runs already.
 
-use super::{Step, end, flow, outcome};
+use super::{end, flow, outcome};
 use crate::core::decision::Tx;
 use crate::core::hook::HookEvent;
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::reply::Refused;
 use crate::core::request::Successor;
 use crate::core::rows::agent::{Agent, AgentState, Owner};
+use crate::core::rows::handoff::Step;
 use crate::core::settings::NewSession;
 use crate::core::{life, start};
 

@@ -1,13 +1,15 @@
 //! The trigger: is this agent to be handed off, and how does it begin (SPEC 4.1).
 
-use super::publication::Publishing;
-use super::{Handoff, Step, Verdicts, ack, authors, document, flow, successors};
+use super::{authors, document, flow, successors};
 use crate::core::decision::Tx;
 use crate::core::event::{PersonaFacts, RequestFacts};
 use crate::core::id::{AgentId, HandoffId, RequestId, Slug};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{Fallback, HandoffAsked, Issue, PublishAsked, PublishTarget, publish_target};
+use crate::core::rows::ack::Ack;
 use crate::core::rows::agent::AgentState;
+use crate::core::rows::handoff::{Handoff, Step, Verdicts};
+use crate::core::rows::publishing::Publishing;
 use serde_json::json;
 use std::collections::BTreeSet;
 
@@ -157,7 +159,7 @@ fn begin(tx: &mut Tx<'_>, asked: HandoffAsked, checked: &Checked<'_>, facts: &Re
         warnings: Vec::new(),
         read: None,
         successor_blocked_at: None,
-        ack: asked.urgency.map(ack::Ack::new),
+        ack: asked.urgency.map(Ack::new),
         publish: asked.publish.as_ref().and_then(publishing),
     };
     tx.out.handoffs.insert(handoff_id, handoff);

@@ -1,4 +1,7 @@
 //! The rows that are stored, below the machines that change them: what is known, and nothing of what follows from it. A
 //! row's own methods answer from its fields alone.
 
+pub mod ack;
 pub mod agent;
+pub mod handoff;
+pub mod publishing;

@@ -4,9 +4,9 @@
 use super::world::World;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use tasuki::core::handoff::Step;
-use tasuki::core::handoff::ack::{Ack, Kind, Sending, Standing};
 use tasuki::core::id::HandoffId;
+use tasuki::core::rows::ack::{Ack, Kind, Sending, Standing};
+use tasuki::core::rows::handoff::Step;
 use tasuki::core::settings::{Settings, Target};
 
 /// What some world must have come to.
@@ -133,9 +133,8 @@ pub(crate) fn at_rest(world: &World) -> Result<(), String> {
     for handoff in world.disk.handoffs() {
         let Some(ack) = &handoff.ack else { continue };
         let id = handoff.handoff_id;
-        let unsettled = |message: &&tasuki::core::handoff::ack::Message| {
-            matches!(message.sending, Sending::Waiting | Sending::Open)
-        };
+        let unsettled =
+            |message: &&tasuki::core::rows::ack::Message| matches!(message.sending, Sending::Waiting | Sending::Open);
         if let Some(message) = ack.messages.iter().find(unsettled) {
             return Err(format!("handoff {id}: a message is neither sent nor given up: {message:?}"));
         }

@@ -3,10 +3,10 @@
 use super::world::World;
 use std::collections::BTreeMap;
 use tasuki::core::effect::{Effect, How};
-use tasuki::core::handoff::Step;
-use tasuki::core::handoff::publication::{PublishState, Publishing};
 use tasuki::core::id::{AgentId, DeliveryId, HandoffId};
 use tasuki::core::rows::agent::AgentState;
+use tasuki::core::rows::handoff::Step;
+use tasuki::core::rows::publishing::{PublishState, Publishing};
 use tasuki::core::text::signature;
 
 /// What must hold at every moment.

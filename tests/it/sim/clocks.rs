@@ -4,8 +4,8 @@
 use super::disk::Disk;
 use super::world::World;
 use std::collections::{BTreeMap, BTreeSet};
-use tasuki::core::handoff::{Handoff, HandoffError, Step};
 use tasuki::core::id::HandoffId;
+use tasuki::core::rows::handoff::{Handoff, HandoffError, Step};
 use tasuki::core::settings::Limits;
 
 /// What failures say that come of a limit, and of nothing else.

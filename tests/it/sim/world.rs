@@ -10,10 +10,10 @@ use crate::support::facts::demo_facts;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use tasuki::core::event::Event;
-use tasuki::core::handoff::Step;
 use tasuki::core::id::{HandoffId, RequestId};
 use tasuki::core::pane::PaneRef;
 use tasuki::core::request::Successor;
+use tasuki::core::rows::handoff::Step;
 use tasuki::core::settings::{ContextLimits, NewSession, ProfileFacts, Settings};
 use tasuki::core::time::Now;
 

@@ -1,8 +1,10 @@
 //! The delivery checklist: each point with the time at which it was reached, or the reason why it was not.
 
-use super::{Ack, Kind, Sending, Standing, messages, take, urgency_word};
-use crate::core::handoff::{Handoff, Span, Step, publish};
+use super::{messages, take};
+use crate::core::handoff::publish;
 use crate::core::pane::{DeliveryVerdict, Verdict};
+use crate::core::rows::ack::{Ack, Kind, Sending, Standing, urgency_word};
+use crate::core::rows::handoff::{Handoff, Span, Step};
 use serde_json::{Value, json};
 
 /// A point: what, when, and else why not.

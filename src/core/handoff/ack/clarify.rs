@@ -1,14 +1,16 @@
 //! Answers to a successor's questions, with or without a document that was brought up to date.
 
-use super::{Clarifying, FormerDocument, Kind, Standing, messages, notes, timeline};
+use super::{messages, notes, timeline};
 use crate::core::decision::Tx;
 use crate::core::effect::{Composed, DocumentRead, Effect, Outcome, Source};
 use crate::core::event::RequestFacts;
 use crate::core::handoff::ask::{self, find};
-use crate::core::handoff::{DocumentSeen, Step, document, flow, publish, trigger};
+use crate::core::handoff::{document, flow, publish, trigger};
 use crate::core::id::{HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{Clarification, ClarifyAsked};
+use crate::core::rows::ack::{Clarifying, FormerDocument, Kind, Standing};
+use crate::core::rows::handoff::{DocumentSeen, Step};
 use crate::core::text::normalise;
 use serde_json::{Value, json};
 

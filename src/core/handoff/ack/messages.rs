@@ -1,14 +1,15 @@
 //! Sends the messages of the protocol and records what became of each: typed to the successor when it can take them,
 //! once each; to the orchestrator or the escalation target by their own ways.
 
-use super::{Ack, Kind, Message, Sending, Timer, notes};
+use super::notes;
 use crate::core::decision::{Failure, Tx};
 use crate::core::effect::{Effect, Notice, NotifyPlan, Outcome};
-use crate::core::handoff::{Handoff, Step};
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::meet;
 use crate::core::pane::Refusal;
+use crate::core::rows::ack::{Ack, Kind, Message, Sending, Timer};
 use crate::core::rows::agent::{AgentState, Asker, Purpose, Queued};
+use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::settings::Target;
 use crate::core::time::Deadline;
 use crate::core::typing::{self, Ended, Text, word};

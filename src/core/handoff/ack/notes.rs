@@ -1,10 +1,12 @@
 //! The messages of the protocol in the form that teams know: `to`, `subject`, `priority` and `content`, and the same in
 //! words for a pane or a person.
 
-use super::{Ack, Received, messages, priority, urgency_word};
+use super::messages;
 use crate::core::decision::Tx;
-use crate::core::handoff::{Handoff, publish};
+use crate::core::handoff::publish;
 use crate::core::request::{Clarification, form};
+use crate::core::rows::ack::{Ack, Received, priority, urgency_word};
+use crate::core::rows::handoff::Handoff;
 use crate::core::text::{quotable, sanitise};
 use serde_json::{Value, json};
 

@@ -1,12 +1,14 @@
 //! Takes what a successor says of its handoff, and the operator's override (SPEC section 8 and 12, "ACK").
 
-use super::{Ack, Kind, Override, Received, Standing, messages, notes, timeline};
+use super::{messages, notes, timeline};
 use crate::core::decision::Tx;
 use crate::core::handoff::ask::{self, find};
-use crate::core::handoff::{Handoff, Step, end, flow, outcome, reading};
+use crate::core::handoff::{end, flow, outcome, reading};
 use crate::core::id::{AgentId, HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{AckAsked, MalformedAck, OverrideAsked};
+use crate::core::rows::ack::{Ack, Kind, Override, Received, Standing};
+use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::text::{normalise, quotable};
 use serde_json::{Value, json};
 

@@ -2,11 +2,13 @@
 //! the end of the step. Each counts from when the one before it was due. While the successor waits for answers, the same
 //! time runs for those who must give them.
 
-use super::{Kind, Message, Next, Standing, Timer, messages, notes};
+use super::{messages, notes};
 use crate::core::decision::Tx;
+use crate::core::handoff::end;
 use crate::core::handoff::prompts::{Acknowledge, How};
-use crate::core::handoff::{Handoff, Step, end};
 use crate::core::id::HandoffId;
+use crate::core::rows::ack::{Kind, Message, Next, Standing, Timer, priority};
+use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::time::{Deadline, stamp};
 use serde_json::json;
 
@@ -152,7 +154,7 @@ pub(crate) fn for_briefing(tx: &Tx<'_>, handoff: &Handoff) -> Option<String> {
         handoff_id: &handoff.handoff_id.to_string(),
         predecessor: &handoff.name_of(&handoff.agent_id),
         reason: &handoff.reason,
-        priority: super::priority(ack.urgency),
+        priority: priority(ack.urgency),
         within: &notes::span(limit_ms),
         until: &until,
         how: &how(tx, handoff),

@@ -1,7 +1,8 @@
 //! What a dashboard reads of an acknowledgement: the field `ack` of a handoff's view.
 
-use super::{Ack, Kind, Message, Next, Received, messages, priority, urgency_word};
-use crate::core::handoff::Handoff;
+use super::messages;
+use crate::core::rows::ack::{Ack, Kind, Message, Next, Received, priority, urgency_word};
+use crate::core::rows::handoff::Handoff;
 use serde_json::{Value, json};
 
 /// The field `ack`; null where no acknowledgement is wanted.

@@ -1,0 +1,369 @@
+//! What is known of a handoff's acknowledgement: where it stands, what was received, and what was said to whom.
+
+use crate::core::effect::EffectKey;
+use crate::core::id::{AgentId, RequestId};
+use crate::core::request::{AckStatus, Clarification, Urgency};
+use crate::core::time::Deadline;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Most ACKs that are kept beside the last one.
+const MOST_FORMER: usize = 16;
+
+/// Where an acknowledgement stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// The successor is not briefed yet.
+    #[default]
+    NotAsked,
+    /// It was asked and has not answered.
+    Pending,
+    /// It begins.
+    Acknowledged,
+    /// It has asked, and waits for answers.
+    NeedsClarification,
+    /// It can't set up what it needs.
+    EnvironmentIssue,
+    /// It can't take the task.
+    Rejected,
+    /// The operator went on without its answer.
+    AcknowledgedWithDelay,
+    /// It never answered, or was never answered.
+    TimedOut,
+}
+
+impl Standing {
+    /// The word in views, answers and journal.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Standing::NotAsked => "not_asked",
+            Standing::Pending => "pending",
+            Standing::Acknowledged => "acknowledged",
+            Standing::NeedsClarification => "needs_clarification",
+            Standing::EnvironmentIssue => "environment_issue",
+            Standing::Rejected => "rejected",
+            Standing::AcknowledgedWithDelay => "acknowledged_with_delay",
+            Standing::TimedOut => "timed_out",
+        }
+    }
+}
+
+/// What falls next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Next {
+    /// After T.
+    Reminder,
+    /// After T/2 more.
+    FinalReminder,
+    /// After T/2 more.
+    Escalation,
+}
+
+/// The running timer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timer {
+    /// What falls when it is due.
+    pub next: Next,
+    /// When.
+    pub due: Deadline,
+}
+
+/// An ACK that was taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Received {
+    /// From whom.
+    pub agent_id: AgentId,
+    /// The task in its words.
+    pub understanding: String,
+    /// Where it goes on.
+    pub starting_from: String,
+    /// What it asks.
+    pub questions: Vec<String>,
+    /// What it says that it will do.
+    pub status: AckStatus,
+    /// When it was taken.
+    pub at: String,
+    /// It came after the time was up.
+    pub late: bool,
+}
+
+impl Received {
+    /// What follows from it. One with questions is not ready, whatever it says.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        match self.status {
+            AckStatus::ReadyToProceed if self.questions.is_empty() => Standing::Acknowledged,
+            AckStatus::ReadyToProceed | AckStatus::NeedsClarification => Standing::NeedsClarification,
+            AckStatus::EnvironmentIssue => Standing::EnvironmentIssue,
+            AckStatus::Rejected => Standing::Rejected,
+        }
+    }
+}
+
+/// The operator's decision to go on without an ACK.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Override {
+    /// Why.
+    pub reason: String,
+    /// When.
+    pub at: String,
+}
+
+/// Answers whose updated document is being written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clarifying {
+    /// The request, which is answered when the document is durable.
+    pub request_id: RequestId,
+    /// The answers.
+    pub clarifications: Vec<Clarification>,
+    /// The document's name.
+    pub file_name: String,
+}
+
+/// A document that gave way to one that was brought up to date. Its file stays where it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormerDocument {
+    /// Its absolute path.
+    pub file_path: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Its SHA-256, hexadecimal.
+    pub sha256: String,
+    /// When it was recorded.
+    pub recorded_at: String,
+}
+
+/// What a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// That the successor was briefed, and what it is to acknowledge.
+    HandoffNotice,
+    /// That no ACK came.
+    Reminder,
+    /// The right form of an ACK.
+    Form,
+    /// Answers.
+    Clarification,
+    /// That the operator asks again after a failure.
+    AskedAgain,
+    /// What the successor has said.
+    HandoffAck,
+    /// That neither ACK nor answer ever came.
+    Escalation,
+    /// That the successor has begun.
+    HandoffComplete,
+}
+
+impl Kind {
+    /// The word in views and journal.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::HandoffNotice => "handoff_notice",
+            Kind::Reminder => "reminder",
+            Kind::Form => "form",
+            Kind::Clarification => "clarification",
+            Kind::AskedAgain => "asked_again",
+            Kind::HandoffAck => "handoff_ack",
+            Kind::Escalation => "escalation",
+            Kind::HandoffComplete => "handoff_complete",
+        }
+    }
+}
+
+/// How far a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sending {
+    /// It is typed as soon as the successor can take it.
+    Waiting,
+    /// It is on its way.
+    Open,
+    /// It arrived.
+    Sent,
+    /// It can't be known whether it arrived.
+    Unconfirmed,
+    /// It could not be typed in time, and will not be any more.
+    Missed,
+    /// It did not arrive.
+    Failed,
+}
+
+impl Sending {
+    /// The word in views and journal.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Sending::Waiting => "waiting",
+            Sending::Open => "open",
+            Sending::Sent => "sent",
+            Sending::Unconfirmed => "unconfirmed",
+            Sending::Missed => "missed",
+            Sending::Failed => "failed",
+        }
+    }
+}
+
+/// One message of the protocol: to whom, what, and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// Its number in this handoff.
+    pub number: u32,
+    /// What it is.
+    pub kind: Kind,
+    /// It is typed to the successor; else it goes to the orchestrator or the escalation target.
+    pub to_successor: bool,
+    /// To whom, as views say it.
+    pub to: String,
+    /// When it was due.
+    pub due_at: String,
+    /// How far it is.
+    pub sending: Sending,
+    /// When that was known.
+    pub at: Option<String>,
+    /// Why it did not arrive, or may not have.
+    pub reason: Option<String>,
+    /// The message in the form that teams know.
+    pub json: Value,
+    /// What is typed; none where nothing is, or nothing will be any more.
+    pub text: Option<String>,
+    /// The effect that sends it.
+    pub effect: Option<EffectKey>,
+    /// When another try is made to type it.
+    pub again: Option<Deadline>,
+    /// How often it was refused so far.
+    pub refusals: u32,
+}
+
+/// All that is known of an urgent handoff's acknowledgement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ack {
+    /// How urgent.
+    pub urgency: Urgency,
+    /// T, in milliseconds, as it was when the time last began.
+    pub limit_ms: u64,
+    /// How often the time has begun.
+    pub round: u32,
+    /// When the successor was first asked for it.
+    pub sent_at: Option<String>,
+    /// Where it stands.
+    pub standing: Standing,
+    /// The running timer.
+    pub timer: Option<Timer>,
+    /// The last ACK that was taken.
+    pub received: Option<Received>,
+    /// Those before it, the last ones.
+    pub former: Vec<Received>,
+    /// The operator's override.
+    pub overridden: Option<Override>,
+    /// The checkpoint that the document states.
+    pub checkpoint: Option<String>,
+    /// A malformed ACK was answered in the successor's pane already.
+    pub form_typed: bool,
+    /// Answers on their way.
+    pub clarifying: Option<Clarifying>,
+    /// Answers that were given, the last ones.
+    pub answers: Vec<Clarification>,
+    /// Questions that no answer named.
+    pub unanswered: Vec<String>,
+    /// Documents that gave way to better ones.
+    pub former_documents: Vec<FormerDocument>,
+    /// What was said to whom.
+    pub messages: Vec<Message>,
+    /// The next message's number.
+    pub next_message: u32,
+}
+
+impl Ack {
+    /// Of a handoff that has just been asked for.
+    #[must_use]
+    pub fn new(urgency: Urgency) -> Self {
+        Ack {
+            urgency,
+            limit_ms: 0,
+            round: 0,
+            sent_at: None,
+            standing: Standing::NotAsked,
+            timer: None,
+            received: None,
+            former: Vec::new(),
+            overridden: None,
+            checkpoint: None,
+            form_typed: false,
+            clarifying: None,
+            answers: Vec::new(),
+            unanswered: Vec::new(),
+            former_documents: Vec::new(),
+            messages: Vec::new(),
+            next_message: 1,
+        }
+    }
+
+    /// Puts an ACK in the place of the last one, or takes that away; the last ones are kept.
+    pub(crate) fn supersede(&mut self, received: Option<Received>) {
+        self.former.extend(std::mem::replace(&mut self.received, received));
+        let from = self.former.len().saturating_sub(MOST_FORMER);
+        self.former.drain(..from);
+    }
+
+    /// Something is on its way of which the end is not known.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.messages.iter().any(|message| message.sending == Sending::Open)
+    }
+
+    /// A text waits for the successor.
+    #[must_use]
+    pub fn has_waiting(&self) -> bool {
+        self.messages.iter().any(|message| message.sending == Sending::Waiting)
+    }
+
+    /// Every deadline that is running.
+    pub fn deadlines(&self) -> impl Iterator<Item = &Deadline> {
+        let tries = self.messages.iter().filter_map(|message| message.again.as_ref());
+        self.timer.as_ref().map(|timer| &timer.due).into_iter().chain(tries)
+    }
+
+    /// The same, to be counted anew.
+    pub fn deadlines_mut(&mut self) -> impl Iterator<Item = &mut Deadline> {
+        let tries = self.messages.iter_mut().filter_map(|message| message.again.as_mut());
+        self.timer.as_mut().map(|timer| &mut timer.due).into_iter().chain(tries)
+    }
+
+    /// When the step fails if nothing happens, for people to read.
+    #[must_use]
+    pub fn final_deadline(&self) -> Option<String> {
+        let timer = self.timer?;
+        let half = self.limit_ms / 2;
+        let more = match timer.next {
+            Next::Reminder => 2 * half,
+            Next::FinalReminder => half,
+            Next::Escalation => 0,
+        };
+        Some(timer.due.stamp_after(more))
+    }
+}
+
+/// The priority that messages of an urgency bear.
+#[must_use]
+pub fn priority(urgency: Urgency) -> &'static str {
+    match urgency {
+        Urgency::Immediate => "urgent",
+        Urgency::Prepare => "high",
+        Urgency::WhenAvailable => "normal",
+    }
+}
+
+/// The word of an urgency.
+#[must_use]
+pub fn urgency_word(urgency: Urgency) -> &'static str {
+    match urgency {
+        Urgency::Immediate => "immediate",
+        Urgency::Prepare => "prepare",
+        Urgency::WhenAvailable => "when_available",
+    }
+}

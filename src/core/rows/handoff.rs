@@ -1,0 +1,299 @@
+//! A handoff's row: who hands off to whom, where it stands, and what it has come to.
+
+use super::ack::Ack;
+use super::publishing::Publishing;
+use crate::core::effect::{EffectKey, Place};
+use crate::core::id::{AgentId, ErrorId, HandoffId, RequestId, Slug};
+use crate::core::pane::DeliveryVerdict;
+use crate::core::request::{Author, Successor};
+use crate::core::settings::Limits;
+use crate::core::time::Deadline;
+use serde::{Deserialize, Serialize};
+
+/// The steps of the flow, in their order (SPEC 4.3), and its three ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// For the agent's running turn.
+    Waiting,
+    /// Types the instruction.
+    Instructing,
+    /// Waits for the Stop after the receipt.
+    Writing,
+    /// Commits the record.
+    Recording,
+    /// Ends the outgoing agent.
+    Ending,
+    /// Starts the successor.
+    Starting,
+    /// Types the persona's skill.
+    Priming,
+    /// Types the injection prompt.
+    Briefing,
+    /// Waits for the end of the turn in which the successor reads its document.
+    Reading,
+    /// Waits for the successor's acknowledgement, where one is wanted.
+    Acknowledging,
+    /// Finished.
+    Done,
+    /// Halted; a retry may go on.
+    Failed,
+    /// Stopped by the operator.
+    Cancelled,
+}
+
+impl Step {
+    /// Every step, for tables in tests and schemas.
+    pub const ALL: [Step; 13] = [
+        Step::Waiting,
+        Step::Instructing,
+        Step::Writing,
+        Step::Recording,
+        Step::Ending,
+        Step::Starting,
+        Step::Priming,
+        Step::Briefing,
+        Step::Reading,
+        Step::Acknowledging,
+        Step::Done,
+        Step::Failed,
+        Step::Cancelled,
+    ];
+
+    /// The contract's word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Step::Waiting => "waiting",
+            Step::Instructing => "instructing",
+            Step::Writing => "writing",
+            Step::Recording => "recording",
+            Step::Ending => "ending",
+            Step::Starting => "starting",
+            Step::Priming => "priming",
+            Step::Briefing => "briefing",
+            Step::Reading => "reading",
+            Step::Acknowledging => "acknowledging",
+            Step::Done => "done",
+            Step::Failed => "failed",
+            Step::Cancelled => "cancelled",
+        }
+    }
+
+    /// No step follows by itself.
+    #[must_use]
+    pub fn is_end(self) -> bool {
+        matches!(self, Step::Done | Step::Failed | Step::Cancelled)
+    }
+
+    /// Its time limit in milliseconds; none for a step that does not wait, or that keeps its own time.
+    #[must_use]
+    pub fn limit_ms(self, limits: &Limits) -> Option<u64> {
+        match self {
+            Step::Waiting => Some(limits.waiting_ms),
+            Step::Instructing => Some(limits.instructing_ms),
+            Step::Writing => Some(limits.writing_ms),
+            Step::Ending => Some(limits.ending_ms),
+            Step::Starting => Some(limits.starting_ms),
+            Step::Priming => Some(limits.priming_ms),
+            Step::Briefing => Some(limits.briefing_ms),
+            Step::Reading => Some(limits.reading_ms),
+            Step::Recording | Step::Acknowledging | Step::Done | Step::Failed | Step::Cancelled => None,
+        }
+    }
+}
+
+/// One stay in one step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    /// Which.
+    pub step: Step,
+    /// When it was entered.
+    pub entered_at: String,
+    /// When it was left.
+    pub left_at: Option<String>,
+}
+
+/// The last verdict on each of the three texts.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Verdicts {
+    /// On the instruction.
+    pub instruction: Option<DeliveryVerdict>,
+    /// On the priming.
+    pub priming: Option<DeliveryVerdict>,
+    /// On the briefing.
+    pub briefing: Option<DeliveryVerdict>,
+}
+
+/// Why it halted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandoffError {
+    /// The file in `errors/`.
+    pub error_id: ErrorId,
+    /// Where.
+    pub step: Step,
+    /// For programs.
+    pub code: String,
+    /// For people.
+    pub message: String,
+    /// What to do.
+    pub hint: String,
+}
+
+/// The durable record (SPEC 4.5), less what the handoff's own row says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// Size of the document in bytes.
+    pub bytes: u64,
+    /// Its SHA-256, hexadecimal.
+    pub sha256: String,
+    /// The body of the briefing.
+    pub injection_prompt: String,
+    /// When it was committed.
+    pub created_at: String,
+}
+
+/// The document as it grows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DocumentSeen {
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// When that was seen.
+    pub at: String,
+}
+
+/// Why the document is being read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reading {
+    /// The agent's turn has ended: the document must be there.
+    AtStop,
+    /// The operator accepts it as it is.
+    Accepted(RequestId),
+    /// A retry looks whether it is there by now.
+    Retry {
+        /// Type a new instruction if it is not.
+        instruct_anew: bool,
+    },
+}
+
+/// What is known of the turn in which the successor reads its document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Read {
+    /// It has ended well, or the successor has answered in it.
+    Seen,
+    /// Its end was not seen: the successor lived when the limit came, or a person has vouched for the briefing.
+    Unseen,
+    /// It ended in an error, was interrupted, or the successor has ended in it.
+    Failed,
+}
+
+/// One handoff.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Handoff {
+    /// Its id.
+    pub handoff_id: HandoffId,
+    /// The outgoing agent.
+    pub agent_id: AgentId,
+    /// Its persona, and the successor's.
+    pub persona_slug: Slug,
+    /// Why.
+    pub reason: String,
+    /// What the document should dwell on.
+    pub focus: Option<String>,
+    /// What the successor has to do.
+    pub tasks: Vec<String>,
+    /// Do not wait for the end of a running turn.
+    pub now: bool,
+    /// Who writes the document.
+    pub author: Author,
+    /// Who takes over.
+    pub successor: Successor,
+    /// When it was asked for.
+    pub created_at: String,
+    /// The document's absolute path.
+    pub file_path: String,
+    /// Its name in the persona's folder.
+    pub file_name: String,
+    /// Where it stands.
+    pub step: Step,
+    /// Where it has been.
+    pub steps: Vec<Span>,
+    /// When this step has failed.
+    pub deadline: Option<Deadline>,
+    /// When waiting for the agent has failed; kept over a try that met a busy agent.
+    pub wait_until: Option<Deadline>,
+    /// This step's running effect, other than typing and what the successor's start runs.
+    pub effect: Option<EffectKey>,
+    /// The text of this step waits until its agent is free for it.
+    #[serde(default)]
+    pub waits: bool,
+    /// Our turn ended while the operator's accept was being looked at.
+    #[serde(default)]
+    pub stopped_meanwhile: bool,
+    /// Why the document is being read, while it is.
+    pub reading: Option<Reading>,
+    /// The verdicts.
+    pub verdicts: Verdicts,
+    /// Why it halted; null after a retry.
+    pub error: Option<HandoffError>,
+    /// The document as it grows.
+    pub document: Option<DocumentSeen>,
+    /// For author `provided`, until it is recorded: the document.
+    #[serde(default)]
+    pub provided: Option<String>,
+    /// For author `agent_reply`, until it is recorded: the last text of the answer, as the end of the turn told it.
+    #[serde(default)]
+    pub last_text: Option<String>,
+    /// The record.
+    pub record: Option<Record>,
+    /// The successor, once one was asked for.
+    pub successor_id: Option<AgentId>,
+    /// Successors that died before they were briefed.
+    pub former_successors: Vec<AgentId>,
+    /// The place that was kept for the successor.
+    pub place: Option<Place>,
+    /// What is not as it should be and stops nothing.
+    pub warnings: Vec<String>,
+    /// Since when a dialog holds up the turn in which the successor answers its briefing.
+    #[serde(default)]
+    pub successor_blocked_at: Option<String>,
+    /// What is known of the turn in which the successor reads its document.
+    #[serde(default)]
+    pub read: Option<Read>,
+    /// Its acknowledgement, where one is wanted.
+    #[serde(default)]
+    pub ack: Option<Ack>,
+    /// The publishing of the document, where that was asked for.
+    #[serde(default)]
+    pub publish: Option<Publishing>,
+}
+
+impl Handoff {
+    /// Its row is history: nothing can happen to it without being asked for by name.
+    #[must_use]
+    pub fn is_past(&self) -> bool {
+        let publishes = self.publish.as_ref().is_some_and(Publishing::is_active);
+        let awaits_ack = self.ack.as_ref().is_some_and(Ack::is_open);
+        self.step.is_end() && self.effect.is_none() && !publishes && !awaits_ack
+    }
+
+    /// The step in which it is, or in which it failed.
+    #[must_use]
+    pub fn place_in_flow(&self) -> Step {
+        self.error.as_ref().map_or(self.step, |error| error.step)
+    }
+
+    /// How messages and uploads name one of its agents: `<slug>-<first 8 of its id>`.
+    #[must_use]
+    pub fn name_of(&self, agent_id: &AgentId) -> String {
+        format!("{}-{}", self.persona_slug, agent_id.short())
+    }
+
+    /// The tag of the window that keeps the session alive.
+    #[must_use]
+    pub fn place_tag(&self) -> String {
+        self.handoff_id.0.simple().to_string()
+    }
+}
