@@ -9,9 +9,10 @@ use super::pane::ServerId;
 use super::rows::ack::Ack;
 use super::rows::agent::Agent;
 use super::rows::handoff::Handoff;
+use super::rows::item::Item;
+use super::rows::items::Items;
 use super::settings::Settings;
 use super::time::{Deadline, Now};
-use super::work::items::Items;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -135,7 +136,7 @@ impl State {
     /// Forgets those of these items that are history.
     pub fn evict_items<'i>(&mut self, ids: impl IntoIterator<Item = &'i ItemId>) {
         for id in ids {
-            if self.items.get(id).is_some_and(super::work::Item::is_past) {
+            if self.items.get(id).is_some_and(Item::is_past) {
                 self.items.remove(id);
             }
         }

@@ -4,8 +4,9 @@ use super::handoff::ack;
 use super::hook::ContextGauge;
 use super::rows::agent::{Agent, Primed};
 use super::rows::handoff::{Handoff, HandoffError, Span};
+use super::rows::item::{Item, Status, Told};
 use super::time::stamp;
-use super::work::{Item, Status, complete};
+use super::work::complete;
 use serde_json::{Value, json};
 
 /// `view/agents/<agent_id>.json`.
@@ -127,6 +128,6 @@ pub fn item(item: &Item) -> Value {
     })
 }
 
-fn told(told: &super::work::Told) -> Value {
+fn told(told: &Told) -> Value {
     json!({ "agent_id": told.agent_id, "at": told.at, "verdict": told.verdict })
 }

@@ -6,7 +6,7 @@ use crate::core::event::Known;
 use crate::core::id::{AgentId, ErrorId, HandoffId, ItemId, RequestId};
 use crate::core::rows::agent::Agent;
 use crate::core::rows::handoff::Handoff;
-use crate::core::work::Item;
+use crate::core::rows::item::Item;
 use redb::TableHandle;
 use serde::Deserialize;
 

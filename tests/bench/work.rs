@@ -12,9 +12,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tasuki::core::decision::Decision;
+use tasuki::core::rows::item::Item;
 use tasuki::core::time::Now;
 use tasuki::core::view;
-use tasuki::core::work::Item;
 use tasuki::store::{Batch, Checkpoint, Store};
 use uuid::Uuid;
 

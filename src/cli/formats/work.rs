@@ -1,6 +1,6 @@
 //! The files in `view/work/`.
 
-use crate::core::work::{Action, Priority, Status};
+use crate::core::rows::item::{Action, Priority, Status};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};

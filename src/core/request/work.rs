@@ -2,7 +2,8 @@
 
 use super::read::{not_empty, optional};
 use crate::core::reply::Refused;
-use crate::core::work::{Priority, children::size};
+use crate::core::rows::item::Priority;
+use crate::core::work::children::size;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};

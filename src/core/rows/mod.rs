@@ -4,4 +4,6 @@
 pub mod ack;
 pub mod agent;
 pub mod handoff;
+pub mod item;
+pub mod items;
 pub mod publishing;

@@ -1,7 +1,7 @@
 //! What can be asked of one item: create, claim, release, escalate, comment.
 
 use super::rules::{HUMAN, Rule};
-use super::{Action, Comment, Item, Note, Status, Who, children, notices, watch};
+use super::{children, notices, watch};
 use crate::core::decision::Tx;
 use crate::core::id::{ItemId, RequestId};
 use crate::core::reply::{Refused, Reply};
@@ -9,6 +9,7 @@ use crate::core::request::work::{
     WorkClaimAsked, WorkCommentAsked, WorkCreateAsked, WorkEscalateAsked, WorkReleaseAsked,
 };
 use crate::core::rows::agent::Agent;
+use crate::core::rows::item::{Action, Comment, Item, Note, Priority, Status, Told, Who};
 use crate::core::time::Now;
 use serde_json::{Map, Value, json};
 
@@ -26,7 +27,7 @@ pub(crate) struct New {
     pub(crate) kind: String,
     pub(crate) title: String,
     pub(crate) description: Option<String>,
-    pub(crate) priority: super::Priority,
+    pub(crate) priority: Priority,
     pub(crate) metadata: Map<String, Value>,
     pub(crate) parent_output: Option<Value>,
     pub(crate) by: Who,
@@ -157,7 +158,7 @@ pub(crate) fn blank(id: ItemId, now: &Now, order: u64) -> Item {
         project_id: id,
         parent_id: None,
         children: Vec::new(),
-        priority: super::Priority::default(),
+        priority: Priority::default(),
         order,
         claimed_by: None,
         held_by: None,
@@ -318,7 +319,7 @@ pub(crate) fn give_back(tx: &mut Tx<'_>, mut item: Item, who: Who, reason: Optio
     let (id, parent, was_claimed) = (item.item_id, item.parent_id, item.status == Status::Claimed);
     item.held_by = None;
     item.enter(&tx.now, Status::Ready, None, Note::new(Action::Released, who, reason));
-    item.told.extend(refuser.map(|agent_id| super::Told { agent_id, at: tx.now.stamp(), verdict: None, tries: 0 }));
+    item.told.extend(refuser.map(|agent_id| Told { agent_id, at: tx.now.stamp(), verdict: None, tries: 0 }));
     put(tx, item);
     notices::to_people(tx, &[id]);
     if was_claimed {

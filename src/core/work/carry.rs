@@ -1,9 +1,10 @@
 //! An agent's life is the lease of what it has claimed. Its end gives all of that back, unless a handoff of it has a
 //! record: then the handoff holds it until the successor has it.
 
-use super::{Action, Note, Status, Who, ask, notices};
+use super::{ask, notices};
 use crate::core::decision::Tx;
 use crate::core::id::{AgentId, HandoffId, ItemId};
+use crate::core::rows::item::{Action, Note, Status, Who};
 
 /// Most items that a briefing names one by one.
 const MOST_NAMED: usize = 50;

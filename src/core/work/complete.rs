@@ -4,11 +4,12 @@
 use super::ask::{self, New, find};
 use super::children::{self, Judged};
 use super::rules::Rule;
-use super::{Action, Completion, FailedChild, Item, Note, Status, Who, notices, output, watch};
+use super::{notices, output, watch};
 use crate::core::decision::Tx;
 use crate::core::id::{ItemId, RequestId};
 use crate::core::reply::{Fault, Refused, Reply};
 use crate::core::request::work::{ChildAsked, MAX_COPIED, NextStatus, WorkCompleteAsked, WorkRetryAsked};
+use crate::core::rows::item::{Action, Completion, FailedChild, Item, Note, Status, Who};
 use serde_json::{Value, json};
 
 /// `work_complete`.

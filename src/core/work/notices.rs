@@ -3,12 +3,12 @@
 //! is for people, and where nobody else could process it.
 
 use super::ask::plays;
-use super::{Item, Status, Told, Who};
 use crate::core::decision::Tx;
 use crate::core::handoff::prompts::WorkNotice;
 use crate::core::id::{AgentId, ItemId};
 use crate::core::pane::DeliveryVerdict;
 use crate::core::rows::agent::{Agent, Purpose};
+use crate::core::rows::item::{Item, Status, Told, Who};
 use crate::core::text::{normalise, quotable};
 use crate::core::time::Deadline;
 use crate::core::typing::{self, Ended, Text};

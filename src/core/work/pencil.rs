@@ -1,9 +1,9 @@
 //! Items under the pencil: reads go to the rows already changed in this decision first, then to the working set.
 
-use super::Item;
 use super::rules::Rules;
 use crate::core::decision::{Tx, to_change};
 use crate::core::id::{AgentId, ItemId, Slug};
+use crate::core::rows::item::{Item, Who};
 use std::collections::BTreeSet;
 
 impl Tx<'_> {
@@ -22,7 +22,7 @@ impl Tx<'_> {
 
     /// What an agent has claimed, the oldest first.
     pub(crate) fn items_claimed_by(&self, agent: &AgentId) -> Vec<ItemId> {
-        let is_its = |item: &Item| item.claimed_by.and_then(super::Who::agent) == Some(*agent);
+        let is_its = |item: &Item| item.claimed_by.and_then(Who::agent) == Some(*agent);
         self.items_where(self.state.items.claimed_by(agent), is_its)
     }
 

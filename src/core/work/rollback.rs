@@ -1,11 +1,12 @@
 //! Undoing a completion: its children go, and the item is as it was before, back with its owner.
 
 use super::ask::{self, find};
-use super::{Action, Item, Note, Status, Who, notices};
+use super::notices;
 use crate::core::decision::Tx;
 use crate::core::id::{ItemId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::work::WorkRollbackAsked;
+use crate::core::rows::item::{Action, Item, Note, Status, Who};
 use serde_json::json;
 
 /// Most children that a refusal lists.

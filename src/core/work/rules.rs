@@ -5,8 +5,8 @@ mod form;
 
 pub use form::RulesFile;
 
-use super::Status;
 use crate::core::id::Slug;
+use crate::core::rows::item::Status;
 use crate::core::text::quotable;
 use std::collections::{BTreeMap, BTreeSet};
 

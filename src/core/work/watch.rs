@@ -1,10 +1,11 @@
 //! A handoff of an item fails when nobody takes what came of it in time, or who took it ends or gives it back. Where the
 //! rule says so, the completion is undone then, as long as nobody has one of the children.
 
+use super::rollback;
 use super::rules::{Failure, Rule};
-use super::{Item, Status, Watch, Who, rollback};
 use crate::core::decision::Tx;
 use crate::core::id::ItemId;
+use crate::core::rows::item::{Item, Status, Watch, Who};
 use crate::core::time::Deadline;
 use serde_json::json;
 

@@ -2,7 +2,7 @@
 
 use super::{Failure, HUMAN, Rule, Rules, RulesError, ValueType, error_at};
 use crate::core::id::Slug;
-use crate::core::work::Status;
+use crate::core::rows::item::Status;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Items and the lives of agents, handoffs and receivers.
 
 use super::*;
-use crate::core::work::Action;
+use crate::core::rows::item::Action;
 
 #[test]
 fn an_agent_that_ends_gives_back_what_it_has() {

@@ -6,7 +6,6 @@ mod notices;
 mod operations;
 mod property;
 
-use super::{Item, Status, Who};
 use crate::core::decision::{Decision, Turn};
 use crate::core::event::{Arrived, Event, RequestFacts};
 use crate::core::hook::{HookEvent, HookKind, SessionReason};
@@ -15,6 +14,7 @@ use crate::core::pane::{PaneRef, ServerId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request;
 use crate::core::rows::agent::{Agent, AgentState, Primed};
+use crate::core::rows::item::{Item, Status, Who};
 use crate::core::settings::{ProfileFacts, Settings};
 use crate::core::state::State;
 use crate::core::time::Now;
@@ -135,7 +135,7 @@ impl World {
 
     fn restart(&mut self) {
         self.state = self.durable.clone();
-        self.state.items = crate::core::work::items::Items::default();
+        self.state.items = crate::core::rows::items::Items::default();
         for item in self.durable.items.values() {
             // As a store would keep it.
             let row = serde_json::to_vec(item).expect("a row");

@@ -1,7 +1,7 @@
 //! What each operation answers and leaves.
 
 use super::*;
-use crate::core::work::Action;
+use crate::core::rows::item::Action;
 
 #[test]
 fn a_specification_goes_down_to_stories_that_are_done() {

@@ -1,7 +1,7 @@
 //! The items of the working set, and what must be found among them without looking at all: who waits for whom, who has
 //! what, what is due. The indexes follow from the rows, and are changed with them only.
 
-use super::{Item, Priority, Status, Who};
+use super::item::{Item, Priority, Status, Who};
 use crate::core::id::{AgentId, ItemId};
 use crate::core::time::{Deadline, Now};
 use std::cmp::Reverse;

@@ -1,0 +1,185 @@
+//! A work item's row: what is to be done, where it stands, who has it, and what was done to it.
+
+mod history;
+mod words;
+
+use crate::core::id::{AgentId, HandoffId, ItemId};
+use crate::core::pane::Verdict;
+use crate::core::reply::Fault;
+use crate::core::time::{Deadline, Now};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+pub(crate) use history::Note;
+pub use history::{Action, Entry};
+pub use words::{Priority, Status, Who};
+
+/// What somebody has said of an item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Comment {
+    /// Its id.
+    pub comment_id: String,
+    /// When.
+    pub at: String,
+    /// Who, in their own words.
+    pub author: String,
+    /// What.
+    pub text: String,
+    /// tasuki has written it.
+    #[serde(default)]
+    pub system: bool,
+}
+
+/// A child that a partial completion could not make.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedChild {
+    /// Its place in the list that was asked for.
+    pub index: usize,
+    /// As it was asked for.
+    pub asked: Value,
+    /// What is wrong with it.
+    pub errors: Vec<Fault>,
+}
+
+/// The last completion, as far as its undoing needs it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Completion {
+    /// Whose item it was.
+    pub owner: Who,
+    /// The children that it made, and those that were made later in place of failed ones.
+    pub children: Vec<ItemId>,
+    /// What the item held before.
+    pub output_before: Option<Value>,
+    /// The same.
+    pub completed_before: Option<(String, Who)>,
+    /// The same.
+    pub failed_before: Vec<FailedChild>,
+}
+
+/// A completion whose children are to be taken, or else it is undone (`rollback_on` in the rules).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Watch {
+    /// When somebody must have taken every child; none if there is no such limit, or it is past.
+    pub deadline: Option<Deadline>,
+}
+
+/// An agent that was told of an item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// Which.
+    pub agent_id: AgentId,
+    /// When that was known.
+    pub at: String,
+    /// Whether the notice has arrived; none for one that need not be told, for it has given the item back.
+    pub verdict: Option<Verdict>,
+    /// How often it was tried.
+    pub tries: u8,
+}
+
+/// One item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Item {
+    /// Its id.
+    pub item_id: ItemId,
+    /// Its type, which has a rule.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// In one line.
+    pub title: String,
+    /// In full.
+    pub description: Option<String>,
+    /// Where it stands.
+    pub status: Status,
+    /// Since when, by the wall clock, in milliseconds since 1970.
+    pub since_ms: i64,
+    /// The item at the root of its tree; its own id if it is that.
+    pub project_id: ItemId,
+    /// The item that it belongs to.
+    pub parent_id: Option<ItemId>,
+    /// Those that belong to it and were not withdrawn.
+    pub children: Vec<ItemId>,
+    /// How much it matters.
+    pub priority: Priority,
+    /// Where it stands among all items, by the time at which it was made.
+    pub order: u64,
+    /// Who has it.
+    pub claimed_by: Option<Who>,
+    /// The handoff of its owner that keeps it for the successor.
+    pub held_by: Option<HandoffId>,
+    /// What came of it.
+    pub output: Option<Value>,
+    /// What came of its parent.
+    pub parent_output: Option<Value>,
+    /// Whatever its maker has added.
+    pub metadata: Map<String, Value>,
+    /// Children that could not be made.
+    pub failed_children: Vec<FailedChild>,
+    /// What was said of it.
+    pub comments: Vec<Comment>,
+    /// What was done to it.
+    pub history: Vec<Entry>,
+    /// When it was made.
+    pub created_at: String,
+    /// By whom.
+    pub created_by: Who,
+    /// When it was completed.
+    pub completed_at: Option<String>,
+    /// By whom.
+    pub completed_by: Option<Who>,
+    /// When it was escalated last.
+    pub escalated_at: Option<String>,
+    /// Why.
+    pub escalation_reason: Option<String>,
+    /// Agents that have escalated it: they can't claim it back.
+    pub escalated_by: Vec<AgentId>,
+    /// What undoing its completion takes.
+    pub completion: Option<Completion>,
+    /// Its completion is undone if nobody takes what it made.
+    pub watch: Option<Watch>,
+    /// The agent that is being told of it, or was told last and may claim it.
+    pub offered_to: Option<AgentId>,
+    /// Agents that were told of it since it became ready.
+    pub told: Vec<Told>,
+}
+
+impl Item {
+    /// Nothing can happen to it without its being named.
+    #[must_use]
+    pub fn is_past(&self) -> bool {
+        matches!(self.status, Status::Done | Status::Withdrawn) && self.watch.is_none()
+    }
+
+    /// Somebody waits for it, or has it.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        matches!(self.status, Status::Ready | Status::Claimed | Status::Escalated)
+    }
+
+    /// Changes status and owner, and writes that down.
+    pub(crate) fn enter(&mut self, now: &Now, status: Status, owner: Option<Who>, note: Note) {
+        let from = if self.history.is_empty() { None } else { Some(self.status) };
+        let after = u64::try_from(now.wall_ms.saturating_sub(self.since_ms)).unwrap_or(0);
+        self.history.push(Entry {
+            at: now.stamp(),
+            action: note.action,
+            by: note.by,
+            from,
+            to: status,
+            owner,
+            after_ms: from.map(|_| after),
+            reason: note.reason,
+            output_summary: note.output_summary,
+            validation: note.validation,
+            children: note.children,
+        });
+        if from != Some(status) {
+            self.since_ms = now.wall_ms;
+        }
+        self.status = status;
+        self.claimed_by = owner;
+        if status != Status::Ready {
+            self.offered_to = None;
+            self.told.clear();
+        }
+    }
+}
