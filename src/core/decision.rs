@@ -1,22 +1,18 @@
-//! What `decide` hands back, and the pencil with which the flows write it: reads go to the rows already changed in
-//! this decision first, then to the state.
+//! What `decide` hands back: everything that one commit writes, and what may be done after it.
 
-use super::effect::{Effect, EffectKey, Notice};
-use super::id::{AgentId, DeliveryId, ErrorId, HandoffId, ItemId, RequestId, Slug};
+use super::effect::{Effect, EffectKey};
+use super::id::{AgentId, ErrorId, HandoffId, ItemId, RequestId, Slug};
 use super::pane::ServerId;
-use super::reply::{Answer, Refused, Reply};
-use super::rows::agent::{Agent, AgentState};
+use super::reply::Answer;
+use super::rows::agent::Agent;
 use super::rows::handoff::Handoff;
 use super::rows::item::Item;
-use super::state::{Meeting, OpenRequest, State};
+use super::rows::lookup::{Meeting, OpenRequest};
 use super::time::Now;
 use super::work::rules::Rules;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
-use uuid::Uuid;
 
 /// What one turn of the loop brings besides the event: both clocks, and random bytes from which ids are made.
 #[derive(Debug, Clone, Copy)]
@@ -143,202 +139,4 @@ impl Decision {
             && self.dismissed.is_empty()
             && self.journal.is_empty()
     }
-}
-
-/// A row to be changed: the one that this decision has changed already, else a copy of the one before it; none if there is
-/// none.
-pub(crate) fn to_change<'t, K: Ord + Copy, R: Clone + 't>(
-    changed: &'t mut BTreeMap<K, R>,
-    id: &K,
-    before: impl FnOnce() -> Option<&'t R>,
-) -> Option<&'t mut R> {
-    match changed.entry(*id) {
-        Entry::Occupied(row) => Some(row.into_mut()),
-        Entry::Vacant(place) => before().map(|row| place.insert(row.clone())),
-    }
-}
-
-/// A decision being written.
-pub(crate) struct Tx<'s> {
-    pub(crate) state: &'s State,
-    pub(crate) now: Now,
-    entropy: [u8; 32],
-    drawn: u64,
-    pub(crate) out: Decision,
-}
-
-impl<'s> Tx<'s> {
-    pub(crate) fn new(state: &'s State, turn: &Turn) -> Self {
-        let out = Decision { next_effect: state.next_effect, next_seq: state.next_seq, ..Decision::default() };
-        Tx { state, now: turn.now, entropy: turn.entropy, drawn: 0, out }
-    }
-
-    /// 32 bytes that no other call of this decision gets.
-    fn draw(&mut self) -> [u8; 32] {
-        self.drawn += 1;
-        let mut hash = Sha256::new();
-        hash.update(self.entropy);
-        hash.update(self.drawn.to_le_bytes());
-        hash.finalize().into()
-    }
-
-    pub(crate) fn draw_uuid(&mut self) -> Uuid {
-        let bytes = self.draw();
-        let mut half = [0; 16];
-        half.copy_from_slice(&bytes[..16]);
-        uuid::Builder::from_random_bytes(half).into_uuid()
-    }
-
-    pub(crate) fn new_agent_id(&mut self) -> AgentId {
-        AgentId(self.draw_uuid())
-    }
-
-    pub(crate) fn new_handoff_id(&mut self) -> HandoffId {
-        HandoffId(self.draw_uuid())
-    }
-
-    pub(crate) fn new_delivery_id(&mut self) -> DeliveryId {
-        let bytes = self.draw();
-        let mut bits = [0; 8];
-        bits.copy_from_slice(&bytes[..8]);
-        DeliveryId::from_bits(u64::from_le_bytes(bits))
-    }
-
-    pub(crate) fn agent(&self, id: &AgentId) -> Option<&Agent> {
-        self.out.agents.get(id).or_else(|| self.state.agents.get(id))
-    }
-
-    /// The agent's row, to be changed; an unknown id changes nothing.
-    pub(crate) fn agent_mut(&mut self, id: &AgentId) -> Option<&mut Agent> {
-        to_change(&mut self.out.agents, id, || self.state.agents.get(id))
-    }
-
-    pub(crate) fn handoff(&self, id: &HandoffId) -> Option<&Handoff> {
-        self.out.handoffs.get(id).or_else(|| self.state.handoffs.get(id))
-    }
-
-    pub(crate) fn handoff_mut(&mut self, id: &HandoffId) -> Option<&mut Handoff> {
-        to_change(&mut self.out.handoffs, id, || self.state.handoffs.get(id))
-    }
-
-    /// Every agent id there is, rows of this decision included.
-    pub(crate) fn agent_ids(&self) -> Vec<AgentId> {
-        let mut ids: Vec<AgentId> = self.state.agents.keys().copied().collect();
-        ids.extend(self.out.agents.keys().filter(|id| !self.state.agents.contains_key(id)));
-        ids
-    }
-
-    /// Adds an effect to the outbox.
-    pub(crate) fn effect(&mut self, effect: Effect) -> EffectKey {
-        let key = EffectKey(self.out.next_effect);
-        self.out.next_effect += 1;
-        self.out.effects.push((key, effect));
-        key
-    }
-
-    /// Takes an effect out of the outbox: it is settled, or nobody wants it any more.
-    pub(crate) fn drop_effect(&mut self, key: EffectKey) {
-        let before = self.out.effects.len();
-        self.out.effects.retain(|(other, _)| *other != key);
-        if self.out.effects.len() == before {
-            self.out.dropped.push(key);
-        }
-    }
-
-    pub(crate) fn journal(&mut self, kind: &str, mut fields: Value) {
-        fields["seq"] = json!(self.out.next_seq);
-        fields["at"] = json!(self.now.stamp());
-        fields["type"] = json!(kind);
-        self.out.journal.push((self.out.next_seq, fields));
-        self.out.next_seq += 1;
-    }
-
-    /// Answers an open request; one that was answered already is left alone.
-    pub(crate) fn answer(&mut self, request_id: &RequestId, reply: Reply) {
-        let opened = self.out.opened.iter().find(|(id, _)| id == request_id).map(|(_, open)| open);
-        let Some(open) = opened.or_else(|| self.state.open_requests.get(request_id)) else { return };
-        if self.out.answers.iter().any(|answer| answer.request_id == *request_id) {
-            return;
-        }
-        let answer = Answer {
-            request_id: request_id.clone(),
-            kind: Some(open.kind.clone()),
-            request_sha256: open.sha256.clone(),
-            reply,
-        };
-        self.out.answers.push(answer);
-    }
-
-    pub(crate) fn refuse(&mut self, request_id: &RequestId, refused: Refused) {
-        self.answer(request_id, Reply::Refused(refused));
-    }
-
-    /// Tells a failure: one error file, and every configured channel. The journal line is the caller's.
-    pub(crate) fn tell_failure(&mut self, failure: Failure) -> ErrorId {
-        let row = ErrorRow {
-            error_id: ErrorId(self.draw_uuid()),
-            at: self.now.stamp(),
-            code: failure.code,
-            message: failure.message,
-            hint: failure.hint,
-            handoff_id: failure.handoff_id,
-            agent_id: failure.agent_id,
-            step: failure.step,
-        };
-        // Publishing is a side step: the handoff itself has not failed by it.
-        let is_handoff = row.step.as_deref().is_some_and(|step| step != "publishing");
-        let what = if is_handoff { "Handoff failed: " } else { "" };
-        let text = format!("tasuki: {what}{} ({}). {}", row.message, row.code, row.hint);
-        self.effect(Effect::Tell(Notice { error_id: Some(row.error_id), text, json: row.to_json() }));
-        let error_id = row.error_id;
-        self.out.errors.push(row);
-        error_id
-    }
-
-    /// A failure that halts no handoff: error file, channels and one journal line.
-    pub(crate) fn tell_error(&mut self, failure: Failure) {
-        let (code, message, agent_id) = (failure.code.clone(), failure.message.clone(), failure.agent_id);
-        let handoff_id = failure.handoff_id;
-        let error_id = self.tell_failure(failure);
-        let mut line = json!({ "error_id": error_id, "code": code, "message": message, "agent_id": agent_id });
-        if let Some(id) = handoff_id {
-            line["handoff_id"] = json!(id);
-        }
-        self.journal("error", line);
-    }
-
-    /// Tells the operator something that is no failure.
-    pub(crate) fn tell_notice(&mut self, text: &str, mut fields: Value) {
-        fields["v"] = json!(1);
-        fields["at"] = json!(self.now.stamp());
-        fields["notice"] = json!(text);
-        self.effect(Effect::Tell(Notice { error_id: None, text: format!("tasuki: {text}"), json: fields }));
-    }
-
-    /// Changes what an agent is doing, with its journal line if that is a change.
-    pub(crate) fn set_state(&mut self, id: &AgentId, state: AgentState) {
-        let stamp = self.now.stamp();
-        let Some(agent) = self.agent_mut(id) else { return };
-        if agent.state == state {
-            return;
-        }
-        agent.state = state;
-        if !state.is_live() {
-            agent.ended_at.get_or_insert(stamp);
-            agent.open_turn = None;
-        }
-        let (slug, handoff_id) = (agent.persona_slug.clone(), agent.handoff_id);
-        let line = json!({ "agent_id": id, "persona_slug": slug, "handoff_id": handoff_id, "state": state.word() });
-        self.journal("agent.state", line);
-    }
-}
-
-/// What is told of a failure.
-pub(crate) struct Failure {
-    pub(crate) code: String,
-    pub(crate) message: String,
-    pub(crate) hint: String,
-    pub(crate) handoff_id: Option<HandoffId>,
-    pub(crate) agent_id: Option<AgentId>,
-    pub(crate) step: Option<String>,
 }

@@ -1,13 +1,13 @@
 //! How full an agent's context is, and what follows from that: the operator is told once, and, where that is wanted, a
 //! handoff begins by itself. Both are off unless the operator has set them.
 
-use super::decision::Tx;
 use super::effect::{Effect, EffectKey, Measured, Round};
 use super::event::RequestFacts;
 use super::handoff::trigger;
 use super::hook::ContextGauge;
 use super::id::{AgentId, HandoffId};
 use super::rows::agent::Agent;
+use super::tx::Tx;
 use serde_json::{Value, json};
 
 /// The reason of a handoff that begins by itself.

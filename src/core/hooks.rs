@@ -1,10 +1,10 @@
 //! What agents report: whose event is it, and what does it change (`flow.md` rules 1 to 8).
 
-use super::decision::Tx;
 use super::hook::{HookEvent, HookKind, SessionReason};
 use super::id::AgentId;
 use super::rows::agent::{Agent, AgentState, OurTurn, Purpose};
 use super::state::State;
+use super::tx::Tx;
 use super::{gauge, handoff, idle, life, meet, priming, start, strangers, taken, typing, work};
 
 /// Takes one event of one agent.

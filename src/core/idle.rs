@@ -1,7 +1,6 @@
 //! Watches the screen of an agent whose turn somebody waits for: an interrupt or an API error may end it without any
 //! event (`flow.md` rule 8). Where nobody waits, a long silence is worth one look, so that no view says `busy` for ever.
 
-use super::decision::Tx;
 use super::effect::{Effect, EffectKey, Readiness};
 use super::handoff;
 use super::id::{AgentId, HandoffId};
@@ -9,6 +8,7 @@ use super::rows::ack::Ack;
 use super::rows::agent::{Agent, AgentState, Purpose};
 use super::rows::handoff::Step;
 use super::time::Deadline;
+use super::tx::Tx;
 use super::{life, priming, strangers, work};
 
 /// After so long without an event of a turn for whose end nobody waits, its agent's screen is looked at, in milliseconds.

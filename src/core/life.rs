@@ -1,6 +1,5 @@
 //! An agent's end: asked for, seen, or feared; and what is due of it.
 
-use super::decision::Tx;
 use super::effect::Effect;
 use super::event::Gone;
 use super::id::{AgentId, RequestId};
@@ -9,6 +8,7 @@ use super::reply::{Refused, Reply};
 use super::rows::agent::{AgentState, Dying, Primed, Purpose, Shutdown};
 use super::rows::handoff::Step;
 use super::time::Deadline;
+use super::tx::Tx;
 use super::typing::{self, Ended};
 use super::{handoff, idle, meet, priming, start, start_dialog, work};
 use serde_json::json;

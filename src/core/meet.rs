@@ -1,7 +1,6 @@
 //! Agents that run already: met by their first event, or registered by the operator; and the requests that concern one
 //! agent alone.
 
-use super::decision::Tx;
 use super::effect::Effect;
 use super::event::RequestFacts;
 use super::hook::HookEvent;
@@ -10,8 +9,9 @@ use super::pane::PaneFacts;
 use super::reply::{Refused, Reply};
 use super::request::{ForgetAsked, RegisterAsked, SendAsked, ShutdownAsked, pane_number};
 use super::rows::agent::{Agent, AgentState, Asker, Purpose, Queued};
-use super::state::Meeting;
+use super::rows::lookup::Meeting;
 use super::time::Deadline;
+use super::tx::Tx;
 use super::typing;
 use super::{life, start, strangers};
 use serde_json::json;

@@ -29,11 +29,12 @@ mod strangers;
 mod taken;
 pub mod text;
 pub mod time;
+mod tx;
 mod typing;
 pub mod view;
 pub mod work;
 
-use decision::{Decision, Turn, Tx};
+use decision::{Decision, Turn};
 use effect::{Effect, EffectKey, Outcome};
 use event::{Arrived, Event};
 use hook::HookEvent;
@@ -42,9 +43,11 @@ use reply::{Answer, Refused, Reply};
 use request::Request;
 use rows::agent::{Agent, Primed};
 use rows::handoff::Handoff;
+use rows::lookup::OpenRequest;
 use serde_json::json;
-use state::{OpenRequest, State};
+use state::State;
 use std::collections::BTreeSet;
+use tx::Tx;
 
 /// Whether an event is to be read with the agent CLIs among the processes above it.
 #[must_use]

@@ -1,10 +1,10 @@
 //! The one priming of an agent: its persona's skill and experience, in that order, as one text.
 
-use super::decision::Tx;
 use super::effect::{Effect, PersonaTexts};
 use super::id::{AgentId, HandoffId};
 use super::rows::agent::{Primed, Purpose};
 use super::time::Deadline;
+use super::tx::Tx;
 use super::typing::{self, Ended, Text};
 use super::{handoff, start};
 

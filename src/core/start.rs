@@ -1,6 +1,5 @@
 //! Starting an agent: its row, its window, its registration, its readiness.
 
-use super::decision::{Failure, Tx};
 use super::effect::{Effect, EffectKey, Readiness, StartAgent, Started};
 use super::event::RequestFacts;
 use super::hook::HookEvent;
@@ -10,6 +9,7 @@ use super::request::{CreateAsked, is_session_name};
 use super::rows::agent::{Agent, AgentState, Owner, Start};
 use super::settings::NewSession;
 use super::time::Deadline;
+use super::tx::{Failure, Tx};
 use super::{handoff, life, priming, start_dialog};
 use serde_json::json;
 

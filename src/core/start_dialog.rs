@@ -1,12 +1,12 @@
 //! A dialog in the pane of an agent that starts.
 
-use super::decision::Tx;
 use super::effect::Effect;
 use super::id::AgentId;
 use super::reply::Refused;
 use super::rows::agent::{AgentState, Owner};
 use super::start;
 use super::time::Deadline;
+use super::tx::Tx;
 
 /// A dialog at the start is looked at again after such a pause, in milliseconds.
 const LOOK_AGAIN_MS: u64 = 2_000;

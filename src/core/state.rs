@@ -3,7 +3,6 @@
 
 use super::decision::Decision;
 use super::effect::{Effect, EffectKey};
-use super::hook::HookEvent;
 use super::id::{AgentId, HandoffId, ItemId, RequestId, Slug};
 use super::pane::ServerId;
 use super::rows::ack::Ack;
@@ -11,41 +10,10 @@ use super::rows::agent::Agent;
 use super::rows::handoff::Handoff;
 use super::rows::item::Item;
 use super::rows::items::Items;
+use super::rows::lookup::{Meeting, OpenRequest};
 use super::settings::Settings;
 use super::time::{Deadline, Now};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// A request that was taken and is not answered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OpenRequest {
-    /// Its kind.
-    pub kind: String,
-    /// SHA-256 of its bytes, hexadecimal.
-    pub sha256: String,
-}
-
-/// Why a pane is being looked at.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Meeting {
-    /// A session started there that belongs to no agent we know.
-    Event {
-        /// The session start.
-        event: Box<HookEvent>,
-        /// How often the pane was looked at before.
-        looks: u8,
-    },
-    /// The operator registers it.
-    Request {
-        /// The request.
-        request_id: RequestId,
-        /// The persona that it gives.
-        persona: Option<Slug>,
-        /// The profile that it names.
-        profile: Option<String>,
-    },
-}
 
 /// The working set.
 #[derive(Debug, Clone, Default)]

@@ -2,12 +2,12 @@
 //! are only so many of them, and one that has said nothing for long is lost. Where a hook names the processes above it,
 //! the CLI is found among them, and watched like any other.
 
-use super::decision::Tx;
 use super::hook::HookEvent;
 use super::id::AgentId;
 use super::life;
 use super::pane::Process;
 use super::rows::agent::{Agent, AgentState};
+use super::tx::Tx;
 
 /// The most of them that live at once.
 pub(crate) const MOST: usize = 256;

@@ -4,11 +4,11 @@
 //! Where the CLI writes each prompt that it has taken into its transcript, that line is the proof. Elsewhere only a
 //! prompt with which somebody's keys were merged is not believed at once: whoever has just typed may go on typing.
 
-use super::decision::Tx;
 use super::effect::{Effect, EffectKey};
 use super::id::AgentId;
 use super::rows::agent::{Reported, Typing};
 use super::time::Deadline;
+use super::tx::Tx;
 use super::typing::{Ended, finish};
 
 /// So long a prompt may take from its receipt to its transcript, in milliseconds: the user's own hooks run meanwhile.

@@ -1,6 +1,5 @@
 //! A text's way: from the commit that asks for it, over its receipt, to its verdict (SPEC section 5).
 
-use super::decision::Tx;
 use super::effect::{Attachment, Effect, EffectKey, How, TypeText};
 use super::hook::HookEvent;
 use super::id::{AgentId, DeliveryId, HandoffId, RequestId};
@@ -9,6 +8,7 @@ use super::reply::{Refused, Reply};
 use super::rows::agent::{Agent, OurTurn, Primed, Purpose, Typing};
 use super::text::{self, Match};
 use super::time::Deadline;
+use super::tx::Tx;
 use super::{handoff, life, priming, taken, work};
 use serde_json::{Value, json};
 

@@ -8,7 +8,7 @@ use crate::core::hook::HookKind;
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::request::{Author, DocumentAsked, HandoffAsked, Request, Successor};
 use crate::core::rows::agent::Agent;
-use crate::core::state::Meeting;
+use crate::core::rows::lookup::Meeting;
 use crate::core::time::Now;
 use crate::limits;
 use crate::process::{self, Life};

@@ -79,7 +79,7 @@ fn load_state(store: &Store, read: &redb::ReadTransaction) -> Result<State, Erro
 fn open_requests(
     store: &Store,
     read: &redb::ReadTransaction,
-) -> Result<BTreeMap<RequestId, crate::core::state::OpenRequest>, Error> {
+) -> Result<BTreeMap<RequestId, crate::core::rows::lookup::OpenRequest>, Error> {
     let table = read.open_table(tables::OPEN).map_err(|error| store.failed("read", error))?;
     let mut open = BTreeMap::new();
     for entry in table.iter().map_err(|error| store.failed("read", error))? {

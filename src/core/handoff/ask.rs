@@ -1,13 +1,13 @@
 //! What the operator may ask of a handoff: retry, cancel, accept, abandon (SPEC 3.5 and 12, "Doubt").
 
 use super::{ack, authors, flow, successors, trigger};
-use crate::core::decision::Tx;
 use crate::core::id::{AgentId, HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{Assume, RetryAsked, Successor};
 use crate::core::rows::agent::{Agent, AgentState, OurTurn, Primed, Purpose};
 use crate::core::rows::handoff::{Handoff, HandoffError, Reading, Step};
 use crate::core::start;
+use crate::core::tx::Tx;
 use serde_json::json;
 
 /// Finds the handoff that a request names.

@@ -1,7 +1,6 @@
 //! Who writes the document (SPEC 4.2), and how it comes about where that is not the agent with its own tools.
 
 use super::{end, flow, outcome};
-use crate::core::decision::Tx;
 use crate::core::effect::{Composed, DocumentRead, Effect, Source};
 use crate::core::event::RequestFacts;
 use crate::core::id::HandoffId;
@@ -10,6 +9,7 @@ use crate::core::request::{Author, HandoffAsked};
 use crate::core::rows::agent::Agent;
 use crate::core::rows::handoff::{Handoff, Reading};
 use crate::core::settings::ProfileFacts;
+use crate::core::tx::Tx;
 
 /// Fewest messages of which a document can be made (seed 3).
 const FEWEST_MESSAGES: u64 = 2;

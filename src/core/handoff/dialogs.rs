@@ -1,8 +1,8 @@
 //! Dialogs that wait for a person, within a handoff and in the turn that answers its briefing.
 
-use crate::core::decision::Tx;
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::rows::handoff::Handoff;
+use crate::core::tx::Tx;
 use serde_json::json;
 
 /// The briefed successor waits for a person: it may have asked whether it may read the document (`flow.md` rule 22). The

@@ -1,11 +1,11 @@
 //! How a handoff ends: finished, cancelled or halted.
 
 use super::flow;
-use crate::core::decision::{Failure, Tx};
 use crate::core::effect::Effect;
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::request::Successor;
 use crate::core::rows::handoff::{HandoffError, Span, Step};
+use crate::core::tx::{Failure, Tx};
 use crate::core::work;
 use serde_json::json;
 

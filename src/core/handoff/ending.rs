@@ -1,12 +1,12 @@
 //! The step that ends the outgoing agent: its place is kept, its exit command typed, its death awaited.
 
 use super::{flow, outcome};
-use crate::core::decision::Tx;
 use crate::core::effect::Effect;
 use crate::core::id::HandoffId;
 use crate::core::request::Successor;
 use crate::core::rows::agent::{AgentState, Purpose};
 use crate::core::rows::handoff::Step;
+use crate::core::tx::Tx;
 use crate::core::typing;
 
 /// Begins to end the outgoing agent: its place is kept first, for its end may destroy it.

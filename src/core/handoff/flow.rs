@@ -1,7 +1,6 @@
 //! Entering and leaving steps. What a step waits for comes in by `outcome`.
 
 use super::{ack, authors, document, end, ending, prompts, publish, reading, successors};
-use crate::core::decision::Tx;
 use crate::core::effect::Effect;
 use crate::core::id::HandoffId;
 use crate::core::reply::Refused;
@@ -9,6 +8,7 @@ use crate::core::request::{Author, Successor};
 use crate::core::rows::agent::{Agent, AgentState, Primed, Purpose};
 use crate::core::rows::handoff::{DocumentSeen, Handoff, Reading, Record, Span, Step};
 use crate::core::time::Deadline;
+use crate::core::tx::Tx;
 use crate::core::{priming, text, typing, work};
 use serde_json::json;
 

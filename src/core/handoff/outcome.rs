@@ -1,7 +1,6 @@
 //! What effects, receipts, agents and time bring to a handoff, step by step.
 
 use super::{ack, authors, end, ending, flow, reading};
-use crate::core::decision::Tx;
 use crate::core::effect::{DocumentRead, Outcome};
 use crate::core::hook::{HookEvent, HookKind};
 use crate::core::id::{AgentId, HandoffId};
@@ -11,6 +10,7 @@ use crate::core::request::{Author, Successor};
 use crate::core::rows::agent::{AgentState, Purpose};
 use crate::core::rows::handoff::{DocumentSeen, Reading, Step};
 use crate::core::time::Deadline;
+use crate::core::tx::Tx;
 use crate::core::typing::Ended;
 use crate::core::work;
 use serde_json::json;

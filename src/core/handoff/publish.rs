@@ -4,7 +4,6 @@
 //! answered is looked for by its mark before each further try.
 
 use super::ask;
-use crate::core::decision::{Failure, Tx};
 use crate::core::effect::{CopyPlan, Effect, EffectKey, Outcome, Posted, PublishFault, PublishPlan};
 use crate::core::id::{HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
@@ -12,6 +11,7 @@ use crate::core::request::{AssumePublished, PublishNow, PublishTarget};
 use crate::core::rows::handoff::Handoff;
 use crate::core::rows::publishing::{Attempt, AttemptError, Copy, PublishError, PublishState, Publishing, Purpose};
 use crate::core::time::Deadline;
+use crate::core::tx::{Failure, Tx};
 use serde_json::json;
 
 /// Tries that are remembered.

@@ -2,11 +2,11 @@
 //! taken nothing over (SPEC 14).
 
 use super::{ack, end, flow, outcome};
-use crate::core::decision::Tx;
 use crate::core::hook::{HookEvent, HookKind};
 use crate::core::id::HandoffId;
 use crate::core::rows::agent::{AgentState, OurTurn, Purpose};
 use crate::core::rows::handoff::{Read, Step};
+use crate::core::tx::Tx;
 
 /// The briefing arrived: the end of its turn is waited for.
 pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {

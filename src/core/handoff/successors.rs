@@ -2,7 +2,6 @@
 //! that runs already.
 
 use super::{end, flow, outcome};
-use crate::core::decision::Tx;
 use crate::core::hook::HookEvent;
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::reply::Refused;
@@ -10,6 +9,7 @@ use crate::core::request::Successor;
 use crate::core::rows::agent::{Agent, AgentState, Owner};
 use crate::core::rows::handoff::Step;
 use crate::core::settings::NewSession;
+use crate::core::tx::Tx;
 use crate::core::{life, start};
 
 /// Whether that one can take over from this agent; the id of one that runs already. `own`: the handoff that asks, which

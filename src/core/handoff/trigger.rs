@@ -1,7 +1,6 @@
 //! The trigger: is this agent to be handed off, and how does it begin (SPEC 4.1).
 
 use super::{authors, document, flow, successors};
-use crate::core::decision::Tx;
 use crate::core::event::{PersonaFacts, RequestFacts};
 use crate::core::id::{AgentId, HandoffId, RequestId, Slug};
 use crate::core::reply::{Refused, Reply};
@@ -10,6 +9,7 @@ use crate::core::rows::ack::Ack;
 use crate::core::rows::agent::AgentState;
 use crate::core::rows::handoff::{Handoff, Step, Verdicts};
 use crate::core::rows::publishing::Publishing;
+use crate::core::tx::Tx;
 use serde_json::json;
 use std::collections::BTreeSet;
 

@@ -6,4 +6,5 @@ pub mod agent;
 pub mod handoff;
 pub mod item;
 pub mod items;
+pub mod lookup;
 pub mod publishing;

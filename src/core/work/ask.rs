@@ -2,7 +2,6 @@
 
 use super::rules::{HUMAN, Rule};
 use super::{children, notices, watch};
-use crate::core::decision::Tx;
 use crate::core::id::{ItemId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::work::{
@@ -11,6 +10,7 @@ use crate::core::request::work::{
 use crate::core::rows::agent::Agent;
 use crate::core::rows::item::{Action, Comment, Item, Note, Priority, Status, Told, Who};
 use crate::core::time::Now;
+use crate::core::tx::Tx;
 use serde_json::{Map, Value, json};
 
 /// Most items that may be ready, claimed or escalated at once.

@@ -2,9 +2,9 @@
 //! record: then the handoff holds it until the successor has it.
 
 use super::{ask, notices};
-use crate::core::decision::Tx;
 use crate::core::id::{AgentId, HandoffId, ItemId};
 use crate::core::rows::item::{Action, Note, Status, Who};
+use crate::core::tx::Tx;
 
 /// Most items that a briefing names one by one.
 const MOST_NAMED: usize = 50;

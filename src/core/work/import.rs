@@ -4,11 +4,11 @@
 use super::ask::{self, find};
 use super::children::size;
 use super::notices;
-use crate::core::decision::Tx;
 use crate::core::id::{ItemId, RequestId};
 use crate::core::reply::{Fault, Refused, Reply};
 use crate::core::request::work::{MAX_DESCRIPTION, MAX_METADATA, MAX_OUTPUT, MAX_TITLE, WorkImportAsked};
 use crate::core::rows::item::{Action, Comment, Entry, Item, Note, Priority, Status, Who};
+use crate::core::tx::Tx;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};

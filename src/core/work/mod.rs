@@ -20,7 +20,7 @@ pub(crate) mod watch;
 #[cfg(test)]
 mod tests;
 
-use super::decision::{Failure, Tx};
+use super::tx::{Failure, Tx};
 
 /// The rules have changed, or can't be used: that is told, and the old ones stay in force.
 pub(crate) fn rules_read(tx: &mut Tx<'_>, rules: Result<Box<rules::Rules>, String>) {

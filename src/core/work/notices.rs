@@ -3,7 +3,6 @@
 //! is for people, and where nobody else could process it.
 
 use super::ask::plays;
-use crate::core::decision::Tx;
 use crate::core::handoff::prompts::WorkNotice;
 use crate::core::id::{AgentId, ItemId};
 use crate::core::pane::DeliveryVerdict;
@@ -11,6 +10,7 @@ use crate::core::rows::agent::{Agent, Purpose};
 use crate::core::rows::item::{Item, Status, Told, Who};
 use crate::core::text::{normalise, quotable};
 use crate::core::time::Deadline;
+use crate::core::tx::Tx;
 use crate::core::typing::{self, Ended, Text};
 use serde_json::json;
 

@@ -2,11 +2,11 @@
 
 use super::ask::{self, find};
 use super::notices;
-use crate::core::decision::Tx;
 use crate::core::id::{ItemId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::work::WorkRollbackAsked;
 use crate::core::rows::item::{Action, Item, Note, Status, Who};
+use crate::core::tx::Tx;
 use serde_json::json;
 
 /// Most children that a refusal lists.

@@ -3,10 +3,10 @@
 
 use super::rollback;
 use super::rules::{Failure, Rule};
-use crate::core::decision::Tx;
 use crate::core::id::ItemId;
 use crate::core::rows::item::{Item, Status, Watch, Who};
 use crate::core::time::Deadline;
+use crate::core::tx::Tx;
 use serde_json::json;
 
 /// Begins to watch over what a completion has made.

@@ -1,7 +1,6 @@
 //! Answers to a successor's questions, with or without a document that was brought up to date.
 
 use super::{messages, notes, timeline};
-use crate::core::decision::Tx;
 use crate::core::effect::{Composed, DocumentRead, Effect, Outcome, Source};
 use crate::core::event::RequestFacts;
 use crate::core::handoff::ask::{self, find};
@@ -12,6 +11,7 @@ use crate::core::request::{Clarification, ClarifyAsked};
 use crate::core::rows::ack::{Clarifying, FormerDocument, Kind, Standing};
 use crate::core::rows::handoff::{DocumentSeen, Step};
 use crate::core::text::normalise;
+use crate::core::tx::Tx;
 use serde_json::{Value, json};
 
 /// Most answers that are kept.

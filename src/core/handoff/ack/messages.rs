@@ -2,7 +2,6 @@
 //! once each; to the orchestrator or the escalation target by their own ways.
 
 use super::notes;
-use crate::core::decision::{Failure, Tx};
 use crate::core::effect::{Effect, Notice, NotifyPlan, Outcome};
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::meet;
@@ -12,6 +11,7 @@ use crate::core::rows::agent::{AgentState, Asker, Purpose, Queued};
 use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::settings::Target;
 use crate::core::time::Deadline;
+use crate::core::tx::{Failure, Tx};
 use crate::core::typing::{self, Ended, Text, word};
 use serde_json::{Value, json};
 

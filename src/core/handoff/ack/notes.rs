@@ -2,12 +2,12 @@
 //! words for a pane or a person.
 
 use super::messages;
-use crate::core::decision::Tx;
 use crate::core::handoff::publish;
 use crate::core::request::{Clarification, form};
 use crate::core::rows::ack::{Ack, Received, priority, urgency_word};
 use crate::core::rows::handoff::Handoff;
 use crate::core::text::{quotable, sanitise};
+use crate::core::tx::Tx;
 use serde_json::{Value, json};
 
 fn successor_name(handoff: &Handoff) -> String {

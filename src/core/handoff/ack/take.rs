@@ -1,7 +1,6 @@
 //! Takes what a successor says of its handoff, and the operator's override (SPEC section 8 and 12, "ACK").
 
 use super::{messages, notes, timeline};
-use crate::core::decision::Tx;
 use crate::core::handoff::ask::{self, find};
 use crate::core::handoff::{end, flow, outcome, reading};
 use crate::core::id::{AgentId, HandoffId, RequestId};
@@ -10,6 +9,7 @@ use crate::core::request::{AckAsked, MalformedAck, OverrideAsked};
 use crate::core::rows::ack::{Ack, Kind, Override, Received, Standing};
 use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::text::{normalise, quotable};
+use crate::core::tx::Tx;
 use serde_json::{Value, json};
 
 /// Most characters that a failure quotes of what a successor has said.

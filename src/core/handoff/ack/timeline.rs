@@ -3,13 +3,13 @@
 //! time runs for those who must give them.
 
 use super::{messages, notes};
-use crate::core::decision::Tx;
 use crate::core::handoff::end;
 use crate::core::handoff::prompts::{Acknowledge, How};
 use crate::core::id::HandoffId;
 use crate::core::rows::ack::{Kind, Message, Next, Standing, Timer, priority};
 use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::time::{Deadline, stamp};
+use crate::core::tx::Tx;
 use serde_json::json;
 
 /// The step begins: the successor is briefed, or is asked again.

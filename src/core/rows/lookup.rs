@@ -1,0 +1,36 @@
+//! What is waited for before anything else is known: requests without an answer, and panes that are looked at.
+
+use crate::core::hook::HookEvent;
+use crate::core::id::{RequestId, Slug};
+use serde::{Deserialize, Serialize};
+
+/// A request that was taken and is not answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenRequest {
+    /// Its kind.
+    pub kind: String,
+    /// SHA-256 of its bytes, hexadecimal.
+    pub sha256: String,
+}
+
+/// Why a pane is being looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Meeting {
+    /// A session started there that belongs to no agent we know.
+    Event {
+        /// The session start.
+        event: Box<HookEvent>,
+        /// How often the pane was looked at before.
+        looks: u8,
+    },
+    /// The operator registers it.
+    Request {
+        /// The request.
+        request_id: RequestId,
+        /// The persona that it gives.
+        persona: Option<Slug>,
+        /// The profile that it names.
+        profile: Option<String>,
+    },
+}
