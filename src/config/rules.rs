@@ -1,6 +1,6 @@
 //! `data/rules.toml`: the user's rules for work items, over the built-in ones. What they mean stands in `core::work`.
 
-use crate::core::work::rules::{Rules, RulesError, RulesFile};
+use crate::core::rules::{Rules, RulesError, RulesFile};
 use crate::files::{self, Unfit, way};
 use schemars::{Schema, schema_for};
 use std::ffi::OsStr;

@@ -1,8 +1,8 @@
 //! What the core is told at start and at a reload: limits and the facts of each profile. Not durable.
 
-use super::handoff::prompts::Prompts;
+use super::prompts::Prompts;
 use super::request::Urgency;
-use super::work::rules::Rules;
+use super::rules::Rules;
 use std::collections::BTreeMap;
 
 /// The time limit of each step of the flow, in milliseconds (SPEC 4.3).

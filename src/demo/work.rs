@@ -91,7 +91,7 @@ pub fn run(program: &Path, words: &[String]) -> (String, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::handoff::prompts::{Prompts, WorkNotice};
+    use crate::core::prompts::{Prompts, WorkNotice};
 
     #[test]
     fn a_notice_is_understood_as_it_is_written() {

@@ -3,7 +3,7 @@
 use super::start::{Failed, fails};
 use crate::agents::{ProfileError, Profiles};
 use crate::config::Home;
-use crate::core::handoff::prompts::{self, Prompts};
+use crate::core::prompts::{self, Prompts};
 use crate::core::text::sanitise;
 use crate::exit;
 use crate::files::way;

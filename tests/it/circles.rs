@@ -281,6 +281,21 @@ fn no_circle_of_files_becomes_larger() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What is stored lies below the machines that change it.
+#[test]
+fn rows_name_nothing_that_changes_them() {
+    let below = ["rows", "effect", "hook", "id", "pane", "reply", "request", "settings", "time"]
+        .map(|room| format!("core::{room}"));
+    let is_below = |named: &String| below.iter().any(|room| named == room || named.starts_with(&format!("{room}::")));
+    let house = House::read();
+    let rows = house.modules.keys().filter(|module| module.starts_with("core::rows"));
+    let wrong: Vec<(&String, String)> = rows
+        .flat_map(|row| house.named_by(row).into_iter().map(move |named| (row, named)))
+        .filter(|(_, named)| !is_below(named))
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 #[test]
 fn a_path_is_followed_to_where_the_thing_is_written() {
     let house = House::read();

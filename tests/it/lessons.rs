@@ -11,7 +11,7 @@
 //! | 6 | key names that stop to submit | `src/demo/keys::carriage_return_submits_and_line_feed_does_not`, `tmux_type::a_text_arrives_as_it_was_written_and_is_submitted_once` |
 //! | 7 | Escape before Enter | `tmux_type::a_text_arrives_as_it_was_written_and_is_submitted_once` |
 //! | 8 | ghost text taken for a draft | `agents_screens::claude_screens`, `src/agents/ansi::faint_is_a_look_and_a_parameter_of_a_colour_is_not`, `demo_faults::ghost` |
-//! | 9 | pickers that eat Enter | `tmux_type::a_text_arrives_as_it_was_written_and_is_submitted_once`, `src/core/handoff/prompts::the_instruction_asks_for_the_six_sections_and_the_focus` |
+//! | 9 | pickers that eat Enter | `tmux_type::a_text_arrives_as_it_was_written_and_is_submitted_once`, `src/core/prompts::the_instruction_asks_for_the_six_sections_and_the_focus` |
 //! | 10 | line ends and paste marks | `tmux_type::a_text_arrives_as_it_was_written_and_is_submitted_once`, `tmux_refuse::input_off_cooked_shell_and_wrong_front_are_refused` |
 //! | 11 | shared buffers, lost semicolons, cut characters | `tmux_server::buffers_that_a_crash_left_are_swept`, `src/tmux/quote::quoting_and_tmux_cancel_out`, `src/tmux/deliver::pieces_are_whole_characters_and_hold_no_tab` |
 //! | 12 | canonical mode drops long lines | `tmux_refuse::input_off_cooked_shell_and_wrong_front_are_refused` |

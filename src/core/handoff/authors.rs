@@ -4,6 +4,7 @@ use super::{end, flow, outcome};
 use crate::core::effect::{Composed, DocumentRead, Effect, Source};
 use crate::core::event::RequestFacts;
 use crate::core::id::HandoffId;
+use crate::core::prompts::Salvage;
 use crate::core::reply::Refused;
 use crate::core::request::{Author, HandoffAsked};
 use crate::core::rows::agent::Agent;
@@ -88,7 +89,7 @@ pub(crate) fn composition(tx: &Tx<'_>, handoff: &Handoff) -> Option<Effect> {
             last_text: handoff.last_text.clone(),
         },
         Author::Salvage => {
-            let head = tx.state.settings.prompts.salvage(&super::prompts::Salvage {
+            let head = tx.state.settings.prompts.salvage(&Salvage {
                 agent_id: &handoff.agent_id.to_string(),
                 persona: handoff.persona_slug.as_str(),
                 reason: &handoff.reason,

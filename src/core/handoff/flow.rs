@@ -1,8 +1,9 @@
 //! Entering and leaving steps. What a step waits for comes in by `outcome`.
 
-use super::{ack, authors, document, end, ending, prompts, publish, reading, successors};
+use super::{ack, authors, document, end, ending, publish, reading, successors};
 use crate::core::effect::Effect;
 use crate::core::id::HandoffId;
+use crate::core::prompts;
 use crate::core::reply::Refused;
 use crate::core::request::{Author, Successor};
 use crate::core::rows::agent::{Agent, AgentState, Primed, Purpose};

@@ -1,6 +1,5 @@
 //! What can be asked of one item: create, claim, release, escalate, comment.
 
-use super::rules::{HUMAN, Rule};
 use super::{children, notices, watch};
 use crate::core::id::{ItemId, RequestId};
 use crate::core::reply::{Refused, Reply};
@@ -9,6 +8,7 @@ use crate::core::request::work::{
 };
 use crate::core::rows::agent::Agent;
 use crate::core::rows::item::{Action, Comment, Item, Note, Priority, Status, Told, Who};
+use crate::core::rules::{HUMAN, Rule};
 use crate::core::time::Now;
 use crate::core::tx::Tx;
 use serde_json::{Map, Value, json};

@@ -1,8 +1,8 @@
 //! The children that a completion asks for: each is judged by itself, so that a partial completion can make the good ones.
 
-use super::rules::Rule;
 use crate::core::reply::Fault;
 use crate::core::request::work::{ChildAsked, MAX_DESCRIPTION, MAX_METADATA, MAX_TITLE};
+use crate::core::rules::Rule;
 use serde_json::Value;
 
 /// A child that was asked for: its place in the list, and what it is to be, or what is wrong with it.
@@ -72,8 +72,8 @@ pub(crate) fn named(asked: &Value, field: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rules::Rules;
     use super::*;
+    use crate::core::rules::Rules;
     use serde_json::json;
 
     #[test]

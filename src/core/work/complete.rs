@@ -3,12 +3,12 @@
 
 use super::ask::{self, New, find};
 use super::children::{self, Judged};
-use super::rules::Rule;
 use super::{notices, output, watch};
 use crate::core::id::{ItemId, RequestId};
 use crate::core::reply::{Fault, Refused, Reply};
 use crate::core::request::work::{ChildAsked, MAX_COPIED, NextStatus, WorkCompleteAsked, WorkRetryAsked};
 use crate::core::rows::item::{Action, Completion, FailedChild, Item, Note, Status, Who};
+use crate::core::rules::Rule;
 use crate::core::tx::Tx;
 use serde_json::{Value, json};
 

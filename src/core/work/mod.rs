@@ -1,6 +1,6 @@
 //! Work items: typed handoffs between roles, validated and undoable (SPEC section 7).
 //!
-//! `rules` says who processes which type and what an output must hold, `output` and `children` judge by them; `ask` serves
+//! [`crate::core::rules`] say who processes which type and what an output must hold, `output` and `children` judge by them; `ask` serves
 //! create, claim, release, escalate and comment, `complete` the completion and what goes with it, `rollback` its undoing,
 //! `import` what comes from elsewhere; `carry` follows the life of agents and handoffs, `notices` tells agents and the
 //! operator, `watch` undoes what nobody has taken. What is stored of them is [`crate::core::rows::item`].
@@ -14,12 +14,12 @@ pub mod notices;
 pub mod output;
 mod pencil;
 pub(crate) mod rollback;
-pub mod rules;
 pub(crate) mod watch;
 
 #[cfg(test)]
 mod tests;
 
+use super::rules;
 use super::tx::{Failure, Tx};
 
 /// The rules have changed, or can't be used: that is told, and the old ones stay in force.

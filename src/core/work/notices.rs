@@ -3,9 +3,9 @@
 //! is for people, and where nobody else could process it.
 
 use super::ask::plays;
-use crate::core::handoff::prompts::WorkNotice;
 use crate::core::id::{AgentId, ItemId};
 use crate::core::pane::DeliveryVerdict;
+use crate::core::prompts::WorkNotice;
 use crate::core::rows::agent::{Agent, Purpose};
 use crate::core::rows::item::{Item, Status, Told, Who};
 use crate::core::text::{normalise, quotable};

@@ -1,7 +1,7 @@
 //! Whether an output holds what its rule asks for. Every fault is found, not only the first.
 
-use super::rules::{Rule, ValueType};
 use crate::core::reply::Fault;
+use crate::core::rules::{Rule, ValueType};
 use serde_json::Value;
 
 /// Where an output stands in a request.
@@ -91,8 +91,8 @@ fn type_of(value: &Value) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rules::Rules;
     use super::*;
+    use crate::core::rules::Rules;
     use serde_json::json;
 
     fn pointers(kind: &str, output: &Value) -> Vec<String> {

@@ -1,8 +1,8 @@
 //! Items under the pencil: reads go to the rows already changed in this decision first, then to the working set.
 
-use super::rules::Rules;
 use crate::core::id::{AgentId, ItemId, Slug};
 use crate::core::rows::item::{Item, Who};
+use crate::core::rules::Rules;
 use crate::core::tx::{Tx, to_change};
 use std::collections::BTreeSet;
 

@@ -2,9 +2,9 @@
 //! rule says so, the completion is undone then, as long as nobody has one of the children.
 
 use super::rollback;
-use super::rules::{Failure, Rule};
 use crate::core::id::ItemId;
 use crate::core::rows::item::{Item, Status, Watch, Who};
+use crate::core::rules::{Failure, Rule};
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 use serde_json::json;

@@ -4,8 +4,8 @@
 
 use super::{messages, notes};
 use crate::core::handoff::end;
-use crate::core::handoff::prompts::{Acknowledge, How};
 use crate::core::id::HandoffId;
+use crate::core::prompts::{Acknowledge, How};
 use crate::core::rows::ack::{Kind, Message, Next, Standing, Timer, priority};
 use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::time::{Deadline, stamp};

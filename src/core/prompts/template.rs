@@ -146,8 +146,8 @@ fn replace(text: &str, from: &str, to: &str) -> Result<String, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::prompts::Prompts;
     use super::*;
+    use crate::core::prompts::Prompts;
     use std::collections::BTreeMap;
 
     /// A template is data of the user's, but it must not be able to end the sidecar: memory that can't be had does.

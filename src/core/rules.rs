@@ -11,7 +11,7 @@ use crate::core::text::quotable;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The built-in rules, as they lie in the repository's `data/`.
-pub const BUILT_IN: &str = include_str!("../../../data/rules.toml");
+pub const BUILT_IN: &str = include_str!("../../data/rules.toml");
 /// The role of the operator.
 pub const HUMAN: &str = "human";
 /// Most characters of what is wrong that a message quotes.

@@ -1,6 +1,7 @@
 //! The texts that tasuki itself writes, from templates that a user may override (`HOME/data/prompts/*.md`).
 
-use super::template;
+mod template;
+
 use minijinja::{Environment, context};
 use std::collections::BTreeMap;
 
@@ -15,17 +16,17 @@ pub struct PromptError {
 }
 
 const BUILT_IN: [(&str, &str); 11] = [
-    ("instruction", include_str!("../../../data/prompts/instruction.md")),
-    ("reply", include_str!("../../../data/prompts/reply.md")),
-    ("salvage", include_str!("../../../data/prompts/salvage.md")),
-    ("context", include_str!("../../../data/prompts/context.md")),
-    ("briefing", include_str!("../../../data/prompts/briefing.md")),
-    ("changed", include_str!("../../../data/prompts/changed.md")),
-    ("acknowledge", include_str!("../../../data/prompts/acknowledge.md")),
-    ("how", include_str!("../../../data/prompts/how.md")),
-    ("published", include_str!("../../../data/prompts/published.md")),
-    ("work", include_str!("../../../data/prompts/work.md")),
-    ("long", include_str!("../../../data/prompts/long.md")),
+    ("instruction", include_str!("../../data/prompts/instruction.md")),
+    ("reply", include_str!("../../data/prompts/reply.md")),
+    ("salvage", include_str!("../../data/prompts/salvage.md")),
+    ("context", include_str!("../../data/prompts/context.md")),
+    ("briefing", include_str!("../../data/prompts/briefing.md")),
+    ("changed", include_str!("../../data/prompts/changed.md")),
+    ("acknowledge", include_str!("../../data/prompts/acknowledge.md")),
+    ("how", include_str!("../../data/prompts/how.md")),
+    ("published", include_str!("../../data/prompts/published.md")),
+    ("work", include_str!("../../data/prompts/work.md")),
+    ("long", include_str!("../../data/prompts/long.md")),
 ];
 
 /// Names of the templates that can be overridden.
