@@ -27,12 +27,13 @@ impl Sidecar {
         }
     }
 
-    /// Opens the store anew and reads the state again, after a failure of which nothing is known.
+    /// Opens the store anew and reads the state again, after a failure of which nothing is known. Says whether that is done:
+    /// where all of the file is read first, it is to be asked for again.
     ///
     /// # Errors
     /// It can't be opened or read; it stays closed.
-    pub(super) fn reload_state(&mut self, now: &Now) -> Result<(), Error> {
-        let mut loaded = self.store.reopen()?;
+    pub(super) fn reload_state(&mut self, now: &Now) -> Result<bool, Error> {
+        let Some(mut loaded) = self.store.reopen()? else { return Ok(false) };
         loaded.state.settings = std::mem::take(&mut self.state.settings);
         loaded.state.server = self.state.server;
         loaded.state.roles = std::mem::take(&mut self.state.roles);
@@ -54,7 +55,7 @@ impl Sidecar {
         if self.pending.drained {
             self.resume_outbox();
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Writes error files that may be missing, and makes both sides agree on what was dismissed: a file that the store

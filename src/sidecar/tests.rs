@@ -224,6 +224,32 @@ async fn a_store_that_cannot_be_opened_again_at_once_is_tried_again_and_answers_
     assert!(ground.sidecar.projector.problem.is_none() && ground.sidecar.pending.store_again.is_none());
 }
 
+/// Where another file lies in its place, all of it is read before it is used: a large one takes longer than the loop may
+/// stand still.
+#[tokio::test]
+async fn while_all_of_a_state_file_is_read_the_loop_goes_on() {
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let (state, copy) = (ground.path("state/tasuki.redb"), ground.path("state/copy"));
+    std::fs::copy(&state, &copy).expect("a copy");
+    std::fs::rename(&copy, &state).expect("put in its place");
+    ground.ask("r1.json", NOTHING);
+    ground.sidecar.pending.files = true;
+    ground.turn();
+    ground.store_is_due();
+    ground.turn();
+    assert!(ground.sidecar.pending.store_again.is_some(), "the loop has waited for it");
+    assert!(ground.path("spool/requests/r1.json").exists() && ground.sidecar.projector.problem.is_some());
+    let until = std::time::Instant::now() + Duration::from_secs(60);
+    while !ground.path("spool/results/r1.json").exists() {
+        assert!(std::time::Instant::now() < until, "it is never read");
+        ground.store_is_due();
+        ground.turn();
+        std::thread::yield_now();
+    }
+    assert!(ground.sidecar.projector.problem.is_none());
+}
+
 #[tokio::test]
 async fn after_a_reload_nothing_runs_that_the_outbox_does_not_hold() {
     let mut ground = Ground::new().await;

@@ -29,6 +29,8 @@ const GAP_GRACE_MS: u64 = 2_000;
 const START_GRACE_MS: u64 = 5_000;
 /// The first pause after a failure of the store, and the longest, in milliseconds.
 const PAUSE_MS: (u64, u64) = (200, 5_000);
+/// How often it is looked whether all of the state file is read, in milliseconds.
+const CHECKING_MS: u64 = 100;
 
 /// An agent that is gone, seen when so many listings of the events had begun.
 pub(super) struct SeenGone {
@@ -297,9 +299,16 @@ impl Sidecar {
         if !again.is_due(now) {
             return false;
         }
-        if let Err(error) = self.reload_state(now) {
-            self.store_failed(now, &error);
-            return false;
+        match self.reload_state(now) {
+            Ok(true) => {}
+            Ok(false) => {
+                self.pending.store_again = Some(Deadline::after(now, CHECKING_MS));
+                return false;
+            }
+            Err(error) => {
+                self.store_failed(now, &error);
+                return false;
+            }
         }
         self.pending.store_again = None;
         self.pending.files = true;

@@ -1,10 +1,11 @@
 //! The one truth: a redb file that only the sidecar opens, one transaction for each batch of decisions.
 //!
 //! `tables` names what lies in it; `history` packs what is over; `load` builds the working set; `look` finds single rows;
-//! `open` takes the lock and begins a new file; `peek` looks into one without touching it; `seal` marks one that was closed
+//! `open` takes the lock and begins a new file; `checking` opens one again after reading all of it; `peek` looks into one without touching it; `seal` marks one that was closed
 //! in order; this file commits.
 //! Rows are JSON, so that an older row without a newer field can still be read.
 
+mod checking;
 mod error;
 mod history;
 mod load;
@@ -26,6 +27,7 @@ use std::cell::Cell;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use checking::Checking;
 pub use error::Error;
 pub use load::{Loaded, PastIds};
 pub use tables::SCHEMA;
@@ -99,6 +101,8 @@ pub struct Store {
     next_seen: u64,
     /// Whether there was an error that may come of damage since every page was checked.
     doubt: Cell<bool>,
+    /// Every page of the file is being read, before it is opened again.
+    checking: Option<Checking>,
     /// By which an answer is old.
     clock: BelievedClock,
     // Held for its lock: one sidecar for each home, also on systems where redb's own lock is advisory.
@@ -134,6 +138,7 @@ impl Store {
             next_ledger: 0,
             next_seen: 0,
             doubt: Cell::new(false),
+            checking: None,
             clock: BelievedClock::default(),
             _lock: lock,
         };
@@ -144,26 +149,40 @@ impl Store {
 
     /// Closes the file, opens it again and reads the working set: redb refuses to write after an I/O error until that
     /// was done. If any of it fails, the store stays closed, and nothing can be committed until a later call succeeds.
-    /// Every page is checked where the error may come of damage or another file lies there; a disk that is merely full
-    /// damages nothing, and the loop waits for this.
+    /// Every page is checked where the error may come of damage or another file lies there: that is done on a thread of its
+    /// own, for the loop would wait for it, and none is returned until a later call finds it done. A disk that is merely
+    /// full damages nothing.
     ///
     /// # Errors
     /// As [`Store::open`].
-    pub fn reopen(&mut self) -> Result<Loaded, Error> {
+    pub fn reopen(&mut self) -> Result<Option<Loaded>, Error> {
         self.database = None;
-        let found = open::identity(&self.path);
-        if found.is_none() {
-            return Err(self.gone());
-        }
-        let is_checked = self.doubt.get() || found != self.identity;
-        self.database = Some(open::existing(&self.path, is_checked)?);
+        let opened = match self.checking.take() {
+            Some(checking) if !checking.is_done() => {
+                self.checking = Some(checking);
+                return Ok(None);
+            }
+            Some(checking) => checking.opened()?,
+            None => {
+                let found = open::identity(&self.path);
+                if found.is_none() {
+                    return Err(self.gone());
+                }
+                if self.doubt.get() || found != self.identity {
+                    self.checking = Some(Checking::begin(&self.path)?);
+                    return Ok(None);
+                }
+                open::existing(&self.path, false)?
+            }
+        };
+        self.database = Some(opened);
         self.doubt.set(false);
         self.identity = open::identity(&self.path);
         let loaded = self.check_schema().and_then(|()| self.find_ends()).and_then(|()| self.load());
         if loaded.is_err() {
             self.database = None;
         }
-        loaded
+        loaded.map(Some)
     }
 
     /// Closes the file, and marks it as closed in order if nothing speaks against that: then the next start need not read
