@@ -1,7 +1,7 @@
 //! What a command says when it does not do what it was asked: one code for programs, one sentence for people, one hint,
 //! and the exit code (SPEC section 9).
 
-use crate::core::text::sanitise;
+use crate::core::text::{sanitise, sentence};
 use crate::files::Unfit;
 use crate::{agents, config, exit, personas, spool};
 use serde_json::{Value, json};
@@ -60,7 +60,7 @@ impl CliError {
     /// Adds what to do.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(sentence(&hint.into()));
         self
     }
 
@@ -76,7 +76,7 @@ impl CliError {
         // A message that was too long for all of them.
         let is_cut = text("message").is_some_and(|message| message.ends_with('…'));
         let listed: Vec<String> = all.iter().filter(|_| is_cut).map(line).collect();
-        let hint = text("hint").into_iter().chain(listed).collect::<Vec<_>>().join("\n  ");
+        let hint = text("hint").map(|hint| sentence(&hint)).into_iter().chain(listed).collect::<Vec<_>>().join("\n  ");
         CliError {
             exit: exit_for(status),
             code: text("code").unwrap_or_else(|| "failed".to_owned()),
@@ -211,7 +211,7 @@ mod tests {
         let error = CliError::refused("no_agent", "Agent not found").hint("look");
         assert_eq!(
             error.json().to_string(),
-            r#"{"error":{"code":"no_agent","hint":"look","message":"Agent not found"}}"#
+            r#"{"error":{"code":"no_agent","hint":"Look.","message":"Agent not found"}}"#
         );
     }
 }

@@ -262,7 +262,7 @@ pub fn failure(view: &Value, outcome: Outcome) -> Option<CliError> {
             let mut error = CliError::from_answer(view.get("error").unwrap_or(&Value::Null), None);
             if error.hint.is_none() {
                 let id = text(view, "handoff_id").unwrap_or("HANDOFF");
-                error.hint = Some(format!("When the cause is mended: tasuki retry {}", sanitise(id)));
+                error = error.hint(format!("When the cause is mended: tasuki retry {}", sanitise(id)));
             }
             Some(error)
         }

@@ -1,7 +1,7 @@
 //! Answers: what a dashboard finds in `results/` (SPEC 3.2).
 
 use super::id::RequestId;
-use super::text::quotable;
+use super::text::{quotable, sentence};
 use super::time::Now;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -81,7 +81,7 @@ impl Refused {
     /// Adds what to do.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(sentence(&hint.into()));
         self
     }
 

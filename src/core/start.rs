@@ -39,9 +39,9 @@ pub(crate) fn create_asked(tx: &mut Tx<'_>, request: &RequestId, asked: &CreateA
 fn create_check(tx: &Tx<'_>, asked: &CreateAsked, facts: &RequestFacts) -> Result<Wanted, Refused> {
     let slug = asked.persona_slug.clone();
     let persona = facts.persona.as_ref().filter(|(named, _)| *named == slug).map(|(_, persona)| persona);
-    let persona = persona
-        .filter(|persona| persona.exists)
-        .ok_or_else(|| Refused::new(404, "no_persona", "Persona not found").hint("tasuki persona new SLUG"))?;
+    let persona = persona.filter(|persona| persona.exists).ok_or_else(|| {
+        Refused::new(404, "no_persona", "Persona not found").hint("Make one: tasuki persona new SLUG")
+    })?;
     if !persona.has_skill {
         return Err(Refused::new(400, "no_skill", format!("Persona {slug} has no skill.md")));
     }

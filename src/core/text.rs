@@ -168,6 +168,27 @@ pub fn begins_like_a_command(text: &str) -> bool {
     text.trim_start().starts_with(['/', '!', '#', '@'])
 }
 
+/// A hint as every error has it: a whole sentence, with a capital, unless a path or a program's name begins it, and with a full
+/// stop, unless a command or an example ends it, of which one would take it for a part.
+#[must_use]
+pub fn sentence(hint: &str) -> String {
+    const PROGRAMS: [&str; 3] = ["tasuki", "tmux", "gh"];
+    let hint = hint.trim();
+    let first = hint.split(char::is_whitespace).next().unwrap_or_default().trim_end_matches([',', ';', ':']);
+    let is_word = first.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'\'') && !PROGRAMS.contains(&first);
+    let mut letters = hint.chars();
+    let mut said = match letters.next() {
+        Some(letter) if is_word => letter.to_ascii_uppercase().to_string() + letters.as_str(),
+        _ => hint.to_owned(),
+    };
+    let last = said.rsplit(". ").next().unwrap_or_default();
+    let is_open = last.contains(": ") || last.contains('\n') || PROGRAMS.iter().any(|name| last.starts_with(name));
+    if said.ends_with(char::is_alphanumeric) && !is_open {
+        said.push('.');
+    }
+    said
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -242,5 +263,23 @@ mod tests {
         let prompt = "Hello. \u{fc}ber soft ab \u{3a9} \u{2764} (tasuki delivery 5f2a9c81d0e3.)";
         assert_eq!(compare(&text, &id(), prompt), Match::Whole);
         assert_eq!(compare(&text, &id(), &prompt.replace("soft", "salt")), Match::Partial);
+    }
+
+    #[test]
+    fn a_hint_is_a_whole_sentence_and_its_command_can_be_copied() {
+        for (hint, said) in [
+            ("look at the pane", "Look at the pane."),
+            ("Ask again in a moment.", "Ask again in a moment."),
+            ("claim it first: tasuki work claim ITEM", "Claim it first: tasuki work claim ITEM"),
+            ("do it yourself; mend the file for the next time", "Do it yourself; mend the file for the next time."),
+            ("tasuki persona new SLUG", "tasuki persona new SLUG"),
+            ("data/rules.toml says which", "data/rules.toml says which."),
+            ("`tasuki agents` lists them.", "`tasuki agents` lists them."),
+            ("it is there. Look on: tasuki handoffs follow h1", "It is there. Look on: tasuki handoffs follow h1"),
+            ("", ""),
+        ] {
+            assert_eq!(sentence(hint), said);
+            assert_eq!(sentence(said), said, "it is one already");
+        }
     }
 }

@@ -7,6 +7,7 @@ use super::reply::{Answer, Refused, Reply};
 use super::rows::agent::{Agent, AgentState};
 use super::rows::handoff::Handoff;
 use super::state::State;
+use super::text::sentence;
 use super::time::Now;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -149,7 +150,7 @@ impl<'s> Tx<'s> {
             at: self.now.stamp(),
             code: failure.code,
             message: failure.message,
-            hint: failure.hint,
+            hint: sentence(&failure.hint),
             handoff_id: failure.handoff_id,
             agent_id: failure.agent_id,
             step: failure.step,

@@ -1,7 +1,7 @@
 //! Answers: JSON, and what is said when something was not done.
 
 use crate::cli::error::CliError;
-use crate::core::text::plain_json;
+use crate::core::text::{plain_json, sentence};
 use crate::exit;
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
@@ -44,7 +44,7 @@ impl Problem {
 
     /// Adds what to do.
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(sentence(&hint.into()));
         self
     }
 

@@ -5,6 +5,7 @@ use crate::core::effect::Effect;
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::request::Successor;
 use crate::core::rows::handoff::{HandoffError, Span, Step};
+use crate::core::text::sentence;
 use crate::core::tx::{Failure, Tx};
 use crate::core::work;
 use serde_json::json;
@@ -55,7 +56,7 @@ pub(crate) fn fail(tx: &mut Tx<'_>, id: HandoffId, code: &str, message: impl Int
         return;
     }
     let (step, agent_id, successor_id) = (handoff.step, handoff.agent_id, handoff.successor_id);
-    let (message, hint) = (message.into(), hint.replace("HANDOFF", &id.short()));
+    let (message, hint) = (message.into(), sentence(&hint.replace("HANDOFF", &id.short())));
     flow::leave(tx, id);
     let error_id = tx.tell_failure(Failure {
         code: code.to_owned(),

@@ -10,6 +10,7 @@ use crate::core::reply::{Refused, Reply};
 use crate::core::request::{AssumePublished, PublishNow, PublishTarget};
 use crate::core::rows::handoff::Handoff;
 use crate::core::rows::publishing::{Attempt, AttemptError, Copy, PublishError, PublishState, Publishing, Purpose};
+use crate::core::text::sentence;
 use crate::core::time::Deadline;
 use crate::core::tx::{Failure, Tx};
 use serde_json::json;
@@ -258,6 +259,7 @@ fn end(tx: &mut Tx<'_>, id: HandoffId, state: PublishState, fault: &PublishFault
         let message = format!("The document was not published ({target}): {}", fault.message);
         (fault.code.clone(), message, format!("{}; then: tasuki publish {short}", remedy(&fault.code)))
     };
+    let hint = sentence(&hint);
     let error_id = tx.tell_failure(Failure {
         code: code.clone(),
         message: message.clone(),

@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use tasuki::core::text::sentence;
 
 impl Stage {
     /// A stage whose sidecar tells its operator everything by a line of JSON in this file.
@@ -89,7 +90,7 @@ impl Stage {
             assert_eq!((&files[0][name], &lines[0][name]), (&error[name], &error[name]), "{name}");
         }
         assert_eq!((&files[0]["hint"], &files[0]["agent_id"]), (&error["hint"], &view["agent_id"]));
-        assert!(error["hint"].as_str().is_some_and(|hint| !hint.is_empty()), "no hint: {error}");
+        assert!(error["hint"].as_str().is_some_and(|hint| !hint.is_empty() && sentence(hint) == hint), "{error}");
         for name in ["agent_id", "successor_id"] {
             if let Some(agent) = view[name].as_str() {
                 assert!(self.agent_view(agent)["handoff_id"].is_null(), "{name} is not let go: {}", self.story());

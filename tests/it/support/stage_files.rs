@@ -4,6 +4,7 @@ use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
+use tasuki::core::text::sentence;
 
 /// Makes a folder, and those above it, for this user alone.
 pub(crate) fn make_folder(path: &Path) {
@@ -42,6 +43,7 @@ pub(crate) fn json_files(folder: &Path) -> Vec<Value> {
 pub(crate) fn refusal(answer: &Value) -> (u64, String, String) {
     assert_eq!(answer["ok"], false, "{answer}");
     let text = |name: &str| answer["error"][name].as_str().unwrap_or_default().to_owned();
+    assert_eq!(text("hint"), sentence(&text("hint")), "a hint is a whole sentence: {answer}");
     (answer["status"].as_u64().expect("a status"), text("code"), text("message"))
 }
 
