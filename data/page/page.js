@@ -248,6 +248,8 @@ function makeHandoff(handoff) {
       button("lost", "It did not arrive: type it again", "handoff_retry", { assume: "not_delivered" }),
       button("abandon", "Give it up", "handoff_abandon"),
     ),
+    makeAnswers(id),
+    makeOverride(id),
     el("p", { "data-part": "publish" }),
     el(
       "div",
@@ -258,6 +260,56 @@ function makeHandoff(handoff) {
     ),
     says,
   );
+}
+
+/** Answers to what a successor asks before it begins. */
+function makeAnswers(id) {
+  const says = el("p", { class: "says", role: "alert" });
+  const go = el("button", { class: "main", type: "submit" }, "Answer");
+  const questions = el("div", { "data-part": "questions", tabindex: -1 });
+  const send = async () => {
+    const one = (input) => ({ question: input.dataset.question, answer: input.value.trim() });
+    await ask("clarify", { handoff_id: id, clarifications: [...questions.querySelectorAll("input")].map(one) });
+  };
+  const onsubmit = (event) => {
+    event.preventDefault();
+    press(go, says, send);
+  };
+  return el("form", { hidden: true, "data-part": "answers", onsubmit }, questions, el("div", { class: "row" }, go), says);
+}
+
+/** Going on without a successor's acknowledgement. */
+function makeOverride(id) {
+  const says = el("p", { class: "says", role: "alert" });
+  const go = el("button", { type: "submit" }, "Go on without its word");
+  const reason = el("input", { name: "override", required: true, maxlength: 2000, autocomplete: "off" });
+  const onsubmit = (event) => {
+    event.preventDefault();
+    press(go, says, () => ask("ack_override", { handoff_id: id, reason: reason.value.trim() }));
+  };
+  const label = el("label", {}, "Why it may go on without an acknowledgement", reason);
+  return el("form", { hidden: true, "data-part": "override", onsubmit }, label, el("div", { class: "row" }, go), says);
+}
+
+function updateReplies(card, handoff) {
+  const ack = handoff.ack;
+  const asks = handoff.step === "acknowledging" && ack?.status === "needs_clarification";
+  // One that asks without a question has said in what it understood what it lacks.
+  const asked = asks ? (ack.questions.length ? ack.questions : [ack.understanding || "What is not clear?"]) : [];
+  keyed(
+    part(card, "questions"),
+    asked.map((question, number) => ({ question, id: `${number} ${question}` })),
+    (one) => one.id,
+    ({ question }) => {
+      const input = el("input", { name: "answer", required: true, maxlength: 4000, autocomplete: "off", "data-question": question });
+      return el("label", {}, question, input);
+    },
+    () => {},
+  );
+  part(card, "answers").hidden = !asks;
+  const waits = ["reading", "acknowledging"].includes(handoff.step);
+  const timedOut = handoff.step === "failed" && handoff.error?.code === "ack_timeout";
+  part(card, "override").hidden = !(ack && (waits || timedOut));
 }
 
 /** Only a person can know what became of its last text: look at the pane, then say it. */
@@ -301,6 +353,7 @@ function updateHandoff(card, handoff) {
   say(card, "error", error ? error.message : "");
   say(card, "hint", error ? error.hint : "");
   updateChoices(card, handoff, ended);
+  updateReplies(card, handoff);
 }
 
 function updateSteps(list, handoff) {

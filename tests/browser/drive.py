@@ -270,6 +270,35 @@ def doubt(stage, browser, agent):
     until("it is given up", lambda: browser.text(f"{card} [data-part=state]") == "cancelled")
 
 
+def urgent(stage, browser, agent, faults):
+    """An urgent handoff whose successor behaves so; its card, and its view as it is at the moment."""
+    stage.faults(faults)
+    begun = stage.run("handoff", agent, "--reason", HOSTILE, "--urgency", "immediate")
+    view = lambda: next(one for one in stage.handoffs() if one["handoff_id"] == begun["handoff_id"])
+    return f'#handoffs > li[data-id="{begun["handoff_id"]}"]', view
+
+
+def questions(stage, browser, agent, axe):
+    """A successor's questions are answered on the page; one that says nothing is gone on without."""
+    card, view = urgent(stage, browser, agent, "ack_questions")
+    until("it asks", lambda: browser.has(f"{card} [data-part=answers]:not([hidden]) input[name=answer]"))
+    asked = view()["ack"]["questions"]
+    check(all(question in browser.text(f"{card} [data-part=questions]") for question in asked), f"not shown: {asked}")
+    accessible(browser, axe, "a card with questions")
+    browser.type(f"{card} input[name=answer]", "Yes, on the branch main")
+    browser.click(f"{card} [data-part=answers] button")
+    until("it goes on", lambda: browser.text(f"{card} [data-part=state]") == "done")
+    check("on the branch main" in json.dumps(view()["ack"]["answers"]), f"answered otherwise: {view()['ack']}")
+    check(browser.has(f"{card} [data-part=answers][hidden]"), "there is nothing to answer any more")
+    card, view = urgent(stage, browser, view()["successor_id"], "ack_never")
+    until("it is waited for", lambda: browser.has(f"{card} [data-part=override]:not([hidden])"))
+    browser.type(f"{card} input[name=override]", "I have seen that it works")
+    browser.click(f"{card} [data-part=override] button")
+    until("it is over", lambda: browser.text(f"{card} [data-part=state]") == "done")
+    check(view()["ack"]["override"]["reason"] == "I have seen that it works", f"{view()['ack']}")
+    stage.faults("")
+
+
 def without_sidecar(stage, browser):
     """A page whose sidecar has died says so, and says when there is one again."""
     sidecar = stage.children[0]
@@ -301,7 +330,7 @@ def fits(browser):
 
 def play(stage, browser, picture, axe):
     kai = stage.agent("kai")
-    stage.agent("mia")
+    mia = stage.agent("mia")
     url, code, token = stage.serve()
     door(browser, url)
     accessible(browser, axe, "the door")
@@ -325,6 +354,7 @@ def play(stage, browser, picture, axe):
     browser.click(".card.error button")
     until("the error goes", lambda: browser.has("#errors[hidden]"))
     check(not list((stage.home / "spool/errors").glob("*.json")), "the error file is still there")
+    questions(stage, browser, mia, axe)
     without_sidecar(stage, browser)
     doubt(stage, browser, browser.js("return document.querySelector('#agents [data-part=open]:not(:disabled)').closest('li').dataset.id"))
     logged = [line["message"] for line in browser.ask("POST", "/se/log", {"type": "browser"}) if line["level"] == "SEVERE"]
