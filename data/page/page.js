@@ -208,7 +208,8 @@ function updateAgent(card, agent) {
   if (context) {
     const used = context.percent == null ? `${context.used} tokens` : `${context.percent} %`;
     const meter = context.percent == null ? "" : el("meter", { min: 0, max: 100, high: 80, value: context.percent, "aria-hidden": "true" });
-    line.replaceChildren("Context ", meter, ` ${used}`);
+    const word = agent.handoff_suggested ? el("strong", {}, " Nearly full: hand it off") : "";
+    line.replaceChildren("Context ", meter, ` ${used}`, word);
   }
   const open = part(card, "open");
   const shut = !agent.persona_slug || Boolean(agent.handoff_id);

@@ -34,6 +34,14 @@ pub fn list(session: &Session, args: &AgentsArgs) -> Result<(), CliError> {
             agent["state"] = "asks you".into();
         }
     }
+    for slug in agents.iter().filter(|agent| is_suggested(agent)).filter_map(|agent| view::text(agent, "persona_slug"))
+    {
+        let slug = sanitise(slug);
+        let reason = crate::core::gauge::REASON;
+        session.out.note(&format!(
+            "The context of {slug} is nearly full; hand it off with: tasuki handoff {slug} --reason {reason} --wait"
+        ));
+    }
     let (headings, mut rows) = table(&agents, session.out.is_unicode());
     let home = std::env::var("HOME").unwrap_or_default();
     for cwd in rows.iter_mut().filter_map(|row| row.last_mut()) {
@@ -43,6 +51,7 @@ pub fn list(session: &Session, args: &AgentsArgs) -> Result<(), CliError> {
         Some("blocked" | "lost") => Tone::Bad,
         Some("asks you") => Tone::Care,
         Some("ended") => Tone::Faint,
+        _ if is_suggested(agent) => Tone::Care,
         _ => Tone::Plain,
     };
     let tones: Vec<Tone> = agents.iter().map(tone).collect();
@@ -70,12 +79,20 @@ fn table(agents: &[Value], unicode: bool) -> (Vec<&'static str>, Vec<Vec<String>
     (headings, rows)
 }
 
+/// Whether its context is so full that a handoff is suggested.
+fn is_suggested(agent: &Value) -> bool {
+    agent["handoff_suggested"] == true
+}
+
 /// How full an agent's context is: a share of its window, or else the tokens used.
 fn gauge(agent: &Value, unicode: bool) -> Option<String> {
     let context = agent.get("context")?;
     let used = context.get("used")?.as_u64()?;
     Some(match context.get("percent").and_then(Value::as_u64) {
-        Some(percent) => format!("{} {percent:>3} %", bar(percent, unicode)),
+        Some(percent) => {
+            let word = if is_suggested(agent) { ", hand off" } else { "" };
+            format!("{} {percent:>3} %{word}", bar(percent, unicode))
+        }
         None => format!("{used} tokens"),
     })
 }
@@ -220,10 +237,12 @@ mod tests {
         assert_eq!(rows[0][0], "aaaa1111");
         let full = json!({"agent_id": "bbbb1111-0", "context": {"used": 90_000, "window": 200_000, "percent": 45}});
         let open = json!({"agent_id": "cccc1111-0", "context": {"used": 90_000, "window": null, "percent": null}});
-        let (headings, rows) = table(&[plain, full, open], true);
+        let mut nearly = full.clone();
+        nearly["handoff_suggested"] = true.into();
+        let (headings, rows) = table(&[plain, full, open, nearly], true);
         let at = headings.iter().position(|heading| *heading == "CONTEXT").expect("a column");
         let shown: Vec<&str> = rows.iter().map(|row| row[at].as_str()).collect();
-        assert_eq!(shown, ["-", "██░░░  45 %", "90000 tokens"]);
+        assert_eq!(shown, ["-", "██░░░  45 %", "90000 tokens", "██░░░  45 %, hand off"]);
         assert_eq!(
             [0, 1, 99, 100, 250].map(|percent| bar(percent, false)),
             ["-----", "#----", "####-", "#####", "#####"]

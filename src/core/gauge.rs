@@ -17,6 +17,19 @@ pub const REASON: &str = "context_limit";
 pub(crate) fn forget(agent: &mut Agent) {
     agent.context = None;
     agent.watch.put_off = None;
+    agent.watch.reached = false;
+}
+
+/// Whether the operator is to see that a handoff is suggested: as long as the context is that full and none has begun.
+#[must_use]
+pub fn is_suggested(agent: &Agent) -> bool {
+    agent.watch.reached && is_free(agent)
+}
+
+/// Whether it could be handed off.
+fn is_free(agent: &Agent) -> bool {
+    let has_none = agent.handoff_id.is_none() && agent.record_of.is_none();
+    agent.persona_slug.is_some() && has_none && agent.state.is_live()
 }
 
 /// The CLI itself reports.
@@ -67,14 +80,21 @@ fn session(agent: &Agent) -> String {
 
 /// The share that is used, if it has reached the limit, of an agent that could be handed off.
 fn over(agent: &Agent, limit: Option<u64>) -> Option<u64> {
-    let free = agent.persona_slug.is_some() && agent.handoff_id.is_none() && agent.record_of.is_none();
     let percent = agent.context.and_then(|context| context.percent())?;
-    (free && agent.state.is_live() && percent >= limit?).then_some(percent)
+    (is_free(agent) && percent >= limit?).then_some(percent)
 }
 
-/// Tells the operator, once in a session.
+/// Tells the operator, once in a session, and notes for the views whether it holds.
 fn suggest(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let limit = tx.state.settings.context.suggest_at;
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let percent = agent.context.and_then(|context| context.percent());
+    let reached = percent.zip(limit).is_some_and(|(percent, limit)| percent >= limit);
+    if agent.watch.reached != reached
+        && let Some(agent) = tx.agent_mut(agent_id)
+    {
+        agent.watch.reached = reached;
+    }
     let Some(agent) = tx.agent(agent_id) else { return };
     let session = session(agent);
     let is_new = agent.watch.suggested_in.as_ref() != Some(&session);

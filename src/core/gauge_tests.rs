@@ -134,6 +134,35 @@ fn the_operator_is_told_once_in_a_session() {
 }
 
 #[test]
+fn a_suggestion_is_seen_as_long_as_it_holds() {
+    let mut world = World::new(Some(70), None);
+    let is_seen = |world: &World| {
+        let line = crate::core::glance::line(&world.state, 0, &Now { wall_ms: 0, boot: 1, boot_ms: 0 });
+        (crate::core::view::agent(world.agent())["handoff_suggested"] == true, line)
+    };
+    world.stop(69_999);
+    assert_eq!(is_seen(&world), (false, "1 agent".to_owned()));
+    world.stop(70_000);
+    assert_eq!(is_seen(&world), (true, "1 agent · 1 to hand off".to_owned()));
+    world.stop(90_000);
+    assert!(is_seen(&world).0, "it was told, and still holds");
+    // The CLI has compacted it.
+    world.stop(10_000);
+    assert!(!is_seen(&world).0);
+    world.stop(90_000);
+    let handoff = HandoffId(uuid::Uuid::from_u128(1));
+    world.change(|agent| agent.handoff_id = Some(handoff));
+    assert!(!is_seen(&world).0, "its handoff is under way");
+    world.change(|agent| agent.handoff_id = None);
+    world.hook(HookKind::SessionEnd, |event| event.reason = Some(SessionReason::Replaced));
+    world.hook(HookKind::SessionStart, |event| {
+        event.reason = Some(SessionReason::Replaced);
+        event.session_id = Some("s2".to_owned());
+    });
+    assert!(!is_seen(&world).0, "another session");
+}
+
+#[test]
 fn a_report_of_the_clis_own_suggests_but_begins_nothing() {
     let mut world = World::new(Some(70), Some(70));
     let gauge = ContextGauge { used: 90, window: Some(100) };

@@ -2,6 +2,7 @@
 //! handoffs stand, and that something failed; it is made of our own words and numbers only, so that nothing in it means
 //! anything to a terminal or to tmux.
 
+use super::gauge;
 use super::rows::ack::Standing;
 use super::rows::agent::AgentState;
 use super::rows::handoff::{Handoff, Step};
@@ -11,6 +12,8 @@ use chrono::DateTime;
 
 /// So many handoffs are named with their step; of the others only the number is told.
 const NAMED: usize = 2;
+/// Of agents whose contexts are nearly full.
+const TO_HAND_OFF: &str = "to hand off";
 
 /// The line; empty when there is nothing to tell. `failures` is the number of error files that nobody has dismissed
 /// and whose handoff has not ended well since.
@@ -24,8 +27,9 @@ pub fn line(state: &State, failures: usize, now: &Now) -> String {
     let blocked = states().filter(|state| *state == AgentState::Blocked).count();
     let mut running: Vec<&Handoff> = state.handoffs.values().filter(|handoff| !handoff.step.is_end()).collect();
     running.sort_by(|one, other| one.created_at.cmp(&other.created_at));
-    let mut parts: Vec<String> =
-        [counted(states().count(), "agent"), counted(blocked, "blocked")].into_iter().flatten().collect();
+    let suggested = state.agents.values().filter(|agent| gauge::is_suggested(agent)).count();
+    let counts = [(states().count(), "agent"), (blocked, "blocked"), (suggested, TO_HAND_OFF)];
+    let mut parts: Vec<String> = counts.into_iter().filter_map(|(number, word)| counted(number, word)).collect();
     if let Some(counted) = counted(running.len(), "handoff") {
         let mut steps: Vec<String> = running.iter().take(NAMED).map(|handoff| step(handoff, now)).collect();
         if running.len() > NAMED {
@@ -56,7 +60,7 @@ fn counted(number: usize, word: &str) -> Option<String> {
     match number {
         0 => None,
         1 => Some(format!("1 {word}")),
-        more if word == "blocked" => Some(format!("{more} {word}")),
+        more if ["blocked", TO_HAND_OFF].contains(&word) => Some(format!("{more} {word}")),
         more => Some(format!("{more} {word}s")),
     }
 }

@@ -1,5 +1,6 @@
 //! What a dashboard reads: rows as JSON objects (SPEC 3.4).
 
+use super::gauge;
 use super::handoff::ack;
 use super::hook::ContextGauge;
 use super::rows::agent::{Agent, Primed};
@@ -34,6 +35,7 @@ pub fn agent(agent: &Agent) -> Value {
         "hooks": if agent.hooks_seen { "seen" } else { "unseen" },
         "primed": agent.primed == Primed::Done,
         "waiting_texts": agent.queue.len(),
+        "handoff_suggested": gauge::is_suggested(agent),
         "context": agent.context.map(|context| context_of(agent, &context)),
     })
 }

@@ -77,6 +77,14 @@ fn the_operator_is_told_once() {
     }
     stage.crash_and_restart();
     turn(&stage, &agent, 81_000);
+    // What is told in passing is not seen by whoever looks later.
+    assert_eq!(stage.agent_view(&agent)["handoff_suggested"], true);
+    let out = stage.command(&["agents"]).output().expect("it runs");
+    let (listed, noted) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    assert!(listed.contains("81 %, hand off"), "{listed}");
+    assert!(noted.contains("tasuki handoff dev --reason context_limit --wait"), "{noted}");
+    let line = || stage.tmux(&["show-option", "-gqv", "@tasuki_status"]).trim().to_owned();
+    stage.until("the line tells of it", || line() == "1 agent · 1 to hand off");
     assert_eq!(said(&stage), [("suggested".to_owned(), None)]);
     let text = std::fs::read_to_string(told).expect("the operator was told");
     assert_eq!(text.matches("tasuki handoff dev").count(), 1, "{text}");

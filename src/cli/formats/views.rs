@@ -92,6 +92,8 @@ pub struct AgentView {
     pub primed: bool,
     /// Texts that wait until it can take them.
     pub waiting_texts: u64,
+    /// Its context has reached `context.suggest_at`, and it is in no handoff.
+    pub handoff_suggested: bool,
     /// How full its context is, where its CLI tells.
     pub context: Option<ContextView>,
 }

@@ -35,6 +35,8 @@ pub struct Agent {
     pub state: String,
     /// Tokens used, and percent of the window where that is known.
     pub context: Option<(u64, Option<u64>)>,
+    /// It is so full that a handoff is suggested.
+    pub suggested: bool,
     /// The handoff that it is in.
     pub handoff: Option<String>,
     /// The agent whose work it goes on with.
@@ -173,6 +175,7 @@ impl Agent {
             pane: words(seen, "pane"),
             state: word(seen, "state"),
             context: context.and_then(|context| Some((number(context, "used")?, number(context, "percent")))),
+            suggested: seen["handoff_suggested"] == true,
             handoff: id(seen, "handoff_id"),
             previous: id(seen, "previous_agent_id"),
             registered: words(seen, "registered_at").or_else(|| words(seen, "created_at")).unwrap_or_default(),

@@ -111,6 +111,9 @@ fn doing(scene: Scene<'_>, agent: &Agent) -> Cell {
     if let Some(error) = scene.model.handoff_of(agent).and_then(|handoff| handoff.error.as_ref()) {
         return Cell::new(format!("handoff failed: {}", error.code), look.bad());
     }
+    if agent.suggested {
+        return Cell::new("nearly full: h hands it off", look.busy());
+    }
     if agent.waiting > 0 {
         return Cell::new(format!("{} to be typed", agent.waiting), look.busy());
     }

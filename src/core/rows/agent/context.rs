@@ -14,6 +14,9 @@ pub struct Watch {
     pub told_window: Option<u64>,
     /// The window's size in the gauge is a guess by the model's name.
     pub guessed: bool,
+    /// The context has reached the share from which on a handoff is suggested.
+    #[serde(default)]
+    pub reached: bool,
     /// The session of which the operator was told.
     pub suggested_in: Option<String>,
     /// The session in which a handoff has begun by itself: another one there is for the operator to begin.
