@@ -53,7 +53,8 @@
 //! A room looks only into rooms that stand before it here; adapters do not look into each other. `tests/it/house.rs`
 //! holds this.
 //!
-//! 1. [`core`], the pure part: begin with [`core::decide`], then [`core::handoff`], [`core::work`], their siblings for smaller
+//! 1. [`contract`], what others read and write as types, one for each file (agents' views so far), and [`core`], the pure
+//!    part: begin with [`core::decide`], then [`core::handoff`], [`core::work`], their siblings for smaller
 //!    concerns, [`core::state`], and [`core::rows`], what is stored.
 //! 2. The adapters, each with one thing outside: [`spool`] (files in and out), [`store`] (the one truth), [`tmux`] (panes),
 //!    [`agents`] (profiles, screens, hooks and transcripts of agent CLIs), [`personas`], [`config`], [`notify`], [`publish`],
@@ -62,6 +63,8 @@
 //! 4. [`sidecar`] is the loop: the only caller of `decide` and of `commit`.
 //! 5. [`cli`] is one file or folder for each command: clients of the spool and the views.
 //! 6. [`demo`] is an agent to try all this with: a terminal program with a composer, hooks and faults.
+
+pub mod contract;
 
 pub mod core;
 

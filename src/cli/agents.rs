@@ -4,7 +4,9 @@ use super::Session;
 use super::args::{AgentCommand, AgentsArgs, CreateArgs, ForgetArgs, RegisterArgs, SendArgs, ShutdownArgs};
 use super::error::CliError;
 use super::output::Tone;
+use super::view::{Seen, said, shown};
 use super::{input, names, view};
+use crate::contract::{AgentState, AgentView};
 use crate::core::text::sanitise;
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -15,26 +17,18 @@ use std::path::Path;
 /// When the views can't be read, or there are none.
 pub fn list(session: &Session, args: &AgentsArgs) -> Result<(), CliError> {
     session.require_views()?;
-    let mut agents = view::objects(&session.home.agent_views())?;
-    agents.retain(|agent| args.all || view::is_living(agent));
-    agents.sort_by_key(|agent| (view::cell(agent, "registered_at"), view::cell(agent, "agent_id")));
+    let mut agents: Vec<Seen<AgentView>> = view::all(&session.home.agent_views())?;
+    agents.retain(|agent| args.all || agent.is_living());
+    agents.sort_by_cached_key(|agent| place(agent));
     if session.out.is_json() {
-        return session.out.document(&Value::Array(agents));
+        return session.out.document(&agents.iter().map(Seen::json).collect());
     }
     if agents.is_empty() {
         session.out.note("No agents. Start one with: tasuki agent create PERSONA");
         return Ok(());
     }
-    for agent in &mut agents {
-        let handoff = view::text(agent, "handoff_id").and_then(|id| view::handoff(&session.home, id).ok().flatten());
-        let asks = handoff.is_some_and(|handoff| {
-            super::handoffs::asks(&handoff) && view::text(&handoff, "successor_id") == view::text(agent, "agent_id")
-        });
-        if asks {
-            agent["state"] = "asks you".into();
-        }
-    }
-    for slug in agents.iter().filter(|agent| is_suggested(agent)).filter_map(|agent| view::text(agent, "persona_slug"))
+    for slug in
+        agents.iter().filter(|agent| agent.handoff_suggested).filter_map(|agent| said(agent.persona_slug.as_deref()))
     {
         let slug = sanitise(slug);
         let reason = crate::core::gauge::REASON;
@@ -42,34 +36,54 @@ pub fn list(session: &Session, args: &AgentsArgs) -> Result<(), CliError> {
             "The context of {slug} is nearly full; hand it off with: tasuki handoff {slug} --reason {reason} --wait"
         ));
     }
+    let asks = |agent: &AgentView| {
+        let handoff = said(agent.handoff_id.as_deref()).and_then(|id| view::handoff(&session.home, id).ok().flatten());
+        handoff.is_some_and(|handoff| {
+            super::handoffs::asks(&handoff) && view::text(&handoff, "successor_id") == Some(agent.agent_id.as_str())
+        })
+    };
+    let agents: Vec<Line> = agents.iter().map(|agent| Line { agent, asks: asks(agent) }).collect();
     let (headings, mut rows) = table(&agents, session.out.is_unicode());
     let home = std::env::var("HOME").unwrap_or_default();
     for cwd in rows.iter_mut().filter_map(|row| row.last_mut()) {
         *cwd = view::tilde(cwd, &home);
     }
-    let tone = |agent: &Value| match view::text(agent, "state") {
-        Some("blocked" | "lost") => Tone::Bad,
-        Some("asks you") => Tone::Care,
-        Some("ended") => Tone::Faint,
-        _ if is_suggested(agent) => Tone::Care,
+    let tone = |line: &Line| match line.agent.state {
+        _ if line.asks => Tone::Care,
+        AgentState::Blocked | AgentState::Lost => Tone::Bad,
+        AgentState::Ended => Tone::Faint,
+        _ if line.agent.handoff_suggested => Tone::Care,
         _ => Tone::Plain,
     };
     let tones: Vec<Tone> = agents.iter().map(tone).collect();
     session.out.toned(&headings, &rows, &tones)
 }
 
+/// Where an agent stands among others: by its registration.
+pub(super) fn place(agent: &AgentView) -> (String, String) {
+    (shown(agent.registered_at.as_deref()), shown(agent.agent_id.as_str()))
+}
+
+/// An agent in the list.
+struct Line<'a> {
+    agent: &'a AgentView,
+    /// It has taken over a handoff, and asks a person about it.
+    asks: bool,
+}
+
 /// The agents as rows; the context is shown where at least one CLI tells it.
-fn table(agents: &[Value], unicode: bool) -> (Vec<&'static str>, Vec<Vec<String>>) {
-    let ids = agents.iter().flat_map(|agent| [view::text(agent, "agent_id"), view::text(agent, "handoff_id")]);
-    let short = names::short(ids.flatten());
-    let gauges: Vec<Option<String>> = agents.iter().map(|agent| gauge(agent, unicode)).collect();
+fn table(agents: &[Line<'_>], unicode: bool) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let ids = agents.iter().flat_map(|Line { agent, .. }| [Some(agent.agent_id.as_str()), agent.handoff_id.as_deref()]);
+    let short = names::short(ids.filter_map(said));
+    let gauges: Vec<Option<String>> = agents.iter().map(|line| gauge(line.agent, unicode)).collect();
     let with_context = gauges.iter().any(Option::is_some);
-    let row = |(agent, gauge): (&Value, Option<String>)| {
-        let id = |key: &str| short.get(&view::cell(agent, key)).cloned().unwrap_or_else(|| "-".to_owned());
-        let cell = |key: &str| view::cell(agent, key);
-        let mut row = vec![id("agent_id"), cell("persona_slug"), cell("profile"), cell("pane"), cell("state")];
+    let row = |(Line { agent, asks }, gauge): (&Line<'_>, Option<String>)| {
+        let id = |id: Option<&str>| id.and_then(|id| short.get(id)).cloned().unwrap_or_else(|| "-".to_owned());
+        let state = if *asks { "asks you" } else { agent.state.word() };
+        let mut row = vec![id(Some(&agent.agent_id)), shown(agent.persona_slug.as_deref())];
+        row.extend([shown(agent.profile.as_str()), shown(agent.pane.as_deref()), shown(state)]);
         row.extend(with_context.then(|| gauge.unwrap_or_else(|| "-".to_owned())));
-        row.extend([id("handoff_id"), cell("cwd")]);
+        row.extend([id(agent.handoff_id.as_deref()), shown(agent.cwd.as_deref())]);
         row
     };
     let rows = agents.iter().zip(gauges).map(row).collect();
@@ -79,21 +93,15 @@ fn table(agents: &[Value], unicode: bool) -> (Vec<&'static str>, Vec<Vec<String>
     (headings, rows)
 }
 
-/// Whether its context is so full that a handoff is suggested.
-fn is_suggested(agent: &Value) -> bool {
-    agent["handoff_suggested"] == true
-}
-
 /// How full an agent's context is: a share of its window, or else the tokens used.
-fn gauge(agent: &Value, unicode: bool) -> Option<String> {
-    let context = agent.get("context")?;
-    let used = context.get("used")?.as_u64()?;
-    Some(match context.get("percent").and_then(Value::as_u64) {
+fn gauge(agent: &AgentView, unicode: bool) -> Option<String> {
+    let context = agent.context.as_ref()?;
+    Some(match context.percent {
         Some(percent) => {
-            let word = if is_suggested(agent) { ", hand off" } else { "" };
+            let word = if agent.handoff_suggested { ", hand off" } else { "" };
             format!("{} {percent:>3} %{word}", bar(percent, unicode))
         }
-        None => format!("{used} tokens"),
+        None => format!("{} tokens", context.used),
     })
 }
 
@@ -132,8 +140,8 @@ fn create(session: &Session, args: &CreateArgs) -> Result<(), CliError> {
     let answer = session.ask("agent_create", fields, super::ANSWER_LATE)?;
     session
         .tell(&answer, &format!("agent {} in pane {}", view::cell(&answer, "agent_id"), view::cell(&answer, "pane")))?;
-    let seen = view::agent(&session.home, &view::cell(&answer, "agent_id")).ok().flatten().unwrap_or(Value::Null);
-    if let Some(name) = view::text(&seen, "tmux_session") {
+    let seen = view::agent(&session.home, &view::cell(&answer, "agent_id")).ok().flatten();
+    if let Some(name) = seen.as_ref().and_then(|agent| said(agent.tmux_session.as_deref())) {
         let name = sanitise(name);
         session.out.note(&format!("It lives in the tmux session {name}; go there with: tmux switch-client -t {name}"));
     }
@@ -175,9 +183,9 @@ fn register(session: &Session, args: &RegisterArgs) -> Result<(), CliError> {
 
 /// A persona names its one living agent: with another one it names none any more.
 fn note_of_others(session: &Session, slug: &str) -> Result<(), CliError> {
-    let agents = view::objects(&session.home.agent_views())?;
-    let has_it = |agent: &&Value| {
-        view::is_living(agent) && !agent["pane"].is_null() && view::text(agent, "persona_slug") == Some(slug)
+    let agents: Vec<Seen<AgentView>> = view::all(&session.home.agent_views())?;
+    let has_it = |agent: &&Seen<AgentView>| {
+        agent.is_living() && agent.pane.is_some() && agent.persona_slug.as_deref() == Some(slug)
     };
     let count = agents.iter().filter(has_it).count();
     if count > 1 {
@@ -227,19 +235,29 @@ pub fn send(session: &Session, args: &SendArgs) -> Result<(), CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use crate::contract::ContextView;
 
     #[test]
     fn the_context_is_shown_where_it_is_known() {
-        let plain = json!({"agent_id": "aaaa1111-0", "persona_slug": "kai", "state": "idle", "context": null});
-        let (headings, rows) = table(std::slice::from_ref(&plain), true);
+        let agent = |id: &str, context: Option<ContextView>| AgentView {
+            agent_id: id.to_owned(),
+            state: AgentState::Idle,
+            context,
+            ..AgentView::default()
+        };
+        let table = |agents: &[AgentView]| {
+            let line = |agent| Line { agent, asks: false };
+            table(&agents.iter().map(line).collect::<Vec<_>>(), true)
+        };
+        let plain = agent("aaaa1111-0", None);
+        let (headings, rows) = table(std::slice::from_ref(&plain));
         assert!(!headings.contains(&"CONTEXT"));
-        assert_eq!(rows[0][0], "aaaa1111");
-        let full = json!({"agent_id": "bbbb1111-0", "context": {"used": 90_000, "window": 200_000, "percent": 45}});
-        let open = json!({"agent_id": "cccc1111-0", "context": {"used": 90_000, "window": null, "percent": null}});
-        let mut nearly = full.clone();
-        nearly["handoff_suggested"] = true.into();
-        let (headings, rows) = table(&[plain, full, open, nearly], true);
+        assert_eq!(rows[0], ["aaaa1111", "-", "-", "-", "idle", "-", "-"]);
+        let context = ContextView { used: 90_000, ..ContextView::default() };
+        let full = ContextView { window: Some(200_000), percent: Some(45), ..context };
+        let nearly = AgentView { handoff_suggested: true, ..agent("dddd1111-0", Some(full)) };
+        let all = [plain, agent("bbbb1111-0", Some(full)), agent("cccc1111-0", Some(context)), nearly];
+        let (headings, rows) = table(&all);
         let at = headings.iter().position(|heading| *heading == "CONTEXT").expect("a column");
         let shown: Vec<&str> = rows.iter().map(|row| row[at].as_str()).collect();
         assert_eq!(shown, ["-", "██░░░  45 %", "90000 tokens", "██░░░  45 %, hand off"]);

@@ -3,9 +3,11 @@
 
 use super::args::CompletionsArgs;
 use super::error::CliError;
+use super::view::{Seen, said, shown};
 use super::{Session, help, schema, view};
 use crate::agents::Profiles;
 use crate::config::Home;
+use crate::contract::AgentView;
 use crate::core::text::sanitise;
 use clap_complete::env::{CompleteEnv, Shells};
 use clap_complete::{ArgValueCandidates, CompletionCandidate};
@@ -82,15 +84,16 @@ fn short(id: &str) -> &str {
 
 /// Living agents, by their persona where no other has it, else by the beginning of their ids.
 fn agents() -> Vec<CompletionCandidate> {
-    let all = newest(home().map(|home| home.agent_views()), "registered_at");
-    let living: Vec<&Value> = all.iter().filter(|agent| view::is_living(agent)).collect();
-    let slug = |agent: &Value| view::text(agent, "persona_slug").map(str::to_owned);
-    let is_alone = |slug_of: &str| living.iter().filter(|one| slug(one).as_deref() == Some(slug_of)).count() == 1;
+    let mut all: Vec<Seen<AgentView>> = home().and_then(|home| view::all(&home.agent_views()).ok()).unwrap_or_default();
+    all.sort_by(|one, other| other.registered_at.cmp(&one.registered_at));
+    all.truncate(MOST_OFFERED);
+    let living: Vec<&Seen<AgentView>> = all.iter().filter(|agent| agent.is_living()).collect();
+    let is_alone = |slug: &str| living.iter().filter(|one| one.persona_slug.as_deref() == Some(slug)).count() == 1;
     let named = living.iter().filter_map(|agent| {
-        let id = view::text(agent, "agent_id")?;
-        let about = format!("{} {} {}", short(id), view::cell(agent, "profile"), view::cell(agent, "state"));
-        Some(match slug(agent).filter(|slug| is_alone(slug)) {
-            Some(slug) => one(&slug, &about),
+        let id = said(agent.agent_id.as_str())?;
+        let about = format!("{} {} {}", short(id), shown(agent.profile.as_str()), shown(agent.state.word()));
+        Some(match said(agent.persona_slug.as_deref()).filter(|slug| is_alone(slug)) {
+            Some(slug) => one(slug, &about),
             None => one(short(id), &about),
         })
     });

@@ -4,7 +4,9 @@ use super::Session;
 use super::args::AgentName;
 use super::error::CliError;
 use super::output::Tone;
+use super::view::{Seen, said};
 use super::{names, past, view};
+use crate::contract::AgentView;
 use crate::core::text::sanitise;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,8 +22,8 @@ pub struct Member {
     pub id: String,
     /// How many generations below the first ancestor.
     pub depth: usize,
-    /// Its view; null when the agent is named by another, but has no view.
-    pub view: Value,
+    /// Its view; none when the agent is named by another, but has no view.
+    pub view: Option<Seen<AgentView>>,
 }
 
 /// Shows an agent's lineage.
@@ -31,12 +33,12 @@ pub struct Member {
 pub fn command(session: &Session, args: &AgentName) -> Result<(), CliError> {
     session.require_views()?;
     let id = names::agent(&session.home, &args.agent)?;
-    let mut agents = view::objects(&session.home.agent_views())?;
-    if !agents.iter().any(|agent| view::text(agent, "agent_id") == Some(id.as_str())) {
+    let mut agents: Vec<Seen<AgentView>> = view::all(&session.home.agent_views())?;
+    if !agents.iter().any(|agent| agent.agent_id == id) {
         agents.extend(past::agent(&session.home, &id)?);
     }
     let members = members(&id, &agents);
-    if members.iter().all(|member| member.view.is_null()) {
+    if members.iter().all(|member| member.view.is_none()) {
         return Err(CliError::refused("no_agent", "Agent not found"));
     }
     print(session, &id, &members)
@@ -45,7 +47,7 @@ pub fn command(session: &Session, args: &AgentName) -> Result<(), CliError> {
 /// Prints a lineage, with the agent that was asked for marked.
 pub(crate) fn print(session: &Session, id: &str, members: &[Member]) -> Result<(), CliError> {
     if session.out.is_json() {
-        let agents: Vec<&Value> = members.iter().map(|member| &member.view).filter(|view| view.is_object()).collect();
+        let agents: Vec<Value> = members.iter().filter_map(|member| member.view.as_ref().map(Seen::json)).collect();
         return session.out.document(&json!({"agent_id": id, "lineage": agents}));
     }
     let short = names::short(members.iter().map(|member| member.id.as_str()));
@@ -66,7 +68,7 @@ pub(crate) fn print(session: &Session, id: &str, members: &[Member]) -> Result<(
 /// The handoffs by which agents came, by the agent. A handoff's view has changed last soon after its successor has
 /// registered, so those of about that time are looked at first, and mostly nothing else is.
 fn handoffs<'m>(folder: &Path, members: &'m [Member]) -> Result<BTreeMap<&'m str, Value>, CliError> {
-    let came = members.iter().filter(|member| view::text(&member.view, "previous_agent_id").is_some());
+    let came = members.iter().filter(|member| member.view.as_ref().is_some_and(|agent| previous(agent).is_some()));
     let mut missing: BTreeMap<&str, i64> = came.map(|member| (member.id.as_str(), registered_ms(member))).collect();
     let mut found = BTreeMap::new();
     if missing.is_empty() {
@@ -97,8 +99,12 @@ fn handoffs<'m>(folder: &Path, members: &'m [Member]) -> Result<BTreeMap<&'m str
 
 /// When an agent was registered, in milliseconds since 1970.
 fn registered_ms(member: &Member) -> i64 {
-    let at = view::text(&member.view, "registered_at").and_then(|at| chrono::DateTime::parse_from_rfc3339(at).ok());
+    let at = registered_at(member).and_then(|at| chrono::DateTime::parse_from_rfc3339(at).ok());
     at.map_or(i64::MAX, |at| at.timestamp_millis())
+}
+
+fn registered_at(member: &Member) -> Option<&str> {
+    member.view.as_ref().and_then(|agent| said(agent.registered_at.as_deref()))
 }
 
 /// The one that changed at the time nearest to that.
@@ -115,8 +121,11 @@ fn indent(member: &Member) -> String {
 
 fn line(member: &Member, shown: &str) -> String {
     let branch = if member.depth == 0 { String::new() } else { format!("{}└─ ", indent(member)) };
-    let about = ["persona_slug", "state", "pane"].map(|key| view::cell(&member.view, key)).join("  ");
-    let when = view::text(&member.view, "registered_at").map(view::clock).unwrap_or_default();
+    let agent = member.view.as_ref();
+    let persona = agent.and_then(|agent| agent.persona_slug.as_deref());
+    let (state, pane) = (agent.map(|agent| agent.state.word()), agent.and_then(|agent| agent.pane.as_deref()));
+    let about = format!("{}  {}  {}", view::shown(persona), view::shown(state), view::shown(pane));
+    let when = registered_at(member).map(view::clock).unwrap_or_default();
     sanitise(format!("{branch}{shown}  {about}  {when}").trim_end())
 }
 
@@ -176,17 +185,23 @@ impl<'a> Links<'a> {
     }
 }
 
+/// The agent whose work it goes on with.
+fn previous(agent: &AgentView) -> Option<&str> {
+    said(agent.previous_agent_id.as_deref())
+}
+
 /// The first ancestor of an agent and everyone who came after it, in depth-first order.
 #[must_use]
-pub fn members(id: &str, agents: &[Value]) -> Vec<Member> {
-    let by_id: BTreeMap<&str, &Value> =
-        agents.iter().filter_map(|agent| Some((view::text(agent, "agent_id")?, agent))).collect();
-    let mut ordered: Vec<(&str, &Value)> = by_id.iter().map(|(id, agent)| (*id, *agent)).collect();
-    ordered.sort_by_key(|(_, agent)| view::cell(agent, "registered_at"));
-    let links = Links::new(ordered.iter().map(|(id, agent)| (*id, view::text(agent, "previous_agent_id"))));
-    let member = |(id, depth): (&str, usize)| {
-        let view = by_id.get(id).map_or(Value::Null, |view| (*view).clone());
-        Member { id: id.to_owned(), depth, view }
+pub fn members(id: &str, agents: &[Seen<AgentView>]) -> Vec<Member> {
+    let by_id: BTreeMap<&str, &Seen<AgentView>> =
+        agents.iter().filter_map(|agent| Some((said(agent.agent_id.as_str())?, agent))).collect();
+    let mut ordered: Vec<(&str, &Seen<AgentView>)> = by_id.iter().map(|(id, agent)| (*id, *agent)).collect();
+    ordered.sort_by_key(|(_, agent)| view::shown(agent.registered_at.as_deref()));
+    let links = Links::new(ordered.iter().map(|(id, agent)| (*id, previous(agent))));
+    let member = |(id, depth): (&str, usize)| Member {
+        id: id.to_owned(),
+        depth,
+        view: by_id.get(id).map(|view| (*view).clone()),
     };
     links.below(links.first(id)).into_iter().map(member).collect()
 }
@@ -195,11 +210,12 @@ pub fn members(id: &str, agents: &[Value]) -> Vec<Member> {
 mod tests {
     use super::*;
 
-    fn agent(id: &str, previous: Option<&str>, at: u32) -> Value {
-        json!({"agent_id": id, "previous_agent_id": previous, "registered_at": format!("2026-01-01T00:00:{at:02}Z")})
+    fn agent(id: &str, previous: Option<&str>, at: u32) -> Seen<AgentView> {
+        let view = json!({"agent_id": id, "previous_agent_id": previous, "registered_at": format!("2026-01-01T00:00:{at:02}Z")});
+        Seen::read(view.to_string().into_bytes()).expect("JSON").expect("an object")
     }
 
-    fn tree(id: &str, agents: &[Value]) -> Vec<(String, usize)> {
+    fn tree(id: &str, agents: &[Seen<AgentView>]) -> Vec<(String, usize)> {
         members(id, agents).into_iter().map(|member| (member.id, member.depth)).collect()
     }
 

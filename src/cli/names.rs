@@ -2,11 +2,12 @@
 //! of a persona that one living agent has (SPEC section 9), or its pane; for handoffs, the persona whose last one it is.
 
 use super::error::CliError;
+use super::view::{Seen, said, shown};
 use super::{client, view};
 use crate::config::Home;
+use crate::contract::AgentView;
 use crate::core::id::Slug;
 use crate::core::text::sanitise;
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The environment variable by which an agent knows its own id.
@@ -28,13 +29,13 @@ pub struct Known {
 }
 
 impl Known {
-    fn read(view: &Value) -> Option<Self> {
+    fn read(agent: &Seen<AgentView>) -> Option<Self> {
         Some(Known {
-            id: view::text(view, "agent_id")?.to_owned(),
-            slug: view::text(view, "persona_slug").map(str::to_owned),
-            living: view::is_living(view),
-            pane: view::text(view, "pane").map(str::to_owned),
-            about: format!("{} {}", view::cell(view, "state"), view::cell(view, "pane")),
+            id: said(agent.agent_id.as_str())?.to_owned(),
+            slug: said(agent.persona_slug.as_deref()).map(str::to_owned),
+            living: agent.is_living(),
+            pane: said(agent.pane.as_deref()).map(str::to_owned),
+            about: format!("{} {}", shown(agent.state.word()), shown(agent.pane.as_deref())),
         })
     }
 
@@ -90,7 +91,7 @@ fn is_persona(home: &Home, text: &str) -> bool {
 }
 
 fn known(home: &Home) -> Result<Vec<Known>, CliError> {
-    Ok(view::objects(&home.agent_views())?.iter().filter_map(Known::read).collect())
+    Ok(view::all(&home.agent_views())?.iter().filter_map(Known::read).collect())
 }
 
 fn is_pane(text: &str) -> bool {

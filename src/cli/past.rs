@@ -3,8 +3,9 @@
 
 use super::client::{Pulse, Sidecar};
 use super::error::CliError;
-use super::view;
+use super::view::{self, Seen};
 use crate::config::Home;
+use crate::contract::AgentView;
 use crate::spool::age::WISH;
 use serde_json::Value;
 use std::fs::OpenOptions;
@@ -29,12 +30,12 @@ pub fn handoff(home: &Home, id: &str) -> Result<Option<Value>, CliError> {
 ///
 /// # Errors
 /// When it can't be read.
-pub fn agent(home: &Home, id: &str) -> Result<Option<Value>, CliError> {
+pub fn agent(home: &Home, id: &str) -> Result<Option<Seen<AgentView>>, CliError> {
     again(home, id, || view::agent(home, id))
 }
 
 /// Where nobody can be asked, what lies there is the answer.
-fn again(home: &Home, id: &str, read: impl Fn() -> Result<Option<Value>, CliError>) -> Result<Option<Value>, CliError> {
+fn again<T>(home: &Home, id: &str, read: impl Fn() -> Result<Option<T>, CliError>) -> Result<Option<T>, CliError> {
     if let Some(found) = read()? {
         return Ok(Some(found));
     }

@@ -6,6 +6,7 @@ use super::args::SchemaArgs;
 use super::error::CliError;
 use super::formats;
 use crate::agents::{EventFile, ProfileFile};
+use crate::contract;
 use crate::core::request as asked;
 use crate::personas::PersonaFile;
 use schemars::generate::SchemaSettings;
@@ -72,7 +73,7 @@ pub fn all() -> Vec<Format> {
         format("why", "spool/rejected/<seq>-<name>.why.json", written::<formats::WhyFile>()),
         format("journal", "spool/journal.jsonl, one line", written::<formats::JournalLine>()),
         format("sidecar_view", "view/sidecar.json", written::<formats::SidecarView>()),
-        format("agent_view", "view/agents/<agent_id>.json", written::<formats::AgentView>()),
+        format("agent_view", "view/agents/<agent_id>.json", written::<contract::AgentView>()),
         format("handoff_view", "view/handoffs/<handoff_id>.json", written::<formats::HandoffView>()),
         format("work_view", "view/work/<item_id>.json", written::<formats::WorkView>()),
         format("config", "config.toml", crate::config::schema()),

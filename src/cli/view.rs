@@ -3,10 +3,13 @@
 
 use super::error::CliError;
 use crate::config::Home;
+use crate::contract::{self, AgentView};
 use nix::fcntl::OFlag;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fs;
 use std::io::Read;
+use std::ops::Deref;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -45,16 +48,80 @@ pub fn read_bytes(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, CliError> 
     Ok(Some(bytes))
 }
 
+/// A file as it lies there, and what it says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen<T> {
+    text: Vec<u8>,
+    said: T,
+}
+
+impl<T: DeserializeOwned> Seen<T> {
+    /// Reads a file's text; `None` where it is JSON, but no object.
+    ///
+    /// # Errors
+    /// When it is not JSON.
+    pub fn read(text: Vec<u8>) -> serde_json::Result<Option<Self>> {
+        Ok(contract::read(&text)?.map(|said| Seen { text, said }))
+    }
+}
+
+impl<T> Seen<T> {
+    /// All that stands there, for programs: what this version does not know, too.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.text).unwrap_or_default()
+    }
+}
+
+impl<T> Deref for Seen<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.said
+    }
+}
+
+/// One file that the sidecar wrote; `None` when there is none, or it says nothing.
+///
+/// # Errors
+/// When it can't be read or is not JSON.
+pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<Seen<T>>, CliError> {
+    let Some(bytes) = read_bytes(path, LARGEST)? else { return Ok(None) };
+    Seen::read(bytes).map_err(|error| not_json(path, &error))
+}
+
+/// All files of a folder that say something. One that vanishes meanwhile or can't be read is left out: the rest is still true.
+///
+/// # Errors
+/// When the folder can't be read.
+pub fn all<T: DeserializeOwned>(folder: &Path) -> Result<Vec<Seen<T>>, CliError> {
+    let one = |stem: String| read(&folder.join(format!("{stem}.json"))).ok().flatten();
+    Ok(stems(folder)?.into_iter().filter_map(one).collect())
+}
+
+/// The `most` files of a folder that changed last and say something, the newest first.
+///
+/// # Errors
+/// When the folder can't be read.
+pub fn latest<T: DeserializeOwned>(folder: &Path, most: usize) -> Result<Vec<Seen<T>>, CliError> {
+    let mut found = by_change(folder)?;
+    found.sort_unstable_by(|a, b| b.cmp(a));
+    let one = |(_, stem): (i64, String)| read(&folder.join(format!("{stem}.json"))).ok().flatten();
+    Ok(found.into_iter().filter_map(one).take(most).collect())
+}
+
+fn not_json(path: &Path, error: &serde_json::Error) -> CliError {
+    CliError::refused("not_json", format!("{} is not JSON: {error}.", path.display()))
+        .hint("The sidecar writes this file whole; if it does not mend itself, restart the sidecar.")
+}
+
 /// One JSON file; `None` when there is none.
 ///
 /// # Errors
 /// When it can't be read or is not JSON.
 pub fn read_json(path: &Path) -> Result<Option<Value>, CliError> {
     let Some(bytes) = read_bytes(path, LARGEST)? else { return Ok(None) };
-    serde_json::from_slice(&bytes).map(Some).map_err(|error| {
-        CliError::refused("not_json", format!("{} is not JSON: {error}.", path.display()))
-            .hint("The sidecar writes this file whole; if it does not mend itself, restart the sidecar.")
-    })
+    serde_json::from_slice(&bytes).map(Some).map_err(|error| not_json(path, &error))
 }
 
 /// The names, less `.json`, of a folder's JSON files, sorted. A folder that is not there has none.
@@ -116,8 +183,8 @@ pub fn by_change(folder: &Path) -> Result<Vec<(i64, String)>, CliError> {
 ///
 /// # Errors
 /// When it can't be read.
-pub fn agent(home: &Home, agent_id: &str) -> Result<Option<Value>, CliError> {
-    read_json(&home.agent_views().join(format!("{agent_id}.json")))
+pub fn agent(home: &Home, agent_id: &str) -> Result<Option<Seen<AgentView>>, CliError> {
+    read(&home.agent_views().join(format!("{agent_id}.json")))
 }
 
 /// One handoff's view.
@@ -126,6 +193,16 @@ pub fn agent(home: &Home, agent_id: &str) -> Result<Option<Value>, CliError> {
 /// When it can't be read.
 pub fn handoff(home: &Home, handoff_id: &str) -> Result<Option<Value>, CliError> {
     read_json(&home.handoff_views().join(format!("{handoff_id}.json")))
+}
+
+/// A text, if there is one that is not empty.
+pub fn said<'a>(text: impl Into<Option<&'a str>>) -> Option<&'a str> {
+    text.into().filter(|text| !text.is_empty())
+}
+
+/// A text for a table: `-` where there is none.
+pub fn shown<'a>(text: impl Into<Option<&'a str>>) -> String {
+    said(text).unwrap_or("-").to_owned()
 }
 
 /// A text field of a view, or nothing.
@@ -172,12 +249,6 @@ pub fn ago(at: &str, now: chrono::DateTime<chrono::Utc>) -> String {
         seconds @ 3_600..172_800 => format!("{} h ago", seconds / 3_600),
         seconds => format!("{} days ago", seconds / 86_400),
     }
-}
-
-/// Whether a state word means that the agent runs.
-#[must_use]
-pub fn is_living(agent: &Value) -> bool {
-    !matches!(text(agent, "state"), Some("ended" | "lost")) && text(agent, "ended_at").is_none()
 }
 
 /// Milliseconds from one time of the contract to another.

@@ -9,6 +9,7 @@ use super::follow::{self, Follower, Outcome, Progress};
 use super::live::Live;
 use super::output::Tone;
 use super::view;
+use crate::contract::AgentState;
 use crate::core::text::sanitise;
 use crate::exit;
 use serde_json::{Value, json};
@@ -113,16 +114,19 @@ impl Dialogs {
         self.looked = Some(Instant::now());
         let who = view::text(handoff, "successor_id").or_else(|| view::text(handoff, "agent_id"));
         let Some(agent_id) = who else { return Ok(None) };
-        let agent = view::agent(&session.home, agent_id)?.unwrap_or(Value::Null);
-        if view::text(&agent, "state") != Some("blocked") {
+        let agent = view::agent(&session.home, agent_id)?;
+        let Some(agent) = agent.filter(|agent| agent.state == AgentState::Blocked) else {
             self.told = None;
             return Ok(None);
-        }
+        };
         if self.told.as_deref() == Some(agent_id) {
             return Ok(None);
         }
         self.told = Some(agent_id.to_owned());
-        Ok(Some(Progress::Blocked { agent_id: sanitise(agent_id), pane: sanitise(&view::cell(&agent, "pane")) }))
+        Ok(Some(Progress::Blocked {
+            agent_id: sanitise(agent_id),
+            pane: sanitise(&view::shown(agent.pane.as_deref())),
+        }))
     }
 }
 

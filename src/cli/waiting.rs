@@ -1,9 +1,10 @@
 //! What a text waits for, told while it waits: an agent that starts, that is in a turn, or that asks its person something.
 
 use super::output::Tone;
+use super::view::{said, shown};
 use super::{Session, view};
+use crate::contract::{AgentState, AgentView};
 use crate::core::text::sanitise;
-use serde_json::Value;
 use std::time::{Duration, Instant};
 
 /// So long nothing is said: mostly a text is typed at once.
@@ -38,35 +39,43 @@ impl<'s> Waiting<'s> {
 }
 
 /// Why nothing is typed yet; none if nothing is in the way.
-fn cause(agent: &Value) -> Option<String> {
-    let short = || view::cell(agent, "agent_id").chars().take(8).collect();
-    let who = sanitise(&view::text(agent, "persona_slug").map_or_else(short, str::to_owned));
-    match view::text(agent, "state")? {
-        "starting" => Some(format!("{who} is starting")),
-        "blocked" => {
-            let pane = sanitise(&view::cell(agent, "pane"));
+fn cause(agent: &AgentView) -> Option<String> {
+    let short = || shown(agent.agent_id.as_str()).chars().take(8).collect();
+    let who = sanitise(&said(agent.persona_slug.as_deref()).map_or_else(short, str::to_owned));
+    match agent.state {
+        AgentState::Starting => Some(format!("{who} is starting")),
+        AgentState::Blocked => {
+            let pane = sanitise(&shown(agent.pane.as_deref()));
             Some(format!("{who} has a dialog open in {pane}; answer it there"))
         }
-        "busy" => Some(format!("{who} is in a turn")),
-        "idle" if agent.get("primed") == Some(&Value::Bool(false)) => Some(format!("{who} is being given its skill")),
-        _ => None,
+        AgentState::Busy => Some(format!("{who} is in a turn")),
+        AgentState::Idle if !agent.primed => Some(format!("{who} is being given its skill")),
+        AgentState::Idle | AgentState::Ended | AgentState::Lost | AgentState::Other(_) => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn each_state_has_its_cause() {
-        let agent =
-            |state: &str| json!({"agent_id": "aaaa1111-0", "persona_slug": "kai", "state": state, "pane": "%7"});
-        assert_eq!(cause(&agent("starting")).as_deref(), Some("kai is starting"));
-        assert_eq!(cause(&agent("blocked")).as_deref(), Some("kai has a dialog open in %7; answer it there"));
-        assert_eq!(cause(&agent("busy")).as_deref(), Some("kai is in a turn"));
-        assert_eq!(cause(&agent("idle")), None);
-        let nameless = json!({"agent_id": "aaaa1111-0", "persona_slug": null, "state": "busy"});
+        let text = |text: &str| Some(text.to_owned());
+        let agent = |state| AgentView {
+            agent_id: "aaaa1111-0".to_owned(),
+            persona_slug: text("kai"),
+            state,
+            pane: text("%7"),
+            primed: true,
+            ..AgentView::default()
+        };
+        assert_eq!(cause(&agent(AgentState::Starting)).as_deref(), Some("kai is starting"));
+        assert_eq!(cause(&agent(AgentState::Blocked)).as_deref(), Some("kai has a dialog open in %7; answer it there"));
+        assert_eq!(cause(&agent(AgentState::Busy)).as_deref(), Some("kai is in a turn"));
+        assert_eq!(cause(&agent(AgentState::Idle)), None);
+        let unprimed = AgentView { primed: false, ..agent(AgentState::Idle) };
+        assert_eq!(cause(&unprimed).as_deref(), Some("kai is being given its skill"));
+        let nameless = AgentView { persona_slug: None, ..agent(AgentState::Busy) };
         assert_eq!(cause(&nameless).as_deref(), Some("aaaa1111 is in a turn"));
     }
 }

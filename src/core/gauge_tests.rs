@@ -98,7 +98,7 @@ fn notices(decision: &Decision) -> usize {
 fn the_gauge_is_read_after_each_stop_and_shown() {
     let mut world = World::new(None, None);
     let decision = world.stop(45_900);
-    assert_eq!(crate::core::view::agent(world.agent())["context"]["percent"], 45);
+    assert_eq!(crate::core::view::agent(world.agent()).context.and_then(|context| context.percent), Some(45));
     assert_eq!((said(&decision), notices(&decision)), (vec![], 0));
     assert_eq!(world.agent().watch.looking, None);
 }

@@ -1,52 +1,66 @@
-//! What a dashboard reads: rows as JSON objects (SPEC 3.4).
+//! What a dashboard reads: rows as the contract shows them (SPEC 3.4).
 
 use super::gauge;
 use super::handoff::ack;
 use super::hook::ContextGauge;
-use super::rows::agent::{Agent, Primed};
+use super::rows::agent::{Agent, AgentState, Primed};
 use super::rows::handoff::{Handoff, HandoffError, Span};
 use super::rows::item::{Item, Status, Told};
 use super::time::stamp;
 use super::work::complete;
+use crate::contract::{self, AgentView, ContextView, Hooks};
 use serde_json::{Value, json};
 
 /// `view/agents/<agent_id>.json`.
 #[must_use]
-pub fn agent(agent: &Agent) -> Value {
-    json!({
-        "v": 1,
-        "agent_id": agent.agent_id,
-        "persona_slug": agent.persona_slug,
-        "profile": agent.profile,
-        "pane": agent.pane.map(|pane| pane.to_string()),
-        "pid": agent.process.map(|process| process.pid),
-        "tmux_session": agent.tmux_session,
-        "cwd": agent.cwd,
-        "session_id": agent.session.id,
-        "transcript_path": agent.transcript_path,
-        "state": agent.state.word(),
-        "previous_agent_id": agent.previous_agent_id,
-        "successor_id": agent.successor_id,
-        "handoff_id": agent.handoff_id,
-        "created_at": agent.created_at,
-        "registered_at": agent.registered_at,
-        "ended_at": agent.ended_at,
-        "started_by_tasuki": agent.ours,
-        "hooks": if agent.hooks_seen { "seen" } else { "unseen" },
-        "primed": agent.primed == Primed::Done,
-        "waiting_texts": agent.queue.len(),
-        "handoff_suggested": gauge::is_suggested(agent),
-        "context": agent.context.map(|context| context_of(agent, &context)),
-    })
+pub fn agent(agent: &Agent) -> AgentView {
+    AgentView {
+        v: 1,
+        agent_id: agent.agent_id.to_string(),
+        persona_slug: agent.persona_slug.as_ref().map(ToString::to_string),
+        profile: agent.profile.clone(),
+        pane: agent.pane.map(|pane| pane.to_string()),
+        pid: agent.process.map(|process| process.pid),
+        tmux_session: agent.tmux_session.clone(),
+        cwd: agent.cwd.clone(),
+        session_id: agent.session.id.clone(),
+        transcript_path: agent.transcript_path.clone(),
+        state: agent.state.into(),
+        previous_agent_id: agent.previous_agent_id.map(|id| id.to_string()),
+        successor_id: agent.successor_id.map(|id| id.to_string()),
+        handoff_id: agent.handoff_id.map(|id| id.to_string()),
+        created_at: agent.created_at.clone(),
+        registered_at: agent.registered_at.clone(),
+        ended_at: agent.ended_at.clone(),
+        started_by_tasuki: agent.ours,
+        hooks: if agent.hooks_seen { Hooks::Seen } else { Hooks::Unseen },
+        primed: agent.primed == Primed::Done,
+        waiting_texts: agent.queue.len() as u64,
+        handoff_suggested: gauge::is_suggested(agent),
+        context: agent.context.map(|context| context_of(agent, &context)),
+    }
 }
 
-fn context_of(agent: &Agent, context: &ContextGauge) -> Value {
-    json!({
-        "used": context.used,
-        "window": context.window,
-        "percent": context.percent(),
-        "window_is_guess": agent.watch.guessed,
-    })
+fn context_of(agent: &Agent, context: &ContextGauge) -> ContextView {
+    ContextView {
+        used: context.used,
+        window: context.window,
+        percent: context.percent(),
+        window_is_guess: agent.watch.guessed,
+    }
+}
+
+impl From<AgentState> for contract::AgentState {
+    fn from(state: AgentState) -> Self {
+        match state {
+            AgentState::Starting => Self::Starting,
+            AgentState::Idle => Self::Idle,
+            AgentState::Busy => Self::Busy,
+            AgentState::Blocked => Self::Blocked,
+            AgentState::Ended => Self::Ended,
+            AgentState::Lost => Self::Lost,
+        }
+    }
 }
 
 /// `view/handoffs/<handoff_id>.json`.
@@ -133,3 +147,7 @@ pub fn item(item: &Item) -> Value {
 fn told(told: &Told) -> Value {
     json!({ "agent_id": told.agent_id, "at": told.at, "verdict": told.verdict })
 }
+
+#[cfg(test)]
+#[path = "view_tests.rs"]
+mod tests;

@@ -1,6 +1,7 @@
 //! Brings what others read up to date with the store: at the start, and after a commit of which nothing was known.
 
 use super::Sidecar;
+use crate::contract;
 use crate::core::decision::ErrorRow;
 use crate::core::effect::EffectKey;
 use crate::core::event::Event;
@@ -131,20 +132,20 @@ impl Sidecar {
                 let row = self.state.agents.get(&id).cloned();
                 let row = row.or_else(|| self.store.past_agent(&id).ok().flatten());
                 let row = row.filter(|row| !was_before(row.ended_at.as_ref()));
-                row.map(|row| (Place::Agent(id), view::agent(&row)))
+                row.map(|row| (Place::Agent(id), contract::text(&view::agent(&row))))
             }
             ("handoffs", _, Ok(id)) => {
                 let row = self.state.handoffs.get(&id).cloned();
                 let row = row.or_else(|| self.store.past_handoff(&id).ok().flatten());
                 let row = row.filter(|row| !was_before(row.steps.last().map(|span| &span.entered_at)));
-                row.map(|row| (Place::Handoff(id), view::handoff(&row)))
+                row.map(|row| (Place::Handoff(id), contract::text(&view::handoff(&row))))
             }
             ("work", ..) => self.item_again(id),
             _ => None,
         };
-        let Some((place, json)) = found else { return };
-        if !self.spool.holds(&place, plain_json(&json.to_string()).as_bytes()) {
-            self.projector.view(&self.spool, place, &json);
+        let Some((place, text)) = found else { return };
+        if !self.spool.holds(&place, plain_json(&text).as_bytes()) {
+            self.projector.view(&self.spool, place, &text);
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use super::Sidecar;
 use super::answers::Judged;
+use crate::contract;
 use crate::core::decision::{Decision, ErrorRow};
 use crate::core::effect::Effect;
 use crate::core::id::{ErrorId, ItemId};
@@ -15,7 +16,7 @@ use crate::limits;
 use crate::spool::watch::Checked;
 use crate::spool::{Journal, Old, Place, Spool};
 use crate::store::PURGE_BATCH;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -101,16 +102,16 @@ impl Projector {
         self.errors.extend(decision.errors.iter().cloned());
         self.write_errors(spool);
         for agent in decision.agents.values() {
-            self.view(spool, Place::Agent(agent.agent_id), &view::agent(agent));
+            self.view(spool, Place::Agent(agent.agent_id), &contract::text(&view::agent(agent)));
         }
         for handoff in decision.handoffs.values() {
-            self.view(spool, Place::Handoff(handoff.handoff_id), &view::handoff(handoff));
+            self.view(spool, Place::Handoff(handoff.handoff_id), &contract::text(&view::handoff(handoff)));
         }
         // A child is younger than its parent, whose view names it.
         let mut items: Vec<&Item> = decision.items.values().collect();
         items.sort_by_key(|item| Reverse(item.order));
         for item in items {
-            self.view(spool, Place::Work(item.item_id.0), &view::item(item));
+            self.view(spool, Place::Work(item.item_id.0), &contract::text(&view::item(item)));
             self.mark_open(spool, item.item_id, item.is_open());
         }
         self.lines.extend(decision.journal.iter().map(|(seq, line)| (*seq, line.to_string())));
@@ -126,14 +127,14 @@ impl Projector {
         }
     }
 
-    pub(super) fn view(&mut self, spool: &Spool, place: Place, json: &Value) {
+    pub(super) fn view(&mut self, spool: &Spool, place: Place, text: &str) {
         match &place {
             Place::Agent(id) => self.views.push(format!("agents/{id}")),
             Place::Handoff(id) => self.views.push(format!("handoffs/{id}")),
             Place::Work(id) => self.views.push(format!("work/{}", id.as_hyphenated())),
             _ => {}
         }
-        self.put(spool, place, &json.to_string());
+        self.put(spool, place, text);
     }
 
     /// Puts or removes the empty file by which an item that is not done is found without looking at all.

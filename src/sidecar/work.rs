@@ -3,6 +3,7 @@
 
 use super::Sidecar;
 use crate::config::{Home, rules};
+use crate::contract;
 use crate::core::decision::Decision;
 use crate::core::event::Event;
 use crate::core::id::{AgentId, ItemId, Slug};
@@ -171,10 +172,10 @@ impl Sidecar {
     }
 
     /// An item's view as it should be.
-    pub(super) fn item_again(&self, id: &str) -> Option<(Place, Value)> {
+    pub(super) fn item_again(&self, id: &str) -> Option<(Place, String)> {
         let id: ItemId = id.parse().ok()?;
         let row = self.state.items.get(&id).cloned().or_else(|| self.store.past_item(&id).ok().flatten());
-        row.map(|row| (Place::Work(id.0), view::item(&row)))
+        row.map(|row| (Place::Work(id.0), contract::text(&view::item(&row))))
     }
 
     /// Brings the marks of items that are not done up to date.

@@ -13,6 +13,7 @@ use tasuki::cli::top::draw::{Look, Scene, draw};
 use tasuki::cli::top::keys::intent;
 use tasuki::cli::top::model::{Agent, Failure, Handoff, Heart, Model, Work};
 use tasuki::cli::top::ui::Ui;
+use tasuki::contract::understood;
 use tasuki::demo::keys::Parser;
 
 /// 2026-11-22 12:00:00 UTC.
@@ -65,9 +66,13 @@ fn alive() -> Heart {
     Heart { pid: Some(4_711), beats: true, beat_ms: None, tmux: Some(812), problem: None }
 }
 
+fn read_agent(view: &Value) -> Option<Agent> {
+    Agent::read(&understood(view.clone())?)
+}
+
 fn model(heart: Heart, agents: &[Value], handoffs: &[Value], failures: &[Value], work: &[Value]) -> Model {
     let mut model = Model::new("/home/kai/.local/share/tasuki", "/home/kai", heart);
-    model.agents = agents.iter().filter_map(Agent::read).collect();
+    model.agents = agents.iter().filter_map(read_agent).collect();
     model.handoffs = handoffs.iter().filter_map(Handoff::read).collect();
     model.failures = failures.iter().filter_map(Failure::read).collect();
     model.work = work.iter().filter_map(Work::read).collect();
@@ -136,7 +141,7 @@ fn hostile() -> Model {
         "👩\u{200d}👩\u{200d}👧👍\u{1f3fd}🇩🇪".repeat(9),
     ]);
     let agents: Vec<Value> = (1u32..).zip(&texts).map(|(number, text)| agent(number, text, "idle", Some(50))).collect();
-    let agents: Vec<Value> = agents.into_iter().filter(|view| Agent::read(view).is_some()).collect();
+    let agents: Vec<Value> = agents.into_iter().filter(|view| read_agent(view).is_some()).collect();
     let with = |number: u32, text: &String| {
         let mut view = handoff(number, &agents[0], "writing", 5, 60);
         (view["reason"], view["persona_slug"]) = (json!(text), json!(text));

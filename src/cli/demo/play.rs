@@ -4,7 +4,9 @@ use super::stage::Place;
 use crate::cli::error::CliError;
 use crate::cli::follow::Follower;
 use crate::cli::output::Tone;
+use crate::cli::view::Seen;
 use crate::cli::{Session, lineage, view, wait};
+use crate::contract::AgentState;
 use crate::core::id::Slug;
 use crate::core::text::sanitise;
 use crate::personas::{self, PersonaFile};
@@ -87,14 +89,11 @@ impl Play<'_> {
         let end = Instant::now() + IDLE_LIMIT;
         let mut idle_since = None;
         while Instant::now() < end && !(self.stop)() {
-            let agent = view::agent(&self.session.home, agent_id)?.unwrap_or(Value::Null);
-            match view::text(&agent, "state") {
-                Some("idle") => {
-                    if idle_since.get_or_insert_with(Instant::now).elapsed() >= CALM {
-                        return Ok(());
-                    }
-                }
-                _ => idle_since = None,
+            let agent = view::agent(&self.session.home, agent_id)?;
+            if !agent.is_some_and(|agent| agent.state == AgentState::Idle) {
+                idle_since = None;
+            } else if idle_since.get_or_insert_with(Instant::now).elapsed() >= CALM {
+                return Ok(());
             }
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -148,8 +147,8 @@ impl Play<'_> {
     fn successor(&self, handoff: &Value) -> Result<(), CliError> {
         let id = view::cell(handoff, "successor_id");
         self.until_idle(&id)?;
-        let agent = view::agent(&self.session.home, &id)?.unwrap_or(Value::Null);
-        let pane = view::cell(&agent, "pane");
+        let agent = view::agent(&self.session.home, &id)?;
+        let pane = view::shown(agent.as_ref().and_then(|agent| agent.pane.as_deref()));
         let lines = self.place.screen(&pane)?;
         if self.session.out.is_json() {
             return self.session.out.record(&json!({"v": 1, "type": "screen", "pane": pane, "lines": lines}));
@@ -163,12 +162,13 @@ impl Play<'_> {
 
     fn lineage(&self, handoff: &Value) -> Result<(), CliError> {
         let successor = view::cell(handoff, "successor_id");
-        let members = lineage::members(&successor, &view::objects(&self.session.home.agent_views())?);
+        let members = lineage::members(&successor, &view::all(&self.session.home.agent_views())?);
         if members.len() < 2 {
             return Err(CliError::refused("no_lineage", "The successor's view does not name its predecessor."));
         }
         if self.session.out.is_json() {
-            let agents: Vec<&Value> = members.iter().map(|member| &member.view).collect();
+            let agents: Vec<Option<Value>> =
+                members.iter().map(|member| member.view.as_ref().map(Seen::json)).collect();
             return self.session.out.record(&json!({"v": 1, "type": "lineage", "lineage": agents}));
         }
         self.say("And who came from whom:", &format!("tasuki lineage {SLUG}"))?;

@@ -6,6 +6,7 @@ use super::check::Check;
 use super::{CliError, Session};
 use crate::cli::args::DeliveryArgs;
 use crate::config::Config;
+use crate::contract::AgentState;
 use crate::core::request::{Issue, PublishTarget};
 use crate::process;
 use crate::publish::{self, Asked, Fault, Gh};
@@ -86,13 +87,15 @@ fn recipient(session: &Session, handoff: &Value) -> Result<Check, CliError> {
             "choose another: tasuki retry --successor new",
         ));
     };
-    let (state, pane) = (view::cell(&agent, "state"), view::cell(&agent, "pane"));
+    let (state, pane) = (view::shown(agent.state.word()), view::shown(agent.pane.as_deref()));
     let said = format!("agent {short} in pane {pane} is {state}");
-    Ok(match state.as_str() {
-        "idle" | "busy" => Check::ok(name, said),
-        "starting" => Check::warn(name, said, "wait until it has registered"),
-        "blocked" => Check::warn(name, said, "answer the dialog in its pane"),
-        _ => Check::fail(name, said, "choose another: tasuki retry --successor new, or hand it off anew"),
+    Ok(match agent.state {
+        AgentState::Idle | AgentState::Busy => Check::ok(name, said),
+        AgentState::Starting => Check::warn(name, said, "wait until it has registered"),
+        AgentState::Blocked => Check::warn(name, said, "answer the dialog in its pane"),
+        AgentState::Ended | AgentState::Lost | AgentState::Other(_) => {
+            Check::fail(name, said, "choose another: tasuki retry --successor new, or hand it off anew")
+        }
     })
 }
 

@@ -1,8 +1,10 @@
 //! What several looks need, gathered once.
 
 use super::super::client::Pulse;
-use super::super::{client::Sidecar, view};
+use super::super::client::Sidecar;
+use super::super::view::{self, Seen};
 use crate::config::{Config, Home};
+use crate::contract::AgentView;
 use crate::files::way;
 use crate::process;
 use serde_json::Value;
@@ -71,9 +73,9 @@ impl Ground {
     }
 
     /// The agents that live, as their views say.
-    pub(super) fn agents(&self) -> Vec<Value> {
-        let mut agents = view::newest(&self.home.agent_views(), MOST_AGENTS).unwrap_or_default();
-        agents.retain(view::is_living);
+    pub(super) fn agents(&self) -> Vec<Seen<AgentView>> {
+        let mut agents: Vec<Seen<AgentView>> = view::latest(&self.home.agent_views(), MOST_AGENTS).unwrap_or_default();
+        agents.retain(|agent| agent.is_living());
         agents
     }
 }

@@ -7,10 +7,10 @@ use super::fire::{self, Fired};
 use super::ground::Ground;
 use crate::agents::install::{Context, HookCommand, InstallError, Presence};
 use crate::agents::{Profile, Profiles};
-use crate::cli::view;
+use crate::cli::view::{Seen, said, shown};
+use crate::contract::{AgentState, AgentView, Hooks};
 use crate::core::id::Slug;
 use crate::personas;
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -74,10 +74,10 @@ pub(super) fn look(ground: &Ground) -> Vec<Check> {
 }
 
 /// The profiles of living agents and of personas.
-pub(super) fn used(personas_dir: &Path, agents: &[Value]) -> BTreeSet<String> {
+pub(super) fn used(personas_dir: &Path, agents: &[Seen<AgentView>]) -> BTreeSet<String> {
     let slugs: Vec<Slug> = personas::list(personas_dir).unwrap_or_default();
     let of_personas = slugs.iter().filter_map(|slug| personas::facts(personas_dir, slug).ok()?.file.profile);
-    agents.iter().filter_map(|agent| view::text(agent, "profile").map(str::to_owned)).chain(of_personas).collect()
+    agents.iter().filter_map(|agent| said(agent.profile.as_str()).map(str::to_owned)).chain(of_personas).collect()
 }
 
 fn installed(profile: &Profile, program: &Path, ground: &Ground) -> (Option<Result<Found, String>>, Vec<HookCommand>) {
@@ -210,11 +210,10 @@ fn judge_fired(id: String, found: &Found, name: &str, install: &str) -> Check {
 }
 
 /// Agents that live and of which no hook was ever seen.
-fn judge_agents(agents: &[Value]) -> Check {
+fn judge_agents(agents: &[Seen<AgentView>]) -> Check {
     let id = "hooks.agents";
-    let is_silent =
-        |agent: &&Value| view::text(agent, "hooks") == Some("unseen") && view::text(agent, "state") != Some("starting");
-    let silent: Vec<String> = agents.iter().filter(is_silent).map(|agent| view::cell(agent, "pane")).collect();
+    let is_silent = |agent: &&Seen<AgentView>| agent.hooks == Hooks::Unseen && agent.state != AgentState::Starting;
+    let silent: Vec<String> = agents.iter().filter(is_silent).map(|agent| shown(agent.pane.as_deref())).collect();
     match silent.len() {
         0 if agents.is_empty() => Check::skipped(id, "no agent lives"),
         0 => Check::ok(id, format!("each of the {} living agents that should have has reported", agents.len())),

@@ -77,7 +77,10 @@ fn the_launch_lines_of_the_built_in_profiles_bring_hooks_along_but_for_one() {
 
 #[test]
 fn an_agent_that_has_reported_nothing_is_named_by_its_pane() {
-    let agent = |state: &str, hooks: &str| json!({"pane": "%3", "state": state, "hooks": hooks});
+    let agent = |state: &str, hooks: &str| {
+        let view = json!({"pane": "%3", "state": state, "hooks": hooks});
+        Seen::read(view.to_string().into_bytes()).expect("JSON").expect("an object")
+    };
     assert_eq!(judge_agents(&[]).state, State::Skipped);
     assert_eq!(judge_agents(&[agent("idle", "seen"), agent("starting", "unseen")]).state, State::Ok);
     let silent = judge_agents(&[agent("idle", "unseen")]);

@@ -2,10 +2,12 @@
 
 use super::App;
 use super::problem::{Problem, json};
+use crate::cli::agents::place;
 use crate::cli::error::CliError;
-use crate::cli::view;
+use crate::cli::view::{self, Seen};
 use crate::cli::work::read::{self as items, Brief};
 use crate::config::Home;
+use crate::contract::AgentView;
 use crate::core::id::{AgentId, HandoffId, ItemId};
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
@@ -52,13 +54,12 @@ impl Asked {
 /// `GET /api/agents`: those that live, and with `all=true` those that have ended too, the latest of them.
 pub(super) async fn agents(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response<Body> {
     list(app, query, true, |home, asked| {
-        let mut agents = view::objects(&home.agent_views())?;
-        agents.retain(|agent| asked.all || view::is_living(agent));
-        let place = |agent: &Value| (view::cell(agent, "registered_at"), view::cell(agent, "agent_id"));
-        agents.sort_by_cached_key(|agent| (view::is_living(agent), place(agent)));
+        let mut agents: Vec<Seen<AgentView>> = view::all(&home.agent_views())?;
+        agents.retain(|agent| asked.all || agent.is_living());
+        agents.sort_by_cached_key(|agent| (agent.is_living(), place(agent)));
         agents.drain(..agents.len().saturating_sub(asked.limit));
-        agents.sort_by_cached_key(place);
-        Ok(agents)
+        agents.sort_by_cached_key(|agent| place(agent));
+        Ok(agents.iter().map(Seen::json).collect())
     })
     .await
 }
@@ -89,7 +90,8 @@ pub(super) async fn work(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
 /// `GET /api/agents/<id>`.
 pub(super) async fn agent(State(app): State<Arc<App>>, id: Id) -> Response<Body> {
     one(app, id, ("no_agent", "Agent not found"), |home, id| {
-        id.parse::<AgentId>().map_or(Ok(None), |id| view::agent(home, &id.to_string()))
+        let Ok(id) = id.parse::<AgentId>() else { return Ok(None) };
+        Ok(view::agent(home, &id.to_string())?.as_ref().map(Seen::json))
     })
     .await
 }

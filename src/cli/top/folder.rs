@@ -2,9 +2,7 @@
 //! rename, a file by time, size and number. A folder that is large is not looked through all the time.
 
 use crate::cli::error::CliError;
-use crate::cli::view;
 use crate::files::{Stamp, stamp};
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -33,8 +31,8 @@ struct Entry<T> {
 /// How the files of a folder become rows.
 #[derive(Debug)]
 pub(super) struct Kind<T> {
-    /// Reads one.
-    pub(super) read: fn(&Value) -> Option<T>,
+    /// Reads one; `None` of a file that says nothing.
+    pub(super) read: fn(&Path) -> Result<Option<T>, CliError>,
     /// Whether it will still change, and is therefore worth a look at any time, and kept however old it is.
     pub(super) lives: fn(&T) -> bool,
     /// The names, less `.json`, of the files.
@@ -132,9 +130,10 @@ impl<T> Folder<T> {
             if self.rows.get(&name).is_some_and(|entry| entry.stamp == stamp) {
                 continue;
             }
-            let read = view::read_json(&path);
-            let fault = read.as_ref().err().map(|error| error.message.clone());
-            let row = read.ok().flatten().as_ref().and_then(self.kind.read);
+            let (row, fault) = match (self.kind.read)(&path) {
+                Ok(row) => (row, None),
+                Err(error) => (None, Some(error.message)),
+            };
             self.rows.insert(name, Entry { stamp, row, fault });
             changed = true;
         }
@@ -149,10 +148,12 @@ impl<T> Folder<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::view;
+    use serde_json::Value;
     use std::fs;
 
     fn folder(path: &Path, most: usize) -> Folder<u64> {
-        let read = |value: &Value| value.get("n").and_then(Value::as_u64);
+        let read = |path: &Path| Ok(view::read_json(path)?.and_then(|value: Value| value.get("n")?.as_u64()));
         Folder::new(path.to_owned(), &[], Kind { read, lives: |n| *n < 10, names: view::stems, most })
     }
 

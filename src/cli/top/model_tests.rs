@@ -1,12 +1,17 @@
 //! Views of any kind become rows, and rows stand in order.
 
 use super::*;
+use crate::contract::understood;
 use serde_json::{Value, json};
 
 fn agent(id: &str, previous: Option<&str>, state: &str, at: u32) -> Agent {
     let view = json!({"agent_id": id, "previous_agent_id": previous, "state": state,
         "registered_at": format!("2026-01-01T00:00:{at:02}.000Z")});
-    Agent::read(&view).expect("an agent")
+    read_agent(&view).expect("an agent")
+}
+
+fn read_agent(view: &Value) -> Option<Agent> {
+    Agent::read(&understood(view.clone())?)
 }
 
 fn model(agents: Vec<Agent>, handoffs: &[Value]) -> Model {
@@ -18,7 +23,7 @@ fn model(agents: Vec<Agent>, handoffs: &[Value]) -> Model {
 fn views_that_say_nothing_or_nonsense_are_no_rows_and_no_panic() {
     let nonsense = [json!(null), json!([]), json!({}), json!({"agent_id": 5}), json!({"handoff_id": "x", "steps": 7})];
     for view in &nonsense {
-        assert!(Agent::read(view).is_none() && Handoff::read(view).is_none(), "{view}");
+        assert!(read_agent(view).is_none() && Handoff::read(view).is_none(), "{view}");
         assert!(Failure::read(view).is_none() && Work::read(view).is_none(), "{view}");
     }
     let odd = json!({"handoff_id": "h", "agent_id": "a", "steps": [{}, 1, null], "verdicts": 3, "error": "no", "deadline": "soon"});
@@ -29,7 +34,7 @@ fn views_that_say_nothing_or_nonsense_are_no_rows_and_no_panic() {
 #[test]
 fn an_id_that_would_lead_elsewhere_is_none() {
     for id in ["../../etc/passwd", ".hidden", "a/b"] {
-        assert!(Agent::read(&json!({"agent_id": id})).is_none(), "{id}");
+        assert!(read_agent(&json!({"agent_id": id})).is_none(), "{id}");
     }
 }
 

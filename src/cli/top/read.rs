@@ -6,8 +6,10 @@ use super::plain::{aligned, plain};
 use super::ui::Row;
 use crate::cli::client::{self, Pulse, Sidecar};
 use crate::cli::error::CliError;
+use crate::cli::view::{Seen, said, shown};
 use crate::cli::{errors, handoffs, names, view, work};
 use crate::config::Home;
+use crate::contract::AgentView;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -34,12 +36,15 @@ pub(super) struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// A reader that has read nothing yet.
     pub(super) fn new(home: &'a Home) -> Self {
-        let agents = Kind { read: Agent::read, lives: |agent| agent.living, names: view::stems, most: MOST_AGENTS };
-        let handoffs =
-            Kind { read: Handoff::read, lives: Handoff::is_running, names: view::stems, most: MOST_HANDOFFS };
-        let failures = Kind { read: Failure::read, lives: |_| false, names: view::stems, most: MOST_FAILURES };
+        let agent = |path: &Path| Ok(view::read(path)?.and_then(|seen: Seen<AgentView>| Agent::read(&seen)));
+        let handoff = |path: &Path| Ok(view::read_json(path)?.as_ref().and_then(Handoff::read));
+        let failure = |path: &Path| Ok(view::read_json(path)?.as_ref().and_then(Failure::read));
+        let item = |path: &Path| Ok(view::read_json(path)?.as_ref().and_then(Work::read));
+        let agents = Kind { read: agent, lives: |agent| agent.living, names: view::stems, most: MOST_AGENTS };
+        let handoffs = Kind { read: handoff, lives: Handoff::is_running, names: view::stems, most: MOST_HANDOFFS };
+        let failures = Kind { read: failure, lives: |_| false, names: view::stems, most: MOST_FAILURES };
         let open = |folder: &Path| work::read::ids_in(&folder.join("open"));
-        let work = Kind { read: Work::read, lives: |_| true, names: open, most: MOST_WORK };
+        let work = Kind { read: item, lives: |_| true, names: open, most: MOST_WORK };
         Reader {
             home,
             pulse: Pulse::new(home),
@@ -110,6 +115,24 @@ impl<'a> Reader<'a> {
         model.arranged()
     }
 
+    /// What a file says of a row.
+    fn lines(&self, row: &Row, path: &Path) -> Result<Option<Vec<String>>, CliError> {
+        if let Row::Agent(_) = row {
+            return Ok(view::read(path)?.map(|seen: Seen<AgentView>| agent_lines(&seen)));
+        }
+        let Some(seen) = view::read_json(path)? else { return Ok(None) };
+        Ok(Some(match row {
+            Row::Agent(_) => Vec::new(),
+            Row::Handoff(_) => handoffs::lines(&seen),
+            Row::Failure(_) => {
+                let handoff = view::text(&seen, "handoff_id");
+                let handoff = handoff.and_then(|id| view::handoff(self.home, id).ok().flatten());
+                errors::lines(&seen, handoff.as_ref())
+            }
+            Row::Work(_) => work::show::lines(&seen),
+        }))
+    }
+
     /// All that is known of a row, in lines as the commands print them.
     pub(super) fn details(&self, row: &Row) -> Vec<String> {
         let (folder, id): (PathBuf, &str) = match row {
@@ -118,18 +141,8 @@ impl<'a> Reader<'a> {
             Row::Failure(id) => (self.home.errors(), id),
             Row::Work(id) => (self.home.work_views(), id),
         };
-        let path = folder.join(format!("{id}.json"));
-        let lines = match view::read_json(&path) {
-            Ok(Some(seen)) => match row {
-                Row::Agent(_) => agent_lines(&seen),
-                Row::Handoff(_) => handoffs::lines(&seen),
-                Row::Failure(_) => {
-                    let handoff = view::text(&seen, "handoff_id");
-                    let handoff = handoff.and_then(|id| view::handoff(self.home, id).ok().flatten());
-                    errors::lines(&seen, handoff.as_ref())
-                }
-                Row::Work(_) => work::show::lines(&seen),
-            },
+        let lines = match self.lines(row, &folder.join(format!("{id}.json"))) {
+            Ok(Some(lines)) => lines,
             Ok(None) => vec!["It is not there any more.".to_owned()],
             Err(CliError { message, .. }) => vec![message],
         };
@@ -139,34 +152,32 @@ impl<'a> Reader<'a> {
 }
 
 /// An agent's view as lines.
-fn agent_lines(seen: &Value) -> Vec<String> {
-    let names = [
-        ("persona", "persona_slug"),
-        ("profile", "profile"),
-        ("state", "state"),
-        ("pane", "pane"),
-        ("session", "tmux_session"),
-        ("process", "pid"),
-        ("folder", "cwd"),
-        ("hooks", "hooks"),
-        ("handoff", "handoff_id"),
-        ("came from", "previous_agent_id"),
-        ("successor", "successor_id"),
-        ("registered", "registered_at"),
-        ("ended", "ended_at"),
-        ("transcript", "transcript_path"),
+fn agent_lines(seen: &AgentView) -> Vec<String> {
+    let text = |text: &Option<String>| text.clone();
+    let at = |at: &Option<String>| said(at.as_deref()).map(view::clock);
+    let fields = [
+        ("persona", text(&seen.persona_slug)),
+        ("profile", Some(seen.profile.clone())),
+        ("state", Some(seen.state.word().to_owned())),
+        ("pane", text(&seen.pane)),
+        ("session", text(&seen.tmux_session)),
+        ("process", seen.pid.map(|pid| pid.to_string())),
+        ("folder", text(&seen.cwd)),
+        ("hooks", Some(seen.hooks.word().to_owned())),
+        ("handoff", text(&seen.handoff_id)),
+        ("came from", text(&seen.previous_agent_id)),
+        ("successor", text(&seen.successor_id)),
+        ("registered", at(&seen.registered_at)),
+        ("ended", at(&seen.ended_at)),
+        ("transcript", text(&seen.transcript_path)),
     ];
-    let mut lines = vec![format!("agent {}", view::cell(seen, "agent_id"))];
-    for (name, key) in names {
-        let cell = view::cell(seen, key);
-        let cell = if key.ends_with("_at") { view::clock(&cell) } else { cell };
-        lines.extend((cell != "-").then(|| format!("  {name:<11} {cell}")));
+    let mut lines = vec![format!("agent {}", shown(seen.agent_id.as_str()))];
+    for (name, field) in fields {
+        lines.extend(said(field.as_deref()).map(|field| format!("  {name:<11} {field}")));
     }
-    let used = seen.get("context").and_then(|context| context.get("used")?.as_u64());
-    let window = seen.get("context").and_then(|context| context.get("window")?.as_u64());
-    lines.extend(used.map(|used| match window {
-        Some(window) => format!("  {:<11} {used} of {window} tokens", "context"),
-        None => format!("  {:<11} {used} tokens", "context"),
+    lines.extend(seen.context.as_ref().map(|context| match context.window {
+        Some(window) => format!("  {:<11} {} of {window} tokens", "context", context.used),
+        None => format!("  {:<11} {} tokens", "context", context.used),
     }));
     lines
 }

@@ -3,8 +3,9 @@
 
 use super::plain::plain;
 use crate::cli::follow::Outcome;
-use crate::cli::view;
+use crate::cli::view::{self, said, shown};
 use crate::cli::work::read::Brief;
+use crate::contract::AgentView;
 use serde_json::Value;
 
 /// What is known of the sidecar.
@@ -147,8 +148,13 @@ fn word(view: &Value, key: &str) -> String {
 }
 
 /// An id, which is also the name of a file.
+fn name<'a>(id: impl Into<Option<&'a str>>) -> Option<String> {
+    said(id).map(plain).filter(|id| !id.starts_with('.') && !id.contains('/'))
+}
+
+/// The same of a field.
 fn id(view: &Value, key: &str) -> Option<String> {
-    words(view, key).filter(|id| !id.starts_with('.') && !id.contains('/'))
+    name(view::text(view, key))
 }
 
 /// What its successor has asked and nobody has answered.
@@ -166,22 +172,22 @@ fn ms(view: &Value, key: &str) -> Option<i64> {
 impl Agent {
     /// Reads a view.
     #[must_use]
-    pub fn read(seen: &Value) -> Option<Self> {
-        let context = seen.get("context").filter(|context| context.is_object());
-        let number = |value: &Value, key: &str| value.get(key).and_then(Value::as_u64);
+    pub fn read(seen: &AgentView) -> Option<Self> {
+        let text = |text: Option<&str>| said(text).map(plain);
+        let registered = text(seen.registered_at.as_deref()).unwrap_or_else(|| plain(&seen.created_at));
         Some(Agent {
-            id: id(seen, "agent_id")?,
-            persona: words(seen, "persona_slug"),
-            pane: words(seen, "pane"),
-            state: word(seen, "state"),
-            context: context.and_then(|context| Some((number(context, "used")?, number(context, "percent")))),
-            suggested: seen["handoff_suggested"] == true,
-            handoff: id(seen, "handoff_id"),
-            previous: id(seen, "previous_agent_id"),
-            registered: words(seen, "registered_at").or_else(|| words(seen, "created_at")).unwrap_or_default(),
-            cwd: words(seen, "cwd").unwrap_or_default(),
-            waiting: number(seen, "waiting_texts").unwrap_or(0),
-            living: view::is_living(seen),
+            id: name(seen.agent_id.as_str())?,
+            persona: text(seen.persona_slug.as_deref()),
+            pane: text(seen.pane.as_deref()),
+            state: plain(&shown(seen.state.word())),
+            context: seen.context.as_ref().map(|context| (context.used, context.percent)),
+            suggested: seen.handoff_suggested,
+            handoff: name(seen.handoff_id.as_deref()),
+            previous: name(seen.previous_agent_id.as_deref()),
+            registered,
+            cwd: text(seen.cwd.as_deref()).unwrap_or_default(),
+            waiting: seen.waiting_texts,
+            living: seen.is_living(),
         })
     }
 }

@@ -3,6 +3,7 @@
 use super::super::keys::intent;
 use super::super::model::{Agent, Failure, Handoff};
 use super::*;
+use crate::contract::understood;
 use crate::demo::keys::{Key, Parser};
 use proptest::prelude::*;
 use serde_json::json;
@@ -10,7 +11,7 @@ use serde_json::json;
 fn model() -> Model {
     let agent = |id: &str, at: u32| {
         let view = json!({"agent_id": id, "pane": format!("%{at}"), "state": "idle", "registered_at": format!("{at}")});
-        Agent::read(&view).expect("an agent")
+        Agent::read(&understood(view).expect("an object")).expect("an agent")
     };
     let error = json!({"error_id": "e1", "code": "unconfirmed", "step": "briefing"});
     let handoff = json!({"handoff_id": "h1", "agent_id": "a1", "step": "failed", "error": error});

@@ -1,0 +1,116 @@
+//! An agent, as others see it.
+
+use super::words::{without_defaults, words};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+words! {
+    /// What an agent does.
+    AgentState {
+        /// It was started and has not registered, or is not ready.
+        Starting = "starting",
+        /// It waits for a prompt.
+        Idle = "idle",
+        /// It is in the middle of a turn.
+        Busy = "busy",
+        /// A dialog waits for a person.
+        Blocked = "blocked",
+        /// Its process is dead.
+        Ended = "ended",
+        /// Its pane is gone, and no end was seen.
+        Lost = "lost",
+    }
+}
+
+words! {
+    /// Whether an agent's hooks are heard.
+    Hooks {
+        /// One was.
+        Seen = "seen",
+        /// None was, so far.
+        Unseen = "unseen",
+    }
+}
+
+/// `view/agents/<agent_id>.json`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = without_defaults)]
+pub struct AgentView {
+    /// The format's version: 1.
+    pub v: u8,
+    /// The agent's id: a random UUID.
+    pub agent_id: String,
+    /// Its persona; null for an anonymous agent, which is seen, and left alone.
+    pub persona_slug: Option<String>,
+    /// The profile that drives it.
+    pub profile: String,
+    /// Its tmux pane, such as `%3`.
+    pub pane: Option<String>,
+    /// Its own process.
+    pub pid: Option<u32>,
+    /// The tmux session of its window.
+    pub tmux_session: Option<String>,
+    /// The folder that it works in.
+    pub cwd: Option<String>,
+    /// The CLI's own session id, which changes on `/clear`.
+    pub session_id: Option<String>,
+    /// Where its CLI keeps the transcript.
+    pub transcript_path: Option<String>,
+    /// What it does. `lost` means that its pane is gone without an end being seen.
+    pub state: AgentState,
+    /// The agent whose work it goes on with.
+    pub previous_agent_id: Option<String>,
+    /// The agent that goes on with its work.
+    pub successor_id: Option<String>,
+    /// The handoff that it is in.
+    pub handoff_id: Option<String>,
+    /// When tasuki first knew of it: UTC, milliseconds, `Z`.
+    pub created_at: String,
+    /// When it registered.
+    pub registered_at: Option<String>,
+    /// When it ended or was lost.
+    pub ended_at: Option<String>,
+    /// tasuki started it, so tasuki may close its pane when it is told to.
+    pub started_by_tasuki: bool,
+    /// Whether one of its hooks was seen: without them no text is ever proven.
+    pub hooks: Hooks,
+    /// It was given its persona's skill.
+    #[serde(default = "yes")]
+    pub primed: bool,
+    /// Texts that wait until it can take them.
+    pub waiting_texts: u64,
+    /// Its context has reached `context.suggest_at`, and it is in no handoff.
+    pub handoff_suggested: bool,
+    /// How full its context is, where its CLI tells.
+    pub context: Option<ContextView>,
+}
+
+/// Whether an agent was primed is told of those that wait for it; of one of which nothing is said, nothing is waited for.
+fn yes() -> bool {
+    true
+}
+
+/// How full an agent's context is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = without_defaults)]
+pub struct ContextView {
+    /// Tokens used.
+    pub used: u64,
+    /// Size of the context window in tokens, where it is known.
+    pub window: Option<u64>,
+    /// The share that is used, in percent, rounded down.
+    pub percent: Option<u64>,
+    /// The window's size is a guess by the model's name: no handoff begins by itself on it.
+    #[serde(default)]
+    pub window_is_guess: bool,
+}
+
+impl AgentView {
+    /// Whether it has neither ended nor been lost.
+    #[must_use]
+    pub fn is_living(&self) -> bool {
+        let has_ended = self.ended_at.as_ref().is_some_and(|at| !at.is_empty());
+        !matches!(self.state, AgentState::Ended | AgentState::Lost) && !has_ended
+    }
+}

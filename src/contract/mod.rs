@@ -1,0 +1,119 @@
+//! What others read and write, each described once: the core fills these types, the sidecar writes them, commands, `top` and
+//! `serve` read them, and `tasuki schema` is made of them. Every field may be added to; none is ever taken away within `v` 1.
+//! A field that can be null is always there unless it says otherwise.
+//!
+//! Reading is more tolerant than the schema, for a file may have been written by an earlier version or a later one: what is
+//! not known is passed over, what is missing or of another kind is as if it was never said, and a word that is not known is
+//! kept as it is.
+
+pub mod agent;
+mod words;
+
+pub use agent::{AgentState, AgentView, ContextView, Hooks};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use serde_path_to_error::{Path, Segment};
+
+/// How many things of another kind than they should be are passed over in one file.
+const MOST_ODD: usize = 100;
+
+/// A file's text: its fields stand in the order of the alphabet, in whatever order the type has them.
+#[must_use]
+pub fn text(written: &impl Serialize) -> String {
+    json!(written).to_string()
+}
+
+/// What a file says; `None` where it is JSON, but no object.
+///
+/// # Errors
+/// When it is not JSON.
+pub fn read<T: DeserializeOwned>(text: &[u8]) -> serde_json::Result<Option<T>> {
+    // A list, too, would be taken for an object whose fields come in their order.
+    let is_object = text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
+    match serde_json::from_slice(text) {
+        Ok(said) if is_object => Ok(Some(said)),
+        _ => Ok(understood(serde_json::from_slice(text)?)),
+    }
+}
+
+/// What an object says, without what is of another kind than it should be.
+#[must_use]
+pub fn understood<T: DeserializeOwned>(mut object: Value) -> Option<T> {
+    if !object.is_object() {
+        return None;
+    }
+    for _ in 0..MOST_ODD {
+        match serde_path_to_error::deserialize(&object) {
+            Ok(said) => return Some(said),
+            Err(error) if leave_out(&mut object, error.path()) => {}
+            Err(_) => return None,
+        }
+    }
+    None
+}
+
+/// Removes what stands at a path; whether there was something.
+fn leave_out(object: &mut Value, path: &Path) -> bool {
+    let is_place = |segment: &&Segment| matches!(segment, Segment::Map { .. } | Segment::Seq { .. });
+    let mut places = path.iter().take_while(is_place).peekable();
+    let mut within = object;
+    while let Some(place) = places.next() {
+        let is_last = places.peek().is_none();
+        let inner = match (place, within) {
+            (Segment::Map { key }, Value::Object(fields)) if is_last => return fields.remove(key).is_some(),
+            (Segment::Seq { index }, Value::Array(items)) if is_last => {
+                let is_there = *index < items.len();
+                is_there.then(|| items.remove(*index));
+                return is_there;
+            }
+            (Segment::Map { key }, Value::Object(fields)) => fields.get_mut(key),
+            (Segment::Seq { index }, Value::Array(items)) => items.get_mut(*index),
+            _ => None,
+        };
+        let Some(inner) = inner else { return false };
+        within = inner;
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agent(json: &Value) -> AgentView {
+        read(json.to_string().as_bytes()).expect("JSON").expect("an object")
+    }
+
+    #[test]
+    fn what_is_missing_odd_or_not_known_hides_nothing_else() {
+        let seen = agent(&json!({
+            "v": 2, "agent_id": "a", "profile": 7, "persona_slug": ["kai"], "state": "dreaming", "pid": -1, "pane": "%3",
+            "hooks": null, "context": {"used": 5, "window": "large", "more": 1}, "mood": {"of": "a later version"},
+        }));
+        assert_eq!((seen.v, seen.agent_id.as_str(), seen.pane.as_deref()), (2, "a", Some("%3")));
+        assert_eq!((seen.profile.as_str(), seen.persona_slug, seen.pid), ("", None, None));
+        assert_eq!((&seen.state, seen.state.word()), (&AgentState::Other("dreaming".to_owned()), "dreaming"));
+        assert_eq!((seen.hooks.word(), seen.ended_at), ("", None));
+        let context = seen.context.expect("what is left of it");
+        assert_eq!((context.used, context.window), (5, None));
+        assert!(seen.primed, "a version that did not say so typed only into agents that were");
+    }
+
+    #[test]
+    fn what_is_no_object_says_nothing_and_what_is_no_json_is_told() {
+        for nothing in ["[]", "null", "7", "\"a\"", "[1, \"a\", \"b\"]"] {
+            assert_eq!(read::<AgentView>(nothing.as_bytes()).expect("JSON"), None, "{nothing}");
+        }
+        for torn in ["", "{", "{\"agent_id\":\"a\"", "{\"agent_id\":\"a\"} x"] {
+            assert!(read::<AgentView>(torn.as_bytes()).is_err(), "{torn}");
+        }
+    }
+
+    #[test]
+    fn of_a_field_that_stands_there_twice_the_last_counts() {
+        let seen: AgentView = read(br#"{"agent_id":"a","agent_id":"b"}"#).expect("JSON").expect("an object");
+        assert_eq!(seen.agent_id, "b");
+    }
+}

@@ -1,0 +1,68 @@
+//! What lies in `view/` of rows of which every field is filled, byte for byte: others read it.
+
+use super::*;
+use crate::contract::text;
+use crate::core::agent::{Asker, Queued};
+use crate::core::id::{AgentId, HandoffId};
+use crate::core::pane::{PaneRef, Process, ServerId};
+use crate::core::time::{Deadline, Now};
+use uuid::Uuid;
+
+fn an_agent() -> Agent {
+    let own = |text: &str| Some(text.to_owned());
+    let agent_id = |number| AgentId(Uuid::from_u128(number));
+    let mut agent = Agent::new(agent_id(1), "claude".to_owned(), "2026-11-23T08:00:00.000Z".to_owned());
+    agent.persona_slug = Some("kai".to_owned().try_into().expect("a slug"));
+    agent.pane = Some(PaneRef { server: ServerId { pid: 7, start_time: 8 }, pane: 3, pid: 9 });
+    agent.process = Some(Process { pid: 10, start_ticks: 11 });
+    (agent.tmux_session, agent.cwd) = (own("tasuki"), own("/srv/a \"b\"\n"));
+    (agent.session.id, agent.transcript_path) = (own("s-1"), own("/t.jsonl"));
+    agent.state = AgentState::Blocked;
+    (agent.previous_agent_id, agent.successor_id) = (Some(agent_id(2)), Some(agent_id(3)));
+    agent.handoff_id = Some(HandoffId(Uuid::from_u128(4)));
+    (agent.registered_at, agent.ended_at) = (own("2026-11-23T08:00:01.000Z"), own("2026-11-23T08:00:02.000Z"));
+    (agent.ours, agent.hooks_seen, agent.primed) = (true, true, Primed::Done);
+    let deadline = Deadline::after(&Now { wall_ms: 0, boot: 1, boot_ms: 0 }, 5);
+    let asker = Asker::Message(HandoffId(Uuid::from_u128(4)), 1);
+    agent.queue = vec![Queued { asker, text: "hello".to_owned(), deadline }];
+    agent.context = Some(ContextGauge { used: 90_000, window: Some(200_000) });
+    agent.watch.guessed = true;
+    agent
+}
+
+#[test]
+fn an_agent_s_view_stays_as_it_is() {
+    let mut agent = an_agent();
+    assert_eq!(
+        text(&super::agent(&agent)),
+        concat!(
+            r#"{"agent_id":"00000000-0000-0000-0000-000000000001","#,
+            r#""context":{"percent":45,"used":90000,"window":200000,"window_is_guess":true},"#,
+            r#""created_at":"2026-11-23T08:00:00.000Z","cwd":"/srv/a \"b\"\n","ended_at":"2026-11-23T08:00:02.000Z","#,
+            r#""handoff_id":"00000000-0000-0000-0000-000000000004","hooks":"seen","pane":"%3","persona_slug":"kai","pid":10,"#,
+            r#""previous_agent_id":"00000000-0000-0000-0000-000000000002","primed":true,"profile":"claude","#,
+            r#""registered_at":"2026-11-23T08:00:01.000Z","session_id":"s-1","started_by_tasuki":true,"state":"blocked","#,
+            r#""successor_id":"00000000-0000-0000-0000-000000000003","tmux_session":"tasuki","transcript_path":"/t.jsonl","#,
+            r#""v":1,"waiting_texts":1}"#,
+        )
+    );
+    for state in ["starting", "idle", "busy", "blocked", "ended", "lost"] {
+        agent.state = serde_json::from_value(state.into()).expect("a state");
+        assert_eq!(super::agent(&agent).state.word(), state);
+    }
+}
+
+#[test]
+fn what_is_not_known_of_an_agent_is_null() {
+    let agent = Agent::new(AgentId(Uuid::from_u128(1)), "codex".to_owned(), "2026-11-23T08:00:00.000Z".to_owned());
+    assert_eq!(
+        text(&super::agent(&agent)),
+        concat!(
+            r#"{"agent_id":"00000000-0000-0000-0000-000000000001","context":null,"created_at":"2026-11-23T08:00:00.000Z","#,
+            r#""cwd":null,"ended_at":null,"handoff_id":null,"hooks":"unseen","pane":null,"persona_slug":null,"pid":null,"#,
+            r#""previous_agent_id":null,"primed":false,"profile":"codex","registered_at":null,"session_id":null,"#,
+            r#""started_by_tasuki":false,"state":"starting","successor_id":null,"tmux_session":null,"transcript_path":null,"#,
+            r#""v":1,"waiting_texts":0}"#,
+        )
+    );
+}
