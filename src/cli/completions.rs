@@ -7,7 +7,7 @@ use super::view::{Seen, said, shown};
 use super::{Session, help, schema, view};
 use crate::agents::Profiles;
 use crate::config::Home;
-use crate::contract::AgentView;
+use crate::contract::{AgentView, ErrorFile};
 use crate::core::text::sanitise;
 use clap_complete::env::{CompleteEnv, Shells};
 use clap_complete::{ArgValueCandidates, CompletionCandidate};
@@ -109,7 +109,12 @@ fn items() -> Vec<CompletionCandidate> {
 }
 
 fn errors() -> Vec<CompletionCandidate> {
-    by_id("error_id", &newest(home().map(|home| home.errors()), "at"), &["message"])
+    let mut all: Vec<Seen<ErrorFile>> = home().and_then(|home| view::all(&home.errors()).ok()).unwrap_or_default();
+    all.sort_by(|one, other| other.at.cmp(&one.at));
+    all.truncate(MOST_OFFERED);
+    let named =
+        |error: &Seen<ErrorFile>| Some(one(short(said(error.error_id.as_str())?), &shown(error.message.as_str())));
+    all.iter().filter_map(named).collect()
 }
 
 /// Each by the beginning of its id, with what these fields say of it.

@@ -4,7 +4,9 @@ use super::Session;
 use super::args::{DismissArgs, ErrorsArgs, ErrorsCommand};
 use super::client::Pulse;
 use super::error::CliError;
+use super::view::{Seen, said, shown};
 use super::{names, view};
+use crate::contract::ErrorFile;
 use crate::core::glance::halted;
 use crate::core::text::sanitise;
 use serde_json::{Map, Value, json};
@@ -22,15 +24,15 @@ pub fn command(session: &Session, args: &ErrorsArgs) -> Result<(), CliError> {
 
 fn list(session: &Session, limit: usize) -> Result<(), CliError> {
     session.require_views()?;
-    let errors = view::newest(&session.home.errors(), limit)?;
+    let errors: Vec<Seen<ErrorFile>> = view::latest(&session.home.errors(), limit)?;
     if session.out.is_json() {
-        return session.out.document(&Value::Array(errors));
+        return session.out.document(&errors.iter().map(Seen::json).collect());
     }
     if errors.is_empty() {
         session.out.note("No errors.");
     }
     for error in &errors {
-        let handoff = view::text(error, "handoff_id").and_then(|id| view::handoff(&session.home, id).ok().flatten());
+        let handoff = said(error.handoff_id.as_deref()).and_then(|id| view::handoff(&session.home, id).ok().flatten());
         for line in lines(error, handoff.as_ref()) {
             session.out.line(&line)?;
         }
@@ -43,24 +45,25 @@ fn list(session: &Session, limit: usize) -> Result<(), CliError> {
 
 /// One failure as text: what happened first, then what to do, then which one it is.
 /// A handoff that went on since then leaves nothing to do.
-pub(super) fn lines(error: &Value, handoff: Option<&Value>) -> Vec<String> {
-    let cell = |key: &str| sanitise(&view::cell(error, key));
-    let about = [("handoff", "handoff_id"), ("step", "step"), ("agent", "agent_id")]
+pub(super) fn lines(error: &ErrorFile, handoff: Option<&Value>) -> Vec<String> {
+    let cell = |text: Option<&str>| sanitise(&shown(text));
+    let (at, message) = (cell(Some(&error.at)), cell(Some(&error.message)));
+    let (code, step) = (cell(Some(&error.code)), cell(error.step.as_deref()));
+    let about = [("handoff", &error.handoff_id), ("step", &error.step), ("agent", &error.agent_id)]
         .into_iter()
-        .filter_map(|(name, key)| Some(format!("{name} {}", sanitise(view::text(error, key)?))));
-    let mut lines = vec![format!("{}  {} ({})", view::clock(&cell("at")), cell("message"), cell("code"))];
-    let since =
-        handoff.filter(|_| halted(&cell("code"), &cell("step"))).and_then(|handoff| view::text(handoff, "step"));
+        .filter_map(|(name, id)| Some(format!("{name} {}", sanitise(said(id.as_deref())?))));
+    let mut lines = vec![format!("{}  {message} ({code})", view::clock(&at))];
+    let since = handoff.filter(|_| halted(&code, &step)).and_then(|handoff| view::text(handoff, "step"));
     match since.filter(|step| *step != "failed") {
         Some(step @ ("done" | "cancelled")) => {
             lines.push(format!("  since then the handoff is {step}: nothing is left to do"));
         }
         Some(step) => lines.push(format!("  since then the handoff goes on: {}", sanitise(step))),
-        None => lines.extend(view::text(error, "hint").map(|hint| format!("  {}", sanitise(hint)))),
+        None => lines.extend(said(error.hint.as_str()).map(|hint| format!("  {}", sanitise(hint)))),
     }
     lines.push(format!(
         "  {}",
-        std::iter::once(format!("error {}", cell("error_id"))).chain(about).collect::<Vec<_>>().join(", ")
+        std::iter::once(format!("error {}", cell(Some(&error.error_id)))).chain(about).collect::<Vec<_>>().join(", ")
     ));
     lines
 }

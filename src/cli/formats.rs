@@ -69,29 +69,6 @@ pub struct Fault {
     pub message: String,
 }
 
-/// `spool/errors/<error_id>.json`: one failure. Deleting the file dismisses it.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ErrorFile {
-    /// The format's version: 1.
-    pub v: u8,
-    /// The failure's id.
-    pub error_id: String,
-    /// When: UTC, milliseconds, `Z`.
-    pub at: String,
-    /// A short word for programs.
-    pub code: String,
-    /// One sentence for people.
-    pub message: String,
-    /// What to do.
-    pub hint: String,
-    /// The handoff that failed, if it was one.
-    pub handoff_id: Option<String>,
-    /// The agent that it was about.
-    pub agent_id: Option<String>,
-    /// The step at which the handoff stopped.
-    pub step: Option<String>,
-}
-
 /// `spool/rejected/<seq>-<name>.why.json`: why a file could not be taken.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct WhyFile {

@@ -69,7 +69,7 @@ pub fn all() -> Vec<Format> {
     all.extend([
         format("result", "spool/results/<request_id>.json", written::<formats::ResultFile>()),
         format("event", "spool/events/<any name>.json", schema_for!(EventFile)),
-        format("error", "spool/errors/<error_id>.json", written::<formats::ErrorFile>()),
+        format("error", "spool/errors/<error_id>.json", written::<contract::ErrorFile>()),
         format("why", "spool/rejected/<seq>-<name>.why.json", written::<formats::WhyFile>()),
         format("journal", "spool/journal.jsonl, one line", written::<formats::JournalLine>()),
         format("sidecar_view", "view/sidecar.json", written::<formats::SidecarView>()),

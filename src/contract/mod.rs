@@ -7,9 +7,11 @@
 //! kept as it is.
 
 pub mod agent;
+pub mod error;
 mod words;
 
 pub use agent::{AgentState, AgentView, ContextView, Hooks};
+pub use error::ErrorFile;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

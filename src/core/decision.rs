@@ -10,6 +10,7 @@ use super::rows::item::Item;
 use super::rows::lookup::{Meeting, OpenRequest};
 use super::rules::Rules;
 use super::time::Now;
+use crate::contract::ErrorFile;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -47,11 +48,18 @@ pub struct ErrorRow {
 impl ErrorRow {
     /// The error file's content.
     #[must_use]
-    pub fn to_json(&self) -> Value {
-        json!({
-            "v": 1, "error_id": self.error_id, "at": self.at, "code": self.code, "message": self.message,
-            "hint": self.hint, "handoff_id": self.handoff_id, "agent_id": self.agent_id, "step": self.step,
-        })
+    pub fn file(&self) -> ErrorFile {
+        ErrorFile {
+            v: 1,
+            error_id: self.error_id.to_string(),
+            at: self.at.clone(),
+            code: self.code.clone(),
+            message: self.message.clone(),
+            hint: self.hint.clone(),
+            handoff_id: self.handoff_id.map(|id| id.to_string()),
+            agent_id: self.agent_id.map(|id| id.to_string()),
+            step: self.step.clone(),
+        }
     }
 }
 

@@ -159,7 +159,7 @@ impl<'s> Tx<'s> {
         let is_handoff = row.step.as_deref().is_some_and(|step| step != "publishing");
         let what = if is_handoff { "Handoff failed: " } else { "" };
         let text = format!("tasuki: {what}{} ({}). {}", row.message, row.code, row.hint);
-        self.effect(Effect::Tell(Notice { error_id: Some(row.error_id), text, json: row.to_json() }));
+        self.effect(Effect::Tell(Notice { error_id: Some(row.error_id), text, json: json!(row.file()) }));
         let error_id = row.error_id;
         self.out.errors.push(row);
         error_id

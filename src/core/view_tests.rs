@@ -3,7 +3,8 @@
 use super::*;
 use crate::contract::text;
 use crate::core::agent::{Asker, Queued};
-use crate::core::id::{AgentId, HandoffId};
+use crate::core::decision::ErrorRow;
+use crate::core::id::{AgentId, ErrorId, HandoffId};
 use crate::core::pane::{PaneRef, Process, ServerId};
 use crate::core::time::{Deadline, Now};
 use uuid::Uuid;
@@ -65,4 +66,29 @@ fn what_is_not_known_of_an_agent_is_null() {
             r#""v":1,"waiting_texts":0}"#,
         )
     );
+}
+
+#[test]
+fn an_error_file_stays_as_it_is() {
+    let (handoff_id, agent_id) = (HandoffId(Uuid::from_u128(4)), AgentId(Uuid::from_u128(1)));
+    let row = ErrorRow {
+        error_id: ErrorId(Uuid::from_u128(5)),
+        at: "2026-11-23T08:00:00.000Z".to_owned(),
+        code: "not_delivered".to_owned(),
+        message: "It has not arrived.".to_owned(),
+        hint: "Look.".to_owned(),
+        handoff_id: Some(handoff_id),
+        agent_id: Some(agent_id),
+        step: Some("briefing".to_owned()),
+    };
+    assert_eq!(
+        text(&row.file()),
+        concat!(
+            r#"{"agent_id":"00000000-0000-0000-0000-000000000001","at":"2026-11-23T08:00:00.000Z","code":"not_delivered","#,
+            r#""error_id":"00000000-0000-0000-0000-000000000005","handoff_id":"00000000-0000-0000-0000-000000000004","#,
+            r#""hint":"Look.","message":"It has not arrived.","step":"briefing","v":1}"#,
+        )
+    );
+    let row = ErrorRow { handoff_id: None, agent_id: None, step: None, ..row };
+    assert!(text(&row.file()).starts_with(r#"{"agent_id":null,"#) && text(&row.file()).contains(r#""step":null,"#));
 }

@@ -196,7 +196,7 @@ impl Projector {
     fn write_errors(&mut self, spool: &Spool) {
         let rows = std::mem::take(&mut self.errors);
         for row in rows {
-            match spool.put_error(&row.error_id, plain_json(&row.to_json().to_string()).as_bytes()) {
+            match spool.put_error(&row.error_id, plain_json(&contract::text(&row.file())).as_bytes()) {
                 Ok(_) => self.written.push(row.error_id),
                 Err(error) => {
                     tracing::error!(%error, "an error file can't be written; it is tried again");

@@ -8,6 +8,8 @@ mod stage;
 use super::Session;
 use super::error::CliError;
 use super::output::{Out, Tone, eprint_quietly};
+use super::view::{self, Seen, shown};
+use crate::contract::ErrorFile;
 use crate::core::text::sanitise;
 use crate::exit;
 use interrupts::Interrupts;
@@ -106,9 +108,10 @@ fn explain(stage: &Stage, out: &Out) {
     if out.is_json() {
         return;
     }
-    for error in super::view::newest(&stage.place().home().errors(), 5).unwrap_or_default() {
-        let cell = |key: &str| sanitise(&super::view::cell(&error, key));
-        eprint_quietly(&format!("error file: {}: {}", cell("code"), cell("message")));
+    let errors: Vec<Seen<ErrorFile>> = view::latest(&stage.place().home().errors(), 5).unwrap_or_default();
+    for error in &errors {
+        let [code, message] = [&error.code, &error.message].map(|text| sanitise(&shown(text.as_str())));
+        eprint_quietly(&format!("error file: {code}: {message}"));
     }
     let tail = stage.log_tail();
     if !tail.is_empty() {

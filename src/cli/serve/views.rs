@@ -7,7 +7,7 @@ use crate::cli::error::CliError;
 use crate::cli::view::{self, Seen};
 use crate::cli::work::read::{self as items, Brief};
 use crate::config::Home;
-use crate::contract::AgentView;
+use crate::contract::{AgentView, ErrorFile};
 use crate::core::id::{AgentId, HandoffId, ItemId};
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
@@ -71,7 +71,11 @@ pub(super) async fn handoffs(State(app): State<Arc<App>>, RawQuery(query): RawQu
 
 /// `GET /api/errors`: the failures that nobody has dismissed, the newest first.
 pub(super) async fn errors(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response<Body> {
-    list(app, query, false, |home, asked| view::newest(&home.errors(), asked.limit)).await
+    list(app, query, false, |home, asked| {
+        let errors: Vec<Seen<ErrorFile>> = view::latest(&home.errors(), asked.limit)?;
+        Ok(errors.iter().map(Seen::json).collect())
+    })
+    .await
 }
 
 /// `GET /api/work`: what is not done, and with `all=true` the rest too; what matters more first.

@@ -9,7 +9,7 @@ use crate::cli::error::CliError;
 use crate::cli::view::{Seen, said, shown};
 use crate::cli::{errors, handoffs, names, view, work};
 use crate::config::Home;
-use crate::contract::AgentView;
+use crate::contract::{AgentView, ErrorFile};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -38,7 +38,7 @@ impl<'a> Reader<'a> {
     pub(super) fn new(home: &'a Home) -> Self {
         let agent = |path: &Path| Ok(view::read(path)?.and_then(|seen: Seen<AgentView>| Agent::read(&seen)));
         let handoff = |path: &Path| Ok(view::read_json(path)?.as_ref().and_then(Handoff::read));
-        let failure = |path: &Path| Ok(view::read_json(path)?.as_ref().and_then(Failure::read));
+        let failure = |path: &Path| Ok(view::read(path)?.and_then(|seen: Seen<ErrorFile>| Failure::read(&seen)));
         let item = |path: &Path| Ok(view::read_json(path)?.as_ref().and_then(Work::read));
         let agents = Kind { read: agent, lives: |agent| agent.living, names: view::stems, most: MOST_AGENTS };
         let handoffs = Kind { read: handoff, lives: Handoff::is_running, names: view::stems, most: MOST_HANDOFFS };
@@ -117,20 +117,16 @@ impl<'a> Reader<'a> {
 
     /// What a file says of a row.
     fn lines(&self, row: &Row, path: &Path) -> Result<Option<Vec<String>>, CliError> {
-        if let Row::Agent(_) = row {
-            return Ok(view::read(path)?.map(|seen: Seen<AgentView>| agent_lines(&seen)));
-        }
-        let Some(seen) = view::read_json(path)? else { return Ok(None) };
-        Ok(Some(match row {
-            Row::Agent(_) => Vec::new(),
-            Row::Handoff(_) => handoffs::lines(&seen),
-            Row::Failure(_) => {
-                let handoff = view::text(&seen, "handoff_id");
+        Ok(match row {
+            Row::Agent(_) => view::read(path)?.map(|seen: Seen<AgentView>| agent_lines(&seen)),
+            Row::Handoff(_) => view::read_json(path)?.as_ref().map(handoffs::lines),
+            Row::Failure(_) => view::read(path)?.map(|seen: Seen<ErrorFile>| {
+                let handoff = said(seen.handoff_id.as_deref());
                 let handoff = handoff.and_then(|id| view::handoff(self.home, id).ok().flatten());
                 errors::lines(&seen, handoff.as_ref())
-            }
-            Row::Work(_) => work::show::lines(&seen),
-        }))
+            }),
+            Row::Work(_) => view::read_json(path)?.as_ref().map(work::show::lines),
+        })
     }
 
     /// All that is known of a row, in lines as the commands print them.

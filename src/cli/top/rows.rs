@@ -5,7 +5,7 @@ use super::plain::plain;
 use crate::cli::follow::Outcome;
 use crate::cli::view::{self, said, shown};
 use crate::cli::work::read::Brief;
-use crate::contract::AgentView;
+use crate::contract::{AgentView, ErrorFile};
 use serde_json::Value;
 
 /// What is known of the sidecar.
@@ -255,16 +255,16 @@ impl Handoff {
 impl Failure {
     /// Reads an error file.
     #[must_use]
-    pub fn read(seen: &Value) -> Option<Self> {
+    pub fn read(seen: &ErrorFile) -> Option<Self> {
         Some(Failure {
-            id: id(seen, "error_id")?,
-            at: words(seen, "at").unwrap_or_default(),
-            at_ms: ms(seen, "at"),
-            code: word(seen, "code"),
-            message: word(seen, "message"),
-            hint: words(seen, "hint").unwrap_or_default(),
-            handoff: id(seen, "handoff_id"),
-            agent: id(seen, "agent_id"),
+            id: name(seen.error_id.as_str())?,
+            at: plain(&seen.at),
+            at_ms: chrono::DateTime::parse_from_rfc3339(&seen.at).ok().map(|at| at.timestamp_millis()),
+            code: plain(&shown(seen.code.as_str())),
+            message: plain(&shown(seen.message.as_str())),
+            hint: plain(&seen.hint),
+            handoff: name(seen.handoff_id.as_deref()),
+            agent: name(seen.agent_id.as_deref()),
         })
     }
 }

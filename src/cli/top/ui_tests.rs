@@ -20,7 +20,7 @@ fn model() -> Model {
     let mut model = Model::default();
     model.agents = vec![agent("a1", 1), agent("a2", 2), agent("a3", 3)];
     model.handoffs = Handoff::read(&handoff).into_iter().collect();
-    model.failures = Failure::read(&failure).into_iter().collect();
+    model.failures = understood(failure).as_ref().and_then(Failure::read).into_iter().collect();
     model.arranged()
 }
 

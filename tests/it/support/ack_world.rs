@@ -129,7 +129,7 @@ impl AckWorld {
         let decision = tasuki::core::decide(&self.state, event, &Turn { now: self.now, entropy });
         self.state.apply(&decision);
         self.journal.extend(decision.journal.into_iter().map(|(_, line)| line));
-        self.errors.extend(decision.errors.iter().map(tasuki::core::decision::ErrorRow::to_json));
+        self.errors.extend(decision.errors.iter().map(|row| json!(row.file())));
         for answer in decision.answers {
             self.answers.insert(answer.request_id.to_string(), answer.to_json(&self.now));
         }
