@@ -5,7 +5,7 @@ mod ack;
 mod views;
 mod work;
 
-pub use views::{HandoffView, SidecarView};
+pub use views::HandoffView;
 pub use work::WorkView;
 
 use schemars::JsonSchema;

@@ -109,7 +109,7 @@ pub fn in_pane(pane: &str, known: &[Known]) -> Option<String> {
 /// A pane's number means something on one tmux server only: refuses where this runs in another one than the sidecar's.
 pub(super) fn check_server(home: &Home) -> Result<(), CliError> {
     let here = variable("TMUX").and_then(|value| value.split(',').nth(1)?.parse::<u64>().ok());
-    let theirs = view::read_json(&home.view().join("sidecar.json"))?.and_then(|view| view["tmux"]["pid"].as_u64());
+    let theirs = view::sidecar(home)?.and_then(|view| Some(u64::from(view.tmux.as_ref()?.pid)));
     match (here, theirs) {
         (Some(here), Some(theirs)) if here != theirs => {
             Err(CliError::refused("other_server", "This pane belongs to another tmux server than the sidecar's.")

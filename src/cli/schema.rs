@@ -72,7 +72,7 @@ pub fn all() -> Vec<Format> {
         format("error", "spool/errors/<error_id>.json", written::<contract::ErrorFile>()),
         format("why", "spool/rejected/<seq>-<name>.why.json", written::<formats::WhyFile>()),
         format("journal", "spool/journal.jsonl, one line", written::<formats::JournalLine>()),
-        format("sidecar_view", "view/sidecar.json", written::<formats::SidecarView>()),
+        format("sidecar_view", "view/sidecar.json", written::<contract::SidecarView>()),
         format("agent_view", "view/agents/<agent_id>.json", written::<contract::AgentView>()),
         format("handoff_view", "view/handoffs/<handoff_id>.json", written::<formats::HandoffView>()),
         format("work_view", "view/work/<item_id>.json", written::<formats::WorkView>()),

@@ -3,7 +3,7 @@
 
 use super::error::CliError;
 use crate::config::Home;
-use crate::contract::{self, AgentView};
+use crate::contract::{self, AgentView, SidecarView};
 use nix::fcntl::OFlag;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -185,6 +185,14 @@ pub fn by_change(folder: &Path) -> Result<Vec<(i64, String)>, CliError> {
 /// When it can't be read.
 pub fn agent(home: &Home, agent_id: &str) -> Result<Option<Seen<AgentView>>, CliError> {
     read(&home.agent_views().join(format!("{agent_id}.json")))
+}
+
+/// The sidecar's own view; none of one that has ended in good order.
+///
+/// # Errors
+/// When it can't be read.
+pub fn sidecar(home: &Home) -> Result<Option<Seen<SidecarView>>, CliError> {
+    read(&home.view().join("sidecar.json"))
 }
 
 /// One handoff's view.

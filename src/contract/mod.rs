@@ -8,10 +8,12 @@
 
 pub mod agent;
 pub mod error;
+pub mod sidecar;
 mod words;
 
 pub use agent::{AgentState, AgentView, ContextView, Hooks};
 pub use error::ErrorFile;
+pub use sidecar::{Health, ServerView, SidecarView, Watch};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -101,6 +103,40 @@ mod tests {
         let context = seen.context.expect("what is left of it");
         assert_eq!((context.used, context.window), (5, None));
         assert!(seen.primed, "a version that did not say so typed only into agents that were");
+    }
+
+    #[test]
+    fn a_sidecar_s_view_stays_as_it_is() {
+        let view = SidecarView {
+            v: 1,
+            pid: 7,
+            version: "0.1.0".to_owned(),
+            started_at: "2026-11-23T08:00:00.000Z".to_owned(),
+            heartbeat: "2026-11-23T08:00:05.000Z".to_owned(),
+            taken_at: Some(None),
+            tmux: Some(ServerView { pid: 8, start_time: 1_790_000_000 }),
+            state: Health::Degraded,
+            problem: Some("no room".to_owned()),
+            watch: Watch::Poll,
+            journal_seq: 9,
+        };
+        let written = concat!(
+            r#"{"heartbeat":"2026-11-23T08:00:05.000Z","journal_seq":9,"pid":7,"problem":"no room","#,
+            r#""started_at":"2026-11-23T08:00:00.000Z","state":"degraded","taken_at":null,"#,
+            r#""tmux":{"pid":8,"start_time":1790000000},"v":1,"version":"0.1.0","watch":"poll"}"#,
+        );
+        assert_eq!(text(&view), written);
+        assert_eq!(read(written.as_bytes()).expect("JSON"), Some(view));
+        let fresh =
+            SidecarView { taken_at: Some(Some("2026".to_owned())), watch: Watch::Armed, ..SidecarView::default() };
+        assert!(text(&fresh).contains(r#""taken_at":"2026""#) && text(&fresh).contains(r#""watch":"armed""#));
+    }
+
+    #[test]
+    fn when_requests_were_taken_is_told_not_yet_or_not_known() {
+        let taken_at = |text: &str| read::<SidecarView>(text.as_bytes()).expect("JSON").expect("an object").taken_at;
+        assert_eq!(taken_at(r#"{"taken_at":"2026"}"#), Some(Some("2026".to_owned())));
+        assert_eq!((taken_at(r#"{"taken_at":null}"#), taken_at("{}")), (Some(None), None));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::Sidecar;
 use super::answers::Judged;
-use crate::contract;
+use crate::contract::{self, Health, ServerView, SidecarView, Watch};
 use crate::core::decision::{Decision, ErrorRow};
 use crate::core::effect::Effect;
 use crate::core::id::{ErrorId, ItemId};
@@ -16,7 +16,6 @@ use crate::limits;
 use crate::spool::watch::Checked;
 use crate::spool::{Journal, Old, Place, Spool};
 use crate::store::PURGE_BATCH;
-use serde_json::json;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -66,7 +65,7 @@ pub(super) struct Projector {
     /// `rejected/` is full.
     pub(super) rejected_full: bool,
     /// `armed` or `poll`.
-    pub(super) watch_mode: &'static str,
+    pub(super) watch_mode: Watch,
 }
 
 impl Projector {
@@ -92,7 +91,7 @@ impl Projector {
             beat: None,
             late: None,
             rejected_full: false,
-            watch_mode: "armed",
+            watch_mode: Watch::Armed,
         }
     }
 
@@ -226,20 +225,20 @@ impl Projector {
         let problem = self.obstacle().or(self.unwritten.as_ref()).or(short.as_ref());
         let problem = problem.or(self.judged.problem.as_ref()).or(self.late.as_ref());
         let full = self.rejected_full.then(|| "rejected/ is full: bad files stay where they are".to_owned());
-        let view = json!({
-            "v": 1,
-            "pid": std::process::id(),
-            "version": env!("CARGO_PKG_VERSION"),
-            "started_at": self.started_at,
-            "heartbeat": self.beat,
-            "taken_at": self.taken_at,
-            "tmux": server.map(|server| json!({ "pid": server.pid, "start_time": server.start_time })),
-            "state": if problem.is_some() { "degraded" } else { "running" },
-            "problem": problem.cloned().or(full),
-            "watch": self.watch_mode,
-            "journal_seq": self.journal.last_seq(),
-        });
-        if let Err(error) = spool.put_sidecar(plain_json(&view.to_string()).as_bytes()) {
+        let view = SidecarView {
+            v: 1,
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_at: self.started_at.clone(),
+            heartbeat: self.beat.clone().unwrap_or_default(),
+            taken_at: Some(self.taken_at.clone()),
+            tmux: server.map(|server| ServerView { pid: server.pid, start_time: server.start_time }),
+            state: if problem.is_some() { Health::Degraded } else { Health::Running },
+            problem: problem.cloned().or(full),
+            watch: self.watch_mode.clone(),
+            journal_seq: self.journal.last_seq(),
+        };
+        if let Err(error) = spool.put_sidecar(plain_json(&contract::text(&view)).as_bytes()) {
             tracing::warn!(%error, "the heartbeat can't be written");
         }
     }
@@ -285,8 +284,8 @@ impl Sidecar {
         self.pending.files = true;
         self.check_folders();
         self.projector.watch_mode = match self.watch.mode() {
-            crate::spool::watch::Mode::Armed => "armed",
-            crate::spool::watch::Mode::Poll => "poll",
+            crate::spool::watch::Mode::Armed => Watch::Armed,
+            crate::spool::watch::Mode::Poll => Watch::Poll,
         };
         if self.pending.store_again.is_none() {
             self.look_at_documents();

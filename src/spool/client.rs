@@ -2,11 +2,11 @@
 
 use super::error::Error;
 use super::rooms::check_mode;
+use crate::contract::{self, SidecarView};
 use crate::core::id::RequestId;
 use crate::core::time::Now;
 use crate::files::{self, Unfit};
 use chrono::DateTime;
-use serde::Deserialize;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -42,12 +42,6 @@ pub enum Sidecar {
     },
     /// None has ever run here, or its view can't be read.
     None,
-}
-
-#[derive(Deserialize)]
-struct Heart {
-    pid: u32,
-    heartbeat: String,
 }
 
 /// Drops a request so that it survives a power cut from the moment this returns.
@@ -89,10 +83,10 @@ pub fn read_result(home: &Path, id: &RequestId) -> Result<Option<Vec<u8>>, Error
 /// Whether a sidecar works on this home, by its heartbeat.
 #[must_use]
 pub fn sidecar_alive(home: &Path, now: &Now) -> Sidecar {
-    let read = || -> Option<Heart> {
+    let read = || -> Option<SidecarView> {
         let dir = files::open_dir(&home.join("view")).ok()?;
         let (bytes, _) = files::read_at(&dir, OsStr::new("sidecar.json"), MAX_SIDECAR_BYTES).ok()?;
-        serde_json::from_slice(&bytes).ok()
+        contract::read(&bytes).ok().flatten().filter(|view: &SidecarView| view.pid > 0)
     };
     let Some(heart) = read() else { return Sidecar::None };
     let Ok(beat) = DateTime::parse_from_rfc3339(&heart.heartbeat) else { return Sidecar::None };

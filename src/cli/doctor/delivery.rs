@@ -64,8 +64,8 @@ fn sidecar(session: &Session) -> (Check, Option<u32>) {
         let fix = error.hint.unwrap_or_else(|| "start it with: tasuki run".to_owned());
         return (Check::fail(name, error.message, fix), None);
     };
-    let view = view::read_json(&session.home.view().join("sidecar.json")).ok().flatten().unwrap_or_default();
-    let check = match view::text(&view, "problem") {
+    let view = view::sidecar(&session.home).ok().flatten();
+    let check = match view.as_ref().and_then(|view| view::said(view.problem.as_deref())) {
         Some(problem) => Check::fail(name, problem, "mend that; it goes on by itself"),
         None => Check::ok(name, format!("runs as process {pid}")),
     };

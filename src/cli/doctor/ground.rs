@@ -4,10 +4,9 @@ use super::super::client::Pulse;
 use super::super::client::Sidecar;
 use super::super::view::{self, Seen};
 use crate::config::{Config, Home};
-use crate::contract::AgentView;
+use crate::contract::{AgentView, SidecarView};
 use crate::files::way;
 use crate::process;
-use serde_json::Value;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -23,8 +22,8 @@ pub(super) struct Ground {
     pub(super) config: Result<Config, String>,
     /// What the heartbeat says.
     pub(super) beat: Sidecar,
-    /// `view/sidecar.json`; null where there is none.
-    pub(super) view: Value,
+    /// `view/sidecar.json`; one that says nothing where there is none.
+    pub(super) view: SidecarView,
     /// The sidecar's process, if that very program runs, beating or not.
     pub(super) process: Option<u32>,
     /// This program.
@@ -38,7 +37,7 @@ impl Ground {
     pub(super) fn look(home: Home, notify_test: bool) -> Ground {
         let config = Config::load(&home.config()).map_err(|error| error.to_string());
         let beat = Pulse::new(&home).check();
-        let view = view::read_json(&home.view().join("sidecar.json")).ok().flatten().unwrap_or_default();
+        let view = view::sidecar(&home).ok().flatten().map(|seen| (*seen).clone()).unwrap_or_default();
         let pid = match beat {
             Sidecar::Alive { pid, .. } | Sidecar::Stale { pid, .. } => Some(pid),
             Sidecar::None => None,

@@ -29,7 +29,6 @@ use super::error::CliError;
 use super::view;
 use check::{Check, State, leave_causes};
 use ground::Ground;
-use serde_json::Value;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
@@ -110,13 +109,11 @@ fn everything(session: &Session, args: &DoctorArgs) -> Vec<Check> {
 
 /// A sidecar that has told of a problem is given until its next turn to see that it was mended.
 fn until_seen(ground: &Ground) {
-    let path = ground.home.view().join("sidecar.json");
-    let beat = |view: &Value| view::text(view, "heartbeat").map(str::to_owned);
-    let before = beat(&ground.view).filter(|_| view::text(&ground.view, "problem").is_some());
+    let before = &ground.view.heartbeat;
+    let waits = !before.is_empty() && view::said(ground.view.problem.as_deref()).is_some();
     let end = Instant::now() + NEXT_TURN;
-    while before.is_some() && Instant::now() < end {
-        let is_same = |view: Value| beat(&view) == before;
-        if !view::read_json(&path).ok().flatten().is_some_and(is_same) {
+    while waits && Instant::now() < end {
+        if view::sidecar(&ground.home).ok().flatten().is_none_or(|view| view.heartbeat != *before) {
             return;
         }
         std::thread::sleep(Duration::from_millis(50));

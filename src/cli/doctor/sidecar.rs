@@ -3,11 +3,11 @@
 use super::check::Check;
 use super::ground::Ground;
 use crate::cli::client::Sidecar;
-use crate::cli::view;
+use crate::cli::view::{said, shown};
 use crate::clock::Clock;
+use crate::contract::{SidecarView, Watch};
 use crate::core::text::shell_word;
 use crate::process;
-use serde_json::Value;
 
 /// The first heartbeat may come before the connection, and the second comes 5 s later. In milliseconds.
 const JUST_STARTED_MS: i64 = 8_000;
@@ -29,7 +29,7 @@ struct Facts {
     is_stopped: bool,
     /// Its program's file was replaced or removed since.
     is_replaced: bool,
-    view: Value,
+    view: SidecarView,
 }
 
 /// Looks at it.
@@ -39,9 +39,9 @@ pub(super) fn look(ground: &Ground) -> Vec<Check> {
         Sidecar::Stale { age_ms, .. } => age_ms,
         Sidecar::None => 0,
     };
-    let started = view::text(&ground.view, "started_at").and_then(|at| chrono::DateTime::parse_from_rfc3339(at).ok());
+    let started = millis(&ground.view.started_at);
     judge(&Facts {
-        up_ms: started.map_or(i64::MAX, |at| Clock::new().now().wall_ms.saturating_sub(at.timestamp_millis())),
+        up_ms: started.map_or(i64::MAX, |at| Clock::new().now().wall_ms.saturating_sub(at)),
         home: ground.home.root().display().to_string(),
         beat: ground.beat,
         age_ms,
@@ -50,6 +50,11 @@ pub(super) fn look(ground: &Ground) -> Vec<Check> {
         is_replaced: ground.process.is_some_and(is_replaced),
         view: ground.view.clone(),
     })
+}
+
+/// A time of the contract, in milliseconds since 1970.
+fn millis(at: &str) -> Option<i64> {
+    chrono::DateTime::parse_from_rfc3339(at).ok().map(|at| at.timestamp_millis())
 }
 
 /// Whether the file that a process runs is not under its name any more: an upgrade has put another there.
@@ -91,7 +96,7 @@ fn alive(facts: &Facts) -> Check {
             Check::warn(id, said, "wait for its next turn, some seconds")
         }
         Sidecar::Stale { pid, .. } => {
-            let said = match view::text(&facts.view, "problem") {
+            let said = match said(facts.view.problem.as_deref()) {
                 Some(problem) => format!("process {pid} is there and answers nobody since {seconds} s ago: {problem}"),
                 None => format!("process {pid} is there and does not turn: its last turn was {seconds} s ago"),
             };
@@ -107,7 +112,7 @@ fn alive(facts: &Facts) -> Check {
 
 fn version(facts: &Facts) -> Check {
     let id = "sidecar.version";
-    let (own, other) = (env!("CARGO_PKG_VERSION"), view::cell(&facts.view, "version"));
+    let (own, other) = (env!("CARGO_PKG_VERSION"), shown(facts.view.version.as_str()));
     let restart = "restart it: tasuki service restart, or end `tasuki run` and start it again; nothing is lost by that";
     if own != other {
         Check::warn(id, format!("the sidecar is {other}, and this command {own}"), restart)
@@ -120,7 +125,7 @@ fn version(facts: &Facts) -> Check {
 
 fn state(facts: &Facts) -> Check {
     let id = "sidecar.state";
-    match view::text(&facts.view, "problem") {
+    match said(facts.view.problem.as_deref()) {
         Some(problem) => Check::fail(id, problem, "mend that; it goes on by itself within some seconds"),
         None => Check::ok(id, "it can do all of its work"),
     }
@@ -129,18 +134,14 @@ fn state(facts: &Facts) -> Check {
 /// A loop that turns proves nothing of what comes of requests.
 fn answers(facts: &Facts) -> Check {
     let id = "sidecar.answers";
-    let at = |name: &str| {
-        let time = chrono::DateTime::parse_from_rfc3339(view::text(&facts.view, name)?).ok()?;
-        Some(time.timestamp_millis())
-    };
-    if view::text(&facts.view, "problem").is_some() {
+    if said(facts.view.problem.as_deref()).is_some() {
         return Check::skipped(id, "it has said itself what it can't do");
     }
-    if facts.view.get("taken_at").is_none() {
+    let Some(taken_at) = &facts.view.taken_at else {
         return Check::skipped(id, "this sidecar is of a version that does not tell");
-    }
+    };
     let restart = "restart it, nothing is lost by that; and please report it with the sidecar's log";
-    match (at("heartbeat"), at("taken_at")) {
+    match (millis(&facts.view.heartbeat), taken_at.as_deref().and_then(millis)) {
         (Some(beat), Some(taken)) if beat - taken <= TAKES_WITHIN_MS => {
             Check::ok(id, "it takes the requests that lie there")
         }
@@ -158,8 +159,8 @@ fn answers(facts: &Facts) -> Check {
 
 fn tmux(facts: &Facts) -> Check {
     let id = "sidecar.tmux";
-    match facts.view.get("tmux").and_then(|server| server.get("pid")).and_then(Value::as_u64) {
-        Some(pid) => Check::ok(id, format!("it is connected to the server, process {pid}")),
+    match &facts.view.tmux {
+        Some(server) => Check::ok(id, format!("it is connected to the server, process {}", server.pid)),
         None if (0..JUST_STARTED_MS).contains(&facts.up_ms) => Check::skipped(id, "it has only just started"),
         None => Check::fail(id, "it is connected to no tmux server", "see tmux above; it connects by itself"),
     }
@@ -167,7 +168,7 @@ fn tmux(facts: &Facts) -> Check {
 
 fn watch(facts: &Facts) -> Check {
     let id = "sidecar.watch";
-    if view::text(&facts.view, "watch") == Some("poll") {
+    if facts.view.watch == Watch::Poll {
         let said = "it can't watch its folders and looks every second: it works, but answers later";
         return Check::warn(id, said, "see limits.inotify; a network file system has no watches");
     }
@@ -178,7 +179,7 @@ fn watch(facts: &Facts) -> Check {
 mod tests {
     use super::super::check::State;
     use super::*;
-    use serde_json::json;
+    use crate::contract::ServerView;
 
     fn facts() -> Facts {
         Facts {
@@ -189,10 +190,14 @@ mod tests {
             is_there: true,
             is_stopped: false,
             is_replaced: false,
-            view: json!({
-                "version": env!("CARGO_PKG_VERSION"), "problem": null, "tmux": {"pid": 8}, "watch": "armed",
-                "heartbeat": "2026-11-21T20:01:00.000Z", "taken_at": "2026-11-21T20:00:55.000Z",
-            }),
+            view: SidecarView {
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                tmux: Some(ServerView { pid: 8, start_time: 0 }),
+                watch: Watch::Armed,
+                heartbeat: "2026-11-21T20:01:00.000Z".to_owned(),
+                taken_at: Some(Some("2026-11-21T20:00:55.000Z".to_owned())),
+                ..SidecarView::default()
+            },
         }
     }
 
@@ -221,16 +226,17 @@ mod tests {
         assert_eq!(bad(|facts| facts.beat = stale(60_000)), one("sidecar.alive", State::Fail));
         let back = |facts: &mut Facts| (facts.beat, facts.age_ms) = (stale(-60_000), -60_000);
         assert_eq!(bad(back), one("sidecar.alive", State::Warn));
-        assert_eq!(bad(|facts| facts.view["version"] = json!("0.0.9")), one("sidecar.version", State::Warn));
+        assert_eq!(bad(|facts| facts.view.version = "0.0.9".to_owned()), one("sidecar.version", State::Warn));
         assert_eq!(bad(|facts| facts.is_replaced = true), one("sidecar.version", State::Warn));
         let told = [("sidecar.state".to_owned(), State::Fail), ("sidecar.answers".to_owned(), State::Skipped)];
-        assert_eq!(bad(|facts| facts.view["problem"] = json!("no room")), told);
-        let since = |facts: &mut Facts| facts.view["taken_at"] = json!("2026-11-21T20:00:44.000Z");
+        assert_eq!(bad(|facts| facts.view.problem = Some("no room".to_owned())), told);
+        let since = |facts: &mut Facts| facts.view.taken_at = Some(Some("2026-11-21T20:00:44.000Z".to_owned()));
         assert_eq!(bad(since), one("sidecar.answers", State::Fail));
-        assert_eq!(bad(|facts| facts.view["taken_at"] = json!(null)), one("sidecar.answers", State::Fail));
-        assert_eq!(bad(|facts| facts.view["tmux"] = json!(null)), one("sidecar.tmux", State::Fail));
-        let young = |facts: &mut Facts| (facts.view["tmux"], facts.up_ms) = (json!(null), 2_000);
+        assert_eq!(bad(|facts| facts.view.taken_at = Some(None)), one("sidecar.answers", State::Fail));
+        assert_eq!(bad(|facts| facts.view.taken_at = None), one("sidecar.answers", State::Skipped));
+        assert_eq!(bad(|facts| facts.view.tmux = None), one("sidecar.tmux", State::Fail));
+        let young = |facts: &mut Facts| (facts.view.tmux, facts.up_ms) = (None, 2_000);
         assert_eq!(bad(young), one("sidecar.tmux", State::Skipped));
-        assert_eq!(bad(|facts| facts.view["watch"] = json!("poll")), one("sidecar.watch", State::Warn));
+        assert_eq!(bad(|facts| facts.view.watch = Watch::Poll), one("sidecar.watch", State::Warn));
     }
 }

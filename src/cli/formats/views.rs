@@ -6,45 +6,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-/// `view/sidecar.json`. It is removed when the sidecar ends in good order.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct SidecarView {
-    /// The format's version: 1.
-    pub v: u8,
-    /// The sidecar's process id.
-    pub pid: u32,
-    /// Its version.
-    pub version: String,
-    /// When it started: UTC, milliseconds, `Z`.
-    pub started_at: String,
-    /// Its last sign of life, renewed every 5 s; older than 15 s means that nobody answers.
-    pub heartbeat: String,
-    /// When it last took the requests that lay in the spool, which it does at least every 5 s: much older than the
-    /// heartbeat, and requests are not answered. Null until it has done so once.
-    pub taken_at: Option<String>,
-    /// The tmux server that it works in; null while none answers.
-    pub tmux: Option<ServerView>,
-    /// `running`, or `degraded` while it can't do all of its work.
-    #[schemars(extend("enum" = ["running", "degraded"]))]
-    pub state: String,
-    /// What it can't do, for people.
-    pub problem: Option<String>,
-    /// `armed` when the system tells of new files at once, `poll` when it looks for them.
-    #[schemars(extend("enum" = ["armed", "poll"]))]
-    pub watch: String,
-    /// The `seq` of the last line in the journal.
-    pub journal_seq: u64,
-}
-
-/// A tmux server.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ServerView {
-    /// Its process id.
-    pub pid: u32,
-    /// When it started, in seconds since 1970.
-    pub start_time: i64,
-}
-
 /// `view/handoffs/<handoff_id>.json`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HandoffView {

@@ -119,7 +119,7 @@ pub(super) async fn item(State(app): State<Arc<App>>, id: Id) -> Response<Body> 
 /// `GET /api/sidecar`: who answers requests. One that has ended in good order has no view.
 pub(super) async fn sidecar(State(app): State<Arc<App>>) -> Response<Body> {
     let none = ("no_sidecar", "No sidecar runs");
-    one(app, Ok(Path(String::new())), none, |home, _| view::read_json(&home.view().join("sidecar.json"))).await
+    one(app, Ok(Path(String::new())), none, |home, _| Ok(view::sidecar(home)?.as_ref().map(Seen::json))).await
 }
 
 /// A list, read where waiting for a disk holds up nobody else.

@@ -10,7 +10,6 @@ use crate::cli::view::{Seen, said, shown};
 use crate::cli::{errors, handoffs, names, view, work};
 use crate::config::Home;
 use crate::contract::{AgentView, ErrorFile};
-use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// Most lines of one row's details.
@@ -77,7 +76,8 @@ impl<'a> Reader<'a> {
 
     fn look_at_heart(&mut self) -> Heart {
         let seen = self.pulse.check();
-        let file = view::read_json(&self.home.view().join("sidecar.json")).ok().flatten().unwrap_or(Value::Null);
+        let file = view::sidecar(self.home).ok().flatten();
+        let problem = file.as_ref().and_then(|file| said(file.problem.as_deref()));
         let (pid, beat_ms, beats) = match seen {
             Sidecar::Alive { pid, beat_ms } => (Some(pid), Some(beat_ms), true),
             Sidecar::Stale { pid, beat_ms, .. } => (Some(pid), Some(beat_ms), false),
@@ -89,8 +89,8 @@ impl<'a> Reader<'a> {
             beats,
             // While it beats, the moment of a beat is no news.
             beat_ms: beat_ms.filter(|_| !beats),
-            tmux: file["tmux"]["pid"].as_u64(),
-            problem: if beats { view::text(&file, "problem").map(plain) } else { missing().as_deref().map(plain) },
+            tmux: file.as_ref().and_then(|file| Some(u64::from(file.tmux.as_ref()?.pid))),
+            problem: if beats { problem.map(plain) } else { missing().as_deref().map(plain) },
         }
     }
 

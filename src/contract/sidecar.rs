@@ -1,0 +1,75 @@
+//! The sidecar, as others see it.
+
+use super::words::{without_defaults, words};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+
+words! {
+    /// Whether a sidecar can do all of its work.
+    Health {
+        /// It can.
+        Running = "running",
+        /// It can't; `problem` says what.
+        Degraded = "degraded",
+    }
+}
+
+words! {
+    /// How a sidecar learns of new files.
+    Watch {
+        /// The system tells of them at once.
+        Armed = "armed",
+        /// It looks for them.
+        Poll = "poll",
+    }
+}
+
+/// `view/sidecar.json`. It is removed when the sidecar ends in good order.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = without_defaults)]
+pub struct SidecarView {
+    /// The format's version: 1.
+    pub v: u8,
+    /// The sidecar's process id.
+    pub pid: u32,
+    /// Its version.
+    pub version: String,
+    /// When it started: UTC, milliseconds, `Z`.
+    pub started_at: String,
+    /// Its last sign of life, renewed every 5 s; older than 15 s means that nobody answers.
+    pub heartbeat: String,
+    /// When it last took the requests that lay in the spool, which it does at least every 5 s: much older than the
+    /// heartbeat, and requests are not answered. Null until it has done so once.
+    // Nothing at all of a version that does not tell.
+    #[serde(deserialize_with = "told")]
+    #[schemars(with = "Option<String>")]
+    pub taken_at: Option<Option<String>>,
+    /// The tmux server that it works in; null while none answers.
+    pub tmux: Option<ServerView>,
+    /// `running`, or `degraded` while it can't do all of its work.
+    pub state: Health,
+    /// What it can't do, for people.
+    pub problem: Option<String>,
+    /// `armed` when the system tells of new files at once, `poll` when it looks for them.
+    pub watch: Watch,
+    /// The `seq` of the last line in the journal.
+    pub journal_seq: u64,
+}
+
+/// What stands there was told, and be it that there is nothing yet.
+fn told<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(from).map(Some)
+}
+
+/// A tmux server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = without_defaults)]
+pub struct ServerView {
+    /// Its process id.
+    pub pid: u32,
+    /// When it started, in seconds since 1970.
+    #[serde(default)]
+    #[schemars(with = "i64")]
+    pub start_time: u64,
+}
