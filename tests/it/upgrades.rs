@@ -19,7 +19,7 @@ fn fixtures() -> PathBuf {
 
 /// Every version of which a home was kept.
 fn versions() -> Vec<String> {
-    let entries = fs::read_dir(fixtures()).expect("fixtures").flatten();
+    let entries = fs::read_dir(fixtures()).expect("fixtures").flatten().filter(|entry| entry.path().is_dir());
     let mut names: Vec<String> = entries.map(|entry| entry.file_name().into_string().expect("a plain name")).collect();
     names.sort();
     names
