@@ -1,7 +1,8 @@
 //! Opening a state file again of which every page is to be read first: a large one takes longer than the loop may stand
 //! still, so it is done on a thread of its own.
 
-use super::{Error, open};
+use super::error::Error;
+use super::open;
 use redb::Database;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;

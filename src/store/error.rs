@@ -1,6 +1,6 @@
 //! Why the store can't be used, and which of redb's errors mean that the file is not ours, or damaged.
 
-use super::SCHEMA;
+use super::tables::SCHEMA;
 use std::path::{Path, PathBuf};
 
 /// Why the store can't be used.

@@ -1,7 +1,9 @@
 //! Reading the working set, and what the last run left to be written.
 
+use super::error::Error;
 use super::history::{self, Kind};
-use super::{Error, LedgerRow, Store, StoredError, tables};
+use super::rows::{LedgerRow, StoredError};
+use super::{Store, tables};
 use crate::core::decision::ErrorRow;
 use crate::core::effect::EffectKey;
 use crate::core::id::{AgentId, ErrorId, HandoffId, ItemId, RequestId};

@@ -1,7 +1,9 @@
 //! Looking single rows up.
 
+use super::error::Error;
 use super::history::{self, Fault, Kind};
-use super::{Error, LedgerRow, SeenEvent, Store, StoredError, tables};
+use super::rows::{LedgerRow, SeenEvent, StoredError};
+use super::{Store, tables};
 use crate::core::event::Known;
 use crate::core::id::{AgentId, ErrorId, HandoffId, ItemId, RequestId};
 use crate::core::rows::agent::Agent;

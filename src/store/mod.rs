@@ -1,8 +1,8 @@
 //! The one truth: a redb file that only the sidecar opens, one transaction for each batch of decisions.
 //!
-//! `tables` names what lies in it; `history` packs what is over; `load` builds the working set; `look` finds single rows;
-//! `open` takes the lock and begins a new file; `checking` opens one again after reading all of it; `peek` looks into one without touching it; `seal` marks one that was closed
-//! in order; this file commits.
+//! `tables` names what lies in it, `rows` what has no row of the core's own; `history` packs what is over; `load` builds the
+//! working set; `look` finds single rows; `open` takes the lock and begins a new file; `checking` opens one again after
+//! reading all of it; `peek` looks into one without touching it; `seal` marks one that was closed in order; this file commits.
 //! Rows are JSON, so that an older row without a newer field can still be read.
 
 mod checking;
@@ -12,17 +12,15 @@ mod load;
 mod look;
 mod open;
 mod peek;
+mod rows;
 mod seal;
 mod tables;
 
-use crate::core::decision::{Decision, ErrorRow};
-use crate::core::effect::EffectKey;
+use crate::core::decision::Decision;
 use crate::core::id::ErrorId;
 use crate::core::state::State;
 use crate::core::time::{BelievedClock, Now};
 use redb::{Database, Durability, ReadableDatabase, ReadableTable};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::cell::Cell;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -30,6 +28,7 @@ use std::path::{Path, PathBuf};
 use checking::Checking;
 pub use error::Error;
 pub use load::{Loaded, PastIds};
+pub use rows::{Batch, Checkpoint, SeenEvent};
 pub use tables::SCHEMA;
 
 /// Most rows of each kind that one clean-up takes away.
@@ -38,58 +37,6 @@ pub(crate) const PURGE_BATCH: usize = 2_000;
 const REMEMBER_MS: i64 = 30 * 24 * 60 * 60 * 1000;
 /// Event files that are remembered after they were taken.
 const EVENTS_REMEMBERED: u64 = 20_000;
-
-/// The ledger's row of a request.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct LedgerRow {
-    pub(crate) kind: Option<String>,
-    pub(crate) sha256: String,
-    pub(crate) at_ms: i64,
-    pub(crate) result: Option<Value>,
-}
-
-/// A failure, and whether its file was written.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct StoredError {
-    pub(crate) row: ErrorRow,
-    pub(crate) written: bool,
-}
-
-/// An event file that was taken.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SeenEvent {
-    /// Its name; bytes that are not UTF-8 are escaped.
-    pub name: String,
-    /// Its inode.
-    pub ino: u64,
-    /// When its inode changed, in nanoseconds.
-    pub ctime_ns: i64,
-    /// SHA-256 of its bytes, hexadecimal.
-    pub sha256: String,
-}
-
-/// Everything of one commit.
-pub struct Batch<'a> {
-    /// What was decided.
-    pub decision: &'a Decision,
-    /// When.
-    pub now: Now,
-    /// Event files that it took.
-    pub seen: &'a [SeenEvent],
-}
-
-/// What a checkpoint confirms: files that are known to lie on the disk.
-#[derive(Debug, Default)]
-pub struct Checkpoint {
-    /// Journal lines below this number.
-    pub journal_below: u64,
-    /// Ledger rows below this number have their result file.
-    pub ledger_below: u64,
-    /// Views written.
-    pub views: Vec<String>,
-    /// Error files written.
-    pub errors: Vec<ErrorId>,
-}
 
 /// The store.
 pub struct Store {
@@ -383,11 +330,6 @@ impl Store {
     pub fn load(&self) -> Result<Loaded, Error> {
         load::load(self)
     }
-}
-
-/// The key of an effect in the outbox table.
-pub(crate) fn outbox_key(key: EffectKey) -> u64 {
-    key.0
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Taking the home's lock, opening the state file, and beginning a new one.
 
-use super::{Error, tables};
+use super::error::Error;
+use super::tables;
 use redb::Database;
 use std::fs::File;
 use std::io::Write;

@@ -1,7 +1,8 @@
 //! Looks into a state file without touching it. Opening a file as a database writes to it, were it only to say that it
 //! is open; one that a newer tasuki has written is not ours to write to.
 
-use super::{Error, SCHEMA, tables};
+use super::error::Error;
+use super::tables::{self, SCHEMA};
 use redb::{Database, ReadableDatabase};
 use std::collections::BTreeMap;
 use std::fs::File;

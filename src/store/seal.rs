@@ -4,7 +4,8 @@
 //! A mark holds for one start: it goes before the file is written to. After a crash, a power cut, a copy that was put
 //! back, or any error that may come of damage, there is none, and every page is checked.
 
-use super::{Error, SCHEMA};
+use super::error::Error;
+use super::tables::SCHEMA;
 use crate::files::{self, Grade, Stamp};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;

@@ -1,7 +1,7 @@
 //! The tables, and what one transaction writes into them.
 
 use super::history::{self, Kind, Shelf};
-use super::{Batch, Checkpoint, LedgerRow, SeenEvent, StoredError, outbox_key};
+use super::rows::{Batch, Checkpoint, LedgerRow, SeenEvent, StoredError, outbox_key};
 use crate::core::decision::Decision;
 use crate::core::id::RequestId;
 use redb::{Database, ReadableTable, TableDefinition, WriteTransaction};

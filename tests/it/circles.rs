@@ -18,7 +18,7 @@ const LARGEST: [(&str, usize); 12] = [
     ("runner", 12),
     ("sidecar", 12),
     ("spool", 9),
-    ("store", 8),
+    ("store", 2),
     ("tmux", 12),
 ];
 

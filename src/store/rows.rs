@@ -1,0 +1,65 @@
+//! What is stored besides the core's own rows, and what one commit and one checkpoint bring.
+
+use crate::core::decision::{Decision, ErrorRow};
+use crate::core::effect::EffectKey;
+use crate::core::id::ErrorId;
+use crate::core::time::Now;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The ledger's row of a request.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct LedgerRow {
+    pub(crate) kind: Option<String>,
+    pub(crate) sha256: String,
+    pub(crate) at_ms: i64,
+    pub(crate) result: Option<Value>,
+}
+
+/// A failure, and whether its file was written.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct StoredError {
+    pub(crate) row: ErrorRow,
+    pub(crate) written: bool,
+}
+
+/// An event file that was taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenEvent {
+    /// Its name; bytes that are not UTF-8 are escaped.
+    pub name: String,
+    /// Its inode.
+    pub ino: u64,
+    /// When its inode changed, in nanoseconds.
+    pub ctime_ns: i64,
+    /// SHA-256 of its bytes, hexadecimal.
+    pub sha256: String,
+}
+
+/// Everything of one commit.
+pub struct Batch<'a> {
+    /// What was decided.
+    pub decision: &'a Decision,
+    /// When.
+    pub now: Now,
+    /// Event files that it took.
+    pub seen: &'a [SeenEvent],
+}
+
+/// What a checkpoint confirms: files that are known to lie on the disk.
+#[derive(Debug, Default)]
+pub struct Checkpoint {
+    /// Journal lines below this number.
+    pub journal_below: u64,
+    /// Ledger rows below this number have their result file.
+    pub ledger_below: u64,
+    /// Views written.
+    pub views: Vec<String>,
+    /// Error files written.
+    pub errors: Vec<ErrorId>,
+}
+
+/// The key of an effect in the outbox table.
+pub(crate) fn outbox_key(key: EffectKey) -> u64 {
+    key.0
+}
