@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(rows[0], ["aaaa1111", "-", "-", "-", "idle", "-", "-"]);
         let context = ContextView { used: 90_000, ..ContextView::default() };
         let full = ContextView { window: Some(200_000), percent: Some(45), ..context };
-        let nearly = AgentView { handoff_suggested: true, ..agent("dddd1111-0", Some(full)) };
+        let nearly = AgentView { handoff_suggested: true, ..agent("dddd1111-0", Some(full.clone())) };
         let all = [plain, agent("bbbb1111-0", Some(full)), agent("cccc1111-0", Some(context)), nearly];
         let (headings, rows) = table(&all);
         let at = headings.iter().position(|heading| *heading == "CONTEXT").expect("a column");

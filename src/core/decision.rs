@@ -12,7 +12,7 @@ use super::rules::Rules;
 use super::time::Now;
 use crate::contract::ErrorFile;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// What one turn of the loop brings besides the event: both clocks, and random bytes from which ids are made.

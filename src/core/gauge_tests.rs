@@ -138,7 +138,7 @@ fn a_suggestion_is_seen_as_long_as_it_holds() {
     let mut world = World::new(Some(70), None);
     let is_seen = |world: &World| {
         let line = crate::core::glance::line(&world.state, 0, &Now { wall_ms: 0, boot: 1, boot_ms: 0 });
-        (crate::core::view::agent(world.agent())["handoff_suggested"] == true, line)
+        (crate::core::view::agent(world.agent()).handoff_suggested, line)
     };
     world.stop(69_999);
     assert_eq!(is_seen(&world), (false, "1 agent".to_owned()));

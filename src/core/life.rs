@@ -133,7 +133,7 @@ pub(crate) fn end(tx: &mut Tx<'_>, agent_id: &AgentId, state: AgentState) {
         tx.answer(&shutdown.request_id, Reply::Ok(json!({ "ended_at": ended_at })));
     }
     if let Some(id) = handoff_id {
-        handoff::outcome::agent_ended(tx, id, agent_id);
+        handoff::ending::agent_ended(tx, id, agent_id);
     }
 }
 

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::contract::text;
-use crate::core::agent::{Asker, Queued};
 use crate::core::decision::ErrorRow;
 use crate::core::id::{AgentId, ErrorId, HandoffId};
 use crate::core::pane::{PaneRef, Process, ServerId};
+use crate::core::rows::agent::{Asker, Queued};
 use crate::core::time::{Deadline, Now};
 use uuid::Uuid;
 

@@ -1,8 +1,9 @@
-//! The step that ends the outgoing agent: its place is kept, its exit command typed, its death awaited.
+//! The step that ends the outgoing agent: its place is kept, its exit command typed, its death awaited. And what the end of
+//! either agent means to a handoff.
 
-use super::{flow, outcome};
+use super::{authors, end, flow, outcome, reading};
 use crate::core::effect::Effect;
-use crate::core::id::HandoffId;
+use crate::core::id::{AgentId, HandoffId};
 use crate::core::request::Successor;
 use crate::core::rows::agent::{AgentState, Purpose};
 use crate::core::rows::handoff::Step;
@@ -55,4 +56,54 @@ pub(crate) fn type_exit(tx: &mut Tx<'_>, id: HandoffId) {
         Successor::New | Successor::Existing { .. } => Purpose::Exit(Some(id)),
     };
     typing::begin_command(tx, &agent_id, purpose, deadline);
+}
+
+/// One of the two agents has ended or is lost.
+pub(crate) fn agent_ended(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let is_outgoing = handoff.agent_id == *agent_id;
+    let was_lost = tx.agent(agent_id).is_some_and(|agent| agent.state == AgentState::Lost);
+    match handoff.step {
+        // Whoever is not asked for the document need not live for it.
+        Step::Waiting if is_outgoing && authors::needs_no_agent(handoff.author) => flow::enter(tx, id, Step::Recording),
+        Step::Waiting | Step::Instructing | Step::Writing if is_outgoing => {
+            if was_lost {
+                let message = "The agent's pane is gone, and its end was not seen";
+                end::fail(tx, id, "pane_gone", message, "hand it off with author salvage, or start anew");
+            } else {
+                agent_has_ended(tx, id);
+            }
+        }
+        Step::Ending if is_outgoing && !was_lost => flow::enter(tx, id, Step::Starting),
+        Step::Ending if is_outgoing => await_death(tx, id),
+        Step::Starting if !is_outgoing && matches!(handoff.successor, Successor::Existing { .. }) => {
+            outcome::successor_failed(tx, id, "successor_failed", "The successor has ended before it could take over");
+        }
+        step @ (Step::Priming | Step::Briefing | Step::Acknowledging) if !is_outgoing => {
+            let what = if step == Step::Acknowledging { "it acknowledged" } else { "it was briefed" };
+            let message = format!("The successor has ended before {what}");
+            end::fail(tx, id, "agent_ended", message, outcome::ANOTHER);
+        }
+        Step::Reading if !is_outgoing => reading::ended(tx, id),
+        // The other one's end is expected, or the step waits for neither.
+        Step::Waiting
+        | Step::Instructing
+        | Step::Writing
+        | Step::Recording
+        | Step::Ending
+        | Step::Starting
+        | Step::Priming
+        | Step::Briefing
+        | Step::Reading
+        | Step::Acknowledging
+        | Step::Done
+        | Step::Failed
+        | Step::Cancelled => {}
+    }
+}
+
+/// Before its document was recorded.
+pub(super) fn agent_has_ended(tx: &mut Tx<'_>, id: HandoffId) {
+    let hint = "if it wrote the document, a retry takes it; else hand the agent off with author salvage";
+    end::fail(tx, id, "agent_ended", "The agent has ended before its document was recorded", hint);
 }

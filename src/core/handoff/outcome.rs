@@ -3,7 +3,7 @@
 use super::{ack, authors, end, ending, flow, reading};
 use crate::core::effect::{DocumentRead, Outcome};
 use crate::core::hook::{HookEvent, HookKind};
-use crate::core::id::{AgentId, HandoffId};
+use crate::core::id::HandoffId;
 use crate::core::pane::{DeliveryVerdict, Refusal};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{Author, Successor};
@@ -15,7 +15,7 @@ use crate::core::typing::Ended;
 use crate::core::work;
 use serde_json::json;
 
-const ANOTHER: &str = "document and record are kept; a retry starts another successor: tasuki retry HANDOFF";
+pub(super) const ANOTHER: &str = "document and record are kept; a retry starts another successor: tasuki retry HANDOFF";
 const LOOK: &str = "look at the agent's pane, then: tasuki retry HANDOFF";
 
 /// The effect that this handoff waited for has ended.
@@ -103,7 +103,7 @@ fn instruct_anew(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     match tx.agent(&handoff.agent_id).map(|agent| agent.state) {
         Some(state) if state.is_live() => flow::enter(tx, id, Step::Waiting),
-        _ => agent_has_ended(tx, id),
+        _ => ending::agent_has_ended(tx, id),
     }
 }
 
@@ -320,55 +320,6 @@ pub(crate) fn successor_failed(tx: &mut Tx<'_>, id: HandoffId, code: &str, why: 
         };
         end::fail(tx, id, code, why, hint);
     }
-}
-
-/// One of the two agents has ended or is lost.
-pub(crate) fn agent_ended(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId) {
-    let Some(handoff) = tx.handoff(&id) else { return };
-    let is_outgoing = handoff.agent_id == *agent_id;
-    let was_lost = tx.agent(agent_id).is_some_and(|agent| agent.state == AgentState::Lost);
-    match handoff.step {
-        // Whoever is not asked for the document need not live for it.
-        Step::Waiting if is_outgoing && authors::needs_no_agent(handoff.author) => flow::enter(tx, id, Step::Recording),
-        Step::Waiting | Step::Instructing | Step::Writing if is_outgoing => {
-            if was_lost {
-                let message = "The agent's pane is gone, and its end was not seen";
-                end::fail(tx, id, "pane_gone", message, "hand it off with author salvage, or start anew");
-            } else {
-                agent_has_ended(tx, id);
-            }
-        }
-        Step::Ending if is_outgoing && !was_lost => flow::enter(tx, id, Step::Starting),
-        Step::Ending if is_outgoing => ending::await_death(tx, id),
-        Step::Starting if !is_outgoing && matches!(handoff.successor, Successor::Existing { .. }) => {
-            successor_failed(tx, id, "successor_failed", "The successor has ended before it could take over");
-        }
-        step @ (Step::Priming | Step::Briefing | Step::Acknowledging) if !is_outgoing => {
-            let what = if step == Step::Acknowledging { "it acknowledged" } else { "it was briefed" };
-            let message = format!("The successor has ended before {what}");
-            end::fail(tx, id, "agent_ended", message, ANOTHER);
-        }
-        Step::Reading if !is_outgoing => reading::ended(tx, id),
-        // The other one's end is expected, or the step waits for neither.
-        Step::Waiting
-        | Step::Instructing
-        | Step::Writing
-        | Step::Recording
-        | Step::Ending
-        | Step::Starting
-        | Step::Priming
-        | Step::Briefing
-        | Step::Reading
-        | Step::Acknowledging
-        | Step::Done
-        | Step::Failed
-        | Step::Cancelled => {}
-    }
-}
-
-fn agent_has_ended(tx: &mut Tx<'_>, id: HandoffId) {
-    let hint = "if it wrote the document, a retry takes it; else hand the agent off with author salvage";
-    end::fail(tx, id, "agent_ended", "The agent has ended before its document was recorded", hint);
 }
 
 /// The step's time is up. Whatever is done here ends the deadline, so that it is never due twice.
