@@ -2,7 +2,7 @@
 //! each built-in rule. Demo agents play the roles; they are told in their panes, and act by the files that they drop.
 
 use super::support::stage::Stage;
-use super::support::stage_files::read_json;
+use super::support::stage_files::json_files;
 use serde_json::{Value, json};
 use std::fs;
 
@@ -95,9 +95,7 @@ fn handoff_validation() {
     let spec = stage.item_of("project_spec", "A shop");
     stage.until_status(&spec, "claimed");
     let answer = stage.wait_for("its completion is answered", || {
-        stage.names("results").into_iter().find_map(|name| {
-            read_json(&stage.spool("results").join(name)).filter(|answer| answer["kind"] == "work_complete")
-        })
+        json_files(&stage.spool("results")).into_iter().find(|answer| answer["kind"] == "work_complete")
     });
     assert_eq!((&answer["status"], &answer["error"]["code"]), (&json!(422), &json!("bad_output")), "{answer}");
     let errors = answer["error"]["errors"].as_array().expect("a list");
