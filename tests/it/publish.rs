@@ -336,7 +336,7 @@ fn the_commands_publish_and_doctor_tell_what_is_so() {
     for line in [
         "ok    sidecar",
         "ok    recipient",
-        "fail  publishing     issue: failed (gh_auth); log in",
+        "fail  publishing     issue: failed (gh_auth); Log in",
         "ok    gh  ",
         "logged in as kai",
         "ok    issue          o/r#42 is there: OPEN",
