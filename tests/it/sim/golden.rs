@@ -2,7 +2,9 @@
 //! shape, and not what it does, sees here that nothing else has changed.
 
 use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
 use std::path::PathBuf;
 use tasuki::core::decision::Decision;
 use tasuki::core::time::Now;
@@ -13,28 +15,45 @@ pub(crate) const LIVES: u64 = 2_000;
 const TOGETHER: usize = 100;
 
 /// All that was committed in one life: journal lines, effects begun and given up, and answers, in their order.
+///
+/// With `TASUKI_TRACES=FOLDER` each life's lines are written there too, a file for each seed: two such folders show what a
+/// change has changed.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Trace(Sha256);
+pub(crate) struct Trace {
+    hash: Sha256,
+    shown_in: Option<PathBuf>,
+}
 
 impl Trace {
+    pub(crate) fn of(seed: u64) -> Trace {
+        let folder = std::env::var_os("TASUKI_TRACES").map(PathBuf::from);
+        Trace { hash: Sha256::default(), shown_in: folder.map(|folder| folder.join(seed.to_string())) }
+    }
+
     pub(crate) fn add(&mut self, decision: &Decision) {
+        let mut lines = String::new();
         for (seq, line) in &decision.journal {
-            self.0.update(format!("journal {seq} {line}\n"));
+            let _ = writeln!(lines, "journal {seq} {line}");
         }
         for (key, effect) in &decision.effects {
             let effect = serde_json::to_string(effect).expect("an effect can be written down");
-            self.0.update(format!("effect {key:?} {effect}\n"));
+            let _ = writeln!(lines, "effect {key:?} {effect}");
         }
         for key in &decision.dropped {
-            self.0.update(format!("dropped {key:?}\n"));
+            let _ = writeln!(lines, "dropped {key:?}");
         }
         for answer in &decision.answers {
-            self.0.update(format!("answer {}\n", answer.to_json(&Now { wall_ms: 0, boot: 1, boot_ms: 0 })));
+            let _ = writeln!(lines, "answer {}", answer.to_json(&Now { wall_ms: 0, boot: 1, boot_ms: 0 }));
+        }
+        self.hash.update(&lines);
+        if let Some(path) = &self.shown_in {
+            let mut file = fs::OpenOptions::new().create(true).append(true).open(path).expect("a file for the trace");
+            file.write_all(lines.as_bytes()).expect("the trace can be written");
         }
     }
 
     pub(crate) fn end(&self) -> [u8; 32] {
-        self.0.clone().finalize().into()
+        self.hash.clone().finalize().into()
     }
 }
 

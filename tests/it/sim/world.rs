@@ -3,6 +3,7 @@
 use super::check;
 use super::clocks::Times;
 use super::disk::Disk;
+use super::golden::Trace;
 use super::rng::Rng;
 use super::sidecar::{Crash, Sidecar};
 use super::tmux::{Faults, SimTmux};
@@ -72,7 +73,7 @@ impl World {
         let mut world = World {
             rng: Rng::new(seed),
             now: Now { wall_ms: 1_790_000_000_000, boot: 1, boot_ms: 1_000 },
-            disk: Disk::default(),
+            disk: Disk { trace: Trace::of(seed), ..Disk::default() },
             tmux: SimTmux::new(),
             sidecar: None,
             dropped: Vec::new(),
