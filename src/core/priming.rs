@@ -3,6 +3,7 @@
 use super::effect::{Effect, PersonaTexts};
 use super::id::{AgentId, HandoffId};
 use super::rows::agent::{Primed, Purpose};
+use super::rows::handoff::{Handoff, Step};
 use super::time::Deadline;
 use super::tx::Tx;
 use super::typing::{self, Ended, Text};
@@ -56,10 +57,12 @@ pub(crate) fn persona_read(tx: &mut Tx<'_>, agent_id: &AgentId, read: Result<Per
     typing::begin(tx, agent_id, Purpose::Priming(handoff), text, Some(deadline));
 }
 
-/// The handoff in which the agent is the successor. One in which it goes out has nothing to do with its priming.
+/// The handoff that waits for this priming. One in which the agent goes out has nothing to do with it, nor has one that is
+/// not that far: an agent that runs already may be on its way in while its own start still has it primed.
 fn coming_in(tx: &Tx<'_>, agent_id: &AgentId) -> Option<HandoffId> {
     let id = tx.agent(agent_id)?.handoff_id?;
-    tx.handoff(&id).filter(|handoff| handoff.successor_id == Some(*agent_id)).map(|handoff| handoff.handoff_id)
+    let is_its = |handoff: &&Handoff| handoff.step == Step::Priming && handoff.successor_id == Some(*agent_id);
+    tx.handoff(&id).filter(is_its).map(|handoff| handoff.handoff_id)
 }
 
 /// A priming has its verdict: only the proof that nothing was typed makes another try possible.

@@ -22,6 +22,7 @@ mod context;
 mod contract;
 mod contract_agents;
 mod core_exits;
+mod core_handoffs;
 mod core_time;
 mod crash;
 mod death_at_calls;

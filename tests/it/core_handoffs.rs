@@ -1,0 +1,84 @@
+//! Handoffs decided without a machine: what concerns a step is told to that step alone.
+
+use crate::support::decided::Decided;
+use crate::support::facts::demo_facts;
+use serde_json::json;
+use tasuki::core::effect::{Effect, EffectKey, Outcome, PersonaTexts};
+use tasuki::core::event::{Arrived, Event, PersonaFacts, RequestFacts};
+use tasuki::core::id::AgentId;
+use tasuki::core::pane::{PaneRef, Refusal, ServerId, Typed};
+use tasuki::core::request;
+use tasuki::core::rows::agent::{Agent, AgentState, Primed};
+use tasuki::core::rows::handoff::{Handoff, Step};
+
+const SERVER: ServerId = ServerId { pid: 7, start_time: 1 };
+
+struct World {
+    core: Decided,
+}
+
+fn id(number: u128) -> AgentId {
+    AgentId(uuid::Uuid::from_u128(number))
+}
+
+impl World {
+    /// Two agents of one persona: the first is at work, the second has just started and is about to be primed. The first is
+    /// to hand off to the second.
+    fn with_a_successor_that_is_being_primed() -> World {
+        let agents = [(1, AgentState::Busy), (2, AgentState::Idle)].map(|(number, state)| {
+            let mut agent = Agent::new(id(number.into()), "demo".to_owned(), String::new());
+            agent.persona_slug = "dev".parse().ok();
+            (agent.state, agent.ours, agent.hooks_seen) = (state, true, true);
+            agent.pane = Some(PaneRef { server: SERVER, pane: number, pid: number });
+            agent
+        });
+        let mut core = Decided::new(SERVER, demo_facts(), agents);
+        let effect = EffectKey(900);
+        core.state.outbox.insert(effect, Effect::ReadPersona { persona: "dev".parse().expect("a slug") });
+        core.state.next_effect = 901;
+        core.state.agents.get_mut(&id(2)).expect("it is there").primed = Primed::Reading { effect };
+        let mut world = World { core };
+        world.ask();
+        world.core.decide(Event::Settled {
+            key: effect,
+            outcome: Outcome::Persona(Some(PersonaTexts { skill: "Skill.".to_owned(), experience: None })),
+        });
+        world
+    }
+
+    fn ask(&mut self) {
+        let successor = json!({ "agent_id": id(2) });
+        let bytes = json!({"v": 1, "kind": "handoff", "agent_id": id(1), "reason": "r", "successor": successor});
+        let persona = PersonaFacts { exists: true, has_skill: true, ..PersonaFacts::default() };
+        let dev = "dev".parse().expect("a slug");
+        let facts = RequestFacts { persona: Some((dev, persona)), ..RequestFacts::default() };
+        let read = request::read(bytes.to_string().as_bytes());
+        let arrived = Arrived { id: "r1".parse().expect("an id"), sha256: String::new(), read, facts };
+        let decision = self.core.decide(Event::Request(Box::new(arrived)));
+        assert_eq!(self.core.state.handoffs.len(), 1, "{:?}", decision.answers);
+    }
+
+    fn handoff(&self) -> &Handoff {
+        self.core.state.handoffs.values().next().expect("one")
+    }
+
+    /// The text that is being typed to that agent.
+    fn typed_to(&self, agent: AgentId) -> Option<EffectKey> {
+        let is_its = |effect: &Effect| matches!(effect, Effect::Type(text) if text.agent_id == agent);
+        self.core.state.outbox.iter().find(|(_, effect)| is_its(effect)).map(|(key, _)| *key)
+    }
+}
+
+/// The agent that is to take over was started by itself, and is primed by itself: that this goes wrong is told of that agent,
+/// and the handoff, which waits for another one, goes on.
+#[test]
+fn the_priming_of_a_successor_to_be_is_no_matter_of_a_handoff_that_waits() {
+    let mut world = World::with_a_successor_that_is_being_primed();
+    assert_eq!(world.handoff().step, Step::Waiting);
+    let key = world.typed_to(id(2)).expect("its skill is typed");
+    let refused = Outcome::Typed(Typed::Refused { reason: Refusal::NotReady });
+    let decision = world.core.decide(Event::Settled { key, outcome: refused });
+    assert_eq!((world.handoff().step, &world.handoff().error), (Step::Waiting, &None));
+    let told: Vec<_> = decision.errors.iter().map(|error| (error.code.as_str(), error.agent_id)).collect();
+    assert_eq!(told, [("priming_failed", Some(id(2)))]);
+}
