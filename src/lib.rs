@@ -25,8 +25,17 @@
 //! # The flow of a handoff
 //!
 //! `waiting → instructing → writing → recording → ending → starting → priming → briefing → reading → [acknowledging] →
-//! done`, or `failed`, or `cancelled`. Only [`core::handoff`] knows these steps; the acknowledgement of an urgent handoff is
-//! [`core::handoff::ack`].
+//! done`, or `failed`, or `cancelled`. Only [`core::handoff`] knows these steps: each is a file in `core/handoff/steps`, and
+//! says what follows from what it is told; `core/handoff/driver.rs` alone changes where a handoff stands. The acknowledgement
+//! of an urgent one is [`core::handoff::ack`]. From where handoffs go where, and by what, is a table that the simulation
+//! writes: `tests/it/sim/transitions.txt`.
+//!
+//! # The core's layers
+//!
+//! Rows lie below all that changes them; above them the machines of one agent (its start, what is typed to it, its turns, its
+//! end), then work items, then handoffs. Nobody calls upward: what a machine learns that concerns those above rises as a
+//! `core::fact::Fact`, through a queue of the decision that is being written, and `core/follow.rs` brings it to whom it
+//! concerns, in the same commit. `tests/it/circles.rs` holds both.
 //!
 //! # Work items
 //!

@@ -4,32 +4,11 @@ use super::effect::{EffectKey, Outcome};
 use super::hook::HookEvent;
 use super::id::{AgentId, HandoffId, RequestId, Slug};
 use super::pane::ServerId;
+use super::persona::PersonaFacts;
 use super::request;
 use super::rules::Rules;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
-
-/// What the disk says of a persona, read by the intake when a request names it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct PersonaFacts {
-    /// The folder is there.
-    pub exists: bool,
-    /// It has a `skill.md`.
-    pub has_skill: bool,
-    /// Its `persona.toml` can't be read: why.
-    pub broken: Option<String>,
-    /// Its own profile.
-    pub profile: Option<String>,
-    /// Its own working directory.
-    pub cwd: Option<String>,
-    /// Its own tmux session.
-    pub session: Option<String>,
-    /// The names in its `handoffs/` folder.
-    pub handoff_files: BTreeSet<String>,
-    /// The absolute path of that folder.
-    pub handoffs_dir: String,
-}
+use std::collections::BTreeMap;
 
 /// What the intake knows of a request besides its text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

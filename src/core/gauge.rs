@@ -3,7 +3,7 @@
 
 use super::effect::{Effect, EffectKey, Measured, Round};
 use super::event::RequestFacts;
-use super::handoff::trigger;
+use super::fact::Fact;
 use super::hook::ContextGauge;
 use super::id::{AgentId, HandoffId};
 use super::rows::agent::Agent;
@@ -139,7 +139,6 @@ pub(crate) fn looked(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, round:
     let Some(agent) = tx.agent_mut(agent_id).filter(|agent| agent.watch.looking == Some(key)) else { return };
     agent.watch.looking = None;
     let Some(percent) = over(agent, limit).filter(|_| is_at_rest(agent)) else { return };
-    let session = session(agent);
     let Some((slug, round)) = agent.persona_slug.clone().zip(round) else { return };
     match round.viewers {
         Some(0) => {}
@@ -147,15 +146,13 @@ pub(crate) fn looked(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, round:
         None => return put_off(tx, agent_id, percent, "its window could not be looked at"),
     }
     let facts = RequestFacts { persona: Some((slug, round.persona)), ..RequestFacts::default() };
-    match trigger::by_itself(tx, agent_id, REASON, &facts) {
-        Ok(handoff_id) => begun(tx, agent_id, percent, session, handoff_id),
-        Err(refused) => put_off(tx, agent_id, percent, &refused.message),
-    }
+    tx.learn(Fact::ContextFull { agent_id: *agent_id, percent, facts: Box::new(facts) });
 }
 
-fn begun(tx: &mut Tx<'_>, agent_id: &AgentId, percent: u64, session: String, handoff_id: HandoffId) {
+/// Its handoff has begun by itself.
+pub(crate) fn begun(tx: &mut Tx<'_>, agent_id: &AgentId, percent: u64, handoff_id: HandoffId) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
-    agent.watch.begun_in = Some(session);
+    agent.watch.begun_in = Some(session(agent));
     agent.watch.put_off = None;
     let slug = agent.persona_slug.as_ref().map(ToString::to_string).unwrap_or_default();
     let text = format!("the context of {slug} is {percent} % full; its handoff has begun by itself");
@@ -165,7 +162,7 @@ fn begun(tx: &mut Tx<'_>, agent_id: &AgentId, percent: u64, session: String, han
 }
 
 /// It does not begin now; the next end of a turn tries again. The journal says so as often as the reason changes.
-fn put_off(tx: &mut Tx<'_>, agent_id: &AgentId, percent: u64, why: &str) {
+pub(crate) fn put_off(tx: &mut Tx<'_>, agent_id: &AgentId, percent: u64, why: &str) {
     let Some(agent) = tx.agent(agent_id).filter(|agent| agent.watch.put_off.as_deref() != Some(why)) else { return };
     let agent_id = agent.agent_id;
     if let Some(agent) = tx.agent_mut(&agent_id) {

@@ -3,9 +3,10 @@
 use super::*;
 use crate::core::decision::{Decision, Turn};
 use crate::core::effect::Outcome;
-use crate::core::event::{Event, PersonaFacts};
+use crate::core::event::Event;
 use crate::core::hook::{HookEvent, HookKind, SessionReason};
 use crate::core::pane::{PaneRef, ServerId};
+use crate::core::persona::PersonaFacts;
 use crate::core::rows::agent::AgentState;
 use crate::core::rows::handoff::Step;
 use crate::core::settings::{ContextLimits, ProfileFacts, Settings};

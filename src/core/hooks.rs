@@ -1,11 +1,12 @@
 //! What agents report: whose event is it, and what does it change (`flow.md` rules 1 to 8).
 
+use super::fact::Fact;
 use super::hook::{HookEvent, HookKind, SessionReason};
 use super::id::AgentId;
 use super::rows::agent::{Agent, AgentState, OurTurn, Purpose};
 use super::state::State;
 use super::tx::Tx;
-use super::{gauge, handoff, idle, life, meet, priming, start, strangers, taken, typing, work};
+use super::{follow, gauge, idle, life, meet, priming, start, strangers, taken, typing};
 
 /// Takes one event of one agent.
 pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
@@ -25,6 +26,7 @@ pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
         HookKind::Stop if event.paused => pause(tx, &agent_id),
         HookKind::Stop => {
             turn_end(tx, &agent_id, event);
+            follow::facts(tx);
             gauge::turn_ended(tx, &agent_id);
         }
         HookKind::StopFailure | HookKind::Interrupted => turn_end(tx, &agent_id, event),
@@ -169,8 +171,8 @@ fn session_start(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     }
     // A CLI that tells only of the new session: the old one has ended with it, and this event is the successor's.
     let successor = match event.reason {
-        Some(SessionReason::Replaced) => handoff::successors::session_was_replaced(tx, agent_id, event),
-        _ => None,
+        Some(SessionReason::Replaced) => session_replaced(tx, agent_id, event),
+        Some(SessionReason::Same | SessionReason::Process) | None => None,
     };
     let Some(successor) = successor else {
         if event.reason == Some(SessionReason::Replaced) {
@@ -182,6 +184,19 @@ fn session_start(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
         agent.session.id.clone_from(&event.session_id);
     }
     start::session_started(tx, &successor, event);
+}
+
+/// The session gives way to another one. Gives the successor that lives on in it, where a handoff has waited for that.
+fn session_replaced(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> Option<AgentId> {
+    let session = &tx.agent(agent_id)?.session;
+    let is_start = event.kind == HookKind::SessionStart;
+    let former = if is_start { session.former.clone() } else { session.id.clone() };
+    tx.learn(Fact::SessionReplaced { agent_id: *agent_id, former });
+    follow::facts(tx);
+    let is_its = |agent: &Agent| agent.in_place && agent.previous_agent_id == Some(*agent_id);
+    let ended = tx.agent(agent_id).filter(|agent| !agent.state.is_live())?;
+    let successor = tx.handoff(&ended.handoff_id?)?.successor_id?;
+    tx.agent(&successor).filter(|agent| is_its(agent)).map(|agent| agent.agent_id)
 }
 
 fn prompt(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
@@ -202,9 +217,11 @@ fn end_superseded(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     if agent.our_turn.as_ref().is_some_and(|turn| turn.is_superseded_by(turn_id)) {
         taken::another_turn(tx, agent_id);
+        follow::facts(tx);
         let Some(agent) = tx.agent_mut(agent_id) else { return };
         let ours = agent.our_turn.take();
         idle::infer_end(tx, agent_id, ours.as_ref().map(|turn| &turn.purpose));
+        follow::facts(tx);
     }
 }
 
@@ -225,29 +242,25 @@ fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     let is_ours = agent.our_turn.as_ref().is_some_and(|turn| turn.ends_with(event.turn_id.as_deref()));
     if is_ours {
         taken::answered(tx, agent_id);
+        follow::facts(tx);
     }
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     let ours: Option<OurTurn> = if is_ours { agent.our_turn.take() } else { None };
     if agent.start.is_none() {
         tx.set_state(agent_id, AgentState::Idle);
     }
-    handoff::dialogs::successor_goes_on(tx, agent_id);
+    tx.learn(Fact::TurnOver { agent_id: *agent_id });
     let Some(turn) = ours else { return };
-    match turn.purpose {
-        Purpose::Instruction(id) => handoff::outcome::turn_ended(tx, id, event),
-        Purpose::Priming(_) => {
-            let said = event.message.as_deref().map(|said| format!(": {said}")).unwrap_or_default();
-            let failed = (event.kind == HookKind::StopFailure)
-                .then(|| format!("The turn that answers the priming ended in an error{said}"));
-            let interrupted = (event.kind == HookKind::Interrupted)
-                .then(|| "The turn that answers the priming was interrupted".to_owned());
-            let problem = failed.or(interrupted);
-            priming::is_over(tx, agent_id, problem.as_deref());
-        }
-        Purpose::Work(item) => work::notices::turn_over(tx, agent_id, item),
-        Purpose::Briefing(id) => handoff::reading::turn_ended(tx, id, event),
-        Purpose::Send(_) | Purpose::Exit(_) | Purpose::NewSession(_) | Purpose::Message(..) => {}
+    if let Purpose::Priming(_) = turn.purpose {
+        let said = event.message.as_deref().map(|said| format!(": {said}")).unwrap_or_default();
+        let failed = (event.kind == HookKind::StopFailure)
+            .then(|| format!("The turn that answers the priming ended in an error{said}"));
+        let interrupted = (event.kind == HookKind::Interrupted)
+            .then(|| "The turn that answers the priming was interrupted".to_owned());
+        priming::is_over(tx, agent_id, failed.or(interrupted).as_deref());
     }
+    let event = Some(Box::new(event.clone()));
+    tx.learn(Fact::TurnEnded { agent_id: *agent_id, purpose: turn.purpose, event });
 }
 
 /// The end of a session is not the end of the process: where the process is known, its death decides.
@@ -258,7 +271,7 @@ fn session_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
         Some(SessionReason::Replaced) => {
             agent.session.replaced = true;
             agent.open_turn = None;
-            handoff::successors::session_was_replaced(tx, agent_id, event);
+            session_replaced(tx, agent_id, event);
         }
         Some(SessionReason::Process) | None if agent.process.is_none() && agent.start.is_none() => {
             agent.session.closed = true;

@@ -2,14 +2,14 @@
 //! event (`flow.md` rule 8). Where nobody waits, a long silence is worth one look, so that no view says `busy` for ever.
 
 use super::effect::{Effect, EffectKey, Readiness};
-use super::handoff;
+use super::fact::Fact;
 use super::id::{AgentId, HandoffId};
 use super::rows::ack::Ack;
 use super::rows::agent::{Agent, AgentState, Purpose};
 use super::rows::handoff::Step;
 use super::time::Deadline;
 use super::tx::Tx;
-use super::{life, priming, strangers, work};
+use super::{priming, strangers};
 
 /// After so long without an event of a turn for whose end nobody waits, its agent's screen is looked at, in milliseconds.
 const UNHEARD_MS: u64 = 10 * 60_000;
@@ -53,24 +53,27 @@ fn listen(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
-/// It is time to watch it again; or it was silent for long: its screen is looked at, once; what has no screen is lost.
-pub(crate) fn deadline(tx: &mut Tx<'_>, agent_id: &AgentId) {
+/// It is time to watch it again; or it was silent for long: its screen is looked at, once; what has no screen is lost, which
+/// is what is given.
+#[must_use]
+pub(crate) fn deadline(tx: &mut Tx<'_>, agent_id: &AgentId) -> Option<AgentState> {
     let now = tx.now;
     let due = |deadline: Option<Deadline>| deadline.is_some_and(|due| due.is_due(&now));
     if due(tx.agent(agent_id).and_then(|agent| agent.look_again)) {
         not_before(tx, agent_id, None);
     }
-    let Some(agent) = tx.agent(agent_id).filter(|agent| due(agent.unheard)) else { return };
+    let agent = tx.agent(agent_id).filter(|agent| due(agent.unheard))?;
     if strangers::is_one(agent) {
-        return life::end(tx, agent_id, AgentState::Lost);
+        return Some(AgentState::Lost);
     }
-    let Some(pane) = agent.pane else { return };
+    let pane = agent.pane?;
     let profile = agent.profile.clone();
     let key = tx.effect(Effect::AwaitIdle { agent_id: *agent_id, pane, profile, brief: true });
     if let Some(agent) = tx.agent_mut(agent_id) {
         agent.unheard = None;
         agent.glance = Some(key);
     }
+    None
 }
 
 /// It was heard of, or is no more: the silence is over, and a look at it would tell what is old.
@@ -154,7 +157,7 @@ fn is_idle(tx: &mut Tx<'_>, agent_id: &AgentId) {
     agent.open_turn = None;
     let ours = agent.our_turn.take();
     tx.set_state(agent_id, AgentState::Idle);
-    handoff::dialogs::successor_goes_on(tx, agent_id);
+    tx.learn(Fact::TurnOver { agent_id: *agent_id });
     infer_end(tx, agent_id, ours.as_ref().map(|turn| &turn.purpose));
 }
 
@@ -169,17 +172,10 @@ pub(crate) fn session_was_replaced(tx: &mut Tx<'_>, agent_id: &AgentId) {
 
 /// Our prompt's turn has ended without an event: it is taken for a Stop, and said to be inferred.
 pub(crate) fn infer_end(tx: &mut Tx<'_>, agent_id: &AgentId, purpose: Option<&Purpose>) {
-    match purpose {
-        Some(Purpose::Instruction(id)) => handoff::outcome::turn_inferred(tx, *id),
-        Some(Purpose::Priming(handoff)) => {
-            if let Some(id) = handoff {
-                handoff::outcome::warn(tx, *id, "stop_inferred");
-            }
-            priming::is_over(tx, agent_id, None);
-        }
-        Some(Purpose::Work(item)) => work::notices::turn_over(tx, agent_id, *item),
-        Some(Purpose::Briefing(id)) => handoff::reading::turn_inferred(tx, *id),
-        Some(Purpose::Send(_) | Purpose::Exit(_) | Purpose::NewSession(_) | Purpose::Message(..)) | None => {}
+    let Some(purpose) = purpose else { return };
+    tx.learn(Fact::TurnEnded { agent_id: *agent_id, purpose: purpose.clone(), event: None });
+    if let Purpose::Priming(_) = purpose {
+        priming::is_over(tx, agent_id, None);
     }
 }
 
@@ -187,17 +183,10 @@ pub(crate) fn infer_end(tx: &mut Tx<'_>, agent_id: &AgentId, purpose: Option<&Pu
 pub(crate) fn blocked(tx: &mut Tx<'_>, agent_id: &AgentId, message: Option<&str>) {
     let Some(agent) = tx.agent(agent_id) else { return };
     let was_blocked = agent.state == AgentState::Blocked;
-    let answering = agent.answering;
-    let handoff = agent.handoff_id.and_then(|id| tx.handoff(&id)).cloned();
     if agent.start.is_none() {
         tx.set_state(agent_id, AgentState::Blocked);
     }
-    if was_blocked {
-        return;
-    }
-    match (handoff, answering) {
-        (_, Some(id)) => handoff::dialogs::successor_blocked(tx, id, agent_id, message),
-        (Some(handoff), None) => handoff::dialogs::blocked(tx, &handoff, agent_id, message),
-        (None, None) => {}
+    if !was_blocked {
+        tx.learn(Fact::Blocked { agent_id: *agent_id, message: message.map(str::to_owned) });
     }
 }

@@ -1,16 +1,16 @@
-//! An agent's end: asked for, seen, or feared; and what is due of it.
+//! An agent's end: asked for, seen, or feared.
 
 use super::effect::Effect;
 use super::event::Gone;
+use super::fact::{Ended, Fact};
 use super::id::{AgentId, RequestId};
-use super::pane::Refusal;
 use super::reply::{Refused, Reply};
 use super::rows::agent::{AgentState, Dying, Primed, Purpose, Shutdown};
 use super::rows::handoff::Step;
+use super::text::word;
 use super::time::Deadline;
 use super::tx::Tx;
-use super::typing::{self, Ended};
-use super::{handoff, idle, meet, priming, start, start_dialog, work};
+use super::{idle, queue, start, typing, verdict};
 use serde_json::json;
 
 /// How long a dead agent's last hooks may still write, in milliseconds (`flow.md` rule 6).
@@ -58,7 +58,7 @@ pub(crate) fn pane_killed(tx: &mut Tx<'_>, agent_id: &AgentId, failed: Option<&s
 pub(crate) fn exit_refused(tx: &mut Tx<'_>, agent_id: &AgentId, ended: &Ended) {
     let Ended::Refused(reason) = ended else { return };
     let Some(shutdown) = tx.agent_mut(agent_id).and_then(|agent| agent.shutdown.take()) else { return };
-    let message = format!("Nothing was typed: {}", typing::word(reason));
+    let message = format!("Nothing was typed: {}", word(reason));
     tx.refuse(&shutdown.request_id, Refused::new(409, "refused", message).hint(reason.hint()));
 }
 
@@ -85,6 +85,12 @@ pub(crate) fn gone(tx: &mut Tx<'_>, agent_id: &AgentId, how: Gone) {
             }
         }
     }
+}
+
+/// What was seen of an agent that is gone has lasted long enough to be believed.
+pub(crate) fn judge(tx: &mut Tx<'_>, agent_id: &AgentId, dying: Dying) {
+    tell_death(tx, agent_id, dying.lost);
+    end(tx, agent_id, if dying.lost { AgentState::Lost } else { AgentState::Ended });
 }
 
 /// An agent has died that nobody asked to: where no handoff and no start tells of it, nobody would know.
@@ -114,16 +120,15 @@ pub(crate) fn end(tx: &mut Tx<'_>, agent_id: &AgentId, state: AgentState) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     let queue = std::mem::take(&mut agent.queue);
     let shutdown = agent.shutdown.take();
-    let (handoff_id, reading) = (agent.handoff_id, agent.primed.clone());
+    let reading = agent.primed.clone();
     tx.set_state(agent_id, state);
     if let Primed::Reading { effect } = reading {
         tx.drop_effect(effect);
     }
     end_typing(tx, agent_id);
     start::ended(tx, agent_id);
-    work::carry::agent_ended(tx, agent_id);
     for queued in queue {
-        meet::not_typed(tx, queued, Refused::new(400, "not_active", "Agent is not active"));
+        queue::not_typed(tx, queued, Refused::new(400, "not_active", "Agent is not active"));
     }
     if let Some(shutdown) = shutdown {
         if let Some(key) = shutdown.effect {
@@ -132,9 +137,7 @@ pub(crate) fn end(tx: &mut Tx<'_>, agent_id: &AgentId, state: AgentState) {
         let ended_at = tx.agent(agent_id).and_then(|agent| agent.ended_at.clone());
         tx.answer(&shutdown.request_id, Reply::Ok(json!({ "ended_at": ended_at })));
     }
-    if let Some(id) = handoff_id {
-        handoff::ending::agent_ended(tx, id, agent_id);
-    }
+    tx.learn(Fact::Ended { agent_id: *agent_id });
 }
 
 /// A text that was on its way to an agent that has ended: for a handoff the step fails by itself; a sender is told.
@@ -143,7 +146,7 @@ fn end_typing(tx: &mut Tx<'_>, agent_id: &AgentId) {
     match purpose {
         None => {}
         Some(Purpose::Send(_) | Purpose::Message(..) | Purpose::Work(_)) => {
-            typing::finish(tx, agent_id, &Ended::Unconfirmed("agent_ended".to_owned()))
+            verdict::finish(tx, agent_id, &Ended::Unconfirmed("agent_ended".to_owned()))
         }
         Some(_) => {
             let effect = tx.agent_mut(agent_id).and_then(|agent| agent.typing.take()).and_then(|typing| typing.effect);
@@ -154,55 +157,28 @@ fn end_typing(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
-/// What is due of an agent.
-pub(crate) fn deadlines(tx: &mut Tx<'_>, agent_id: &AgentId) {
-    let now = tx.now;
-    typing::deadline(tx, agent_id);
-    let due = |deadline: Option<&Deadline>| deadline.is_some_and(|deadline| deadline.is_due(&now));
-    let Some(agent) = tx.agent(agent_id) else { return };
-    if let Some(dying) = agent.dying.filter(|dying| dying.due.is_due(&now)) {
-        tell_death(tx, agent_id, dying.lost);
-        end(tx, agent_id, if dying.lost { AgentState::Lost } else { AgentState::Ended });
-    }
-    let Some(agent) = tx.agent(agent_id) else { return };
-    if due(agent.start.as_ref().map(|start| &start.deadline)) {
-        start::failed(tx, agent_id, "successor_failed", "The agent had not registered and become ready in time");
-    }
-    let Some(agent) = tx.agent(agent_id) else { return };
-    if due(agent.priming_deadline.as_ref()) {
-        priming::is_over(tx, agent_id, Some("The agent did not answer its priming in time"));
-    }
-    idle::deadline(tx, agent_id);
-    start_dialog::look_again(tx, agent_id);
-    work::notices::deadline(tx, agent_id);
-    let Some(agent) = tx.agent(agent_id) else { return };
-    if due(agent.shutdown.as_ref().map(|shutdown| &shutdown.deadline)) {
-        shutdown_failed(tx, agent_id);
-    }
-    if !tx.agent(agent_id).is_some_and(|agent| agent.queue.iter().any(|queued| due(Some(&queued.deadline)))) {
-        return;
-    }
-    let Some(agent) = tx.agent_mut(agent_id) else { return };
-    let (late, waiting): (Vec<_>, Vec<_>) =
-        std::mem::take(&mut agent.queue).into_iter().partition(|queued| queued.deadline.is_due(&now));
-    agent.queue = waiting;
-    let reason = match agent.state {
-        AgentState::Blocked => Refusal::Dialog,
-        AgentState::Starting => Refusal::NotReady,
-        AgentState::Idle | AgentState::Busy | AgentState::Ended | AgentState::Lost => Refusal::Busy,
-    };
-    for queued in late {
-        let word = typing::word(&reason);
-        let refused = Refused::new(409, "refused", format!("Nothing was typed: {word}")).hint(reason.hint());
-        meet::not_typed(tx, queued, refused.field(word));
-    }
-}
-
-fn shutdown_failed(tx: &mut Tx<'_>, agent_id: &AgentId) {
+/// A shutdown has taken too long.
+pub(crate) fn shutdown_failed(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(shutdown) = tx.agent_mut(agent_id).and_then(|agent| agent.shutdown.take()) else { return };
     if let Some(key) = shutdown.effect {
         tx.drop_effect(key);
     }
     let hint = "end it yourself; an agent that tasuki started can be shut down with force";
     tx.refuse(&shutdown.request_id, Refused::new(409, "did_not_exit", "The agent did not end in time").hint(hint));
+}
+
+/// A start that nobody waits for any more: what was never seen to live is not waited for either.
+pub(crate) fn give_up(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let effect = agent.start.as_ref().and_then(|start| start.effect);
+    let never_seen = agent.pane.is_none() && agent.state.is_live();
+    if let Some(key) = effect {
+        tx.drop_effect(key);
+    }
+    if let Some(agent) = tx.agent_mut(agent_id) {
+        agent.start = None;
+    }
+    if never_seen {
+        end(tx, agent_id, AgentState::Lost);
+    }
 }

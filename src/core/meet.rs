@@ -6,20 +6,18 @@ use super::event::RequestFacts;
 use super::hook::HookEvent;
 use super::id::{AgentId, RequestId, Slug};
 use super::pane::PaneFacts;
+use super::queue::MAX_QUEUE;
 use super::reply::{Refused, Reply};
 use super::request::{ForgetAsked, RegisterAsked, SendAsked, ShutdownAsked, pane_number};
-use super::rows::agent::{Agent, AgentState, Asker, Purpose, Queued};
+use super::rows::agent::{Agent, AgentState, Asker, Queued};
 use super::rows::lookup::Meeting;
 use super::time::Deadline;
 use super::tx::Tx;
-use super::typing;
 use super::{life, start, strangers};
 use serde_json::json;
 
 /// How often a pane is looked at for a session that started there, while tmux does not answer.
 const MOST_LOOKS: u8 = 12;
-/// Most texts that may wait for one agent.
-pub(crate) const MAX_QUEUE: usize = 32;
 
 /// A session started that belongs to no agent we know. With a pane, the pane is looked at first; without one the
 /// reporter's word is all there is.
@@ -47,7 +45,7 @@ fn look_at(tx: &mut Tx<'_>, pane: u32, meeting: Meeting) {
 /// without its pane could never be typed to.
 pub(crate) fn not_identified(tx: &mut Tx<'_>, meeting: Meeting) {
     match meeting {
-        Meeting::Request { request_id, .. } => tx.refuse(&request_id, super::handoff::trigger::no_tmux()),
+        Meeting::Request { request_id, .. } => tx.refuse(&request_id, Refused::no_tmux()),
         Meeting::Event { event, looks } => match event.pane.filter(|_| looks < MOST_LOOKS) {
             Some(pane) => look_at(tx, pane, Meeting::Event { event, looks: looks + 1 }),
             None => met(tx, &event, None),
@@ -72,8 +70,11 @@ fn introduce(tx: &Tx<'_>, agent: &mut Agent, event: &HookEvent) {
 }
 
 fn register(tx: &mut Tx<'_>, agent: Agent) {
-    if agent.pane.is_none() && agent.process.is_none() {
-        strangers::make_room(tx);
+    if agent.pane.is_none()
+        && agent.process.is_none()
+        && let Some(first) = strangers::gives_way(tx)
+    {
+        life::end(tx, &first, AgentState::Lost);
     }
     let agent_id = agent.agent_id;
     let line = json!({ "agent_id": agent_id, "persona_slug": agent.persona_slug, "state": agent.state.word() });
@@ -102,7 +103,7 @@ fn register_check(tx: &Tx<'_>, asked: &RegisterAsked, facts: &RequestFacts) -> R
     if asked.profile.as_ref().is_some_and(|profile| !tx.state.settings.profiles.contains_key(profile)) {
         return Err(Refused::new(404, "no_profile", "Profile not found").field("profile"));
     }
-    let Some(server) = tx.state.server else { return Err(super::handoff::trigger::no_tmux()) };
+    let Some(server) = tx.state.server else { return Err(Refused::no_tmux()) };
     let named_pid = asked.tmux.as_deref().map(|tmux| tmux.split(',').nth(1).and_then(|pid| pid.parse::<u32>().ok()));
     if named_pid == Some(None) {
         return Err(Refused::bad("tmux", "must be the value of $TMUX: socket,pid,session"));
@@ -249,7 +250,7 @@ fn addressed(tx: &Tx<'_>, text: &str) -> Result<AgentId, Refused> {
         return Err(Refused::new(409, "shutting_down", "The agent is being shut down"));
     }
     if tx.state.server.is_none() {
-        return Err(super::handoff::trigger::no_tmux());
+        return Err(Refused::no_tmux());
     }
     Ok(agent.agent_id)
 }
@@ -267,30 +268,6 @@ pub(crate) fn send_asked(tx: &mut Tx<'_>, request: &RequestId, asked: SendAsked)
         return tx.refuse(request, Refused::new(429, "too_many", message).hint("send again when some were typed"));
     }
     agent.queue.push(Queued { asker: Asker::Request(request.clone()), text: asked.text, deadline });
-}
-
-/// Types the next waiting text, if the agent is free for it.
-pub(crate) fn pump(tx: &mut Tx<'_>, agent_id: &AgentId) {
-    let Some(agent) = tx.agent(agent_id) else { return };
-    if agent.queue.is_empty() || !agent.is_free() || agent.handoff_id.is_some() {
-        return;
-    }
-    let Some(agent) = tx.agent_mut(agent_id) else { return };
-    let queued = agent.queue.remove(0);
-    let (first_line, purpose) = match queued.asker {
-        Asker::Request(request_id) => ("Message from the operator.", Purpose::Send(request_id)),
-        Asker::Message(id, number) => ("Message from tasuki about a handoff.", Purpose::Message(id, number)),
-    };
-    let text = typing::Text { first_line: first_line.to_owned(), body: queued.text, allow_busy: false };
-    typing::begin(tx, agent_id, purpose, text, None);
-}
-
-/// A waiting text will not be typed: whoever wanted that is told.
-pub(crate) fn not_typed(tx: &mut Tx<'_>, queued: Queued, refused: Refused) {
-    match queued.asker {
-        Asker::Request(request_id) => tx.refuse(&request_id, refused),
-        Asker::Message(id, number) => super::handoff::ack::messages::not_taken(tx, id, number, &refused.message),
-    }
 }
 
 /// An agent that has no pane in which anything could be ended or killed, no process that is known to run, and that nothing

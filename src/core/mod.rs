@@ -5,8 +5,11 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod decision;
+mod due;
 pub mod effect;
 pub mod event;
+mod fact;
+mod follow;
 pub mod gauge;
 pub mod glance;
 pub mod handoff;
@@ -17,8 +20,10 @@ mod idle;
 mod life;
 mod meet;
 pub mod pane;
+pub mod persona;
 mod priming;
 pub mod prompts;
+mod queue;
 pub mod reply;
 pub mod request;
 pub mod rows;
@@ -33,6 +38,7 @@ pub mod text;
 pub mod time;
 mod tx;
 mod typing;
+mod verdict;
 pub mod view;
 pub mod work;
 
@@ -66,13 +72,14 @@ pub fn decide(state: &State, event: Event, turn: &Turn) -> Decision {
         Event::Hook(event) => hooks::arrived(&mut tx, &event),
         Event::Settled { key, outcome } => settled(&mut tx, key, outcome),
         Event::AgentGone { agent_id, how } => life::gone(&mut tx, &agent_id, how),
-        Event::DocumentGrew { handoff_id, bytes } => handoff::outcome::document_grew(&mut tx, handoff_id, bytes),
+        Event::DocumentGrew { handoff_id, bytes } => handoff::steps::writing::document_grew(&mut tx, handoff_id, bytes),
         Event::Server(server) => tx.out.server = Some(server),
         Event::Rules(rules) => work::rules_read(&mut tx, rules),
         Event::Roles(roles) => tx.out.roles = Some(roles),
         Event::Probe => tx.out.probed = true,
         Event::Deadlines => deadlines(&mut tx),
     }
+    follow::facts(&mut tx);
     nudge(&mut tx);
     tx.out
 }
@@ -85,16 +92,22 @@ fn nudge(tx: &mut Tx<'_>) {
     }
     for agent_id in touched {
         if let Some(id) = tx.agent(&agent_id).and_then(|agent| agent.handoff_id) {
-            handoff::flow::wait(tx, id);
-            handoff::flow::go_on_when_free(tx, id);
-            handoff::ack::messages::pump(tx, id);
+            handoff::driver::nudge(tx, id);
+            follow::facts(tx);
         }
-        meet::pump(tx, &agent_id);
+        queue::pump(tx, &agent_id);
+        follow::facts(tx);
         work::notices::pump(tx, &agent_id);
+        follow::facts(tx);
         idle::mind(tx, &agent_id);
     }
-    if work::notices::is_news(tx) {
-        work::notices::spread(tx);
+    if !work::notices::is_news(tx) {
+        return;
+    }
+    // Something has become ready, or roles have changed: every agent that is free is told.
+    for agent_id in tx.agent_ids() {
+        work::notices::pump(tx, &agent_id);
+        follow::facts(tx);
     }
 }
 
@@ -156,7 +169,12 @@ fn settled(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
     tx.out.dropped.push(key);
     match (effect, outcome) {
         (Effect::Type(plan), Outcome::Typed(typed)) => typing::settled(tx, &plan.agent_id, key, typed),
-        (Effect::Start(plan), Outcome::Started(started)) => start::settled(tx, &plan.agent_id, key, started),
+        (Effect::Start(plan), Outcome::Started(started)) => {
+            if let Some(state) = start::settled(tx, &plan.agent_id, key, started) {
+                follow::facts(tx);
+                life::end(tx, &plan.agent_id, state);
+            }
+        }
         (Effect::AwaitIdle { agent_id, .. }, Outcome::Readiness(readiness)) => {
             idle::seen(tx, agent_id, key, &readiness);
         }
@@ -189,7 +207,7 @@ fn settled(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
         (_, outcome) => {
             let owner = tx.state.handoffs.values().find(|handoff| handoff.effect == Some(key));
             if let Some(id) = owner.map(|handoff| handoff.handoff_id) {
-                handoff::outcome::settled(tx, id, outcome);
+                handoff::driver::settled(tx, id, outcome);
             }
         }
     }
@@ -224,14 +242,14 @@ fn identified(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
 fn deadlines(tx: &mut Tx<'_>) {
     for agent_id in tx.agent_ids() {
         if tx.agent(&agent_id).is_some_and(Agent::keeps_time) {
-            life::deadlines(tx, &agent_id);
+            due::agent(tx, &agent_id);
         }
     }
     let handoffs: Vec<_> = tx.state.handoffs.keys().copied().collect();
     for id in handoffs {
-        handoff::outcome::deadline(tx, id);
-        handoff::ack::timeline::deadline(tx, id);
+        handoff::driver::due(tx, id);
         handoff::publish::deadline(tx, id);
+        follow::facts(tx);
     }
     work::watch::due(tx);
 }

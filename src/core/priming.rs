@@ -1,23 +1,18 @@
 //! The one priming of an agent: its persona's skill and experience, in that order, as one text.
 
 use super::effect::{Effect, PersonaTexts};
+use super::fact::{Ended, Fact};
 use super::id::{AgentId, HandoffId};
 use super::rows::agent::{Primed, Purpose};
 use super::rows::handoff::{Handoff, Step};
+use super::text::word;
 use super::time::Deadline;
 use super::tx::Tx;
-use super::typing::{self, Ended, Text};
-use super::{handoff, start};
+use super::typing::{self, Text};
 
-/// Begins the one priming of an agent.
-pub(crate) fn begin(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: Option<HandoffId>) {
-    let Some(agent) = tx.agent(agent_id) else { return };
-    if agent.primed != Primed::Never {
-        if let (Some(id), Primed::Begun) = (handoff, &agent.primed) {
-            handoff::outcome::primed(tx, id, Some("It is not known whether the successor was primed"));
-        }
-        return;
-    }
+/// Begins the one priming of an agent that never was.
+pub(crate) fn begin(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let Some(agent) = tx.agent(agent_id).filter(|agent| agent.primed == Primed::Never) else { return };
     let Some(persona) = agent.persona_slug.clone() else { return };
     let effect = tx.effect(Effect::ReadPersona { persona });
     if let Some(agent) = tx.agent_mut(agent_id) {
@@ -43,7 +38,7 @@ pub(crate) fn persona_read(tx: &mut Tx<'_>, agent_id: &AgentId, read: Result<Per
         Err(why) => {
             let why = format!("The persona's skill.md can't be read{why}");
             return match handoff {
-                Some(id) => handoff::outcome::primed(tx, id, Some(&why)),
+                Some(handoff_id) => tx.learn(Fact::Primed { handoff_id, problem: Some(why) }),
                 None => is_over(tx, agent_id, Some(&why)),
             };
         }
@@ -65,14 +60,7 @@ fn coming_in(tx: &Tx<'_>, agent_id: &AgentId) -> Option<HandoffId> {
     tx.handoff(&id).filter(is_its).map(|handoff| handoff.handoff_id)
 }
 
-/// A priming has its verdict: only the proof that nothing was typed makes another try possible.
-pub(crate) fn verdict(tx: &mut Tx<'_>, agent_id: &AgentId, ended: &Ended) {
-    if let (Ended::Refused(_), Some(agent)) = (ended, tx.agent_mut(agent_id)) {
-        agent.primed = Primed::Never;
-    }
-}
-
-/// The same, outside a handoff: a failure is told.
+/// A priming outside a handoff has its verdict: a failure is told.
 pub(crate) fn failed_outside(tx: &mut Tx<'_>, agent_id: &AgentId, ended: &Ended) {
     match ended {
         Ended::Delivered(_) => {}
@@ -82,7 +70,7 @@ pub(crate) fn failed_outside(tx: &mut Tx<'_>, agent_id: &AgentId, ended: &Ended)
             is_over(tx, agent_id, Some(&why));
         }
         Ended::Refused(reason) => {
-            let why = format!("The agent's priming was not typed: {}", typing::word(reason));
+            let why = format!("The agent's priming was not typed: {}", word(reason));
             is_over(tx, agent_id, Some(&why));
         }
     }
@@ -99,11 +87,13 @@ pub(crate) fn is_over(tx: &mut Tx<'_>, agent_id: &AgentId, problem: Option<&str>
         agent.primed = Primed::Done;
     }
     match (coming_in(tx, agent_id), problem) {
-        (Some(id), problem) => handoff::outcome::primed(tx, id, problem),
+        (Some(handoff_id), problem) => {
+            tx.learn(Fact::Primed { handoff_id, problem: problem.map(str::to_owned) });
+        }
         (None, None) => {}
         (None, Some(why)) => {
             let hint = "the agent runs without its skill: look at its pane; send it what it needs, or shut it down";
-            start::tell(tx, agent_id, "priming_failed", why, hint);
+            tx.tell_of_agent(agent_id, "priming_failed", why, hint);
         }
     }
 }

@@ -72,6 +72,12 @@ impl Refused {
             .hint("drop the request again under an id that was never used; nothing was done")
     }
 
+    /// 503: no tmux server answers.
+    #[must_use]
+    pub fn no_tmux() -> Self {
+        Refused::new(503, "no_tmux", "No tmux server answers").hint("start tmux, or check --tmux; nothing was done")
+    }
+
     /// 400 `bad_request` for one field.
     #[must_use]
     pub fn bad(field: &str, what: &str) -> Self {

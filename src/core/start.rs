@@ -2,6 +2,7 @@
 
 use super::effect::{Effect, EffectKey, Readiness, StartAgent, Started};
 use super::event::RequestFacts;
+use super::fact::Fact;
 use super::hook::HookEvent;
 use super::id::{AgentId, HandoffId, RequestId, Slug};
 use super::reply::{Refused, Reply};
@@ -9,8 +10,8 @@ use super::request::{CreateAsked, is_session_name};
 use super::rows::agent::{Agent, AgentState, Owner, Start};
 use super::settings::NewSession;
 use super::time::Deadline;
-use super::tx::{Failure, Tx};
-use super::{handoff, life, priming, start_dialog};
+use super::tx::Tx;
+use super::{priming, start_dialog};
 use serde_json::json;
 
 /// Columns and rows of a window that nobody looks at.
@@ -70,7 +71,7 @@ fn create_check(tx: &Tx<'_>, asked: &CreateAsked, facts: &RequestFacts) -> Resul
         Some(text) => Some(previous(tx, text)?),
     };
     if tx.state.server.is_none() {
-        return Err(handoff::trigger::no_tmux());
+        return Err(Refused::no_tmux());
     }
     Ok(Wanted {
         profile,
@@ -178,10 +179,11 @@ fn start_again(agent: &Agent, size: (u16, u16)) -> Option<Effect> {
     }))
 }
 
-/// The start effect has ended.
-pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, started: Started) {
-    let Some(agent) = tx.agent_mut(agent_id) else { return };
-    let Some(start) = agent.start.as_mut().filter(|start| start.effect == Some(key)) else { return };
+/// The start effect has ended. Gives how its agent has ended, if it has: whoever waits for the start is told first.
+#[must_use]
+pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, started: Started) -> Option<AgentState> {
+    let agent = tx.agent_mut(agent_id)?;
+    let start = agent.start.as_mut().filter(|start| start.effect == Some(key))?;
     start.effect = None;
     match started {
         Started::Running { pane, process } => {
@@ -197,33 +199,32 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, start
                 start.effect = Some(ready);
             }
             progress(tx, agent_id);
+            None
         }
         Started::Died => {
             failed(tx, agent_id, "successor_failed", "The agent ended as soon as it was started");
-            life::end(tx, agent_id, AgentState::Ended);
+            Some(AgentState::Ended)
         }
         Started::Failed { why } => {
             failed(tx, agent_id, "successor_failed", &format!("The agent could not be started: {why}"));
-            life::end(tx, agent_id, AgentState::Ended);
+            Some(AgentState::Ended)
         }
         Started::Unknown { why } => {
             let why = format!("It is not known whether the agent has started: {why}; a retry looks for it first");
-            nothing_known(tx, agent_id, "successor_failed", &why);
+            nothing_known(tx, agent_id, "successor_failed", &why)
         }
         Started::NoTmux => {
-            nothing_known(tx, agent_id, "no_tmux", "No tmux server answers: nothing is known of the start");
+            nothing_known(tx, agent_id, "no_tmux", "No tmux server answers: nothing is known of the start")
         }
     }
 }
 
 /// A retry of its handoff looks for what was started after all. A request is never asked again, so its agent is let go.
-fn nothing_known(tx: &mut Tx<'_>, agent_id: &AgentId, code: &str, why: &str) {
+fn nothing_known(tx: &mut Tx<'_>, agent_id: &AgentId, code: &str, why: &str) -> Option<AgentState> {
     let start = tx.agent(agent_id).and_then(|agent| agent.start.as_ref());
     let is_asked_once = start.is_some_and(|start| matches!(start.owner, Owner::Request(_)));
     failed(tx, agent_id, code, why);
-    if is_asked_once {
-        life::end(tx, agent_id, AgentState::Lost);
-    }
+    is_asked_once.then_some(AgentState::Lost)
 }
 
 /// The wait for a started agent's readiness has ended.
@@ -238,7 +239,11 @@ pub(crate) fn ready_settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey,
             start.ready = true;
             progress(tx, agent_id);
         }
-        Readiness::Blocked { screen } => start_dialog::blocked(tx, agent_id, &screen),
+        Readiness::Blocked { screen } => {
+            if let Some(why) = start_dialog::blocked(tx, agent_id, &screen) {
+                failed(tx, agent_id, "successor_failed", &why);
+            }
+        }
         Readiness::NotReady { screen } => {
             let why = format!("The new agent was not ready for input in time; its screen ends: {screen}");
             failed(tx, agent_id, "successor_failed", &why);
@@ -304,13 +309,13 @@ fn started(tx: &mut Tx<'_>, agent_id: &AgentId, owner: &Owner) {
     }
     tx.set_state(agent_id, AgentState::Idle);
     match owner {
-        Owner::Handoff(id) => handoff::outcome::successor_ready(tx, *id),
+        Owner::Handoff(id) => tx.learn(Fact::SuccessorReady { handoff_id: *id }),
         Owner::Request(_) => {
             let deadline = Deadline::after(&tx.now, tx.state.settings.limits.priming_ms);
             if let Some(agent) = tx.agent_mut(agent_id) {
                 agent.priming_deadline = Some(deadline);
             }
-            priming::begin(tx, agent_id, None);
+            priming::begin(tx, agent_id);
         }
     }
 }
@@ -331,7 +336,9 @@ pub(crate) fn failed(tx: &mut Tx<'_>, agent_id: &AgentId, code: &str, why: &str)
         tx.drop_effect(key);
     }
     match start.owner {
-        Owner::Handoff(id) => handoff::outcome::successor_failed(tx, id, code, why),
+        Owner::Handoff(handoff_id) => {
+            tx.learn(Fact::SuccessorFailed { handoff_id, code: code.to_owned(), why: why.to_owned() });
+        }
         Owner::Request(request) => {
             let code = if code == "successor_failed" { "start_failed" } else { code };
             let is_open = tx.state.open_requests.contains_key(&request);
@@ -339,34 +346,7 @@ pub(crate) fn failed(tx: &mut Tx<'_>, agent_id: &AgentId, code: &str, why: &str)
                 let status = if code == "no_tmux" { 503 } else { 502 };
                 tx.refuse(&request, Refused::new(status, code, why).hint("look at the agent's pane, if it has one"));
             }
-            tell(tx, agent_id, code, why, "look at the agent's pane; it is left as it is");
+            tx.tell_of_agent(agent_id, code, why, "look at the agent's pane; it is left as it is");
         }
-    }
-}
-
-pub(crate) fn tell(tx: &mut Tx<'_>, agent_id: &AgentId, code: &str, message: &str, hint: &str) {
-    tx.tell_error(Failure {
-        code: code.to_owned(),
-        message: message.to_owned(),
-        hint: hint.to_owned(),
-        handoff_id: None,
-        agent_id: Some(*agent_id),
-        step: None,
-    });
-}
-
-/// A start that nobody waits for any more: what was never seen to live is not waited for either.
-pub(crate) fn give_up(tx: &mut Tx<'_>, agent_id: &AgentId) {
-    let Some(agent) = tx.agent(agent_id) else { return };
-    let effect = agent.start.as_ref().and_then(|start| start.effect);
-    let never_seen = agent.pane.is_none() && agent.state.is_live();
-    if let Some(key) = effect {
-        tx.drop_effect(key);
-    }
-    if let Some(agent) = tx.agent_mut(agent_id) {
-        agent.start = None;
-    }
-    if never_seen {
-        life::end(tx, agent_id, AgentState::Lost);
     }
 }

@@ -4,7 +4,6 @@ use super::effect::Effect;
 use super::id::AgentId;
 use super::reply::Refused;
 use super::rows::agent::{AgentState, Owner};
-use super::start;
 use super::time::Deadline;
 use super::tx::Tx;
 
@@ -14,19 +13,20 @@ const LOOK_AGAIN_MS: u64 = 2_000;
 const DIALOG_MS: u64 = 60 * 60_000;
 
 /// A dialog is open in the pane of an agent that starts: whether its folder is trusted, for example. A handoff halts until
-/// its operator retries. Where the operator has asked for the agent itself, it goes on when the dialog was answered.
-pub(crate) fn blocked(tx: &mut Tx<'_>, agent_id: &AgentId, screen: &str) {
+/// its operator retries: gives why. Where the operator has asked for the agent itself, it goes on when the dialog was answered.
+#[must_use]
+pub(crate) fn blocked(tx: &mut Tx<'_>, agent_id: &AgentId, screen: &str) -> Option<String> {
     let (again, until) = (Deadline::after(&tx.now, LOOK_AGAIN_MS), Deadline::after(&tx.now, DIALOG_MS));
-    let Some(agent) = tx.agent(agent_id) else { return };
-    let Some(start) = &agent.start else { return };
+    let agent = tx.agent(agent_id)?;
+    let start = agent.start.as_ref()?;
     let was_told = agent.state == AgentState::Blocked;
     let pane = agent.pane.map(|pane| format!(" {pane}")).unwrap_or_default();
     let owner = start.owner.clone();
     tx.set_state(agent_id, AgentState::Blocked);
     let Owner::Request(request) = owner else {
-        let why =
-            format!("A dialog is open in the new agent's pane{pane}: answer it, then retry; its screen ends: {screen}");
-        return start::failed(tx, agent_id, "successor_failed", &why);
+        return Some(format!(
+            "A dialog is open in the new agent's pane{pane}: answer it, then retry; its screen ends: {screen}"
+        ));
     };
     if let Some(start) = tx.agent_mut(agent_id).and_then(|agent| agent.start.as_mut()) {
         start.look_again = Some(again);
@@ -38,8 +38,9 @@ pub(crate) fn blocked(tx: &mut Tx<'_>, agent_id: &AgentId, screen: &str) {
         let why = format!("A dialog is open in the new agent's pane{pane}; its screen ends: {screen}");
         let hint = "answer it in the pane: the agent goes on by itself then";
         tx.refuse(&request, Refused::new(502, "start_failed", why.clone()).hint(hint));
-        start::tell(tx, agent_id, "start_failed", &why, hint);
+        tx.tell_of_agent(agent_id, "start_failed", &why, hint);
     }
+    None
 }
 
 /// It is time to look whether the dialog was answered.

@@ -4,9 +4,8 @@
 
 use super::hook::HookEvent;
 use super::id::AgentId;
-use super::life;
 use super::pane::Process;
-use super::rows::agent::{Agent, AgentState};
+use super::rows::agent::Agent;
 use super::tx::Tx;
 
 /// The most of them that live at once.
@@ -21,9 +20,9 @@ pub(crate) fn is_one(agent: &Agent) -> bool {
     is_bare && agent.state.is_live() && agent.handoff_id.is_none() && agent.queue.is_empty()
 }
 
-/// Before one more is registered: if there is no room, the one that came first is lost, those without a persona before
-/// all others.
-pub(crate) fn make_room(tx: &mut Tx<'_>) {
+/// Before one more is registered: if there is no room, which one gives way. It is the one that came first, those without a
+/// persona before all others.
+pub(crate) fn gives_way(tx: &Tx<'_>) -> Option<AgentId> {
     let known: Vec<(bool, Option<String>, AgentId)> = tx
         .agent_ids()
         .into_iter()
@@ -31,11 +30,9 @@ pub(crate) fn make_room(tx: &mut Tx<'_>) {
         .map(|agent| (agent.persona_slug.is_some(), agent.registered_at.clone(), agent.agent_id))
         .collect();
     if known.len() < MOST {
-        return;
+        return None;
     }
-    if let Some((.., first)) = known.into_iter().min() {
-        life::end(tx, &first, AgentState::Lost);
-    }
+    known.into_iter().min().map(|(.., first)| first)
 }
 
 /// The process of an agent that is met without a pane: the CLI above the hook, unless that is another agent's.

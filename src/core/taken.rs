@@ -5,11 +5,12 @@
 //! prompt with which somebody's keys were merged is not believed at once: whoever has just typed may go on typing.
 
 use super::effect::{Effect, EffectKey};
+use super::fact::Ended;
 use super::id::AgentId;
 use super::rows::agent::{Reported, Typing};
 use super::time::Deadline;
 use super::tx::Tx;
-use super::typing::{Ended, finish};
+use super::verdict::finish;
 
 /// So long a prompt may take from its receipt to its transcript, in milliseconds: the user's own hooks run meanwhile.
 const TAKEN_MS: u64 = 30_000;

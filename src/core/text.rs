@@ -2,12 +2,22 @@
 //! (SPEC sections 5 and 12).
 
 use super::id::DeliveryId;
+use serde::Serialize;
+use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use unicode_normalization::UnicodeNormalization as _;
 
 /// Longest text, in bytes, that is put into a pane; a longer one goes to a file that a short text names (SPEC 5.4).
 pub const MAX_TYPED_BYTES: usize = 64 * 1024;
+
+/// The contract's word for a refusal or verdict.
+pub fn word<T: Serialize>(value: &T) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(word)) => word,
+        _ => String::new(),
+    }
+}
 
 /// Takes away what must never reach a pane: control characters but newline and tab, C1, DEL and the marks that change
 /// the direction of writing. `\r\n` becomes `\n`.

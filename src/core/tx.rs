@@ -2,6 +2,7 @@
 
 use super::decision::{Decision, ErrorRow, Turn};
 use super::effect::{Effect, EffectKey, Notice};
+use super::fact::Fact;
 use super::id::{AgentId, DeliveryId, ErrorId, HandoffId, RequestId};
 use super::reply::{Answer, Refused, Reply};
 use super::rows::agent::{Agent, AgentState};
@@ -11,8 +12,8 @@ use super::text::sentence;
 use super::time::Now;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
 use uuid::Uuid;
 
 /// A row to be changed: the one that this decision has changed already, else a copy of the one before it; none if there is
@@ -34,13 +35,14 @@ pub(crate) struct Tx<'s> {
     pub(crate) now: Now,
     entropy: [u8; 32],
     drawn: u64,
+    facts: VecDeque<Fact>,
     pub(crate) out: Decision,
 }
 
 impl<'s> Tx<'s> {
     pub(crate) fn new(state: &'s State, turn: &Turn) -> Self {
         let out = Decision { next_effect: state.next_effect, next_seq: state.next_seq, ..Decision::default() };
-        Tx { state, now: turn.now, entropy: turn.entropy, drawn: 0, out }
+        Tx { state, now: turn.now, entropy: turn.entropy, drawn: 0, facts: VecDeque::new(), out }
     }
 
     /// 32 bytes that no other call of this decision gets.
@@ -96,6 +98,16 @@ impl<'s> Tx<'s> {
         let mut ids: Vec<AgentId> = self.state.agents.keys().copied().collect();
         ids.extend(self.out.agents.keys().filter(|id| !self.state.agents.contains_key(id)));
         ids
+    }
+
+    /// Notes what was learned, for those who lie above.
+    pub(crate) fn learn(&mut self, fact: Fact) {
+        self.facts.push_back(fact);
+    }
+
+    /// What was learned first of what nobody has acted on yet.
+    pub(crate) fn next_fact(&mut self) -> Option<Fact> {
+        self.facts.pop_front()
     }
 
     /// Adds an effect to the outbox.
@@ -175,6 +187,18 @@ impl<'s> Tx<'s> {
             line["handoff_id"] = json!(id);
         }
         self.journal("error", line);
+    }
+
+    /// A failure that concerns one agent alone.
+    pub(crate) fn tell_of_agent(&mut self, agent_id: &AgentId, code: &str, message: &str, hint: &str) {
+        self.tell_error(Failure {
+            code: code.to_owned(),
+            message: message.to_owned(),
+            hint: hint.to_owned(),
+            handoff_id: None,
+            agent_id: Some(*agent_id),
+            step: None,
+        });
     }
 
     /// Tells the operator something that is no failure.

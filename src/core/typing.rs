@@ -1,16 +1,15 @@
 //! A text's way: from the commit that asks for it, over its receipt, to its verdict (SPEC section 5).
 
 use super::effect::{Attachment, Effect, EffectKey, How, TypeText};
+use super::fact::{Ended, Fact};
 use super::hook::HookEvent;
-use super::id::{AgentId, DeliveryId, HandoffId, RequestId};
-use super::pane::{DeliveryVerdict, PaneRef, Refusal, Typed, Verdict};
-use super::reply::{Refused, Reply};
+use super::id::{AgentId, DeliveryId, HandoffId};
+use super::pane::{PaneRef, Refusal, Typed};
 use super::rows::agent::{Agent, OurTurn, Primed, Purpose, Typing};
 use super::text::{self, Match};
 use super::time::Deadline;
 use super::tx::Tx;
-use super::{handoff, life, priming, taken, work};
-use serde_json::{Value, json};
+use super::{taken, verdict};
 
 /// How long a receipt may still come after a delivery went into doubt, in milliseconds.
 const DOUBT_MS: u64 = 5_000;
@@ -33,7 +32,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, agent_id: &AgentId, purpose: Purpose, text:
     let Some(agent) = tx.agent(agent_id) else { return };
     let pane = match takes_prompts(tx, agent) {
         Ok(pane) => pane,
-        Err(reason) => return refuse(tx, agent_id, delivery_id, &purpose, reason),
+        Err(reason) => return verdict::refuse(tx, agent_id, delivery_id, &purpose, reason),
     };
     let (attachment, body) = attach(tx, agent, &delivery_id, text.body);
     let whole = text::frame(&text.first_line, &body, &delivery_id);
@@ -57,7 +56,7 @@ pub(crate) fn begin_command(tx: &mut Tx<'_>, agent_id: &AgentId, purpose: Purpos
     let delivery_id = tx.new_delivery_id();
     let Some(agent) = tx.agent(agent_id) else { return };
     let Some(pane) = agent.pane else {
-        return refuse(tx, agent_id, delivery_id, &purpose, Refusal::PaneGone);
+        return verdict::refuse(tx, agent_id, delivery_id, &purpose, Refusal::PaneGone);
     };
     let effect = Effect::Type(TypeText {
         agent_id: *agent_id,
@@ -123,41 +122,6 @@ fn attach(tx: &Tx<'_>, agent: &Agent, id: &DeliveryId, body: String) -> (Option<
     (Some(Attachment { persona, file_name, body }), short)
 }
 
-/// Nothing was typed, and nothing will be.
-fn refuse(tx: &mut Tx<'_>, agent_id: &AgentId, delivery_id: DeliveryId, purpose: &Purpose, reason: Refusal) {
-    decided(tx, agent_id, delivery_id, purpose, &Ended::Refused(reason));
-}
-
-/// How a delivery ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// A receipt came; with a remark, if there is one.
-    Delivered(Option<String>),
-    /// It can't be known, and why.
-    Unconfirmed(String),
-    /// Nothing was typed, and why.
-    Refused(Refusal),
-}
-
-impl Ended {
-    fn verdict(&self, delivery_id: DeliveryId, at: String) -> DeliveryVerdict {
-        let (verdict, reason) = match self {
-            Ended::Delivered(remark) => (Verdict::Delivered, remark.clone()),
-            Ended::Unconfirmed(reason) => (Verdict::Unconfirmed, Some(reason.clone())),
-            Ended::Refused(reason) => (Verdict::NotDelivered, Some(word(reason))),
-        };
-        DeliveryVerdict { delivery_id, verdict, reason, at }
-    }
-}
-
-/// The contract's word for a refusal or verdict.
-pub(crate) fn word<T: serde::Serialize>(value: &T) -> String {
-    match serde_json::to_value(value) {
-        Ok(Value::String(word)) => word,
-        _ => String::new(),
-    }
-}
-
 /// Takes the outcome of the effect that types.
 pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, typed: Typed) {
     let doubt_ends = Deadline::after(&tx.now, DOUBT_MS);
@@ -169,7 +133,7 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, typed
     typing.effect = None;
     let is_command = typing.purpose.is_command();
     match typed {
-        Typed::Refused { reason } => finish(tx, agent_id, &Ended::Refused(reason)),
+        Typed::Refused { reason } => verdict::finish(tx, agent_id, &Ended::Refused(reason)),
         Typed::Submitted { .. } if is_command => command_typed(tx, agent_id, true),
         Typed::Unknown { .. } if is_command => command_typed(tx, agent_id, false),
         Typed::Submitted { proven: true } => {
@@ -177,7 +141,7 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, typed
             if let Some(agent) = tx.agent_mut(agent_id) {
                 agent.our_turn = Some(turn);
             }
-            finish(tx, agent_id, &Ended::Delivered(None));
+            verdict::finish(tx, agent_id, &Ended::Delivered(None));
         }
         Typed::Submitted { proven: false } => typing.submitted = true,
         Typed::Unknown { reason } => {
@@ -193,7 +157,7 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, typed
 fn command_typed(tx: &mut Tx<'_>, agent_id: &AgentId, submitted: bool) {
     let Some(typing) = tx.agent_mut(agent_id).and_then(|agent| agent.typing.take()) else { return };
     if let (Purpose::NewSession(id), true) = (typing.purpose, submitted) {
-        handoff::successors::asked_for_new_session(tx, id);
+        tx.learn(Fact::NewSessionAsked { handoff_id: id });
     }
 }
 
@@ -221,7 +185,7 @@ pub(crate) fn receipt(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent, tu
     }
     match remark {
         Ok(remark) => taken::reported(tx, agent_id, remark, turn_was_open),
-        Err(reason) => finish(tx, agent_id, &Ended::Unconfirmed(reason)),
+        Err(reason) => verdict::finish(tx, agent_id, &Ended::Unconfirmed(reason)),
     }
 }
 
@@ -255,16 +219,7 @@ pub(crate) fn deadline(tx: &mut Tx<'_>, agent_id: &AgentId) {
         (None, true) => "no_receipt".to_owned(),
         (None, false) => "deadline".to_owned(),
     };
-    finish(tx, agent_id, &Ended::Unconfirmed(reason));
-}
-
-/// Ends the delivery with its verdict.
-pub(crate) fn finish(tx: &mut Tx<'_>, agent_id: &AgentId, ended: &Ended) {
-    let Some(typing) = tx.agent_mut(agent_id).and_then(|agent| agent.typing.take()) else { return };
-    if let Some(key) = typing.effect {
-        tx.drop_effect(key);
-    }
-    decided(tx, agent_id, typing.delivery_id, &typing.purpose, ended);
+    verdict::finish(tx, agent_id, &Ended::Unconfirmed(reason));
 }
 
 /// Forgets what is on its way for a handoff that leaves its step: cancelled in the same commit.
@@ -280,47 +235,5 @@ pub(crate) fn forget(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: HandoffId) {
     }
     if let Some(key) = effect {
         tx.drop_effect(key);
-    }
-}
-
-fn decided(tx: &mut Tx<'_>, agent_id: &AgentId, delivery_id: DeliveryId, purpose: &Purpose, ended: &Ended) {
-    let verdict = ended.verdict(delivery_id, tx.now.stamp());
-    tx.journal(
-        "delivery",
-        json!({
-            "agent_id": agent_id, "handoff_id": purpose.handoff(), "purpose": purpose.word(),
-            "delivery_id": verdict.delivery_id, "verdict": verdict.verdict, "reason": verdict.reason,
-        }),
-    );
-    if let Purpose::Priming(_) = purpose {
-        priming::verdict(tx, agent_id, ended);
-    }
-    match purpose {
-        Purpose::Message(id, number) => handoff::ack::messages::verdict(tx, *id, *number, agent_id, ended),
-        Purpose::Send(request) => answer_send(tx, request, &verdict, ended),
-        Purpose::Work(item) => work::notices::verdict(tx, agent_id, *item, &verdict, ended),
-        Purpose::Exit(None) => life::exit_refused(tx, agent_id, ended),
-        Purpose::Priming(None) => priming::failed_outside(tx, agent_id, ended),
-        Purpose::Instruction(id)
-        | Purpose::Briefing(id)
-        | Purpose::NewSession(id)
-        | Purpose::Priming(Some(id))
-        | Purpose::Exit(Some(id)) => {
-            handoff::outcome::verdict(tx, *id, purpose, verdict, ended);
-        }
-    }
-}
-
-/// `agent_send` answers 200 with the verdict, or 409 if nothing was typed.
-fn answer_send(tx: &mut Tx<'_>, request: &RequestId, verdict: &DeliveryVerdict, ended: &Ended) {
-    match ended {
-        Ended::Delivered(_) | Ended::Unconfirmed(_) => {
-            let body = serde_json::to_value(verdict).unwrap_or(Value::Null);
-            tx.answer(request, Reply::Ok(body));
-        }
-        Ended::Refused(reason) => {
-            let message = format!("Nothing was typed: {}", word(reason));
-            tx.refuse(request, Refused::new(409, "refused", message).hint(reason.hint()).field(word(reason)));
-        }
     }
 }

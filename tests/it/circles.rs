@@ -11,7 +11,7 @@ const LARGEST: [(&str, usize); 12] = [
     ("agents", 6),
     ("cli", 57),
     ("config", 3),
-    ("core", 28),
+    ("core", 5),
     ("demo", 4),
     ("files", 3),
     ("process", 2),
@@ -294,6 +294,62 @@ fn rows_name_nothing_that_changes_them() {
         .filter(|(_, named)| !is_below(named))
         .collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The machines of the core, from the bottom up; what is not named lies below them all. What one of them learns that concerns
+/// those above rises as a fact.
+const LAYERS: [(&str, &[&str]); 6] = [
+    (
+        "agents",
+        &[
+            "core::gauge",
+            "core::idle",
+            "core::life",
+            "core::meet",
+            "core::priming",
+            "core::queue",
+            "core::start",
+            "core::start_dialog",
+            "core::strangers",
+            "core::taken",
+            "core::typing",
+            "core::verdict",
+        ],
+    ),
+    (
+        "work items",
+        &[
+            "core::work::ask",
+            "core::work::carry",
+            "core::work::complete",
+            "core::work::import",
+            "core::work::items",
+            "core::work::notices",
+            "core::work::rollback",
+            "core::work::watch",
+        ],
+    ),
+    ("handoffs", &["core::handoff"]),
+    ("what follows", &["core::follow", "core::glance", "core::view"]),
+    ("what comes in", &["core::due", "core::hooks"]),
+    ("the decision", &["core"]),
+];
+
+fn layer(module: &str) -> usize {
+    let is_in = |room: &&str| module == *room || (*room != "core" && module.starts_with(&format!("{room}::")));
+    LAYERS.iter().position(|(_, rooms)| rooms.iter().any(is_in)).map_or(0, |at| at + 1)
+}
+
+#[test]
+fn nobody_in_the_core_calls_upward() {
+    let house = House::read();
+    let core = house.modules.keys().filter(|module| *module == "core" || module.starts_with("core::"));
+    let upward: Vec<String> = core
+        .flat_map(|module| house.named_by(module).into_iter().map(move |named| (module, named)))
+        .filter(|(module, named)| layer(named) > layer(module))
+        .map(|(module, named)| format!("{module} names {named}"))
+        .collect();
+    assert!(upward.is_empty(), "{upward:#?}");
 }
 
 #[test]

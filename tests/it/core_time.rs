@@ -5,10 +5,11 @@ use crate::support::facts::demo_facts;
 use serde_json::{Value, json};
 use tasuki::core::decision::Decision;
 use tasuki::core::effect::{Effect, EffectKey, Outcome, Readiness, Started};
-use tasuki::core::event::{Arrived, Event, Gone, PersonaFacts, RequestFacts};
+use tasuki::core::event::{Arrived, Event, Gone, RequestFacts};
 use tasuki::core::hook::{HookEvent, HookKind, SessionReason};
 use tasuki::core::id::AgentId;
 use tasuki::core::pane::{PaneFacts, PaneRef, Process, ServerId};
+use tasuki::core::persona::PersonaFacts;
 use tasuki::core::reply::Reply;
 use tasuki::core::request;
 use tasuki::core::rows::agent::{

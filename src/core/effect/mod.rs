@@ -9,7 +9,7 @@ use super::id::{AgentId, DeliveryId, ErrorId, HandoffId, Slug};
 use super::pane::{PaneRef, Process, ServerId};
 use serde::{Deserialize, Serialize};
 
-pub use outcome::{Composed, DocumentRead, Measured, Outcome, PersonaTexts, Readiness, Round, Started};
+pub use outcome::{Composed, DocumentRead, Measured, Outcome, PersonaTexts, Place, Readiness, Round, Started};
 pub use publish::{CopyPlan, Posted, PublishFault, PublishPlan};
 
 /// The outbox key: rises by one, is never used again, and fences late answers.
@@ -112,17 +112,6 @@ pub struct StartAgent {
     /// The life of the tmux server in which it is to be started. In another life it can't be known whether it was
     /// started before, so it is not started there.
     pub server: Option<ServerId>,
-}
-
-/// The place that a successor will get.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
-    /// Session name.
-    pub session: String,
-    /// Columns and rows.
-    pub size: (u16, u16),
-    /// Where the outgoing agent works.
-    pub cwd: Option<String>,
 }
 
 /// What a person is to be told.

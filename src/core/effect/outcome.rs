@@ -1,8 +1,8 @@
 //! How an effect ends: what the runner tells of it.
 
-use crate::core::event::PersonaFacts;
 use crate::core::hook::ContextGauge;
 use crate::core::pane::{PaneFacts, PaneRef, Process, Typed};
+use crate::core::persona::PersonaFacts;
 use serde::{Deserialize, Serialize};
 
 /// What reading the document gave.
@@ -114,7 +114,7 @@ pub enum Outcome {
     /// Of reading the persona; none if there is no skill. What could not be read is `Failed`.
     Persona(Option<PersonaTexts>),
     /// Of holding a place; none if the pane is gone.
-    Place(Option<super::Place>),
+    Place(Option<Place>),
     /// Of a start.
     Started(Started),
     /// Of waiting for a screen.
@@ -129,7 +129,7 @@ pub enum Outcome {
         file_name: String,
     },
     /// Of publishing.
-    Posted(super::Posted),
+    Posted(super::publish::Posted),
     /// Of looking round.
     Round(Box<Round>),
 }
@@ -159,4 +159,15 @@ pub struct PersonaTexts {
     pub skill: String,
     /// `experience.md`.
     pub experience: Option<String>,
+}
+
+/// The place that a successor will get.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// Session name.
+    pub session: String,
+    /// Columns and rows.
+    pub size: (u16, u16),
+    /// Where the outgoing agent works.
+    pub cwd: Option<String>,
 }

@@ -1,28 +1,15 @@
 //! What the operator may ask of a handoff: retry, cancel, accept, abandon (SPEC 3.5 and 12, "Doubt").
 
-use super::{ack, authors, flow, successors, trigger};
-use crate::core::id::{AgentId, HandoffId, RequestId};
+use super::row::{ended, find};
+use super::{ack, authors, driver, hold, reader, successors};
+use crate::core::id::{HandoffId, RequestId};
+use crate::core::life;
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{Assume, RetryAsked, Successor};
 use crate::core::rows::agent::{Agent, AgentState, OurTurn, Primed, Purpose};
 use crate::core::rows::handoff::{Handoff, HandoffError, Reading, Step};
-use crate::core::start;
 use crate::core::tx::Tx;
 use serde_json::json;
-
-/// Finds the handoff that a request names.
-pub(super) fn find<'t>(tx: &'t Tx<'_>, text: &str) -> Result<&'t Handoff, Refused> {
-    let found = text.parse::<HandoffId>().ok().and_then(|id| tx.handoff(&id));
-    found.ok_or_else(|| Refused::new(404, "no_handoff", "Handoff not found"))
-}
-
-/// 409: it has ended, and how.
-pub(super) fn ended(handoff: &Handoff) -> Refused {
-    let end = handoff.step.word();
-    let code = handoff.error.as_ref().filter(|_| handoff.step == Step::Failed);
-    let code = code.map(|error| format!(" ({} in {})", error.code, error.step.word())).unwrap_or_default();
-    Refused::new(409, "already_ended", format!("The handoff has ended: {end}{code}")).hint("nothing was changed")
-}
 
 /// `handoff_cancel`.
 pub(crate) fn cancel(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
@@ -39,7 +26,7 @@ pub(crate) fn cancel(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
         }
         Ok(handoff) => handoff.handoff_id,
     };
-    flow::enter(tx, id, Step::Cancelled);
+    driver::enter(tx, id, Step::Cancelled);
     tx.answer(request, Reply::Ok(json!({ "status": "cancelled", "handoff_id": id })));
 }
 
@@ -58,7 +45,7 @@ pub(crate) fn abandon(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
         }
         Ok(handoff) => handoff.handoff_id,
     };
-    flow::enter(tx, id, Step::Cancelled);
+    driver::enter(tx, id, Step::Cancelled);
     let Some(handoff) = tx.handoff(&id) else { return };
     let (agent_id, successor_id) = (handoff.agent_id, handoff.successor_id);
     if tx.agent(&agent_id).is_some_and(|agent| agent.record_of == Some(id))
@@ -67,7 +54,7 @@ pub(crate) fn abandon(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
         agent.record_of = None;
     }
     if let Some(successor_id) = successor_id {
-        start::give_up(tx, &successor_id);
+        life::give_up(tx, &successor_id);
     }
     tx.answer(request, Reply::Ok(json!({ "status": "cancelled", "handoff_id": id })));
 }
@@ -81,7 +68,7 @@ pub(crate) fn accept(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
             Ok(()) => handoff.handoff_id,
         },
     };
-    flow::read_document(tx, id, Reading::Accepted(request.clone()));
+    reader::begin(tx, id, Reading::Accepted(request.clone()));
 }
 
 fn accept_check(handoff: &Handoff) -> Result<(), Refused> {
@@ -99,33 +86,6 @@ fn accept_check(handoff: &Handoff) -> Result<(), Refused> {
     }
     let message = format!("There is nothing to accept in step {}", handoff.step.word());
     Err(Refused::new(409, "not_writing", message).hint("a document is accepted while it is being written"))
-}
-
-/// Takes a failed handoff up again: its agents belong to it once more, and its error is history.
-pub(crate) fn take_up(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused> {
-    let Some(handoff) = tx.handoff(&id) else { return Ok(()) };
-    let (agent_id, successor_id) = (handoff.agent_id, handoff.successor_id);
-    let taken = |agent_id: &AgentId| {
-        tx.agent(agent_id).is_some_and(|agent| {
-            agent.handoff_id.is_some_and(|other| other != id) || agent.record_of.is_some_and(|other| other != id)
-        })
-    };
-    if taken(&agent_id) || successor_id.as_ref().is_some_and(taken) {
-        return Err(Refused::new(409, "handoff_in_progress", "Another handoff of this agent is in progress"));
-    }
-    if tx.agent(&agent_id).is_some_and(|agent| agent.shutdown.is_some()) {
-        return Err(Refused::new(409, "shutting_down", "The agent is being shut down"));
-    }
-    if let Some(handoff) = tx.handoff_mut(&id) {
-        handoff.error = None;
-        handoff.wait_until = None;
-    }
-    for agent_id in [Some(agent_id), successor_id].into_iter().flatten() {
-        if let Some(agent) = tx.agent_mut(&agent_id) {
-            agent.handoff_id = Some(id);
-        }
-    }
-    Ok(())
 }
 
 /// `handoff_retry`.
@@ -178,7 +138,7 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryAsked) -> Result<HandoffId, Refused> {
                 let message = "No tmux server answers, so it can't be known whether the successor was started";
                 Refused::new(409, "start_in_doubt", message).hint("start tmux, then retry")
             }
-            _ => trigger::no_tmux(),
+            _ => Refused::no_tmux(),
         });
     }
     Ok(handoff.handoff_id)
@@ -200,7 +160,7 @@ fn lost_successor(tx: &Tx<'_>, handoff: &Handoff) -> Option<Refused> {
 
 fn go_on(tx: &mut Tx<'_>, id: HandoffId, asked: &RetryAsked) -> Result<(), Refused> {
     let Some(error) = tx.handoff(&id).and_then(|handoff| handoff.error.clone()) else { return Ok(()) };
-    take_up(tx, id)?;
+    hold::take_up(tx, id)?;
     // What is known is not open to assumption.
     let assume = asked.assume.filter(|_| is_in_doubt(&error));
     if let Some(successor) = &asked.successor {
@@ -211,23 +171,23 @@ fn go_on(tx: &mut Tx<'_>, id: HandoffId, asked: &RetryAsked) -> Result<(), Refus
         Step::Instructing if error.code == "unconfirmed" && assume == Some(Assume::Delivered) => {
             await_assumed_turn(tx, id);
         }
-        Step::Waiting | Step::Instructing => flow::enter(tx, id, Step::Waiting),
+        Step::Waiting | Step::Instructing => driver::enter(tx, id, Step::Waiting),
         Step::Writing => {
-            flow::enter(tx, id, Step::Writing);
-            flow::read_document(tx, id, Reading::Retry { instruct_anew: true });
+            driver::enter(tx, id, Step::Writing);
+            reader::begin(tx, id, Reading::Retry { instruct_anew: true });
         }
-        Step::Ending => flow::enter(tx, id, Step::Ending),
+        Step::Ending => driver::enter(tx, id, Step::Ending),
         Step::Starting => {
             drop_dead_successor(tx, id);
-            flow::enter(tx, id, Step::Starting);
+            driver::enter(tx, id, Step::Starting);
         }
         Step::Priming | Step::Briefing | Step::Reading | Step::Acknowledging => {
             retry_successor(tx, id, error.step, assume);
         }
         Step::Recording => {
-            flow::enter(tx, id, Step::Recording);
+            driver::enter(tx, id, Step::Recording);
             // Whoever retries has seen what lies there: it is taken as it stands.
-            flow::read_document(tx, id, Reading::Retry { instruct_anew: false });
+            reader::begin(tx, id, Reading::Retry { instruct_anew: false });
         }
         Step::Done | Step::Failed | Step::Cancelled => {}
     }
@@ -247,15 +207,15 @@ fn change_successor(tx: &mut Tx<'_>, id: HandoffId, successor: &Successor) {
     }
     let outgoing = tx.handoff(&id).and_then(|handoff| tx.agent(&handoff.agent_id));
     let lives = outgoing.is_some_and(|agent| agent.state.is_live());
-    flow::enter(tx, id, if lives { Step::Ending } else { Step::Starting });
+    driver::enter(tx, id, if lives { Step::Ending } else { Step::Starting });
 }
 
 /// The operator says that the instruction arrived. Its turn may be running, or be over already.
 fn await_assumed_turn(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(agent_id) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return };
-    flow::enter(tx, id, Step::Writing);
+    driver::enter(tx, id, Step::Writing);
     if tx.agent(&agent_id).is_some_and(|agent| agent.state == AgentState::Idle) {
-        return flow::read_document(tx, id, Reading::Retry { instruct_anew: false });
+        return reader::begin(tx, id, Reading::Retry { instruct_anew: false });
     }
     if let Some(agent) = tx.agent_mut(&agent_id) {
         agent.our_turn =
@@ -282,7 +242,7 @@ fn replace_successor(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(former) = handoff.successor_id.take() else { return };
     handoff.former_successors.push(former);
     let outgoing = handoff.agent_id;
-    start::give_up(tx, &former);
+    life::give_up(tx, &former);
     if tx.agent(&former).is_some_and(|agent| agent.handoff_id == Some(id))
         && let Some(agent) = tx.agent_mut(&former)
     {
@@ -297,33 +257,33 @@ fn replace_successor(tx: &mut Tx<'_>, id: HandoffId) {
 
 fn retry_successor(tx: &mut Tx<'_>, id: HandoffId, step: Step, assume: Option<Assume>) {
     let Some(successor_id) = tx.handoff(&id).and_then(|handoff| handoff.successor_id) else {
-        return flow::enter(tx, id, Step::Starting);
+        return driver::enter(tx, id, Step::Starting);
     };
     // Of one whose process is dead the last hooks may be waited for still: nothing can be typed to it any more.
     if tx.agent(&successor_id).is_none_or(|agent| !agent.state.is_live() || agent.is_known_dead()) {
         replace_successor(tx, id);
-        return flow::enter(tx, id, Step::Starting);
+        return driver::enter(tx, id, Step::Starting);
     }
     match (step, assume) {
         (Step::Priming, Some(Assume::Delivered)) => {
             if let Some(agent) = tx.agent_mut(&successor_id) {
                 agent.primed = Primed::Done;
             }
-            flow::enter(tx, id, Step::Briefing);
+            driver::enter(tx, id, Step::Briefing);
         }
         (Step::Priming, Some(Assume::NotDelivered)) => {
             if let Some(agent) = tx.agent_mut(&successor_id) {
                 agent.primed = Primed::Never;
             }
-            flow::enter(tx, id, Step::Priming);
+            driver::enter(tx, id, Step::Priming);
         }
-        (Step::Briefing, Some(Assume::Delivered)) => flow::enter(tx, id, Step::Reading),
+        (Step::Briefing, Some(Assume::Delivered)) => driver::enter(tx, id, Step::Reading),
         // Its turn has failed: the same successor is briefed anew.
-        (Step::Reading, _) => flow::enter(tx, id, Step::Briefing),
+        (Step::Reading, _) => driver::enter(tx, id, Step::Briefing),
         (Step::Acknowledging, _) => {
-            flow::enter(tx, id, Step::Acknowledging);
+            driver::enter(tx, id, Step::Acknowledging);
             ack::timeline::ask_again(tx, id);
         }
-        (step, _) => flow::enter(tx, id, step),
+        (step, _) => driver::enter(tx, id, step),
     }
 }

@@ -1,14 +1,14 @@
 //! Who writes the document (SPEC 4.2), and how it comes about where that is not the agent with its own tools.
 
-use super::{end, flow, outcome};
-use crate::core::effect::{Composed, DocumentRead, Effect, Source};
+use super::next::Next;
+use crate::core::effect::{Effect, Source};
 use crate::core::event::RequestFacts;
 use crate::core::id::HandoffId;
 use crate::core::prompts::Salvage;
 use crate::core::reply::Refused;
 use crate::core::request::{Author, HandoffAsked};
 use crate::core::rows::agent::Agent;
-use crate::core::rows::handoff::{Handoff, Reading};
+use crate::core::rows::handoff::Handoff;
 use crate::core::settings::ProfileFacts;
 use crate::core::tx::Tx;
 
@@ -104,34 +104,9 @@ pub(crate) fn composition(tx: &Tx<'_>, handoff: &Handoff) -> Option<Effect> {
     Some(Effect::ComposeDocument { persona, file_name, source })
 }
 
-/// In `recording`, for the authors that need no agent: the document is written and read.
-pub(crate) fn record(tx: &mut Tx<'_>, id: HandoffId) {
-    let is_ours = tx.handoff(&id).is_some_and(|handoff| needs_no_agent(handoff.author) && handoff.record.is_none());
-    if is_ours {
-        flow::read_document(tx, id, Reading::AtStop);
-    }
-}
-
-/// The document was written, or could not be.
-pub(crate) fn composed(tx: &mut Tx<'_>, id: HandoffId, composed: Composed) {
-    let Some(handoff) = tx.handoff(&id) else { return };
-    match composed {
-        Composed::Written => {
-            if handoff.author == Author::Salvage {
-                let path = tx.agent(&handoff.agent_id).and_then(|agent| agent.transcript_path.clone());
-                let path = path.unwrap_or_else(|| "that was named".to_owned());
-                outcome::warn(tx, id, &format!("salvaged: tasuki wrote the document from the transcript {path}"));
-            }
-            flow::look_at_document(tx, id);
-        }
-        Composed::Nothing => outcome::document(tx, id, DocumentRead::Empty),
-        Composed::Failed { why } => outcome::document(tx, id, DocumentRead::Unsafe { why }),
-    }
-}
-
 /// There is no document, or an empty one: says so in the words that fit its author.
-pub(crate) fn no_document(tx: &mut Tx<'_>, id: HandoffId, code: &str) {
-    let Some(handoff) = tx.handoff(&id) else { return };
+pub(crate) fn no_document(tx: &Tx<'_>, id: HandoffId, code: &str) -> Next {
+    let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
     let is_empty = code == "document_empty";
     let (what, hint) = match (handoff.author, is_empty) {
         (Author::AgentFile, true) => ("The agent ended its turn, but the document is empty", AGENT_WRITES),
@@ -143,7 +118,13 @@ pub(crate) fn no_document(tx: &mut Tx<'_>, id: HandoffId, code: &str) {
         (Author::Salvage | Author::Provided, false) => ("The document is not there", PERSON_WRITES),
     };
     let message = format!("{what}: {}", handoff.file_path);
-    end::fail(tx, id, code, message, hint);
+    Next::fail(code, message, hint)
+}
+
+/// The agent has ended before its document was recorded.
+pub(crate) fn has_ended() -> Next {
+    let hint = "if it wrote the document, a retry takes it; else hand the agent off with author salvage";
+    Next::fail("agent_ended", "The agent has ended before its document was recorded", hint)
 }
 
 const AGENT_WRITES: &str = "the agent is left running: have it write the document, then retry";

@@ -1,12 +1,16 @@
 //! The document's name, and what its text tells.
 
-use crate::core::id::AgentId;
+use crate::core::id::{AgentId, Slug};
+use crate::core::persona::PersonaFacts;
 use crate::core::request::Author;
 use crate::core::text::{normalise, sanitise};
 use crate::core::time::date;
+use crate::core::tx::Tx;
 use chrono::Duration;
 use std::collections::BTreeSet;
 
+/// Names of documents that are remembered with their agent.
+const MOST_PROMISED: usize = 16;
 /// Longest first paragraph, in characters, that goes into the briefing.
 const MAX_PARAGRAPH: usize = 600;
 
@@ -21,6 +25,22 @@ pub fn file_name(wall_ms: i64, agent_id: &AgentId, taken: &BTreeSet<String>) -> 
         }
         second += Duration::seconds(1);
     }
+}
+
+/// Keeps a document's name for a handoff of this agent.
+pub(crate) fn promise(tx: &mut Tx<'_>, agent_id: &AgentId, file_name: &str) {
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    let from = (agent.promised.len() + 1).saturating_sub(MOST_PROMISED);
+    agent.promised.drain(..from);
+    agent.promised.push(file_name.to_owned());
+}
+
+/// Names that lie in the folder, and names that handoffs have been promised.
+pub(crate) fn taken_names(tx: &Tx<'_>, agent_id: &AgentId, slug: &Slug, persona: &PersonaFacts) -> BTreeSet<String> {
+    let rows = tx.state.handoffs.values().chain(tx.out.handoffs.values());
+    let promised = rows.filter(|handoff| handoff.persona_slug == *slug).map(|handoff| handoff.file_name.clone());
+    let own = tx.agent(agent_id).into_iter().flat_map(|agent| agent.promised.clone());
+    persona.handoff_files.iter().cloned().chain(promised).chain(own).collect()
 }
 
 /// The sections that the instruction asks for, each with the word stems by which a heading is known.

@@ -3,12 +3,11 @@
 //! called. Only failures of the network and of the server are tried again; what may have been stored although nobody
 //! answered is looked for by its mark before each further try.
 
-use super::ask;
+use super::row;
 use crate::core::effect::{CopyPlan, Effect, EffectKey, Outcome, Posted, PublishFault, PublishPlan};
 use crate::core::id::{HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{AssumePublished, PublishNow, PublishTarget};
-use crate::core::rows::handoff::Handoff;
 use crate::core::rows::publishing::{Attempt, AttemptError, Copy, PublishError, PublishState, Publishing, Purpose};
 use crate::core::text::sentence;
 use crate::core::time::Deadline;
@@ -21,11 +20,6 @@ const MOST_ATTEMPTS: usize = 50;
 const MOST_FORMER: usize = 20;
 /// What the clocks here and at the server may differ by, where a look goes back to the first try.
 const CLOCKS_DIFFER_MS: i64 = 24 * 3_600_000;
-
-/// The address under which the present document is published, where that is known.
-pub(crate) fn url(handoff: &Handoff) -> Option<&str> {
-    handoff.publish.as_ref()?.url.as_deref()
-}
 
 /// Begins to publish the present document where the handoff asks for that: once it is recorded, and again after each
 /// change of it. What runs for an earlier document is given up.
@@ -190,7 +184,7 @@ fn published(tx: &mut Tx<'_>, id: HandoffId, url: Option<String>) {
 
 fn end_published(tx: &mut Tx<'_>, id: HandoffId, url: Option<String>) {
     if url.is_none() {
-        super::outcome::warn(tx, id, "the document is published, but its address is not known");
+        row::warn(tx, id, "the document is published, but its address is not known");
     }
     let Some(publishing) = publishing_mut(tx, id) else { return };
     publishing.state = PublishState::Published;
@@ -215,7 +209,7 @@ fn failed(tx: &mut Tx<'_>, id: HandoffId, fault: &PublishFault) {
         publishing.as_gist = true;
         publishing.failures = 0;
         let warning = format!("published as a secret gist, for a comment could not be made ({})", fault.code);
-        super::outcome::warn(tx, id, &warning);
+        row::warn(tx, id, &warning);
         attempt(tx, id, false);
     } else if let Some(pause) = pause {
         publishing.failures += 1;
@@ -268,7 +262,7 @@ fn end(tx: &mut Tx<'_>, id: HandoffId, state: PublishState, fault: &PublishFault
         agent_id: Some(agent_id),
         step: Some("publishing".to_owned()),
     });
-    super::outcome::warn(tx, id, &format!("publishing: {message} ({code})"));
+    row::warn(tx, id, &format!("publishing: {message} ({code})"));
     let line = json!({ "code": code, "message": message, "error_id": error_id });
     if let Some(publishing) = publishing_mut(tx, id) {
         publishing.state = state;
@@ -306,7 +300,7 @@ pub(crate) fn deadline(tx: &mut Tx<'_>, id: HandoffId) {
 
 /// `publish`: publishes now what failed or waits for its next try.
 pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &PublishNow) {
-    let found = ask::find(tx, &asked.handoff_id).map(|handoff| handoff.handoff_id);
+    let found = row::find(tx, &asked.handoff_id).map(|handoff| handoff.handoff_id);
     let id = match found.and_then(|id| go_on(tx, id, asked.assume).map(|()| id)) {
         Ok(id) => id,
         Err(refused) => return tx.refuse(request, refused),

@@ -1,8 +1,9 @@
 //! The trigger: is this agent to be handed off, and how does it begin (SPEC 4.1).
 
-use super::{authors, document, flow, successors};
-use crate::core::event::{PersonaFacts, RequestFacts};
+use super::{authors, document, driver, successors};
+use crate::core::event::RequestFacts;
 use crate::core::id::{AgentId, HandoffId, RequestId, Slug};
+use crate::core::persona::PersonaFacts;
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{Fallback, HandoffAsked, Issue, PublishAsked, PublishTarget, publish_target};
 use crate::core::rows::ack::Ack;
@@ -11,10 +12,6 @@ use crate::core::rows::handoff::{Handoff, Step, Verdicts};
 use crate::core::rows::publishing::Publishing;
 use crate::core::tx::Tx;
 use serde_json::json;
-use std::collections::BTreeSet;
-
-/// Names of documents that are remembered with their agent.
-const MOST_PROMISED: usize = 16;
 
 /// What is known of a handoff that may begin.
 struct Checked<'f> {
@@ -78,7 +75,7 @@ fn check<'f>(tx: &Tx<'_>, asked: &HandoffAsked, facts: &'f RequestFacts) -> Resu
             .hint("a persona is a folder with a skill.md; write one, then ask again")
     })?;
     if tx.state.server.is_none() {
-        return Err(no_tmux());
+        return Err(Refused::no_tmux());
     }
     Ok(Checked { agent_id: agent.agent_id, slug, persona, successor })
 }
@@ -107,11 +104,6 @@ fn check_host(tx: &Tx<'_>, asked: &PublishAsked) -> Result<(), Refused> {
     }
 }
 
-/// 503: no tmux server answers.
-pub(crate) fn no_tmux() -> Refused {
-    Refused::new(503, "no_tmux", "No tmux server answers").hint("start tmux, or check --tmux; nothing was done")
-}
-
 /// What was read has been checked already.
 fn publishing(asked: &PublishAsked) -> Option<Publishing> {
     let target = publish_target(asked).ok()?;
@@ -123,7 +115,7 @@ fn begin(tx: &mut Tx<'_>, asked: HandoffAsked, checked: &Checked<'_>, facts: &Re
     let Checked { agent_id, persona, successor, .. } = *checked;
     let slug = checked.slug.clone();
     let handoff_id = tx.new_handoff_id();
-    let taken = taken_names(tx, &agent_id, &slug, persona);
+    let taken = document::taken_names(tx, &agent_id, &slug, persona);
     let file_name = document::file_name(tx.now.wall_ms, &agent_id, &taken);
     let file_path = format!("{}/{file_name}", persona.handoffs_dir);
     let handoff = Handoff {
@@ -166,26 +158,10 @@ fn begin(tx: &mut Tx<'_>, asked: HandoffAsked, checked: &Checked<'_>, facts: &Re
     if let Some(agent) = tx.agent_mut(&agent_id) {
         agent.handoff_id = Some(handoff_id);
     }
-    promise(tx, &agent_id, &file_name);
+    document::promise(tx, &agent_id, &file_name);
     if let Some(successor) = successor {
         successors::reserve(tx, handoff_id, successor);
     }
-    flow::enter(tx, handoff_id, Step::Waiting);
+    driver::enter(tx, handoff_id, Step::Waiting);
     (handoff_id, file_path)
-}
-
-/// Keeps a document's name for a handoff of this agent.
-pub(super) fn promise(tx: &mut Tx<'_>, agent_id: &AgentId, file_name: &str) {
-    let Some(agent) = tx.agent_mut(agent_id) else { return };
-    let from = (agent.promised.len() + 1).saturating_sub(MOST_PROMISED);
-    agent.promised.drain(..from);
-    agent.promised.push(file_name.to_owned());
-}
-
-/// Names that lie in the folder, and names that handoffs have been promised.
-pub(super) fn taken_names(tx: &Tx<'_>, agent_id: &AgentId, slug: &Slug, persona: &PersonaFacts) -> BTreeSet<String> {
-    let rows = tx.state.handoffs.values().chain(tx.out.handoffs.values());
-    let promised = rows.filter(|handoff| handoff.persona_slug == *slug).map(|handoff| handoff.file_name.clone());
-    let own = tx.agent(agent_id).into_iter().flat_map(|agent| agent.promised.clone());
-    persona.handoff_files.iter().cloned().chain(promised).chain(own).collect()
 }

@@ -53,7 +53,7 @@ impl Standing {
 /// What falls next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Next {
+pub enum Due {
     /// After T.
     Reminder,
     /// After T/2 more.
@@ -66,7 +66,7 @@ pub enum Next {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timer {
     /// What falls when it is due.
-    pub next: Next,
+    pub next: Due,
     /// When.
     pub due: Deadline,
 }
@@ -310,6 +310,24 @@ impl Ack {
         self.former.drain(..from);
     }
 
+    /// How many reminders of this round may have been read.
+    pub(crate) fn reminders_sent(&self) -> usize {
+        let began = self.messages.iter().rposition(|message| {
+            matches!(message.kind, Kind::HandoffNotice | Kind::Clarification | Kind::AskedAgain | Kind::HandoffAck)
+        });
+        let round = &self.messages[began.unwrap_or(0)..];
+        let may_be_read = |message: &&Message| {
+            message.kind == Kind::Reminder
+                && matches!(message.sending, Sending::Sent | Sending::Open | Sending::Unconfirmed)
+        };
+        round.iter().filter(may_be_read).count()
+    }
+
+    /// How a message to somebody else than the successor stands, by its kind: the last one.
+    pub(crate) fn last_to_others(&self, kind: Kind) -> Option<&Message> {
+        self.messages.iter().rev().find(|message| message.kind == kind && !message.to_successor)
+    }
+
     /// Something is on its way of which the end is not known.
     #[must_use]
     pub fn is_open(&self) -> bool {
@@ -340,9 +358,9 @@ impl Ack {
         let timer = self.timer?;
         let half = self.limit_ms / 2;
         let more = match timer.next {
-            Next::Reminder => 2 * half,
-            Next::FinalReminder => half,
-            Next::Escalation => 0,
+            Due::Reminder => 2 * half,
+            Due::FinalReminder => half,
+            Due::Escalation => 0,
         };
         Some(timer.due.stamp_after(more))
     }

@@ -285,6 +285,11 @@ impl Handoff {
         self.error.as_ref().map_or(self.step, |error| error.step)
     }
 
+    /// The address under which the present document is published, where that is known.
+    pub(crate) fn published_url(&self) -> Option<&str> {
+        self.publish.as_ref()?.url.as_deref()
+    }
+
     /// How messages and uploads name one of its agents: `<slug>-<first 8 of its id>`.
     #[must_use]
     pub fn name_of(&self, agent_id: &AgentId) -> String {

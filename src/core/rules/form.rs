@@ -1,6 +1,6 @@
 //! The shape of `data/rules.toml`, and the checks that its values must pass.
 
-use super::{Failure, HUMAN, Rule, Rules, RulesError, ValueType, error_at};
+use super::rule::{Failure, HUMAN, Rule, Rules, RulesError, ValueType, error_at};
 use crate::core::id::Slug;
 use crate::core::rows::item::Status;
 use schemars::JsonSchema;

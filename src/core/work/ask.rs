@@ -1,68 +1,20 @@
 //! What can be asked of one item: create, claim, release, escalate, comment.
 
-use super::{children, notices, watch};
-use crate::core::id::{ItemId, RequestId};
+use super::items::{New, actor, closed, find, make, may_have, owned, plays, put, room_for, room_under, rule};
+use super::{notices, watch};
+use crate::core::id::RequestId;
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::work::{
     WorkClaimAsked, WorkCommentAsked, WorkCreateAsked, WorkEscalateAsked, WorkReleaseAsked,
 };
-use crate::core::rows::agent::Agent;
-use crate::core::rows::item::{Action, Comment, Item, Note, Priority, Status, Told, Who};
-use crate::core::rules::{HUMAN, Rule};
-use crate::core::time::Now;
+use crate::core::rows::item::{Action, Comment, Item, Note, Status, Told, Who};
 use crate::core::tx::Tx;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
-/// Most items that may be ready, claimed or escalated at once.
-pub(crate) const MAX_OPEN: usize = 100_000;
 /// Most entries of an item's history with which it may still be claimed: what can be done after a claim has room.
 const MAX_HISTORY: usize = 2_000;
 /// Most comments on one item.
 const MAX_COMMENTS: usize = 1_000;
-/// Most children of one item.
-pub(crate) const MAX_OF_ONE: usize = 10_000;
-
-/// What a new item is to be.
-pub(crate) struct New {
-    pub(crate) kind: String,
-    pub(crate) title: String,
-    pub(crate) description: Option<String>,
-    pub(crate) priority: Priority,
-    pub(crate) metadata: Map<String, Value>,
-    pub(crate) parent_output: Option<Value>,
-    pub(crate) by: Who,
-}
-
-/// Finds the item that a request names.
-pub(crate) fn find<'t>(tx: &'t Tx<'_>, text: &str) -> Result<&'t Item, Refused> {
-    let found = text.parse::<ItemId>().ok().and_then(|id| tx.item(&id));
-    found.ok_or_else(|| Refused::new(404, "no_item", "Work item not found"))
-}
-
-/// Who asks: the operator, or an agent that lives and has a persona.
-pub(crate) fn actor(tx: &Tx<'_>, text: &str) -> Result<Who, Refused> {
-    if text == HUMAN {
-        return Ok(Who::Human);
-    }
-    let agent = text.parse().ok().and_then(|id| tx.agent(&id));
-    let agent = agent.ok_or_else(|| Refused::new(404, "no_agent", "Agent not found"))?;
-    if !agent.state.is_live() {
-        return Err(Refused::new(400, "not_active", "Agent is not active"));
-    }
-    if agent.persona_slug.is_none() {
-        return Err(Refused::new(400, "no_persona", "Agent has no persona"));
-    }
-    Ok(Who::Agent(agent.agent_id))
-}
-
-/// The rule of a type.
-pub(crate) fn rule<'t>(tx: &'t Tx<'_>, kind: &str) -> Result<&'t Rule, Refused> {
-    tx.rules().types.get(kind).ok_or_else(|| {
-        Refused::new(422, "no_rule", format!("There is no rule for the type {kind}"))
-            .hint("write one into data/rules.toml, then: tasuki rules check")
-            .field("type")
-    })
-}
 
 /// `work_create`.
 pub(crate) fn create(tx: &mut Tx<'_>, request: &RequestId, asked: WorkCreateAsked) {
@@ -100,99 +52,6 @@ fn create_check(tx: &Tx<'_>, asked: &WorkCreateAsked) -> Result<Option<Item>, Re
     }
     room_under(parent, 1)?;
     Ok(Some(parent.clone()))
-}
-
-/// Whether the parent's rule creates that type.
-pub(crate) fn may_have(tx: &Tx<'_>, parent: &Item, kind: &str) -> Result<(), Refused> {
-    let rule = rule(tx, &parent.kind)?;
-    if rule.creates.iter().any(|created| created == kind) {
-        return Ok(());
-    }
-    Err(Refused::new(422, "not_created", children::not_created(rule, kind)).field("type"))
-}
-
-/// Whether so many items more may be open.
-pub(crate) fn room_for(tx: &Tx<'_>, more: usize) -> Result<(), Refused> {
-    if tx.state.items.open() + more > MAX_OPEN {
-        let message = format!("There may be {MAX_OPEN} items that are not done");
-        return Err(Refused::new(429, "too_many", message).hint("complete some, then ask again"));
-    }
-    Ok(())
-}
-
-/// Whether the parent may have so many children more.
-pub(crate) fn room_under(parent: &Item, more: usize) -> Result<(), Refused> {
-    if parent.children.len() + more > MAX_OF_ONE {
-        return Err(Refused::new(429, "too_many", format!("An item may have {MAX_OF_ONE} children")));
-    }
-    Ok(())
-}
-
-/// Makes an item. Its parent's list of children is the caller's.
-pub(crate) fn make(tx: &mut Tx<'_>, new: New, parent: Option<&Item>) -> ItemId {
-    let id = tx.new_item_id();
-    let mut item = blank(id, &tx.now, tx.out.next_seq);
-    item.kind = new.kind;
-    item.title = new.title;
-    item.description = new.description;
-    item.priority = new.priority;
-    item.metadata = new.metadata;
-    item.parent_output = new.parent_output;
-    item.created_by = new.by;
-    item.parent_id = parent.map(|parent| parent.item_id);
-    item.project_id = parent.map_or(id, |parent| parent.project_id);
-    item.enter(&tx.now, Status::Ready, None, Note::new(Action::Created, new.by, None));
-    put(tx, item);
-    id
-}
-
-/// An item of which nothing but its id is known.
-pub(crate) fn blank(id: ItemId, now: &Now, order: u64) -> Item {
-    Item {
-        item_id: id,
-        kind: String::new(),
-        title: String::new(),
-        description: None,
-        status: Status::Ready,
-        since_ms: now.wall_ms,
-        project_id: id,
-        parent_id: None,
-        children: Vec::new(),
-        priority: Priority::default(),
-        order,
-        claimed_by: None,
-        held_by: None,
-        output: None,
-        parent_output: None,
-        metadata: Map::new(),
-        failed_children: Vec::new(),
-        comments: Vec::new(),
-        history: Vec::new(),
-        created_at: now.stamp(),
-        created_by: Who::Human,
-        completed_at: None,
-        completed_by: None,
-        escalated_at: None,
-        escalation_reason: None,
-        escalated_by: Vec::new(),
-        completion: None,
-        watch: None,
-        offered_to: None,
-        told: Vec::new(),
-    }
-}
-
-/// Puts a changed item, with its journal line: what was done last.
-pub(crate) fn put(tx: &mut Tx<'_>, item: Item) {
-    let Some(entry) = item.history.last() else { return };
-    let owner = entry.owner.or(item.completed_by.filter(|_| entry.action == Action::Completed));
-    let line = json!({
-        "item_id": item.item_id, "action": entry.action, "item_type": item.kind, "status": item.status.word(),
-        "by": entry.by, "agent_id": owner.or(Some(entry.by)).and_then(Who::agent), "parent_id": item.parent_id,
-        "reason": entry.reason,
-    });
-    tx.out.items.insert(item.item_id, item);
-    tx.journal("work", line);
 }
 
 /// `work_claim`.
@@ -251,38 +110,6 @@ fn claim_check(tx: &Tx<'_>, item: &Item, who: Who) -> Result<bool, Refused> {
     let message = format!("{} is processed by {}", item.kind, rule.processed_by.join(" or "));
     Err(Refused::new(403, "wrong_role", message)
         .hint("a persona's role stands in its persona.toml, or in data/rules.toml"))
-}
-
-/// Whether an agent plays one of the rule's roles.
-pub(crate) fn plays(tx: &Tx<'_>, agent: &Agent, rule: &Rule) -> bool {
-    let Some(slug) = &agent.persona_slug else { return false };
-    let roles = tx.rules().roles_of(slug, tx.role_of(slug));
-    rule.processed_by.iter().any(|role| role != HUMAN && roles.contains(role.as_str()))
-}
-
-/// 409: nothing is done to it any more.
-pub(crate) fn closed(item: &Item) -> Refused {
-    let code = if item.status == Status::Withdrawn { "withdrawn" } else { "already_done" };
-    Refused::new(409, code, format!("The item is {}", item.status.word())).hint("nothing was changed")
-}
-
-/// Whether that one has the item; says by what else it is kept.
-pub(crate) fn owned(item: &Item, who: Who) -> Result<(), Refused> {
-    match (item.status, item.claimed_by) {
-        (Status::Claimed, Some(owner)) if owner == who => Ok(()),
-        (Status::Claimed, Some(owner)) => {
-            Err(Refused::new(403, "not_owner", format!("The item is claimed by {owner}, not by {who}")))
-        }
-        (Status::Done | Status::Withdrawn, _) => Err(closed(item)),
-        (Status::Escalated, _) => {
-            let message = "The item was escalated: a person must release or claim it first";
-            Err(Refused::new(409, "escalated", message))
-        }
-        (Status::Ready | Status::Claimed, _) => {
-            let message = "Nobody has claimed the item";
-            Err(Refused::new(403, "not_owner", message).hint("claim it first: tasuki work claim ITEM"))
-        }
-    }
 }
 
 /// `work_release`.

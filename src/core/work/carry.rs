@@ -1,7 +1,7 @@
 //! An agent's life is the lease of what it has claimed. Its end gives all of that back, unless a handoff of it has a
 //! record: then the handoff holds it until the successor has it.
 
-use super::{ask, notices};
+use super::{ask, items, notices};
 use crate::core::id::{AgentId, HandoffId, ItemId};
 use crate::core::rows::item::{Action, Note, Status, Who};
 use crate::core::tx::Tx;
@@ -32,7 +32,7 @@ pub(crate) fn hold(tx: &mut Tx<'_>, handoff: HandoffId) {
         item.held_by = Some(handoff);
         let (status, owner) = (item.status, item.claimed_by);
         item.enter(&tx.now, status, owner, Note::new(Action::Held, Who::Tasuki, None));
-        ask::put(tx, item);
+        items::put(tx, item);
     }
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn give(tx: &mut Tx<'_>, handoff: HandoffId) {
         let item = tx.item(&id).filter(|item| item.claimed_by != Some(owner)).cloned();
         if let Some(mut item) = item {
             item.enter(&tx.now, Status::Claimed, Some(owner), Note::new(Action::CarriedOver, Who::Tasuki, None));
-            ask::put(tx, item);
+            items::put(tx, item);
         }
     }
 }

@@ -1,8 +1,9 @@
 //! A completion: ownership and rule first, then all of it in one decision: the item done, its children made, the history
 //! written, the notices queued. And the children that a partial one could not make.
 
-use super::ask::{self, New, find};
+use super::ask;
 use super::children::{self, Judged};
+use super::items::{self, New, find};
 use super::{notices, output, watch};
 use crate::core::id::{ItemId, RequestId};
 use crate::core::reply::{Fault, Refused, Reply};
@@ -33,9 +34,9 @@ struct Made {
 
 fn check(tx: &Tx<'_>, asked: &WorkCompleteAsked) -> Result<(Item, Who, Vec<Judged>), Refused> {
     let item = find(tx, &asked.item_id)?;
-    let who = ask::actor(tx, &asked.agent_id)?;
-    ask::owned(item, who)?;
-    let rule = ask::rule(tx, &item.kind)?;
+    let who = items::actor(tx, &asked.agent_id)?;
+    items::owned(item, who)?;
+    let rule = items::rule(tx, &item.kind)?;
     let members: Vec<(usize, Value)> = asked.children.iter().cloned().enumerate().collect();
     let judged = children::judge(rule, &members);
     let mut faults = output::faults(rule, &Value::Object(asked.output.clone()));
@@ -47,8 +48,8 @@ fn check(tx: &Tx<'_>, asked: &WorkCompleteAsked) -> Result<(Item, Who, Vec<Judge
         let code = if bad_output { "bad_output" } else { "bad_children" };
         return Err(refused(code, &item.kind, faults));
     }
-    ask::room_for(tx, judged.len())?;
-    ask::room_under(item, judged.len())?;
+    items::room_for(tx, judged.len())?;
+    items::room_under(item, judged.len())?;
     Ok((item.clone(), who, judged))
 }
 
@@ -93,7 +94,7 @@ fn hand_over(tx: &mut Tx<'_>, mut item: Item, who: Who, output: Value, next: Sta
     item.enter(&tx.now, next, None, note);
     let parent = item.parent_id;
     watch::begin(tx, &mut item);
-    ask::put(tx, item);
+    items::put(tx, item);
     watch::child_finished(tx, parent);
     notices::completed(tx, id, &children);
     Made { item_id: id, children, failed }
@@ -126,7 +127,7 @@ fn make_children(tx: &mut Tx<'_>, parent: &Item, who: Who, judged: Vec<Judged>) 
                     parent_output: parent.output.clone(),
                     by: who,
                 };
-                made.push(ask::make(tx, new, Some(parent)));
+                made.push(items::make(tx, new, Some(parent)));
             }
             Err(errors) => failed.push(FailedChild { index, asked, errors }),
         }
@@ -169,7 +170,7 @@ pub(crate) fn retry(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkRetryAsked
 
 fn retry_check(tx: &Tx<'_>, asked: &WorkRetryAsked) -> Result<(Item, Who, Vec<Judged>), Refused> {
     let item = find(tx, &asked.item_id)?;
-    let who = ask::actor(tx, &asked.agent_id)?;
+    let who = items::actor(tx, &asked.agent_id)?;
     let Some(completed_by) = item.completed_by.filter(|_| item.completion.is_some()) else {
         return Err(Refused::new(409, "not_done", "The item is not completed").hint("complete it first"));
     };
@@ -182,7 +183,7 @@ fn retry_check(tx: &Tx<'_>, asked: &WorkRetryAsked) -> Result<(Item, Who, Vec<Ju
     if item.failed_children.is_empty() {
         return Err(Refused::new(409, "nothing_failed", "No child of this item has failed"));
     }
-    let rule: &Rule = ask::rule(tx, &item.kind)?;
+    let rule: &Rule = items::rule(tx, &item.kind)?;
     let members: Vec<(usize, Value)> = match &asked.children {
         Some(children) => children.iter().cloned().enumerate().collect(),
         None => item.failed_children.iter().map(|failed| (failed.index, failed.asked.clone())).collect(),
@@ -197,8 +198,8 @@ fn retry_check(tx: &Tx<'_>, asked: &WorkRetryAsked) -> Result<(Item, Who, Vec<Ju
     if copied > MAX_COPIED {
         return Err(Refused::new(413, "too_large", "The item's output is too large for so many children"));
     }
-    ask::room_for(tx, judged.len())?;
-    ask::room_under(item, judged.len())?;
+    items::room_for(tx, judged.len())?;
+    items::room_under(item, judged.len())?;
     Ok((item.clone(), who, judged))
 }
 
@@ -217,7 +218,7 @@ fn make_later(tx: &mut Tx<'_>, mut item: Item, who: Who, judged: Vec<Judged>) ->
         ..Note::new(Action::ChildrenCreated, who, None)
     };
     item.enter(&tx.now, status, owner, note);
-    ask::put(tx, item);
+    items::put(tx, item);
     notices::to_people(tx, &children);
     Made { item_id: id, children, failed }
 }

@@ -1,8 +1,8 @@
 //! Items from elsewhere, in the form of their views: all of them or none. Parents may come in the same request, in any
 //! order; whoever had a claim elsewhere is not here, so what was claimed is ready.
 
-use super::ask::{self, find};
 use super::children::size;
+use super::items::{self, find};
 use super::notices;
 use crate::core::id::{ItemId, RequestId};
 use crate::core::reply::{Fault, Refused, Reply};
@@ -64,7 +64,7 @@ struct Imported {
 /// `work_import`.
 pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkImportAsked) {
     let checked = read(tx, &asked.items).and_then(|items| {
-        ask::room_for(tx, items.len())?;
+        items::room_for(tx, items.len())?;
         in_order(tx, items)
     });
     match checked {
@@ -178,7 +178,7 @@ fn take(tx: &mut Tx<'_>, id: ItemId, imported: Imported) -> ItemId {
         Status::Claimed => Status::Ready,
         status @ (Status::Ready | Status::Done | Status::Escalated | Status::Withdrawn) => status,
     };
-    let mut item = ask::blank(id, &tx.now, tx.out.next_seq);
+    let mut item = items::blank(id, &tx.now, tx.out.next_seq);
     item.project_id = parent.as_ref().map_or(id, |parent| parent.project_id);
     item.parent_id = imported.parent_id;
     item.parent_output = parent.as_ref().and_then(|parent| parent.output.clone());
@@ -198,7 +198,7 @@ fn take(tx: &mut Tx<'_>, id: ItemId, imported: Imported) -> ItemId {
     item.escalation_reason = imported.escalation_reason;
     item.status = item.history.last().map_or(item.status, |entry| entry.to);
     item.enter(&tx.now, status, None, Note::new(Action::Imported, Who::Human, None));
-    ask::put(tx, item);
+    items::put(tx, item);
     let parent = parent.filter(|_| status != Status::Withdrawn);
     if let Some(parent) = parent.and_then(|parent| tx.item_mut(&parent.item_id)) {
         parent.children.push(id);

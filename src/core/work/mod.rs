@@ -1,7 +1,7 @@
 //! Work items: typed handoffs between roles, validated and undoable (SPEC section 7).
 //!
-//! [`crate::core::rules`] say who processes which type and what an output must hold, `output` and `children` judge by them; `ask` serves
-//! create, claim, release, escalate and comment, `complete` the completion and what goes with it, `rollback` its undoing,
+//! [`crate::core::rules`] say who processes which type and what an output must hold, `output` and `children` judge by them; `items` finds
+//! them, `ask` serves create, claim, release, escalate and comment, `complete` the completion and what goes with it, `rollback` its undoing,
 //! `import` what comes from elsewhere; `carry` follows the life of agents and handoffs, `notices` tells agents and the
 //! operator, `watch` undoes what nobody has taken. What is stored of them is [`crate::core::rows::item`].
 
@@ -10,6 +10,7 @@ pub(crate) mod carry;
 pub(crate) mod children;
 pub(crate) mod complete;
 pub(crate) mod import;
+pub(crate) mod items;
 pub mod notices;
 pub mod output;
 mod pencil;

@@ -2,7 +2,8 @@
 //! and of those the oldest. If it does not take it within that turn, the next agent is told. A person is told where the rule
 //! is for people, and where nobody else could process it.
 
-use super::ask::plays;
+use super::items::plays;
+use crate::core::fact::Ended;
 use crate::core::id::{AgentId, ItemId};
 use crate::core::pane::DeliveryVerdict;
 use crate::core::prompts::WorkNotice;
@@ -11,7 +12,7 @@ use crate::core::rows::item::{Item, Status, Told, Who};
 use crate::core::text::{normalise, quotable};
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
-use crate::core::typing::{self, Ended, Text};
+use crate::core::typing::{self, Text};
 use serde_json::json;
 
 /// Notices in a row that an agent may leave without claiming anything: after that it is left alone until it claims.
@@ -48,13 +49,6 @@ pub(crate) fn is_news(tx: &Tx<'_>) -> bool {
     let answers = matches!(tx.out.server, Some(Some(_)));
     let is_news = tx.out.items.values().any(|item| waits(item) || frees(item));
     is_news || answers || tx.out.rules.is_some() || tx.out.roles.is_some()
-}
-
-/// Tells every agent that is free, for something has become ready or roles have changed.
-pub(crate) fn spread(tx: &mut Tx<'_>) {
-    for agent_id in tx.agent_ids() {
-        pump(tx, &agent_id);
-    }
 }
 
 fn is_free_for_work(tx: &Tx<'_>, agent: &Agent) -> bool {

@@ -1,6 +1,6 @@
 //! Undoing a completion: its children go, and the item is as it was before, back with its owner.
 
-use super::ask::{self, find};
+use super::items::{self, find};
 use super::notices;
 use crate::core::id::{ItemId, RequestId};
 use crate::core::reply::{Refused, Reply};
@@ -79,7 +79,7 @@ pub(crate) fn undo(tx: &mut Tx<'_>, mut item: Item, by: Who, reason: &str) -> St
     let id = item.item_id;
     let note = Note { children: completion.children, ..Note::new(Action::RolledBack, by, Some(reason.to_owned())) };
     item.enter(&tx.now, status, owner, note);
-    ask::put(tx, item);
+    items::put(tx, item);
     if status == Status::Ready {
         notices::to_people(tx, &[id]);
     }
@@ -90,5 +90,5 @@ fn withdraw(tx: &mut Tx<'_>, id: ItemId, by: Who, reason: &str) {
     let Some(mut child) = tx.item(&id).cloned() else { return };
     let note = Note::new(Action::Withdrawn, by, Some(reason.to_owned()));
     child.enter(&tx.now, Status::Withdrawn, None, note);
-    ask::put(tx, child);
+    items::put(tx, child);
 }

@@ -1,12 +1,13 @@
 //! A model of the disk: the spool, the store, the documents. Everything in it survives a crash.
 
 use super::golden::Trace;
+use super::transitions::Transitions;
 use std::collections::{BTreeMap, BTreeSet};
 use tasuki::core::decision::{Decision, ErrorRow};
 use tasuki::core::effect::DocumentRead;
-use tasuki::core::event::PersonaFacts;
 use tasuki::core::hook::HookEvent;
 use tasuki::core::id::{AgentId, ErrorId, HandoffId, RequestId, Slug};
+use tasuki::core::persona::PersonaFacts;
 use tasuki::core::rows::agent::Agent;
 use tasuki::core::rows::handoff::Handoff;
 use tasuki::core::settings::Settings;
@@ -30,6 +31,7 @@ pub(crate) struct Disk {
     pub(crate) journal: Vec<(u64, serde_json::Value)>,
     pub(crate) errors: Vec<ErrorRow>,
     pub(crate) trace: Trace,
+    pub(crate) transitions: Transitions,
     /// How often each document lies on the server, by handoff, publication and place.
     pub(crate) uploads: BTreeMap<(HandoffId, u32, &'static str), u32>,
 }

@@ -15,6 +15,7 @@ mod rng;
 mod runner;
 mod sidecar;
 mod tmux;
+mod transitions;
 mod world;
 
 use crate::support::tally;
@@ -60,13 +61,17 @@ fn every_promise_holds_over_crashes_losses_and_clock_jumps() {
         assert!(missed.len() <= may_miss, "no world came to: {missed:?}");
         let traces: BTreeMap<u64, [u8; 32]> = lives().map(|(seed, life)| (seed, life.trace)).collect();
         golden::compare(&traces.range(..golden::LIVES).map(|(_, trace)| *trace).collect::<Vec<_>>());
+        let mut transitions = transitions::Transitions::default();
+        lives().filter(|(seed, _)| *seed < golden::LIVES).for_each(|(_, life)| transitions.absorb(&life.transitions));
+        transitions.compare();
     }
 }
 
-/// What is kept of a life: the ways in which its handoffs were done, and what it has written and done.
+/// What is kept of a life: the ways in which its handoffs were done, what it has written and done, and where handoffs went.
 struct Life {
     ways: BTreeSet<String>,
     trace: [u8; 32],
+    transitions: transitions::Transitions,
 }
 
 /// The life of this seed's world, or what is broken in it.
@@ -77,7 +82,8 @@ fn lived(seed: u64, settings: &tasuki::core::settings::Settings) -> Result<Life,
         if ran.is_err() && std::env::var_os("TASUKI_SEED").is_some() {
             world.tell();
         }
-        ran.map(|()| Life { ways: world.ways(), trace: world.disk.trace.end() })
+        let (ways, trace, transitions) = (world.ways(), world.disk.trace.end(), world.disk.transitions);
+        ran.map(|()| Life { ways, trace, transitions })
     };
     match std::panic::catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(life)) => Ok(life),

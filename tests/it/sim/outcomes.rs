@@ -5,9 +5,9 @@ use tasuki::core::effect::{
     Composed, DocumentRead, Effect, Measured, Outcome, PersonaTexts, Place, Posted, PublishFault, Readiness, Round,
     Started,
 };
-use tasuki::core::event::PersonaFacts;
 use tasuki::core::hook::ContextGauge;
 use tasuki::core::pane::{PaneFacts, PaneRef, Process, Refusal, ServerId, Typed};
+use tasuki::core::persona::PersonaFacts;
 
 const REFUSALS: [Refusal; 17] = [
     Refusal::PaneGone,

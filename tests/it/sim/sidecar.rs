@@ -4,12 +4,14 @@ use super::disk::Disk;
 use super::rng::Rng;
 use super::runner::Run;
 use super::tmux::SimTmux;
+use super::transitions::cause;
 use std::collections::BTreeSet;
 use tasuki::core::decision::{Decision, Turn};
 use tasuki::core::effect::{EffectKey, Lane};
-use tasuki::core::event::{Arrived, Event, Gone, PersonaFacts, RequestFacts};
+use tasuki::core::event::{Arrived, Event, Gone, RequestFacts};
 use tasuki::core::hook::HookKind;
 use tasuki::core::id::{AgentId, HandoffId, RequestId};
+use tasuki::core::persona::PersonaFacts;
 use tasuki::core::request::{self, Request, Successor};
 use tasuki::core::settings::Settings;
 use tasuki::core::state::State;
@@ -77,7 +79,9 @@ impl Sidecar {
         let all: Vec<Event> = reported.chain(own).chain(self.asked(disk, &requests)).collect();
         for event in all {
             self.page_in(disk, &event);
+            let cause = cause(&self.state, &event);
             let decision = tasuki::core::decide(&self.state, event, &Turn { now: *now, entropy: rng.bytes() });
+            disk.transitions.note(&self.state, &cause, &decision);
             self.state.apply(&decision);
             whole.absorb(decision);
         }

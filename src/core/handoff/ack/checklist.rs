@@ -1,7 +1,6 @@
 //! The delivery checklist: each point with the time at which it was reached, or the reason why it was not.
 
-use super::{messages, take};
-use crate::core::handoff::publish;
+use super::take;
 use crate::core::pane::{DeliveryVerdict, Verdict};
 use crate::core::rows::ack::{Ack, Kind, Sending, Standing, urgency_word};
 use crate::core::rows::handoff::{Handoff, Span, Step};
@@ -71,7 +70,7 @@ fn before(handoff: &Handoff, ack: &Ack) -> Vec<Value> {
 
 /// When it was published, by the try that succeeded.
 fn uploaded(handoff: &Handoff) -> Option<&str> {
-    publish::url(handoff)?;
+    handoff.published_url()?;
     let attempts = handoff.publish.iter().flat_map(|publishing| publishing.attempts.iter());
     attempts.rev().find(|attempt| attempt.error.is_none()).map(|attempt| attempt.ended_at.as_str())
 }
@@ -106,7 +105,7 @@ fn after(handoff: &Handoff, ack: &Ack) -> Vec<Value> {
     let judged = if said.is_some() { "a person compares it with the tasks; tasuki shows both" } else { no_ack };
     let (from, why_not) = checkpoint(ack);
     let (answered, open) = questions(ack);
-    let told = messages::last(handoff, Kind::HandoffComplete);
+    let told = handoff.ack.as_ref().and_then(|ack| ack.last_to_others(Kind::HandoffComplete));
     let told_at = told.filter(|message| message.sending == Sending::Sent).and_then(|message| message.at.as_deref());
     let not_told = told.map_or("the handoff is not done yet".to_owned(), |message| {
         message.reason.clone().unwrap_or_else(|| "it is on its way".to_owned())

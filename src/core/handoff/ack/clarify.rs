@@ -3,8 +3,7 @@
 use super::{messages, notes, timeline};
 use crate::core::effect::{Composed, DocumentRead, Effect, Outcome, Source};
 use crate::core::event::RequestFacts;
-use crate::core::handoff::ask::{self, find};
-use crate::core::handoff::{document, flow, publish, trigger};
+use crate::core::handoff::{document, publish, record, row};
 use crate::core::id::{HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{Clarification, ClarifyAsked};
@@ -36,9 +35,9 @@ fn granted(id: HandoffId, file_path: Option<&str>) -> Value {
 }
 
 fn check(tx: &Tx<'_>, asked: &ClarifyAsked, facts: &RequestFacts) -> Result<(HandoffId, Option<String>), Refused> {
-    let handoff = find(tx, &asked.handoff_id)?;
+    let handoff = row::find(tx, &asked.handoff_id)?;
     if handoff.step.is_end() {
-        return Err(ask::ended(handoff));
+        return Err(row::ended(handoff));
     }
     let ack = handoff.ack.as_ref().filter(|_| handoff.step == Step::Acknowledging);
     let asks = ack.filter(|ack| ack.standing == Standing::NeedsClarification);
@@ -75,15 +74,15 @@ fn write(
     let Some(handoff) = tx.handoff(&id) else { return };
     let (agent_id, slug) = (handoff.agent_id, handoff.persona_slug.clone());
     let persona = facts.persona.as_ref().map(|(_, persona)| persona.clone()).unwrap_or_default();
-    let mut taken = trigger::taken_names(tx, &agent_id, &slug, &persona);
+    let mut taken = document::taken_names(tx, &agent_id, &slug, &persona);
     taken.extend(tx.handoff(&id).map(|handoff| handoff.file_name.clone()));
     let file_name = document::file_name(tx.now.wall_ms, &agent_id, &taken);
-    trigger::promise(tx, &agent_id, &file_name);
+    document::promise(tx, &agent_id, &file_name);
     let clarifying = Clarifying { request_id: request.clone(), clarifications, file_name: file_name.clone() };
     if let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) {
         ack.clarifying = Some(clarifying);
     }
-    flow::run(tx, id, Effect::ComposeDocument { persona: slug, file_name, source: Source::Text(text) });
+    row::run(tx, id, Effect::ComposeDocument { persona: slug, file_name, source: Source::Text(text) });
 }
 
 /// The document was written, or read again.
@@ -92,7 +91,7 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) {
     let Some(clarifying) = handoff.ack.as_ref().and_then(|ack| ack.clarifying.clone()) else { return };
     if outcome == Outcome::Composed(Composed::Written) {
         let (persona, file_name) = (handoff.persona_slug.clone(), clarifying.file_name);
-        flow::run(tx, id, Effect::ReadDocument { handoff_id: id, persona, file_name });
+        row::run(tx, id, Effect::ReadDocument { handoff_id: id, persona, file_name });
     } else if let Outcome::Document(DocumentRead::Whole { text, sha256 }) = outcome {
         replace(tx, id, &clarifying.file_name, &text, sha256);
         answer(tx, id, &clarifying.clarifications, true);
@@ -118,7 +117,7 @@ fn refuse(tx: &mut Tx<'_>, id: HandoffId, why: &str) {
 }
 
 /// The step is left before the document was written.
-pub(super) fn leave(tx: &mut Tx<'_>, id: HandoffId) {
+pub(crate) fn leave(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) else { return };
     let Some(clarifying) = ack.clarifying.take() else { return };
     let message = "The handoff went on before the updated document was written";
@@ -144,7 +143,7 @@ fn replace(tx: &mut Tx<'_>, id: HandoffId, file_name: &str, text: &str, sha256: 
         ack.former_documents.push(former);
         ack.checkpoint = document::checkpoint(text);
     }
-    flow::renew_record(tx, id, text, sha256, stamp);
+    record::renew(tx, id, text, sha256, stamp);
 }
 
 /// The answers are given: they are typed, and T begins anew.

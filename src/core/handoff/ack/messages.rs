@@ -3,16 +3,18 @@
 
 use super::notes;
 use crate::core::effect::{Effect, Notice, NotifyPlan, Outcome};
+use crate::core::fact::Ended;
 use crate::core::id::{AgentId, HandoffId};
-use crate::core::meet;
 use crate::core::pane::Refusal;
-use crate::core::rows::ack::{Ack, Kind, Message, Sending, Timer};
+use crate::core::queue;
+use crate::core::rows::ack::{Kind, Message, Sending, Timer};
 use crate::core::rows::agent::{AgentState, Asker, Purpose, Queued};
-use crate::core::rows::handoff::{Handoff, Step};
+use crate::core::rows::handoff::Step;
 use crate::core::settings::Target;
+use crate::core::text::word;
 use crate::core::time::Deadline;
 use crate::core::tx::{Failure, Tx};
-use crate::core::typing::{self, Ended, Text, word};
+use crate::core::typing::{self, Text};
 use serde_json::{Value, json};
 
 /// Most messages that a handoff keeps; the oldest that are settled go.
@@ -105,7 +107,7 @@ fn queue(tx: &mut Tx<'_>, id: HandoffId, number: u32, who: &str, json: &Value) -
     let agent_id = addressee(tx, id, who)?;
     let deadline = Deadline::after(&tx.now, tx.state.settings.limits.waiting_ms);
     let agent = tx.agent_mut(&agent_id).ok_or_else(|| "there is no such agent".to_owned())?;
-    if agent.queue.len() >= meet::MAX_QUEUE {
+    if agent.queue.len() >= queue::MAX_QUEUE {
         return Err("too many texts wait for that agent already".to_owned());
     }
     agent.queue.push(Queued { asker: Asker::Message(id, number), text: notes::in_words(json), deadline });
@@ -299,23 +301,4 @@ fn surface(tx: &mut Tx<'_>, id: HandoffId, message: &Message) {
         agent_id,
         step: None,
     });
-}
-
-/// How many reminders of this round may have been read.
-pub(crate) fn reminders_sent(ack: &Ack) -> usize {
-    let began = ack.messages.iter().rposition(|message| {
-        matches!(message.kind, Kind::HandoffNotice | Kind::Clarification | Kind::AskedAgain | Kind::HandoffAck)
-    });
-    let round = &ack.messages[began.unwrap_or(0)..];
-    let may_be_read = |message: &&Message| {
-        message.kind == Kind::Reminder
-            && matches!(message.sending, Sending::Sent | Sending::Open | Sending::Unconfirmed)
-    };
-    round.iter().filter(may_be_read).count()
-}
-
-/// How a message to somebody else than the successor stands, by its kind: the last one.
-pub(crate) fn last(handoff: &Handoff, kind: Kind) -> Option<&Message> {
-    let ack = handoff.ack.as_ref()?;
-    ack.messages.iter().rev().find(|message| message.kind == kind && !message.to_successor)
 }

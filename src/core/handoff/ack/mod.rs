@@ -9,11 +9,3 @@ pub(crate) mod notes;
 pub(crate) mod take;
 pub(crate) mod timeline;
 pub mod view;
-
-use crate::core::rows::handoff::{Handoff, Step};
-
-/// The step that follows the briefing.
-#[must_use]
-pub(super) fn after_briefing(handoff: &Handoff) -> Step {
-    if handoff.ack.is_some() { Step::Acknowledging } else { Step::Done }
-}

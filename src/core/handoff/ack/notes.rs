@@ -1,8 +1,6 @@
 //! The messages of the protocol in the form that teams know: `to`, `subject`, `priority` and `content`, and the same in
 //! words for a pane or a person.
 
-use super::messages;
-use crate::core::handoff::publish;
 use crate::core::request::{Clarification, form};
 use crate::core::rows::ack::{Ack, Received, priority, urgency_word};
 use crate::core::rows::handoff::Handoff;
@@ -27,7 +25,7 @@ pub(crate) fn span(ms: u64) -> String {
 
 /// Where the document is found: where it is published, else its path.
 fn url(handoff: &Handoff) -> &str {
-    publish::url(handoff).unwrap_or(&handoff.file_path)
+    handoff.published_url().unwrap_or(&handoff.file_path)
 }
 
 /// The right form of this handoff's ACK.
@@ -128,7 +126,7 @@ pub(crate) fn clarification(handoff: &Handoff, answers: &[Clarification], is_upd
 
 /// That nobody answered in time.
 pub(crate) fn escalation(handoff: &Handoff, ack: &Ack) -> Value {
-    let sent = messages::reminders_sent(ack);
+    let sent = ack.reminders_sent();
     let reminders = if sent == 1 { "1 reminder".to_owned() } else { format!("{sent} reminders") };
     let open = ack.received.as_ref().map(|received| received.questions.clone()).unwrap_or_default();
     let (subject, message, action) = match open.is_empty() {

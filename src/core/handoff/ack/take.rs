@@ -1,8 +1,8 @@
 //! Takes what a successor says of its handoff, and the operator's override (SPEC section 8 and 12, "ACK").
 
 use super::{messages, notes, timeline};
-use crate::core::handoff::ask::{self, find};
-use crate::core::handoff::{end, flow, outcome, reading};
+use crate::core::handoff::row::{self, find};
+use crate::core::handoff::{driver, hold};
 use crate::core::id::{AgentId, HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{AckAsked, MalformedAck, OverrideAsked};
@@ -63,7 +63,7 @@ fn check(tx: &Tx<'_>, asked: &AckAsked) -> Result<Verdict, Refused> {
     match handoff.step {
         Step::Reading | Step::Acknowledging => Ok(Verdict::New { id, agent_id, late: false }),
         Step::Failed if timed_out(handoff) => Ok(Verdict::New { id, agent_id, late: true }),
-        Step::Done | Step::Failed | Step::Cancelled => Err(ask::ended(handoff)),
+        Step::Done | Step::Failed | Step::Cancelled => Err(row::ended(handoff)),
         step @ (Step::Waiting
         | Step::Instructing
         | Step::Writing
@@ -104,11 +104,11 @@ fn answer(handoff: &Handoff, received: &Received) -> Value {
 /// Takes an ACK that is news.
 fn take(tx: &mut Tx<'_>, id: HandoffId, received: &Received) -> Result<Value, Refused> {
     let standing = received.standing();
-    reading::answered(tx, id);
+    driver::answered(tx, id);
     // Whoever says late that it begins has begun; anything else takes the handoff up again.
     if received.late && standing != Standing::Acknowledged {
-        ask::take_up(tx, id)?;
-        flow::enter(tx, id, Step::Acknowledging);
+        hold::take_up(tx, id)?;
+        driver::enter(tx, id, Step::Acknowledging);
     }
     let answer = {
         let Some(handoff) = tx.handoff_mut(&id) else { return Ok(Value::Null) };
@@ -157,7 +157,7 @@ fn complete(tx: &mut Tx<'_>, id: HandoffId) {
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.error = None;
     }
-    flow::enter(tx, id, Step::Done);
+    driver::enter(tx, id, Step::Done);
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(ack) = &handoff.ack else { return };
     let json = notes::handoff_complete(handoff, ack);
@@ -177,7 +177,7 @@ fn refuse_task(tx: &mut Tx<'_>, id: HandoffId, received: &Received, standing: St
     } else {
         ("The successor has rejected the handoff", "give it to another: tasuki retry HANDOFF --successor new")
     };
-    end::fail(tx, id, "ack_rejected", format!("{what}: {said}"), hint);
+    driver::fail(tx, id, "ack_rejected", format!("{what}: {said}"), hint);
 }
 
 /// A successor that starts elsewhere than the document says is shown to the operator, both side by side.
@@ -189,7 +189,7 @@ fn compare_checkpoint(tx: &mut Tx<'_>, id: HandoffId, received: &Received) {
     }
     let starting_from = quotable(&normalise(&received.starting_from), MAX_QUOTED);
     let what = format!("the successor starts from “{starting_from}”, and the document says “{documented}”");
-    outcome::warn(tx, id, &what);
+    row::warn(tx, id, &what);
     let fields = json!({
         "handoff_id": id, "agent_id": received.agent_id, "documented": documented, "starting_from": starting_from,
     });
@@ -218,7 +218,7 @@ pub(crate) fn malformed(tx: &mut Tx<'_>, asked: &MalformedAck) {
     if is_other {
         return;
     }
-    reading::answered(tx, id);
+    driver::answered(tx, id);
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(ack) = &handoff.ack else { return };
     let json = notes::request(handoff, ack, "Your acknowledgement did not have the right form, and was not taken.");
@@ -234,7 +234,7 @@ pub(crate) fn overridden(tx: &mut Tx<'_>, request: &RequestId, asked: &OverrideA
     match override_check(tx, &asked.handoff_id) {
         Err(refused) => tx.refuse(request, refused),
         Ok(id) => {
-            reading::answered(tx, id);
+            driver::answered(tx, id);
             let at = tx.now.stamp();
             if let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) {
                 ack.overridden = Some(Override { reason: asked.reason.clone(), at });
@@ -254,7 +254,7 @@ fn override_check(tx: &Tx<'_>, text: &str) -> Result<HandoffId, Refused> {
     match handoff.step {
         Step::Reading | Step::Acknowledging => Ok(handoff.handoff_id),
         Step::Failed if timed_out(handoff) => Ok(handoff.handoff_id),
-        Step::Done | Step::Failed | Step::Cancelled => Err(ask::ended(handoff)),
+        Step::Done | Step::Failed | Step::Cancelled => Err(row::ended(handoff)),
         step @ (Step::Waiting
         | Step::Instructing
         | Step::Writing

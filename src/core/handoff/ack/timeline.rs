@@ -3,11 +3,11 @@
 //! time runs for those who must give them.
 
 use super::{messages, notes};
-use crate::core::handoff::end;
+use crate::core::handoff::next::Next;
 use crate::core::id::HandoffId;
 use crate::core::prompts::{Acknowledge, How};
-use crate::core::rows::ack::{Kind, Message, Next, Standing, Timer, priority};
-use crate::core::rows::handoff::{Handoff, Step};
+use crate::core::rows::ack::{Due, Kind, Message, Standing, Timer, priority};
+use crate::core::rows::handoff::Handoff;
 use crate::core::time::{Deadline, stamp};
 use crate::core::tx::Tx;
 use serde_json::json;
@@ -50,41 +50,37 @@ pub(crate) fn start(tx: &mut Tx<'_>, id: HandoffId, standing: Standing) {
     ack.limit_ms = times.of(ack.urgency);
     ack.round += 1;
     ack.standing = standing;
-    ack.timer = Some(Timer { next: Next::Reminder, due: Deadline::after(&now, ack.limit_ms) });
+    ack.timer = Some(Timer { next: Due::Reminder, due: Deadline::after(&now, ack.limit_ms) });
 }
 
-/// The step is left: nothing falls any more, and what waits for the successor is not typed any more.
-pub(crate) fn leave(tx: &mut Tx<'_>, id: HandoffId) {
-    if tx.handoff(&id).is_none_or(|handoff| handoff.step != Step::Acknowledging) {
-        return;
-    }
+/// The step is left: nothing falls due any more.
+pub(crate) fn stop(tx: &mut Tx<'_>, id: HandoffId) {
     if let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) {
         ack.timer = None;
     }
-    super::clarify::leave(tx, id);
-    messages::give_up(tx, id, |_| true, "the handoff went on before it could be typed");
 }
 
 /// What is due.
-pub(crate) fn deadline(tx: &mut Tx<'_>, id: HandoffId) {
+pub(crate) fn due(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     messages::tries_due(tx, id);
     let now = tx.now;
     let timer = tx.handoff(&id).and_then(|handoff| handoff.ack.as_ref()).and_then(|ack| ack.timer);
-    let Some(timer) = timer.filter(|timer| timer.due.is_due(&now)) else { return };
+    let Some(timer) = timer.filter(|timer| timer.due.is_due(&now)) else { return Next::Stay };
     match timer.next {
-        Next::Reminder => remind(tx, id, timer, Next::FinalReminder),
-        Next::FinalReminder => remind(tx, id, timer, Next::Escalation),
-        Next::Escalation => escalate(tx, id, timer),
+        Due::Reminder => remind(tx, id, timer, Due::FinalReminder),
+        Due::FinalReminder => remind(tx, id, timer, Due::Escalation),
+        Due::Escalation => return escalate(tx, id, timer),
     }
+    Next::Stay
 }
 
 /// The next timer counts from when this one was due. A reminder that could not be typed by now never will be.
-fn remind(tx: &mut Tx<'_>, id: HandoffId, timer: Timer, next: Next) {
+fn remind(tx: &mut Tx<'_>, id: HandoffId, timer: Timer, next: Due) {
     let now = tx.now;
     late_reminders(tx, id);
     let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) else { return };
     ack.timer = Some(Timer { next, due: timer.due.following(&now, ack.limit_ms / 2) });
-    let number = if next == Next::FinalReminder { 1 } else { 2 };
+    let number = if next == Due::FinalReminder { 1 } else { 2 };
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(ack) = &handoff.ack else { return };
     let asks = ack.standing == Standing::NeedsClarification;
@@ -105,15 +101,15 @@ fn late_reminders(tx: &mut Tx<'_>, id: HandoffId) {
 }
 
 /// Nobody answered: the target is told, once, and the step fails.
-fn escalate(tx: &mut Tx<'_>, id: HandoffId, timer: Timer) {
+fn escalate(tx: &mut Tx<'_>, id: HandoffId, timer: Timer) -> Next {
     late_reminders(tx, id);
-    let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) else { return };
+    let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) else { return Next::Stay };
     let asked = ack.received.as_ref().filter(|_| ack.standing == Standing::NeedsClarification);
     let questions = asked.map(|received| received.questions.clone()).unwrap_or_default();
     ack.standing = Standing::TimedOut;
     ack.timer = None;
-    let Some(handoff) = tx.handoff(&id) else { return };
-    let Some(ack) = &handoff.ack else { return };
+    let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
+    let Some(ack) = &handoff.ack else { return Next::Stay };
     let json = notes::escalation(handoff, ack);
     let target = tx.state.settings.escalation.clone();
     let message = match questions.is_empty() {
@@ -126,7 +122,7 @@ fn escalate(tx: &mut Tx<'_>, id: HandoffId, timer: Timer) {
     messages::tell(tx, id, Kind::Escalation, &target, json);
     messages::was_due(tx, id, &timer);
     let hint = "an ACK is still taken; or: tasuki retry HANDOFF, with --successor new for another successor; or tasuki abandon HANDOFF";
-    end::fail(tx, id, "ack_timeout", message, hint);
+    Next::fail("ack_timeout", message, hint)
 }
 
 /// A text for the successor's pane: the message, and how to acknowledge.

@@ -1,7 +1,6 @@
 //! What a dashboard reads of an acknowledgement: the field `ack` of a handoff's view.
 
-use super::messages;
-use crate::core::rows::ack::{Ack, Kind, Message, Next, Received, priority, urgency_word};
+use crate::core::rows::ack::{Ack, Due, Kind, Message, Received, priority, urgency_word};
 use crate::core::rows::handoff::Handoff;
 use serde_json::{Value, json};
 
@@ -37,15 +36,15 @@ pub fn ack(handoff: &Handoff) -> Value {
         "reminders": of_kind(ack, Kind::Reminder),
         "escalations": of_kind(ack, Kind::Escalation),
         "messages": ack.messages.iter().map(message).collect::<Vec<_>>(),
-        "reminders_sent": messages::reminders_sent(ack),
+        "reminders_sent": ack.reminders_sent(),
     })
 }
 
-fn next(next: Next) -> &'static str {
+fn next(next: Due) -> &'static str {
     match next {
-        Next::Reminder => "reminder",
-        Next::FinalReminder => "final_reminder",
-        Next::Escalation => "escalation",
+        Due::Reminder => "reminder",
+        Due::FinalReminder => "final_reminder",
+        Due::Escalation => "escalation",
     }
 }
 

@@ -1,0 +1,60 @@
+//! What an agent's machines have learned and those above them may act on: agents know nothing of handoffs and work items,
+//! so what concerns these rises as a fact, through the queue of the decision that is being written.
+
+use super::event::RequestFacts;
+use super::hook::HookEvent;
+use super::id::{AgentId, DeliveryId, HandoffId};
+use super::pane::{DeliveryVerdict, Refusal, Verdict};
+use super::rows::agent::Purpose;
+use super::text::word;
+
+/// What was learned. It is acted on in the order in which it was learned, and in the same commit.
+#[derive(Debug)]
+pub(crate) enum Fact {
+    /// A text has its verdict.
+    Verdict { agent_id: AgentId, purpose: Purpose, verdict: DeliveryVerdict, ended: Ended },
+    /// The command for a new session was submitted.
+    NewSessionAsked { handoff_id: HandoffId },
+    /// A text that waited for its turn will not be typed.
+    NotTyped { handoff_id: HandoffId, number: u32, why: String },
+    /// The turn that answers a text of ours has ended: as the event says, or without one.
+    TurnEnded { agent_id: AgentId, purpose: Purpose, event: Option<Box<HookEvent>> },
+    /// A turn has ended, whosever it was.
+    TurnOver { agent_id: AgentId },
+    /// The priming of a successor is over: well, or not.
+    Primed { handoff_id: HandoffId, problem: Option<String> },
+    /// The successor registered and is ready.
+    SuccessorReady { handoff_id: HandoffId },
+    /// The successor did not come to life.
+    SuccessorFailed { handoff_id: HandoffId, code: String, why: String },
+    /// A dialog waits for a person.
+    Blocked { agent_id: AgentId, message: Option<String> },
+    /// An agent's session gives way to another one; the id of the one before, where that is known.
+    SessionReplaced { agent_id: AgentId, former: Option<String> },
+    /// So much of its context is used, in percent, that it is to be handed off by itself.
+    ContextFull { agent_id: AgentId, percent: u64, facts: Box<RequestFacts> },
+    /// An agent has ended or is lost.
+    Ended { agent_id: AgentId },
+}
+
+/// How a delivery ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// A receipt came; with a remark, if there is one.
+    Delivered(Option<String>),
+    /// It can't be known, and why.
+    Unconfirmed(String),
+    /// Nothing was typed, and why.
+    Refused(Refusal),
+}
+
+impl Ended {
+    pub(crate) fn verdict(&self, delivery_id: DeliveryId, at: String) -> DeliveryVerdict {
+        let (verdict, reason) = match self {
+            Ended::Delivered(remark) => (Verdict::Delivered, remark.clone()),
+            Ended::Unconfirmed(reason) => (Verdict::Unconfirmed, Some(reason.clone())),
+            Ended::Refused(reason) => (Verdict::NotDelivered, Some(word(reason))),
+        };
+        DeliveryVerdict { delivery_id, verdict, reason, at }
+    }
+}

@@ -1,0 +1,78 @@
+//! What follows for handoffs and work items from what was learned of agents. Whoever lies below tells it as a fact; here it
+//! finds its owner.
+
+use super::fact::Fact;
+use super::handoff::{ack, dialogs, driver, trigger};
+use super::id::AgentId;
+use super::rows::agent::Purpose;
+use super::tx::Tx;
+use super::work::{carry, notices};
+use super::{gauge, life, priming};
+
+/// More facts than this never follow from one another: each ends something that was begun before.
+const MOST: usize = 100_000;
+
+/// Acts on everything that was learned, and on what is learned by that.
+pub(crate) fn facts(tx: &mut Tx<'_>) {
+    for _ in 0..MOST {
+        let Some(fact) = tx.next_fact() else { return };
+        follow(tx, &fact);
+    }
+    panic!("facts follow from each other without an end");
+}
+
+fn follow(tx: &mut Tx<'_>, fact: &Fact) {
+    match fact {
+        Fact::Verdict { agent_id, purpose: Purpose::Message(id, number), ended, .. } => {
+            ack::messages::verdict(tx, *id, *number, agent_id, ended);
+        }
+        Fact::Verdict { agent_id, purpose: Purpose::Work(item), verdict, ended } => {
+            notices::verdict(tx, agent_id, *item, verdict, ended);
+        }
+        Fact::TurnEnded { agent_id, purpose: Purpose::Work(item), .. } => notices::turn_over(tx, agent_id, *item),
+        Fact::Verdict { agent_id, purpose: Purpose::Priming(None), ended, .. } => {
+            priming::failed_outside(tx, agent_id, ended);
+        }
+        Fact::Verdict { agent_id, purpose: Purpose::Exit(None), ended, .. } => life::exit_refused(tx, agent_id, ended),
+        Fact::Verdict { purpose, .. } | Fact::TurnEnded { purpose, .. } => {
+            if let Some(id) = purpose.handoff() {
+                driver::learned(tx, id, fact);
+            }
+        }
+        Fact::NewSessionAsked { handoff_id }
+        | Fact::Primed { handoff_id, .. }
+        | Fact::SuccessorReady { handoff_id }
+        | Fact::SuccessorFailed { handoff_id, .. } => driver::learned(tx, *handoff_id, fact),
+        Fact::NotTyped { handoff_id, number, why } => ack::messages::not_taken(tx, *handoff_id, *number, why),
+        Fact::TurnOver { agent_id } => dialogs::successor_goes_on(tx, agent_id),
+        Fact::Blocked { agent_id, message } => blocked(tx, agent_id, message.as_deref()),
+        Fact::SessionReplaced { agent_id, .. } => to_its_handoff(tx, agent_id, fact),
+        Fact::ContextFull { agent_id, percent, facts } => {
+            match trigger::by_itself(tx, agent_id, gauge::REASON, facts) {
+                Ok(handoff_id) => gauge::begun(tx, agent_id, *percent, handoff_id),
+                Err(refused) => gauge::put_off(tx, agent_id, *percent, &refused.message),
+            }
+        }
+        Fact::Ended { agent_id } => {
+            carry::agent_ended(tx, agent_id);
+            to_its_handoff(tx, agent_id, fact);
+        }
+    }
+}
+
+/// One that its handoff has let go of meanwhile is nothing to it any more.
+fn to_its_handoff(tx: &mut Tx<'_>, agent_id: &AgentId, fact: &Fact) {
+    if let Some(id) = tx.agent(agent_id).and_then(|agent| agent.handoff_id) {
+        driver::learned(tx, id, fact);
+    }
+}
+
+fn blocked(tx: &mut Tx<'_>, agent_id: &AgentId, message: Option<&str>) {
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let handoff = agent.handoff_id.and_then(|id| tx.handoff(&id)).cloned();
+    match (handoff, agent.answering) {
+        (_, Some(id)) => dialogs::successor_blocked(tx, id, agent_id, message),
+        (Some(handoff), None) => dialogs::blocked(tx, &handoff, agent_id, message),
+        (None, None) => {}
+    }
+}

@@ -1,0 +1,207 @@
+//! The one place that changes where a handoff stands. It asks the present step what follows from what has happened, and
+//! does that: no step knows another, and none leaves itself.
+
+use super::ack::timeline;
+use super::duties::Duties;
+use super::next::{Halt, Next};
+use super::steps;
+use super::{hold, record};
+use crate::core::effect::Outcome;
+use crate::core::fact::Fact;
+use crate::core::id::HandoffId;
+use crate::core::pane::DeliveryVerdict;
+use crate::core::reply::Refused;
+use crate::core::rows::agent::{AgentState, Purpose};
+use crate::core::rows::handoff::{Handoff, HandoffError, Reading, Span, Step};
+use crate::core::text::sentence;
+use crate::core::time::Deadline;
+use crate::core::tx::{Failure, Tx};
+use crate::core::typing;
+use serde_json::json;
+
+/// More steps than this never follow from one another in one decision.
+const MOST: usize = 32;
+
+/// Enters a step, and whatever follows from that at once.
+pub(crate) fn enter(tx: &mut Tx<'_>, id: HandoffId, step: Step) {
+    go_on(tx, id, Next::Enter(step));
+}
+
+/// Halts the flow at its present step.
+pub(crate) fn fail(tx: &mut Tx<'_>, id: HandoffId, code: &str, message: impl Into<String>, hint: &str) {
+    go_on(tx, id, Next::fail(code, message, hint));
+}
+
+/// The effect that this handoff waited for has ended.
+pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) {
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.effect = None;
+    }
+    put(tx, id, |step, tx| step.settled(tx, id, outcome));
+}
+
+/// Something was learned of one of its agents.
+pub(crate) fn learned(tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) {
+    if let Fact::Verdict { purpose, verdict, .. } = fact
+        && let Some(slot) = tx.handoff_mut(&id).and_then(|handoff| slot(handoff, purpose))
+    {
+        *slot = Some(verdict.clone());
+    }
+    put(tx, id, |step, tx| step.learned(tx, id, fact));
+}
+
+fn slot<'h>(handoff: &'h mut Handoff, purpose: &Purpose) -> Option<&'h mut Option<DeliveryVerdict>> {
+    match purpose {
+        Purpose::Instruction(_) => Some(&mut handoff.verdicts.instruction),
+        Purpose::Priming(_) => Some(&mut handoff.verdicts.priming),
+        Purpose::Briefing(_) => Some(&mut handoff.verdicts.briefing),
+        Purpose::Exit(_) | Purpose::NewSession(_) | Purpose::Send(_) | Purpose::Message(..) | Purpose::Work(_) => None,
+    }
+}
+
+/// The successor, or the operator for it, speaks of the handoff.
+pub(crate) fn answered(tx: &mut Tx<'_>, id: HandoffId) {
+    put(tx, id, |step, tx| step.answered(tx, id));
+}
+
+/// One of its agents has changed: that may be what it has waited for.
+pub(crate) fn nudge(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    if !handoff.waits {
+        return put(tx, id, |step, tx| step.nudge(tx, id));
+    }
+    let agent_id = if handoff.step == Step::Ending { Some(handoff.agent_id) } else { handoff.successor_id };
+    let agent = agent_id.and_then(|id| tx.agent(&id));
+    if agent.is_some_and(|agent| agent.typing.is_none() && agent.state == AgentState::Idle) {
+        if let Some(handoff) = tx.handoff_mut(&id) {
+            handoff.waits = false;
+        }
+        put(tx, id, |step, tx| step.resume(tx, id));
+    }
+}
+
+/// The step's time is up, if it is, or one of its acknowledgement's. Whatever is done here ends the deadline, so that it is never due twice.
+pub(crate) fn due(tx: &mut Tx<'_>, id: HandoffId) {
+    let now = tx.now;
+    // A row that is not touched need not be written: there may be very many, and of one only is anything due.
+    if tx.handoff(&id).and_then(|handoff| handoff.deadline).is_some_and(|deadline| deadline.is_due(&now)) {
+        if let Some(handoff) = tx.handoff_mut(&id) {
+            handoff.deadline = None;
+        }
+        put(tx, id, |step, tx| step.due(tx, id));
+    }
+    let next = timeline::due(tx, id);
+    go_on(tx, id, next);
+}
+
+/// Asks the present step what follows, and does it.
+fn put(tx: &mut Tx<'_>, id: HandoffId, what: impl FnOnce(&'static dyn Duties, &mut Tx<'_>) -> Next) {
+    let Some(step) = tx.handoff(&id).map(|handoff| handoff.step) else { return };
+    let next = what(steps::of(step), tx);
+    go_on(tx, id, next);
+}
+
+/// Does what a step wants, and what the steps want that follow from that.
+pub(crate) fn go_on(tx: &mut Tx<'_>, id: HandoffId, mut next: Next) {
+    for _ in 0..MOST {
+        next = match next {
+            Next::Stay => return,
+            Next::Defer => return put_off(tx, id),
+            Next::Fail(halt) => return halted(tx, id, halt),
+            Next::Enter(step) => entered(tx, id, step),
+            Next::Record(whole) => {
+                if tx.handoff(&id).is_some_and(|handoff| handoff.step != Step::Recording) {
+                    entered(tx, id, Step::Recording);
+                }
+                record::commit(tx, id, whole);
+                Next::Enter(Step::Ending)
+            }
+        };
+    }
+    panic!("the steps of handoff {id} follow from each other without an end");
+}
+
+/// Leaves the present step and enters another: closes its span, cancels what it had running, sets the limit, writes
+/// the journal line, and does what the new step begins with.
+fn entered(tx: &mut Tx<'_>, id: HandoffId, step: Step) -> Next {
+    leave(tx, id);
+    let now = tx.now;
+    let limit = step.limit_ms(&tx.state.settings.limits);
+    let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
+    let from = std::mem::replace(&mut handoff.step, step);
+    handoff.deadline = limit.map(|limit| Deadline::after(&now, limit));
+    handoff.steps.push(Span { step, entered_at: now.stamp(), left_at: None });
+    let (agent_id, successor_id) = (handoff.agent_id, handoff.successor_id);
+    let line = json!({ "handoff_id": id, "agent_id": agent_id, "successor_id": successor_id, "step": step.word() });
+    tx.journal("handoff.step", line);
+    steps::of(step).begin(tx, id, from)
+}
+
+/// Ends the present step without entering one: what it had running is cancelled in the same commit.
+fn leave(tx: &mut Tx<'_>, id: HandoffId) {
+    let stamp = tx.now.stamp();
+    let Some(step) = tx.handoff(&id).map(|handoff| handoff.step) else { return };
+    steps::of(step).leave(tx, id);
+    let Some(handoff) = tx.handoff_mut(&id) else { return };
+    if let Some(span) = handoff.steps.last_mut() {
+        span.left_at.get_or_insert(stamp);
+    }
+    handoff.deadline = None;
+    handoff.waits = false;
+    handoff.stopped_meanwhile = false;
+    let reading = handoff.reading.take();
+    let effect = handoff.effect.take();
+    let agents = [Some(handoff.agent_id), handoff.successor_id];
+    if let Some(key) = effect {
+        tx.drop_effect(key);
+    }
+    if let Some(Reading::Accepted(request)) = reading {
+        let message = "The handoff went another way before the document was read";
+        tx.refuse(&request, Refused::new(409, "not_writing", message).hint("see: tasuki handoffs show HANDOFF"));
+    }
+    for agent_id in agents.into_iter().flatten() {
+        typing::forget(tx, &agent_id, id);
+    }
+}
+
+fn put_off(tx: &mut Tx<'_>, id: HandoffId) {
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.waits = true;
+    }
+}
+
+/// Halts the flow at its present step: error file, one journal line, every channel; document and record are kept, the
+/// agents are left as they are.
+fn halted(tx: &mut Tx<'_>, id: HandoffId, halt: Halt) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    if handoff.step.is_end() {
+        return;
+    }
+    let (step, agent_id) = (handoff.step, handoff.agent_id);
+    let Halt { code, message, hint } = halt;
+    let hint = sentence(&hint.replace("HANDOFF", &id.short()));
+    leave(tx, id);
+    let error_id = tx.tell_failure(Failure {
+        code: code.clone(),
+        message: message.clone(),
+        hint: hint.clone(),
+        handoff_id: Some(id),
+        agent_id: Some(agent_id),
+        step: Some(step.word().to_owned()),
+    });
+    let stamp = tx.now.stamp();
+    let line = json!({
+        "handoff_id": id, "agent_id": agent_id, "step": step.word(), "code": code, "message": message,
+        "error_id": error_id,
+    });
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.step = Step::Failed;
+        handoff.steps.push(Span { step: Step::Failed, entered_at: stamp, left_at: None });
+        handoff.error = Some(HandoffError { error_id, step, code, message, hint });
+    }
+    hold::release_agents(tx, id);
+    if step >= Step::Ending {
+        hold::drop_place(tx, id);
+    }
+    tx.journal("handoff.failed", line);
+}

@@ -1,0 +1,89 @@
+//! What every step may be told, and what most of them need to know for that.
+
+use super::authors;
+use super::next::Next;
+use crate::core::effect::Outcome;
+use crate::core::fact::Fact;
+use crate::core::id::HandoffId;
+use crate::core::rows::agent::AgentState;
+use crate::core::rows::handoff::Step;
+use crate::core::tx::Tx;
+
+/// For a handoff whose successor is gone.
+pub(super) const ANOTHER: &str = "document and record are kept; a retry starts another successor: tasuki retry HANDOFF";
+
+/// What a step does when it is told something. Whatever it does not say is no news to it.
+pub(super) trait Duties {
+    /// It was entered, from that step.
+    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, from: Step) -> Next;
+
+    /// It is being left: what it alone has set going is stopped.
+    fn leave(&self, _tx: &mut Tx<'_>, _id: HandoffId) {}
+
+    /// The effect that it waited for has ended.
+    fn settled(&self, _tx: &mut Tx<'_>, _id: HandoffId, _outcome: Outcome) -> Next {
+        Next::Stay
+    }
+
+    /// Something was learned of one of the handoff's agents.
+    fn learned(&self, _tx: &mut Tx<'_>, _id: HandoffId, _fact: &Fact) -> Next {
+        Next::Stay
+    }
+
+    /// The successor, or the operator for it, speaks of the handoff: it has read.
+    fn answered(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {
+        Next::Stay
+    }
+
+    /// One of the handoff's agents has changed.
+    fn nudge(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {
+        Next::Stay
+    }
+
+    /// The text that it had put off can be typed now.
+    fn resume(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {
+        Next::Stay
+    }
+
+    /// Its time is up.
+    fn due(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {
+        Next::Stay
+    }
+}
+
+/// One of the two agents has ended or is lost.
+pub(super) struct Gone {
+    /// The outgoing one; else the successor.
+    pub(super) outgoing: bool,
+    /// Its pane is gone, and its end was not seen.
+    pub(super) lost: bool,
+}
+
+/// Which of the two agents has ended, if that is what was learned.
+pub(super) fn gone(tx: &Tx<'_>, id: HandoffId, fact: &Fact) -> Option<Gone> {
+    let Fact::Ended { agent_id } = fact else { return None };
+    let lost = tx.agent(agent_id).is_some_and(|agent| agent.state == AgentState::Lost);
+    Some(Gone { outgoing: tx.handoff(&id)?.agent_id == *agent_id, lost })
+}
+
+/// The successor has ended in a step that types to it or waits for its word.
+pub(super) fn without_successor(tx: &Tx<'_>, id: HandoffId, fact: &Fact, what: &str) -> Next {
+    match gone(tx, id, fact) {
+        Some(Gone { outgoing: false, .. }) => {
+            Next::fail("agent_ended", format!("The successor has ended before {what}"), ANOTHER)
+        }
+        Some(_) | None => Next::Stay,
+    }
+}
+
+/// The outgoing agent has ended before its document was recorded.
+pub(super) fn without_author(tx: &Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
+    match gone(tx, id, fact) {
+        Some(Gone { outgoing: true, lost: true }) => {
+            let message = "The agent's pane is gone, and its end was not seen";
+            Next::fail("pane_gone", message, "hand it off with author salvage, or start anew")
+        }
+        Some(Gone { outgoing: true, lost: false }) => authors::has_ended(),
+        Some(_) | None => Next::Stay,
+    }
+}

@@ -1,0 +1,41 @@
+//! What a step wants to happen next. A step says it and changes nothing of where its handoff stands; the driver does that.
+
+use crate::core::rows::handoff::Step;
+
+/// What follows from what a step was told.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// Nothing: it waits on.
+    Stay,
+    /// Another step begins.
+    Enter(Step),
+    /// This is the document: it is recorded, then the outgoing agent is ended.
+    Record(Whole),
+    /// The step's text is put off until its agent is free for it; the step's limit goes on.
+    Defer,
+    /// The flow halts here.
+    Fail(Halt),
+}
+
+/// A document that was read whole.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    pub(crate) text: String,
+    /// Hexadecimal.
+    pub(crate) sha256: String,
+}
+
+/// Why a flow halts. `HANDOFF` in the hint stands for the handoff's id.
+#[derive(Debug)]
+pub(crate) struct Halt {
+    pub(crate) code: String,
+    pub(crate) message: String,
+    pub(crate) hint: String,
+}
+
+impl Next {
+    /// The flow halts: `code` is for programs, `message` and `hint` are for people.
+    pub(crate) fn fail(code: &str, message: impl Into<String>, hint: &str) -> Next {
+        Next::Fail(Halt { code: code.to_owned(), message: message.into(), hint: hint.to_owned() })
+    }
+}

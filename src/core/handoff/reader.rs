@@ -1,0 +1,119 @@
+//! Reads the document, which tasuki itself writes first for some authors, and judges what was found by why it was read.
+
+use super::next::{Next, Whole};
+use super::{authors, hold, row};
+use crate::core::effect::{Composed, DocumentRead, Effect, Outcome};
+use crate::core::id::{HandoffId, RequestId};
+use crate::core::reply::{Refused, Reply};
+use crate::core::request::Author;
+use crate::core::rows::handoff::{Reading, Step};
+use crate::core::tx::Tx;
+use serde_json::json;
+
+/// Begins to read; what was being read before is forgotten.
+pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId, reading: Reading) {
+    let Some(handoff) = tx.handoff_mut(&id) else { return };
+    handoff.reading = Some(reading);
+    row::stop(tx, id);
+    let Some(handoff) = tx.handoff(&id) else { return };
+    match authors::composition(tx, handoff) {
+        Some(effect) => row::run(tx, id, effect),
+        None => look(tx, id),
+    }
+}
+
+fn look(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let (persona, file_name) = (handoff.persona_slug.clone(), handoff.file_name.clone());
+    row::run(tx, id, Effect::ReadDocument { handoff_id: id, persona, file_name });
+}
+
+/// The document was written or read, or could not be.
+pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
+    if let Outcome::Document(read) = outcome {
+        found(tx, id, read)
+    } else if let Outcome::Composed(composed) = outcome {
+        written(tx, id, composed)
+    } else {
+        Next::Stay
+    }
+}
+
+fn written(tx: &mut Tx<'_>, id: HandoffId, composed: Composed) -> Next {
+    let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
+    match composed {
+        Composed::Written => {
+            if handoff.author == Author::Salvage {
+                let path = tx.agent(&handoff.agent_id).and_then(|agent| agent.transcript_path.clone());
+                let path = path.unwrap_or_else(|| "that was named".to_owned());
+                row::warn(tx, id, &format!("salvaged: tasuki wrote the document from the transcript {path}"));
+            }
+            look(tx, id);
+            Next::Stay
+        }
+        Composed::Nothing => found(tx, id, DocumentRead::Empty),
+        Composed::Failed { why } => found(tx, id, DocumentRead::Unsafe { why }),
+    }
+}
+
+fn found(tx: &mut Tx<'_>, id: HandoffId, read: DocumentRead) -> Next {
+    let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
+    let Some(reading) = handoff.reading.take() else { return Next::Stay };
+    let stopped = std::mem::take(&mut handoff.stopped_meanwhile);
+    let problem = match read {
+        DocumentRead::Whole { text, sha256 } => return is_there(tx, id, &reading, Whole { text, sha256 }),
+        DocumentRead::Missing => "document_missing",
+        DocumentRead::Empty => "document_empty",
+        DocumentRead::Unsafe { why } => return can_not_be_taken(tx, id, &reading, &why, stopped),
+    };
+    match reading {
+        Reading::AtStop | Reading::Retry { instruct_anew: false } => authors::no_document(tx, id, problem),
+        Reading::Retry { instruct_anew: true } => instruct_anew(tx, id),
+        Reading::Accepted(request) => {
+            refuse_accept(tx, &request, problem, "There is no document to accept");
+            if stopped { authors::no_document(tx, id, problem) } else { Next::Stay }
+        }
+    }
+}
+
+fn can_not_be_taken(tx: &mut Tx<'_>, id: HandoffId, reading: &Reading, why: &str, stopped: bool) -> Next {
+    if let Reading::Accepted(request) = reading {
+        refuse_accept(tx, request, "document_unsafe", why);
+        if !stopped {
+            return Next::Stay;
+        }
+    }
+    let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
+    let message = format!("The document can't be taken: {why}: {}", handoff.file_path);
+    Next::fail("document_unsafe", message, "put a regular UTF-8 file in its place, then retry")
+}
+
+fn refuse_accept(tx: &mut Tx<'_>, request: &RequestId, code: &str, message: &str) {
+    let hint = "the handoff was left as it was; write the document, then accept again";
+    tx.refuse(request, Refused::new(409, code, message).hint(hint));
+}
+
+/// A retry has found no document: the same path is asked for again, if there is an agent to ask.
+fn instruct_anew(tx: &Tx<'_>, id: HandoffId) -> Next {
+    let agent = tx.handoff(&id).and_then(|handoff| tx.agent(&handoff.agent_id));
+    if agent.is_some_and(|agent| agent.state.is_live()) { Next::Enter(Step::Waiting) } else { authors::has_ended() }
+}
+
+fn is_there(tx: &mut Tx<'_>, id: HandoffId, reading: &Reading, whole: Whole) -> Next {
+    let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
+    let is_other = handoff.provided.as_ref().is_some_and(|provided| *provided != whole.text);
+    if is_other && matches!(reading, Reading::AtStop) {
+        // A retry takes it all the same: a person has looked by then.
+        let message = format!("The file holds another text than the provided one: {}", handoff.file_path);
+        let hint = "nothing was recorded; put the right text in its place, then retry: it is taken as it stands";
+        return Next::fail("document_unsafe", message, hint);
+    }
+    if let Reading::Accepted(request) = reading {
+        if let Err(refused) = hold::take_up(tx, id) {
+            tx.refuse(request, refused);
+            return Next::Stay;
+        }
+        tx.answer(request, Reply::Ok(json!({ "status": "accepted", "handoff_id": id })));
+    }
+    Next::Record(whole)
+}

@@ -1,0 +1,70 @@
+//! The record of a document: from its commit on nothing of the handoff can be lost (SPEC 4.5).
+
+use super::next::Whole;
+use super::{document, publish};
+use crate::core::id::HandoffId;
+use crate::core::prompts;
+use crate::core::request::Successor;
+use crate::core::rows::handoff::{DocumentSeen, Handoff, Record};
+use crate::core::text;
+use crate::core::tx::Tx;
+use crate::core::work;
+
+/// Commits the record. The agent is ended in the same decision, so that nothing ends before the record is durable.
+pub(crate) fn commit(tx: &mut Tx<'_>, id: HandoffId, whole: Whole) {
+    let stamp = tx.now.stamp();
+    let Whole { text, sha256 } = whole;
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let agent_id = handoff.agent_id;
+    let injection_prompt = injection_prompt(tx, handoff, &text);
+    let bytes = text.len() as u64;
+    let warnings = document::missing_sections(handoff.author, &text);
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        if let Some(ack) = handoff.ack.as_mut() {
+            ack.checkpoint = document::checkpoint(&text);
+        }
+        handoff.record = Some(Record { bytes, sha256, injection_prompt, created_at: stamp.clone() });
+        handoff.document = Some(DocumentSeen { bytes, at: stamp });
+        handoff.warnings.extend(warnings);
+        handoff.provided = None;
+        handoff.last_text = None;
+    }
+    tx.out.documents.insert(id, Some(text));
+    if let Some(agent) = tx.agent_mut(&agent_id) {
+        agent.record_of = Some(id);
+    }
+    publish::begin(tx, id);
+    work::carry::hold(tx, id);
+}
+
+/// A better document has taken the place of the recorded one: from now on it is what a successor is briefed with.
+pub(crate) fn renew(tx: &mut Tx<'_>, id: HandoffId, text: &str, sha256: String, created_at: String) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let injection_prompt = injection_prompt(tx, handoff, text);
+    let bytes = text.len() as u64;
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.record = Some(Record { bytes, sha256, injection_prompt, created_at });
+    }
+    tx.out.documents.insert(id, Some(text.to_owned()));
+}
+
+/// What the successor is told. A new session in the same pane gets the whole document, as seed 3 has it.
+fn injection_prompt(tx: &Tx<'_>, handoff: &Handoff, text: &str) -> String {
+    let prompts = &tx.state.settings.prompts;
+    let tasks = work::carry::tasks(tx, &handoff.agent_id, &handoff.tasks);
+    if handoff.successor == Successor::SamePane {
+        return prompts.context(text::sanitise(text).trim_end(), &tasks);
+    }
+    let cwd = tx.agent(&handoff.agent_id).and_then(|agent| agent.cwd.clone());
+    let summary = document::first_paragraph(text);
+    prompts.briefing(&prompts::Briefing {
+        predecessor_id: &handoff.agent_id.to_string(),
+        persona: handoff.persona_slug.as_str(),
+        reason: &handoff.reason,
+        file_path: &handoff.file_path,
+        focus: handoff.focus.as_deref(),
+        cwd: cwd.as_deref(),
+        tasks: &tasks,
+        summary: summary.as_deref(),
+    })
+}

@@ -1,0 +1,44 @@
+//! A handoff's row in a decision: how it is found, and what every step may note on it.
+
+use crate::core::effect::Effect;
+use crate::core::id::HandoffId;
+use crate::core::reply::Refused;
+use crate::core::rows::handoff::{Handoff, Step};
+use crate::core::tx::Tx;
+
+/// Finds the handoff that a request names.
+pub(crate) fn find<'t>(tx: &'t Tx<'_>, text: &str) -> Result<&'t Handoff, Refused> {
+    let found = text.parse::<HandoffId>().ok().and_then(|id| tx.handoff(&id));
+    found.ok_or_else(|| Refused::new(404, "no_handoff", "Handoff not found"))
+}
+
+/// 409: it has ended, and how.
+pub(crate) fn ended(handoff: &Handoff) -> Refused {
+    let end = handoff.step.word();
+    let code = handoff.error.as_ref().filter(|_| handoff.step == Step::Failed);
+    let code = code.map(|error| format!(" ({} in {})", error.code, error.step.word())).unwrap_or_default();
+    Refused::new(409, "already_ended", format!("The handoff has ended: {end}{code}")).hint("nothing was changed")
+}
+
+/// Adds an effect of which the present step waits for the outcome.
+pub(crate) fn run(tx: &mut Tx<'_>, id: HandoffId, effect: Effect) {
+    let key = tx.effect(effect);
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.effect = Some(key);
+    }
+}
+
+/// Nobody waits any more for the effect that the present step has running.
+pub(crate) fn stop(tx: &mut Tx<'_>, id: HandoffId) {
+    if let Some(key) = tx.handoff_mut(&id).and_then(|handoff| handoff.effect.take()) {
+        tx.drop_effect(key);
+    }
+}
+
+/// Notes what is not as it should be and stops nothing, once.
+pub(crate) fn warn(tx: &mut Tx<'_>, id: HandoffId, warning: &str) {
+    let Some(handoff) = tx.handoff_mut(&id) else { return };
+    if !handoff.warnings.iter().any(|known| known == warning) {
+        handoff.warnings.push(warning.to_owned());
+    }
+}

@@ -1,0 +1,43 @@
+//! Waits for the successor's acknowledgement, where one is wanted.
+
+use crate::core::effect::Outcome;
+use crate::core::fact::Fact;
+use crate::core::handoff::ack::{clarify, messages, timeline};
+use crate::core::handoff::duties::{Duties, without_successor};
+use crate::core::handoff::next::Next;
+use crate::core::id::HandoffId;
+use crate::core::rows::handoff::Step;
+use crate::core::tx::Tx;
+
+pub(super) struct Acknowledging;
+
+impl Duties for Acknowledging {
+    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, from: Step) -> Next {
+        timeline::begin(tx, id);
+        if from == Step::Reading {
+            timeline::briefed(tx, id);
+        }
+        Next::Stay
+    }
+
+    /// Nothing falls due any more, and what waits for the successor is not typed any more.
+    fn leave(&self, tx: &mut Tx<'_>, id: HandoffId) {
+        timeline::stop(tx, id);
+        clarify::leave(tx, id);
+        messages::give_up(tx, id, |_| true, "the handoff went on before it could be typed");
+    }
+
+    fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
+        clarify::settled(tx, id, outcome);
+        Next::Stay
+    }
+
+    fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
+        without_successor(tx, id, fact, "it acknowledged")
+    }
+
+    fn nudge(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
+        messages::pump(tx, id);
+        Next::Stay
+    }
+}

@@ -1,0 +1,79 @@
+//! Types the briefing, after the document was compared with its record.
+
+use super::texts;
+use crate::core::effect::{Effect, Outcome};
+use crate::core::fact::Fact;
+use crate::core::handoff::ack;
+use crate::core::handoff::duties::{Duties, without_successor};
+use crate::core::handoff::next::Next;
+use crate::core::handoff::row;
+use crate::core::id::HandoffId;
+use crate::core::rows::agent::Purpose;
+use crate::core::rows::handoff::Step;
+use crate::core::tx::Tx;
+use crate::core::typing;
+
+pub(super) struct Briefing;
+
+impl Duties for Briefing {
+    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _from: Step) -> Next {
+        let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
+        let Some(record) = &handoff.record else { return Next::Stay };
+        let effect = Effect::CompareDocument {
+            persona: handoff.persona_slug.clone(),
+            file_name: handoff.file_name.clone(),
+            sha256: record.sha256.clone(),
+        };
+        row::run(tx, id, effect);
+        Next::Stay
+    }
+
+    fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
+        if let Outcome::Compared(unchanged) = outcome {
+            brief(tx, id, unchanged);
+        } else if let Outcome::Failed { why } = outcome {
+            // Whether it is the recorded one is not known, and the briefing may say neither.
+            let message = format!("The document can't be compared with its record: {why}");
+            return Next::fail("not_delivered", message, "mend that, then: tasuki retry HANDOFF; nothing was typed");
+        }
+        Next::Stay
+    }
+
+    fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
+        if let Fact::Verdict { purpose: purpose @ Purpose::Briefing(_), ended, .. } = fact {
+            return texts::judged(tx, id, purpose, ended, Next::Enter(Step::Reading));
+        }
+        without_successor(tx, id, fact, "it was briefed")
+    }
+
+    fn resume(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
+        self.begin(tx, id, Step::Briefing)
+    }
+
+    fn due(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {
+        Next::fail("not_delivered", "The briefing was not typed in time", "look at the agent's pane, then retry")
+    }
+}
+
+/// Types the briefing. A document that was changed after the record is said to be so, in view and briefing; the address
+/// under which it is published is named if it is known by now.
+fn brief(tx: &mut Tx<'_>, id: HandoffId, unchanged: bool) {
+    let Some(handoff) = tx.handoff_mut(&id) else { return };
+    let (Some(record), Some(successor_id)) = (&handoff.record, handoff.successor_id) else { return };
+    let mut body = record.injection_prompt.clone();
+    let sha256 = record.sha256.clone();
+    let first_line = format!("Here is your handoff from agent {}.", handoff.agent_id.short());
+    let (deadline, url) = (handoff.deadline, handoff.published_url().map(str::to_owned));
+    if !unchanged {
+        row::warn(tx, id, "the document was changed after it was recorded");
+        body = format!("{body}\n\n{}", tx.state.settings.prompts.changed(&sha256));
+    }
+    if let Some(url) = url {
+        body = format!("{body}\n\n{}", tx.state.settings.prompts.published(&url));
+    }
+    if let Some(how) = tx.handoff(&id).and_then(|handoff| ack::timeline::for_briefing(tx, handoff)) {
+        body = format!("{body}\n\n{how}");
+    }
+    let text = typing::Text { first_line, body, allow_busy: false };
+    typing::begin(tx, &successor_id, Purpose::Briefing(id), text, deadline);
+}

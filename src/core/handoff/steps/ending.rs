@@ -1,0 +1,129 @@
+//! Ends the outgoing agent: its place is kept, its exit command typed, its death awaited.
+
+use crate::core::effect::{Effect, Outcome};
+use crate::core::fact::{Ended, Fact};
+use crate::core::handoff::duties::{Duties, Gone, gone};
+use crate::core::handoff::next::Next;
+use crate::core::handoff::{in_place, row};
+use crate::core::id::HandoffId;
+use crate::core::pane::Refusal;
+use crate::core::request::Successor;
+use crate::core::rows::agent::{AgentState, Purpose};
+use crate::core::rows::handoff::Step;
+use crate::core::text::word;
+use crate::core::tx::Tx;
+use crate::core::typing;
+
+pub(super) struct Ending;
+
+impl Duties for Ending {
+    /// The agent's place is kept first, for its end may destroy it.
+    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _from: Step) -> Next {
+        let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
+        let tag = handoff.place_tag();
+        let Some(agent) = tx.agent(&handoff.agent_id) else { return Next::Stay };
+        match (agent.state, agent.pane) {
+            (AgentState::Ended, _) => Next::Enter(Step::Starting),
+            // Nothing can be typed any more: only the end of its process, or the limit, decides.
+            (AgentState::Lost, _) | (_, None) => await_death(tx, id),
+            // Only a new window needs a place.
+            (_, Some(pane)) if handoff.successor == Successor::New => {
+                row::run(tx, id, Effect::HoldPlace { pane, tag });
+                Next::Stay
+            }
+            (_, Some(_)) => type_exit(tx, id),
+        }
+    }
+
+    fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
+        if let Outcome::Place(place) = outcome {
+            if let Some(handoff) = tx.handoff_mut(&id) {
+                handoff.place = place;
+            }
+            type_exit(tx, id)
+        } else if let Outcome::Failed { .. } = outcome {
+            type_exit(tx, id)
+        } else if outcome == Outcome::Done {
+            // The process of an agent whose pane was gone is dead: it has ended after all.
+            let Some(agent_id) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return Next::Stay };
+            tx.set_state(&agent_id, AgentState::Ended);
+            Next::Enter(Step::Starting)
+        } else {
+            Next::Stay
+        }
+    }
+
+    fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
+        if let Fact::Verdict { purpose, ended, .. } = fact {
+            return command_judged(tx, id, purpose, ended);
+        }
+        in_place::learned(tx, id, fact);
+        match gone(tx, id, fact) {
+            Some(Gone { outgoing: true, lost: false }) => Next::Enter(Step::Starting),
+            Some(Gone { outgoing: true, lost: true }) => await_death(tx, id),
+            Some(_) | None => Next::Stay,
+        }
+    }
+
+    fn resume(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
+        type_exit(tx, id)
+    }
+
+    fn due(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
+        let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
+        if handoff.successor == Successor::SamePane {
+            let message = "The agent did not begin a new session after its command for that";
+            let hint = "look at the agent's pane, then: tasuki retry HANDOFF, or with --successor new";
+            return Next::fail("did_not_exit", message, hint);
+        }
+        let process = tx.agent(&handoff.agent_id).and_then(|agent| agent.process);
+        let pid = process.map_or_else(String::new, |process| format!(" (process {})", process.pid));
+        let message = format!("The agent did not end after its exit command{pid}");
+        Next::fail("did_not_exit", message, "end it yourself, then retry: the record is kept")
+    }
+}
+
+/// The outgoing agent's pane is gone: goes on when its process, where that is known, is dead.
+fn await_death(tx: &mut Tx<'_>, id: HandoffId) -> Next {
+    row::stop(tx, id);
+    let agent = tx.handoff(&id).and_then(|handoff| tx.agent(&handoff.agent_id));
+    if let Some(process) = agent.and_then(|agent| agent.process) {
+        row::run(tx, id, Effect::AwaitDeath { process });
+        return Next::Stay;
+    }
+    if agent.is_some_and(|agent| agent.state.is_live()) {
+        row::warn(tx, id, "the outgoing agent has no pane and no process that is known: it was not ended");
+    }
+    Next::Enter(Step::Starting)
+}
+
+/// Types the exit command, or the one for a new session, or puts it off: another text is on its way, or the agent is in a
+/// turn.
+fn type_exit(tx: &mut Tx<'_>, id: HandoffId) -> Next {
+    let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
+    let (agent_id, deadline) = (handoff.agent_id, handoff.deadline);
+    let Some(agent) = tx.agent(&agent_id) else { return Next::Stay };
+    if agent.typing.is_some() || agent.state.is_in_a_turn() {
+        return Next::Defer;
+    }
+    let purpose = match handoff.successor {
+        Successor::SamePane => Purpose::NewSession(id),
+        Successor::New | Successor::Existing { .. } => Purpose::Exit(Some(id)),
+    };
+    typing::begin_command(tx, &agent_id, purpose, deadline);
+    Next::Stay
+}
+
+fn command_judged(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, ended: &Ended) -> Next {
+    let Ended::Refused(reason) = ended else { return Next::Stay };
+    let Some(agent_id) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return Next::Stay };
+    if *reason == Refusal::Busy {
+        tx.set_state(&agent_id, AgentState::Busy);
+        return Next::Defer;
+    }
+    if matches!(reason, Refusal::PaneGone | Refusal::PaneDead | Refusal::PaneChanged | Refusal::AgentEnded) {
+        return Next::Stay; // The end of the process, or the limit, decides.
+    }
+    let what = if matches!(purpose, Purpose::Exit(_)) { "exit command" } else { "command for a new session" };
+    Next::fail("did_not_exit", format!("The {what} was not typed: {}", word(reason)), reason.hint())
+}

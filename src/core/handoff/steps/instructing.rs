@@ -1,0 +1,73 @@
+//! Types the instruction, after the folder for the document was made.
+
+use super::texts;
+use crate::core::effect::{Effect, Outcome};
+use crate::core::fact::{Ended, Fact};
+use crate::core::handoff::duties::{Duties, without_author};
+use crate::core::handoff::next::Next;
+use crate::core::handoff::row;
+use crate::core::id::HandoffId;
+use crate::core::pane::Refusal;
+use crate::core::prompts;
+use crate::core::request::Author;
+use crate::core::rows::agent::{AgentState, Purpose};
+use crate::core::rows::handoff::Step;
+use crate::core::tx::Tx;
+use crate::core::typing;
+
+pub(super) struct Instructing;
+
+impl Duties for Instructing {
+    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _from: Step) -> Next {
+        let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
+        let persona = handoff.persona_slug.clone();
+        row::run(tx, id, Effect::PrepareFolder { persona });
+        Next::Stay
+    }
+
+    fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
+        if outcome == Outcome::Done {
+            instruct(tx, id);
+        } else if let Outcome::Failed { why } = outcome {
+            let message = format!("The handoff folder could not be made: {why}");
+            return Next::fail("not_delivered", message, "mend the folder, then retry; nothing was typed");
+        }
+        Next::Stay
+    }
+
+    fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
+        let Fact::Verdict { agent_id, purpose: purpose @ Purpose::Instruction(_), ended, .. } = fact else {
+            return without_author(tx, id, fact);
+        };
+        if *ended == Ended::Refused(Refusal::Busy) {
+            // The screen showed a turn that no event had told of: nothing was typed, so waiting is all that it takes.
+            tx.set_state(agent_id, AgentState::Busy);
+            return Next::Enter(Step::Waiting);
+        }
+        texts::judged(tx, id, purpose, ended, Next::Enter(Step::Writing))
+    }
+
+    fn due(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {
+        Next::fail("not_delivered", "The instruction was not typed in time", "look at the agent's pane, then retry")
+    }
+}
+
+/// Types the instruction: the folder is there.
+fn instruct(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let values = prompts::Instruction {
+        reason: &handoff.reason,
+        file_path: &handoff.file_path,
+        focus: handoff.focus.as_deref(),
+    };
+    let prompts = &tx.state.settings.prompts;
+    let (first_line, body) = match handoff.author {
+        Author::AgentReply => ("Please answer with a handoff document for your successor.", prompts.reply(&values)),
+        Author::AgentFile | Author::Salvage | Author::Provided => {
+            ("Please write a handoff document for your successor.", prompts.instruction(&values))
+        }
+    };
+    let text = typing::Text { first_line: first_line.to_owned(), body, allow_busy: handoff.now };
+    let (agent_id, deadline) = (handoff.agent_id, handoff.deadline);
+    typing::begin(tx, &agent_id, Purpose::Instruction(id), text, deadline);
+}

@@ -1,0 +1,32 @@
+//! The three ends of the flow.
+
+use crate::core::effect::Outcome;
+use crate::core::handoff::duties::Duties;
+use crate::core::handoff::next::Next;
+use crate::core::handoff::{hold, reader};
+use crate::core::id::HandoffId;
+use crate::core::rows::handoff::Step;
+use crate::core::tx::Tx;
+
+/// Done or cancelled: nothing follows any more.
+pub(super) struct Over;
+
+impl Duties for Over {
+    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _from: Step) -> Next {
+        hold::release(tx, id);
+        Next::Stay
+    }
+}
+
+/// Halted: a person may accept the document as it is, or ask for another try.
+pub(super) struct Failed;
+
+impl Duties for Failed {
+    fn begin(&self, _tx: &mut Tx<'_>, _id: HandoffId, _from: Step) -> Next {
+        Next::Stay
+    }
+
+    fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
+        reader::settled(tx, id, outcome)
+    }
+}

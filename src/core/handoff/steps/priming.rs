@@ -1,0 +1,55 @@
+//! Types the persona's skill, and waits for the end of the turn that answers it.
+
+use super::texts;
+use crate::core::fact::Fact;
+use crate::core::handoff::duties::{Duties, without_successor};
+use crate::core::handoff::next::Next;
+use crate::core::handoff::row;
+use crate::core::id::HandoffId;
+use crate::core::priming;
+use crate::core::rows::agent::{Primed, Purpose};
+use crate::core::rows::handoff::Step;
+use crate::core::tx::Tx;
+
+pub(super) struct Priming;
+
+impl Duties for Priming {
+    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _from: Step) -> Next {
+        let Some(successor_id) = tx.handoff(&id).and_then(|handoff| handoff.successor_id) else { return Next::Stay };
+        match tx.agent(&successor_id).map(|agent| &agent.primed) {
+            Some(Primed::Done) => Next::Enter(Step::Briefing),
+            Some(Primed::Begun) => failed("It is not known whether the successor was primed"),
+            Some(Primed::Never | Primed::Reading { .. }) | None => {
+                priming::begin(tx, &successor_id);
+                Next::Stay
+            }
+        }
+    }
+
+    fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
+        if let Fact::Verdict { purpose: purpose @ Purpose::Priming(_), ended, .. } = fact {
+            // The turn that answers it ends the step.
+            return texts::judged(tx, id, purpose, ended, Next::Stay);
+        }
+        if let Fact::TurnEnded { purpose: Purpose::Priming(_), event: None, .. } = fact {
+            row::warn(tx, id, "stop_inferred");
+        }
+        if let Fact::Primed { problem, .. } = fact {
+            return problem.as_deref().map_or(Next::Enter(Step::Briefing), failed);
+        }
+        without_successor(tx, id, fact, "it was briefed")
+    }
+
+    fn resume(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
+        self.begin(tx, id, Step::Priming)
+    }
+
+    fn due(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {
+        failed("The successor did not answer its priming in time")
+    }
+}
+
+fn failed(why: &str) -> Next {
+    let hint = "look at the successor's pane, then: tasuki retry HANDOFF --assume delivered|not-delivered";
+    Next::fail("priming_failed", why, hint)
+}

@@ -1,0 +1,103 @@
+//! The turn in which the successor reads its document. It belongs to the handoff: a successor that fails or dies in it has
+//! taken nothing over (SPEC 14).
+
+use crate::core::fact::Fact;
+use crate::core::handoff::duties::{Duties, Gone, gone};
+use crate::core::handoff::next::Next;
+use crate::core::handoff::row;
+use crate::core::hook::{HookEvent, HookKind};
+use crate::core::id::HandoffId;
+use crate::core::rows::agent::{AgentState, OurTurn, Purpose};
+use crate::core::rows::handoff::{Read, Step};
+use crate::core::tx::Tx;
+
+pub(super) struct Reading;
+
+impl Duties for Reading {
+    /// The briefing arrived: the end of its turn is waited for.
+    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _from: Step) -> Next {
+        let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
+        handoff.read = None;
+        let Some(successor_id) = handoff.successor_id else { return Next::Stay };
+        let Some(agent) = tx.agent_mut(&successor_id) else { return Next::Stay };
+        let is_ours = agent.our_turn.as_ref().is_some_and(|turn| turn.purpose == Purpose::Briefing(id));
+        if !is_ours && agent.state == AgentState::Idle {
+            // A person says that the briefing arrived, and its turn is over: how it ended is not known.
+            return over(tx, id, Read::Unseen);
+        }
+        agent.answering = Some(id);
+        agent.our_turn.get_or_insert(OurTurn {
+            purpose: Purpose::Briefing(id),
+            turn_id: None,
+            queued: false,
+            paused: false,
+        });
+        Next::Stay
+    }
+
+    fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
+        if let Fact::TurnEnded { purpose: Purpose::Briefing(_), event, .. } = fact {
+            return turn_ended(tx, id, event.as_deref());
+        }
+        match gone(tx, id, fact) {
+            Some(Gone { outgoing: false, .. }) => ended(tx, id),
+            Some(_) | None => Next::Stay,
+        }
+    }
+
+    fn answered(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
+        over(tx, id, Read::Seen)
+    }
+
+    /// A successor that lives is busy with its work by now.
+    fn due(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
+        let successor = tx.handoff(&id).and_then(|handoff| handoff.successor_id).and_then(|id| tx.agent(&id));
+        if successor.is_some_and(|agent| agent.state.is_live() && agent.dying.is_none()) {
+            over(tx, id, Read::Unseen)
+        } else {
+            ended(tx, id)
+        }
+    }
+}
+
+/// The turn has ended, one way or another; without an event it is taken for one that ended well.
+fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: Option<&HookEvent>) -> Next {
+    let Some(event) = event else {
+        row::warn(tx, id, "stop_inferred");
+        return over(tx, id, Read::Seen);
+    };
+    let said = event.message.as_ref().map_or_else(String::new, |message| format!(": {message}"));
+    match event.kind {
+        HookKind::StopFailure => {
+            failed(tx, id, &format!("The turn in which the successor reads its document ended in an error{said}"))
+        }
+        HookKind::Interrupted => failed(tx, id, "The turn in which the successor reads its document was interrupted"),
+        HookKind::SessionStart
+        | HookKind::PromptSubmit
+        | HookKind::Stop
+        | HookKind::Blocked
+        | HookKind::Notification
+        | HookKind::Context
+        | HookKind::SessionEnd => over(tx, id, Read::Seen),
+    }
+}
+
+/// The successor has ended or is lost.
+fn ended(tx: &mut Tx<'_>, id: HandoffId) -> Next {
+    failed(tx, id, "The successor has ended in the turn in which it was to read its document")
+}
+
+fn over(tx: &mut Tx<'_>, id: HandoffId, read: Read) -> Next {
+    let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
+    handoff.read = Some(read);
+    Next::Enter(if handoff.ack.is_some() { Step::Acknowledging } else { Step::Done })
+}
+
+fn failed(tx: &mut Tx<'_>, id: HandoffId, why: &str) -> Next {
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.read = Some(Read::Failed);
+    }
+    let hint = "document and record are kept; tasuki retry HANDOFF briefs it again, or starts another if it has ended; \
+                tasuki retry HANDOFF --successor new starts another in any case";
+    Next::fail("successor_failed", why, hint)
+}

@@ -1,0 +1,119 @@
+//! Brings the successor to life, or takes up again what was begun.
+
+use crate::core::fact::Fact;
+use crate::core::handoff::duties::{Duties, Gone, gone};
+use crate::core::handoff::hold;
+use crate::core::handoff::next::Next;
+use crate::core::id::{AgentId, HandoffId};
+use crate::core::request::Successor;
+use crate::core::rows::agent::Owner;
+use crate::core::rows::handoff::Step;
+use crate::core::tx::Tx;
+use crate::core::{start, work};
+
+pub(super) struct Starting;
+
+impl Duties for Starting {
+    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _from: Step) -> Next {
+        let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
+        let deadline = handoff.deadline;
+        match (&handoff.successor, handoff.successor_id) {
+            (Successor::Existing { .. }, Some(successor_id)) => return take_over(tx, id, &successor_id),
+            (_, Some(successor_id)) => start::adopt(tx, &successor_id, id, deadline),
+            (Successor::New, None) => start_new(tx, id),
+            (Successor::SamePane | Successor::Existing { .. }, None) => {
+                let hint = "document and record are kept; choose another: tasuki retry HANDOFF --successor new";
+                return Next::fail("successor_failed", "There is no agent that could take over", hint);
+            }
+        }
+        Next::Stay
+    }
+
+    fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
+        if let Fact::SuccessorReady { .. } = fact {
+            return ready(tx, id);
+        }
+        if let Fact::SuccessorFailed { code, why, .. } = fact {
+            return failed(tx, id, code, why);
+        }
+        // Of an agent that is being started its start tells.
+        let is_existing = |successor: &Successor| matches!(successor, Successor::Existing { .. });
+        let existing = tx.handoff(&id).is_some_and(|handoff| is_existing(&handoff.successor));
+        match gone(tx, id, fact) {
+            Some(Gone { outgoing: false, .. }) if existing => {
+                failed(tx, id, "successor_failed", "The successor has ended before it could take over")
+            }
+            Some(_) | None => Next::Stay,
+        }
+    }
+
+    fn resume(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
+        self.begin(tx, id, Step::Starting)
+    }
+
+    fn due(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
+        failed(tx, id, "successor_failed", "The successor was not ready in time")
+    }
+}
+
+fn start_new(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let Some(outgoing) = tx.agent(&handoff.agent_id) else { return };
+    let place = handoff.place.as_ref();
+    let slug = handoff.persona_slug.clone();
+    let fallback = || outgoing.tmux_session.clone().unwrap_or_else(|| format!("tasuki-{slug}"));
+    let wanted = start::Wanted {
+        persona: slug.clone(),
+        profile: outgoing.profile.clone(),
+        cwd: outgoing.cwd.clone().or_else(|| place.and_then(|place| place.cwd.clone())),
+        session: place.map_or_else(fallback, |place| place.session.clone()),
+        size: place.map_or(start::DEFAULT_SIZE, |place| place.size),
+        previous: Some(handoff.agent_id),
+    };
+    let deadline = handoff.deadline;
+    let successor_id = start::create(tx, wanted, Owner::Handoff(id), deadline);
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.successor_id = Some(successor_id);
+    }
+}
+
+/// An agent that runs already takes over as soon as it is free.
+fn take_over(tx: &mut Tx<'_>, id: HandoffId, successor_id: &AgentId) -> Next {
+    let Some(agent) = tx.agent(successor_id) else { return Next::Stay };
+    if !agent.state.is_live() {
+        return failed(tx, id, "successor_failed", "The successor has ended");
+    }
+    if !agent.is_free() {
+        return Next::Defer;
+    }
+    let Some(outgoing) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return Next::Stay };
+    if let Some(agent) = tx.agent_mut(successor_id) {
+        agent.previous_agent_id.get_or_insert(outgoing);
+    }
+    if let Some(agent) = tx.agent_mut(&outgoing) {
+        agent.successor_id = Some(*successor_id);
+    }
+    ready(tx, id)
+}
+
+/// The successor registered and is ready.
+fn ready(tx: &mut Tx<'_>, id: HandoffId) -> Next {
+    hold::drop_place(tx, id);
+    work::carry::give(tx, id);
+    Next::Enter(Step::Priming)
+}
+
+/// The successor did not come to life.
+fn failed(tx: &Tx<'_>, id: HandoffId, code: &str, why: &str) -> Next {
+    let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
+    let hint = match &handoff.successor {
+        // Somebody else's agent is not started anew.
+        Successor::Existing { .. } => {
+            "document and record are kept; choose another: tasuki retry HANDOFF --successor new"
+        }
+        Successor::New | Successor::SamePane => {
+            "document and record are kept; mend the cause, then: tasuki retry HANDOFF"
+        }
+    };
+    Next::fail(code, why, hint)
+}

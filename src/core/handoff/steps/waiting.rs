@@ -1,0 +1,54 @@
+//! Waits until the agent can take the instruction.
+
+use crate::core::fact::Fact;
+use crate::core::handoff::authors;
+use crate::core::handoff::duties::{Duties, Gone, gone, without_author};
+use crate::core::handoff::next::Next;
+use crate::core::id::HandoffId;
+use crate::core::rows::agent::{Agent, AgentState};
+use crate::core::rows::handoff::Step;
+use crate::core::tx::Tx;
+
+pub(super) struct Waiting;
+
+impl Duties for Waiting {
+    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _from: Step) -> Next {
+        let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
+        // One limit for all of it: also where a try has met a busy agent, and it waits again.
+        handoff.deadline = handoff.wait_until.or(handoff.deadline);
+        handoff.wait_until = handoff.deadline;
+        self.nudge(tx, id)
+    }
+
+    fn nudge(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
+        let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
+        let Some(agent) = tx.agent(&handoff.agent_id) else { return Next::Stay };
+        let needs_agent = !authors::needs_no_agent(handoff.author);
+        if !needs_agent && (agent.is_free() || handoff.now || !agent.state.is_live()) {
+            Next::Enter(Step::Recording)
+        } else if needs_agent && (agent.is_free() || (handoff.now && can_be_interrupted(tx, agent))) {
+            Next::Enter(Step::Instructing)
+        } else {
+            Next::Stay
+        }
+    }
+
+    fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
+        let needs_none = tx.handoff(&id).is_some_and(|handoff| authors::needs_no_agent(handoff.author));
+        match gone(tx, id, fact) {
+            // Whoever is not asked for the document need not live for it.
+            Some(Gone { outgoing: true, .. }) if needs_none => Next::Enter(Step::Recording),
+            Some(_) | None => without_author(tx, id, fact),
+        }
+    }
+
+    fn due(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {
+        Next::fail("agent_busy", "The agent was busy all the time", "retry, or ask with now")
+    }
+}
+
+/// Whether an instruction may be typed into a running turn: only where turn ids tell later whose Stop it was.
+fn can_be_interrupted(tx: &Tx<'_>, agent: &Agent) -> bool {
+    let knows_turns = tx.state.settings.profiles.get(&agent.profile).is_some_and(|profile| profile.turn_ids);
+    agent.state == AgentState::Busy && agent.typing.is_none() && agent.our_turn.is_none() && knows_turns
+}

@@ -1,0 +1,105 @@
+//! Waits for the end of the turn in which the agent writes its document, then reads that.
+
+use crate::core::effect::Outcome;
+use crate::core::fact::Fact;
+use crate::core::handoff::duties::{Duties, without_author};
+use crate::core::handoff::next::Next;
+use crate::core::handoff::{reader, row};
+use crate::core::hook::{HookEvent, HookKind};
+use crate::core::id::HandoffId;
+use crate::core::request::Author;
+use crate::core::rows::agent::Purpose;
+use crate::core::rows::handoff::{DocumentSeen, Reading, Step};
+use crate::core::time::Deadline;
+use crate::core::tx::Tx;
+use serde_json::json;
+
+/// How long the step goes on while its document is being read, in milliseconds: that has its own limit.
+const READING_MS: u64 = 30_000;
+
+pub(super) struct Writing;
+
+impl Duties for Writing {
+    fn begin(&self, _tx: &mut Tx<'_>, _id: HandoffId, _from: Step) -> Next {
+        Next::Stay
+    }
+
+    fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
+        reader::settled(tx, id, outcome)
+    }
+
+    fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
+        let Fact::TurnEnded { purpose: Purpose::Instruction(_), event, .. } = fact else {
+            return without_author(tx, id, fact);
+        };
+        match event {
+            Some(event) => turn_ended(tx, id, event),
+            None => turn_inferred(tx, id),
+        }
+    }
+
+    fn due(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
+        let later = Deadline::after(&tx.now, READING_MS);
+        let Some(handoff) = tx.handoff_mut(&id).filter(|handoff| handoff.reading.is_some()) else {
+            let hint = "if the document is good: tasuki accept HANDOFF; else retry";
+            return Next::fail("stop_never_came", "The agent did not end its turn in time", hint);
+        };
+        handoff.deadline = Some(later);
+        Next::Stay
+    }
+}
+
+/// The instruction's turn has ended, one way or another.
+fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: &HookEvent) -> Next {
+    let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
+    if handoff.author == Author::AgentReply {
+        handoff.last_text.clone_from(&event.last_text);
+    }
+    if handoff.reading.is_some() {
+        handoff.stopped_meanwhile = true;
+        return Next::Stay;
+    }
+    let look = "look at the agent's pane, then: tasuki retry HANDOFF";
+    match event.kind {
+        HookKind::StopFailure => {
+            let said = event.message.as_ref().map_or_else(String::new, |message| format!(": {message}"));
+            Next::fail("agent_failed", format!("The agent's turn ended in an error{said}"), look)
+        }
+        HookKind::Interrupted => Next::fail("agent_failed", "The agent's turn was interrupted", look),
+        HookKind::SessionStart
+        | HookKind::PromptSubmit
+        | HookKind::Stop
+        | HookKind::Blocked
+        | HookKind::Notification
+        | HookKind::Context
+        | HookKind::SessionEnd => {
+            reader::begin(tx, id, Reading::AtStop);
+            Next::Stay
+        }
+    }
+}
+
+/// It has ended without an event: the document must be there all the same.
+fn turn_inferred(tx: &mut Tx<'_>, id: HandoffId) -> Next {
+    if tx.handoff(&id).is_some_and(|handoff| handoff.reading.is_none()) {
+        row::warn(tx, id, "stop_inferred");
+        reader::begin(tx, id, Reading::AtStop);
+    }
+    Next::Stay
+}
+
+/// The awaited document has another size.
+pub(crate) fn document_grew(tx: &mut Tx<'_>, id: HandoffId, bytes: u64) {
+    let at = tx.now.stamp();
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let is_news = handoff.document.as_ref().is_none_or(|seen| seen.bytes != bytes);
+    if handoff.step != Step::Writing || !is_news {
+        return;
+    }
+    let agent_id = handoff.agent_id;
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.document = Some(DocumentSeen { bytes, at });
+    }
+    let line = json!({ "handoff_id": id, "agent_id": agent_id, "step": Step::Writing.word(), "document_bytes": bytes });
+    tx.journal("handoff.step", line);
+}

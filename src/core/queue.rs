@@ -1,0 +1,62 @@
+//! The texts that wait until their agent is free for them.
+
+use super::fact::Fact;
+use super::id::AgentId;
+use super::pane::Refusal;
+use super::reply::Refused;
+use super::rows::agent::{AgentState, Asker, Purpose, Queued};
+use super::text::word;
+use super::tx::Tx;
+use super::typing;
+
+/// Most texts that may wait for one agent.
+pub(crate) const MAX_QUEUE: usize = 32;
+
+/// Types the next waiting text, if the agent is free for it.
+pub(crate) fn pump(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let Some(agent) = tx.agent(agent_id) else { return };
+    if agent.queue.is_empty() || !agent.is_free() || agent.handoff_id.is_some() {
+        return;
+    }
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    let queued = agent.queue.remove(0);
+    let (first_line, purpose) = match queued.asker {
+        Asker::Request(request_id) => ("Message from the operator.", Purpose::Send(request_id)),
+        Asker::Message(id, number) => ("Message from tasuki about a handoff.", Purpose::Message(id, number)),
+    };
+    let text = typing::Text { first_line: first_line.to_owned(), body: queued.text, allow_busy: false };
+    typing::begin(tx, agent_id, purpose, text, None);
+}
+
+/// A waiting text will not be typed: whoever wanted that is told.
+pub(crate) fn not_typed(tx: &mut Tx<'_>, queued: Queued, refused: Refused) {
+    match queued.asker {
+        Asker::Request(request_id) => tx.refuse(&request_id, refused),
+        Asker::Message(handoff_id, number) => {
+            tx.learn(Fact::NotTyped { handoff_id, number, why: refused.message });
+        }
+    }
+}
+
+/// Texts that have waited too long are refused with what stands against them now.
+pub(crate) fn deadline(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let now = tx.now;
+    // A row that is not touched need not be written.
+    if !tx.agent(agent_id).is_some_and(|agent| agent.queue.iter().any(|queued| queued.deadline.is_due(&now))) {
+        return;
+    }
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    let (late, waiting): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut agent.queue).into_iter().partition(|queued| queued.deadline.is_due(&now));
+    agent.queue = waiting;
+    let reason = match agent.state {
+        AgentState::Blocked => Refusal::Dialog,
+        AgentState::Starting => Refusal::NotReady,
+        AgentState::Idle | AgentState::Busy | AgentState::Ended | AgentState::Lost => Refusal::Busy,
+    };
+    for queued in late {
+        let word = word(&reason);
+        let refused = Refused::new(409, "refused", format!("Nothing was typed: {word}")).hint(reason.hint());
+        not_typed(tx, queued, refused.field(word));
+    }
+}
