@@ -62,7 +62,7 @@
 //! A room looks only into rooms that stand before it here; adapters do not look into each other. `tests/it/house.rs`
 //! holds this.
 //!
-//! 1. [`contract`], what others read and write as types, one for each file (so far agents' views, the sidecar's, and failures), and [`core`], the pure
+//! 1. [`contract`], what others read as types, one for each file, and [`core`], the pure
 //!    part: begin with [`core::decide`], then [`core::handoff`], [`core::work`], their siblings for smaller
 //!    concerns, [`core::state`], and [`core::rows`], what is stored.
 //! 2. The adapters, each with one thing outside: [`spool`] (files in and out), [`store`] (the one truth), [`tmux`] (panes),

@@ -3,7 +3,9 @@
 use super::Session;
 use super::args::{AckArgs, AckStatus, ClarifyArgs, OverrideArgs};
 use super::error::CliError;
+use super::view::{Seen, said, shown};
 use super::{handoff, input, names, view};
+use crate::contract::{HandoffView, Step};
 use crate::core::text::sanitise;
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -79,15 +81,14 @@ fn object(file: &Path) -> Result<Map<String, Value>, CliError> {
 
 /// The handoff whose successor this agent is: the one that waits for it, else the last one that wanted its word.
 fn briefed_with(session: &Session, agent: &str) -> Result<String, CliError> {
-    let views = view::objects(&session.home.handoff_views())?;
-    let mut of: Vec<&Value> = views
-        .iter()
-        .filter(|seen| view::text(seen, "successor_id").is_some_and(|id| id.eq_ignore_ascii_case(agent)))
-        .filter(|seen| seen.get("ack").is_some_and(Value::is_object))
-        .collect();
-    of.sort_by_key(|seen| (view::text(seen, "step") == Some("acknowledging"), view::cell(seen, "created_at")));
-    let found = of.last().and_then(|seen| view::text(seen, "handoff_id"));
-    found.map(str::to_owned).ok_or_else(|| {
+    let views: Vec<Seen<HandoffView>> = view::all(&session.home.handoff_views())?;
+    let is_of = |seen: &Seen<HandoffView>| {
+        seen.ack.is_some() && seen.successor_id.as_deref().is_some_and(|id| id.eq_ignore_ascii_case(agent))
+    };
+    let of = views.into_iter().filter(is_of);
+    let last = of.max_by_key(|seen| (seen.step == Step::Acknowledging, shown(seen.created_at.as_str())));
+    let found = last.and_then(|seen| said(seen.handoff_id.as_str()).map(str::to_owned));
+    found.ok_or_else(|| {
         CliError::refused("no_handoff", "No handoff waits for an acknowledgement of this agent.")
             .hint("Name it with --handoff ID; `tasuki handoffs` lists them.")
     })
@@ -117,14 +118,14 @@ pub fn clarify(session: &Session, args: &ClarifyArgs) -> Result<(), CliError> {
 
 /// Each open question with its answer.
 fn pairs(session: &Session, id: &str, answers: &[String]) -> Result<Value, CliError> {
-    let seen = view::handoff(&session.home, id)?.unwrap_or(Value::Null);
-    let questions = seen["ack"]["questions"].as_array().cloned().unwrap_or_default();
+    let seen = view::handoff(&session.home, id)?;
+    let questions = seen.and_then(|seen| Some(seen.ack.clone()?.questions)).unwrap_or_default();
     if questions.is_empty() {
         return Err(CliError::refused("no_questions", "The successor has asked nothing; nothing was typed.")
             .hint(format!("See: tasuki handoffs show {id}")));
     }
     if questions.len() != answers.len() {
-        let lines = questions.iter().filter_map(Value::as_str).map(|question| format!("\n  {}", sanitise(question)));
+        let lines = questions.iter().map(|question| format!("\n  {}", sanitise(question)));
         let message = format!(
             "The successor asks {} questions, and {} answers were given:{}",
             questions.len(),
@@ -133,7 +134,7 @@ fn pairs(session: &Session, id: &str, answers: &[String]) -> Result<Value, CliEr
         );
         return Err(CliError::usage(message).hint("Give one --answer for each, in this order."));
     }
-    let pair = |(question, answer): (&Value, &String)| json!({"question": question, "answer": answer});
+    let pair = |(question, answer): (&String, &String)| json!({"question": question, "answer": answer});
     Ok(questions.iter().zip(answers).map(pair).collect())
 }
 

@@ -38,9 +38,7 @@ pub fn list(session: &Session, args: &AgentsArgs) -> Result<(), CliError> {
     }
     let asks = |agent: &AgentView| {
         let handoff = said(agent.handoff_id.as_deref()).and_then(|id| view::handoff(&session.home, id).ok().flatten());
-        handoff.is_some_and(|handoff| {
-            super::handoffs::asks(&handoff) && view::text(&handoff, "successor_id") == Some(agent.agent_id.as_str())
-        })
+        handoff.is_some_and(|handoff| handoff.asks() && handoff.successor_id.as_ref() == Some(&agent.agent_id))
     };
     let agents: Vec<Line> = agents.iter().map(|agent| Line { agent, asks: asks(agent) }).collect();
     let (headings, mut rows) = table(&agents, session.out.is_unicode());
@@ -48,10 +46,10 @@ pub fn list(session: &Session, args: &AgentsArgs) -> Result<(), CliError> {
     for cwd in rows.iter_mut().filter_map(|row| row.last_mut()) {
         *cwd = view::tilde(cwd, &home);
     }
-    let tone = |line: &Line| match line.agent.state {
+    let tone = |line: &Line| match line.agent.state.known() {
         _ if line.asks => Tone::Care,
-        AgentState::Blocked | AgentState::Lost => Tone::Bad,
-        AgentState::Ended => Tone::Faint,
+        Some(AgentState::Blocked | AgentState::Lost) => Tone::Bad,
+        Some(AgentState::Ended) => Tone::Faint,
         _ if line.agent.handoff_suggested => Tone::Care,
         _ => Tone::Plain,
     };
@@ -241,7 +239,7 @@ mod tests {
     fn the_context_is_shown_where_it_is_known() {
         let agent = |id: &str, context: Option<ContextView>| AgentView {
             agent_id: id.to_owned(),
-            state: AgentState::Idle,
+            state: AgentState::Idle.into(),
             context,
             ..AgentView::default()
         };

@@ -7,11 +7,11 @@ use super::view::{Seen, said, shown};
 use super::{Session, help, schema, view};
 use crate::agents::Profiles;
 use crate::config::Home;
-use crate::contract::{AgentView, ErrorFile};
+use crate::contract::{AgentView, ErrorFile, HandoffView, WorkView};
 use crate::core::text::sanitise;
 use clap_complete::env::{CompleteEnv, Shells};
 use clap_complete::{ArgValueCandidates, CompletionCandidate};
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -70,12 +70,17 @@ fn one(name: &str, about: &str) -> CompletionCandidate {
     CompletionCandidate::new(sanitise(name)).help(Some(sanitise(about).into()))
 }
 
-/// The newest objects of a folder of views. A view's name begins with chance, so that its time is what counts.
-fn newest(folder: Option<PathBuf>, at: &str) -> Vec<Value> {
-    let mut all = folder.and_then(|folder| view::objects(&folder).ok()).unwrap_or_default();
-    all.sort_by(|one, other| view::text(other, at).cmp(&view::text(one, at)));
+/// The newest files of a folder that say something. A view's name begins with chance, so that its time is what counts.
+fn newest<T: DeserializeOwned>(folder: fn(&Home) -> PathBuf, at: fn(&T) -> &str) -> Vec<Seen<T>> {
+    let mut all: Vec<Seen<T>> = home().and_then(|home| view::all(&folder(&home)).ok()).unwrap_or_default();
+    all.sort_by(|one, other| at(other).cmp(at(one)));
     all.truncate(MOST_OFFERED);
     all
+}
+
+/// By the beginning of its id, with what is said of it.
+fn by_id(id: &str, about: &str) -> Option<CompletionCandidate> {
+    Some(one(short(said(id)?), about))
 }
 
 fn short(id: &str) -> &str {
@@ -84,9 +89,7 @@ fn short(id: &str) -> &str {
 
 /// Living agents, by their persona where no other has it, else by the beginning of their ids.
 fn agents() -> Vec<CompletionCandidate> {
-    let mut all: Vec<Seen<AgentView>> = home().and_then(|home| view::all(&home.agent_views()).ok()).unwrap_or_default();
-    all.sort_by(|one, other| other.registered_at.cmp(&one.registered_at));
-    all.truncate(MOST_OFFERED);
+    let all = newest(Home::agent_views, |agent: &AgentView| agent.registered_at.as_deref().unwrap_or_default());
     let living: Vec<&Seen<AgentView>> = all.iter().filter(|agent| agent.is_living()).collect();
     let is_alone = |slug: &str| living.iter().filter(|one| one.persona_slug.as_deref() == Some(slug)).count() == 1;
     let named = living.iter().filter_map(|agent| {
@@ -101,26 +104,20 @@ fn agents() -> Vec<CompletionCandidate> {
 }
 
 fn handoffs() -> Vec<CompletionCandidate> {
-    by_id("handoff_id", &newest(home().map(|home| home.handoff_views()), "created_at"), &["persona_slug", "step"])
+    let all = newest(Home::handoff_views, |handoff: &HandoffView| &handoff.created_at);
+    let about = |seen: &HandoffView| format!("{} {}", shown(seen.persona_slug.as_str()), shown(seen.step.word()));
+    all.iter().filter_map(|seen| by_id(&seen.handoff_id, &about(seen))).collect()
 }
 
 fn items() -> Vec<CompletionCandidate> {
-    by_id("item_id", &newest(home().map(|home| home.work_views()), "created_at"), &["status", "title"])
+    let all = newest(Home::work_views, |item: &WorkView| &item.created_at);
+    let about = |seen: &WorkView| format!("{} {}", shown(seen.status.word()), shown(seen.title.as_str()));
+    all.iter().filter_map(|seen| by_id(&seen.item_id, &about(seen))).collect()
 }
 
 fn errors() -> Vec<CompletionCandidate> {
-    let mut all: Vec<Seen<ErrorFile>> = home().and_then(|home| view::all(&home.errors()).ok()).unwrap_or_default();
-    all.sort_by(|one, other| other.at.cmp(&one.at));
-    all.truncate(MOST_OFFERED);
-    let named =
-        |error: &Seen<ErrorFile>| Some(one(short(said(error.error_id.as_str())?), &shown(error.message.as_str())));
-    all.iter().filter_map(named).collect()
-}
-
-/// Each by the beginning of its id, with what these fields say of it.
-fn by_id(id: &str, all: &[Value], about: &[&str]) -> Vec<CompletionCandidate> {
-    let said = |object: &Value| about.iter().map(|field| view::cell(object, field)).collect::<Vec<_>>().join(" ");
-    all.iter().filter_map(|object| Some(one(short(view::text(object, id)?), &said(object)))).collect()
+    let all = newest(Home::errors, |error: &ErrorFile| &error.at);
+    all.iter().filter_map(|error| by_id(&error.error_id, &shown(error.message.as_str()))).collect()
 }
 
 fn personas() -> Vec<CompletionCandidate> {

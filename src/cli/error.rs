@@ -64,25 +64,32 @@ impl CliError {
         self
     }
 
-    /// The error of a result file (SPEC 3.2) or of a handoff's view (SPEC 3.4); `status` is HTTP's where there is one.
+    /// A failure as the sidecar has told it (SPEC 3.4); what is empty was not told.
+    #[must_use]
+    pub fn told(code: &str, message: &str, hint: &str) -> Self {
+        let text = |text: &str| Some(sanitise(text)).filter(|text| !text.is_empty());
+        CliError {
+            exit: exit::REFUSED,
+            code: text(code).unwrap_or_else(|| "failed".to_owned()),
+            message: text(message).unwrap_or_else(|| "The sidecar refused and gave no reason.".to_owned()),
+            hint: text(hint).map(|hint| sentence(&hint)),
+        }
+    }
+
+    /// The error of a result file (SPEC 3.2); `status` is HTTP's.
     #[must_use]
     pub fn from_answer(error: &Value, status: Option<u64>) -> Self {
-        let text = |key: &str| error.get(key).and_then(Value::as_str).filter(|text| !text.is_empty()).map(sanitise);
+        let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
         let all = error.get("errors").and_then(Value::as_array).cloned().unwrap_or_default();
         let line = |fault: &Value| {
             let part = |key: &str| fault.get(key).and_then(Value::as_str).map(sanitise).unwrap_or_default();
             format!("{}: {}", part("pointer"), part("message"))
         };
         // A message that was too long for all of them.
-        let is_cut = text("message").is_some_and(|message| message.ends_with('…'));
-        let listed: Vec<String> = all.iter().filter(|_| is_cut).map(line).collect();
-        let hint = text("hint").map(|hint| sentence(&hint)).into_iter().chain(listed).collect::<Vec<_>>().join("\n  ");
-        CliError {
-            exit: exit_for(status),
-            code: text("code").unwrap_or_else(|| "failed".to_owned()),
-            message: text("message").unwrap_or_else(|| "The sidecar refused and gave no reason.".to_owned()),
-            hint: Some(hint).filter(|hint| !hint.is_empty()),
-        }
+        let is_cut = text("message").ends_with('…');
+        let told = Self::told(text("code"), text("message"), text("hint"));
+        let hint: Vec<String> = told.hint.into_iter().chain(all.iter().filter(|_| is_cut).map(line)).collect();
+        CliError { exit: exit_for(status), hint: Some(hint.join("\n  ")).filter(|hint| !hint.is_empty()), ..told }
     }
 
     /// As programs read it, on standard error under `--json`.

@@ -6,7 +6,7 @@ use super::client::Pulse;
 use super::error::CliError;
 use super::view::{Seen, said, shown};
 use super::{names, view};
-use crate::contract::ErrorFile;
+use crate::contract::{ErrorFile, HandoffView, Step, Word};
 use crate::core::glance::halted;
 use crate::core::text::sanitise;
 use serde_json::{Map, Value, json};
@@ -33,7 +33,7 @@ fn list(session: &Session, limit: usize) -> Result<(), CliError> {
     }
     for error in &errors {
         let handoff = said(error.handoff_id.as_deref()).and_then(|id| view::handoff(&session.home, id).ok().flatten());
-        for line in lines(error, handoff.as_ref()) {
+        for line in lines(error, handoff.as_deref()) {
             session.out.line(&line)?;
         }
     }
@@ -45,7 +45,7 @@ fn list(session: &Session, limit: usize) -> Result<(), CliError> {
 
 /// One failure as text: what happened first, then what to do, then which one it is.
 /// A handoff that went on since then leaves nothing to do.
-pub(super) fn lines(error: &ErrorFile, handoff: Option<&Value>) -> Vec<String> {
+pub(super) fn lines(error: &ErrorFile, handoff: Option<&HandoffView>) -> Vec<String> {
     let cell = |text: Option<&str>| sanitise(&shown(text));
     let (at, message) = (cell(Some(&error.at)), cell(Some(&error.message)));
     let (code, step) = (cell(Some(&error.code)), cell(error.step.as_deref()));
@@ -53,13 +53,15 @@ pub(super) fn lines(error: &ErrorFile, handoff: Option<&Value>) -> Vec<String> {
         .into_iter()
         .filter_map(|(name, id)| Some(format!("{name} {}", sanitise(said(id.as_deref())?))));
     let mut lines = vec![format!("{}  {message} ({code})", view::clock(&at))];
-    let since = handoff.filter(|_| halted(&code, &step)).and_then(|handoff| view::text(handoff, "step"));
-    match since.filter(|step| *step != "failed") {
-        Some(step @ ("done" | "cancelled")) => {
+    let since = handoff.filter(|_| halted(&code, &step)).map(|handoff| &handoff.step);
+    match since.and_then(|since| said(since.word())).zip(since.map(Word::known)) {
+        Some((step, Some(Step::Done | Step::Cancelled))) => {
             lines.push(format!("  since then the handoff is {step}: nothing is left to do"));
         }
-        Some(step) => lines.push(format!("  since then the handoff goes on: {}", sanitise(step))),
-        None => lines.extend(said(error.hint.as_str()).map(|hint| format!("  {}", sanitise(hint)))),
+        Some((step, known)) if known != Some(Step::Failed) => {
+            lines.push(format!("  since then the handoff goes on: {}", sanitise(step)));
+        }
+        Some(_) | None => lines.extend(said(error.hint.as_str()).map(|hint| format!("  {}", sanitise(hint)))),
     }
     lines.push(format!(
         "  {}",

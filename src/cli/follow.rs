@@ -1,9 +1,9 @@
 //! A handoff as it passes, step by step. Pure: snapshots of its view go in, what is new comes out.
 
 use super::error::CliError;
-use super::view::{millis_between, text};
+use super::view::{millis_between, said};
+use crate::contract::{HandoffView, Step, StepError, StepView, Word};
 use crate::core::text::sanitise;
-use serde_json::Value;
 
 /// How a handoff ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,12 +27,12 @@ impl Outcome {
         }
     }
 
-    /// The end that a step's word stands for, if it is one.
-    pub(super) fn of(step: Option<&str>) -> Option<Self> {
-        match step? {
-            "done" => Some(Outcome::Done),
-            "failed" => Some(Outcome::Failed),
-            "cancelled" => Some(Outcome::Cancelled),
+    /// The end that a step is, if it is one.
+    pub(super) fn of(step: &Word<Step>) -> Option<Self> {
+        match step.known()? {
+            Step::Done => Some(Outcome::Done),
+            Step::Failed => Some(Outcome::Failed),
+            Step::Cancelled => Some(Outcome::Cancelled),
             _ => None,
         }
     }
@@ -98,49 +98,48 @@ impl Follower {
     /// Follows a handoff that goes on after `before`, its view from before it was asked to: steps told there are not
     /// told again, and its old end is not taken for a new one.
     #[must_use]
-    pub fn after(before: &Value) -> Self {
-        let steps = steps(before).len();
-        match Outcome::of(text(before, "step")) {
+    pub fn after(before: &HandoffView) -> Self {
+        let steps = before.steps.len();
+        match Outcome::of(&before.step) {
             Some(_) => Follower { entered: steps, left: steps, ignore_until: steps + 1, ..Follower::default() },
             None => Follower::default(),
         }
     }
 
     /// What is new in this snapshot. After the end nothing is.
-    pub fn observe(&mut self, view: &Value) -> Vec<Progress> {
-        let steps = steps(view);
+    pub fn observe(&mut self, view: &HandoffView) -> Vec<Progress> {
+        let steps = &view.steps;
         if self.ended || steps.len() < self.ignore_until {
             return Vec::new();
         }
-        let outcome = Outcome::of(text(view, "step"));
+        let outcome = Outcome::of(&view.step);
         let mut news = Vec::new();
         while let Some(entry) = steps.get(self.left) {
-            let name = sanitise(text(entry, "step").unwrap_or("?"));
-            let is_end = Outcome::of(Some(&name)).is_some();
+            let name = sanitise(said(entry.step.word()).unwrap_or("?"));
             if self.entered <= self.left {
                 self.entered = self.left + 1;
-                if !is_end {
+                if !ends(entry) {
                     news.push(Progress::Entered { step: name.clone() });
                 }
             }
             let last = self.left + 1 == steps.len() || steps.get(self.left + 1).is_some_and(ends);
-            let left_at = text(entry, "left_at");
+            let left_at = said(entry.left_at.as_deref());
             if left_at.is_none() && outcome.is_none() {
                 break;
             }
             self.left += 1;
-            if is_end {
+            if ends(entry) {
                 continue;
             }
-            let took_ms = text(entry, "entered_at").zip(left_at).and_then(|(from, to)| millis_between(from, to));
+            let took_ms = left_at.and_then(|left_at| millis_between(&entry.entered_at, left_at));
             let stopped = last && matches!(outcome, Some(Outcome::Failed | Outcome::Cancelled));
             news.push(match stopped {
                 true => Progress::Stopped { step: name, took_ms },
-                false => Progress::Passed { verdict: verdict(view, &name), step: name, took_ms },
+                false => Progress::Passed { verdict: verdict(view, &entry.step), step: name, took_ms },
             });
         }
-        let bytes = view.get("document").and_then(|document| document.get("bytes")?.as_u64());
-        if text(view, "step") == Some("writing") && bytes != self.bytes {
+        let bytes = view.document.as_ref().map(|document| document.bytes);
+        if view.step == Step::Writing && bytes != self.bytes {
             self.bytes = bytes;
             news.extend(bytes.map(|bytes| Progress::Grew { bytes }));
         }
@@ -152,23 +151,19 @@ impl Follower {
     }
 }
 
-fn ends(entry: &Value) -> bool {
-    Outcome::of(text(entry, "step")).is_some()
-}
-
-fn steps(view: &Value) -> &[Value] {
-    view.get("steps").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+fn ends(entry: &StepView) -> bool {
+    Outcome::of(&entry.step).is_some()
 }
 
 /// The verdict on the text that a step types.
-fn verdict(view: &Value, step: &str) -> Option<String> {
-    let name = match step {
-        "instructing" => "instruction",
-        "priming" => "priming",
-        "briefing" => "briefing",
+fn verdict(view: &HandoffView, step: &Word<Step>) -> Option<String> {
+    let verdict = match step.known()? {
+        Step::Instructing => &view.verdicts.instruction,
+        Step::Priming => &view.verdicts.priming,
+        Step::Briefing => &view.verdicts.briefing,
         _ => return None,
     };
-    text(view.get("verdicts")?.get(name)?, "verdict").map(sanitise)
+    said(verdict.as_ref()?.verdict.word()).map(sanitise)
 }
 
 /// A length of time for people: tenths of a second, and minutes where there are some.
@@ -213,58 +208,52 @@ pub fn line(news: &Progress) -> Option<(String, bool)> {
 
 /// The last lines: verdicts, document, successor, warnings.
 #[must_use]
-pub fn summary(view: &Value) -> Vec<String> {
+pub fn summary(view: &HandoffView) -> Vec<String> {
     let mut lines = Vec::new();
-    let mut say = |name: &str, what: String| lines.push(format!("{name:<10} {}", sanitise(&what)));
-    if let Some(path) = text(view, "file_path") {
-        let bytes = view.get("bytes").and_then(Value::as_u64);
-        let growing = view.get("document").and_then(|document| document.get("bytes")?.as_u64());
-        let state = match (bytes, growing) {
+    let mut say = |name: &str, what: &str| lines.push(format!("{name:<10} {}", sanitise(what)));
+    if let Some(path) = said(view.file_path.as_str()) {
+        let growing = view.document.as_ref().map(|document| document.bytes);
+        let state = match (view.bytes, growing) {
             (Some(bytes), _) => format!("{path} ({bytes} bytes)"),
             (None, Some(bytes)) => format!("{path} ({bytes} bytes so far, not recorded)"),
-            (None, None) if matches!(text(view, "step"), Some("waiting" | "instructing" | "writing")) => {
+            (None, None) if matches!(view.step.known(), Some(Step::Waiting | Step::Instructing | Step::Writing)) => {
                 format!("{path} (not there yet)")
             }
             (None, None) => path.to_owned(),
         };
-        say("document", state);
+        say("document", &state);
     }
-    if let Some(published) = super::publish::summary(view) {
-        say("published", published);
+    if let Some(published) = view.publish.as_ref().and_then(super::publish::summary) {
+        say("published", &published);
     }
-    if let Some(successor) = text(view, "successor_id") {
-        say("successor", successor.to_owned());
+    if let Some(successor) = said(view.successor_id.as_deref()) {
+        say("successor", successor);
     }
-    let verdicts: Vec<String> = ["instruction", "priming", "briefing"]
-        .iter()
-        .filter_map(|name| {
-            let verdict = view.get("verdicts")?.get(name)?;
-            let reason = text(verdict, "reason").map(|reason| format!(" ({reason})")).unwrap_or_default();
-            Some(format!("{name} {}{reason}", text(verdict, "verdict")?))
-        })
-        .collect();
+    let typed = view.verdicts.typed().filter_map(|(name, verdict)| {
+        let reason = said(verdict.reason.as_deref()).map(|reason| format!(" ({reason})")).unwrap_or_default();
+        Some(format!("{name} {}{reason}", said(verdict.verdict.word())?))
+    });
+    let verdicts: Vec<String> = typed.collect();
     if !verdicts.is_empty() {
-        say("verdicts", verdicts.join(", "));
+        say("verdicts", &verdicts.join(", "));
     }
-    let warnings = view.get("warnings").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    for warning in warnings {
-        say("warning", warning.as_str().map_or_else(|| warning.to_string(), str::to_owned));
-    }
+    view.warnings.iter().for_each(|warning| say("warning", warning));
     lines
 }
 
 /// The error of a handoff that did not end well.
 #[must_use]
-pub fn failure(view: &Value, outcome: Outcome) -> Option<CliError> {
+pub fn failure(view: &HandoffView, outcome: Outcome) -> Option<CliError> {
     match outcome {
         Outcome::Done => None,
         Outcome::Failed => {
-            let mut error = CliError::from_answer(view.get("error").unwrap_or(&Value::Null), None);
-            if error.hint.is_none() {
-                let id = text(view, "handoff_id").unwrap_or("HANDOFF");
-                error = error.hint(format!("When the cause is mended: tasuki retry {}", sanitise(id)));
-            }
-            Some(error)
+            let StepError { code, message, hint, .. } = view.error.clone().unwrap_or_default();
+            let error = CliError::told(&code, &message, &hint);
+            let id = said(view.handoff_id.as_str()).unwrap_or("HANDOFF");
+            Some(match error.hint {
+                None => error.hint(format!("When the cause is mended: tasuki retry {}", sanitise(id))),
+                Some(_) => error,
+            })
         }
         Outcome::Cancelled => Some(CliError::refused("cancelled", "The handoff was cancelled.")),
     }

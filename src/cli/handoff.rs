@@ -4,7 +4,9 @@ use super::Session;
 use super::args::{AcceptArgs, Author, HandoffArgs, HandoffName, RetryArgs, Urgency};
 use super::error::CliError;
 use super::follow::Follower;
+use super::view::said;
 use super::{input, names, view, wait};
+use crate::contract::HandoffView;
 use crate::core::text::sanitise;
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -133,7 +135,8 @@ pub fn accept(session: &Session, args: &AcceptArgs) -> Result<(), CliError> {
 }
 
 fn go_on(session: &Session, kind: &str, id: &str, fields: Map<String, Value>, and_wait: bool) -> Result<(), CliError> {
-    let before = view::handoff(&session.home, id)?.unwrap_or(Value::Null);
+    let before = view::handoff(&session.home, id)?;
+    let before = before.as_deref().cloned().unwrap_or_default();
     let answer = session.ask(kind, fields, super::ANSWER_SOON)?;
     let line = goes_on(id, &before, &answer);
     if !and_wait {
@@ -148,10 +151,10 @@ fn go_on(session: &Session, kind: &str, id: &str, fields: Map<String, Value>, an
 }
 
 /// What goes on, and after what.
-pub(super) fn goes_on(id: &str, before: &Value, answer: &Value) -> String {
+pub(super) fn goes_on(id: &str, before: &HandoffView, answer: &Value) -> String {
     let step = view::text(answer, "step").map(|step| format!(" at {}", sanitise(step))).unwrap_or_default();
-    let error = before.get("error").unwrap_or(&Value::Null);
-    let after = view::text(error, "step").zip(view::text(error, "code"));
+    let error = before.error.as_ref();
+    let after = error.and_then(|error| said(error.step.word()).zip(said(error.code.as_str())));
     let after = after.map(|(step, code)| format!("; it had failed at {} ({})", sanitise(step), sanitise(code)));
     format!("handoff {id} goes on{step}{}", after.unwrap_or_default())
 }

@@ -5,9 +5,11 @@ use super::args::{HandoffName, HandoffsArgs, HandoffsCommand};
 use super::error::CliError;
 use super::follow::{self, Progress};
 use super::output::{Tone, short_text};
+use super::view::{Seen, said, shown};
 use super::{names, past, view, wait};
+use crate::contract::handoff::PointView;
+use crate::contract::{AckView, HandoffView, Step};
 use crate::core::text::sanitise;
-use serde_json::Value;
 
 /// Lists the handoffs, or shows one.
 ///
@@ -26,35 +28,40 @@ pub fn command(session: &Session, args: &HandoffsArgs) -> Result<(), CliError> {
 }
 
 fn list(session: &Session, limit: usize) -> Result<(), CliError> {
-    let mut handoffs = view::newest(&session.home.handoff_views(), limit)?;
-    handoffs.sort_by_key(|handoff| std::cmp::Reverse(view::cell(handoff, "created_at")));
+    let mut handoffs: Vec<Seen<HandoffView>> = view::latest(&session.home.handoff_views(), limit)?;
+    handoffs.sort_by_key(|handoff| std::cmp::Reverse(shown(handoff.created_at.as_str())));
     if session.out.is_json() {
-        return session.out.document(&Value::Array(handoffs));
+        return session.out.document(&handoffs.iter().map(Seen::json).collect());
     }
     if handoffs.is_empty() {
         session.out.note("No handoffs. Ask for one with: tasuki handoff AGENT --wait");
         return Ok(());
     }
-    let keys = ["handoff_id", "agent_id", "successor_id"];
-    let short = names::short(handoffs.iter().flat_map(|handoff| keys.map(|key| view::text(handoff, key))).flatten());
-    let row = |handoff: &Value| {
-        let cell = |key: &str| view::cell(handoff, key);
-        let code = handoff.get("error").and_then(|error| view::text(error, "code"));
-        let news = code.or_else(|| asks(handoff).then_some("asks you"));
-        let state = news.map_or_else(|| cell("step"), |news| format!("{}: {news}", cell("step")));
-        let id = |key: &str| short.get(&view::cell(handoff, key)).cloned().unwrap_or_else(|| "-".to_owned());
-        let created = session.out.when(&cell("created_at"));
-        let ids = (id("handoff_id"), id("agent_id"), id("successor_id"));
-        vec![ids.0, cell("persona_slug"), created, state, ids.1, ids.2, short_text(&cell("reason"), LONGEST_REASON)]
+    let short = names::short(handoffs.iter().flat_map(|handoff| ids(handoff)).filter_map(said));
+    let row = |handoff: &HandoffView| {
+        let step = shown(handoff.step.word());
+        let code = handoff.error.as_ref().and_then(|error| said(error.code.as_str()));
+        let news = code.or_else(|| handoff.asks().then_some("asks you"));
+        let state = news.map_or_else(|| step.clone(), |news| format!("{step}: {news}"));
+        let [own, from, to] =
+            ids(handoff).map(|id| id.and_then(|id| short.get(id)).cloned().unwrap_or_else(|| "-".to_owned()));
+        let created = session.out.when(&shown(handoff.created_at.as_str()));
+        let reason = short_text(&shown(handoff.reason.as_str()), LONGEST_REASON);
+        vec![own, shown(handoff.persona_slug.as_str()), created, state, from, to, reason]
     };
-    let rows: Vec<Vec<String>> = handoffs.iter().map(row).collect();
-    let tone = |handoff: &Value| match view::text(handoff, "step") {
-        Some("failed") => Tone::Bad,
-        _ if asks(handoff) => Tone::Care,
+    let rows: Vec<Vec<String>> = handoffs.iter().map(|handoff| row(handoff)).collect();
+    let tone = |handoff: &Seen<HandoffView>| match handoff.step.known() {
+        Some(Step::Failed) => Tone::Bad,
+        _ if handoff.asks() => Tone::Care,
         _ => Tone::Plain,
     };
     let tones: Vec<Tone> = handoffs.iter().map(tone).collect();
     session.out.toned(&["HANDOFF", "PERSONA", "ASKED FOR", "STEP", "FROM", "TO", "REASON"], &rows, &tones)
+}
+
+/// The handoff's own id, and those of its two agents.
+fn ids(handoff: &HandoffView) -> [Option<&str>; 3] {
+    [Some(&handoff.handoff_id), Some(&handoff.agent_id), handoff.successor_id.as_deref()]
 }
 
 /// As much of a reason as a row shows: it may be as long as a request.
@@ -65,47 +72,39 @@ fn show(session: &Session, name: &HandoffName) -> Result<(), CliError> {
     let seen = past::handoff(&session.home, &id)?;
     let seen = seen.ok_or_else(|| CliError::refused("no_handoff", "Handoff not found"))?;
     if session.out.is_json() {
-        return session.out.document(&seen);
+        return session.out.document(&seen.json());
     }
     lines(&seen).iter().try_for_each(|line| session.out.line(line))
 }
 
-/// Whether its successor has asked something that nobody has answered.
-pub(super) fn asks(handoff: &Value) -> bool {
-    view::text(handoff, "step") == Some("acknowledging")
-        && handoff.get("ack").is_some_and(|ack| view::text(ack, "status") == Some("needs_clarification"))
-}
-
 /// One handoff as text.
-pub(super) fn lines(seen: &Value) -> Vec<String> {
-    let mut lines = vec![format!("handoff {}", sanitise(&view::cell(seen, "handoff_id")))];
+pub(super) fn lines(seen: &HandoffView) -> Vec<String> {
+    let mut lines = vec![format!("handoff {}", sanitise(&shown(seen.handoff_id.as_str())))];
+    let at = |at: Option<&str>| said(at).map(view::clock);
     let fields = [
-        ("step", "step"),
-        ("from", "agent_id"),
-        ("persona", "persona_slug"),
-        ("reason", "reason"),
-        ("focus", "focus"),
-        ("asked for", "created_at"),
-        ("deadline", "deadline"),
+        ("step", said(seen.step.word()).map(str::to_owned)),
+        ("from", said(seen.agent_id.as_str()).map(str::to_owned)),
+        ("persona", said(seen.persona_slug.as_str()).map(str::to_owned)),
+        ("reason", said(seen.reason.as_str()).map(str::to_owned)),
+        ("focus", said(seen.focus.as_deref()).map(str::to_owned)),
+        ("asked for", at(Some(&seen.created_at))),
+        ("deadline", at(seen.deadline.as_deref())),
     ];
-    for (name, key) in fields {
-        let shown = view::text(seen, key)
-            .map(|text| if key == "created_at" || key == "deadline" { view::clock(text) } else { text.to_owned() });
-        let shown = shown.map(|text| plain(&text));
-        lines.extend(shown.map(|text| format!("  {name:<10} {text}")));
+    for (name, text) in fields {
+        lines.extend(text.map(|text| format!("  {name:<10} {}", plain(&text))));
     }
     lines.extend(follow::summary(seen).into_iter().map(|line| format!("  {line}")));
     lines.push("  steps".to_owned());
     lines.extend(step_lines(seen));
-    lines.extend(acknowledgement(seen));
-    lines.extend(checklist(seen));
-    if let Some(error) = seen.get("error").filter(|error| error.is_object()) {
-        lines.push(CliError::from_answer(error, None).text());
+    lines.extend(seen.ack.as_ref().map(|ack| acknowledgement(seen, ack)).into_iter().flatten());
+    lines.extend(checklist(&seen.checklist));
+    if let Some(error) = &seen.error {
+        lines.push(CliError::told(&error.code, &error.message, &error.hint).text());
     }
     lines
 }
 
-fn step_lines(seen: &Value) -> Vec<String> {
+fn step_lines(seen: &HandoffView) -> Vec<String> {
     let mut lines = Vec::new();
     let mut open = None;
     for news in follow::Follower::new().observe(seen) {
@@ -127,51 +126,46 @@ fn plain(text: &str) -> String {
 }
 
 /// What the successor has said, beside what it was to do; and what falls next.
-fn acknowledgement(seen: &Value) -> Vec<String> {
-    let Some(ack) = seen.get("ack").filter(|ack| ack.is_object()) else { return Vec::new() };
-    let list = |key: &str| ack[key].as_array().map(Vec::as_slice).unwrap_or_default();
+fn acknowledgement(seen: &HandoffView, ack: &AckView) -> Vec<String> {
     let mut lines = vec!["  acknowledgement".to_owned()];
-    let mut say = |name: &str, what: String| lines.push(format!("    {name:<14} {}", plain(&what)));
-    let late = if ack["late"].as_bool() == Some(true) { " (late)" } else { "" };
-    say("status", format!("{}{late}, urgency {}", view::cell(ack, "status"), view::cell(ack, "urgency")));
-    if let Some(next) = ack.get("next").filter(|next| next.is_object()) {
-        say("next", format!("{} at {}", view::cell(next, "what"), view::clock(&view::cell(next, "at"))));
+    let mut say = |name: &str, what: &str| lines.push(format!("    {name:<14} {}", plain(what)));
+    let late = if ack.late { " (late)" } else { "" };
+    say("status", &format!("{}{late}, urgency {}", shown(ack.status.word()), shown(ack.urgency.word())));
+    if let Some(next) = &ack.next {
+        say("next", &format!("{} at {}", shown(next.what.word()), view::clock(&shown(next.at.as_str()))));
     }
-    list("tasks").iter().filter_map(Value::as_str).for_each(|task| say("task", task.to_owned()));
-    for (name, key) in
-        [("understanding", "understanding"), ("checkpoint", "checkpoint"), ("starting from", "starting_from")]
+    ack.tasks.iter().for_each(|task| say("task", task));
+    for (name, text) in
+        [("understanding", &ack.understanding), ("checkpoint", &ack.checkpoint), ("starting from", &ack.starting_from)]
     {
-        if let Some(text) = view::text(ack, key) {
-            say(name, text.to_owned());
+        said(text.as_deref()).into_iter().for_each(|text| say(name, text));
+    }
+    ack.questions.iter().for_each(|question| say("question", question));
+    if seen.asks() {
+        let answers = vec!["--answer …"; ack.questions.len().max(1)].join(" ");
+        let id: String = shown(seen.handoff_id.as_str()).chars().take(8).collect();
+        say("answer with", &format!("tasuki clarify {id} {answers}"));
+    }
+    for (name, all) in [("reminder", &ack.reminders), ("escalation", &ack.escalations)] {
+        for sent in all {
+            let at = said(sent.at.as_deref()).map(view::clock).unwrap_or_default();
+            let why = said(sent.reason.as_deref()).map(|why| format!(" ({why})")).unwrap_or_default();
+            say(name, &format!("to {}: {} {at}{why}", shown(sent.to.as_str()), shown(sent.outcome.word())));
         }
     }
-    list("questions").iter().filter_map(Value::as_str).for_each(|question| say("question", question.to_owned()));
-    if asks(seen) {
-        let answers = vec!["--answer …"; list("questions").len().max(1)].join(" ");
-        let id: String = view::cell(seen, "handoff_id").chars().take(8).collect();
-        say("answer with", format!("tasuki clarify {id} {answers}"));
-    }
-    for (name, key) in [("reminder", "reminders"), ("escalation", "escalations")] {
-        for sent in list(key) {
-            let at = view::text(sent, "at").map(view::clock).unwrap_or_default();
-            let why = view::text(sent, "reason").map(|why| format!(" ({why})")).unwrap_or_default();
-            say(name, format!("to {}: {} {at}{why}", view::cell(sent, "to"), view::cell(sent, "outcome")));
-        }
-    }
-    if let Some(by) = view::text(&ack["override"], "reason") {
-        say("override", by.to_owned());
+    if let Some(by) = ack.r#override.as_ref().and_then(|by| said(by.reason.as_str())) {
+        say("override", by);
     }
     lines
 }
 
 /// The delivery, point by point, each with its time, or why it was not reached.
-fn checklist(seen: &Value) -> Vec<String> {
-    let points = seen.get("checklist").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let line = |point: &Value| {
-        let at = view::text(point, "at");
+fn checklist(points: &[PointView]) -> Vec<String> {
+    let line = |point: &PointView| {
+        let at = said(point.at.as_deref());
         let sign = if at.is_some() { "[x]" } else { "[ ]" };
-        let what = plain(&view::cell(point, "point"));
-        let why = view::text(point, "reason").filter(|_| at.is_none()).map(|why| format!("({})", plain(why)));
+        let what = plain(&shown(point.point.as_str()));
+        let why = said(point.reason.as_deref()).filter(|_| at.is_none()).map(|why| format!("({})", plain(why)));
         let end = at.map(view::clock).or(why).unwrap_or_default();
         format!("    {sign} {what:<32} {end}").trim_end().to_owned()
     };
@@ -184,20 +178,24 @@ fn checklist(seen: &Value) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use serde_json::json;
+    use crate::contract::understood;
+    use serde_json::{Value, json};
+
+    fn lines(seen: Value) -> Vec<String> {
+        super::lines(&understood(seen).expect("an object"))
+    }
 
     #[test]
     fn a_running_step_is_shown_as_running() {
         let seen = json!({"step": "writing", "steps": [{"step": "writing", "entered_at": "2026-11-21T20:00:01.000Z", "left_at": null}],
             "document": {"bytes": 12, "at": "2026-11-21T20:00:02.000Z"}, "file_path": "/d.md"});
-        let text = lines(&seen).join("\n");
+        let text = lines(seen).join("\n");
         assert!(text.contains("writing          running") && text.contains("/d.md (12 bytes so far"), "{text}");
     }
 
     #[test]
     fn an_acknowledgement_is_shown_beside_the_tasks_and_points_without_a_time_say_why() {
-        let text = lines(&json!({
+        let text = lines(json!({
             "handoff_id": "h", "step": "acknowledging", "steps": [],
             "ack": {"status": "needs_clarification", "urgency": "prepare", "late": false, "tasks": ["mend the test"],
                 "understanding": "to mend\na test", "checkpoint": "step 2", "starting_from": "step 3", "questions": ["Which branch?"],
@@ -222,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_handoff_is_shown_with_its_steps_and_its_error() {
-        let text = lines(&json!({
+        let text = lines(json!({
             "handoff_id": "h", "step": "failed", "agent_id": "a", "reason": "r",
             "steps": [{"step": "waiting", "entered_at": "2026-11-21T20:00:00.000Z", "left_at": "2026-11-21T20:00:01.000Z"},
                       {"step": "writing", "entered_at": "2026-11-21T20:00:01.000Z", "left_at": null}],

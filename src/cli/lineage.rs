@@ -6,7 +6,7 @@ use super::error::CliError;
 use super::output::Tone;
 use super::view::{Seen, said};
 use super::{names, past, view};
-use crate::contract::AgentView;
+use crate::contract::{AgentView, HandoffView};
 use crate::core::text::sanitise;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,7 +67,7 @@ pub(crate) fn print(session: &Session, id: &str, members: &[Member]) -> Result<(
 
 /// The handoffs by which agents came, by the agent. A handoff's view has changed last soon after its successor has
 /// registered, so those of about that time are looked at first, and mostly nothing else is.
-fn handoffs<'m>(folder: &Path, members: &'m [Member]) -> Result<BTreeMap<&'m str, Value>, CliError> {
+fn handoffs<'m>(folder: &Path, members: &'m [Member]) -> Result<BTreeMap<&'m str, Seen<HandoffView>>, CliError> {
     let came = members.iter().filter(|member| member.view.as_ref().is_some_and(|agent| previous(agent).is_some()));
     let mut missing: BTreeMap<&str, i64> = came.map(|member| (member.id.as_str(), registered_ms(member))).collect();
     let mut found = BTreeMap::new();
@@ -80,9 +80,9 @@ fn handoffs<'m>(folder: &Path, members: &'m [Member]) -> Result<BTreeMap<&'m str
         while let Some(next) = nearest(&left, at).filter(|_| looked < MOST_HANDOFFS) {
             left.remove(&next);
             looked += 1;
-            let read = view::read_json(&folder.join(format!("{}.json", next.1))).ok().flatten();
-            let Some(handoff) = read.filter(Value::is_object) else { continue };
-            let Some(successor) = view::text(&handoff, "successor_id") else { continue };
+            let read: Option<Seen<HandoffView>> = view::read(&folder.join(format!("{}.json", next.1))).ok().flatten();
+            let Some(handoff) = read else { continue };
+            let Some(successor) = said(handoff.successor_id.as_deref()) else { continue };
             if successor == agent {
                 found.insert(agent, handoff);
                 break;
@@ -130,11 +130,12 @@ fn line(member: &Member, shown: &str) -> String {
 }
 
 /// By which handoff an agent came, and where its document lies.
-fn came_by(member: &Member, handoff: &Value) -> [String; 2] {
-    let id: String = view::cell(handoff, "handoff_id").chars().take(8).collect();
+fn came_by(member: &Member, handoff: &HandoffView) -> [String; 2] {
+    let id: String = view::shown(handoff.handoff_id.as_str()).chars().take(8).collect();
     let space = if member.depth == 0 { String::new() } else { indent(member) + "   " };
-    let first = format!("{space}by handoff {id} ({}): {}", view::cell(handoff, "step"), view::cell(handoff, "reason"));
-    [sanitise(&first), sanitise(&format!("{space}document {}", view::cell(handoff, "file_path")))]
+    let [step, reason, path] = [handoff.step.word(), &handoff.reason, &handoff.file_path].map(view::shown);
+    [format!("{space}by handoff {id} ({step}): {reason}"), format!("{space}document {path}")]
+        .map(|line| sanitise(&line))
 }
 
 /// Who came from whom.
@@ -249,8 +250,7 @@ mod tests {
         }
         let members = members("a", &agents);
         let found = handoffs(dir.path(), &members).expect("readable");
-        let by: Vec<(&str, String)> =
-            found.iter().map(|(id, handoff)| (*id, view::cell(handoff, "handoff_id"))).collect();
+        let by: Vec<(&str, String)> = found.iter().map(|(id, handoff)| (*id, handoff.handoff_id.clone())).collect();
         assert_eq!(by, [("b", "h2".to_owned()), ("c", "h3".to_owned())]);
     }
 

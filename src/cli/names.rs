@@ -5,7 +5,7 @@ use super::error::CliError;
 use super::view::{Seen, said, shown};
 use super::{client, view};
 use crate::config::Home;
-use crate::contract::AgentView;
+use crate::contract::{AgentView, HandoffView};
 use crate::core::id::Slug;
 use crate::core::text::sanitise;
 use std::collections::{BTreeMap, BTreeSet};
@@ -205,10 +205,10 @@ pub fn handoff(home: &Home, text: &str) -> Result<String, CliError> {
 /// The handoff of a persona that was asked for last, among those that have changed last.
 fn last_of(home: &Home, slug: &str) -> Result<Option<String>, CliError> {
     const LOOK_AT: usize = 2_000;
-    let mut own = view::newest(&home.handoff_views(), LOOK_AT)?;
-    own.retain(|handoff| view::text(handoff, "persona_slug") == Some(slug));
-    let last = own.iter().max_by_key(|handoff| view::text(handoff, "created_at"));
-    Ok(last.and_then(|handoff| view::text(handoff, "handoff_id")).map(str::to_owned))
+    let latest: Vec<Seen<HandoffView>> = view::latest(&home.handoff_views(), LOOK_AT)?;
+    let own = latest.iter().filter(|handoff| handoff.persona_slug == slug);
+    let last = own.max_by_key(|handoff| &handoff.created_at);
+    Ok(last.and_then(|handoff| view::said(handoff.handoff_id.as_str())).map(str::to_owned))
 }
 
 /// The error with this hint, unless it has one.

@@ -5,9 +5,8 @@ use super::client::{Pulse, Sidecar};
 use super::error::CliError;
 use super::view::{self, Seen};
 use crate::config::Home;
-use crate::contract::AgentView;
+use crate::contract::{AgentView, HandoffView};
 use crate::spool::age::WISH;
-use serde_json::Value;
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -22,7 +21,7 @@ const EVERY: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// When it can't be read.
-pub fn handoff(home: &Home, id: &str) -> Result<Option<Value>, CliError> {
+pub fn handoff(home: &Home, id: &str) -> Result<Option<Seen<HandoffView>>, CliError> {
     again(home, id, || view::handoff(home, id))
 }
 

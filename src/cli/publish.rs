@@ -4,8 +4,11 @@ use super::Session;
 use super::args::{AssumePublished, PublishArgs};
 use super::client::Pulse;
 use super::error::CliError;
+use super::view::{Seen, said};
 use super::wait::{LONGEST, LOOK_EVERY, PULSE_EVERY};
 use super::{names, view};
+use crate::contract::publishing::PublishErrorView;
+use crate::contract::{HandoffView, PublishState, PublishView};
 use crate::core::text::sanitise;
 use crate::exit;
 use serde_json::{Map, Value, json};
@@ -28,29 +31,40 @@ pub fn command(session: &Session, args: &PublishArgs) -> Result<(), CliError> {
     let answer = session.ask("publish", fields, super::ANSWER_SOON)?;
     let is_there = view::text(&answer, "status") == Some("published");
     if is_there || !args.wait {
-        let line = if is_there { published(&id, &answer) } else { format!("handoff {id} is being published") };
+        let line = match is_there {
+            true => published(&id, view::text(&answer, "url")),
+            false => format!("handoff {id} is being published"),
+        };
         return session.tell(&answer, &line);
     }
     let ended = until_ended(session, &id)?;
-    match view::text(&ended, "state") {
-        Some("published") if session.out.is_json() => session.out.document(&ended),
-        Some("published") => session.out.line(&published(&id, &ended)),
-        _ => Err(CliError::from_answer(ended.get("error").unwrap_or(&Value::Null), None)),
+    let publish = ended.publish.clone().unwrap_or_default();
+    match publish.state.known() {
+        Some(PublishState::Published) if session.out.is_json() => session.out.document(&ended.json()["publish"]),
+        Some(PublishState::Published) => session.out.line(&published(&id, publish.url.as_deref())),
+        _ => {
+            let PublishErrorView { code, message, hint, .. } = publish.error.unwrap_or_default();
+            Err(CliError::told(&code, &message, &hint))
+        }
     }
 }
 
-fn published(id: &str, with_url: &Value) -> String {
-    let url = view::text(with_url, "url").map_or_else(|| "at an address that is not known".to_owned(), sanitise);
+fn published(id: &str, url: Option<&str>) -> String {
+    let url = said(url).map_or_else(|| "at an address that is not known".to_owned(), sanitise);
     format!("handoff {id} is published: {url}")
 }
 
-/// The publishing's part of the view when nothing follows by itself any more.
-fn until_ended(session: &Session, id: &str) -> Result<Value, CliError> {
+/// The view when nothing follows of the publishing by itself any more.
+fn until_ended(session: &Session, id: &str) -> Result<Seen<HandoffView>, CliError> {
     let (start, patience) = (Instant::now(), session.timeout.unwrap_or(LONGEST));
     let mut pulse = Pulse::new(&session.home);
     loop {
-        let seen = view::handoff(&session.home, id)?.and_then(|seen| seen.get("publish").cloned()).unwrap_or_default();
-        if matches!(view::text(&seen, "state"), Some("published" | "failed" | "in_doubt")) {
+        let has_ended = |publish: &PublishView| {
+            use PublishState::{Failed, InDoubt, Published};
+            matches!(publish.state.known(), Some(Published | Failed | InDoubt))
+        };
+        let seen = view::handoff(&session.home, id)?;
+        if let Some(seen) = seen.filter(|seen| seen.publish.as_ref().is_some_and(has_ended)) {
             return Ok(seen);
         }
         pulse.keep(PULSE_EVERY)?;
@@ -62,24 +76,22 @@ fn until_ended(session: &Session, id: &str) -> Result<Value, CliError> {
     }
 }
 
-/// The line of a handoff's publishing for people; none if that was not asked for.
+/// The line of a handoff's publishing for people; none if nothing is said of it.
 #[must_use]
-pub fn summary(handoff: &Value) -> Option<String> {
-    let seen = handoff.get("publish").filter(|seen| seen.is_object())?;
-    let state = view::text(seen, "state")?;
-    let to = view::text(seen, "to").unwrap_or("?");
-    let last = seen.get("attempts").and_then(Value::as_array).and_then(|attempts| attempts.last());
-    let error = last.and_then(|last| last.get("error")).filter(|error| error.is_object()).unwrap_or(&Value::Null);
-    let code = view::text(error, "code").map(|code| format!(" ({code})")).unwrap_or_default();
-    Some(match (state, view::text(seen, "url")) {
-        ("published", Some(url)) => url.to_owned(),
-        ("published", None) => format!("{to}: published, at an address that is not known"),
-        ("retrying", _) => {
-            let at = view::text(seen, "next_try_at").map(view::clock).unwrap_or_default();
+pub fn summary(seen: &PublishView) -> Option<String> {
+    let state = said(seen.state.word())?;
+    let to = said(seen.to.word()).unwrap_or("?");
+    let error = seen.attempts.last().and_then(|last| last.error.as_ref());
+    let code = error.and_then(|error| said(error.code.as_str())).map(|code| format!(" ({code})")).unwrap_or_default();
+    Some(match (seen.state.known(), said(seen.url.as_deref())) {
+        (Some(PublishState::Published), Some(url)) => url.to_owned(),
+        (Some(PublishState::Published), None) => format!("{to}: published, at an address that is not known"),
+        (Some(PublishState::Retrying), _) => {
+            let at = said(seen.next_try_at.as_deref()).map(view::clock).unwrap_or_default();
             format!("{to}: retrying at {at}{code}")
         }
-        ("waiting", _) => format!("{to}: waits for the record"),
-        ("running", _) => format!("{to}: running"),
+        (Some(PublishState::Waiting), _) => format!("{to}: waits for the record"),
+        (Some(PublishState::Running), _) => format!("{to}: running"),
         _ => format!("{to}: {}{code}", state.replace('_', " ")),
     })
 }
@@ -107,8 +119,8 @@ mod tests {
 
     #[test]
     fn the_line_says_where_it_stands() {
-        let of = |publish: Value| summary(&json!({"publish": publish}));
-        assert_eq!(of(Value::Null), None);
+        let of = |publish: Value| summary(&crate::contract::understood(publish).expect("an object"));
+        assert_eq!(of(json!({})), None);
         let url = "https://x/1";
         assert_eq!(of(json!({"state": "published", "to": "issue", "url": url})).as_deref(), Some(url));
         let failed = json!({"state": "in_doubt", "to": "gist", "attempts": [{"error": {"code": "gh_timeout"}}]});

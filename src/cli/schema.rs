@@ -67,15 +67,15 @@ pub fn all() -> Vec<Format> {
     let format = |name, place, schema: Schema| Format { name, place, schema: schema.into() };
     let mut all = requests();
     all.extend([
-        format("result", "spool/results/<request_id>.json", written::<formats::ResultFile>()),
+        format("result", "spool/results/<request_id>.json", written::<contract::ResultFile>()),
         format("event", "spool/events/<any name>.json", schema_for!(EventFile)),
         format("error", "spool/errors/<error_id>.json", written::<contract::ErrorFile>()),
-        format("why", "spool/rejected/<seq>-<name>.why.json", written::<formats::WhyFile>()),
+        format("why", "spool/rejected/<seq>-<name>.why.json", written::<contract::WhyFile>()),
         format("journal", "spool/journal.jsonl, one line", written::<formats::JournalLine>()),
         format("sidecar_view", "view/sidecar.json", written::<contract::SidecarView>()),
         format("agent_view", "view/agents/<agent_id>.json", written::<contract::AgentView>()),
-        format("handoff_view", "view/handoffs/<handoff_id>.json", written::<formats::HandoffView>()),
-        format("work_view", "view/work/<item_id>.json", written::<formats::WorkView>()),
+        format("handoff_view", "view/handoffs/<handoff_id>.json", written::<contract::HandoffView>()),
+        format("work_view", "view/work/<item_id>.json", written::<contract::WorkView>()),
         format("config", "config.toml", crate::config::schema()),
         format("profile", "data/profiles/<name>.toml", schema_for!(ProfileFile)),
         format("persona", "data/personas/<slug>/persona.toml", schema_for!(PersonaFile)),

@@ -3,7 +3,7 @@
 
 use super::error::CliError;
 use crate::config::Home;
-use crate::contract::{self, AgentView, SidecarView};
+use crate::contract::{self, AgentView, HandoffView, SidecarView, WorkView};
 use nix::fcntl::OFlag;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -199,8 +199,16 @@ pub fn sidecar(home: &Home) -> Result<Option<Seen<SidecarView>>, CliError> {
 ///
 /// # Errors
 /// When it can't be read.
-pub fn handoff(home: &Home, handoff_id: &str) -> Result<Option<Value>, CliError> {
-    read_json(&home.handoff_views().join(format!("{handoff_id}.json")))
+pub fn handoff(home: &Home, handoff_id: &str) -> Result<Option<Seen<HandoffView>>, CliError> {
+    read(&home.handoff_views().join(format!("{handoff_id}.json")))
+}
+
+/// One work item's view.
+///
+/// # Errors
+/// When it can't be read.
+pub fn item(home: &Home, item_id: &str) -> Result<Option<Seen<WorkView>>, CliError> {
+    read(&home.work_views().join(format!("{item_id}.json")))
 }
 
 /// A text, if there is one that is not empty.

@@ -8,8 +8,8 @@ use super::error::CliError;
 use super::follow::{self, Follower, Outcome, Progress};
 use super::live::Live;
 use super::output::Tone;
-use super::view;
-use crate::contract::AgentState;
+use super::view::{self, Seen};
+use crate::contract::{AgentState, HandoffView};
 use crate::core::text::sanitise;
 use crate::exit;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ pub(super) const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 /// # Errors
 /// The handoff's own failure (exit code 1), 69 when the sidecar's heartbeat stops, 75 when `--timeout` is over. In the
 /// last two cases the handoff itself is not touched.
-pub fn follow_to_end(session: &Session, handoff_id: &str, follower: Follower) -> Result<Value, CliError> {
+pub fn follow_to_end(session: &Session, handoff_id: &str, follower: Follower) -> Result<Seen<HandoffView>, CliError> {
     let interrupts = Interrupts::watch()
         .map_err(|error| CliError::refused("signals", format!("Signals can't be taken: {error}.")))?;
     let patience = session.timeout.unwrap_or(LONGEST);
@@ -53,7 +53,7 @@ pub(crate) fn follow_until(
     mut follower: Follower,
     patience: Duration,
     stop: &dyn Fn() -> bool,
-) -> Result<Value, CliError> {
+) -> Result<Seen<HandoffView>, CliError> {
     let mut live = Live::new(&session.out);
     let ended = watch(session, handoff_id, &mut follower, &mut live, patience, stop);
     live.clear()?;
@@ -69,7 +69,7 @@ fn watch(
     live: &mut Live<'_>,
     patience: Duration,
     stop: &dyn Fn() -> bool,
-) -> Result<(Value, Outcome), CliError> {
+) -> Result<(Seen<HandoffView>, Outcome), CliError> {
     let start = Instant::now();
     let mut pulse = Pulse::new(&session.home);
     let mut dialogs = Dialogs::default();
@@ -107,12 +107,12 @@ struct Dialogs {
 }
 
 impl Dialogs {
-    fn look(&mut self, session: &Session, handoff: &Value) -> Result<Option<Progress>, CliError> {
+    fn look(&mut self, session: &Session, handoff: &HandoffView) -> Result<Option<Progress>, CliError> {
         if self.looked.is_some_and(|looked| looked.elapsed() < AGENT_EVERY) {
             return Ok(None);
         }
         self.looked = Some(Instant::now());
-        let who = view::text(handoff, "successor_id").or_else(|| view::text(handoff, "agent_id"));
+        let who = view::said(handoff.successor_id.as_deref()).or_else(|| view::said(handoff.agent_id.as_str()));
         let Some(agent_id) = who else { return Ok(None) };
         let agent = view::agent(&session.home, agent_id)?;
         let Some(agent) = agent.filter(|agent| agent.state == AgentState::Blocked) else {
@@ -171,9 +171,9 @@ fn news_json(handoff_id: &str, news: &Progress) -> Value {
     }
 }
 
-fn tell_end(session: &Session, seen: &Value, outcome: Outcome) -> Result<(), CliError> {
+fn tell_end(session: &Session, seen: &Seen<HandoffView>, outcome: Outcome) -> Result<(), CliError> {
     if session.out.is_json() {
-        return session.out.record(&json!({"v": 1, "type": outcome.word(), "handoff": seen}));
+        return session.out.record(&json!({"v": 1, "type": outcome.word(), "handoff": seen.json()}));
     }
     let tone = if outcome == Outcome::Done { Tone::Good } else { Tone::Bad };
     session.out.line(&session.out.paint(tone, outcome.word()))?;

@@ -42,15 +42,15 @@ impl<'s> Waiting<'s> {
 fn cause(agent: &AgentView) -> Option<String> {
     let short = || shown(agent.agent_id.as_str()).chars().take(8).collect();
     let who = sanitise(&said(agent.persona_slug.as_deref()).map_or_else(short, str::to_owned));
-    match agent.state {
-        AgentState::Starting => Some(format!("{who} is starting")),
-        AgentState::Blocked => {
+    match agent.state.known() {
+        Some(AgentState::Starting) => Some(format!("{who} is starting")),
+        Some(AgentState::Blocked) => {
             let pane = sanitise(&shown(agent.pane.as_deref()));
             Some(format!("{who} has a dialog open in {pane}; answer it there"))
         }
-        AgentState::Busy => Some(format!("{who} is in a turn")),
-        AgentState::Idle if !agent.primed => Some(format!("{who} is being given its skill")),
-        AgentState::Idle | AgentState::Ended | AgentState::Lost | AgentState::Other(_) => None,
+        Some(AgentState::Busy) => Some(format!("{who} is in a turn")),
+        Some(AgentState::Idle) if !agent.primed => Some(format!("{who} is being given its skill")),
+        Some(AgentState::Idle | AgentState::Ended | AgentState::Lost) | None => None,
     }
 }
 
@@ -61,10 +61,10 @@ mod tests {
     #[test]
     fn each_state_has_its_cause() {
         let text = |text: &str| Some(text.to_owned());
-        let agent = |state| AgentView {
+        let agent = |state: AgentState| AgentView {
             agent_id: "aaaa1111-0".to_owned(),
             persona_slug: text("kai"),
-            state,
+            state: state.into(),
             pane: text("%7"),
             primed: true,
             ..AgentView::default()

@@ -1,11 +1,12 @@
 //! An agent, as others see it.
 
-use super::words::{without_defaults, words};
+use super::words::{Word, without_defaults, words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 words! {
-    /// What an agent does.
+    listed
+    /// What an agent does (SPEC 3.4).
     AgentState {
         /// It was started and has not registered, or is not ready.
         Starting = "starting",
@@ -22,7 +23,22 @@ words! {
     }
 }
 
+impl AgentState {
+    /// Neither ended nor lost.
+    #[must_use]
+    pub fn is_live(self) -> bool {
+        !matches!(self, AgentState::Ended | AgentState::Lost)
+    }
+
+    /// In a turn, or asking its person something in one.
+    #[must_use]
+    pub fn is_in_a_turn(self) -> bool {
+        matches!(self, AgentState::Busy | AgentState::Blocked)
+    }
+}
+
 words! {
+    listed
     /// Whether an agent's hooks are heard.
     Hooks {
         /// One was.
@@ -58,7 +74,7 @@ pub struct AgentView {
     /// Where its CLI keeps the transcript.
     pub transcript_path: Option<String>,
     /// What it does. `lost` means that its pane is gone without an end being seen.
-    pub state: AgentState,
+    pub state: Word<AgentState>,
     /// The agent whose work it goes on with.
     pub previous_agent_id: Option<String>,
     /// The agent that goes on with its work.
@@ -74,7 +90,7 @@ pub struct AgentView {
     /// tasuki started it, so tasuki may close its pane when it is told to.
     pub started_by_tasuki: bool,
     /// Whether one of its hooks was seen: without them no text is ever proven.
-    pub hooks: Hooks,
+    pub hooks: Word<Hooks>,
     /// It was given its persona's skill.
     #[serde(default = "yes")]
     pub primed: bool,
@@ -111,6 +127,6 @@ impl AgentView {
     #[must_use]
     pub fn is_living(&self) -> bool {
         let has_ended = self.ended_at.as_ref().is_some_and(|at| !at.is_empty());
-        !matches!(self.state, AgentState::Ended | AgentState::Lost) && !has_ended
+        self.state.known().is_none_or(AgentState::is_live) && !has_ended
     }
 }

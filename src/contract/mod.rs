@@ -6,14 +6,25 @@
 //! not known is passed over, what is missing or of another kind is as if it was never said, and a word that is not known is
 //! kept as it is.
 
+pub mod ack;
 pub mod agent;
+pub mod answer;
 pub mod error;
+pub mod handoff;
+pub mod publishing;
 pub mod sidecar;
 mod words;
+pub mod work;
 
+pub use ack::AckView;
 pub use agent::{AgentState, AgentView, ContextView, Hooks};
+pub use answer::{Fault, ResultFile, WhyFile};
 pub use error::ErrorFile;
+pub use handoff::{DeliveryView, HandoffView, Step, StepError, StepView, Verdict};
+pub use publishing::{PublishState, PublishView};
 pub use sidecar::{Health, ServerView, SidecarView, Watch};
+pub use words::{Word, Words};
+pub use work::{WorkBrief, WorkView};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -98,7 +109,7 @@ mod tests {
         }));
         assert_eq!((seen.v, seen.agent_id.as_str(), seen.pane.as_deref()), (2, "a", Some("%3")));
         assert_eq!((seen.profile.as_str(), seen.persona_slug, seen.pid), ("", None, None));
-        assert_eq!((&seen.state, seen.state.word()), (&AgentState::Other("dreaming".to_owned()), "dreaming"));
+        assert_eq!((&seen.state, seen.state.word()), (&Word::Other("dreaming".to_owned()), "dreaming"));
         assert_eq!((seen.hooks.word(), seen.ended_at), ("", None));
         let context = seen.context.expect("what is left of it");
         assert_eq!((context.used, context.window), (5, None));
@@ -115,9 +126,9 @@ mod tests {
             heartbeat: "2026-11-23T08:00:05.000Z".to_owned(),
             taken_at: Some(None),
             tmux: Some(ServerView { pid: 8, start_time: 1_790_000_000 }),
-            state: Health::Degraded,
+            state: Health::Degraded.into(),
             problem: Some("no room".to_owned()),
-            watch: Watch::Poll,
+            watch: Watch::Poll.into(),
             journal_seq: 9,
         };
         let written = concat!(
@@ -127,8 +138,11 @@ mod tests {
         );
         assert_eq!(text(&view), written);
         assert_eq!(read(written.as_bytes()).expect("JSON"), Some(view));
-        let fresh =
-            SidecarView { taken_at: Some(Some("2026".to_owned())), watch: Watch::Armed, ..SidecarView::default() };
+        let fresh = SidecarView {
+            taken_at: Some(Some("2026".to_owned())),
+            watch: Watch::Armed.into(),
+            ..SidecarView::default()
+        };
         assert!(text(&fresh).contains(r#""taken_at":"2026""#) && text(&fresh).contains(r#""watch":"armed""#));
     }
 

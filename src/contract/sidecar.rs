@@ -1,10 +1,11 @@
 //! The sidecar, as others see it.
 
-use super::words::{without_defaults, words};
+use super::words::{Word, without_defaults, words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 words! {
+    listed
     /// Whether a sidecar can do all of its work.
     Health {
         /// It can.
@@ -15,6 +16,7 @@ words! {
 }
 
 words! {
+    listed
     /// How a sidecar learns of new files.
     Watch {
         /// The system tells of them at once.
@@ -48,11 +50,11 @@ pub struct SidecarView {
     /// The tmux server that it works in; null while none answers.
     pub tmux: Option<ServerView>,
     /// `running`, or `degraded` while it can't do all of its work.
-    pub state: Health,
+    pub state: Word<Health>,
     /// What it can't do, for people.
     pub problem: Option<String>,
     /// `armed` when the system tells of new files at once, `poll` when it looks for them.
-    pub watch: Watch,
+    pub watch: Word<Watch>,
     /// The `seq` of the last line in the journal.
     pub journal_seq: u64,
 }

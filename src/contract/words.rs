@@ -1,60 +1,136 @@
-//! Words of the contract: a closed list in what is written, and one more in what is read, for a word of another version.
+//! Words of the contract: each closed list is one enum, by which the core decides, and one word in JSON for each variant.
 
-use schemars::Schema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
+use std::borrow::Cow;
 
-/// An enum of which each variant has one word in JSON; the schema lists them. A word that is not among them is read as
-/// `Other`, as it stands there; nothing said is the empty one.
+/// A closed list of words.
+pub trait Words: Copy + 'static {
+    /// All of them, in their order.
+    const ALL: &'static [Self];
+
+    /// The contract's word.
+    fn word(self) -> &'static str;
+}
+
+/// What stands where a word of a list is expected. Another version may write another one: it is read as it stands there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Word<T> {
+    /// One of the list.
+    Known(T),
+    /// A word of another version; empty where none stands there.
+    Other(String),
+}
+
+impl<T: Words> Word<T> {
+    /// The word as it stands there.
+    #[must_use]
+    pub fn word(&self) -> &str {
+        match self {
+            Word::Known(known) => known.word(),
+            Word::Other(word) => word,
+        }
+    }
+
+    /// The one of the list, if it is one.
+    #[must_use]
+    pub fn known(&self) -> Option<T> {
+        match self {
+            Word::Known(known) => Some(*known),
+            Word::Other(_) => None,
+        }
+    }
+}
+
+impl<T> Default for Word<T> {
+    fn default() -> Self {
+        Word::Other(String::new())
+    }
+}
+
+impl<T: Words> From<T> for Word<T> {
+    fn from(known: T) -> Self {
+        Word::Known(known)
+    }
+}
+
+impl<T: Words> From<&str> for Word<T> {
+    fn from(word: &str) -> Self {
+        let known = T::ALL.iter().find(|known| known.word() == word);
+        known.map_or_else(|| Word::Other(word.to_owned()), |known| Word::Known(*known))
+    }
+}
+
+impl<T: Words + PartialEq> PartialEq<T> for Word<T> {
+    fn eq(&self, other: &T) -> bool {
+        self.known() == Some(*other)
+    }
+}
+
+impl<T: Words> Serialize for Word<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.word())
+    }
+}
+
+impl<'de, T: Words> Deserialize<'de> for Word<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Ok(Self::from(String::deserialize(from)?.as_str()))
+    }
+}
+
+/// The schema describes what is written: a word of the list.
+impl<T: JsonSchema> JsonSchema for Word<T> {
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        T::schema_id()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::json_schema(generator)
+    }
+}
+
+/// A closed list of words. One that derives its schema says there what each of them means; one that is `listed` names them.
 macro_rules! words {
     ($(#[$about:meta])* $name:ident { $($(#[$says:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$about])*
-        #[derive(Debug, Clone, PartialEq, Eq)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
         pub enum $name {
-            $($(#[$says])* $variant,)+
-            /// A word of another version; empty where none stands there.
-            Other(String),
+            $($(#[$says])* #[serde(rename = $word)] $variant,)+
         }
 
         impl $name {
-            /// The words, in their order.
-            pub const WORDS: &[&str] = &[$($word),+];
+            /// All of them, in their order.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The contract's word.
             #[must_use]
-            pub fn word(&self) -> &str {
+            pub const fn word(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)+
-                    Self::Other(word) => word,
                 }
             }
         }
 
-        impl From<&str> for $name {
-            fn from(word: &str) -> Self {
-                match word {
-                    $($word => Self::$variant,)+
-                    other => Self::Other(other.to_owned()),
-                }
-            }
-        }
+        impl $crate::contract::words::Words for $name {
+            const ALL: &'static [Self] = Self::ALL;
 
-        impl Default for $name {
-            fn default() -> Self {
-                Self::Other(String::new())
+            fn word(self) -> &'static str {
+                self.word()
             }
         }
-
-        impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                to.serialize_str(self.word())
-            }
-        }
-
-        impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                Ok(Self::from(String::deserialize(from)?.as_str()))
-            }
-        }
+    };
+    (listed $(#[$about:meta])* $name:ident { $($list:tt)+ }) => {
+        $crate::contract::words::words! { $(#[$about])* $name { $($list)+ } }
 
         impl schemars::JsonSchema for $name {
             fn inline_schema() -> bool {
@@ -66,12 +142,20 @@ macro_rules! words {
             }
 
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({"type": "string", "enum": Self::WORDS})
+                let words: Vec<&str> = Self::ALL.iter().map(|known| known.word()).collect();
+                schemars::json_schema!({"type": "string", "enum": words})
             }
         }
     };
 }
 pub(super) use words;
+
+/// Names null first among the words of a field that may be null.
+pub(super) fn null_first(schema: &mut Schema) {
+    if let Some(words) = schema.get_mut("enum").and_then(Value::as_array_mut) {
+        words.rotate_right(1);
+    }
+}
 
 /// Takes what a reader supposes of a field that is missing out of a schema: it describes what is written, and that has all.
 pub(super) fn without_defaults(schema: &mut Schema) {

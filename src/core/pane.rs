@@ -5,6 +5,8 @@ use super::id::DeliveryId;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+pub use crate::contract::Verdict;
+
 /// One life of one tmux server. Pane ids start again after a restart, so they mean nothing without this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ServerId {
@@ -177,18 +179,6 @@ pub enum Typed {
         /// A short code: `not_seen`, `mixed_draft`, `ambiguous_mark`, `server_lost`, `pane_lost`, `deadline`, `stopped` …
         reason: String,
     },
-}
-
-/// The three verdicts of the contract: never a bare "sent".
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// A receipt came.
-    Delivered,
-    /// It may have arrived; a person decides.
-    Unconfirmed,
-    /// Nothing was typed.
-    NotDelivered,
 }
 
 /// How one delivery ended, as views and results show it.

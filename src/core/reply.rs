@@ -6,18 +6,11 @@ use super::time::Now;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+pub use crate::contract::Fault;
+
 /// Most characters of a message and of a field's name: both may quote what was asked.
 const MAX_MESSAGE: usize = 500;
 const MAX_FIELD: usize = 100;
-
-/// One of several things that are wrong.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fault {
-    /// Where: a JSON pointer into the request.
-    pub pointer: String,
-    /// What is wrong there.
-    pub message: String,
-}
 
 impl Fault {
     /// A fault at a place; both may quote what was asked.

@@ -3,13 +3,15 @@
 use super::gauge;
 use super::handoff::ack;
 use super::hook::ContextGauge;
-use super::rows::agent::{Agent, AgentState, Primed};
-use super::rows::handoff::{Handoff, HandoffError, Span};
-use super::rows::item::{Item, Status, Told};
+use super::pane::DeliveryVerdict;
+use super::rows::agent::{Agent, Primed};
+use super::rows::handoff::{Handoff, HandoffError, Span, Verdicts};
+use super::rows::item::{Entry, Item, Status, Told, Who};
 use super::time::stamp;
-use super::work::complete;
-use crate::contract::{self, AgentView, ContextView, Hooks};
-use serde_json::{Value, json};
+use crate::contract::work::{EntryView, FailedChildView, ToldView};
+use crate::contract::{
+    self, AgentView, ContextView, DeliveryView, HandoffView, Hooks, StepError, StepView, Word, WorkView,
+};
 
 /// `view/agents/<agent_id>.json`.
 #[must_use]
@@ -33,7 +35,7 @@ pub fn agent(agent: &Agent) -> AgentView {
         registered_at: agent.registered_at.clone(),
         ended_at: agent.ended_at.clone(),
         started_by_tasuki: agent.ours,
-        hooks: if agent.hooks_seen { Hooks::Seen } else { Hooks::Unseen },
+        hooks: if agent.hooks_seen { Hooks::Seen } else { Hooks::Unseen }.into(),
         primed: agent.primed == Primed::Done,
         waiting_texts: agent.queue.len() as u64,
         handoff_suggested: gauge::is_suggested(agent),
@@ -50,102 +52,138 @@ fn context_of(agent: &Agent, context: &ContextGauge) -> ContextView {
     }
 }
 
-impl From<AgentState> for contract::AgentState {
-    fn from(state: AgentState) -> Self {
-        match state {
-            AgentState::Starting => Self::Starting,
-            AgentState::Idle => Self::Idle,
-            AgentState::Busy => Self::Busy,
-            AgentState::Blocked => Self::Blocked,
-            AgentState::Ended => Self::Ended,
-            AgentState::Lost => Self::Lost,
+/// `view/handoffs/<handoff_id>.json`.
+#[must_use]
+pub fn handoff(handoff: &Handoff) -> HandoffView {
+    let record = handoff.record.as_ref();
+    let ack_ends = || handoff.ack.as_ref()?.final_deadline();
+    HandoffView {
+        v: 1,
+        handoff_id: handoff.handoff_id.to_string(),
+        agent_id: handoff.agent_id.to_string(),
+        persona_slug: handoff.persona_slug.to_string(),
+        reason: handoff.reason.clone(),
+        focus: handoff.focus.clone(),
+        tasks: handoff.tasks.clone(),
+        author: handoff.author.into(),
+        successor: handoff.successor.clone(),
+        file_path: handoff.file_path.clone(),
+        bytes: record.map(|record| record.bytes),
+        sha256: record.map(|record| record.sha256.clone()),
+        injection_prompt: record.map(|record| record.injection_prompt.clone()),
+        recorded_at: record.map(|record| record.created_at.clone()),
+        created_at: handoff.created_at.clone(),
+        successor_id: handoff.successor_id.map(|id| id.to_string()),
+        former_successors: handoff.former_successors.iter().map(ToString::to_string).collect(),
+        step: handoff.step.into(),
+        steps: handoff.steps.iter().map(StepView::from).collect(),
+        deadline: handoff.deadline.map(|deadline| deadline.stamp()).or_else(ack_ends),
+        document: handoff.document.clone(),
+        verdicts: verdicts(&handoff.verdicts),
+        warnings: handoff.warnings.clone(),
+        read: handoff.read.map(Word::from),
+        successor_blocked_at: handoff.successor_blocked_at.clone(),
+        error: handoff.error.as_ref().map(StepError::from),
+        ack: ack::view::ack(handoff),
+        publish: handoff.publish.as_ref().map(|publish| publish.view(&handoff.file_path)),
+        checklist: ack::checklist::points(handoff),
+    }
+}
+
+impl From<&Span> for StepView {
+    fn from(span: &Span) -> Self {
+        StepView { step: span.step.into(), entered_at: span.entered_at.clone(), left_at: span.left_at.clone() }
+    }
+}
+
+fn verdicts(verdicts: &Verdicts) -> contract::handoff::Verdicts {
+    let view = |verdict: &Option<DeliveryVerdict>| verdict.as_ref().map(DeliveryView::from);
+    contract::handoff::Verdicts {
+        instruction: view(&verdicts.instruction),
+        priming: view(&verdicts.priming),
+        briefing: view(&verdicts.briefing),
+    }
+}
+
+impl From<&DeliveryVerdict> for DeliveryView {
+    fn from(verdict: &DeliveryVerdict) -> Self {
+        DeliveryView {
+            delivery_id: verdict.delivery_id.to_string(),
+            verdict: verdict.verdict.into(),
+            reason: verdict.reason.clone(),
+            at: verdict.at.clone(),
         }
     }
 }
 
-/// `view/handoffs/<handoff_id>.json`.
-#[must_use]
-pub fn handoff(handoff: &Handoff) -> Value {
-    let record = handoff.record.as_ref();
-    json!({
-        "v": 1,
-        "handoff_id": handoff.handoff_id,
-        "agent_id": handoff.agent_id,
-        "persona_slug": handoff.persona_slug,
-        "reason": handoff.reason,
-        "focus": handoff.focus,
-        "tasks": handoff.tasks,
-        "author": handoff.author,
-        "successor": handoff.successor,
-        "file_path": handoff.file_path,
-        "bytes": record.map(|record| record.bytes),
-        "sha256": record.map(|record| record.sha256.as_str()),
-        "injection_prompt": record.map(|record| record.injection_prompt.as_str()),
-        "recorded_at": record.map(|record| record.created_at.as_str()),
-        "created_at": handoff.created_at,
-        "successor_id": handoff.successor_id,
-        "former_successors": handoff.former_successors,
-        "step": handoff.step.word(),
-        "steps": handoff.steps.iter().map(span).collect::<Vec<_>>(),
-        "deadline": handoff.deadline.map(|deadline| deadline.stamp()).or_else(|| handoff.ack.as_ref()?.final_deadline()),
-        "document": handoff.document,
-        "verdicts": handoff.verdicts,
-        "warnings": handoff.warnings,
-        "read": handoff.read,
-        "successor_blocked_at": handoff.successor_blocked_at,
-        "error": handoff.error.as_ref().map(error),
-        "ack": ack::view::ack(handoff),
-        "publish": handoff.publish.as_ref().map(|publish| publish.view(&handoff.file_path)),
-        "checklist": ack::checklist::points(handoff),
-    })
-}
-
-fn span(span: &Span) -> Value {
-    json!({ "step": span.step.word(), "entered_at": span.entered_at, "left_at": span.left_at })
-}
-
-fn error(error: &HandoffError) -> Value {
-    json!({
-        "error_id": error.error_id, "step": error.step.word(), "code": error.code, "message": error.message,
-        "hint": error.hint,
-    })
+impl From<&HandoffError> for StepError {
+    fn from(error: &HandoffError) -> Self {
+        StepError {
+            error_id: error.error_id.to_string(),
+            step: error.step.into(),
+            code: error.code.clone(),
+            message: error.message.clone(),
+            hint: error.hint.clone(),
+        }
+    }
 }
 
 /// `view/work/<item_id>.json`.
 #[must_use]
-pub fn item(item: &Item) -> Value {
-    json!({
-        "v": 1,
-        "item_id": item.item_id,
-        "type": item.kind,
-        "title": item.title,
-        "description": item.description,
-        "status": item.status.word(),
-        "project_id": item.project_id,
-        "parent_id": item.parent_id,
-        "children": item.children,
-        "priority": item.priority.word(),
-        "claimed_by": item.claimed_by,
-        "claimed_at": (item.status == Status::Claimed).then(|| stamp(item.since_ms)),
-        "held_by": item.held_by,
-        "output": item.output,
-        "parent_output": item.parent_output,
-        "metadata": item.metadata,
-        "failed_children": item.failed_children.iter().map(complete::failed_json).collect::<Vec<_>>(),
-        "comments": item.comments,
-        "history": item.history,
-        "told": item.told.iter().map(told).collect::<Vec<_>>(),
-        "created_at": item.created_at,
-        "created_by": item.created_by,
-        "completed_at": item.completed_at,
-        "completed_by": item.completed_by,
-        "escalated_at": item.escalated_at,
-        "escalation_reason": item.escalation_reason,
-    })
+pub fn item(item: &Item) -> WorkView {
+    let who = |who: Option<Who>| who.map(|who| who.to_string());
+    WorkView {
+        v: 1,
+        item_id: item.item_id.to_string(),
+        r#type: item.kind.clone(),
+        title: item.title.clone(),
+        description: item.description.clone(),
+        status: item.status.into(),
+        project_id: item.project_id.to_string(),
+        parent_id: item.parent_id.map(|id| id.to_string()),
+        children: item.children.iter().map(ToString::to_string).collect(),
+        priority: item.priority.into(),
+        claimed_by: who(item.claimed_by),
+        claimed_at: (item.status == Status::Claimed).then(|| stamp(item.since_ms)),
+        held_by: item.held_by.map(|id| id.to_string()),
+        output: item.output.clone(),
+        parent_output: item.parent_output.clone(),
+        metadata: item.metadata.clone(),
+        failed_children: item.failed_children.iter().map(FailedChildView::from).collect(),
+        comments: item.comments.clone(),
+        history: item.history.iter().map(EntryView::from).collect(),
+        told: item.told.iter().map(ToldView::from).collect(),
+        created_at: item.created_at.clone(),
+        created_by: item.created_by.to_string(),
+        completed_at: item.completed_at.clone(),
+        completed_by: who(item.completed_by),
+        escalated_at: item.escalated_at.clone(),
+        escalation_reason: item.escalation_reason.clone(),
+    }
 }
 
-fn told(told: &Told) -> Value {
-    json!({ "agent_id": told.agent_id, "at": told.at, "verdict": told.verdict })
+impl From<&Entry> for EntryView {
+    fn from(entry: &Entry) -> Self {
+        EntryView {
+            at: entry.at.clone(),
+            action: entry.action.into(),
+            by: entry.by.to_string(),
+            from: entry.from.map(Word::from),
+            to: entry.to.into(),
+            owner: entry.owner.map(|who| who.to_string()),
+            after_ms: entry.after_ms,
+            reason: entry.reason.clone(),
+            output_summary: entry.output_summary.clone(),
+            validation: entry.validation.clone(),
+            children: entry.children.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+impl From<&Told> for ToldView {
+    fn from(told: &Told) -> Self {
+        ToldView { agent_id: told.agent_id.to_string(), at: told.at.clone(), verdict: told.verdict.map(Word::from) }
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::contract::text;
 use crate::core::decision::ErrorRow;
 use crate::core::id::{AgentId, ErrorId, HandoffId};
 use crate::core::pane::{PaneRef, Process, ServerId};
-use crate::core::rows::agent::{Asker, Queued};
+use crate::core::rows::agent::{AgentState, Asker, Queued};
 use crate::core::time::{Deadline, Now};
 use uuid::Uuid;
 

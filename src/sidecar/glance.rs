@@ -2,6 +2,7 @@
 //! written beside the loop, at most once a second and only when it has changed; that it can't be written harms nothing.
 
 use super::Sidecar;
+use crate::contract::{self, ErrorFile, HandoffView};
 use crate::core::decision::Decision;
 use crate::core::glance;
 use crate::core::id::{ErrorId, HandoffId};
@@ -19,12 +20,6 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// So many failures are looked at for their handoff's end; more than that nobody reads.
 const LOOKED_AT: usize = 1_000;
-
-/// A text of a JSON object.
-fn text(bytes: &[u8], key: &str) -> Option<String> {
-    let object: serde_json::Value = serde_json::from_slice(bytes).ok()?;
-    object.get(key)?.as_str().map(str::to_owned)
-}
 
 /// What is to stand there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -99,8 +94,9 @@ impl Sidecar {
             Some(known) => *known,
             None => {
                 let Ok(Some(bytes)) = self.spool.get(&Place::Error(ErrorId(id))) else { return false };
-                let word = |key: &str| text(&bytes, key).unwrap_or_default();
-                let of = word("handoff_id").parse().ok().filter(|_| glance::halted(&word("code"), &word("step")));
+                let error: ErrorFile = contract::read(&bytes).ok().flatten().unwrap_or_default();
+                let halts = glance::halted(&error.code, &error.step.unwrap_or_default());
+                let of = error.handoff_id.filter(|_| halts).and_then(|id| id.parse().ok());
                 self.glance.of.insert(id, of);
                 of
             }
@@ -113,7 +109,8 @@ impl Sidecar {
             return true;
         }
         let Ok(Some(bytes)) = self.spool.get(&Place::Handoff(handoff)) else { return false };
-        let is_over = matches!(text(&bytes, "step").as_deref(), Some("done" | "cancelled"));
+        let view: HandoffView = contract::read(&bytes).ok().flatten().unwrap_or_default();
+        let is_over = matches!(view.step.known(), Some(Step::Done | Step::Cancelled));
         if is_over {
             self.glance.over.insert(handoff);
         }

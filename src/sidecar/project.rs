@@ -233,9 +233,9 @@ impl Projector {
             heartbeat: self.beat.clone().unwrap_or_default(),
             taken_at: Some(self.taken_at.clone()),
             tmux: server.map(|server| ServerView { pid: server.pid, start_time: server.start_time }),
-            state: if problem.is_some() { Health::Degraded } else { Health::Running },
+            state: if problem.is_some() { Health::Degraded } else { Health::Running }.into(),
             problem: problem.cloned().or(full),
-            watch: self.watch_mode.clone(),
+            watch: self.watch_mode.into(),
             journal_seq: self.journal.last_seq(),
         };
         if let Err(error) = spool.put_sidecar(plain_json(&contract::text(&view)).as_bytes()) {

@@ -95,7 +95,7 @@ fn fill(home: &Path, all: usize) -> Vec<Uuid> {
             let is_open = number % (all / OPEN) == 0;
             let item = item(id, number, is_open);
             let path = home.join(format!("view/work/{id}.json"));
-            std::fs::write(path, view::item(&item).to_string()).expect("a view");
+            std::fs::write(path, tasuki::contract::text(&view::item(&item))).expect("a view");
             if is_open {
                 open.push(id);
             }

@@ -183,8 +183,13 @@ fn every_room_is_known_and_looks_only_downwards() {
 }
 
 /// Formats that have a type in `contract` and are read by it, each with what names its folder.
-const TYPED: [(&str, &str); 3] =
-    [("agent_view", ".agent_views()"), ("error", ".errors()"), ("sidecar_view", "\"sidecar.json\"")];
+const TYPED: [(&str, &str); 5] = [
+    ("agent_view", ".agent_views()"),
+    ("error", ".errors()"),
+    ("handoff_view", ".handoff_views()"),
+    ("sidecar_view", "\"sidecar.json\""),
+    ("work_view", ".work_views()"),
+];
 
 /// The fields that a format of the contract has, in any of its parts.
 fn fields(schema: &serde_json::Value) -> BTreeSet<String> {

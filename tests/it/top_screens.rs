@@ -73,9 +73,9 @@ fn read_agent(view: &Value) -> Option<Agent> {
 fn model(heart: Heart, agents: &[Value], handoffs: &[Value], failures: &[Value], work: &[Value]) -> Model {
     let mut model = Model::new("/home/kai/.local/share/tasuki", "/home/kai", heart);
     model.agents = agents.iter().filter_map(read_agent).collect();
-    model.handoffs = handoffs.iter().filter_map(Handoff::read).collect();
+    model.handoffs = handoffs.iter().filter_map(|view| Handoff::read(&understood(view.clone())?)).collect();
     model.failures = failures.iter().filter_map(|file| Failure::read(&understood(file.clone())?)).collect();
-    model.work = work.iter().filter_map(Work::read).collect();
+    model.work = work.iter().filter_map(|view| Work::read(&understood(view.clone())?)).collect();
     assert_eq!((model.agents.len(), model.handoffs.len()), (agents.len(), handoffs.len()));
     assert_eq!((model.failures.len(), model.work.len()), (failures.len(), work.len()));
     model.arranged()

@@ -6,7 +6,7 @@ use crate::cli::follow::Follower;
 use crate::cli::output::Tone;
 use crate::cli::view::Seen;
 use crate::cli::{Session, lineage, view, wait};
-use crate::contract::AgentState;
+use crate::contract::{AgentState, HandoffView};
 use crate::core::id::Slug;
 use crate::core::text::sanitise;
 use crate::personas::{self, PersonaFile};
@@ -122,7 +122,7 @@ impl Play<'_> {
         self.until_idle(agent_id)
     }
 
-    fn hand_off(&self, agent_id: &str) -> Result<Value, CliError> {
+    fn hand_off(&self, agent_id: &str) -> Result<Seen<HandoffView>, CliError> {
         self.say(
             "Now the handoff: the agent writes, ends, and its successor takes over.",
             &format!("tasuki handoff {SLUG} --reason \"{REASON}\" --wait"),
@@ -133,8 +133,8 @@ impl Play<'_> {
         wait::follow_until(self.session, &id, Follower::new(), HANDOFF_LIMIT, self.stop)
     }
 
-    fn document(&self, handoff: &Value) -> Result<(), CliError> {
-        let path = view::cell(handoff, "file_path");
+    fn document(&self, handoff: &HandoffView) -> Result<(), CliError> {
+        let path = view::shown(handoff.file_path.as_str());
         let text = crate::cli::input::text_file(std::path::Path::new(&path))?;
         if self.session.out.is_json() {
             return self.session.out.record(&json!({"v": 1, "type": "document", "path": path, "text": text}));
@@ -144,8 +144,8 @@ impl Play<'_> {
     }
 
     /// The successor has read the document, as its screen shows.
-    fn successor(&self, handoff: &Value) -> Result<(), CliError> {
-        let id = view::cell(handoff, "successor_id");
+    fn successor(&self, handoff: &HandoffView) -> Result<(), CliError> {
+        let id = view::shown(handoff.successor_id.as_deref());
         self.until_idle(&id)?;
         let agent = view::agent(&self.session.home, &id)?;
         let pane = view::shown(agent.as_ref().and_then(|agent| agent.pane.as_deref()));
@@ -160,8 +160,8 @@ impl Play<'_> {
         lines.iter().try_for_each(|line| self.session.out.line(format!("  | {line}").trim_end()))
     }
 
-    fn lineage(&self, handoff: &Value) -> Result<(), CliError> {
-        let successor = view::cell(handoff, "successor_id");
+    fn lineage(&self, handoff: &HandoffView) -> Result<(), CliError> {
+        let successor = view::shown(handoff.successor_id.as_deref());
         let members = lineage::members(&successor, &view::all(&self.session.home.agent_views())?);
         if members.len() < 2 {
             return Err(CliError::refused("no_lineage", "The successor's view does not name its predecessor."));

@@ -6,11 +6,10 @@ use super::check::Check;
 use super::{CliError, Session};
 use crate::cli::args::DeliveryArgs;
 use crate::config::Config;
-use crate::contract::AgentState;
+use crate::contract::{AgentState, HandoffView, PublishState, PublishView};
 use crate::core::request::{Issue, PublishTarget};
 use crate::process;
 use crate::publish::{self, Asked, Fault, Gh};
-use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -29,7 +28,7 @@ pub(super) fn look(session: &Session, args: &DeliveryArgs) -> Result<Vec<Check>,
         }
         None => None,
     };
-    let asked = handoff.as_ref().and_then(|handoff| handoff.get("publish")?.get("target")?.get("issue")?.as_str());
+    let asked = handoff.as_ref().and_then(|handoff| handoff.publish.as_ref()?.target.issue.as_deref());
     let issue =
         match args.issue.as_deref().or(asked) {
             Some(text) => Some(Issue::read(text).ok_or_else(|| {
@@ -42,7 +41,7 @@ pub(super) fn look(session: &Session, args: &DeliveryArgs) -> Result<Vec<Check>,
     let mut checks = vec![sidecar];
     if let Some(handoff) = &handoff {
         checks.push(recipient(session, handoff)?);
-        checks.extend(published(handoff));
+        checks.extend(handoff.publish.as_ref().and_then(published));
     }
     let gh = Gh {
         program: config.gh,
@@ -72,10 +71,10 @@ fn sidecar(session: &Session) -> (Check, Option<u32>) {
     (check, Some(pid))
 }
 
-fn recipient(session: &Session, handoff: &Value) -> Result<Check, CliError> {
+fn recipient(session: &Session, handoff: &HandoffView) -> Result<Check, CliError> {
     let name = "recipient";
-    let step = view::cell(handoff, "step");
-    let Some(id) = view::text(handoff, "successor_id") else {
+    let step = view::shown(handoff.step.word());
+    let Some(id) = view::said(handoff.successor_id.as_deref()) else {
         let fix = "follow it with: tasuki handoffs show";
         return Ok(Check::warn(name, format!("there is none yet: the handoff is {step}"), fix));
     };
@@ -89,25 +88,25 @@ fn recipient(session: &Session, handoff: &Value) -> Result<Check, CliError> {
     };
     let (state, pane) = (view::shown(agent.state.word()), view::shown(agent.pane.as_deref()));
     let said = format!("agent {short} in pane {pane} is {state}");
-    Ok(match agent.state {
-        AgentState::Idle | AgentState::Busy => Check::ok(name, said),
-        AgentState::Starting => Check::warn(name, said, "wait until it has registered"),
-        AgentState::Blocked => Check::warn(name, said, "answer the dialog in its pane"),
-        AgentState::Ended | AgentState::Lost | AgentState::Other(_) => {
+    Ok(match agent.state.known() {
+        Some(AgentState::Idle | AgentState::Busy) => Check::ok(name, said),
+        Some(AgentState::Starting) => Check::warn(name, said, "wait until it has registered"),
+        Some(AgentState::Blocked) => Check::warn(name, said, "answer the dialog in its pane"),
+        Some(AgentState::Ended | AgentState::Lost) | None => {
             Check::fail(name, said, "choose another: tasuki retry --successor new, or hand it off anew")
         }
     })
 }
 
 /// Where the handoff's own publishing stands.
-fn published(handoff: &Value) -> Option<Check> {
+fn published(publish: &PublishView) -> Option<Check> {
     let name = "publishing";
-    let publish = handoff.get("publish").filter(|publish| publish.is_object())?;
-    let said = crate::cli::publish::summary(handoff)?;
-    let hint = publish.get("error").and_then(|error| view::text(error, "hint")).unwrap_or("see: tasuki handoffs show");
-    Some(match view::text(publish, "state") {
-        Some("published") => Check::ok(name, said),
-        Some("failed" | "in_doubt") => Check::fail(name, said, hint),
+    let said = crate::cli::publish::summary(publish)?;
+    let hint = publish.error.as_ref().and_then(|error| view::said(error.hint.as_str()));
+    let hint = hint.unwrap_or("see: tasuki handoffs show");
+    Some(match publish.state.known() {
+        Some(PublishState::Published) => Check::ok(name, said),
+        Some(PublishState::Failed | PublishState::InDoubt) => Check::fail(name, said, hint),
         _ => Check::warn(name, said, "it goes on by itself"),
     })
 }

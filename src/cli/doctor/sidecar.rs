@@ -193,7 +193,7 @@ mod tests {
             view: SidecarView {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 tmux: Some(ServerView { pid: 8, start_time: 0 }),
-                watch: Watch::Armed,
+                watch: Watch::Armed.into(),
                 heartbeat: "2026-11-21T20:01:00.000Z".to_owned(),
                 taken_at: Some(Some("2026-11-21T20:00:55.000Z".to_owned())),
                 ..SidecarView::default()
@@ -237,6 +237,6 @@ mod tests {
         assert_eq!(bad(|facts| facts.view.tmux = None), one("sidecar.tmux", State::Fail));
         let young = |facts: &mut Facts| (facts.view.tmux, facts.up_ms) = (None, 2_000);
         assert_eq!(bad(young), one("sidecar.tmux", State::Skipped));
-        assert_eq!(bad(|facts| facts.view.watch = Watch::Poll), one("sidecar.watch", State::Warn));
+        assert_eq!(bad(|facts| facts.view.watch = Watch::Poll.into()), one("sidecar.watch", State::Warn));
     }
 }

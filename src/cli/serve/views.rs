@@ -5,9 +5,9 @@ use super::problem::{Problem, json};
 use crate::cli::agents::place;
 use crate::cli::error::CliError;
 use crate::cli::view::{self, Seen};
-use crate::cli::work::read::{self as items, Brief};
+use crate::cli::work::read as items;
 use crate::config::Home;
-use crate::contract::{AgentView, ErrorFile};
+use crate::contract::{AgentView, ErrorFile, HandoffView, WorkBrief};
 use crate::core::id::{AgentId, HandoffId, ItemId};
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
@@ -66,7 +66,11 @@ pub(super) async fn agents(State(app): State<Arc<App>>, RawQuery(query): RawQuer
 
 /// `GET /api/handoffs`: those that changed last, the newest first.
 pub(super) async fn handoffs(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response<Body> {
-    list(app, query, false, |home, asked| view::newest(&home.handoff_views(), asked.limit)).await
+    list(app, query, false, |home, asked| {
+        let handoffs: Vec<Seen<HandoffView>> = view::latest(&home.handoff_views(), asked.limit)?;
+        Ok(handoffs.iter().map(Seen::json).collect())
+    })
+    .await
 }
 
 /// `GET /api/errors`: the failures that nobody has dismissed, the newest first.
@@ -82,7 +86,7 @@ pub(super) async fn errors(State(app): State<Arc<App>>, RawQuery(query): RawQuer
 pub(super) async fn work(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response<Body> {
     list(app, query, true, |home, asked| {
         let ids = if asked.all { items::all_ids(home)? } else { items::open_ids(home)? };
-        let mut found: Vec<(String, Brief)> = items::views(home, &ids);
+        let mut found: Vec<(String, WorkBrief)> = items::views(home, &ids);
         found.retain(|(_, item)| asked.all || item.is_open());
         found.sort_by_cached_key(|(_, item)| item.place());
         found.truncate(asked.limit);
@@ -103,7 +107,8 @@ pub(super) async fn agent(State(app): State<Arc<App>>, id: Id) -> Response<Body>
 /// `GET /api/handoffs/<id>`.
 pub(super) async fn handoff(State(app): State<Arc<App>>, id: Id) -> Response<Body> {
     one(app, id, ("no_handoff", "Handoff not found"), |home, id| {
-        id.parse::<HandoffId>().map_or(Ok(None), |id| view::handoff(home, &id.to_string()))
+        let Ok(id) = id.parse::<HandoffId>() else { return Ok(None) };
+        Ok(view::handoff(home, &id.to_string())?.as_ref().map(Seen::json))
     })
     .await
 }
@@ -111,7 +116,8 @@ pub(super) async fn handoff(State(app): State<Arc<App>>, id: Id) -> Response<Bod
 /// `GET /api/work/<id>`.
 pub(super) async fn item(State(app): State<Arc<App>>, id: Id) -> Response<Body> {
     one(app, id, ("no_item", "Work item not found"), |home, id| {
-        id.parse::<ItemId>().map_or(Ok(None), |id| view::read_json(&home.work_views().join(format!("{id}.json"))))
+        let Ok(id) = id.parse::<ItemId>() else { return Ok(None) };
+        Ok(view::item(home, &id.to_string())?.as_ref().map(Seen::json))
     })
     .await
 }

@@ -69,7 +69,7 @@ fn ask(session: &Session, asked: &Asked) -> Result<String, CliError> {
 }
 
 fn go_on(session: &Session, kind: &str, id: &str, fields: Map<String, Value>) -> Result<String, CliError> {
-    let before = view::handoff(&session.home, id)?.unwrap_or(Value::Null);
+    let before = view::handoff(&session.home, id)?;
     let answer = session.ask(kind, fields, ANSWER_SOON)?;
-    Ok(handoff::goes_on(id, &before, &answer))
+    Ok(handoff::goes_on(id, &before.as_deref().cloned().unwrap_or_default(), &answer))
 }

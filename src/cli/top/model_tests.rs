@@ -14,12 +14,16 @@ fn read_failure(file: &Value) -> Option<Failure> {
     Failure::read(&understood(file.clone())?)
 }
 
+fn read_handoff(view: &Value) -> Option<Handoff> {
+    Handoff::read(&understood(view.clone())?)
+}
+
 fn read_agent(view: &Value) -> Option<Agent> {
     Agent::read(&understood(view.clone())?)
 }
 
 fn model(agents: Vec<Agent>, handoffs: &[Value]) -> Model {
-    let handoffs = handoffs.iter().filter_map(Handoff::read).collect();
+    let handoffs = handoffs.iter().filter_map(read_handoff).collect();
     Model { agents, handoffs, ..Model::default() }.arranged()
 }
 
@@ -27,11 +31,14 @@ fn model(agents: Vec<Agent>, handoffs: &[Value]) -> Model {
 fn views_that_say_nothing_or_nonsense_are_no_rows_and_no_panic() {
     let nonsense = [json!(null), json!([]), json!({}), json!({"agent_id": 5}), json!({"handoff_id": "x", "steps": 7})];
     for view in &nonsense {
-        assert!(read_agent(view).is_none() && Handoff::read(view).is_none(), "{view}");
-        assert!(read_failure(view).is_none() && Work::read(view).is_none(), "{view}");
+        assert!(read_agent(view).is_none() && read_handoff(view).is_none(), "{view}");
+        assert!(
+            read_failure(view).is_none() && understood(view.clone()).as_ref().and_then(Work::read).is_none(),
+            "{view}"
+        );
     }
     let odd = json!({"handoff_id": "h", "agent_id": "a", "steps": [{}, 1, null], "verdicts": 3, "error": "no", "deadline": "soon"});
-    let odd = Handoff::read(&odd).expect("it has ids");
+    let odd = read_handoff(&odd).expect("it has ids");
     assert_eq!((odd.entered_ms, odd.deadline_ms, odd.error, odd.step.as_str()), (None, None, None, "-"));
 }
 
@@ -85,7 +92,7 @@ fn handoffs_that_run_come_first_then_failed_ones_then_the_newest() {
 fn only_what_a_person_has_to_say_is_in_doubt() {
     let failed = |code: &str, step: &str| {
         let view = json!({"handoff_id": "h", "agent_id": "a", "step": "failed", "error": {"error_id": "e", "code": code, "step": step}});
-        Handoff::read(&view).expect("a handoff").is_in_doubt()
+        read_handoff(&view).expect("a handoff").is_in_doubt()
     };
     assert!(failed("unconfirmed", "briefing") && failed("priming_failed", "priming"));
     assert!(!failed("not_delivered", "briefing") && !failed("priming_failed", "briefing"));

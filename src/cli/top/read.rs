@@ -9,7 +9,7 @@ use crate::cli::error::CliError;
 use crate::cli::view::{Seen, said, shown};
 use crate::cli::{errors, handoffs, names, view, work};
 use crate::config::Home;
-use crate::contract::{AgentView, ErrorFile};
+use crate::contract::{AgentView, ErrorFile, HandoffView, WorkBrief, WorkView};
 use std::path::{Path, PathBuf};
 
 /// Most lines of one row's details.
@@ -36,9 +36,9 @@ impl<'a> Reader<'a> {
     /// A reader that has read nothing yet.
     pub(super) fn new(home: &'a Home) -> Self {
         let agent = |path: &Path| Ok(view::read(path)?.and_then(|seen: Seen<AgentView>| Agent::read(&seen)));
-        let handoff = |path: &Path| Ok(view::read_json(path)?.as_ref().and_then(Handoff::read));
+        let handoff = |path: &Path| Ok(view::read(path)?.and_then(|seen: Seen<HandoffView>| Handoff::read(&seen)));
         let failure = |path: &Path| Ok(view::read(path)?.and_then(|seen: Seen<ErrorFile>| Failure::read(&seen)));
-        let item = |path: &Path| Ok(view::read_json(path)?.as_ref().and_then(Work::read));
+        let item = |path: &Path| Ok(view::read(path)?.and_then(|seen: Seen<WorkBrief>| Work::read(&seen)));
         let agents = Kind { read: agent, lives: |agent| agent.living, names: view::stems, most: MOST_AGENTS };
         let handoffs = Kind { read: handoff, lives: Handoff::is_running, names: view::stems, most: MOST_HANDOFFS };
         let failures = Kind { read: failure, lives: |_| false, names: view::stems, most: MOST_FAILURES };
@@ -119,13 +119,13 @@ impl<'a> Reader<'a> {
     fn lines(&self, row: &Row, path: &Path) -> Result<Option<Vec<String>>, CliError> {
         Ok(match row {
             Row::Agent(_) => view::read(path)?.map(|seen: Seen<AgentView>| agent_lines(&seen)),
-            Row::Handoff(_) => view::read_json(path)?.as_ref().map(handoffs::lines),
+            Row::Handoff(_) => view::read(path)?.map(|seen: Seen<HandoffView>| handoffs::lines(&seen)),
             Row::Failure(_) => view::read(path)?.map(|seen: Seen<ErrorFile>| {
                 let handoff = said(seen.handoff_id.as_deref());
                 let handoff = handoff.and_then(|id| view::handoff(self.home, id).ok().flatten());
-                errors::lines(&seen, handoff.as_ref())
+                errors::lines(&seen, handoff.as_deref())
             }),
-            Row::Work(_) => view::read_json(path)?.as_ref().map(work::show::lines),
+            Row::Work(_) => view::read(path)?.map(|seen: Seen<WorkView>| work::show::lines(&seen)),
         })
     }
 

@@ -1,12 +1,10 @@
-//! One row each: an agent, a handoff, a failure, a work item. Pure: a view or an error file goes in as JSON, a bounded plain row
+//! One row each: an agent, a handoff, a failure, a work item. Pure: a view or an error file goes in, a bounded plain row
 //! comes out, or none.
 
 use super::plain::plain;
 use crate::cli::follow::Outcome;
-use crate::cli::view::{self, said, shown};
-use crate::cli::work::read::Brief;
-use crate::contract::{AgentView, ErrorFile};
-use serde_json::Value;
+use crate::cli::view::{said, shown};
+use crate::contract::{AgentView, DeliveryView, ErrorFile, HandoffView, WorkBrief};
 
 /// What is known of the sidecar.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -136,15 +134,11 @@ pub struct Work {
     pub owner: Option<String>,
     /// In one line.
     pub title: String,
-    pub(super) place: (u8, String, String),
+    pub(super) place: (usize, String, String),
 }
 
-fn words(view: &Value, key: &str) -> Option<String> {
-    view::text(view, key).map(plain)
-}
-
-fn word(view: &Value, key: &str) -> String {
-    words(view, key).unwrap_or_else(|| "-".to_owned())
+fn word<'a>(text: impl Into<Option<&'a str>>) -> String {
+    plain(&shown(text))
 }
 
 /// An id, which is also the name of a file.
@@ -152,21 +146,14 @@ fn name<'a>(id: impl Into<Option<&'a str>>) -> Option<String> {
     said(id).map(plain).filter(|id| !id.starts_with('.') && !id.contains('/'))
 }
 
-/// The same of a field.
-fn id(view: &Value, key: &str) -> Option<String> {
-    name(view::text(view, key))
-}
-
 /// What its successor has asked and nobody has answered.
-fn questions(seen: &Value) -> Vec<String> {
-    let asked =
-        seen.get("ack").filter(|_| crate::cli::handoffs::asks(seen)).and_then(|ack| ack["questions"].as_array());
-    asked.into_iter().flatten().take(20).filter_map(Value::as_str).map(plain).collect()
+fn questions(seen: &HandoffView) -> Vec<String> {
+    let asked = seen.ack.as_ref().filter(|_| seen.asks()).map(|ack| ack.questions.as_slice());
+    asked.unwrap_or_default().iter().take(20).map(|question| plain(question)).collect()
 }
 
-fn ms(view: &Value, key: &str) -> Option<i64> {
-    let at = chrono::DateTime::parse_from_rfc3339(view::text(view, key)?).ok()?;
-    Some(at.timestamp_millis())
+fn ms(at: &str) -> Option<i64> {
+    Some(chrono::DateTime::parse_from_rfc3339(at).ok()?.timestamp_millis())
 }
 
 impl Agent {
@@ -179,7 +166,7 @@ impl Agent {
             id: name(seen.agent_id.as_str())?,
             persona: text(seen.persona_slug.as_deref()),
             pane: text(seen.pane.as_deref()),
-            state: plain(&shown(seen.state.word())),
+            state: word(seen.state.word()),
             context: seen.context.as_ref().map(|context| (context.used, context.percent)),
             suggested: seen.handoff_suggested,
             handoff: name(seen.handoff_id.as_deref()),
@@ -195,36 +182,30 @@ impl Agent {
 impl Handoff {
     /// Reads a view.
     #[must_use]
-    pub fn read(seen: &Value) -> Option<Self> {
-        let step = word(seen, "step");
-        let steps = seen.get("steps").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let last = steps.last();
-        let verdict = |name: &str| {
-            let verdict = words(seen.get("verdicts")?.get(name)?, "verdict")?;
-            Some(format!("{name} {verdict}"))
-        };
-        let bytes = |value: Option<&Value>| value.and_then(|value| value.get("bytes")).and_then(Value::as_u64);
-        let error = seen.get("error").filter(|error| error.is_object());
+    pub fn read(seen: &HandoffView) -> Option<Self> {
+        let steps = &seen.steps;
+        let verdict =
+            |(name, verdict): (&str, &DeliveryView)| Some(format!("{name} {}", plain(said(verdict.verdict.word())?)));
         Some(Handoff {
-            id: id(seen, "handoff_id")?,
-            agent: id(seen, "agent_id")?,
-            successor: id(seen, "successor_id"),
-            persona: word(seen, "persona_slug"),
-            reason: word(seen, "reason"),
-            outcome: Outcome::of(Some(&step)),
-            step,
-            created: words(seen, "created_at").unwrap_or_default(),
-            entered_ms: last.and_then(|step| ms(step, "entered_at")),
-            deadline_ms: ms(seen, "deadline"),
-            passed: steps.iter().rev().skip(1).take(20).map(|step| word(step, "step")).collect(),
-            verdicts: ["instruction", "priming", "briefing"].into_iter().filter_map(verdict).collect(),
-            bytes: bytes(Some(seen)).or_else(|| bytes(seen.get("document"))),
-            blocked: view::text(seen, "successor_blocked_at").is_some(),
+            id: name(seen.handoff_id.as_str())?,
+            agent: name(seen.agent_id.as_str())?,
+            successor: name(seen.successor_id.as_deref()),
+            persona: word(seen.persona_slug.as_str()),
+            reason: word(seen.reason.as_str()),
+            outcome: Outcome::of(&seen.step),
+            step: word(seen.step.word()),
+            created: plain(&seen.created_at),
+            entered_ms: steps.last().and_then(|step| ms(&step.entered_at)),
+            deadline_ms: seen.deadline.as_deref().and_then(ms),
+            passed: steps.iter().rev().skip(1).take(20).map(|step| word(step.step.word())).collect(),
+            verdicts: seen.verdicts.typed().filter_map(verdict).collect(),
+            bytes: seen.bytes.or_else(|| seen.document.as_ref().map(|document| document.bytes)),
+            blocked: said(seen.successor_blocked_at.as_deref()).is_some(),
             questions: questions(seen),
-            error: error.map(|error| Fault {
-                id: id(error, "error_id").unwrap_or_default(),
-                code: word(error, "code"),
-                step: word(error, "step"),
+            error: seen.error.as_ref().map(|error| Fault {
+                id: name(error.error_id.as_str()).unwrap_or_default(),
+                code: word(error.code.as_str()),
+                step: word(error.step.word()),
             }),
         })
     }
@@ -259,9 +240,9 @@ impl Failure {
         Some(Failure {
             id: name(seen.error_id.as_str())?,
             at: plain(&seen.at),
-            at_ms: chrono::DateTime::parse_from_rfc3339(&seen.at).ok().map(|at| at.timestamp_millis()),
-            code: plain(&shown(seen.code.as_str())),
-            message: plain(&shown(seen.message.as_str())),
+            at_ms: ms(&seen.at),
+            code: word(seen.code.as_str()),
+            message: word(seen.message.as_str()),
             hint: plain(&seen.hint),
             handoff: name(seen.handoff_id.as_deref()),
             agent: name(seen.agent_id.as_deref()),
@@ -272,17 +253,15 @@ impl Failure {
 impl Work {
     /// Reads a view; of an item that is done there is nothing to show.
     #[must_use]
-    pub fn read(seen: &Value) -> Option<Self> {
-        let brief: Brief = serde_json::from_value(seen.clone()).ok()?;
-        let shown = Work {
-            id: plain(&brief.item_id),
-            kind: plain(&brief.kind),
-            status: plain(&brief.status),
-            priority: plain(&brief.priority),
-            owner: brief.claimed_by.as_deref().map(plain),
-            title: plain(&brief.title),
-            place: brief.place(),
-        };
-        brief.is_open().then_some(shown)
+    pub fn read(seen: &WorkBrief) -> Option<Self> {
+        seen.is_open().then(|| Work {
+            id: plain(&seen.item_id),
+            kind: plain(&seen.r#type),
+            status: plain(seen.status.word()),
+            priority: plain(seen.priority.word()),
+            owner: seen.claimed_by.as_deref().map(plain),
+            title: plain(&seen.title),
+            place: seen.place(),
+        })
     }
 }

@@ -19,7 +19,7 @@ fn model() -> Model {
         json!({"error_id": "e1", "code": "unconfirmed", "message": "m", "handoff_id": "h1", "agent_id": "a1"});
     let mut model = Model::default();
     model.agents = vec![agent("a1", 1), agent("a2", 2), agent("a3", 3)];
-    model.handoffs = Handoff::read(&handoff).into_iter().collect();
+    model.handoffs = understood(handoff).as_ref().and_then(Handoff::read).into_iter().collect();
     model.failures = understood(failure).as_ref().and_then(Failure::read).into_iter().collect();
     model.arranged()
 }

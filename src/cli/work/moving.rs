@@ -1,9 +1,10 @@
 //! `work import` and `work export`: people can move in and out.
 
 use super::args::{ExportArgs, ImportArgs};
-use super::read::{self, Brief};
+use super::read;
 use crate::cli::error::CliError;
 use crate::cli::{ANSWER_SOON, Session};
+use crate::contract::WorkBrief;
 use crate::core::id::ItemId;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -161,7 +162,7 @@ pub(super) fn export(session: &Session, args: &ExportArgs) -> Result<(), CliErro
     let ids = if args.open { read::open_ids(&session.home)? } else { read::all_ids(&session.home)? };
     for id in ids {
         // One after the other: there may be more than memory should hold.
-        for (text, item) in read::views::<Brief>(&session.home, &[id]) {
+        for (text, item) in read::views::<WorkBrief>(&session.home, &[id]) {
             if item.is_open() || !args.open {
                 session.out.line(text.trim())?;
             }

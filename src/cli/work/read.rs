@@ -4,51 +4,10 @@
 use crate::cli::error::CliError;
 use crate::cli::view;
 use crate::config::Home;
-use serde::Deserialize;
+use crate::contract::WorkBrief;
 use serde::de::DeserializeOwned;
 use std::fs;
 use std::path::Path;
-
-/// What a list shows of an item.
-#[derive(Debug, Clone, Deserialize)]
-pub struct Brief {
-    /// Its id.
-    pub item_id: String,
-    /// Its type.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// In one line.
-    pub title: String,
-    /// Where it stands.
-    pub status: String,
-    /// How much it matters.
-    pub priority: String,
-    /// The item that it belongs to.
-    pub parent_id: Option<String>,
-    /// Those that belong to it.
-    #[serde(default)]
-    pub children: Vec<String>,
-    /// Who has it.
-    pub claimed_by: Option<String>,
-    /// When it was made.
-    pub created_at: String,
-}
-
-impl Brief {
-    /// Whether it is not done. A mark in `view/work/open` goes only after the view that says so was written, so that marks
-    /// alone name too many for a moment.
-    #[must_use]
-    pub fn is_open(&self) -> bool {
-        matches!(self.status.as_str(), "ready" | "claimed" | "escalated")
-    }
-
-    /// Its place in a list: what matters more first, then what is older.
-    #[must_use]
-    pub fn place(&self) -> (u8, String, String) {
-        let rank = ["urgent", "high", "normal", "low"].iter().position(|word| *word == self.priority).unwrap_or(4);
-        (u8::try_from(rank).unwrap_or(u8::MAX), self.created_at.clone(), self.item_id.clone())
-    }
-}
 
 /// The ids of the items that are marked as not done, sorted: all that are open, and for a moment some that are done.
 ///
@@ -97,6 +56,6 @@ pub fn views<T: DeserializeOwned>(home: &Home, ids: &[String]) -> Vec<(String, T
 
 /// One item as a list shows it.
 #[must_use]
-pub fn brief(home: &Home, id: &str) -> Option<Brief> {
+pub fn brief(home: &Home, id: &str) -> Option<WorkBrief> {
     views(home, &[id.to_owned()]).pop().map(|(_, brief)| brief)
 }

@@ -2,11 +2,13 @@
 
 use super::args::ListArgs;
 use super::one_line;
-use super::read::{self, Brief};
+use super::read;
 use crate::cli::error::CliError;
 use crate::cli::output::Tone;
+use crate::cli::view::{Seen, said, shown};
 use crate::cli::{Session, follow, names, view};
-use serde::Deserialize;
+use crate::contract::work::{Action, EntryView, Status, WorkPast};
+use crate::contract::{Word, WorkBrief, WorkView};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -23,12 +25,12 @@ pub(super) fn list(session: &Session, args: &ListArgs) -> Result<(), CliError> {
     let closed = matches!(args.status.as_deref(), Some("done" | "withdrawn"));
     let everything = args.all || closed;
     let ids = if everything { read::all_ids(&session.home)? } else { read::open_ids(&session.home)? };
-    let mut items: Vec<(String, Brief)> = read::views(&session.home, &ids);
+    let mut items: Vec<(String, WorkBrief)> = read::views(&session.home, &ids);
     let fits = |wanted: Option<&str>, found: &str| wanted.is_none_or(|wanted| wanted == found);
     items.retain(|(_, item)| {
         (everything || item.is_open())
-            && fits(args.status.as_deref(), &item.status)
-            && fits(args.kind.as_deref(), &item.kind)
+            && fits(args.status.as_deref(), item.status.word())
+            && fits(args.kind.as_deref(), &item.r#type)
             && fits(agent.as_deref(), item.claimed_by.as_deref().unwrap_or_default())
     });
     items.sort_by_cached_key(|(_, item)| item.place());
@@ -44,70 +46,77 @@ pub(super) fn list(session: &Session, args: &ListArgs) -> Result<(), CliError> {
     let owners = items.iter().filter_map(|(_, item)| item.claimed_by.as_deref());
     let short = names::short(items.iter().map(|(_, item)| item.item_id.as_str()).chain(owners));
     let name = |id: &str| short.get(id).cloned().unwrap_or_else(|| id.to_owned());
-    let row = |(_, item): &(String, Brief)| {
+    let row = |(_, item): &(String, WorkBrief)| {
         let owner = item
             .claimed_by
             .as_deref()
             .map_or_else(|| "-".to_owned(), |id| if id == "human" { id.to_owned() } else { name(id) });
-        let (kind, status, priority) = (item.kind.clone(), item.status.clone(), item.priority.clone());
-        vec![name(&item.item_id), kind, status, priority, owner, one_line(&item.title)]
+        let (status, priority) = (item.status.word().to_owned(), item.priority.word().to_owned());
+        vec![name(&item.item_id), item.r#type.clone(), status, priority, owner, one_line(&item.title)]
     };
     let rows: Vec<Vec<String>> = items.iter().map(row).collect();
     session.out.table(&["ITEM", "TYPE", "STATUS", "PRIORITY", "OWNER", "TITLE"], &rows)
 }
 
-fn find(session: &Session, name: &str) -> Result<Value, CliError> {
+fn find(session: &Session, name: &str) -> Result<Seen<WorkView>, CliError> {
     session.require_views()?;
     let id = names::item(&session.home, name)?;
-    let seen = view::read_json(&session.home.work_views().join(format!("{id}.json")))?;
+    let seen = view::item(&session.home, &id)?;
     seen.ok_or_else(|| CliError::refused("no_item", "Work item not found"))
 }
 
 pub(super) fn one(session: &Session, name: &str) -> Result<(), CliError> {
     let seen = find(session, name)?;
     if session.out.is_json() {
-        return session.out.document(&seen);
+        return session.out.document(&seen.json());
     }
     lines(&seen).iter().try_for_each(|line| session.out.line(line))
 }
 
-pub(in crate::cli) fn lines(seen: &Value) -> Vec<String> {
-    let cell = |key: &str| one_line(&view::cell(seen, key));
-    let mut lines = vec![format!("{} {}", cell("type"), cell("item_id")), format!("  {}", cell("title"))];
+pub(in crate::cli) fn lines(seen: &WorkView) -> Vec<String> {
+    let cell = |text: &str| one_line(&shown(text));
+    let (id, kind, title) = (cell(&seen.item_id), cell(&seen.r#type), cell(&seen.title));
+    let mut lines = vec![format!("{kind} {id}"), format!("  {title}")];
+    let line = |text: &str| said(text).map(one_line);
+    let at = |at: &Option<String>| said(at.as_deref()).map(view::clock);
+    let maybe = |text: &Option<String>| text.as_deref().and_then(line);
     let fields = [
-        ("status", "status"),
-        ("priority", "priority"),
-        ("owner", "claimed_by"),
-        ("held by", "held_by"),
-        ("parent", "parent_id"),
-        ("made", "created_at"),
-        ("made by", "created_by"),
-        ("completed", "completed_at"),
-        ("by", "completed_by"),
-        ("escalated", "escalated_at"),
-        ("why", "escalation_reason"),
+        ("status", line(seen.status.word())),
+        ("priority", line(seen.priority.word())),
+        ("owner", maybe(&seen.claimed_by)),
+        ("held by", maybe(&seen.held_by)),
+        ("parent", maybe(&seen.parent_id)),
+        ("made", said(seen.created_at.as_str()).map(view::clock)),
+        ("made by", line(&seen.created_by)),
+        ("completed", at(&seen.completed_at)),
+        ("by", maybe(&seen.completed_by)),
+        ("escalated", at(&seen.escalated_at)),
+        ("why", maybe(&seen.escalation_reason)),
     ];
-    for (name, key) in fields {
-        let text =
-            view::text(seen, key).map(|text| if key.ends_with("_at") { view::clock(text) } else { one_line(text) });
+    for (name, text) in fields {
         lines.extend(text.map(|text| format!("  {name:<10} {text}")));
     }
-    let children = seen.get("children").and_then(Value::as_array).map(Vec::len).unwrap_or_default();
+    let children = seen.children.len();
     if children > 0 {
-        lines.push(format!("  {:<10} {children}: tasuki work tree {}", "children", cell("item_id")));
+        lines.push(format!("  {:<10} {children}: tasuki work tree {id}", "children"));
     }
-    if let Some(text) = view::text(seen, "description") {
+    if let Some(text) = said(seen.description.as_deref()) {
         lines.push(String::new());
         lines.extend(text.lines().map(|line| format!("  {}", crate::core::text::sanitise(line))));
     }
-    for (name, key) in [("output", "output"), ("output of the parent", "parent_output"), ("metadata", "metadata")] {
-        let value = seen.get(key).filter(|value| value.as_object().is_some_and(|fields| !fields.is_empty()));
-        lines.extend(value.map(|value| format!("  {name}\n{}", indented(&format!("{value:#}")))));
+    let output = |output: &Option<Value>| output.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
+    for (name, fields) in [
+        ("output", output(&seen.output)),
+        ("output of the parent", output(&seen.parent_output)),
+        ("metadata", seen.metadata.clone()),
+    ] {
+        if !fields.is_empty() {
+            lines.push(format!("  {name}\n{}", indented(&format!("{:#}", Value::Object(fields)))));
+        }
     }
-    for comment in seen.get("comments").and_then(Value::as_array).into_iter().flatten() {
-        let at = view::text(comment, "at").map(view::clock).unwrap_or_default();
-        let (author, text) = (view::cell(comment, "author"), view::cell(comment, "text"));
-        lines.push(format!("  {at}  {}: {}", one_line(&author), one_line(&text)));
+    for comment in &seen.comments {
+        let at = said(comment.at.as_str()).map(view::clock).unwrap_or_default();
+        lines.push(format!("  {at}  {}: {}", cell(&comment.author), cell(&comment.text)));
     }
     lines
 }
@@ -128,8 +137,8 @@ pub(super) fn tree(session: &Session, name: Option<&str>) -> Result<(), CliError
         grow(session, root, 0, &mut shown);
     }
     if session.out.is_json() {
-        let row = |(depth, item): &(usize, Brief)| {
-            json!({ "depth": depth, "item_id": item.item_id, "type": item.kind, "title": item.title,
+        let row = |(depth, item): &(usize, WorkBrief)| {
+            json!({ "depth": depth, "item_id": item.item_id, "type": item.r#type, "title": item.title,
                 "status": item.status, "parent_id": item.parent_id })
         };
         return session.out.document(&Value::Array(shown.iter().map(row).collect()));
@@ -140,16 +149,16 @@ pub(super) fn tree(session: &Session, name: Option<&str>) -> Result<(), CliError
     let short = names::short(shown.iter().map(|(_, item)| item.item_id.as_str()));
     for (depth, item) in &shown {
         let id = short.get(&item.item_id).cloned().unwrap_or_default();
-        let tone = match item.status.as_str() {
-            "done" => Tone::Good,
-            "escalated" => Tone::Bad,
+        let tone = match item.status.known() {
+            Some(Status::Done) => Tone::Good,
+            Some(Status::Escalated) => Tone::Bad,
             _ => Tone::Plain,
         };
-        let status = session.out.paint(tone, &one_line(&item.status));
+        let status = session.out.paint(tone, &one_line(item.status.word()));
         session.out.line(&format!(
             "{}{id}  {}  {status}  {}",
             "  ".repeat(*depth),
-            one_line(&item.kind),
+            one_line(&item.r#type),
             one_line(&item.title)
         ))?;
     }
@@ -158,10 +167,10 @@ pub(super) fn tree(session: &Session, name: Option<&str>) -> Result<(), CliError
 
 /// The topmost of the items that are not done.
 fn roots(session: &Session) -> Result<Vec<String>, CliError> {
-    let mut open: Vec<(String, Brief)> = read::views(&session.home, &read::open_ids(&session.home)?);
+    let mut open: Vec<(String, WorkBrief)> = read::views(&session.home, &read::open_ids(&session.home)?);
     open.retain(|(_, item)| item.is_open());
-    let known: BTreeMap<&str, &Brief> = open.iter().map(|(_, item)| (item.item_id.as_str(), item)).collect();
-    let mut found: Vec<(String, Brief)> = Vec::new();
+    let known: BTreeMap<&str, &WorkBrief> = open.iter().map(|(_, item)| (item.item_id.as_str(), item)).collect();
+    let mut found: Vec<(String, WorkBrief)> = Vec::new();
     for item in known.values() {
         let mut top = (*item).clone();
         for _ in 0..64 {
@@ -176,7 +185,7 @@ fn roots(session: &Session) -> Result<Vec<String>, CliError> {
     Ok(found.into_iter().map(|(id, _)| id).collect())
 }
 
-fn grow(session: &Session, id: &str, depth: usize, shown: &mut Vec<(usize, Brief)>) {
+fn grow(session: &Session, id: &str, depth: usize, shown: &mut Vec<(usize, WorkBrief)>) {
     if depth > 64 || shown.len() >= MOST_IN_TREE {
         return;
     }
@@ -190,48 +199,26 @@ fn grow(session: &Session, id: &str, depth: usize, shown: &mut Vec<(usize, Brief
 
 pub(super) fn history(session: &Session, name: &str) -> Result<(), CliError> {
     let seen = find(session, name)?;
-    let entries = seen.get("history").and_then(Value::as_array).cloned().unwrap_or_default();
     if session.out.is_json() {
-        return session.out.document(&Value::Array(entries));
+        return session.out.document(&json!(seen.history));
     }
-    let row = |entry: &Value| {
-        let cell = |key: &str| view::cell(entry, key);
-        let at = view::text(entry, "at").map(view::clock).unwrap_or_default();
-        let after = entry.get("after_ms").and_then(Value::as_u64).map_or_else(|| "-".to_owned(), follow::span);
-        let mut about: Vec<String> = [view::text(entry, "reason"), view::text(entry, "validation")]
-            .into_iter()
-            .flatten()
-            .map(one_line)
-            .collect();
-        let fields = entry.get("output_summary").and_then(Value::as_array).cloned().unwrap_or_default();
-        let fields: Vec<&str> = fields.iter().filter_map(Value::as_str).collect();
+    let row = |entry: &EntryView| {
+        let at = said(entry.at.as_str()).map(view::clock).unwrap_or_default();
+        let after = entry.after_ms.map_or_else(|| "-".to_owned(), follow::span);
+        let about = [said(entry.reason.as_deref()), said(entry.validation.as_deref())];
+        let mut about: Vec<String> = about.into_iter().flatten().map(one_line).collect();
+        let fields = entry.output_summary.as_deref().unwrap_or_default();
         if !fields.is_empty() {
             about.push(format!("output: {}", fields.join(", ")));
         }
-        let children = entry.get("children").and_then(Value::as_array).map(Vec::len).unwrap_or_default();
+        let children = entry.children.len();
         about.extend((children > 0).then(|| format!("children: {children}")));
-        vec![at, cell("action"), cell("by"), cell("from"), cell("to"), after, about.join("; ")]
+        let (what, by) = (shown(entry.action.word()), shown(entry.by.as_str()));
+        let (from, to) = (shown(entry.from.as_ref().map(Word::word)), shown(entry.to.word()));
+        vec![at, what, by, from, to, after, about.join("; ")]
     };
-    let rows: Vec<Vec<String>> = entries.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = seen.history.iter().map(row).collect();
     session.out.table(&["WHEN", "WHAT", "BY", "FROM", "TO", "AFTER", "ABOUT"], &rows)
-}
-
-/// What the figures of an item's type need of it.
-#[derive(Deserialize)]
-struct Past {
-    #[serde(rename = "type")]
-    kind: String,
-    status: String,
-    #[serde(default)]
-    history: Vec<Line>,
-}
-
-#[derive(Deserialize)]
-struct Line {
-    from: Option<String>,
-    to: String,
-    action: String,
-    after_ms: Option<u64>,
 }
 
 /// How long something took, several times.
@@ -261,7 +248,7 @@ impl Spans {
 /// The figures of one type.
 #[derive(Default)]
 struct Figures {
-    statuses: BTreeMap<String, u64>,
+    statuses: BTreeMap<Status, u64>,
     waited: Spans,
     took: Spans,
 }
@@ -269,23 +256,25 @@ struct Figures {
 pub(super) fn stats(session: &Session) -> Result<(), CliError> {
     session.require_views()?;
     let mut types: BTreeMap<String, Figures> = BTreeMap::new();
-    for (_, item) in read::views::<Past>(&session.home, &read::all_ids(&session.home)?) {
-        let figures = types.entry(item.kind).or_default();
-        *figures.statuses.entry(item.status).or_default() += 1;
+    for (_, item) in read::views::<WorkPast>(&session.home, &read::all_ids(&session.home)?) {
+        let figures = types.entry(item.r#type).or_default();
+        if let Some(status) = item.status.known() {
+            *figures.statuses.entry(status).or_default() += 1;
+        }
         for line in item.history {
-            match (line.from.as_deref(), line.to.as_str(), line.action.as_str(), line.after_ms) {
-                (Some("ready"), "claimed", _, Some(ms)) => figures.waited.add(ms),
-                (Some("claimed"), _, "completed", Some(ms)) => figures.took.add(ms),
+            let from = line.from.as_ref().and_then(Word::known);
+            match (from, line.to.known(), line.action.known(), line.after_ms) {
+                (Some(Status::Ready), Some(Status::Claimed), _, Some(ms)) => figures.waited.add(ms),
+                (Some(Status::Claimed), _, Some(Action::Completed), Some(ms)) => figures.took.add(ms),
                 _ => {}
             }
         }
     }
-    let count = |figures: &Figures, status: &str| figures.statuses.get(status).copied().unwrap_or(0);
-    const STATUSES: [&str; 5] = ["ready", "claimed", "done", "escalated", "withdrawn"];
+    let count = |figures: &Figures, status: &Status| figures.statuses.get(status).copied().unwrap_or(0);
     if session.out.is_json() {
         let row = |(kind, figures): (&String, &Figures)| {
             let mut row = json!({ "type": kind, "waited": figures.waited.json(), "took": figures.took.json() });
-            STATUSES.iter().for_each(|status| row[*status] = json!(count(figures, status)));
+            Status::ALL.iter().for_each(|status| row[status.word()] = json!(count(figures, status)));
             row
         };
         return session.out.document(&Value::Array(types.iter().map(row).collect()));
@@ -293,7 +282,7 @@ pub(super) fn stats(session: &Session) -> Result<(), CliError> {
     let span = |ms: Option<u64>| ms.map_or_else(|| "-".to_owned(), follow::span);
     let row = |(kind, figures): (&String, &Figures)| {
         let mut row = vec![kind.clone()];
-        row.extend(STATUSES.iter().take(4).map(|status| count(figures, status).to_string()));
+        row.extend(Status::ALL.iter().take(4).map(|status| count(figures, status).to_string()));
         row.extend([span(figures.waited.mean_ms()), span(figures.took.mean_ms())]);
         row
     };

@@ -92,7 +92,7 @@ fn attempt(tx: &mut Tx<'_>, id: HandoffId, insist: bool) {
     let Some(copy) = &publishing.copy else { return };
     let Some(file_name) = copy.file_name.clone() else { return keep_copy(tx, id, None) };
     let target = publishing.destination();
-    let is_again = |attempt: &Attempt| attempt.number == publishing.number && attempt.to == target.word();
+    let is_again = |attempt: &Attempt| attempt.number == publishing.number && attempt.to == target.way();
     let is_first = !publishing.attempts.iter().any(|attempt| attempt.number == publishing.number);
     // A row of a former version has tries, and does not say when the first of them began.
     let first_try_ms = publishing.first_try_ms.or(is_first.then_some(tx.now.wall_ms));
@@ -129,7 +129,7 @@ fn told(tx: &mut Tx<'_>, id: HandoffId, more: &serde_json::Value) {
     let Some(publishing) = &handoff.publish else { return };
     let mut line = json!({
         "handoff_id": id, "agent_id": handoff.agent_id, "state": publishing.state.word(),
-        "number": publishing.number, "to": publishing.destination().word(),
+        "number": publishing.number, "to": publishing.destination().way(),
     });
     if let Some(url) = &publishing.url {
         line["url"] = json!(url);
@@ -171,7 +171,7 @@ fn note_attempt(tx: &mut Tx<'_>, id: HandoffId, error: Option<AttemptError>) {
     let stamp = tx.now.stamp();
     let Some(publishing) = publishing_mut(tx, id) else { return };
     let at = publishing.began_at.take().unwrap_or_else(|| stamp.clone());
-    let to = publishing.destination().word().to_owned();
+    let to = publishing.destination().way().into();
     publishing.attempts.push(Attempt { number: publishing.number, to, at, ended_at: stamp, error });
     let from = publishing.attempts.len().saturating_sub(MOST_ATTEMPTS);
     publishing.attempts.drain(..from);

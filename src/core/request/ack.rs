@@ -2,37 +2,11 @@
 //! section 8).
 
 use super::DocumentAsked;
+use crate::contract::ack::{AckStatus, Clarification};
 use crate::core::id::HandoffId;
 use crate::core::reply::Refused;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// What a successor says of its handoff.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AckStatus {
-    /// Understood; it begins.
-    ReadyToProceed,
-    /// It has questions and waits for the answers.
-    NeedsClarification,
-    /// It can't set up what it needs.
-    EnvironmentIssue,
-    /// It can't take the task.
-    Rejected,
-}
-
-impl AckStatus {
-    /// The contract's word.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            AckStatus::ReadyToProceed => "ready_to_proceed",
-            AckStatus::NeedsClarification => "needs_clarification",
-            AckStatus::EnvironmentIssue => "environment_issue",
-            AckStatus::Rejected => "rejected",
-        }
-    }
-}
 
 /// `ack`: a successor acknowledges its handoff. Every field must be there.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -93,16 +67,6 @@ impl MalformedAck {
         );
         Refused { status: 422, code: "malformed_ack".to_owned(), ..refused.hint(hint) }
     }
-}
-
-/// One answer to one question.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Clarification {
-    /// The question, as the successor asked it.
-    pub question: String,
-    /// The answer.
-    pub answer: String,
 }
 
 /// `clarify`: answers to the questions of an ACK; the time for the next ACK begins anew.

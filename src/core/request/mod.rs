@@ -10,43 +10,13 @@ use super::id::{RequestId, Slug};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub use ack::{AckAsked, AckStatus, Clarification, ClarifyAsked, MalformedAck, OverrideAsked, form};
+pub use crate::contract::ack::{AckStatus, Clarification, Urgency};
+pub use crate::contract::handoff::{Author, Successor};
+pub use ack::{AckAsked, ClarifyAsked, MalformedAck, OverrideAsked, form};
 pub(crate) use publish::is_host;
 pub use publish::{AssumePublished, Fallback, Issue, PublishAsked, PublishNow, PublishTarget, publish_target};
 pub use read::{KINDS, Read, read};
 pub(crate) use read::{PRIVATE_SESSIONS, is_session_name};
-
-/// Who writes the handoff document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, serde::Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Author {
-    /// The agent, with its own tools.
-    #[default]
-    AgentFile,
-    /// The agent answers with the document.
-    AgentReply,
-    /// tasuki, from the transcript.
-    Salvage,
-    /// The one who asks.
-    Provided,
-}
-
-/// Who takes over.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, serde::Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Successor {
-    /// A new agent in a new window.
-    #[default]
-    New,
-    /// A new session in the same pane.
-    SamePane,
-    /// An agent that runs already.
-    #[serde(untagged)]
-    Existing {
-        /// Which.
-        agent_id: String,
-    },
-}
 
 /// The document of an author `provided`: exactly one of the two.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -56,18 +26,6 @@ pub struct DocumentAsked {
     pub text: Option<String>,
     /// A file inside HOME, absolute or relative to it.
     pub path: Option<String>,
-}
-
-/// How soon the successor must acknowledge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, serde::Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Urgency {
-    /// Within 5 minutes.
-    Immediate,
-    /// Within 15 minutes.
-    Prepare,
-    /// Within 30 minutes.
-    WhenAvailable,
 }
 
 /// `handoff`: hand an agent off.

@@ -1,5 +1,6 @@
 //! Where a document is to be published, as it is asked for (SPEC 8) and as it is kept.
 
+use crate::contract::publishing::Destination;
 use crate::core::reply::Refused;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -137,12 +138,12 @@ pub enum PublishTarget {
 }
 
 impl PublishTarget {
-    /// `issue` or `gist`.
+    /// Onto an issue, or into a gist.
     #[must_use]
-    pub fn word(&self) -> &'static str {
+    pub fn way(&self) -> Destination {
         match self {
-            PublishTarget::Issue(_) => "issue",
-            PublishTarget::Gist { .. } => "gist",
+            PublishTarget::Issue(_) => Destination::Issue,
+            PublishTarget::Gist { .. } => Destination::Gist,
         }
     }
 }

@@ -1,66 +1,18 @@
 //! What is known of a handoff's acknowledgement: where it stands, what was received, and what was said to whom.
 
+use crate::contract::ack::{AckStatus, Clarification, Urgency};
 use crate::core::effect::EffectKey;
 use crate::core::id::{AgentId, RequestId};
-use crate::core::request::{AckStatus, Clarification, Urgency};
 use crate::core::time::Deadline;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use crate::contract::ack::{
+    FormerDocumentView as FormerDocument, Kind, Due, OverrideView as Override, Sending, Standing,
+};
+
 /// Most ACKs that are kept beside the last one.
 const MOST_FORMER: usize = 16;
-
-/// Where an acknowledgement stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Standing {
-    /// The successor is not briefed yet.
-    #[default]
-    NotAsked,
-    /// It was asked and has not answered.
-    Pending,
-    /// It begins.
-    Acknowledged,
-    /// It has asked, and waits for answers.
-    NeedsClarification,
-    /// It can't set up what it needs.
-    EnvironmentIssue,
-    /// It can't take the task.
-    Rejected,
-    /// The operator went on without its answer.
-    AcknowledgedWithDelay,
-    /// It never answered, or was never answered.
-    TimedOut,
-}
-
-impl Standing {
-    /// The word in views, answers and journal.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Standing::NotAsked => "not_asked",
-            Standing::Pending => "pending",
-            Standing::Acknowledged => "acknowledged",
-            Standing::NeedsClarification => "needs_clarification",
-            Standing::EnvironmentIssue => "environment_issue",
-            Standing::Rejected => "rejected",
-            Standing::AcknowledgedWithDelay => "acknowledged_with_delay",
-            Standing::TimedOut => "timed_out",
-        }
-    }
-}
-
-/// What falls next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Due {
-    /// After T.
-    Reminder,
-    /// After T/2 more.
-    FinalReminder,
-    /// After T/2 more.
-    Escalation,
-}
 
 /// The running timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,15 +55,6 @@ impl Received {
     }
 }
 
-/// The operator's decision to go on without an ACK.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Override {
-    /// Why.
-    pub reason: String,
-    /// When.
-    pub at: String,
-}
-
 /// Answers whose updated document is being written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clarifying {
@@ -121,91 +64,6 @@ pub struct Clarifying {
     pub clarifications: Vec<Clarification>,
     /// The document's name.
     pub file_name: String,
-}
-
-/// A document that gave way to one that was brought up to date. Its file stays where it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FormerDocument {
-    /// Its absolute path.
-    pub file_path: String,
-    /// Its size in bytes.
-    pub bytes: u64,
-    /// Its SHA-256, hexadecimal.
-    pub sha256: String,
-    /// When it was recorded.
-    pub recorded_at: String,
-}
-
-/// What a message is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// That the successor was briefed, and what it is to acknowledge.
-    HandoffNotice,
-    /// That no ACK came.
-    Reminder,
-    /// The right form of an ACK.
-    Form,
-    /// Answers.
-    Clarification,
-    /// That the operator asks again after a failure.
-    AskedAgain,
-    /// What the successor has said.
-    HandoffAck,
-    /// That neither ACK nor answer ever came.
-    Escalation,
-    /// That the successor has begun.
-    HandoffComplete,
-}
-
-impl Kind {
-    /// The word in views and journal.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Kind::HandoffNotice => "handoff_notice",
-            Kind::Reminder => "reminder",
-            Kind::Form => "form",
-            Kind::Clarification => "clarification",
-            Kind::AskedAgain => "asked_again",
-            Kind::HandoffAck => "handoff_ack",
-            Kind::Escalation => "escalation",
-            Kind::HandoffComplete => "handoff_complete",
-        }
-    }
-}
-
-/// How far a message is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Sending {
-    /// It is typed as soon as the successor can take it.
-    Waiting,
-    /// It is on its way.
-    Open,
-    /// It arrived.
-    Sent,
-    /// It can't be known whether it arrived.
-    Unconfirmed,
-    /// It could not be typed in time, and will not be any more.
-    Missed,
-    /// It did not arrive.
-    Failed,
-}
-
-impl Sending {
-    /// The word in views and journal.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Sending::Waiting => "waiting",
-            Sending::Open => "open",
-            Sending::Sent => "sent",
-            Sending::Unconfirmed => "unconfirmed",
-            Sending::Missed => "missed",
-            Sending::Failed => "failed",
-        }
-    }
 }
 
 /// One message of the protocol: to whom, what, and what became of it.
@@ -363,25 +221,5 @@ impl Ack {
             Due::Escalation => 0,
         };
         Some(timer.due.stamp_after(more))
-    }
-}
-
-/// The priority that messages of an urgency bear.
-#[must_use]
-pub fn priority(urgency: Urgency) -> &'static str {
-    match urgency {
-        Urgency::Immediate => "urgent",
-        Urgency::Prepare => "high",
-        Urgency::WhenAvailable => "normal",
-    }
-}
-
-/// The word of an urgency.
-#[must_use]
-pub fn urgency_word(urgency: Urgency) -> &'static str {
-    match urgency {
-        Urgency::Immediate => "immediate",
-        Urgency::Prepare => "prepare",
-        Urgency::WhenAvailable => "when_available",
     }
 }

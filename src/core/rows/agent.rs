@@ -13,56 +13,12 @@ use crate::core::pane::{PaneRef, Process, ServerId};
 use crate::core::time::Deadline;
 use serde::{Deserialize, Serialize};
 
+pub use crate::contract::AgentState;
 pub use context::Watch;
 pub use notices::Notices;
 pub use purpose::Purpose;
 pub use queued::{Asker, Queued};
 pub use texts::{OurTurn, Reported, Typing};
-
-/// What an agent is doing (SPEC 3.4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AgentState {
-    /// It was started and has not registered, or is not ready.
-    Starting,
-    /// It waits for a prompt.
-    Idle,
-    /// It is in the middle of a turn.
-    Busy,
-    /// A dialog waits for a person.
-    Blocked,
-    /// Its process is dead.
-    Ended,
-    /// Its pane is gone, and no end was seen.
-    Lost,
-}
-
-impl AgentState {
-    /// Neither ended nor lost.
-    #[must_use]
-    pub fn is_live(self) -> bool {
-        !matches!(self, AgentState::Ended | AgentState::Lost)
-    }
-
-    /// In a turn, or asking its person something in one.
-    #[must_use]
-    pub fn is_in_a_turn(self) -> bool {
-        matches!(self, AgentState::Busy | AgentState::Blocked)
-    }
-
-    /// The contract's word.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            AgentState::Starting => "starting",
-            AgentState::Idle => "idle",
-            AgentState::Busy => "busy",
-            AgentState::Blocked => "blocked",
-            AgentState::Ended => "ended",
-            AgentState::Lost => "lost",
-        }
-    }
-}
 
 /// Who wants an agent started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

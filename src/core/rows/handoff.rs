@@ -2,90 +2,17 @@
 
 use super::ack::Ack;
 use super::publishing::Publishing;
+use crate::contract::handoff::{Author, Successor};
 use crate::core::effect::{EffectKey, Place};
 use crate::core::id::{AgentId, ErrorId, HandoffId, RequestId, Slug};
 use crate::core::pane::DeliveryVerdict;
-use crate::core::request::{Author, Successor};
 use crate::core::settings::Limits;
 use crate::core::time::Deadline;
 use serde::{Deserialize, Serialize};
 
-/// The steps of the flow, in their order (SPEC 4.3), and its three ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Step {
-    /// For the agent's running turn.
-    Waiting,
-    /// Types the instruction.
-    Instructing,
-    /// Waits for the Stop after the receipt.
-    Writing,
-    /// Commits the record.
-    Recording,
-    /// Ends the outgoing agent.
-    Ending,
-    /// Starts the successor.
-    Starting,
-    /// Types the persona's skill.
-    Priming,
-    /// Types the injection prompt.
-    Briefing,
-    /// Waits for the end of the turn in which the successor reads its document.
-    Reading,
-    /// Waits for the successor's acknowledgement, where one is wanted.
-    Acknowledging,
-    /// Finished.
-    Done,
-    /// Halted; a retry may go on.
-    Failed,
-    /// Stopped by the operator.
-    Cancelled,
-}
+pub use crate::contract::handoff::{DocumentView as DocumentSeen, Read, Step};
 
 impl Step {
-    /// Every step, for tables in tests and schemas.
-    pub const ALL: [Step; 13] = [
-        Step::Waiting,
-        Step::Instructing,
-        Step::Writing,
-        Step::Recording,
-        Step::Ending,
-        Step::Starting,
-        Step::Priming,
-        Step::Briefing,
-        Step::Reading,
-        Step::Acknowledging,
-        Step::Done,
-        Step::Failed,
-        Step::Cancelled,
-    ];
-
-    /// The contract's word.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Step::Waiting => "waiting",
-            Step::Instructing => "instructing",
-            Step::Writing => "writing",
-            Step::Recording => "recording",
-            Step::Ending => "ending",
-            Step::Starting => "starting",
-            Step::Priming => "priming",
-            Step::Briefing => "briefing",
-            Step::Reading => "reading",
-            Step::Acknowledging => "acknowledging",
-            Step::Done => "done",
-            Step::Failed => "failed",
-            Step::Cancelled => "cancelled",
-        }
-    }
-
-    /// No step follows by itself.
-    #[must_use]
-    pub fn is_end(self) -> bool {
-        matches!(self, Step::Done | Step::Failed | Step::Cancelled)
-    }
-
     /// Its time limit in milliseconds; none for a step that does not wait, or that keeps its own time.
     #[must_use]
     pub fn limit_ms(self, limits: &Limits) -> Option<u64> {
@@ -153,15 +80,6 @@ pub struct Record {
     pub created_at: String,
 }
 
-/// The document as it grows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DocumentSeen {
-    /// Its size in bytes.
-    pub bytes: u64,
-    /// When that was seen.
-    pub at: String,
-}
-
 /// Why the document is being read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -175,18 +93,6 @@ pub enum Reading {
         /// Type a new instruction if it is not.
         instruct_anew: bool,
     },
-}
-
-/// What is known of the turn in which the successor reads its document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Read {
-    /// It has ended well, or the successor has answered in it.
-    Seen,
-    /// Its end was not seen: the successor lived when the limit came, or a person has vouched for the briefing.
-    Unseen,
-    /// It ended in an error, was interrupted, or the successor has ended in it.
-    Failed,
 }
 
 /// One handoff.

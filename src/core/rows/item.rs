@@ -1,7 +1,7 @@
 //! A work item's row: what is to be done, where it stands, who has it, and what was done to it.
 
 mod history;
-mod words;
+mod who;
 
 use crate::core::id::{AgentId, HandoffId, ItemId};
 use crate::core::pane::Verdict;
@@ -10,25 +10,10 @@ use crate::core::time::{Deadline, Now};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use crate::contract::work::{Action, CommentView as Comment, Priority, Status};
+pub use history::Entry;
 pub(crate) use history::Note;
-pub use history::{Action, Entry};
-pub use words::{Priority, Status, Who};
-
-/// What somebody has said of an item.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Comment {
-    /// Its id.
-    pub comment_id: String,
-    /// When.
-    pub at: String,
-    /// Who, in their own words.
-    pub author: String,
-    /// What.
-    pub text: String,
-    /// tasuki has written it.
-    #[serde(default)]
-    pub system: bool,
-}
+pub use who::Who;
 
 /// A child that a partial completion could not make.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -152,7 +137,7 @@ impl Item {
     /// Somebody waits for it, or has it.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        matches!(self.status, Status::Ready | Status::Claimed | Status::Escalated)
+        self.status.is_open()
     }
 
     /// Changes status and owner, and writes that down.

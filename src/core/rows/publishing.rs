@@ -1,44 +1,13 @@
 //! What is known of a handoff's publishing: rows, and what a dashboard sees of them.
 
+use crate::contract::publishing::{Destination, PublishErrorView, PublishView, TargetView};
 use crate::core::effect::EffectKey;
 use crate::core::id::ErrorId;
 use crate::core::request::PublishTarget;
 use crate::core::time::Deadline;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
-/// Where the publishing stands. It never holds the handoff up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PublishState {
-    /// For the record.
-    Waiting,
-    /// The local copy is being written, or `gh` runs.
-    Running,
-    /// For the next try.
-    Retrying,
-    /// It is there.
-    Published,
-    /// It is not there; it may be asked for again.
-    Failed,
-    /// It is not known whether it is there; the operator decides.
-    InDoubt,
-}
-
-impl PublishState {
-    /// The contract's word.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            PublishState::Waiting => "waiting",
-            PublishState::Running => "running",
-            PublishState::Retrying => "retrying",
-            PublishState::Published => "published",
-            PublishState::Failed => "failed",
-            PublishState::InDoubt => "in_doubt",
-        }
-    }
-}
+pub use crate::contract::publishing::{AttemptErrorView as AttemptError, AttemptView as Attempt, PublishState};
 
 /// What the next call is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,30 +17,6 @@ pub enum Purpose {
     Post,
     /// Only to look: another post would be one too many, or could not succeed.
     Look,
-}
-
-/// One try that has ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Attempt {
-    /// Which publication of this handoff it belongs to.
-    pub number: u32,
-    /// `issue` or `gist`.
-    pub to: String,
-    /// When it began.
-    pub at: String,
-    /// When it had ended.
-    pub ended_at: String,
-    /// What went wrong; none of the one that succeeded.
-    pub error: Option<AttemptError>,
-}
-
-/// Why a try failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AttemptError {
-    /// For programs.
-    pub code: String,
-    /// For people.
-    pub message: String,
 }
 
 /// The document as it is published.
@@ -189,23 +134,34 @@ impl Publishing {
 
     /// Its part of the handoff's view; `document` is the document's path.
     #[must_use]
-    pub fn view(&self, document: &str) -> Value {
+    pub fn view(&self, document: &str) -> PublishView {
         let target = match &self.target {
-            PublishTarget::Issue(issue) => json!({ "issue": issue.to_string() }),
-            PublishTarget::Gist { .. } => json!({ "gist": true }),
+            PublishTarget::Issue(issue) => TargetView { issue: Some(issue.to_string()), gist: None },
+            PublishTarget::Gist { .. } => TargetView { issue: None, gist: Some(true) },
         };
-        json!({
-            "target": target,
-            "fallback": self.fallback.then_some("gist"),
-            "state": self.state.word(),
-            "number": self.number,
-            "to": self.destination().word(),
-            "url": self.url,
-            "former_urls": self.former_urls,
-            "copy_path": self.copy_path(document),
-            "attempts": self.attempts,
-            "next_try_at": self.due.map(|due| due.stamp()),
-            "error": self.error,
-        })
+        PublishView {
+            target,
+            fallback: self.fallback.then_some(Destination::Gist.into()),
+            state: self.state.into(),
+            number: self.number,
+            to: self.destination().way().into(),
+            url: self.url.clone(),
+            former_urls: self.former_urls.clone(),
+            copy_path: self.copy_path(document),
+            attempts: self.attempts.clone(),
+            next_try_at: self.due.map(|due| due.stamp()),
+            error: self.error.as_ref().map(PublishErrorView::from),
+        }
+    }
+}
+
+impl From<&PublishError> for PublishErrorView {
+    fn from(error: &PublishError) -> Self {
+        PublishErrorView {
+            error_id: error.error_id.to_string(),
+            code: error.code.clone(),
+            message: error.message.clone(),
+            hint: error.hint.clone(),
+        }
     }
 }

@@ -66,8 +66,8 @@ pub(crate) fn size(value: &impl serde::Serialize) -> usize {
 }
 
 /// A child as far as it can be read, for an answer.
-pub(crate) fn named(asked: &Value, field: &str) -> Value {
-    asked.get(field).filter(|value| value.is_string()).cloned().unwrap_or(Value::Null)
+pub(crate) fn named(asked: &Value, field: &str) -> Option<String> {
+    asked.get(field).and_then(Value::as_str).map(str::to_owned)
 }
 
 #[cfg(test)]

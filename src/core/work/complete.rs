@@ -141,20 +141,21 @@ fn answer(tx: &mut Tx<'_>, request: &RequestId, made: &Made) {
         json!({ "item_id": id, "type": item.map(|item| &item.kind), "title": item.map(|item| &item.title) })
     };
     let children: Vec<Value> = made.children.iter().map(child).collect();
-    let failed: Vec<Value> = made.failed.iter().map(failed_json).collect();
+    let failed: Vec<FailedChildView> = made.failed.iter().map(FailedChildView::from).collect();
     let body = json!({ "item_id": made.item_id, "children": children, "failed": failed });
     let reply = if made.failed.is_empty() { Reply::Ok(body) } else { Reply::Partial(body) };
     tx.answer(request, reply);
 }
 
-/// A child that could not be made, as an answer and a view show it.
-pub(crate) fn failed_json(failed: &FailedChild) -> Value {
-    json!({
-        "index": failed.index,
-        "type": children::named(&failed.asked, "type"),
-        "title": children::named(&failed.asked, "title"),
-        "errors": failed.errors,
-    })
+impl From<&FailedChild> for FailedChildView {
+    fn from(failed: &FailedChild) -> Self {
+        FailedChildView {
+            index: failed.index as u64,
+            r#type: children::named(&failed.asked, "type"),
+            title: children::named(&failed.asked, "title"),
+            errors: failed.errors.clone(),
+        }
+    }
 }
 
 /// `work_retry_children`.

@@ -128,7 +128,7 @@ pub(crate) fn at_rest(world: &World) -> Result<(), String> {
 
 /// What was recorded is published or told as failed or in doubt, and what is said of it is true unless the operator said so.
 fn published(world: &World, id: HandoffId, publishing: &Publishing) -> Result<(), String> {
-    let place = (id, publishing.number, publishing.destination().word());
+    let place = (id, publishing.number, publishing.destination().way().word());
     let is_there = world.disk.uploads.contains_key(&place);
     let told = publishing.error.as_ref().is_some_and(|error| world.disk.told.contains_key(&error.error_id));
     let is_so = match publishing.state {

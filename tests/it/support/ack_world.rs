@@ -116,7 +116,7 @@ impl AckWorld {
     }
 
     pub(crate) fn view(&self) -> Value {
-        tasuki::core::view::handoff(self.handoff())
+        json!(tasuki::core::view::handoff(self.handoff()))
     }
 
     pub(crate) fn step(&self) -> &'static str {

@@ -1,29 +1,26 @@
 //! The delivery checklist: each point with the time at which it was reached, or the reason why it was not.
 
 use super::take;
+use crate::contract::handoff::PointView;
 use crate::core::pane::{DeliveryVerdict, Verdict};
-use crate::core::rows::ack::{Ack, Kind, Sending, Standing, urgency_word};
+use crate::core::rows::ack::{Ack, Kind, Sending, Standing};
 use crate::core::rows::handoff::{Handoff, Span, Step};
-use serde_json::{Value, json};
 
 /// A point: what, when, and else why not.
-fn point(what: &str, at: Option<&str>, why_not: &str) -> Value {
-    let mut point = json!({ "point": what, "at": at });
-    if at.is_none() && !why_not.is_empty() {
-        point["reason"] = json!(why_not);
-    }
-    point
+fn point(what: &str, at: Option<&str>, why_not: &str) -> PointView {
+    let reason = Some(why_not).filter(|why_not| at.is_none() && !why_not.is_empty());
+    PointView { point: what.to_owned(), at: at.map(str::to_owned), reason: reason.map(str::to_owned) }
 }
 
 /// Every point of a handoff's delivery.
 #[must_use]
-pub fn points(handoff: &Handoff) -> Value {
+pub fn points(handoff: &Handoff) -> Vec<PointView> {
     let mut points = of_flow(handoff);
     if let Some(ack) = &handoff.ack {
         points.extend(before(handoff, ack));
         points.extend(after(handoff, ack));
     }
-    Value::Array(points)
+    points
 }
 
 fn delivered(verdict: Option<&DeliveryVerdict>) -> Option<&str> {
@@ -36,7 +33,7 @@ fn last(handoff: &Handoff, step: Step) -> Option<&Span> {
 }
 
 /// The points of every handoff.
-fn of_flow(handoff: &Handoff) -> Vec<Value> {
+fn of_flow(handoff: &Handoff) -> Vec<PointView> {
     let ended =
         last(handoff, Step::Ending).and_then(|span| span.left_at.as_deref()).filter(|_| handoff.successor_id.is_some());
     let verdicts = &handoff.verdicts;
@@ -51,12 +48,12 @@ fn of_flow(handoff: &Handoff) -> Vec<Value> {
 }
 
 /// What must be so before a delivery counts as complete.
-fn before(handoff: &Handoff, ack: &Ack) -> Vec<Value> {
+fn before(handoff: &Handoff, ack: &Ack) -> Vec<PointView> {
     let recorded = handoff.record.as_ref().map(|record| record.created_at.as_str());
     let briefed = delivered(handoff.verdicts.briefing.as_ref()).or(ack.sent_at.as_deref());
     let started = briefed.filter(|_| ack.sent_at.is_some());
     let waits = "the briefing has not arrived yet";
-    let urgency = format!("urgency level sent as asked ({})", urgency_word(ack.urgency));
+    let urgency = format!("urgency level sent as asked ({})", ack.urgency.word());
     vec![
         point("document uploaded", uploaded(handoff), not_uploaded(handoff)),
         point("local copy saved", recorded, "the document is not recorded yet"),
@@ -88,7 +85,7 @@ fn no_tasks<'t>(handoff: &Handoff, waits: &'t str) -> &'t str {
 }
 
 /// What must be so after the ACK.
-fn after(handoff: &Handoff, ack: &Ack) -> Vec<Value> {
+fn after(handoff: &Handoff, ack: &Ack) -> Vec<PointView> {
     let said = ack.received.as_ref();
     let at = said.map(|said| said.at.as_str());
     let done = last(handoff, Step::Done).map(|span| span.entered_at.as_str());

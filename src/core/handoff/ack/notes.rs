@@ -1,8 +1,9 @@
 //! The messages of the protocol in the form that teams know: `to`, `subject`, `priority` and `content`, and the same in
 //! words for a pane or a person.
 
+use crate::contract::ack::Weight;
 use crate::core::request::{Clarification, form};
-use crate::core::rows::ack::{Ack, Received, priority, urgency_word};
+use crate::core::rows::ack::{Ack, Received};
 use crate::core::rows::handoff::Handoff;
 use crate::core::text::{quotable, sanitise};
 use crate::core::tx::Tx;
@@ -42,7 +43,7 @@ pub(crate) fn handoff_notice(tx: &Tx<'_>, handoff: &Handoff, ack: &Ack) -> Value
     json!({
         "to": successor_name(handoff),
         "subject": format!("[HANDOFF] Agent Replacement - You are replacing {failed}"),
-        "priority": priority(ack.urgency),
+        "priority": Weight::from(ack.urgency),
         "content": {
             "type": "replacement_handoff",
             "message": format!(
@@ -54,7 +55,7 @@ pub(crate) fn handoff_notice(tx: &Tx<'_>, handoff: &Handoff, ack: &Ack) -> Value
             "handoff_url": url(handoff),
             "failed_agent": { "id": handoff.agent_id, "session": session },
             "tasks": handoff.tasks,
-            "urgency": urgency_word(ack.urgency),
+            "urgency": ack.urgency,
             "ack_required_within": within,
         },
     })
@@ -165,7 +166,7 @@ pub(crate) fn handoff_complete(handoff: &Handoff, ack: &Ack) -> Value {
     json!({
         "to": "",
         "subject": format!("[HANDOFF] Handoff {} Complete", handoff.handoff_id),
-        "priority": priority(ack.urgency),
+        "priority": Weight::from(ack.urgency),
         "content": {
             "type": "handoff_complete",
             "message": format!(
@@ -187,7 +188,7 @@ pub(crate) fn request(handoff: &Handoff, ack: &Ack, message: &str) -> Value {
     json!({
         "to": successor_name(handoff),
         "subject": format!("[ACK] Acknowledge Handoff {}", handoff.handoff_id),
-        "priority": priority(ack.urgency),
+        "priority": Weight::from(ack.urgency),
         "content": {
             "type": "handoff_ack_template",
             "message": message,

@@ -3,10 +3,11 @@
 //! time runs for those who must give them.
 
 use super::{messages, notes};
+use crate::contract::ack::Weight;
 use crate::core::handoff::next::Next;
 use crate::core::id::HandoffId;
 use crate::core::prompts::{Acknowledge, How};
-use crate::core::rows::ack::{Due, Kind, Message, Standing, Timer, priority};
+use crate::core::rows::ack::{Due, Kind, Message, Standing, Timer};
 use crate::core::rows::handoff::Handoff;
 use crate::core::time::{Deadline, stamp};
 use crate::core::tx::Tx;
@@ -150,7 +151,7 @@ pub(crate) fn for_briefing(tx: &Tx<'_>, handoff: &Handoff) -> Option<String> {
         handoff_id: &handoff.handoff_id.to_string(),
         predecessor: &handoff.name_of(&handoff.agent_id),
         reason: &handoff.reason,
-        priority: priority(ack.urgency),
+        priority: Weight::from(ack.urgency).word(),
         within: &notes::span(limit_ms),
         until: &until,
         how: &how(tx, handoff),

@@ -1,68 +1,88 @@
 //! What a dashboard reads of an acknowledgement: the field `ack` of a handoff's view.
 
-use crate::core::rows::ack::{Ack, Due, Kind, Message, Received, priority, urgency_word};
+use crate::contract::AckView;
+use crate::contract::ack::{MessageView, NextView, ReceivedView, SentView, Weight};
+use crate::core::rows::ack::{Ack, Kind, Message, Received};
 use crate::core::rows::handoff::Handoff;
-use serde_json::{Value, json};
 
-/// The field `ack`; null where no acknowledgement is wanted.
+/// The field `ack`; none where no acknowledgement is wanted.
 #[must_use]
-pub fn ack(handoff: &Handoff) -> Value {
-    let Some(ack) = &handoff.ack else { return Value::Null };
+pub fn ack(handoff: &Handoff) -> Option<AckView> {
+    let ack = handoff.ack.as_ref()?;
     // What an earlier successor has said stands in `former` only.
     let of_this = |said: &&Received| Some(said.agent_id) == handoff.successor_id;
     let said = ack.received.as_ref().or(ack.former.last().filter(of_this));
-    let of_last = |of: fn(&Received) -> Value| said.map_or(Value::Null, of);
-    json!({
-        "urgency": urgency_word(ack.urgency),
-        "priority": priority(ack.urgency),
-        "status": ack.standing.word(),
-        "sent_at": ack.sent_at,
-        "final_deadline": ack.final_deadline(),
-        "next": ack.timer.map(|timer| json!({ "what": next(timer.next), "at": timer.due.stamp() })),
-        "round": ack.round,
-        "at": of_last(|said| json!(said.at)),
-        "late": said.is_some_and(|said| said.late),
-        "said": of_last(|said| json!(said.status)),
-        "understanding": of_last(|said| json!(said.understanding)),
-        "tasks": handoff.tasks,
-        "starting_from": of_last(|said| json!(said.starting_from)),
-        "checkpoint": ack.checkpoint,
-        "questions": said.map(|said| said.questions.clone()).unwrap_or_default(),
-        "answers": ack.answers,
-        "unanswered": ack.unanswered,
-        "override": ack.overridden,
-        "former": ack.former,
-        "former_documents": ack.former_documents,
-        "reminders": of_kind(ack, Kind::Reminder),
-        "escalations": of_kind(ack, Kind::Escalation),
-        "messages": ack.messages.iter().map(message).collect::<Vec<_>>(),
-        "reminders_sent": ack.reminders_sent(),
+    Some(AckView {
+        urgency: ack.urgency.into(),
+        priority: Weight::from(ack.urgency).into(),
+        status: ack.standing.into(),
+        sent_at: ack.sent_at.clone(),
+        final_deadline: ack.final_deadline(),
+        next: ack.timer.map(|timer| NextView { what: timer.next.into(), at: timer.due.stamp() }),
+        round: ack.round,
+        at: said.map(|said| said.at.clone()),
+        late: said.is_some_and(|said| said.late),
+        said: said.map(|said| said.status.into()),
+        understanding: said.map(|said| said.understanding.clone()),
+        tasks: handoff.tasks.clone(),
+        starting_from: said.map(|said| said.starting_from.clone()),
+        checkpoint: ack.checkpoint.clone(),
+        questions: said.map(|said| said.questions.clone()).unwrap_or_default(),
+        answers: ack.answers.clone(),
+        unanswered: ack.unanswered.clone(),
+        r#override: ack.overridden.clone(),
+        former: ack.former.iter().map(ReceivedView::from).collect(),
+        former_documents: ack.former_documents.clone(),
+        reminders: of_kind(ack, Kind::Reminder),
+        escalations: of_kind(ack, Kind::Escalation),
+        messages: ack.messages.iter().map(MessageView::from).collect(),
+        reminders_sent: ack.reminders_sent() as u64,
     })
 }
 
-fn next(next: Due) -> &'static str {
-    match next {
-        Due::Reminder => "reminder",
-        Due::FinalReminder => "final_reminder",
-        Due::Escalation => "escalation",
+fn of_kind(ack: &Ack, kind: Kind) -> Vec<SentView> {
+    ack.messages.iter().filter(|message| message.kind == kind).map(SentView::from).collect()
+}
+
+impl From<&Received> for ReceivedView {
+    fn from(said: &Received) -> Self {
+        ReceivedView {
+            agent_id: said.agent_id.to_string(),
+            understanding: said.understanding.clone(),
+            starting_from: said.starting_from.clone(),
+            questions: said.questions.clone(),
+            status: said.status.into(),
+            at: said.at.clone(),
+            late: said.late,
+        }
     }
 }
 
-fn of_kind(ack: &Ack, kind: Kind) -> Vec<Value> {
-    let of = ack.messages.iter().filter(|message| message.kind == kind);
-    of.map(|message| {
-        json!({
-            "number": message.number, "to": message.to, "due_at": message.due_at, "outcome": message.sending.word(),
-            "at": message.at, "reason": message.reason,
-            "reminder_number": message.json["content"].get("reminder_number"),
-        })
-    })
-    .collect()
+impl From<&Message> for SentView {
+    fn from(message: &Message) -> Self {
+        SentView {
+            number: message.number,
+            to: message.to.clone(),
+            due_at: message.due_at.clone(),
+            outcome: message.sending.into(),
+            at: message.at.clone(),
+            reason: message.reason.clone(),
+            reminder_number: message.json["content"]["reminder_number"].as_u64(),
+        }
+    }
 }
 
-fn message(message: &Message) -> Value {
-    json!({
-        "number": message.number, "kind": message.kind.word(), "to": message.to, "due_at": message.due_at,
-        "outcome": message.sending.word(), "at": message.at, "reason": message.reason, "message": message.json,
-    })
+impl From<&Message> for MessageView {
+    fn from(message: &Message) -> Self {
+        MessageView {
+            number: message.number,
+            kind: message.kind.into(),
+            to: message.to.clone(),
+            due_at: message.due_at.clone(),
+            outcome: message.sending.into(),
+            at: message.at.clone(),
+            reason: message.reason.clone(),
+            message: message.json.clone(),
+        }
+    }
 }

@@ -1,37 +1,8 @@
 //! What was done to an item: who, what, when, why. No line of it is ever changed or taken away.
 
-use super::{Status, Who};
+use super::{Action, Status, Who};
 use crate::core::id::ItemId;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// What was done to an item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Action {
-    /// It was made.
-    Created,
-    /// It came from elsewhere.
-    Imported,
-    /// Somebody took it.
-    Claimed,
-    /// Its owner's handoff has a record, and keeps it for the successor.
-    Held,
-    /// The successor has it.
-    CarriedOver,
-    /// It was given back, or its owner has ended.
-    Released,
-    /// Its output was accepted and handed on.
-    Completed,
-    /// Children that had failed were made.
-    ChildrenCreated,
-    /// A person must go on with it.
-    Escalated,
-    /// Its completion was undone.
-    RolledBack,
-    /// The completion that made it was undone.
-    Withdrawn,
-}
 
 /// One line of an item's history. None is ever changed or taken away.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

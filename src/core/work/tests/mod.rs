@@ -202,7 +202,7 @@ impl World {
     }
 
     pub(super) fn view(&self, id: ItemId) -> Value {
-        view::item(&self.item(id))
+        json!(view::item(&self.item(id)))
     }
 
     /// An agent's session is over, and its process with it.

@@ -1,0 +1,276 @@
+//! A handoff, as others see it.
+
+use super::ack::AckView;
+use super::publishing::PublishView;
+use super::words::{Word, null_first, without_defaults, words};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+words! {
+    listed
+    /// The steps of the flow, in their order (SPEC 4.3), and its three ends.
+    Step {
+        /// For the agent's running turn.
+        Waiting = "waiting",
+        /// Types the instruction.
+        Instructing = "instructing",
+        /// Waits for the Stop after the receipt.
+        Writing = "writing",
+        /// Commits the record.
+        Recording = "recording",
+        /// Ends the outgoing agent.
+        Ending = "ending",
+        /// Starts the successor.
+        Starting = "starting",
+        /// Types the persona's skill.
+        Priming = "priming",
+        /// Types the injection prompt.
+        Briefing = "briefing",
+        /// Waits for the end of the turn in which the successor reads its document.
+        Reading = "reading",
+        /// Waits for the successor's acknowledgement, where one is wanted.
+        Acknowledging = "acknowledging",
+        /// Finished.
+        Done = "done",
+        /// Halted; a retry may go on.
+        Failed = "failed",
+        /// Stopped by the operator.
+        Cancelled = "cancelled",
+    }
+}
+
+impl Step {
+    /// No step follows by itself.
+    #[must_use]
+    pub fn is_end(self) -> bool {
+        matches!(self, Step::Done | Step::Failed | Step::Cancelled)
+    }
+}
+
+words! {
+    /// Who writes the handoff document.
+    #[derive(Default, JsonSchema)]
+    Author {
+        /// The agent, with its own tools.
+        #[default]
+        AgentFile = "agent_file",
+        /// The agent answers with the document.
+        AgentReply = "agent_reply",
+        /// tasuki, from the transcript.
+        Salvage = "salvage",
+        /// The one who asks.
+        Provided = "provided",
+    }
+}
+
+/// Who takes over.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Successor {
+    /// A new agent in a new window.
+    #[default]
+    New,
+    /// A new session in the same pane.
+    SamePane,
+    /// An agent that runs already.
+    #[serde(untagged)]
+    Existing {
+        /// Which.
+        agent_id: String,
+    },
+}
+
+words! {
+    listed
+    /// What is known of the turn in which the successor reads its document.
+    Read {
+        /// It has ended well, or the successor has answered in it.
+        Seen = "seen",
+        /// Its end was not seen: the successor lived when the limit came, or a person has vouched for the briefing.
+        Unseen = "unseen",
+        /// It ended in an error, was interrupted, or the successor has ended in it.
+        Failed = "failed",
+    }
+}
+
+words! {
+    listed
+    /// The three verdicts of the contract: never a bare "sent".
+    Verdict {
+        /// A receipt came.
+        Delivered = "delivered",
+        /// It may have arrived; a person decides.
+        Unconfirmed = "unconfirmed",
+        /// Nothing was typed.
+        NotDelivered = "not_delivered",
+    }
+}
+
+/// `view/handoffs/<handoff_id>.json`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = without_defaults)]
+pub struct HandoffView {
+    /// The format's version: 1.
+    pub v: u8,
+    /// The handoff's id.
+    pub handoff_id: String,
+    /// The outgoing agent.
+    pub agent_id: String,
+    /// Its persona, and the successor's.
+    pub persona_slug: String,
+    /// Why it was asked for.
+    pub reason: String,
+    /// What the document should dwell on.
+    pub focus: Option<String>,
+    /// What the successor has to do.
+    pub tasks: Vec<String>,
+    /// Who writes the document.
+    pub author: Word<Author>,
+    /// Who was asked to take over.
+    pub successor: Successor,
+    /// The document's absolute path.
+    pub file_path: String,
+    /// The document's size in bytes, once it is recorded.
+    pub bytes: Option<u64>,
+    /// SHA-256 of the document, once it is recorded.
+    pub sha256: Option<String>,
+    /// What the successor is briefed with, once the document is recorded.
+    pub injection_prompt: Option<String>,
+    /// When the document was recorded: UTC, milliseconds, `Z`.
+    pub recorded_at: Option<String>,
+    /// When the handoff was asked for.
+    pub created_at: String,
+    /// The successor, once one was asked for.
+    pub successor_id: Option<String>,
+    /// Successors that died before they were briefed.
+    pub former_successors: Vec<String>,
+    /// Where it stands.
+    pub step: Word<Step>,
+    /// Every step so far; a retry adds to the list.
+    pub steps: Vec<StepView>,
+    /// When the step fails if nothing happens.
+    pub deadline: Option<String>,
+    /// The document as it grows, before it is recorded.
+    pub document: Option<DocumentView>,
+    /// What became of the three texts.
+    pub verdicts: Verdicts,
+    /// What a person should know, though nothing failed.
+    pub warnings: Vec<String>,
+    /// The turn in which the successor reads its document: null before it is over, `seen`, `unseen` (the successor lived, and
+    /// the turn's end was not seen) or `failed`.
+    #[schemars(transform = null_first)]
+    pub read: Option<Word<Read>>,
+    /// Since when a dialog holds up the turn in which the successor answers its briefing; null while none does.
+    pub successor_blocked_at: Option<String>,
+    /// Where and why it failed; null when it has not.
+    pub error: Option<StepError>,
+    /// The acknowledgement; null where none is wanted.
+    pub ack: Option<AckView>,
+    /// The publishing; null where it was not asked for.
+    pub publish: Option<PublishView>,
+    /// The delivery, point by point.
+    pub checklist: Vec<PointView>,
+}
+
+/// One step of a handoff.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = without_defaults)]
+pub struct StepView {
+    /// Its name.
+    #[schemars(with = "String")]
+    pub step: Word<Step>,
+    /// When it began: UTC, milliseconds, `Z`.
+    pub entered_at: String,
+    /// When it was over; null while it runs.
+    pub left_at: Option<String>,
+}
+
+/// A document that is being written.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = without_defaults)]
+pub struct DocumentView {
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// When that was seen: UTC, milliseconds, `Z`.
+    #[serde(default)]
+    pub at: String,
+}
+
+/// What became of the three texts of a handoff; null where none was typed yet.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = without_defaults)]
+pub struct Verdicts {
+    /// The text that asks for the document.
+    pub instruction: Option<DeliveryView>,
+    /// The persona's skill.
+    pub priming: Option<DeliveryView>,
+    /// The record's injection prompt.
+    pub briefing: Option<DeliveryView>,
+}
+
+impl Verdicts {
+    /// The texts that were typed, each with its name, in their order.
+    pub fn typed(&self) -> impl Iterator<Item = (&'static str, &DeliveryView)> {
+        let all = [("instruction", &self.instruction), ("priming", &self.priming), ("briefing", &self.briefing)];
+        all.into_iter().filter_map(|(name, verdict)| Some((name, verdict.as_ref()?)))
+    }
+}
+
+/// What became of one typed text.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = without_defaults)]
+pub struct DeliveryView {
+    /// The id in the text's last line.
+    pub delivery_id: String,
+    /// `delivered` needs a receipt; `unconfirmed` means that it can't be known; `not_delivered` that nothing was typed.
+    pub verdict: Word<Verdict>,
+    /// Why, where it is not plainly delivered.
+    pub reason: Option<String>,
+    /// When that was known: UTC, milliseconds, `Z`.
+    pub at: String,
+}
+
+/// Where and why a handoff failed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = without_defaults)]
+pub struct StepError {
+    /// The name of its file in `spool/errors/`.
+    pub error_id: String,
+    /// The step at which it stopped.
+    #[schemars(with = "String")]
+    pub step: Word<Step>,
+    /// A short word for programs.
+    pub code: String,
+    /// One sentence for people.
+    pub message: String,
+    /// What to do.
+    pub hint: String,
+}
+
+/// One point of the delivery checklist.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = without_defaults)]
+pub struct PointView {
+    /// What it is about, for people.
+    pub point: String,
+    /// When it was reached: UTC, milliseconds, `Z`.
+    pub at: Option<String>,
+    /// Why it was not, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl HandoffView {
+    /// Whether its successor has asked something that nobody has answered.
+    #[must_use]
+    pub fn asks(&self) -> bool {
+        let waits = |ack: &AckView| ack.status == super::ack::Standing::NeedsClarification;
+        self.step == Step::Acknowledging && self.ack.as_ref().is_some_and(waits)
+    }
+}
