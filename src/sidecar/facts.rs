@@ -5,8 +5,8 @@ use crate::agents::transcript;
 use crate::core::effect::Outcome;
 use crate::core::event::{Event, RequestFacts};
 use crate::core::hook::HookKind;
-use crate::core::id::{AgentId, HandoffId};
-use crate::core::request::{Author, DocumentAsked, HandoffAsked, Request, Successor};
+use crate::core::id::{AgentId, HandoffId, ItemId};
+use crate::core::request::{Asked, DocumentAsked, PersonaOf, Request};
 use crate::core::rows::agent::Agent;
 use crate::core::rows::lookup::Meeting;
 use crate::core::time::Now;
@@ -15,6 +15,7 @@ use crate::process::{self, Life};
 use crate::runner;
 use crate::spool::documents;
 use crate::store::Error;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 impl Sidecar {
@@ -58,40 +59,11 @@ impl Sidecar {
     }
 
     fn page_in_request(&mut self, request: &Request) -> Result<(), Error> {
-        match request {
-            Request::Handoff(asked) => {
-                self.page_in_successor(Some(&asked.successor))?;
-                self.page_in_agent_text(&asked.agent_id)
-            }
-            Request::HandoffRetry(asked) => {
-                self.page_in_successor(asked.successor.as_ref())?;
-                self.page_in_handoff(&asked.handoff_id)
-            }
-            Request::HandoffAbandon(asked) | Request::HandoffCancel(asked) | Request::HandoffAccept(asked) => {
-                self.page_in_handoff(&asked.handoff_id)
-            }
-            Request::Ack(asked) => self.page_in_handoff(&asked.handoff_id),
-            Request::Clarify(asked) => self.page_in_handoff(&asked.handoff_id),
-            Request::AckOverride(asked) => self.page_in_handoff(&asked.handoff_id),
-            Request::AgentCreate(asked) => match &asked.previous_agent_id {
-                Some(previous) => self.page_in_agent_text(previous),
-                None => Ok(()),
-            },
-            Request::AgentShutdown(asked) => self.page_in_agent_text(&asked.agent_id),
-            Request::AgentForget(asked) => self.page_in_agent_text(&asked.agent_id),
-            Request::AgentSend(asked) => self.page_in_agent_text(&asked.agent_id),
-            Request::Publish(asked) => self.page_in_handoff(&asked.handoff_id),
-            Request::AgentRegister(_) | Request::ErrorDismiss(_) => Ok(()),
-            Request::WorkCreate(_)
-            | Request::WorkClaim(_)
-            | Request::WorkComplete(_)
-            | Request::WorkRetryChildren(_)
-            | Request::WorkRelease(_)
-            | Request::WorkEscalate(_)
-            | Request::WorkRollback(_)
-            | Request::WorkComment(_)
-            | Request::WorkImport(_) => self.page_in_work(request),
-        }
+        let needs = request.needs();
+        needs.agents.into_iter().try_for_each(|agent_id| self.page_in_agent_text(agent_id))?;
+        needs.handoff.into_iter().try_for_each(|handoff_id| self.page_in_handoff(handoff_id))?;
+        let items: BTreeSet<ItemId> = needs.items.into_iter().filter_map(|id| id.parse().ok()).collect();
+        items.into_iter().try_for_each(|id| self.page_in_item(id))
     }
 
     /// What happens in the turn that answers a briefing is shown in the handoff's view, whose row is history by then.
@@ -108,14 +80,7 @@ impl Sidecar {
         wanted.into_iter().try_for_each(|id| self.page_in_agent(id))
     }
 
-    fn page_in_successor(&mut self, successor: Option<&Successor>) -> Result<(), Error> {
-        match successor {
-            Some(Successor::Existing { agent_id }) => self.page_in_agent_text(agent_id),
-            Some(Successor::New | Successor::SamePane) | None => Ok(()),
-        }
-    }
-
-    pub(super) fn page_in_agent_text(&mut self, text: &str) -> Result<(), Error> {
+    fn page_in_agent_text(&mut self, text: &str) -> Result<(), Error> {
         match text.parse() {
             Ok(id) => self.page_in_agent(id),
             Err(_) => Ok(()),
@@ -167,46 +132,41 @@ impl Sidecar {
     /// The store can't be read.
     pub(super) fn facts(&mut self, request: &Request, now: &Now) -> Result<RequestFacts, Error> {
         self.pending.untold = None;
-        self.look_before_work(request, now);
-        let slug = match request {
-            Request::Handoff(asked) => {
-                self.page_in_agent_text(&asked.agent_id)?;
-                let agent = asked.agent_id.parse().ok().and_then(|id: AgentId| self.state.agents.get(&id));
-                agent.and_then(|agent| agent.persona_slug.clone())
+        let needs = request.needs();
+        self.look_before_work(&needs, now);
+        let slug = match needs.persona {
+            Some(PersonaOf::Agent(id)) => {
+                self.page_in_agent_text(id)?;
+                self.agent_named(id).and_then(|agent| agent.persona_slug.clone())
             }
-            Request::Clarify(asked) if asked.document.is_some() => {
-                self.page_in_handoff(&asked.handoff_id)?;
-                let handoff = asked.handoff_id.parse().ok().and_then(|id: HandoffId| self.state.handoffs.get(&id));
+            Some(PersonaOf::Handoff(id)) => {
+                self.page_in_handoff(id)?;
+                let handoff = id.parse().ok().and_then(|id: HandoffId| self.state.handoffs.get(&id));
                 handoff.map(|handoff| handoff.persona_slug.clone())
             }
-            Request::AgentCreate(asked) => Some(asked.persona_slug.clone()),
-            Request::AgentRegister(asked) => asked.persona_slug.clone(),
-            _ => None,
+            Some(PersonaOf::Named(slug)) => Some(slug.clone()),
+            None => None,
         };
-        let error_known = match request {
-            Request::ErrorDismiss(asked) => match asked.error_id.parse() {
-                Ok(id) => self.store.has_error(&id)?,
-                Err(_) => false,
-            },
-            _ => false,
+        let error_known = match needs.error.and_then(|id| id.parse().ok()) {
+            Some(id) => self.store.has_error(&id)?,
+            None => false,
         };
-        let (document, messages) = match request {
-            Request::Handoff(asked) => (self.provided_document(asked.document.as_ref()), self.messages(asked)),
-            Request::Clarify(asked) => (self.provided_document(asked.document.as_ref()), None),
-            _ => (None, None),
-        };
+        let document = self.provided_document(needs.document);
+        let messages = needs.messages_of.and_then(|id| self.messages(id));
         let persona = slug.and_then(|slug| Some((slug.clone(), self.told(runner::persona_facts(&self.home, &slug))?)));
-        let no_cwd = match request {
-            Request::AgentCreate(asked) => asked.cwd.as_ref().is_some_and(|cwd| is_no_folder(Path::new(cwd))),
-            _ => false,
-        };
-        let runs = if let Request::AgentForget(asked) = request { self.runs(&asked.agent_id) } else { None };
+        let no_cwd = needs.cwd.is_some_and(|cwd| is_no_folder(Path::new(cwd)));
+        let runs = needs.runs.and_then(|id| self.runs(id));
         Ok(RequestFacts { persona, error_known, document, messages, no_cwd, runs })
+    }
+
+    /// The agent in the working set that a request names.
+    pub(super) fn agent_named(&self, id: &str) -> Option<&Agent> {
+        self.state.agents.get(&id.parse::<AgentId>().ok()?)
     }
 
     /// Whether the process of an agent runs, or that of its pane where its own is not known.
     fn runs(&self, agent_id: &str) -> Option<bool> {
-        let agent = self.state.agents.get(&agent_id.parse::<AgentId>().ok()?)?;
+        let agent = self.agent_named(agent_id)?;
         match agent.process.map(|process| process::life(&process)) {
             Some(Life::Alive) => Some(true),
             Some(Life::Gone) => Some(false),
@@ -236,11 +196,8 @@ impl Sidecar {
     }
 
     /// How many messages the transcript of an agent holds that is to answer with its document.
-    fn messages(&mut self, asked: &HandoffAsked) -> Option<u64> {
-        if asked.author != Author::AgentReply {
-            return None;
-        }
-        let agent = self.state.agents.get(&asked.agent_id.parse::<AgentId>().ok()?)?;
+    fn messages(&mut self, agent_id: &str) -> Option<u64> {
+        let agent = self.agent_named(agent_id)?;
         let profile = self.tools.profiles.get(&agent.profile)?;
         match transcript::read(profile, Path::new(agent.transcript_path.as_ref()?)) {
             Ok(transcript) => Some(transcript.messages),

@@ -6,8 +6,8 @@ use crate::config::{Home, rules};
 use crate::contract;
 use crate::core::decision::Decision;
 use crate::core::event::Event;
-use crate::core::id::{AgentId, ItemId, Slug};
-use crate::core::request::Request;
+use crate::core::id::{ItemId, Slug};
+use crate::core::request::Needs;
 use crate::core::rules::Rules;
 use crate::core::time::{Deadline, Now};
 use crate::core::view;
@@ -15,7 +15,6 @@ use crate::files::{self, Stamp};
 use crate::personas;
 use crate::spool::{Place, Shelf};
 use crate::store::Error;
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A file that can't be used and was changed less than so many milliseconds ago may not be whole yet.
@@ -72,18 +71,11 @@ impl Sidecar {
     }
 
     /// What a request about work is judged by is looked at before it is.
-    pub(super) fn look_before_work(&mut self, request: &Request, now: &Now) {
-        let agent_id = match request {
-            Request::WorkClaim(asked) => Some(&asked.agent_id),
-            Request::WorkCreate(_)
-            | Request::WorkComplete(_)
-            | Request::WorkRetryChildren(_)
-            | Request::WorkRelease(_)
-            | Request::WorkImport(_) => None,
-            _ => return,
-        };
-        self.look_at_rules(now);
-        let agent = agent_id.and_then(|id| id.parse::<AgentId>().ok()).and_then(|id| self.state.agents.get(&id));
+    pub(super) fn look_before_work(&mut self, needs: &Needs<'_>, now: &Now) {
+        if needs.rules {
+            self.look_at_rules(now);
+        }
+        let agent = needs.role_of.and_then(|id| self.agent_named(id));
         if let Some(slug) = agent.and_then(|agent| agent.persona_slug.clone()) {
             self.learn(&[slug]);
         }
@@ -129,39 +121,7 @@ impl Sidecar {
         }
     }
 
-    /// Puts rows of history that a request about work names into the working set.
-    ///
-    /// # Errors
-    /// The store can't be read.
-    pub(super) fn page_in_work(&mut self, request: &Request) -> Result<(), Error> {
-        let (item, agent) = match request {
-            Request::WorkCreate(asked) => (asked.parent_id.as_deref(), None),
-            Request::WorkClaim(asked) => (Some(asked.item_id.as_str()), Some(&asked.agent_id)),
-            Request::WorkComplete(asked) => (Some(asked.item_id.as_str()), Some(&asked.agent_id)),
-            Request::WorkRetryChildren(asked) => (Some(asked.item_id.as_str()), Some(&asked.agent_id)),
-            Request::WorkRelease(asked) => (Some(asked.item_id.as_str()), asked.agent_id.as_ref()),
-            Request::WorkEscalate(asked) => (Some(asked.item_id.as_str()), Some(&asked.agent_id)),
-            Request::WorkRollback(asked) => (Some(asked.item_id.as_str()), None),
-            Request::WorkComment(asked) => (Some(asked.item_id.as_str()), None),
-            Request::WorkImport(asked) => return self.page_in_imported(&asked.items),
-            _ => (None, None),
-        };
-        if let Some(agent) = agent {
-            self.page_in_agent_text(agent)?;
-        }
-        if let Some(id) = item.and_then(|text| text.parse().ok()) {
-            self.page_in_item(id)?;
-        }
-        Ok(())
-    }
-
-    fn page_in_imported(&mut self, items: &[Value]) -> Result<(), Error> {
-        let named = items.iter().flat_map(|item| [item.get("item_id"), item.get("parent_id")]);
-        let ids: BTreeSet<ItemId> = named.flatten().filter_map(|id| id.as_str()?.parse().ok()).collect();
-        ids.into_iter().try_for_each(|id| self.page_in_item(id))
-    }
-
-    fn page_in_item(&mut self, id: ItemId) -> Result<(), Error> {
+    pub(super) fn page_in_item(&mut self, id: ItemId) -> Result<(), Error> {
         if !self.state.items.contains(&id)
             && let Some(item) = self.store.past_item(&id)?
         {

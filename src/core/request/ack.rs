@@ -1,12 +1,17 @@
 //! The request kinds of an acknowledgement: the ACK itself, the answers to its questions, and the override (SPEC
 //! section 8).
 
-use super::DocumentAsked;
+use super::asked::{Asked, DocumentAsked, Needs, PersonaOf, not_empty};
 use crate::contract::ack::{AckStatus, Clarification};
 use crate::core::id::HandoffId;
 use crate::core::reply::Refused;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// Most questions of one ACK, and most answers to them.
+const MAX_QUESTIONS: usize = 64;
+/// Longest text in an ACK or in an answer to one, in bytes.
+const MAX_SAID: usize = 4 * 1024;
 
 /// `ack`: a successor acknowledges its handoff. Every field must be there.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -24,6 +29,27 @@ pub struct AckAsked {
     pub questions: Vec<String>,
     /// What it will do.
     pub status: AckStatus,
+}
+
+impl Asked for AckAsked {
+    fn check(&self) -> Result<(), Refused> {
+        not_empty("handoff_id", &self.handoff_id, 128)?;
+        not_empty("agent_id", &self.agent_id, 128)?;
+        not_empty("understanding", &self.understanding, MAX_SAID)?;
+        not_empty("starting_from", &self.starting_from, MAX_SAID)?;
+        if self.questions.len() > MAX_QUESTIONS {
+            return Err(Refused::bad("questions", "may hold at most 64 entries"));
+        }
+        self.questions.iter().try_for_each(|question| not_empty("questions", question, MAX_SAID))?;
+        if self.status == AckStatus::NeedsClarification && self.questions.is_empty() {
+            return Err(Refused::bad("questions", "must hold at least one question with status needs_clarification"));
+        }
+        Ok(())
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        Needs::handoff(&self.handoff_id)
+    }
 }
 
 /// The right form of an ACK, for an answer to one that was malformed and for the briefing.
@@ -81,6 +107,26 @@ pub struct ClarifyAsked {
     pub document: Option<DocumentAsked>,
 }
 
+impl Asked for ClarifyAsked {
+    fn check(&self) -> Result<(), Refused> {
+        not_empty("handoff_id", &self.handoff_id, 128)?;
+        if self.clarifications.is_empty() || self.clarifications.len() > MAX_QUESTIONS {
+            return Err(Refused::bad("clarifications", "must hold 1 to 64 entries"));
+        }
+        for one in &self.clarifications {
+            not_empty("clarifications.question", &one.question, MAX_SAID)?;
+            not_empty("clarifications.answer", &one.answer, MAX_SAID)?;
+        }
+        self.document.as_ref().map_or(Ok(()), DocumentAsked::check)
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        let document = self.document.as_ref();
+        let persona = document.map(|_| PersonaOf::Handoff(&self.handoff_id));
+        Needs { document, persona, ..Needs::handoff(&self.handoff_id) }
+    }
+}
+
 /// `ack_override`: go on as if the successor had acknowledged, with a documented reason.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -89,4 +135,15 @@ pub struct OverrideAsked {
     pub handoff_id: String,
     /// Why no ACK is waited for any longer.
     pub reason: String,
+}
+
+impl Asked for OverrideAsked {
+    fn check(&self) -> Result<(), Refused> {
+        not_empty("handoff_id", &self.handoff_id, 128)?;
+        not_empty("reason", &self.reason, MAX_SAID)
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        Needs::handoff(&self.handoff_id)
+    }
 }

@@ -1,5 +1,6 @@
 //! Where a document is to be published, as it is asked for (SPEC 8) and as it is kept.
 
+use super::asked::{Asked, Needs, not_empty};
 use crate::contract::publishing::Destination;
 use crate::core::reply::Refused;
 use schemars::JsonSchema;
@@ -49,6 +50,16 @@ pub struct PublishNow {
     pub handoff_id: String,
     /// Settles a doubt.
     pub assume: Option<AssumePublished>,
+}
+
+impl Asked for PublishNow {
+    fn check(&self) -> Result<(), Refused> {
+        not_empty("handoff_id", &self.handoff_id, 128)
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        Needs::handoff(&self.handoff_id)
+    }
 }
 
 /// An issue or a pull request.

@@ -1,9 +1,8 @@
 //! Requests about work items (SPEC section 7), and the bounds of what they may bring.
 
-use super::read::{not_empty, optional};
+use super::asked::{Asked, Needs, not_empty, optional};
+use crate::contract::work::Priority;
 use crate::core::reply::Refused;
-use crate::core::rows::item::Priority;
-use crate::core::work::children::size;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -44,6 +43,20 @@ pub struct WorkCreateAsked {
     pub metadata: Option<Map<String, Value>>,
 }
 
+impl Asked for WorkCreateAsked {
+    fn check(&self) -> Result<(), Refused> {
+        not_empty("type", &self.kind, 64)?;
+        not_empty("title", &self.title, MAX_TITLE)?;
+        optional("description", self.description.as_deref(), MAX_DESCRIPTION)?;
+        optional("parent_id", self.parent_id.as_deref(), 128)?;
+        metadata(self.metadata.as_ref())
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        Needs { items: self.parent_id.as_deref().into_iter().collect(), rules: true, ..Needs::default() }
+    }
+}
+
 /// `work_claim`: take an item.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -52,6 +65,16 @@ pub struct WorkClaimAsked {
     pub item_id: String,
     /// Who; `human` is the operator.
     pub agent_id: String,
+}
+
+impl Asked for WorkClaimAsked {
+    fn check(&self) -> Result<(), Refused> {
+        named(&self.item_id, &self.agent_id)
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        Needs { rules: true, role_of: Some(&self.agent_id), ..of(&self.item_id, Some(&self.agent_id)) }
+    }
 }
 
 /// A child that a completion makes.
@@ -102,6 +125,29 @@ pub struct WorkCompleteAsked {
     pub next_status: Option<NextStatus>,
 }
 
+impl Asked for WorkCompleteAsked {
+    fn check(&self) -> Result<(), Refused> {
+        named(&self.item_id, &self.agent_id)?;
+        let bytes = size(&self.output);
+        if bytes > MAX_OUTPUT {
+            return Err(too_large(
+                "output",
+                &format!("has {bytes} bytes, more than {MAX_OUTPUT}: put what is large in a file, and name that"),
+            ));
+        }
+        few_children(self.children.len())?;
+        if bytes.saturating_mul(self.children.len()) > MAX_COPIED {
+            let what = "is too large for so many children, each of which carries it: put it in a file, and name that";
+            return Err(too_large("output", what));
+        }
+        Ok(())
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        Needs { rules: true, ..of(&self.item_id, Some(&self.agent_id)) }
+    }
+}
+
 /// `work_retry_children`: make the children that a partial completion could not make.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -118,6 +164,17 @@ pub struct WorkRetryAsked {
     pub partial: bool,
 }
 
+impl Asked for WorkRetryAsked {
+    fn check(&self) -> Result<(), Refused> {
+        named(&self.item_id, &self.agent_id)?;
+        few_children(self.children.as_ref().map_or(0, Vec::len))
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        Needs { rules: true, ..of(&self.item_id, Some(&self.agent_id)) }
+    }
+}
+
 /// `work_release`: give an item back.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -128,6 +185,18 @@ pub struct WorkReleaseAsked {
     pub agent_id: Option<String>,
     /// Why.
     pub reason: Option<String>,
+}
+
+impl Asked for WorkReleaseAsked {
+    fn check(&self) -> Result<(), Refused> {
+        not_empty("item_id", &self.item_id, 128)?;
+        optional("agent_id", self.agent_id.as_deref(), 128)?;
+        optional("reason", self.reason.as_deref(), MAX_REASON)
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        Needs { rules: true, ..of(&self.item_id, self.agent_id.as_deref()) }
+    }
 }
 
 /// `work_escalate`: leave an item to a person.
@@ -142,6 +211,17 @@ pub struct WorkEscalateAsked {
     pub reason: String,
 }
 
+impl Asked for WorkEscalateAsked {
+    fn check(&self) -> Result<(), Refused> {
+        named(&self.item_id, &self.agent_id)?;
+        not_empty("reason", &self.reason, MAX_REASON)
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        of(&self.item_id, Some(&self.agent_id))
+    }
+}
+
 /// `work_rollback`: undo a completion.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -150,6 +230,17 @@ pub struct WorkRollbackAsked {
     pub item_id: String,
     /// Why.
     pub reason: String,
+}
+
+impl Asked for WorkRollbackAsked {
+    fn check(&self) -> Result<(), Refused> {
+        not_empty("item_id", &self.item_id, 128)?;
+        not_empty("reason", &self.reason, MAX_REASON)
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        of(&self.item_id, None)
+    }
 }
 
 /// `work_comment`: say something of an item.
@@ -164,6 +255,18 @@ pub struct WorkCommentAsked {
     pub text: String,
 }
 
+impl Asked for WorkCommentAsked {
+    fn check(&self) -> Result<(), Refused> {
+        not_empty("item_id", &self.item_id, 128)?;
+        not_empty("author", &self.author, 128)?;
+        not_empty("text", &self.text, MAX_REASON)
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        of(&self.item_id, None)
+    }
+}
+
 /// `work_import`: take items from elsewhere, all of them or none.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -172,67 +275,28 @@ pub struct WorkImportAsked {
     pub items: Vec<Value>,
 }
 
-pub(super) fn check_create(asked: &WorkCreateAsked) -> Result<(), Refused> {
-    not_empty("type", &asked.kind, 64)?;
-    not_empty("title", &asked.title, MAX_TITLE)?;
-    optional("description", asked.description.as_deref(), MAX_DESCRIPTION)?;
-    optional("parent_id", asked.parent_id.as_deref(), 128)?;
-    metadata(asked.metadata.as_ref())
-}
-
-pub(super) fn check_claim(asked: &WorkClaimAsked) -> Result<(), Refused> {
-    named(&asked.item_id, &asked.agent_id)
-}
-
-pub(super) fn check_complete(asked: &WorkCompleteAsked) -> Result<(), Refused> {
-    named(&asked.item_id, &asked.agent_id)?;
-    let bytes = size(&asked.output);
-    if bytes > MAX_OUTPUT {
-        return Err(too_large(
-            "output",
-            &format!("has {bytes} bytes, more than {MAX_OUTPUT}: put what is large in a file, and name that"),
-        ));
+impl Asked for WorkImportAsked {
+    fn check(&self) -> Result<(), Refused> {
+        if self.items.is_empty() || self.items.len() > MAX_IMPORTED {
+            return Err(Refused::bad("items", "must hold from 1 to 10000 items"));
+        }
+        Ok(())
     }
-    few_children(asked.children.len())?;
-    if bytes.saturating_mul(asked.children.len()) > MAX_COPIED {
-        let what = "is too large for so many children, each of which carries it: put it in a file, and name that";
-        return Err(too_large("output", what));
+
+    fn needs(&self) -> Needs<'_> {
+        let named = self.items.iter().flat_map(|item| [item.get("item_id"), item.get("parent_id")]);
+        Needs { items: named.flatten().filter_map(Value::as_str).collect(), rules: true, ..Needs::default() }
     }
-    Ok(())
 }
 
-pub(super) fn check_retry(asked: &WorkRetryAsked) -> Result<(), Refused> {
-    named(&asked.item_id, &asked.agent_id)?;
-    few_children(asked.children.as_ref().map_or(0, Vec::len))
+/// An item, and who asks.
+fn of<'a>(item: &'a str, agent: Option<&'a str>) -> Needs<'a> {
+    Needs { agents: agent.into_iter().collect(), items: vec![item], ..Needs::default() }
 }
 
-pub(super) fn check_release(asked: &WorkReleaseAsked) -> Result<(), Refused> {
-    not_empty("item_id", &asked.item_id, 128)?;
-    optional("agent_id", asked.agent_id.as_deref(), 128)?;
-    optional("reason", asked.reason.as_deref(), MAX_REASON)
-}
-
-pub(super) fn check_escalate(asked: &WorkEscalateAsked) -> Result<(), Refused> {
-    named(&asked.item_id, &asked.agent_id)?;
-    not_empty("reason", &asked.reason, MAX_REASON)
-}
-
-pub(super) fn check_rollback(asked: &WorkRollbackAsked) -> Result<(), Refused> {
-    not_empty("item_id", &asked.item_id, 128)?;
-    not_empty("reason", &asked.reason, MAX_REASON)
-}
-
-pub(super) fn check_comment(asked: &WorkCommentAsked) -> Result<(), Refused> {
-    not_empty("item_id", &asked.item_id, 128)?;
-    not_empty("author", &asked.author, 128)?;
-    not_empty("text", &asked.text, MAX_REASON)
-}
-
-pub(super) fn check_import(asked: &WorkImportAsked) -> Result<(), Refused> {
-    if asked.items.is_empty() || asked.items.len() > MAX_IMPORTED {
-        return Err(Refused::bad("items", "must hold from 1 to 10000 items"));
-    }
-    Ok(())
+/// The length of a value as JSON, in bytes.
+pub(crate) fn size(value: &impl serde::Serialize) -> usize {
+    serde_json::to_string(value).map_or(usize::MAX, |text| text.len())
 }
 
 fn named(item_id: &str, agent_id: &str) -> Result<(), Refused> {

@@ -1,7 +1,7 @@
 //! The children that a completion asks for: each is judged by itself, so that a partial completion can make the good ones.
 
 use crate::core::reply::Fault;
-use crate::core::request::work::{ChildAsked, MAX_DESCRIPTION, MAX_METADATA, MAX_TITLE};
+use crate::core::request::work::{ChildAsked, MAX_DESCRIPTION, MAX_METADATA, MAX_TITLE, size};
 use crate::core::rules::Rule;
 use serde_json::Value;
 
@@ -58,11 +58,6 @@ pub(crate) fn not_created(rule: &Rule, kind: &str) -> String {
         [] => format!("{kind} is not created: the rule lets it create nothing"),
         several => format!("{kind} is not created: the rule lets it create {}", several.join(" or ")),
     }
-}
-
-/// The length of a value as JSON, in bytes.
-pub(crate) fn size(value: &impl serde::Serialize) -> usize {
-    serde_json::to_string(value).map_or(usize::MAX, |text| text.len())
 }
 
 /// A child as far as it can be read, for an answer.

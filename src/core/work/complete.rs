@@ -7,7 +7,7 @@ use super::items::{self, New, find};
 use super::{notices, output, watch};
 use crate::core::id::{ItemId, RequestId};
 use crate::core::reply::{Fault, Refused, Reply};
-use crate::core::request::work::{ChildAsked, MAX_COPIED, NextStatus, WorkCompleteAsked, WorkRetryAsked};
+use crate::core::request::work::{ChildAsked, MAX_COPIED, NextStatus, WorkCompleteAsked, WorkRetryAsked, size};
 use crate::core::rows::item::{Action, Completion, FailedChild, Item, Note, Status, Who};
 use crate::core::rules::Rule;
 use crate::core::tx::Tx;
@@ -195,7 +195,7 @@ fn retry_check(tx: &Tx<'_>, asked: &WorkRetryAsked) -> Result<(Item, Who, Vec<Ju
     if !faults.is_empty() && !asked.partial {
         return Err(refused("bad_children", &item.kind, faults));
     }
-    let copied = item.output.as_ref().map_or(0, children::size).saturating_mul(judged.len());
+    let copied = item.output.as_ref().map_or(0, size).saturating_mul(judged.len());
     if copied > MAX_COPIED {
         return Err(Refused::new(413, "too_large", "The item's output is too large for so many children"));
     }

@@ -1,12 +1,11 @@
 //! Items from elsewhere, in the form of their views: all of them or none. Parents may come in the same request, in any
 //! order; whoever had a claim elsewhere is not here, so what was claimed is ready.
 
-use super::children::size;
 use super::items::{self, find};
 use super::notices;
 use crate::core::id::{ItemId, RequestId};
 use crate::core::reply::{Fault, Refused, Reply};
-use crate::core::request::work::{MAX_DESCRIPTION, MAX_METADATA, MAX_OUTPUT, MAX_TITLE, WorkImportAsked};
+use crate::core::request::work::{MAX_DESCRIPTION, MAX_METADATA, MAX_OUTPUT, MAX_TITLE, WorkImportAsked, size};
 use crate::core::rows::item::{Action, Comment, Entry, Item, Note, Priority, Status, Who};
 use crate::core::tx::Tx;
 use serde::Deserialize;

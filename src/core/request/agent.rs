@@ -1,0 +1,170 @@
+//! The request kinds of agents.
+
+use super::asked::{Asked, Needs, PersonaOf, not_empty, optional};
+use crate::core::id::Slug;
+use crate::core::reply::Refused;
+use crate::core::text;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Longest text that `agent_send` takes, in bytes.
+const MAX_SEND: usize = 512 * 1024;
+/// How the sessions begin that our own connections to tmux sit in. An agent in one would be taken for ours.
+pub(crate) const PRIVATE_SESSIONS: &str = "_tasuki-";
+
+/// `agent_create`: start an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateAsked {
+    /// Its persona.
+    #[schemars(with = "String")]
+    pub persona_slug: Slug,
+    /// Its profile; without it the persona's own.
+    pub profile: Option<String>,
+    /// Where it works.
+    pub cwd: Option<String>,
+    /// Its predecessor.
+    pub previous_agent_id: Option<String>,
+    /// The tmux session for its window; without it a detached session `tasuki-<slug>`.
+    pub session: Option<String>,
+}
+
+impl Asked for CreateAsked {
+    fn check(&self) -> Result<(), Refused> {
+        optional("profile", self.profile.as_deref(), 64)?;
+        optional("cwd", self.cwd.as_deref(), 4096)?;
+        if self.cwd.as_ref().is_some_and(|cwd| !cwd.starts_with('/')) {
+            return Err(Refused::bad("cwd", "must be an absolute path: it would count from the sidecar's own folder"));
+        }
+        optional("previous_agent_id", self.previous_agent_id.as_deref(), 128)?;
+        session_name(self.session.as_deref())
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        Needs {
+            agents: self.previous_agent_id.as_deref().into_iter().collect(),
+            persona: Some(PersonaOf::Named(&self.persona_slug)),
+            cwd: self.cwd.as_deref(),
+            ..Needs::default()
+        }
+    }
+}
+
+/// tmux replaces `.` and `:` in session names, so a name with them could not be found again.
+fn session_name(name: Option<&str>) -> Result<(), Refused> {
+    match name {
+        Some(name) if !is_session_name(name) => Err(Refused::bad(
+            "session",
+            "must not begin with _tasuki- and must be 1 to 128 letters, digits, blanks or - _ / + @",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Whether tmux takes a session's name as it is.
+pub(crate) fn is_session_name(name: &str) -> bool {
+    let ok = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | ' ' | '/' | '+' | '@');
+    !name.is_empty()
+        && name.len() <= 128
+        && name.chars().all(ok)
+        && !name.starts_with(['-', '=', ' '])
+        && !name.starts_with(PRIVATE_SESSIONS)
+}
+
+/// `agent_register`: adopt a pane that runs already.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RegisterAsked {
+    /// `%3`.
+    pub pane: String,
+    /// The value of `$TMUX` there.
+    pub tmux: Option<String>,
+    /// Its persona; without it the agent is anonymous.
+    #[schemars(with = "Option<String>")]
+    pub persona_slug: Option<Slug>,
+    /// Its profile; without it the persona's own, or what its command line shows.
+    pub profile: Option<String>,
+}
+
+impl Asked for RegisterAsked {
+    fn check(&self) -> Result<(), Refused> {
+        pane_number(&self.pane).ok_or_else(|| Refused::bad("pane", "must be a pane id such as %3"))?;
+        optional("profile", self.profile.as_deref(), 64)
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        Needs { persona: self.persona_slug.as_ref().map(PersonaOf::Named), ..Needs::default() }
+    }
+}
+
+/// The number of a pane id such as `%3`.
+#[must_use]
+pub fn pane_number(text: &str) -> Option<u32> {
+    let digits = text.strip_prefix('%')?;
+    let plain = !digits.is_empty() && digits.len() <= 9 && digits.bytes().all(|b| b.is_ascii_digit());
+    if plain { digits.parse().ok() } else { None }
+}
+
+/// `agent_shutdown`: end an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShutdownAsked {
+    /// Which.
+    pub agent_id: String,
+    /// Kill the pane, if tasuki started it.
+    #[serde(default)]
+    pub force: bool,
+}
+
+impl Asked for ShutdownAsked {
+    fn check(&self) -> Result<(), Refused> {
+        not_empty("agent_id", &self.agent_id, 128)
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        Needs::agent(&self.agent_id)
+    }
+}
+
+/// `agent_forget`: take an agent whose process does not run out of the living ones.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ForgetAsked {
+    /// Which.
+    pub agent_id: String,
+}
+
+impl Asked for ForgetAsked {
+    fn check(&self) -> Result<(), Refused> {
+        not_empty("agent_id", &self.agent_id, 128)
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        Needs { runs: Some(&self.agent_id), ..Needs::agent(&self.agent_id) }
+    }
+}
+
+/// `agent_send`: type a text.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SendAsked {
+    /// To whom.
+    pub agent_id: String,
+    /// What.
+    pub text: String,
+}
+
+impl Asked for SendAsked {
+    fn check(&self) -> Result<(), Refused> {
+        not_empty("agent_id", &self.agent_id, 128)?;
+        not_empty("text", &self.text, MAX_SEND)?;
+        if text::begins_like_a_command(&self.text) {
+            return Err(Refused::bad("text", "must not begin with / ! # or @: a CLI would act on it"));
+        }
+        Ok(())
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        Needs::agent(&self.agent_id)
+    }
+}

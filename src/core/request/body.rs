@@ -1,0 +1,89 @@
+//! The fields of a request's JSON: an unknown one, one that stands there twice and one of another kind are told by name.
+
+use super::integers;
+use crate::core::reply::Refused;
+use crate::core::text;
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The fields of one kind: the envelope's two are taken away first, so that what is left must be known to the kind.
+pub(super) fn body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
+    let mut fields: Fields = parse(bytes)?;
+    fields.0.remove("v");
+    fields.0.remove("kind");
+    if let Some((name, number)) = fields.0.iter().find_map(|(name, raw)| Some((name, integers::too_long(raw.get())?))) {
+        let (name, number) = (seen(name), seen(number));
+        let what = format!("{name}: {number} has more than 64 bits and would be rounded; give it as a text");
+        return Err(Refused::new(400, "bad_request", what).field(&name));
+    }
+    let rest = serde_json::to_string(&fields.0).map_err(|_| Refused::new(400, "bad_request", "can't be read"))?;
+    let mut deserializer = serde_json::Deserializer::from_str(&rest);
+    serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let path = error.path().to_string();
+        let message = plain(error.inner());
+        match path.as_str() {
+            "." => Refused::new(400, "bad_request", message.clone()).maybe_field(named_field(&message)),
+            path => {
+                let path = seen(path);
+                Refused::new(400, "bad_request", format!("{path}: {message}")).field(&path)
+            }
+        }
+    })
+}
+
+/// A JSON object's fields, unread. A field that stands twice is refused: which of the two was meant can't be known.
+struct Fields(BTreeMap<String, Box<RawValue>>);
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(FieldsVisitor)
+    }
+}
+
+struct FieldsVisitor;
+
+impl<'de> Visitor<'de> for FieldsVisitor {
+    type Value = Fields;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+        let mut fields = BTreeMap::new();
+        while let Some((name, value)) = map.next_entry::<String, Box<RawValue>>()? {
+            if fields.contains_key(&name) {
+                return Err(serde::de::Error::custom(format_args!("duplicate field `{name}`")));
+            }
+            fields.insert(name, value);
+        }
+        Ok(Fields(fields))
+    }
+}
+
+pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        let at = format!("{} (line {}, column {})", plain(&error), error.line(), error.column());
+        Refused::new(400, "bad_request", at).at(error.line() as u64, error.column() as u64)
+    })
+}
+
+/// The message without the position that serde_json appends, cut to a length that a terminal can show.
+fn plain(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message);
+    text::sanitise(text).chars().take(300).collect()
+}
+
+/// serde names an unknown or missing field in backticks.
+fn named_field(message: &str) -> Option<String> {
+    message.split('`').nth(1).map(seen)
+}
+
+/// A field's name; one that can't be seen is told as JSON writes it.
+fn seen(name: &str) -> String {
+    if name.trim().is_empty() { format!("\"{name}\"") } else { name.to_owned() }
+}

@@ -1,0 +1,159 @@
+//! The request kinds of a handoff's flow.
+
+use super::asked::{Asked, DocumentAsked, Needs, PersonaOf, not_empty, optional};
+use super::publish::{PublishAsked, publish_target};
+use crate::contract::ack::Urgency;
+use crate::contract::handoff::{Author, Successor};
+use crate::core::id::AgentId;
+use crate::core::reply::Refused;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Longest reason, focus or task text, in bytes.
+const MAX_TEXT: usize = 16 * 1024;
+/// Most tasks that a handoff may name.
+const MAX_TASKS: usize = 256;
+
+/// `handoff`: hand an agent off.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HandoffAsked {
+    /// The outgoing agent.
+    pub agent_id: String,
+    /// Why.
+    pub reason: String,
+    /// What the document should dwell on.
+    pub focus: Option<String>,
+    /// Who writes the document.
+    #[serde(default)]
+    pub author: Author,
+    /// For author `provided`: `{"text":…}` or `{"path":…}`.
+    pub document: Option<DocumentAsked>,
+    /// Who takes over.
+    #[serde(default)]
+    pub successor: Successor,
+    /// What the successor has to do, each in one line.
+    #[serde(default)]
+    pub tasks: Vec<String>,
+    /// Absent: no acknowledgement wanted.
+    pub urgency: Option<Urgency>,
+    /// Where to publish the document.
+    pub publish: Option<PublishAsked>,
+    /// Do not wait for the end of a running turn.
+    #[serde(default)]
+    pub now: bool,
+}
+
+impl HandoffAsked {
+    /// With every dial at its default.
+    #[must_use]
+    pub fn new(agent_id: &AgentId, reason: &str) -> Self {
+        HandoffAsked {
+            agent_id: agent_id.to_string(),
+            reason: reason.to_owned(),
+            focus: None,
+            author: Author::default(),
+            document: None,
+            successor: Successor::default(),
+            tasks: Vec::new(),
+            urgency: None,
+            publish: None,
+            now: false,
+        }
+    }
+}
+
+impl Asked for HandoffAsked {
+    fn check(&self) -> Result<(), Refused> {
+        not_empty("agent_id", &self.agent_id, 128)?;
+        not_empty("reason", &self.reason, MAX_TEXT)?;
+        optional("focus", self.focus.as_deref(), MAX_TEXT)?;
+        if self.tasks.len() > MAX_TASKS {
+            return Err(Refused::bad("tasks", "may hold at most 256 entries"));
+        }
+        self.tasks.iter().try_for_each(|task| not_empty("tasks", task, MAX_TEXT))?;
+        check_successor(&self.successor)?;
+        self.publish.as_ref().map_or(Ok(()), |asked| publish_target(asked).map(|_| ()))?;
+        // A document goes with author `provided`, and holds exactly one of its two fields.
+        match (self.author, &self.document) {
+            (Author::Provided, None) => Err(Refused::bad("document", "must be given with author provided")),
+            (Author::Provided, Some(document)) => document.check(),
+            (_, Some(_)) => Err(Refused::bad("document", "goes with author provided only")),
+            (_, None) => Ok(()),
+        }
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        Needs {
+            agents: existing(&self.successor).into_iter().chain([self.agent_id.as_str()]).collect(),
+            persona: Some(PersonaOf::Agent(&self.agent_id)),
+            document: self.document.as_ref(),
+            messages_of: (self.author == Author::AgentReply).then_some(&*self.agent_id),
+            ..Needs::default()
+        }
+    }
+}
+
+fn check_successor(successor: &Successor) -> Result<(), Refused> {
+    existing(successor).map_or(Ok(()), |agent_id| not_empty("successor.agent_id", agent_id, 128))
+}
+
+/// The agent that runs already and is to take over.
+fn existing(successor: &Successor) -> Option<&str> {
+    match successor {
+        Successor::New | Successor::SamePane => None,
+        Successor::Existing { agent_id } => Some(agent_id),
+    }
+}
+
+/// What the operator knows of a text whose delivery is in doubt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Assume {
+    /// It arrived: go on.
+    Delivered,
+    /// It did not: type it anew.
+    NotDelivered,
+}
+
+/// `handoff_retry`: go on at the step that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RetryAsked {
+    /// Which.
+    pub handoff_id: String,
+    /// Settles a doubt.
+    pub assume: Option<Assume>,
+    /// Another successor, with the same record.
+    pub successor: Option<Successor>,
+}
+
+impl Asked for RetryAsked {
+    fn check(&self) -> Result<(), Refused> {
+        not_empty("handoff_id", &self.handoff_id, 128)?;
+        self.successor.as_ref().map_or(Ok(()), check_successor)
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        let agents = self.successor.as_ref().and_then(existing).into_iter().collect();
+        Needs { agents, ..Needs::handoff(&self.handoff_id) }
+    }
+}
+
+/// A request that names a handoff and nothing else.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HandoffNamed {
+    /// Which.
+    pub handoff_id: String,
+}
+
+impl Asked for HandoffNamed {
+    fn check(&self) -> Result<(), Refused> {
+        not_empty("handoff_id", &self.handoff_id, 128)
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        Needs::handoff(&self.handoff_id)
+    }
+}

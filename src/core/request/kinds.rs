@@ -1,0 +1,130 @@
+//! Every kind of request in one table, in the order of the contract: what it is called, and the body that it has.
+
+use super::ack::{AckAsked, ClarifyAsked, OverrideAsked};
+use super::agent::{CreateAsked, ForgetAsked, RegisterAsked, SendAsked, ShutdownAsked};
+use super::asked::{Asked, Needs, not_empty};
+use super::body::body;
+use super::handoff::{HandoffAsked, HandoffNamed, RetryAsked};
+use super::publish::PublishNow;
+use super::work::{
+    WorkClaimAsked, WorkCommentAsked, WorkCompleteAsked, WorkCreateAsked, WorkEscalateAsked, WorkImportAsked,
+    WorkReleaseAsked, WorkRetryAsked, WorkRollbackAsked,
+};
+use crate::core::reply::Refused;
+use schemars::{JsonSchema, Schema, schema_for};
+use serde::Deserialize;
+
+macro_rules! requests {
+    ($($(#[$about:meta])* $variant:ident($body:ty) = $kind:literal,)+) => {
+        /// A request that has been read and has passed every check that needs no state.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub enum Request {
+            $($(#[$about])* $variant($body),)+
+        }
+
+        /// The kinds that this version carries out.
+        pub const KINDS: [&str; [$($kind),+].len()] = [$($kind),+];
+
+        impl Request {
+            /// Reads the fields of a kind; those of a kind that is not known can't be.
+            pub(super) fn read(kind: &str, bytes: &[u8]) -> Option<Result<Request, Refused>> {
+                Some(match kind {
+                    $($kind => body::<$body>(bytes).map(Request::$variant),)+
+                    _ => return None,
+                })
+            }
+
+            /// Its fields.
+            fn asked(&self) -> &dyn Asked {
+                match self {
+                    $(Request::$variant(asked) => asked,)+
+                }
+            }
+        }
+
+        /// The schema of each kind's own fields.
+        #[must_use]
+        pub fn schemas() -> Vec<(&'static str, Schema)> {
+            vec![$(($kind, schema_for!($body))),+]
+        }
+    };
+}
+
+requests! {
+    /// Hand an agent off.
+    Handoff(HandoffAsked) = "handoff",
+    /// Go on at the step that failed.
+    HandoffRetry(RetryAsked) = "handoff_retry",
+    /// Close a failed handoff for good.
+    HandoffAbandon(HandoffNamed) = "handoff_abandon",
+    /// Stop a handoff before its agent ends.
+    HandoffCancel(HandoffNamed) = "handoff_cancel",
+    /// Take the document now.
+    HandoffAccept(HandoffNamed) = "handoff_accept",
+    /// Start an agent.
+    AgentCreate(CreateAsked) = "agent_create",
+    /// Adopt a pane.
+    AgentRegister(RegisterAsked) = "agent_register",
+    /// End an agent.
+    AgentShutdown(ShutdownAsked) = "agent_shutdown",
+    /// Let go of an agent whose process does not run.
+    AgentForget(ForgetAsked) = "agent_forget",
+    /// Type a text.
+    AgentSend(SendAsked) = "agent_send",
+    /// A successor acknowledges.
+    Ack(AckAsked) = "ack",
+    /// Answer its questions.
+    Clarify(ClarifyAsked) = "clarify",
+    /// Go on without its ACK.
+    AckOverride(OverrideAsked) = "ack_override",
+    /// Publish a document now.
+    Publish(PublishNow) = "publish",
+    /// Make a work item.
+    WorkCreate(WorkCreateAsked) = "work_create",
+    /// Take a work item.
+    WorkClaim(WorkClaimAsked) = "work_claim",
+    /// Hand over what came of a work item.
+    WorkComplete(WorkCompleteAsked) = "work_complete",
+    /// Make children that a completion could not make.
+    WorkRetryChildren(WorkRetryAsked) = "work_retry_children",
+    /// Give a work item back.
+    WorkRelease(WorkReleaseAsked) = "work_release",
+    /// Leave a work item to a person.
+    WorkEscalate(WorkEscalateAsked) = "work_escalate",
+    /// Undo a completion.
+    WorkRollback(WorkRollbackAsked) = "work_rollback",
+    /// Say something of a work item.
+    WorkComment(WorkCommentAsked) = "work_comment",
+    /// Take work items from elsewhere.
+    WorkImport(WorkImportAsked) = "work_import",
+    /// Delete an error file.
+    ErrorDismiss(DismissAsked) = "error_dismiss",
+}
+
+impl Asked for Request {
+    fn check(&self) -> Result<(), Refused> {
+        self.asked().check()
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        self.asked().needs()
+    }
+}
+
+/// `error_dismiss`: delete an error file.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DismissAsked {
+    /// Which.
+    pub error_id: String,
+}
+
+impl Asked for DismissAsked {
+    fn check(&self) -> Result<(), Refused> {
+        not_empty("error_id", &self.error_id, 128)
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        Needs { error: Some(&self.error_id), ..Needs::default() }
+    }
+}
