@@ -5,7 +5,9 @@ use super::args::{AckArgs, AckStatus, ClarifyArgs, OverrideArgs};
 use super::error::CliError;
 use super::view::{Seen, said, shown};
 use super::{handoff, input, names, view};
-use crate::contract::{HandoffView, Step};
+use crate::contract::ack::Standing;
+use crate::contract::reply::HandoffReply;
+use crate::contract::{HandoffView, Step, Word};
 use crate::core::text::sanitise;
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -28,17 +30,19 @@ pub fn ack(session: &Session, args: &AckArgs) -> Result<(), CliError> {
         let agent = fields.get("agent_id").and_then(Value::as_str).unwrap_or_default().to_owned();
         fields.insert("handoff_id".to_owned(), briefed_with(session, &agent)?.into());
     }
-    let answer = session.ask("ack", fields, super::ANSWER_SOON)?;
-    let late = answer.get("late").and_then(Value::as_bool) == Some(true);
-    let what = match view::text(&answer, "status") {
-        Some("acknowledged") => "acknowledged: go on with the work",
-        Some("needs_clarification") => "your questions are on their way: wait for the answers, which are typed here",
-        Some("environment_issue") => "the operator is told what you need: wait",
-        Some("rejected") => "the operator is told that you can't take it: stop here",
+    let answer: Seen<HandoffReply> = session.ask("ack", fields, super::ANSWER_SOON)?;
+    let what = match Word::from(answer.status.as_str()).known() {
+        Some(Standing::Acknowledged) => "acknowledged: go on with the work",
+        Some(Standing::NeedsClarification) => {
+            "your questions are on their way: wait for the answers, which are typed here"
+        }
+        Some(Standing::EnvironmentIssue) => "the operator is told what you need: wait",
+        Some(Standing::Rejected) => "the operator is told that you can't take it: stop here",
         _ => "taken",
     };
-    let late = if late { " (late)" } else { "" };
-    session.tell(&answer, &format!("handoff {} {what}{late}", sanitise(&view::cell(&answer, "handoff_id"))))
+    let late = if answer.late == Some(true) { " (late)" } else { "" };
+    let id = sanitise(&shown(answer.handoff_id.as_str()));
+    session.tell(&answer.json(), &format!("handoff {id} {what}{late}"))
 }
 
 fn flags(args: &AckArgs) -> Map<String, Value> {
@@ -110,10 +114,10 @@ pub fn clarify(session: &Session, args: &ClarifyArgs) -> Result<(), CliError> {
     if let Some(path) = &args.document {
         fields.insert("document".to_owned(), handoff::document(session, path)?);
     }
-    let answer = session.ask("clarify", fields, super::ANSWER_SOON)?;
-    let document = view::text(&answer, "file_path").map(|path| format!("; document {}", sanitise(path)));
-    session
-        .tell(&answer, &format!("handoff {id}: the answers are typed to the successor{}", document.unwrap_or_default()))
+    let answer: Seen<HandoffReply> = session.ask("clarify", fields, super::ANSWER_SOON)?;
+    let path = said(answer.file_path.as_ref().and_then(Option::as_deref));
+    let document = path.map(|path| format!("; document {}", sanitise(path))).unwrap_or_default();
+    session.tell(&answer.json(), &format!("handoff {id}: the answers are typed to the successor{document}"))
 }
 
 /// Each open question with its answer.
@@ -147,6 +151,6 @@ pub fn ack_override(session: &Session, args: &OverrideArgs) -> Result<(), CliErr
     let mut fields = Map::new();
     fields.insert("handoff_id".to_owned(), id.clone().into());
     fields.insert("reason".to_owned(), args.reason.clone().into());
-    let answer = session.ask("ack_override", fields, super::ANSWER_SOON)?;
-    session.tell(&answer, &format!("handoff {id} goes on as acknowledged with delay"))
+    let answer: Seen<HandoffReply> = session.ask("ack_override", fields, super::ANSWER_SOON)?;
+    session.tell(&answer.json(), &format!("handoff {id} goes on as acknowledged with delay"))
 }

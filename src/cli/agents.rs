@@ -6,7 +6,8 @@ use super::error::CliError;
 use super::output::Tone;
 use super::view::{Seen, said, shown};
 use super::{input, names, view};
-use crate::contract::{AgentState, AgentView};
+use crate::contract::reply::AgentReply;
+use crate::contract::{AgentState, AgentView, Verdict};
 use crate::core::text::sanitise;
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -135,10 +136,10 @@ fn create(session: &Session, args: &CreateArgs) -> Result<(), CliError> {
     put("session", args.session.clone());
     put("cwd", args.cwd.as_deref().map(folder).transpose()?);
     put("previous_agent_id", args.previous.as_deref().map(|name| names::agent(&session.home, name)).transpose()?);
-    let answer = session.ask("agent_create", fields, super::ANSWER_LATE)?;
-    session
-        .tell(&answer, &format!("agent {} in pane {}", view::cell(&answer, "agent_id"), view::cell(&answer, "pane")))?;
-    let seen = view::agent(&session.home, &view::cell(&answer, "agent_id")).ok().flatten();
+    let answer: Seen<AgentReply> = session.ask("agent_create", fields, super::ANSWER_LATE)?;
+    let (id, pane) = (shown(answer.agent_id.as_deref()), shown(answer.pane.as_ref().and_then(Option::as_deref)));
+    session.tell(&answer.json(), &format!("agent {id} in pane {pane}"))?;
+    let seen = view::agent(&session.home, &id).ok().flatten();
     if let Some(name) = seen.as_ref().and_then(|agent| said(agent.tmux_session.as_deref())) {
         let name = sanitise(name);
         session.out.note(&format!("It lives in the tmux session {name}; go there with: tmux switch-client -t {name}"));
@@ -171,8 +172,9 @@ fn register(session: &Session, args: &RegisterArgs) -> Result<(), CliError> {
     put("tmux", variable("TMUX"));
     put("persona_slug", args.persona.clone());
     put("profile", args.profile.clone());
-    let answer = session.ask("agent_register", fields, super::ANSWER_SOON)?;
-    session.tell(&answer, &format!("agent {} in pane {}", view::cell(&answer, "agent_id"), sanitise(&pane)))?;
+    let answer: Seen<AgentReply> = session.ask("agent_register", fields, super::ANSWER_SOON)?;
+    let id = shown(answer.agent_id.as_deref());
+    session.tell(&answer.json(), &format!("agent {id} in pane {}", sanitise(&pane)))?;
     if let Some(slug) = &args.persona {
         note_of_others(session, slug)?;
     }
@@ -199,15 +201,16 @@ fn shutdown(session: &Session, args: &ShutdownArgs) -> Result<(), CliError> {
     if args.force {
         fields.insert("force".to_owned(), Value::Bool(true));
     }
-    let answer = session.ask("agent_shutdown", fields, super::ANSWER_LATE)?;
-    session.tell(&answer, &format!("agent {id} ended at {}", view::cell(&answer, "ended_at")))
+    let answer: Seen<AgentReply> = session.ask("agent_shutdown", fields, super::ANSWER_LATE)?;
+    let ended_at = shown(answer.ended_at.as_ref().and_then(Option::as_deref));
+    session.tell(&answer.json(), &format!("agent {id} ended at {ended_at}"))
 }
 
 fn forget(session: &Session, args: &ForgetArgs) -> Result<(), CliError> {
     let id = names::agent(&session.home, &args.agent)?;
     let fields = Map::from_iter([("agent_id".to_owned(), id.clone().into())]);
-    let answer = session.ask("agent_forget", fields, super::ANSWER_SOON)?;
-    session.tell(&answer, &format!("agent {id} is forgotten; its files are left as they are"))
+    let answer: Seen<AgentReply> = session.ask("agent_forget", fields, super::ANSWER_SOON)?;
+    session.tell(&answer.json(), &format!("agent {id} is forgotten; its files are left as they are"))
 }
 
 /// Types a text into an agent's composer and says what became of it.
@@ -219,14 +222,14 @@ pub fn send(session: &Session, args: &SendArgs) -> Result<(), CliError> {
     let text = if args.text == "-" { input::standard_input()? } else { args.text.clone() };
     let fields = Map::from_iter([("agent_id".to_owned(), id.clone().into()), ("text".to_owned(), text.into())]);
     let answer = session.ask_to_type(fields, &id)?;
-    let verdict = view::cell(&answer, "verdict");
-    let tone = if verdict == "delivered" { Tone::Good } else { Tone::Bad };
-    session.tell(&answer, &session.out.paint(tone, &sanitise(&verdict)))?;
-    if verdict == "delivered" {
+    let verdict = sanitise(&shown(answer.verdict.word()));
+    let tone = if answer.verdict == Verdict::Delivered { Tone::Good } else { Tone::Bad };
+    session.tell(&answer.json(), &session.out.paint(tone, &verdict))?;
+    if answer.verdict == Verdict::Delivered {
         return Ok(());
     }
-    let reason = view::text(&answer, "reason").map(|reason| format!(" ({})", sanitise(reason))).unwrap_or_default();
-    Err(CliError::refused(sanitise(&verdict), format!("The text's arrival is not proven{reason}."))
+    let reason = said(answer.reason.as_deref()).map(|reason| format!(" ({})", sanitise(reason))).unwrap_or_default();
+    Err(CliError::refused(verdict, format!("The text's arrival is not proven{reason}."))
         .hint("Look at the pane before you send it again: it may be there."))
 }
 

@@ -2,11 +2,14 @@
 //! sidecar lives, and say honestly what became of a request that got none (SPEC 3.1, 3.2 and 12, Time).
 
 use super::error::CliError;
+use super::view::Seen;
 use crate::clock::Clock;
 use crate::config::Home;
+use crate::contract::ResultFile;
 use crate::core::id::RequestId;
 use crate::exit;
 use crate::spool::{MAX_INPUT_BYTES, client};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::time::{Duration, Instant};
 
@@ -141,7 +144,7 @@ pub struct Request<'a> {
 /// # Errors
 /// What the sidecar refused, with its code; 69 when none answers; 75 when the answer did not come in time. The last two
 /// say whether the request was taken back or is still on its way.
-pub fn ask(home: &Home, request: &Request<'_>) -> Result<Value, CliError> {
+pub fn ask<T: DeserializeOwned + Default>(home: &Home, request: &Request<'_>) -> Result<Seen<T>, CliError> {
     ask_meanwhile(home, request, &mut || {})
 }
 
@@ -149,7 +152,11 @@ pub fn ask(home: &Home, request: &Request<'_>) -> Result<Value, CliError> {
 ///
 /// # Errors
 /// As [`ask`].
-pub fn ask_meanwhile(home: &Home, request: &Request<'_>, meanwhile: &mut dyn FnMut()) -> Result<Value, CliError> {
+pub fn ask_meanwhile<T: DeserializeOwned + Default>(
+    home: &Home,
+    request: &Request<'_>,
+    meanwhile: &mut dyn FnMut(),
+) -> Result<Seen<T>, CliError> {
     require_sidecar(home)?;
     let mut body = request.fields.clone();
     body.insert("v".to_owned(), Value::from(1));
@@ -167,22 +174,20 @@ pub fn ask_meanwhile(home: &Home, request: &Request<'_>, meanwhile: &mut dyn FnM
 }
 
 /// The `result` of an answer, or its error.
-fn read_answer(answer: &Value) -> Result<Value, CliError> {
-    if answer.get("ok").and_then(Value::as_bool) == Some(true) {
-        return Ok(answer.get("result").cloned().unwrap_or(Value::Null));
+fn read_answer<T: DeserializeOwned + Default>(answer: &ResultFile) -> Result<Seen<T>, CliError> {
+    match answer.ok {
+        true => Ok(answer.result.clone().unwrap_or_default().into()),
+        false => Err(CliError::from_answer(answer)),
     }
-    let status = answer.get("status").and_then(Value::as_u64);
-    Err(CliError::from_answer(answer.get("error").unwrap_or(&Value::Null), status))
 }
 
 /// The answer to a request, once there is one.
 ///
 /// # Errors
 /// It is there but can't be read.
-pub fn answer(home: &Home, id: &RequestId) -> Result<Option<Value>, CliError> {
+pub fn answer(home: &Home, id: &RequestId) -> Result<Option<Seen<ResultFile>>, CliError> {
     let Some(bytes) = client::read_result(home.root(), id)? else { return Ok(None) };
-    serde_json::from_slice(&bytes)
-        .map(Some)
+    Seen::read(bytes)
         .map_err(|error| CliError::refused("not_json", format!("spool/results/{id}.json is not JSON: {error}.")))
 }
 
@@ -192,7 +197,7 @@ fn wait_for_answer(
     id: &RequestId,
     patience: Duration,
     meanwhile: &mut dyn FnMut(),
-) -> Result<Value, CliError> {
+) -> Result<Seen<ResultFile>, CliError> {
     let start = Instant::now();
     let mut pulse = Pulse::new(home);
     loop {
@@ -221,7 +226,7 @@ fn nap(waited: Duration) -> Duration {
 }
 
 /// Takes an unanswered request back, if it still lies in the spool, and says which of the two has happened.
-fn unanswered(home: &Home, id: &RequestId, error: CliError) -> Result<Value, CliError> {
+fn unanswered(home: &Home, id: &RequestId, error: CliError) -> Result<Seen<ResultFile>, CliError> {
     let taken_back = std::fs::remove_file(home.requests().join(format!("{id}.json"))).is_ok();
     if let Some(answer) = answer(home, id)? {
         return Ok(answer);
@@ -241,9 +246,11 @@ mod tests {
 
     #[test]
     fn an_answer_is_its_result_or_its_error() {
-        assert_eq!(read_answer(&json!({"ok": true, "status": 200, "result": {"a": 1}})), Ok(json!({"a": 1})));
+        let answer = |answer: Value| Seen::<ResultFile>::from(answer);
+        let granted = read_answer::<Value>(&answer(json!({"ok": true, "status": 200, "result": {"a": 1}})));
+        assert_eq!(granted.map(|granted| granted.json()), Ok(json!({"a": 1})));
         let refused = json!({"ok": false, "status": 404, "error": {"code": "no_agent", "message": "Agent not found"}});
-        let error = read_answer(&refused).expect_err("a refusal");
+        let error = read_answer::<Value>(&answer(refused)).expect_err("a refusal");
         assert_eq!((error.code.as_str(), error.exit), ("no_agent", exit::REFUSED));
     }
 

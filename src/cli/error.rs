@@ -1,6 +1,8 @@
 //! What a command says when it does not do what it was asked: one code for programs, one sentence for people, one hint,
 //! and the exit code (SPEC section 9).
 
+use crate::contract::ResultFile;
+use crate::contract::answer::Refused as Refusal;
 use crate::core::text::{sanitise, sentence};
 use crate::files::Unfit;
 use crate::{agents, config, exit, personas, spool};
@@ -76,20 +78,17 @@ impl CliError {
         }
     }
 
-    /// The error of a result file (SPEC 3.2); `status` is HTTP's.
+    /// The error of a result file (SPEC 3.2).
     #[must_use]
-    pub fn from_answer(error: &Value, status: Option<u64>) -> Self {
-        let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
-        let all = error.get("errors").and_then(Value::as_array).cloned().unwrap_or_default();
-        let line = |fault: &Value| {
-            let part = |key: &str| fault.get(key).and_then(Value::as_str).map(sanitise).unwrap_or_default();
-            format!("{}: {}", part("pointer"), part("message"))
-        };
+    pub fn from_answer(answer: &ResultFile) -> Self {
+        let Refusal { code, message, hint, errors, .. } = answer.error.clone().unwrap_or_default();
+        let told = Self::told(&code, &message, &hint.unwrap_or_default());
         // A message that was too long for all of them.
-        let is_cut = text("message").ends_with('…');
-        let told = Self::told(text("code"), text("message"), text("hint"));
-        let hint: Vec<String> = told.hint.into_iter().chain(all.iter().filter(|_| is_cut).map(line)).collect();
-        CliError { exit: exit_for(status), hint: Some(hint.join("\n  ")).filter(|hint| !hint.is_empty()), ..told }
+        let listed = errors.unwrap_or_default().into_iter().filter(|_| message.ends_with('…'));
+        let listed = listed.map(|fault| format!("{}: {}", sanitise(&fault.pointer), sanitise(&fault.message)));
+        let hint: Vec<String> = told.hint.into_iter().chain(listed).collect();
+        let hint = Some(hint.join("\n  ")).filter(|hint| !hint.is_empty());
+        CliError { exit: exit_for(answer.status), hint, ..told }
     }
 
     /// As programs read it, on standard error under `--json`.
@@ -187,10 +186,10 @@ impl From<spool::Error> for CliError {
 }
 
 /// The exit code that fits HTTP's meaning of an answer's status.
-fn exit_for(status: Option<u64>) -> u8 {
+fn exit_for(status: u16) -> u8 {
     match status {
-        Some(401 | 403) => exit::NOT_ALLOWED,
-        Some(429 | 503) => exit::TRY_AGAIN,
+        401 | 403 => exit::NOT_ALLOWED,
+        429 | 503 => exit::TRY_AGAIN,
         _ => exit::REFUSED,
     }
 }
@@ -201,16 +200,15 @@ mod tests {
 
     #[test]
     fn the_status_of_an_answer_becomes_an_exit_code() {
-        let error = json!({"code": "no_persona", "message": "Agent has no persona", "hint": "make one"});
         for (status, exit) in [(400, 1), (404, 1), (409, 1), (422, 1), (500, 1), (403, 77), (503, 75), (429, 75)] {
-            assert_eq!(CliError::from_answer(&error, Some(status)).exit, exit, "{status}");
+            let answer = ResultFile { status, error: Some(Refusal::default()), ..ResultFile::default() };
+            assert_eq!(CliError::from_answer(&answer).exit, exit, "{status}");
         }
     }
 
     #[test]
     fn nothing_from_outside_drives_the_terminal() {
-        let error = CliError::from_answer(&json!({"code": "x", "message": "a\u{1b}[2Jb"}), None);
-        assert_eq!(error.text(), "tasuki: a[2Jb (x)");
+        assert_eq!(CliError::told("x", "a\u{1b}[2Jb", "").text(), "tasuki: a[2Jb (x)");
     }
 
     #[test]

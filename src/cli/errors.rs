@@ -6,10 +6,11 @@ use super::client::Pulse;
 use super::error::CliError;
 use super::view::{Seen, said, shown};
 use super::{names, view};
+use crate::contract::reply::DismissReply;
 use crate::contract::{ErrorFile, HandoffView, Step, Word};
 use crate::core::glance::halted;
 use crate::core::text::sanitise;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 /// Lists the failures that nobody has dismissed, or dismisses them.
 ///
@@ -89,7 +90,7 @@ fn dismiss(session: &Session, args: &DismissArgs) -> Result<(), CliError> {
 pub(super) fn dismiss_one(session: &Session, id: &str) -> Result<(), CliError> {
     if Pulse::new(&session.home).beats() {
         let fields = Map::from_iter([("error_id".to_owned(), id.into())]);
-        return session.ask("error_dismiss", fields, super::ANSWER_SOON).map(|_| ());
+        return session.ask("error_dismiss", fields, super::ANSWER_SOON).map(|_: Seen<DismissReply>| ());
     }
     let path = session.home.errors().join(format!("{id}.json"));
     match std::fs::remove_file(&path) {

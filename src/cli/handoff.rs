@@ -4,9 +4,10 @@ use super::Session;
 use super::args::{AcceptArgs, Author, HandoffArgs, HandoffName, RetryArgs, Urgency};
 use super::error::CliError;
 use super::follow::Follower;
-use super::view::said;
+use super::view::{Seen, said};
 use super::{input, names, view, wait};
-use crate::contract::HandoffView;
+use crate::contract::reply::HandoffReply;
+use crate::contract::{HandoffView, Word};
 use crate::core::text::sanitise;
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -25,22 +26,20 @@ pub fn handoff(session: &Session, args: &HandoffArgs) -> Result<(), CliError> {
             .hint("Ask without --wait, and end the turn."));
     }
     let fields = handoff_fields(session, args, &agent_id)?;
-    let answer = session.ask("handoff", fields, super::ANSWER_SOON)?;
-    let id = view::text(&answer, "handoff_id").unwrap_or_default().to_owned();
+    let answer: Seen<HandoffReply> = session.ask("handoff", fields, super::ANSWER_SOON)?;
+    let (id, path) = (answer.handoff_id.clone(), answer.file_path.as_ref().and_then(Option::as_deref));
     if session.out.is_json() {
         if !args.wait {
-            return session.out.document(&answer);
+            return session.out.document(&answer.json());
         }
-        session
-            .out
-            .record(&json!({"v": 1, "type": "initiated", "handoff_id": id, "file_path": answer.get("file_path")}))?;
+        session.out.record(&json!({"v": 1, "type": "initiated", "handoff_id": id, "file_path": path}))?;
     } else {
         session.out.line(&format!("handoff {}", sanitise(&id)))?;
     }
     if args.wait {
         return wait::follow_to_end(session, &id, Follower::new()).map(|_| ());
     }
-    if let Some(path) = view::text(&answer, "file_path") {
+    if let Some(path) = said(path) {
         session.out.line(&format!("  document  {}", sanitise(path)))?;
     }
     session.out.note(&format!("Follow it with: tasuki handoffs follow {id}"));
@@ -137,10 +136,10 @@ pub fn accept(session: &Session, args: &AcceptArgs) -> Result<(), CliError> {
 fn go_on(session: &Session, kind: &str, id: &str, fields: Map<String, Value>, and_wait: bool) -> Result<(), CliError> {
     let before = view::handoff(&session.home, id)?;
     let before = before.as_deref().cloned().unwrap_or_default();
-    let answer = session.ask(kind, fields, super::ANSWER_SOON)?;
+    let answer: Seen<HandoffReply> = session.ask(kind, fields, super::ANSWER_SOON)?;
     let line = goes_on(id, &before, &answer);
     if !and_wait {
-        return session.tell(&answer, &line);
+        return session.tell(&answer.json(), &line);
     }
     if session.out.is_json() {
         session.out.record(&json!({"v": 1, "type": "resumed", "handoff_id": id}))?;
@@ -151,8 +150,9 @@ fn go_on(session: &Session, kind: &str, id: &str, fields: Map<String, Value>, an
 }
 
 /// What goes on, and after what.
-pub(super) fn goes_on(id: &str, before: &HandoffView, answer: &Value) -> String {
-    let step = view::text(answer, "step").map(|step| format!(" at {}", sanitise(step))).unwrap_or_default();
+pub(super) fn goes_on(id: &str, before: &HandoffView, answer: &HandoffReply) -> String {
+    let step = said(answer.step.as_ref().map(Word::word));
+    let step = step.map(|step| format!(" at {}", sanitise(step))).unwrap_or_default();
     let error = before.error.as_ref();
     let after = error.and_then(|error| said(error.step.word()).zip(said(error.code.as_str())));
     let after = after.map(|(step, code)| format!("; it had failed at {} ({})", sanitise(step), sanitise(code)));
@@ -178,6 +178,6 @@ pub fn abandon(session: &Session, args: &HandoffName) -> Result<(), CliError> {
 fn end(session: &Session, kind: &str, args: &HandoffName, what: &str) -> Result<(), CliError> {
     let id = names::handoff(&session.home, &args.handoff)?;
     let fields = Map::from_iter([("handoff_id".to_owned(), id.clone().into())]);
-    let answer = session.ask(kind, fields, super::ANSWER_SOON)?;
-    session.tell(&answer, &format!("handoff {id} {what}"))
+    let answer: Seen<HandoffReply> = session.ask(kind, fields, super::ANSWER_SOON)?;
+    session.tell(&answer.json(), &format!("handoff {id} {what}"))
 }

@@ -17,7 +17,6 @@ pub mod doctor;
 pub mod error;
 pub mod errors;
 pub mod follow;
-pub mod formats;
 pub mod handoff;
 mod handoff_args;
 pub mod handoffs;
@@ -46,15 +45,18 @@ mod waiting;
 pub mod work;
 
 use crate::config::Home;
+use crate::contract::DeliveryView;
 use crate::core::text::{plain_json, sanitise};
 use crate::exit;
 use args::{Cli, Command};
 use clap::FromArgMatches;
 use error::CliError;
 use output::{Out, Tone, eprint_quietly};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::ffi::OsString;
 use std::time::Duration;
+use view::Seen;
 
 /// How long an answer may take that needs only a decision.
 pub const ANSWER_SOON: Duration = Duration::from_secs(60);
@@ -78,7 +80,12 @@ impl Session {
     ///
     /// # Errors
     /// As [`client::ask`].
-    pub fn ask(&self, kind: &str, fields: Map<String, Value>, patience: Duration) -> Result<Value, CliError> {
+    pub fn ask<T: DeserializeOwned + Default>(
+        &self,
+        kind: &str,
+        fields: Map<String, Value>,
+        patience: Duration,
+    ) -> Result<Seen<T>, CliError> {
         let patience = self.timeout.unwrap_or(patience);
         client::ask(&self.home, &client::Request { kind, fields, patience })
     }
@@ -87,7 +94,7 @@ impl Session {
     ///
     /// # Errors
     /// As [`client::ask`].
-    pub fn ask_to_type(&self, fields: Map<String, Value>, agent_id: &str) -> Result<Value, CliError> {
+    pub fn ask_to_type(&self, fields: Map<String, Value>, agent_id: &str) -> Result<Seen<DeliveryView>, CliError> {
         let request = client::Request { kind: "agent_send", fields, patience: self.timeout.unwrap_or(ANSWER_LATE) };
         let mut waiting = waiting::Waiting::new(self, agent_id);
         client::ask_meanwhile(&self.home, &request, &mut || waiting.look())

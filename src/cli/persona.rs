@@ -7,11 +7,13 @@ use super::args::{PersonaArgs, PersonaCommand};
 use super::error::CliError;
 use super::hooks;
 use super::output::eprint_quietly;
-use super::view;
+use super::view::shown;
 use crate::agents::Profiles;
 use crate::core::id::Slug;
 use crate::personas::{self, PersonaFile};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
+use std::path::PathBuf;
 
 /// Makes or lists personas.
 ///
@@ -48,16 +50,17 @@ fn create(session: &Session, args: &PersonaArgs) -> Result<(), CliError> {
 
 fn list(session: &Session) -> Result<(), CliError> {
     let folder = session.home.personas();
-    let found: Vec<Value> = personas::list(&folder)?.iter().map(|slug| about(session, slug)).collect();
+    let found: Vec<About> = personas::list(&folder)?.iter().map(|slug| about(session, slug)).collect();
     if session.out.is_json() {
-        return session.out.document(&Value::Array(found));
+        return session.out.document(&json!(found));
     }
     if found.is_empty() {
         session.out.note("No personas. Make one with: tasuki persona new SLUG");
         return Ok(());
     }
-    let row = |persona: &Value| {
-        ["persona_slug", "name", "role", "profile", "documents"].map(|key| view::cell(persona, key)).to_vec()
+    let row = |persona: &About| {
+        let said = [&persona.name, &persona.role, &persona.profile].map(|text| shown(text.as_deref()));
+        [vec![persona.persona_slug.clone()], said.to_vec(), vec![persona.documents.to_string()]].concat()
     };
     let rows: Vec<_> = found.iter().map(row).collect();
     session.out.table(&["PERSONA", "NAME", "ROLE", "PROFILE", "DOCUMENTS"], &rows)?;
@@ -65,16 +68,33 @@ fn list(session: &Session) -> Result<(), CliError> {
     Ok(())
 }
 
+/// What a persona's folder says of itself.
+#[derive(Serialize)]
+struct About {
+    persona_slug: String,
+    name: Option<String>,
+    role: Option<String>,
+    profile: Option<String>,
+    cwd: Option<String>,
+    session: Option<String>,
+    documents: usize,
+    path: PathBuf,
+}
+
 /// What a persona's folder says of itself. A `persona.toml` that can't be read is said so, and the list goes on.
-fn about(session: &Session, slug: &Slug) -> Value {
+fn about(session: &Session, slug: &Slug) -> About {
     let facts = personas::facts(&session.home.personas(), slug).unwrap_or_else(|error| {
         eprint_quietly(&format!("tasuki: {}", CliError::from(error).message));
         personas::PersonaFacts::default()
     });
-    let file = &facts.file;
-    let documents = facts.handoff_files.iter().filter(|name| name.ends_with(".md")).count();
-    json!({
-        "persona_slug": slug.as_str(), "name": file.name, "role": file.role, "profile": file.profile, "cwd": file.cwd,
-        "session": file.session, "documents": documents, "path": session.home.personas().join(slug.as_str()),
-    })
+    About {
+        persona_slug: slug.to_string(),
+        name: facts.file.name.clone(),
+        role: facts.file.role.clone(),
+        profile: facts.file.profile.clone(),
+        cwd: facts.file.cwd.clone(),
+        session: facts.file.session.clone(),
+        documents: facts.handoff_files.iter().filter(|name| name.ends_with(".md")).count(),
+        path: session.home.personas().join(slug.as_str()),
+    }
 }

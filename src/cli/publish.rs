@@ -8,6 +8,7 @@ use super::view::{Seen, said};
 use super::wait::{LONGEST, LOOK_EVERY, PULSE_EVERY};
 use super::{names, view};
 use crate::contract::publishing::PublishErrorView;
+use crate::contract::reply::HandoffReply;
 use crate::contract::{HandoffView, PublishState, PublishView};
 use crate::core::text::sanitise;
 use crate::exit;
@@ -28,19 +29,19 @@ pub fn command(session: &Session, args: &PublishArgs) -> Result<(), CliError> {
         };
         fields.insert("assume".to_owned(), word.into());
     }
-    let answer = session.ask("publish", fields, super::ANSWER_SOON)?;
-    let is_there = view::text(&answer, "status") == Some("published");
+    let answer: Seen<HandoffReply> = session.ask("publish", fields, super::ANSWER_SOON)?;
+    let is_there = answer.status == PublishState::Published.word();
     if is_there || !args.wait {
         let line = match is_there {
-            true => published(&id, view::text(&answer, "url")),
+            true => published(&id, answer.url.as_ref().and_then(Option::as_deref)),
             false => format!("handoff {id} is being published"),
         };
-        return session.tell(&answer, &line);
+        return session.tell(&answer.json(), &line);
     }
     let ended = until_ended(session, &id)?;
     let publish = ended.publish.clone().unwrap_or_default();
     match publish.state.known() {
-        Some(PublishState::Published) if session.out.is_json() => session.out.document(&ended.json()["publish"]),
+        Some(PublishState::Published) if session.out.is_json() => session.out.document(&json!(publish)),
         Some(PublishState::Published) => session.out.line(&published(&id, publish.url.as_deref())),
         _ => {
             let PublishErrorView { code, message, hint, .. } = publish.error.unwrap_or_default();

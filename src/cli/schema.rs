@@ -1,10 +1,9 @@
 //! `schema`: the JSON Schema of every file format of the contract. What others write is described by the very types that
-//! it is read with; what the sidecar writes by [`formats`], and a test holds these to what it really writes.
+//! it is read with; what the sidecar writes by the types that it is written with.
 
 use super::Session;
 use super::args::SchemaArgs;
 use super::error::CliError;
-use super::formats;
 use crate::agents::{EventFile, ProfileFile};
 use crate::contract;
 use crate::core::request as asked;
@@ -46,7 +45,7 @@ pub fn all() -> Vec<Format> {
         format("event", "spool/events/<any name>.json", schema_for!(EventFile)),
         format("error", "spool/errors/<error_id>.json", written::<contract::ErrorFile>()),
         format("why", "spool/rejected/<seq>-<name>.why.json", written::<contract::WhyFile>()),
-        format("journal", "spool/journal.jsonl, one line", written::<formats::JournalLine>()),
+        format("journal", "spool/journal.jsonl, one line", written::<contract::JournalLine>()),
         format("sidecar_view", "view/sidecar.json", written::<contract::SidecarView>()),
         format("agent_view", "view/agents/<agent_id>.json", written::<contract::AgentView>()),
         format("handoff_view", "view/handoffs/<handoff_id>.json", written::<contract::HandoffView>()),

@@ -65,6 +65,12 @@ impl<T: DeserializeOwned> Seen<T> {
     }
 }
 
+impl<T: DeserializeOwned + Default> From<Value> for Seen<T> {
+    fn from(text: Value) -> Self {
+        Seen { said: contract::understood(text.clone()).unwrap_or_default(), text: text.to_string().into_bytes() }
+    }
+}
+
 impl<T> Seen<T> {
     /// All that stands there, for programs: what this version does not know, too.
     #[must_use]
@@ -115,15 +121,6 @@ fn not_json(path: &Path, error: &serde_json::Error) -> CliError {
         .hint("The sidecar writes this file whole; if it does not mend itself, restart the sidecar.")
 }
 
-/// One JSON file; `None` when there is none.
-///
-/// # Errors
-/// When it can't be read or is not JSON.
-pub fn read_json(path: &Path) -> Result<Option<Value>, CliError> {
-    let Some(bytes) = read_bytes(path, LARGEST)? else { return Ok(None) };
-    serde_json::from_slice(&bytes).map(Some).map_err(|error| not_json(path, &error))
-}
-
 /// The names, less `.json`, of a folder's JSON files, sorted. A folder that is not there has none.
 ///
 /// # Errors
@@ -142,26 +139,6 @@ pub fn stems(folder: &Path) -> Result<Vec<String>, CliError> {
         .collect();
     stems.sort_unstable();
     Ok(stems)
-}
-
-/// All JSON objects of a folder. One that vanishes meanwhile or can't be read is left out: the rest is still true.
-///
-/// # Errors
-/// When the folder can't be read.
-pub fn objects(folder: &Path) -> Result<Vec<Value>, CliError> {
-    let read = |stem: String| read_json(&folder.join(format!("{stem}.json"))).ok().flatten();
-    Ok(stems(folder)?.into_iter().filter_map(read).filter(Value::is_object).collect())
-}
-
-/// The `most` JSON objects of a folder that changed last, the newest first.
-///
-/// # Errors
-/// When the folder can't be read.
-pub fn newest(folder: &Path, most: usize) -> Result<Vec<Value>, CliError> {
-    let mut found = by_change(folder)?;
-    found.sort_unstable_by(|a, b| b.cmp(a));
-    let read = |(_, stem): (i64, String)| read_json(&folder.join(format!("{stem}.json"))).ok().flatten();
-    Ok(found.into_iter().filter_map(read).filter(Value::is_object).take(most).collect())
 }
 
 /// The names, less `.json`, of a folder's JSON files, each with the time of its last change in milliseconds since 1970.
@@ -219,21 +196,6 @@ pub fn said<'a>(text: impl Into<Option<&'a str>>) -> Option<&'a str> {
 /// A text for a table: `-` where there is none.
 pub fn shown<'a>(text: impl Into<Option<&'a str>>) -> String {
     said(text).unwrap_or("-").to_owned()
-}
-
-/// A text field of a view, or nothing.
-#[must_use]
-pub fn text<'a>(view: &'a Value, key: &str) -> Option<&'a str> {
-    view.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
-}
-
-/// A field of a view for a table: `-` where there is none.
-#[must_use]
-pub fn cell(view: &Value, key: &str) -> String {
-    match view.get(key) {
-        Some(Value::Number(number)) => number.to_string(),
-        _ => text(view, key).unwrap_or("-").to_owned(),
-    }
 }
 
 /// A path as people write it: `~` for their home.
@@ -304,12 +266,12 @@ mod tests {
         fs::write(&file, "{\"a\":1}").expect("a file");
         std::os::unix::fs::symlink(&file, dir.path().join("link.json")).expect("a link");
         nix::unistd::mkfifo(&dir.path().join("fifo.json"), nix::sys::stat::Mode::S_IRUSR).expect("a pipe");
-        assert!(read_json(&dir.path().join("link.json")).is_err());
-        assert!(read_json(&dir.path().join("fifo.json")).is_err());
-        assert_eq!(read_json(&dir.path().join("missing.json")), Ok(None));
+        assert!(read::<Value>(&dir.path().join("link.json")).is_err());
+        assert!(read::<Value>(&dir.path().join("fifo.json")).is_err());
+        assert_eq!(read::<Value>(&dir.path().join("missing.json")), Ok(None));
         assert_eq!(read_bytes(&file, 3).map_err(|error| error.code), Err("too_large".to_owned()));
-        assert_eq!(objects(dir.path()).expect("readable").len(), 1);
-        assert_eq!(newest(dir.path(), 5).expect("readable").len(), 1);
+        assert_eq!(all::<Value>(dir.path()).expect("readable").len(), 1);
+        assert_eq!(latest::<Value>(dir.path(), 5).expect("readable").len(), 1);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The sidecar, as others see it.
 
-use super::words::{Word, without_defaults, words};
+use super::words::{Word, told, without_defaults, words};
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 words! {
     listed
@@ -57,11 +57,6 @@ pub struct SidecarView {
     pub watch: Word<Watch>,
     /// The `seq` of the last line in the journal.
     pub journal_seq: u64,
-}
-
-/// What stands there was told, and be it that there is nothing yet.
-fn told<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<String>>, D::Error> {
-    Option::deserialize(from).map(Some)
 }
 
 /// A tmux server.

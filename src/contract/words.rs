@@ -150,6 +150,26 @@ macro_rules! words {
 }
 pub(super) use words;
 
+/// A text that may be null, or not be there at all.
+pub type MaybeNull = Option<Option<String>>;
+
+/// A text that is known.
+#[must_use]
+pub fn known(text: &impl ToString) -> MaybeNull {
+    Some(Some(text.to_string()))
+}
+
+/// A text that is told as null where it is not known.
+#[must_use]
+pub fn maybe(text: Option<impl ToString>) -> MaybeNull {
+    Some(text.map(|text| text.to_string()))
+}
+
+/// What stands there was told, and be it that there is nothing.
+pub(super) fn told<'de, D: Deserializer<'de>>(from: D) -> Result<MaybeNull, D::Error> {
+    Option::deserialize(from).map(Some)
+}
+
 /// Names null first among the words of a field that may be null.
 pub(super) fn null_first(schema: &mut Schema) {
     if let Some(words) = schema.get_mut("enum").and_then(Value::as_array_mut) {

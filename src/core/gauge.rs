@@ -8,7 +8,8 @@ use super::hook::ContextGauge;
 use super::id::{AgentId, HandoffId};
 use super::rows::agent::Agent;
 use super::tx::Tx;
-use serde_json::{Value, json};
+use crate::contract::{JournalLine, known};
+use serde_json::json;
 
 /// The reason of a handoff that begins by itself.
 pub const REASON: &str = "context_limit";
@@ -107,7 +108,7 @@ fn suggest(tx: &mut Tx<'_>, agent_id: &AgentId) {
         "the context of {slug} is {percent} % full; hand it off with: tasuki handoff {slug} --reason {REASON} --wait"
     );
     tx.tell_notice(&text, json!({ "agent_id": agent_id, "persona_slug": slug, "percent": percent }));
-    journal(tx, agent_id, "suggested", percent, json!({}));
+    journal(tx, agent_id, "suggested", percent, JournalLine::default());
 }
 
 /// Asks for a look at what decides whether a handoff may begin by itself, right before it would.
@@ -158,7 +159,7 @@ pub(crate) fn begun(tx: &mut Tx<'_>, agent_id: &AgentId, percent: u64, handoff_i
     let text = format!("the context of {slug} is {percent} % full; its handoff has begun by itself");
     let fields = json!({ "agent_id": agent_id, "handoff_id": handoff_id, "percent": percent });
     tx.tell_notice(&text, fields);
-    journal(tx, agent_id, "begun", percent, json!({ "handoff_id": handoff_id }));
+    journal(tx, agent_id, "begun", percent, JournalLine { handoff_id: known(&handoff_id), ..JournalLine::default() });
 }
 
 /// It does not begin now; the next end of a turn tries again. The journal says so as often as the reason changes.
@@ -168,18 +169,15 @@ pub(crate) fn put_off(tx: &mut Tx<'_>, agent_id: &AgentId, percent: u64, why: &s
     if let Some(agent) = tx.agent_mut(&agent_id) {
         agent.watch.put_off = Some(why.to_owned());
     }
-    journal(tx, &agent_id, "put_off", percent, json!({ "reason": why }));
+    journal(tx, &agent_id, "put_off", percent, JournalLine { reason: known(&why), ..JournalLine::default() });
 }
 
-fn journal(tx: &mut Tx<'_>, agent_id: &AgentId, what: &str, percent: u64, mut fields: Value) {
+fn journal(tx: &mut Tx<'_>, agent_id: &AgentId, what: &str, percent: u64, more: JournalLine) {
     let Some(agent) = tx.agent(agent_id) else { return };
-    let (slug, state) = (agent.persona_slug.clone(), agent.state.word());
-    fields["agent_id"] = json!(agent_id);
-    fields["persona_slug"] = json!(slug);
-    fields["state"] = json!(state);
-    fields["percent"] = json!(percent);
-    fields["auto"] = json!(what);
-    tx.journal("agent.state", fields);
+    let (handoff_id, reason) = (more.handoff_id, more.reason);
+    let (percent, auto) = (Some(percent), Some(what.to_owned()));
+    let line = JournalLine { handoff_id, reason, percent, auto, ..agent.line() };
+    tx.journal(line);
 }
 
 #[cfg(test)]

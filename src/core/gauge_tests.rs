@@ -12,6 +12,7 @@ use crate::core::rows::handoff::Step;
 use crate::core::settings::{ContextLimits, ProfileFacts, Settings};
 use crate::core::state::State;
 use crate::core::time::Now;
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 const PANE: PaneRef = PaneRef { server: ServerId { pid: 7, start_time: 1 }, pane: 3, pid: 42 };

@@ -11,6 +11,7 @@ use super::text::word;
 use super::time::Deadline;
 use super::tx::Tx;
 use super::{idle, queue, start, typing, verdict};
+use crate::contract::reply::AgentReply;
 use serde_json::json;
 
 /// How long a dead agent's last hooks may still write, in milliseconds (`flow.md` rule 6).
@@ -39,7 +40,7 @@ pub(crate) fn shut_down(tx: &mut Tx<'_>, agent_id: &AgentId, request: &RequestId
 pub(crate) fn forget(tx: &mut Tx<'_>, agent_id: &AgentId, request: &RequestId) {
     end(tx, agent_id, AgentState::Lost);
     let ended_at = tx.agent(agent_id).and_then(|agent| agent.ended_at.clone());
-    tx.answer(request, Reply::Ok(json!({ "ended_at": ended_at })));
+    tx.answer(request, Reply::ok(&AgentReply { ended_at: Some(ended_at), ..AgentReply::default() }));
 }
 
 /// The pane of a forced shutdown was killed, or could not be.
@@ -135,7 +136,7 @@ pub(crate) fn end(tx: &mut Tx<'_>, agent_id: &AgentId, state: AgentState) {
             tx.drop_effect(key);
         }
         let ended_at = tx.agent(agent_id).and_then(|agent| agent.ended_at.clone());
-        tx.answer(&shutdown.request_id, Reply::Ok(json!({ "ended_at": ended_at })));
+        tx.answer(&shutdown.request_id, Reply::ok(&AgentReply { ended_at: Some(ended_at), ..AgentReply::default() }));
     }
     tx.learn(Fact::Ended { agent_id: *agent_id });
 }

@@ -14,7 +14,8 @@ use super::rows::lookup::Meeting;
 use super::time::Deadline;
 use super::tx::Tx;
 use super::{life, start, strangers};
-use serde_json::json;
+use crate::contract::reply::AgentReply;
+use crate::contract::{Hooks, JournalLine, maybe};
 
 /// How often a pane is looked at for a session that started there, while tmux does not answer.
 const MOST_LOOKS: u8 = 12;
@@ -76,10 +77,8 @@ fn register(tx: &mut Tx<'_>, agent: Agent) {
     {
         life::end(tx, &first, AgentState::Lost);
     }
-    let agent_id = agent.agent_id;
-    let line = json!({ "agent_id": agent_id, "persona_slug": agent.persona_slug, "state": agent.state.word() });
-    tx.out.agents.insert(agent_id, agent);
-    tx.journal("agent.state", line);
+    tx.journal(JournalLine { handoff_id: None, ..agent.line() });
+    tx.out.agents.insert(agent.agent_id, agent);
 }
 
 /// `agent_register`.
@@ -224,10 +223,14 @@ fn adopt(
 
 fn answer_registered(tx: &mut Tx<'_>, request: &RequestId, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id) else { return };
-    let hooks = if agent.hooks_seen { "seen" } else { "unseen" };
-    let pane = agent.pane.map(|pane| pane.to_string());
-    let body = json!({ "status": "registered", "agent_id": agent_id, "pane": pane, "hooks": hooks });
-    tx.answer(request, Reply::Ok(body));
+    let reply = AgentReply {
+        status: Some("registered".to_owned()),
+        agent_id: Some(agent_id.to_string()),
+        pane: maybe(agent.pane),
+        hooks: Some(if agent.hooks_seen { Hooks::Seen } else { Hooks::Unseen }.into()),
+        ..AgentReply::default()
+    };
+    tx.answer(request, Reply::ok(&reply));
 }
 
 /// Finds an agent that may be typed to.
@@ -310,8 +313,9 @@ pub(crate) fn forget_asked(tx: &mut Tx<'_>, request: &RequestId, asked: &ForgetA
         Ok((agent_id, state)) => {
             life::end(tx, &agent_id, state);
             let ended_at = tx.agent(&agent_id).and_then(|agent| agent.ended_at.clone());
-            let body = json!({ "status": "forgotten", "agent_id": agent_id, "ended_at": ended_at });
-            tx.answer(request, Reply::Ok(body));
+            let (status, agent_id) = (Some("forgotten".to_owned()), Some(agent_id.to_string()));
+            let reply = AgentReply { status, agent_id, ended_at: Some(ended_at), ..AgentReply::default() };
+            tx.answer(request, Reply::ok(&reply));
         }
     }
 }

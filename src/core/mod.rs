@@ -42,6 +42,7 @@ mod verdict;
 pub mod view;
 pub mod work;
 
+use crate::contract::reply::DismissReply;
 use decision::{Decision, Turn};
 use effect::{Effect, EffectKey, Outcome};
 use event::{Arrived, Event};
@@ -52,7 +53,6 @@ use request::Request;
 use rows::agent::{Agent, Primed};
 use rows::handoff::Handoff;
 use rows::lookup::OpenRequest;
-use serde_json::json;
 use state::State;
 use std::collections::BTreeSet;
 use tx::Tx;
@@ -157,7 +157,10 @@ fn dismiss(tx: &mut Tx<'_>, request: &id::RequestId, text: &str, known: bool) {
     match text.parse() {
         Ok(error_id) if known => {
             tx.out.dismissed.push(error_id);
-            tx.answer(request, Reply::Ok(json!({ "status": "dismissed", "error_id": error_id })));
+            tx.answer(
+                request,
+                Reply::ok(&DismissReply { status: "dismissed".to_owned(), error_id: error_id.to_string() }),
+            );
         }
         _ => tx.refuse(request, Refused::new(404, "no_error", "Error not found")),
     }

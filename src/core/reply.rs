@@ -127,6 +127,14 @@ pub enum Reply {
     Refused(Refused),
 }
 
+impl Reply {
+    /// 200 with this.
+    #[must_use]
+    pub fn ok(result: &impl Serialize) -> Self {
+        Reply::Ok(json!(result))
+    }
+}
+
 /// One result file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {

@@ -12,7 +12,8 @@ use super::settings::NewSession;
 use super::time::Deadline;
 use super::tx::Tx;
 use super::{priming, start_dialog};
-use serde_json::json;
+use crate::contract::known;
+use crate::contract::reply::AgentReply;
 
 /// Columns and rows of a window that nobody looks at.
 pub(crate) const DEFAULT_SIZE: (u16, u16) = (160, 50);
@@ -130,12 +131,8 @@ pub(crate) fn create(tx: &mut Tx<'_>, wanted: Wanted, owner: Owner, deadline: Op
 
 /// Puts the row of an agent that is about to live.
 pub(crate) fn introduce(tx: &mut Tx<'_>, agent: Agent) {
-    let line = json!({
-        "agent_id": agent.agent_id, "persona_slug": agent.persona_slug, "handoff_id": agent.handoff_id,
-        "state": agent.state.word(),
-    });
+    tx.journal(agent.line());
     tx.out.agents.insert(agent.agent_id, agent);
-    tx.journal("agent.state", line);
 }
 
 /// Takes up a successor whose row is there.
@@ -295,7 +292,8 @@ fn progress(tx: &mut Tx<'_>, agent_id: &AgentId) {
         previous.successor_id = Some(*agent_id);
     }
     if let Owner::Request(request) = &start.owner {
-        tx.answer(request, Reply::Ok(json!({ "agent_id": agent_id, "pane": pane.to_string() })));
+        let (agent_id, pane) = (Some(agent_id.to_string()), known(&pane));
+        tx.answer(request, Reply::ok(&AgentReply { agent_id, pane, ..AgentReply::default() }));
     }
     if start.ready {
         started(tx, agent_id, &start.owner);

@@ -10,6 +10,7 @@ use super::rows::handoff::Handoff;
 use super::state::State;
 use super::text::sentence;
 use super::time::Now;
+use crate::contract::{JournalLine, LineType, maybe};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::btree_map::Entry;
@@ -127,11 +128,11 @@ impl<'s> Tx<'s> {
         }
     }
 
-    pub(crate) fn journal(&mut self, kind: &str, mut fields: Value) {
-        fields["seq"] = json!(self.out.next_seq);
-        fields["at"] = json!(self.now.stamp());
-        fields["type"] = json!(kind);
-        self.out.journal.push((self.out.next_seq, fields));
+    /// Gives a line its place and its time.
+    pub(crate) fn journal(&mut self, line: JournalLine) {
+        let seq = self.out.next_seq;
+        let line = JournalLine { seq, at: self.now.stamp(), ..line };
+        self.out.journal.push((seq, json!(line)));
         self.out.next_seq += 1;
     }
 
@@ -182,11 +183,14 @@ impl<'s> Tx<'s> {
         let (code, message, agent_id) = (failure.code.clone(), failure.message.clone(), failure.agent_id);
         let handoff_id = failure.handoff_id;
         let error_id = self.tell_failure(failure);
-        let mut line = json!({ "error_id": error_id, "code": code, "message": message, "agent_id": agent_id });
-        if let Some(id) = handoff_id {
-            line["handoff_id"] = json!(id);
-        }
-        self.journal("error", line);
+        self.journal(JournalLine {
+            error_id: Some(error_id.to_string()),
+            code: Some(code),
+            message: Some(message),
+            agent_id: maybe(agent_id),
+            handoff_id: handoff_id.map(|id| Some(id.to_string())),
+            ..JournalLine::new(LineType::Error)
+        });
     }
 
     /// A failure that concerns one agent alone.
@@ -221,9 +225,8 @@ impl<'s> Tx<'s> {
             agent.ended_at.get_or_insert(stamp);
             agent.open_turn = None;
         }
-        let (slug, handoff_id) = (agent.persona_slug.clone(), agent.handoff_id);
-        let line = json!({ "agent_id": id, "persona_slug": slug, "handoff_id": handoff_id, "state": state.word() });
-        self.journal("agent.state", line);
+        let line = agent.line();
+        self.journal(line);
     }
 }
 

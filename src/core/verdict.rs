@@ -7,7 +7,7 @@ use super::reply::{Refused, Reply};
 use super::rows::agent::{Primed, Purpose};
 use super::text::word;
 use super::tx::Tx;
-use serde_json::{Value, json};
+use crate::contract::{DeliveryView, JournalLine, LineType, known, maybe};
 
 /// Ends the delivery with its verdict.
 pub(crate) fn finish(tx: &mut Tx<'_>, agent_id: &AgentId, ended: &Ended) {
@@ -25,13 +25,15 @@ pub(crate) fn refuse(tx: &mut Tx<'_>, agent_id: &AgentId, delivery_id: DeliveryI
 
 fn decided(tx: &mut Tx<'_>, agent_id: &AgentId, delivery_id: DeliveryId, purpose: &Purpose, ended: &Ended) {
     let verdict = ended.verdict(delivery_id, tx.now.stamp());
-    tx.journal(
-        "delivery",
-        json!({
-            "agent_id": agent_id, "handoff_id": purpose.handoff(), "purpose": purpose.word(),
-            "delivery_id": verdict.delivery_id, "verdict": verdict.verdict, "reason": verdict.reason,
-        }),
-    );
+    tx.journal(JournalLine {
+        agent_id: known(agent_id),
+        handoff_id: maybe(purpose.handoff()),
+        purpose: Some(purpose.word().to_owned()),
+        delivery_id: Some(verdict.delivery_id.to_string()),
+        verdict: Some(verdict.verdict.word().to_owned()),
+        reason: Some(verdict.reason.clone()),
+        ..JournalLine::new(LineType::Delivery)
+    });
     if matches!((purpose, ended), (Purpose::Priming(_), Ended::Refused(_)))
         && let Some(agent) = tx.agent_mut(agent_id)
     {
@@ -49,8 +51,7 @@ fn decided(tx: &mut Tx<'_>, agent_id: &AgentId, delivery_id: DeliveryId, purpose
 fn answer_send(tx: &mut Tx<'_>, request: &RequestId, verdict: &DeliveryVerdict, ended: &Ended) {
     match ended {
         Ended::Delivered(_) | Ended::Unconfirmed(_) => {
-            let body = serde_json::to_value(verdict).unwrap_or(Value::Null);
-            tx.answer(request, Reply::Ok(body));
+            tx.answer(request, Reply::ok(&DeliveryView::from(verdict)));
         }
         Ended::Refused(reason) => {
             let message = format!("Nothing was typed: {}", word(reason));

@@ -33,6 +33,7 @@ mod disk_full;
 mod doctor;
 mod examples;
 mod exits;
+mod fields;
 mod figures;
 mod flow;
 mod flow_dials;

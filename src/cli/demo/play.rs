@@ -6,7 +6,8 @@ use crate::cli::follow::Follower;
 use crate::cli::output::Tone;
 use crate::cli::view::Seen;
 use crate::cli::{Session, lineage, view, wait};
-use crate::contract::{AgentState, HandoffView};
+use crate::contract::reply::{AgentReply, HandoffReply};
+use crate::contract::{AgentState, DeliveryView, HandoffView, Verdict};
 use crate::core::id::Slug;
 use crate::core::text::sanitise;
 use crate::personas::{self, PersonaFile};
@@ -71,9 +72,10 @@ impl Play<'_> {
         self.say("An agent of that persona starts in a tmux pane and is given the skill.", "tasuki agent create kai")?;
         let cwd = self.place.folder().display().to_string();
         let fields = Map::from_iter([("persona_slug".to_owned(), SLUG.into()), ("cwd".to_owned(), cwd.into())]);
-        let answer = self.session.ask("agent_create", fields, IDLE_LIMIT)?;
-        let id = view::cell(&answer, "agent_id");
-        self.tell(&answer, &format!("  agent {} in pane {}", sanitise(&id), sanitise(&view::cell(&answer, "pane"))))?;
+        let answer: Seen<AgentReply> = self.session.ask("agent_create", fields, IDLE_LIMIT)?;
+        let id = view::shown(answer.agent_id.as_deref());
+        let pane = view::shown(answer.pane.as_ref().and_then(Option::as_deref));
+        self.tell(&answer.json(), &format!("  agent {} in pane {}", sanitise(&id), sanitise(&pane)))?;
         self.until_idle(&id)?;
         Ok(id)
     }
@@ -105,7 +107,7 @@ impl Play<'_> {
     fn send(&self, agent_id: &str, scene: &str, text: &str) -> Result<(), CliError> {
         self.say(scene, &format!("tasuki send {SLUG} \"{text}\""))?;
         let end = Instant::now() + IDLE_LIMIT;
-        let answer = loop {
+        let answer: Seen<DeliveryView> = loop {
             let fields = Map::from_iter([("agent_id".to_owned(), agent_id.into()), ("text".to_owned(), text.into())]);
             match self.session.ask("agent_send", fields, IDLE_LIMIT) {
                 Err(error) if error.code == "refused" && Instant::now() < end && !(self.stop)() => {
@@ -114,10 +116,10 @@ impl Play<'_> {
                 other => break other?,
             }
         };
-        let verdict = view::cell(&answer, "verdict");
-        self.tell(&answer, &format!("  {}", sanitise(&verdict)))?;
-        if verdict != "delivered" {
-            return Err(CliError::refused(sanitise(&verdict), "The work did not provably arrive."));
+        let verdict = sanitise(&view::shown(answer.verdict.word()));
+        self.tell(&answer.json(), &format!("  {verdict}"))?;
+        if answer.verdict != Verdict::Delivered {
+            return Err(CliError::refused(verdict, "The work did not provably arrive."));
         }
         self.until_idle(agent_id)
     }
@@ -128,8 +130,8 @@ impl Play<'_> {
             &format!("tasuki handoff {SLUG} --reason \"{REASON}\" --wait"),
         )?;
         let fields = Map::from_iter([("agent_id".to_owned(), agent_id.into()), ("reason".to_owned(), REASON.into())]);
-        let answer = self.session.ask("handoff", fields, IDLE_LIMIT)?;
-        let id = view::cell(&answer, "handoff_id");
+        let answer: Seen<HandoffReply> = self.session.ask("handoff", fields, IDLE_LIMIT)?;
+        let id = view::shown(answer.handoff_id.as_str());
         wait::follow_until(self.session, &id, Follower::new(), HANDOFF_LIMIT, self.stop)
     }
 

@@ -1,8 +1,8 @@
 //! Sends a test event through a hook's command, and sees whether it arrives.
 
-use crate::agents::Profile;
 use crate::agents::hook::{PROBE, probe_name};
 use crate::agents::install::HookCommand;
+use crate::agents::{EventFile, Profile};
 use crate::core::text::{sanitise, shell_word};
 use crate::files;
 use crate::notify::{self, Error};
@@ -125,8 +125,8 @@ fn take(spool: &Path, name: &str) -> Option<Fired> {
     loop {
         let read = files::open_dir(spool).ok().and_then(|dir| files::read_at(&dir, OsStr::new(name), MAX_EVENT).ok());
         if let Some((bytes, _)) = read {
-            let event: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-            let said = event.get("message").and_then(Value::as_str).and_then(|said| said.strip_prefix("tasuki hook: "));
+            let said = serde_json::from_slice(&bytes).ok().and_then(|event: EventFile| event.message);
+            let said = said.as_deref().and_then(|said| said.strip_prefix("tasuki hook: "));
             return Some(said.map_or(Fired::Arrived, |said| Fired::Complained(sanitise(said))));
         }
         if Instant::now() >= until {

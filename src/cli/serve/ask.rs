@@ -5,7 +5,9 @@ use super::App;
 use super::problem::{Problem, json, status_of};
 use crate::cli::client::{self, PULSE_EVERY, Pulse};
 use crate::cli::error::CliError;
+use crate::cli::view::Seen;
 use crate::clock::Clock;
+use crate::contract::ResultFile;
 use crate::core::id::{InvalidId, RequestId};
 use crate::core::reply::{Answer, Refused, Reply};
 use crate::core::request;
@@ -45,7 +47,7 @@ pub(super) async fn any(State(app): State<Arc<App>>, headers: HeaderMap, body: B
         ask(&app, name(&headers, bytes)?).await
     };
     match asked.await {
-        Ok(answer) => json(status_of(&answer), &answer),
+        Ok(answer) => json(status_of(&answer), &answer.json()),
         Err(problem) => problem.into_response(),
     }
 }
@@ -63,7 +65,7 @@ pub(super) async fn handoff(
         ask(&app, name(&headers, bytes)?).await
     };
     match asked.await {
-        Ok(answer) if answer["ok"] == true => json(status_of(&answer), &answer["result"]),
+        Ok(answer) if answer.ok => json(status_of(&answer), &answer.result.clone().unwrap_or_default()),
         Ok(answer) => Problem::refused(&answer).into_response(),
         Err(problem) => problem.into_response(),
     }
@@ -76,7 +78,7 @@ pub(super) async fn result(State(app): State<Arc<App>>, path: Result<Path<String
         return unknown().into_response();
     };
     match answer(&app, &id) {
-        Ok(Some(answer)) => json(200, &answer),
+        Ok(Some(answer)) => json(200, &answer.json()),
         Ok(None) if app.home.requests().join(format!("{id}.json")).exists() => {
             Problem::new(404, "no_answer", "The request waits for its answer").request(&id).into_response()
         }
@@ -164,7 +166,7 @@ fn name(headers: &HeaderMap, bytes: Vec<u8>) -> Result<Asked, Problem> {
 }
 
 /// Drops a request, unless it has its answer already, and waits for that.
-async fn ask(app: &Arc<App>, asked: Asked) -> Result<Value, Problem> {
+async fn ask(app: &Arc<App>, asked: Asked) -> Result<Seen<ResultFile>, Problem> {
     let mut bell = app.bell.results();
     if let Some(answer) = ours(app, &asked)? {
         return Ok(answer);
@@ -198,12 +200,12 @@ async fn ask(app: &Arc<App>, asked: Asked) -> Result<Value, Problem> {
 /// What is malformed is refused here with the sidecar's own answer, for it keeps every bad file, and keeps no more than a
 /// thousand: a program that asks wrongly all the time must not stop everybody else's. Only an ACK is dropped all the same,
 /// since the agent is to be shown the right form.
-fn refused_at_once(asked: &Asked) -> Option<Value> {
+fn refused_at_once(asked: &Asked) -> Option<Seen<ResultFile>> {
     let read = request::read(&asked.bytes);
     let refused = read.request.err().filter(|_| read.malformed.is_none())?;
     let (request_id, request_sha256) = (asked.id.clone(), asked.sha256.clone());
     let answer = Answer { request_id, kind: read.kind, request_sha256, reply: Reply::Refused(refused) };
-    Some(answer.to_json(&Clock::new().now()))
+    Some(answer.to_json(&Clock::new().now()).into())
 }
 
 /// A request that was dropped stays on its way, whatever becomes of us.
@@ -239,14 +241,14 @@ async fn drop_into_spool(app: &Arc<App>, asked: &Asked, until: Instant) -> Resul
 }
 
 /// The answer to these very bytes. Under an id that was used for others, it lies beside the first one's.
-fn ours(app: &App, asked: &Asked) -> Result<Option<Value>, Problem> {
+fn ours(app: &App, asked: &Asked) -> Result<Option<Seen<ResultFile>>, Problem> {
     let Some(first) = answer(app, &asked.id)? else {
         // The first one's answer may have been cleared away; what the sidecar still knows of it lies beside.
         let Ok(beside) = format!("{}.reused", asked.id).parse() else { return Ok(None) };
-        let is_ours = |answer: &Value| answer["request_sha256"] == asked.sha256.as_str();
+        let is_ours = |answer: &Seen<ResultFile>| answer.request_sha256 == asked.sha256;
         return Ok(answer(app, &beside)?.filter(is_ours).filter(|_| asked.is_named));
     };
-    if !asked.is_named || first["request_sha256"] == asked.sha256.as_str() {
+    if !asked.is_named || first.request_sha256 == asked.sha256 {
         return Ok(Some(first));
     }
     // Only one answer to other bytes lies beside the first one's, and others may ask for it at the same time, so it is
@@ -255,10 +257,10 @@ fn ours(app: &App, asked: &Asked) -> Result<Option<Value>, Problem> {
     let (request_id, request_sha256) = (asked.id.clone(), asked.sha256.clone());
     let kind = request::read(&asked.bytes).kind;
     let answer = Answer { request_id, kind, request_sha256, reply: Reply::Refused(refused) };
-    Ok(Some(answer.to_json(&Clock::new().now())))
+    Ok(Some(answer.to_json(&Clock::new().now()).into()))
 }
 
-fn answer(app: &App, id: &RequestId) -> Result<Option<Value>, Problem> {
+fn answer(app: &App, id: &RequestId) -> Result<Option<Seen<ResultFile>>, Problem> {
     Ok(client::answer(&app.home, id)?)
 }
 

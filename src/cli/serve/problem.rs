@@ -1,6 +1,8 @@
 //! Answers: JSON, and what is said when something was not done.
 
 use crate::cli::error::CliError;
+use crate::contract::ResultFile;
+use crate::contract::answer::Refused;
 use crate::core::text::{plain_json, sentence};
 use crate::exit;
 use axum::body::Body;
@@ -61,24 +63,23 @@ impl Problem {
     }
 
     /// What an answer of the sidecar refuses, in the words of the seed: `error` is the message itself.
-    pub(super) fn refused(answer: &Value) -> Self {
-        let error = &answer["error"];
-        let text = |name: &str| error[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    pub(super) fn refused(answer: &ResultFile) -> Self {
+        let Refused { code, message, hint, field, .. } = answer.error.clone().unwrap_or_default();
+        let text = |text: Option<String>| text.filter(|text| !text.is_empty());
         Problem {
             status: status_of(answer),
-            error: text("message").unwrap_or_else(|| "The sidecar refused and gave no reason".to_owned()),
-            code: text("code").unwrap_or_else(|| "failed".to_owned()),
-            hint: text("hint"),
-            field: text("field"),
+            error: text(Some(message)).unwrap_or_else(|| "The sidecar refused and gave no reason".to_owned()),
+            code: text(Some(code)).unwrap_or_else(|| "failed".to_owned()),
+            hint: text(hint),
+            field: text(field),
             request_id: None,
         }
     }
 }
 
 /// The status of a result file; what is none of HTTP's is told as a fault of what is behind us.
-pub(super) fn status_of(answer: &Value) -> u16 {
-    let status = answer["status"].as_u64().and_then(|status| u16::try_from(status).ok());
-    status.filter(|status| (200..600).contains(status)).unwrap_or(502)
+pub(super) fn status_of(answer: &ResultFile) -> u16 {
+    Some(answer.status).filter(|status| (200..600).contains(status)).unwrap_or(502)
 }
 
 impl From<CliError> for Problem {

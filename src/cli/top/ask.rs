@@ -6,7 +6,9 @@ use super::ui::{Asked, Order, Outcome};
 use super::wake::Waker;
 use crate::cli::args::Assume;
 use crate::cli::error::CliError;
+use crate::cli::view::{Seen, shown};
 use crate::cli::{ANSWER_SOON, Session, errors, handoff, view};
+use crate::contract::reply::HandoffReply;
 use serde_json::{Map, Value};
 use std::sync::mpsc::Sender;
 
@@ -49,11 +51,11 @@ fn ask(session: &Session, asked: &Asked) -> Result<String, CliError> {
     match asked {
         Asked::HandOff { agent, reason, focus } => {
             let fields = fields(&[("agent_id", Some(agent)), ("reason", Some(reason)), ("focus", focus.as_deref())]);
-            let answer = session.ask("handoff", fields, ANSWER_SOON)?;
-            Ok(format!("handoff {} has begun", view::cell(&answer, "handoff_id")))
+            let answer: Seen<HandoffReply> = session.ask("handoff", fields, ANSWER_SOON)?;
+            Ok(format!("handoff {} has begun", shown(answer.handoff_id.as_str())))
         }
         Asked::Cancel(handoff) => {
-            session.ask("handoff_cancel", of(handoff), ANSWER_SOON)?;
+            session.ask::<HandoffReply>("handoff_cancel", of(handoff), ANSWER_SOON)?;
             Ok(format!("handoff {handoff} is cancelled"))
         }
         Asked::Retry { handoff, assume } => {
@@ -70,6 +72,6 @@ fn ask(session: &Session, asked: &Asked) -> Result<String, CliError> {
 
 fn go_on(session: &Session, kind: &str, id: &str, fields: Map<String, Value>) -> Result<String, CliError> {
     let before = view::handoff(&session.home, id)?;
-    let answer = session.ask(kind, fields, ANSWER_SOON)?;
+    let answer: Seen<HandoffReply> = session.ask(kind, fields, ANSWER_SOON)?;
     Ok(handoff::goes_on(id, &before.as_deref().cloned().unwrap_or_default(), &answer))
 }

@@ -153,7 +153,7 @@ mod tests {
     use std::fs;
 
     fn folder(path: &Path, most: usize) -> Folder<u64> {
-        let read = |path: &Path| Ok(view::read_json(path)?.and_then(|value: Value| value.get("n")?.as_u64()));
+        let read = |path: &Path| Ok(view::read(path)?.and_then(|seen: view::Seen<Value>| seen["n"].as_u64()));
         Folder::new(path.to_owned(), &[], Kind { read, lives: |n| *n < 10, names: view::stems, most })
     }
 

@@ -7,7 +7,10 @@ pub mod read;
 pub(super) mod show;
 
 use super::error::CliError;
-use super::{Session, input, names, view};
+use super::view::{Seen, shown};
+use super::{Session, input, names};
+use crate::contract::Fault;
+use crate::contract::reply::{ChildrenReply, CommentReply, WorkReply};
 use crate::core::text::sanitise;
 use args::{CommentArgs, CompleteArgs, CreateArgs, NextStatus, Priority, RetryChildrenArgs, WhoArgs, WorkCommand};
 use serde_json::{Map, Value, json};
@@ -65,16 +68,16 @@ fn simple(
     if let Some(reason) = reason {
         fields.insert("reason".to_owned(), reason.into());
     }
-    let answer = session.ask(kind, fields, super::ANSWER_SOON)?;
-    tell_status(session, &answer)
+    tell_status(session, &session.ask(kind, fields, super::ANSWER_SOON)?)
 }
 
 fn named(session: &Session, item: &str) -> Result<Map<String, Value>, CliError> {
     Ok(Map::from_iter([("item_id".to_owned(), names::item(&session.home, item)?.into())]))
 }
 
-fn tell_status(session: &Session, answer: &Value) -> Result<(), CliError> {
-    session.tell(answer, &format!("{} {}", view::cell(answer, "item_id"), sanitise(&view::cell(answer, "status"))))
+fn tell_status(session: &Session, answer: &Seen<WorkReply>) -> Result<(), CliError> {
+    let (id, status) = (shown(answer.item_id.as_str()), shown(answer.status.word()));
+    session.tell(&answer.json(), &format!("{id} {}", sanitise(&status)))
 }
 
 fn create(session: &Session, args: &CreateArgs) -> Result<(), CliError> {
@@ -100,8 +103,7 @@ fn create(session: &Session, args: &CreateArgs) -> Result<(), CliError> {
     });
     put("priority", priority.map(Value::from));
     put("metadata", args.metadata.as_deref().map(given).transpose()?);
-    let answer = session.ask("work_create", fields, super::ANSWER_SOON)?;
-    tell_status(session, &answer)
+    tell_status(session, &session.ask("work_create", fields, super::ANSWER_SOON)?)
 }
 
 /// JSON that an argument holds itself, or names: a file, or `-` for standard input.
@@ -134,8 +136,7 @@ fn complete(session: &Session, args: &CompleteArgs) -> Result<(), CliError> {
     if let Some(next) = next {
         fields.insert("next_status".to_owned(), next.into());
     }
-    let answer = session.ask("work_complete", fields, super::ANSWER_SOON)?;
-    tell_children(session, &answer, "completed")
+    tell_children(session, &session.ask("work_complete", fields, super::ANSWER_SOON)?, "completed")
 }
 
 fn retry_children(session: &Session, args: &RetryChildrenArgs) -> Result<(), CliError> {
@@ -147,37 +148,27 @@ fn retry_children(session: &Session, args: &RetryChildrenArgs) -> Result<(), Cli
     if args.partial {
         fields.insert("partial".to_owned(), json!(true));
     }
-    let answer = session.ask("work_retry_children", fields, super::ANSWER_SOON)?;
-    tell_children(session, &answer, "children made")
+    tell_children(session, &session.ask("work_retry_children", fields, super::ANSWER_SOON)?, "children made")
 }
 
 /// What was made, and what was not.
-fn tell_children(session: &Session, answer: &Value, what: &str) -> Result<(), CliError> {
+fn tell_children(session: &Session, answer: &Seen<ChildrenReply>, what: &str) -> Result<(), CliError> {
     if session.out.is_json() {
-        return session.out.document(answer);
+        return session.out.document(&answer.json());
     }
-    session.out.line(&format!("{} {what}", view::cell(answer, "item_id")))?;
-    let list = |key: &str| answer.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
-    for child in list("children") {
-        let (id, kind, title) =
-            (view::cell(&child, "item_id"), view::cell(&child, "type"), view::cell(&child, "title"));
-        session.out.line(&format!("  {id}  {kind}  {}", one_line(&title)))?;
+    let id = shown(answer.item_id.as_str());
+    session.out.line(&format!("{id} {what}"))?;
+    for child in &answer.children {
+        let (kind, title) = (shown(child.r#type.as_deref()), shown(child.title.as_deref()));
+        session.out.line(&format!("  {}  {kind}  {}", shown(child.item_id.as_str()), one_line(&title)))?;
     }
-    let failed = list("failed");
-    for child in &failed {
-        let errors = child.get("errors").and_then(Value::as_array).cloned().unwrap_or_default();
-        let why: Vec<String> = errors
-            .iter()
-            .map(|error| format!("{}: {}", view::cell(error, "pointer"), view::cell(error, "message")))
-            .collect();
-        session.out.line(&format!(
-            "  not made: {}  {}",
-            one_line(&view::cell(child, "title")),
-            one_line(&why.join("; "))
-        ))?;
+    for child in &answer.failed {
+        let why = |error: &Fault| format!("{}: {}", shown(error.pointer.as_str()), shown(error.message.as_str()));
+        let why: Vec<String> = child.errors.iter().map(why).collect();
+        let title = one_line(&shown(child.title.as_deref()));
+        session.out.line(&format!("  not made: {title}  {}", one_line(&why.join("; "))))?;
     }
-    if !failed.is_empty() {
-        let id = view::cell(answer, "item_id");
+    if !answer.failed.is_empty() {
         session
             .out
             .note(&format!("Mend those that were not made, then: tasuki work retry-children {id} --children FILE"));
@@ -194,8 +185,8 @@ fn comment(session: &Session, args: &CommentArgs) -> Result<(), CliError> {
     };
     fields.insert("author".to_owned(), author.into());
     fields.insert("text".to_owned(), text.into());
-    let answer = session.ask("work_comment", fields, super::ANSWER_SOON)?;
-    session.tell(&answer, &format!("comment {}", view::cell(&answer, "comment_id")))
+    let answer: Seen<CommentReply> = session.ask("work_comment", fields, super::ANSWER_SOON)?;
+    session.tell(&answer.json(), &format!("comment {}", shown(answer.comment_id.as_str())))
 }
 
 /// A text in one line, without what drives a terminal.

@@ -3,8 +3,10 @@
 use super::args::{ExportArgs, ImportArgs};
 use super::read;
 use crate::cli::error::CliError;
+use crate::cli::view::Seen;
 use crate::cli::{ANSWER_SOON, Session};
 use crate::contract::WorkBrief;
+use crate::contract::reply::ImportReply;
 use crate::core::id::ItemId;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -43,8 +45,9 @@ pub(super) fn import(session: &Session, args: &ImportArgs) -> Result<(), CliErro
     let mut ids = Vec::new();
     for batch in batches(in_order(entries)?) {
         let fields = Map::from_iter([("items".to_owned(), Value::Array(batch))]);
-        let answer = session.ask("work_import", fields, ANSWER_SOON).map_err(|error| so_far(error, ids.len()))?;
-        ids.extend(answer.get("item_ids").and_then(Value::as_array).cloned().unwrap_or_default());
+        let answer = session.ask("work_import", fields, ANSWER_SOON);
+        let answer: Seen<ImportReply> = answer.map_err(|error| so_far(error, ids.len()))?;
+        ids.extend(answer.item_ids.iter().cloned());
     }
     let mut line = format!("{} items imported", ids.len());
     if left_out > 0 {

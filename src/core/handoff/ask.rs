@@ -2,6 +2,7 @@
 
 use super::row::{ended, find};
 use super::{ack, authors, driver, hold, reader, successors};
+use crate::contract::reply::HandoffReply;
 use crate::core::id::{HandoffId, RequestId};
 use crate::core::life;
 use crate::core::reply::{Refused, Reply};
@@ -9,7 +10,6 @@ use crate::core::request::{Assume, RetryAsked, Successor};
 use crate::core::rows::agent::{Agent, AgentState, OurTurn, Primed, Purpose};
 use crate::core::rows::handoff::{Handoff, HandoffError, Reading, Step};
 use crate::core::tx::Tx;
-use serde_json::json;
 
 /// `handoff_cancel`.
 pub(crate) fn cancel(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
@@ -27,7 +27,7 @@ pub(crate) fn cancel(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
         Ok(handoff) => handoff.handoff_id,
     };
     driver::enter(tx, id, Step::Cancelled);
-    tx.answer(request, Reply::Ok(json!({ "status": "cancelled", "handoff_id": id })));
+    tx.answer(request, Reply::ok(&HandoffReply::new(&id, Step::Cancelled.word())));
 }
 
 /// `handoff_abandon`.
@@ -56,7 +56,7 @@ pub(crate) fn abandon(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
     if let Some(successor_id) = successor_id {
         life::give_up(tx, &successor_id);
     }
-    tx.answer(request, Reply::Ok(json!({ "status": "cancelled", "handoff_id": id })));
+    tx.answer(request, Reply::ok(&HandoffReply::new(&id, Step::Cancelled.word())));
 }
 
 /// `handoff_accept`: looks at the document now; the answer comes when it was read.
@@ -93,8 +93,8 @@ pub(crate) fn retry(tx: &mut Tx<'_>, request: &RequestId, asked: &RetryAsked) {
     match retry_check(tx, asked).and_then(|id| go_on(tx, id, asked).map(|()| id)) {
         Err(refused) => tx.refuse(request, refused),
         Ok(id) => {
-            let step = tx.handoff(&id).map_or("", |handoff| handoff.step.word());
-            tx.answer(request, Reply::Ok(json!({ "status": "retrying", "handoff_id": id, "step": step })));
+            let step = tx.handoff(&id).map(|handoff| handoff.step.into());
+            tx.answer(request, Reply::ok(&HandoffReply { step, ..HandoffReply::new(&id, "retrying") }));
         }
     }
 }

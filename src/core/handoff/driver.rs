@@ -6,6 +6,7 @@ use super::duties::Duties;
 use super::next::{Halt, Next};
 use super::steps;
 use super::{hold, record};
+use crate::contract::{JournalLine, LineType, maybe};
 use crate::core::effect::Outcome;
 use crate::core::fact::Fact;
 use crate::core::id::HandoffId;
@@ -17,7 +18,6 @@ use crate::core::text::sentence;
 use crate::core::time::Deadline;
 use crate::core::tx::{Failure, Tx};
 use crate::core::typing;
-use serde_json::json;
 
 /// More steps than this never follow from one another in one decision.
 const MOST: usize = 32;
@@ -132,8 +132,11 @@ fn entered(tx: &mut Tx<'_>, id: HandoffId, step: Step) -> Next {
     handoff.deadline = limit.map(|limit| Deadline::after(&now, limit));
     handoff.steps.push(Span { step, entered_at: now.stamp(), left_at: None });
     let (agent_id, successor_id) = (handoff.agent_id, handoff.successor_id);
-    let line = json!({ "handoff_id": id, "agent_id": agent_id, "successor_id": successor_id, "step": step.word() });
-    tx.journal("handoff.step", line);
+    tx.journal(JournalLine {
+        successor_id: maybe(successor_id),
+        step: Some(step.word().to_owned()),
+        ..JournalLine::of_handoff(LineType::HandoffStep, &id, &agent_id)
+    });
     steps::of(step).begin(tx, id, from)
 }
 
@@ -190,10 +193,13 @@ fn halted(tx: &mut Tx<'_>, id: HandoffId, halt: Halt) {
         step: Some(step.word().to_owned()),
     });
     let stamp = tx.now.stamp();
-    let line = json!({
-        "handoff_id": id, "agent_id": agent_id, "step": step.word(), "code": code, "message": message,
-        "error_id": error_id,
-    });
+    let line = JournalLine {
+        step: Some(step.word().to_owned()),
+        code: Some(code.clone()),
+        message: Some(message.clone()),
+        error_id: Some(error_id.to_string()),
+        ..JournalLine::of_handoff(LineType::HandoffFailed, &id, &agent_id)
+    };
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.step = Step::Failed;
         handoff.steps.push(Span { step: Step::Failed, entered_at: stamp, left_at: None });
@@ -203,5 +209,5 @@ fn halted(tx: &mut Tx<'_>, id: HandoffId, halt: Halt) {
     if step >= Step::Ending {
         hold::drop_place(tx, id);
     }
-    tx.journal("handoff.failed", line);
+    tx.journal(line);
 }

@@ -4,15 +4,16 @@
 //! answered is looked for by its mark before each further try.
 
 use super::row;
+use crate::contract::reply::HandoffReply;
+use crate::contract::{JournalLine, LineType};
 use crate::core::effect::{CopyPlan, Effect, EffectKey, Outcome, Posted, PublishFault, PublishPlan};
-use crate::core::id::{HandoffId, RequestId};
+use crate::core::id::{ErrorId, HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{AssumePublished, PublishNow, PublishTarget};
 use crate::core::rows::publishing::{Attempt, AttemptError, Copy, PublishError, PublishState, Publishing, Purpose};
 use crate::core::text::sentence;
 use crate::core::time::Deadline;
 use crate::core::tx::{Failure, Tx};
-use serde_json::json;
 
 /// Tries that are remembered.
 const MOST_ATTEMPTS: usize = 50;
@@ -80,7 +81,7 @@ fn keep_copy(tx: &mut Tx<'_>, id: HandoffId, text: Option<String>) {
         publishing.began_at = Some(stamp);
         publishing.state = PublishState::Running;
     }
-    told(tx, id, &json!({}));
+    told(tx, id, None, None);
 }
 
 /// Calls `gh`. `insist`: the operator says that it is not there, so a look that tells nothing holds nothing up.
@@ -120,24 +121,24 @@ fn attempt(tx: &mut Tx<'_>, id: HandoffId, insist: bool) {
         publishing.due = None;
         publishing.state = PublishState::Running;
     }
-    told(tx, id, &json!({}));
+    told(tx, id, None, None);
 }
 
 /// The journal's line of where it stands.
-fn told(tx: &mut Tx<'_>, id: HandoffId, more: &serde_json::Value) {
+fn told(tx: &mut Tx<'_>, id: HandoffId, fault: Option<(&str, &str)>, error_id: Option<ErrorId>) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(publishing) = &handoff.publish else { return };
-    let mut line = json!({
-        "handoff_id": id, "agent_id": handoff.agent_id, "state": publishing.state.word(),
-        "number": publishing.number, "to": publishing.destination().way(),
-    });
-    if let Some(url) = &publishing.url {
-        line["url"] = json!(url);
-    }
-    for (name, value) in more.as_object().into_iter().flatten() {
-        line[name] = value.clone();
-    }
-    tx.journal("publish", line);
+    let line = JournalLine {
+        state: Some(publishing.state.word().to_owned()),
+        number: Some(publishing.number),
+        to: Some(publishing.destination().way().word().to_owned()),
+        url: publishing.url.clone(),
+        code: fault.map(|(code, _)| code.to_owned()),
+        message: fault.map(|(_, message)| message.to_owned()),
+        error_id: error_id.map(|id| id.to_string()),
+        ..JournalLine::of_handoff(LineType::Publish, &id, &handoff.agent_id)
+    };
+    tx.journal(line);
 }
 
 /// An effect of this publishing has ended.
@@ -191,7 +192,7 @@ fn end_published(tx: &mut Tx<'_>, id: HandoffId, url: Option<String>) {
     publishing.url = url;
     publishing.open = false;
     publishing.error = None;
-    told(tx, id, &json!({}));
+    told(tx, id, None, None);
 }
 
 /// A try has failed: another place, another time, a look, or the end.
@@ -204,7 +205,6 @@ fn failed(tx: &mut Tx<'_>, id: HandoffId, fault: &PublishFault) {
     publishing.open = fault.maybe_stored;
     let is_issue = matches!(publishing.target, PublishTarget::Issue(_)) && !publishing.as_gist;
     let pause = pauses.get(publishing.failures as usize).copied().filter(|_| fault.again);
-    let line = json!({ "code": fault.code, "message": fault.message });
     if fault.refused && !fault.maybe_stored && is_issue && publishing.fallback {
         publishing.as_gist = true;
         publishing.failures = 0;
@@ -215,7 +215,7 @@ fn failed(tx: &mut Tx<'_>, id: HandoffId, fault: &PublishFault) {
         publishing.failures += 1;
         publishing.state = PublishState::Retrying;
         publishing.due = Some(Deadline::after(&now, pause));
-        told(tx, id, &line);
+        told(tx, id, Some((&fault.code, &fault.message)), None);
     } else if fault.maybe_stored && publishing.purpose == Purpose::Post {
         // Nothing is sent any more; but what was sent may be there.
         publishing.purpose = Purpose::Look;
@@ -263,12 +263,12 @@ fn end(tx: &mut Tx<'_>, id: HandoffId, state: PublishState, fault: &PublishFault
         step: Some("publishing".to_owned()),
     });
     row::warn(tx, id, &format!("publishing: {message} ({code})"));
-    let line = json!({ "code": code, "message": message, "error_id": error_id });
+    let said = (code.clone(), message.clone());
     if let Some(publishing) = publishing_mut(tx, id) {
         publishing.state = state;
         publishing.error = Some(PublishError { error_id, code, message, hint });
     }
-    told(tx, id, &line);
+    told(tx, id, Some((&said.0, &said.1)), Some(error_id));
 }
 
 /// What to do about it.
@@ -309,11 +309,11 @@ pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &PublishNow) {
     let is_there = publishing.is_some_and(|publishing| publishing.state == PublishState::Published);
     let url = publishing.and_then(|publishing| publishing.url.clone());
     let reply = if is_there {
-        json!({ "status": "published", "handoff_id": id, "url": url })
+        HandoffReply { url: Some(url), ..HandoffReply::new(&id, PublishState::Published.word()) }
     } else {
-        json!({ "status": "publishing", "handoff_id": id })
+        HandoffReply::new(&id, "publishing")
     };
-    tx.answer(request, Reply::Ok(reply));
+    tx.answer(request, Reply::ok(&reply));
 }
 
 fn go_on(tx: &mut Tx<'_>, id: HandoffId, assume: Option<AssumePublished>) -> Result<(), Refused> {

@@ -2,13 +2,13 @@
 
 use super::next::{Next, Whole};
 use super::{authors, hold, row};
+use crate::contract::reply::HandoffReply;
 use crate::core::effect::{Composed, DocumentRead, Effect, Outcome};
 use crate::core::id::{HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::Author;
 use crate::core::rows::handoff::{Reading, Step};
 use crate::core::tx::Tx;
-use serde_json::json;
 
 /// Begins to read; what was being read before is forgotten.
 pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId, reading: Reading) {
@@ -113,7 +113,7 @@ fn is_there(tx: &mut Tx<'_>, id: HandoffId, reading: &Reading, whole: Whole) -> 
             tx.refuse(request, refused);
             return Next::Stay;
         }
-        tx.answer(request, Reply::Ok(json!({ "status": "accepted", "handoff_id": id })));
+        tx.answer(request, Reply::ok(&HandoffReply::new(&id, "accepted")));
     }
     Next::Record(whole)
 }

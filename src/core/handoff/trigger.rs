@@ -1,6 +1,8 @@
 //! The trigger: is this agent to be handed off, and how does it begin (SPEC 4.1).
 
 use super::{authors, document, driver, successors};
+use crate::contract::known;
+use crate::contract::reply::HandoffReply;
 use crate::core::event::RequestFacts;
 use crate::core::id::{AgentId, HandoffId, RequestId, Slug};
 use crate::core::persona::PersonaFacts;
@@ -11,7 +13,6 @@ use crate::core::rows::agent::AgentState;
 use crate::core::rows::handoff::{Handoff, Step, Verdicts};
 use crate::core::rows::publishing::Publishing;
 use crate::core::tx::Tx;
-use serde_json::json;
 
 /// What is known of a handoff that may begin.
 struct Checked<'f> {
@@ -28,8 +29,8 @@ pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: HandoffAsked, f
         Err(refused) => tx.refuse(request, refused),
         Ok(checked) => {
             let (handoff_id, file_path) = begin(tx, asked, &checked, facts);
-            let result = json!({ "status": "initiated", "handoff_id": handoff_id, "file_path": file_path });
-            tx.answer(request, Reply::Ok(result));
+            let file_path = known(&file_path);
+            tx.answer(request, Reply::ok(&HandoffReply { file_path, ..HandoffReply::new(&handoff_id, "initiated") }));
         }
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use crate::contract::ack::{
-    FormerDocumentView as FormerDocument, Kind, Due, OverrideView as Override, Sending, Standing,
+    Due, FormerDocumentView as FormerDocument, Kind, OverrideView as Override, Sending, Standing,
 };
 
 /// Most ACKs that are kept beside the last one.
@@ -95,6 +95,14 @@ pub struct Message {
     pub again: Option<Deadline>,
     /// How often it was refused so far.
     pub refusals: u32,
+}
+
+impl Message {
+    /// Of a reminder: which it is.
+    #[must_use]
+    pub fn reminder_number(&self) -> Option<u64> {
+        self.json["content"]["reminder_number"].as_u64()
+    }
 }
 
 /// All that is known of an urgent handoff's acknowledgement.

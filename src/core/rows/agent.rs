@@ -6,6 +6,7 @@ mod purpose;
 mod queued;
 mod texts;
 
+use crate::contract::{JournalLine, LineType, known, maybe};
 use crate::core::effect::EffectKey;
 use crate::core::hook::ContextGauge;
 use crate::core::id::{AgentId, HandoffId, RequestId, Slug};
@@ -201,6 +202,18 @@ pub struct Agent {
 }
 
 impl Agent {
+    /// The journal's line of what it does.
+    #[must_use]
+    pub fn line(&self) -> JournalLine {
+        JournalLine {
+            agent_id: known(&self.agent_id),
+            persona_slug: maybe(self.persona_slug.as_ref()),
+            handoff_id: maybe(self.handoff_id),
+            state: Some(self.state.word().to_owned()),
+            ..JournalLine::new(LineType::AgentState)
+        }
+    }
+
     /// A row of which nothing but this is known.
     #[must_use]
     pub fn new(agent_id: AgentId, profile: String, created_at: String) -> Self {

@@ -1,7 +1,9 @@
 //! What can be asked of one item: create, claim, release, escalate, comment.
 
-use super::items::{New, actor, closed, find, make, may_have, owned, plays, put, room_for, room_under, rule};
+use super::items::{New, actor, closed, find, make, may_have, owned, plays, put, room_for, room_under, rule, stands};
 use super::{notices, watch};
+use crate::contract::JournalLine;
+use crate::contract::reply::CommentReply;
 use crate::core::id::RequestId;
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::work::{
@@ -9,7 +11,6 @@ use crate::core::request::work::{
 };
 use crate::core::rows::item::{Action, Comment, Item, Note, Status, Told, Who};
 use crate::core::tx::Tx;
-use serde_json::json;
 
 /// Most entries of an item's history with which it may still be claimed: what can be done after a claim has room.
 const MAX_HISTORY: usize = 2_000;
@@ -36,7 +37,7 @@ pub(crate) fn create(tx: &mut Tx<'_>, request: &RequestId, asked: WorkCreateAske
                 parent.children.push(id);
             }
             notices::to_people(tx, &[id]);
-            tx.answer(request, Reply::Ok(json!({ "item_id": id, "status": Status::Ready.word() })));
+            tx.answer(request, stands(&id, Status::Ready));
         }
     }
 }
@@ -70,7 +71,7 @@ pub(crate) fn claim(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkClaimAsked
                 watch::child_taken(tx, parent);
                 notices::claimed(tx, who);
             }
-            tx.answer(request, Reply::Ok(json!({ "item_id": asked.item_id, "status": Status::Claimed.word() })));
+            tx.answer(request, stands(&asked.item_id, Status::Claimed));
         }
     }
 }
@@ -118,7 +119,7 @@ pub(crate) fn release(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkReleaseA
         Err(refused) => tx.refuse(request, refused),
         Ok((item, who)) => {
             give_back(tx, item, who, asked.reason.clone());
-            tx.answer(request, Reply::Ok(json!({ "item_id": asked.item_id, "status": Status::Ready.word() })));
+            tx.answer(request, stands(&asked.item_id, Status::Ready));
         }
     }
 }
@@ -168,7 +169,7 @@ pub(crate) fn escalate(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkEscalat
             let note = Note::new(Action::Escalated, who, Some(asked.reason.clone()));
             item.enter(&tx.now, Status::Escalated, None, note);
             put(tx, item);
-            tx.answer(request, Reply::Ok(json!({ "item_id": asked.item_id, "status": Status::Escalated.word() })));
+            tx.answer(request, stands(&asked.item_id, Status::Escalated));
         }
     }
 }
@@ -201,19 +202,15 @@ pub(crate) fn comment(tx: &mut Tx<'_>, request: &RequestId, asked: WorkCommentAs
         Err(refused) => tx.refuse(request, refused),
         Ok(id) => {
             let comment_id = tx.new_item_id().to_string();
-            let line = json!({ "item_id": id, "action": "commented", "comment_id": comment_id, "by": asked.author });
-            let comment = Comment {
-                comment_id: comment_id.clone(),
-                at: tx.now.stamp(),
-                author: asked.author,
-                text: asked.text,
-                system: false,
-            };
+            let line = JournalLine::of_work(&id, "commented", &asked.author);
+            let line = JournalLine { comment_id: Some(comment_id.clone()), ..line };
+            let (at, author, text) = (tx.now.stamp(), asked.author, asked.text);
+            let comment = Comment { comment_id: comment_id.clone(), at, author, text, system: false };
             if let Some(item) = tx.item_mut(&id) {
                 item.comments.push(comment);
             }
-            tx.journal("work", line);
-            tx.answer(request, Reply::Ok(json!({ "comment_id": comment_id })));
+            tx.journal(line);
+            tx.answer(request, Reply::ok(&CommentReply { comment_id }));
         }
     }
 }

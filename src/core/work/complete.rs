@@ -5,6 +5,8 @@ use super::ask;
 use super::children::{self, Judged};
 use super::items::{self, New, find};
 use super::{notices, output, watch};
+use crate::contract::reply::{ChildReply, ChildrenReply};
+use crate::contract::work::FailedChildView;
 use crate::core::id::{ItemId, RequestId};
 use crate::core::reply::{Fault, Refused, Reply};
 use crate::core::request::work::{ChildAsked, MAX_COPIED, NextStatus, WorkCompleteAsked, WorkRetryAsked, size};
@@ -138,11 +140,14 @@ fn make_children(tx: &mut Tx<'_>, parent: &Item, who: Who, judged: Vec<Judged>) 
 fn answer(tx: &mut Tx<'_>, request: &RequestId, made: &Made) {
     let child = |id: &ItemId| {
         let item = tx.item(id);
-        json!({ "item_id": id, "type": item.map(|item| &item.kind), "title": item.map(|item| &item.title) })
+        let (kind, title) = (item.map(|item| item.kind.clone()), item.map(|item| item.title.clone()));
+        ChildReply { item_id: id.to_string(), r#type: kind, title }
     };
-    let children: Vec<Value> = made.children.iter().map(child).collect();
-    let failed: Vec<FailedChildView> = made.failed.iter().map(FailedChildView::from).collect();
-    let body = json!({ "item_id": made.item_id, "children": children, "failed": failed });
+    let body = json!(ChildrenReply {
+        item_id: made.item_id.to_string(),
+        children: made.children.iter().map(child).collect(),
+        failed: made.failed.iter().map(FailedChildView::from).collect(),
+    });
     let reply = if made.failed.is_empty() { Reply::Ok(body) } else { Reply::Partial(body) };
     tx.answer(request, reply);
 }

@@ -3,6 +3,7 @@
 
 use super::items::{self, find};
 use super::notices;
+use crate::contract::reply::ImportReply;
 use crate::core::id::{ItemId, RequestId};
 use crate::core::reply::{Fault, Refused, Reply};
 use crate::core::request::work::{MAX_DESCRIPTION, MAX_METADATA, MAX_OUTPUT, MAX_TITLE, WorkImportAsked, size};
@@ -10,7 +11,7 @@ use crate::core::rows::item::{Action, Comment, Entry, Item, Note, Priority, Stat
 use crate::core::tx::Tx;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// Most entries of history, and most comments, that an item may bring.
@@ -71,7 +72,8 @@ pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkImportAske
         Ok(items) => {
             let ids: Vec<ItemId> = items.into_iter().map(|(id, imported)| take(tx, id, imported)).collect();
             notices::to_people(tx, &ids);
-            tx.answer(request, Reply::Ok(json!({ "status": "imported", "item_ids": ids })));
+            let item_ids = ids.iter().map(ToString::to_string).collect();
+            tx.answer(request, Reply::ok(&ImportReply { status: "imported".to_owned(), item_ids }));
         }
     }
 }

@@ -1,14 +1,16 @@
 //! What every request about work items needs: the item, who asks, the rule, and whether there is room.
 
 use super::children;
+use crate::contract::reply::WorkReply;
+use crate::contract::{JournalLine, maybe};
 use crate::core::id::ItemId;
-use crate::core::reply::Refused;
+use crate::core::reply::{Refused, Reply};
 use crate::core::rows::agent::Agent;
 use crate::core::rows::item::{Action, Item, Note, Priority, Status, Who};
 use crate::core::rules::{HUMAN, Rule};
 use crate::core::time::Now;
 use crate::core::tx::Tx;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// Most items that may be ready, claimed or escalated at once.
 pub(crate) const MAX_OPEN: usize = 100_000;
@@ -137,17 +139,25 @@ pub(crate) fn blank(id: ItemId, now: &Now, order: u64) -> Item {
     }
 }
 
+/// The answer that says where an item stands now.
+pub(crate) fn stands(id: &impl ToString, status: Status) -> Reply {
+    Reply::ok(&WorkReply { item_id: id.to_string(), status: status.into() })
+}
+
 /// Puts a changed item, with its journal line: what was done last.
 pub(crate) fn put(tx: &mut Tx<'_>, item: Item) {
     let Some(entry) = item.history.last() else { return };
     let owner = entry.owner.or(item.completed_by.filter(|_| entry.action == Action::Completed));
-    let line = json!({
-        "item_id": item.item_id, "action": entry.action, "item_type": item.kind, "status": item.status.word(),
-        "by": entry.by, "agent_id": owner.or(Some(entry.by)).and_then(Who::agent), "parent_id": item.parent_id,
-        "reason": entry.reason,
-    });
+    let line = JournalLine {
+        item_type: Some(item.kind.clone()),
+        status: Some(item.status.word().to_owned()),
+        agent_id: maybe(owner.or(Some(entry.by)).and_then(Who::agent)),
+        parent_id: maybe(item.parent_id),
+        reason: Some(entry.reason.clone()),
+        ..JournalLine::of_work(&item.item_id, entry.action.word(), &entry.by)
+    };
     tx.out.items.insert(item.item_id, item);
-    tx.journal("work", line);
+    tx.journal(line);
 }
 
 /// Whether an agent plays one of the rule's roles.

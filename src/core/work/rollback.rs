@@ -3,11 +3,10 @@
 use super::items::{self, find};
 use super::notices;
 use crate::core::id::{ItemId, RequestId};
-use crate::core::reply::{Refused, Reply};
+use crate::core::reply::Refused;
 use crate::core::request::work::WorkRollbackAsked;
 use crate::core::rows::item::{Action, Item, Note, Status, Who};
 use crate::core::tx::Tx;
-use serde_json::json;
 
 /// Most children that a refusal lists.
 const MOST_LISTED: usize = 20;
@@ -20,7 +19,7 @@ pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkRollbackAs
         Ok(item) => {
             let id = item.item_id;
             let status = undo(tx, item, Who::Human, &asked.reason);
-            tx.answer(request, Reply::Ok(json!({ "item_id": id, "status": status.word() })));
+            tx.answer(request, items::stands(&id, status));
         }
     }
 }

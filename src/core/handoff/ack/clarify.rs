@@ -1,6 +1,7 @@
 //! Answers to a successor's questions, with or without a document that was brought up to date.
 
 use super::{messages, notes, timeline};
+use crate::contract::reply::HandoffReply;
 use crate::core::effect::{Composed, DocumentRead, Effect, Outcome, Source};
 use crate::core::event::RequestFacts;
 use crate::core::handoff::{document, publish, record, row};
@@ -11,7 +12,6 @@ use crate::core::rows::ack::{Clarifying, FormerDocument, Kind, Standing};
 use crate::core::rows::handoff::{DocumentSeen, Step};
 use crate::core::text::normalise;
 use crate::core::tx::Tx;
-use serde_json::{Value, json};
 
 /// Most answers that are kept.
 const MOST_ANSWERS: usize = 256;
@@ -24,14 +24,14 @@ pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: ClarifyAsked, f
         Err(refused) => tx.refuse(request, refused),
         Ok((id, None)) => {
             answer(tx, id, &asked.clarifications, false);
-            tx.answer(request, Reply::Ok(granted(id, None)));
+            tx.answer(request, granted(id, None));
         }
         Ok((id, Some(text))) => write(tx, id, request, asked.clarifications, text, facts),
     }
 }
 
-fn granted(id: HandoffId, file_path: Option<&str>) -> Value {
-    json!({ "status": "clarified", "handoff_id": id, "file_path": file_path })
+fn granted(id: HandoffId, file_path: Option<String>) -> Reply {
+    Reply::ok(&HandoffReply { file_path: Some(file_path), ..HandoffReply::new(&id, "clarified") })
 }
 
 fn check(tx: &Tx<'_>, asked: &ClarifyAsked, facts: &RequestFacts) -> Result<(HandoffId, Option<String>), Refused> {
@@ -96,7 +96,7 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) {
         replace(tx, id, &clarifying.file_name, &text, sha256);
         answer(tx, id, &clarifying.clarifications, true);
         let path = tx.handoff(&id).map(|handoff| handoff.file_path.clone());
-        tx.answer(&clarifying.request_id, Reply::Ok(granted(id, path.as_deref())));
+        tx.answer(&clarifying.request_id, granted(id, path));
         publish::begin(tx, id);
     } else if let Outcome::Document(DocumentRead::Unsafe { why })
     | Outcome::Composed(Composed::Failed { why })

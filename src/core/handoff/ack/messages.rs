@@ -2,6 +2,7 @@
 //! once each; to the orchestrator or the escalation target by their own ways.
 
 use super::notes;
+use crate::contract::{JournalLine, LineType, maybe};
 use crate::core::effect::{Effect, Notice, NotifyPlan, Outcome};
 use crate::core::fact::Ended;
 use crate::core::id::{AgentId, HandoffId};
@@ -250,24 +251,26 @@ fn settle(tx: &mut Tx<'_>, id: HandoffId, number: u32, sending: Sending, reason:
     message.text = None;
     let message = message.clone();
     let Some(handoff) = tx.handoff(&id) else { return };
-    let mut line = json!({
-        "handoff_id": id, "agent_id": handoff.agent_id, "successor_id": handoff.successor_id, "notice": message.kind.word(),
-        "to": message.to, "outcome": sending.word(), "reason": reason,
-    });
     let kind = match message.kind {
-        Kind::Reminder => {
-            line["reminder_number"] = message.json["content"]["reminder_number"].clone();
-            "reminder"
-        }
-        Kind::Escalation => "escalation",
+        Kind::Reminder => LineType::Reminder,
+        Kind::Escalation => LineType::Escalation,
         Kind::HandoffNotice
         | Kind::Form
         | Kind::Clarification
         | Kind::AskedAgain
         | Kind::HandoffAck
-        | Kind::HandoffComplete => "ack",
+        | Kind::HandoffComplete => LineType::Ack,
     };
-    tx.journal(kind, line);
+    let line = JournalLine {
+        successor_id: maybe(handoff.successor_id),
+        notice: Some(message.kind.word().to_owned()),
+        to: Some(message.to.clone()),
+        outcome: Some(sending.word().to_owned()),
+        reason: maybe(reason),
+        reminder_number: message.reminder_number(),
+        ..JournalLine::of_handoff(kind, &id, &handoff.agent_id)
+    };
+    tx.journal(line);
     if sending == Sending::Failed {
         surface(tx, id, &message);
     }

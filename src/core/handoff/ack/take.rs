@@ -1,6 +1,7 @@
 //! Takes what a successor says of its handoff, and the operator's override (SPEC section 8 and 12, "ACK").
 
 use super::{messages, notes, timeline};
+use crate::contract::reply::HandoffReply;
 use crate::core::handoff::row::{self, find};
 use crate::core::handoff::{driver, hold};
 use crate::core::id::{AgentId, HandoffId, RequestId};
@@ -10,7 +11,7 @@ use crate::core::rows::ack::{Ack, Kind, Override, Received, Standing};
 use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::text::{normalise, quotable};
 use crate::core::tx::Tx;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Most characters that a failure quotes of what a successor has said.
 const MAX_QUOTED: usize = 600;
@@ -18,7 +19,7 @@ const MAX_QUOTED: usize = 600;
 /// Whether an ACK can be taken.
 enum Verdict {
     /// It was taken before: the same answer.
-    Again(Value),
+    Again(HandoffReply),
     /// It is news.
     New { id: HandoffId, agent_id: AgentId, late: bool },
 }
@@ -27,7 +28,7 @@ enum Verdict {
 pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &AckAsked) {
     match check(tx, asked) {
         Err(refused) => tx.refuse(request, refused),
-        Ok(Verdict::Again(answer)) => tx.answer(request, Reply::Ok(answer)),
+        Ok(Verdict::Again(answer)) => tx.answer(request, Reply::ok(&answer)),
         Ok(Verdict::New { id, agent_id, late }) => {
             let received = Received {
                 agent_id,
@@ -40,7 +41,7 @@ pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &AckAsked) {
             };
             match take(tx, id, &received) {
                 Err(refused) => tx.refuse(request, refused),
-                Ok(answer) => tx.answer(request, Reply::Ok(answer)),
+                Ok(answer) => tx.answer(request, Reply::ok(&answer)),
             }
         }
     }
@@ -97,12 +98,13 @@ fn is_same(received: &Received, agent_id: AgentId, asked: &AckAsked) -> bool {
         && received.status == asked.status
 }
 
-fn answer(handoff: &Handoff, received: &Received) -> Value {
-    json!({ "status": received.standing().word(), "handoff_id": handoff.handoff_id, "late": received.late })
+fn answer(handoff: &Handoff, received: &Received) -> HandoffReply {
+    let reply = HandoffReply::new(&handoff.handoff_id, received.standing().word());
+    HandoffReply { late: Some(received.late), ..reply }
 }
 
 /// Takes an ACK that is news.
-fn take(tx: &mut Tx<'_>, id: HandoffId, received: &Received) -> Result<Value, Refused> {
+fn take(tx: &mut Tx<'_>, id: HandoffId, received: &Received) -> Result<HandoffReply, Refused> {
     let standing = received.standing();
     driver::answered(tx, id);
     // Whoever says late that it begins has begun; anything else takes the handoff up again.
@@ -111,7 +113,7 @@ fn take(tx: &mut Tx<'_>, id: HandoffId, received: &Received) -> Result<Value, Re
         driver::enter(tx, id, Step::Acknowledging);
     }
     let answer = {
-        let Some(handoff) = tx.handoff_mut(&id) else { return Ok(Value::Null) };
+        let Some(handoff) = tx.handoff_mut(&id) else { return Ok(HandoffReply::default()) };
         let answer = answer(handoff, received);
         if let Some(ack) = handoff.ack.as_mut() {
             ack.supersede(Some(received.clone()));
@@ -243,7 +245,7 @@ pub(crate) fn overridden(tx: &mut Tx<'_>, request: &RequestId, asked: &OverrideA
             timeline::journal(tx, id, "operator");
             complete(tx, id);
             let status = Standing::AcknowledgedWithDelay.word();
-            tx.answer(request, Reply::Ok(json!({ "status": status, "handoff_id": id })));
+            tx.answer(request, Reply::ok(&HandoffReply::new(&id, status)));
         }
     }
 }

@@ -4,6 +4,7 @@
 
 use super::{messages, notes};
 use crate::contract::ack::Weight;
+use crate::contract::{JournalLine, LineType, maybe};
 use crate::core::handoff::next::Next;
 use crate::core::id::HandoffId;
 use crate::core::prompts::{Acknowledge, How};
@@ -11,7 +12,6 @@ use crate::core::rows::ack::{Due, Kind, Message, Standing, Timer};
 use crate::core::rows::handoff::Handoff;
 use crate::core::time::{Deadline, stamp};
 use crate::core::tx::Tx;
-use serde_json::json;
 
 /// The step begins: the successor is briefed, or is asked again.
 pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
@@ -163,9 +163,12 @@ pub(crate) fn journal(tx: &mut Tx<'_>, id: HandoffId, by: &str) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(ack) = &handoff.ack else { return };
     let late = ack.received.as_ref().is_some_and(|received| received.late);
-    let line = json!({
-        "handoff_id": id, "agent_id": handoff.agent_id, "successor_id": handoff.successor_id,
-        "status": ack.standing.word(), "by": by, "late": late,
-    });
-    tx.journal("ack", line);
+    let line = JournalLine {
+        successor_id: maybe(handoff.successor_id),
+        status: Some(ack.standing.word().to_owned()),
+        by: Some(by.to_owned()),
+        late: Some(late),
+        ..JournalLine::of_handoff(LineType::Ack, &id, &handoff.agent_id)
+    };
+    tx.journal(line);
 }

@@ -67,7 +67,7 @@ impl From<&Message> for SentView {
             outcome: message.sending.into(),
             at: message.at.clone(),
             reason: message.reason.clone(),
-            reminder_number: message.json["content"]["reminder_number"].as_u64(),
+            reminder_number: message.reminder_number(),
         }
     }
 }

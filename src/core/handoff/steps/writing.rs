@@ -1,5 +1,6 @@
 //! Waits for the end of the turn in which the agent writes its document, then reads that.
 
+use crate::contract::{JournalLine, LineType};
 use crate::core::effect::Outcome;
 use crate::core::fact::Fact;
 use crate::core::handoff::duties::{Duties, without_author};
@@ -12,7 +13,6 @@ use crate::core::rows::agent::Purpose;
 use crate::core::rows::handoff::{DocumentSeen, Reading, Step};
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
-use serde_json::json;
 
 /// How long the step goes on while its document is being read, in milliseconds: that has its own limit.
 const READING_MS: u64 = 30_000;
@@ -100,6 +100,9 @@ pub(crate) fn document_grew(tx: &mut Tx<'_>, id: HandoffId, bytes: u64) {
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.document = Some(DocumentSeen { bytes, at });
     }
-    let line = json!({ "handoff_id": id, "agent_id": agent_id, "step": Step::Writing.word(), "document_bytes": bytes });
-    tx.journal("handoff.step", line);
+    tx.journal(JournalLine {
+        step: Some(Step::Writing.word().to_owned()),
+        document_bytes: Some(bytes),
+        ..JournalLine::of_handoff(LineType::HandoffStep, &id, &agent_id)
+    });
 }

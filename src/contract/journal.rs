@@ -1,12 +1,41 @@
-//! What the sidecar writes, as types: only for `tasuki schema`, which dashboard authors read. Every field may be added
-//! to; none is ever taken away within `v` 1. A field that can be null is always there unless it says otherwise.
+//! The journal, as others see it.
 
+use super::words::{MaybeNull, Word, known, told, without_defaults, words};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+words! {
+    listed
+    /// What a line tells.
+    LineType {
+        /// A step began, or the document grew.
+        HandoffStep = "handoff.step",
+        /// A handoff has failed.
+        HandoffFailed = "handoff.failed",
+        /// What an agent does.
+        AgentState = "agent.state",
+        /// The verdict on a typed text.
+        Delivery = "delivery",
+        /// An acknowledgement was taken or overridden, its questions were answered, or a message about it was sent.
+        Ack = "ack",
+        /// What became of a reminder.
+        Reminder = "reminder",
+        /// What became of an escalation.
+        Escalation = "escalation",
+        /// The publishing has another state.
+        Publish = "publish",
+        /// Something was done to a work item.
+        Work = "work",
+        /// A failure that halts no handoff.
+        Error = "error",
+    }
+}
 
 /// One line of `spool/journal.jsonl`. A last line without its newline is to be ignored. Which of the fields are there
 /// depends on the type; those that every line has are the first three.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(transform = without_defaults)]
 pub struct JournalLine {
     /// Rises by 1 from line to line, without gaps.
     pub seq: u64,
@@ -17,11 +46,11 @@ pub struct JournalLine {
     /// `ack` (an acknowledgement was taken or overridden, its questions were answered, or a message about it was sent),
     /// `reminder` and `escalation` (what became of each), `publish` (the publishing has another state), `work` (something was
     /// done to a work item) or `error` (a failure that halts no handoff).
-    #[schemars(extend("enum" = ["handoff.step", "handoff.failed", "agent.state", "delivery", "ack", "reminder", "escalation", "publish", "work", "error"]))]
-    pub r#type: String,
+    pub r#type: Word<LineType>,
     /// The handoff that it is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub handoff_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "told")]
+    #[schemars(with = "Option<String>")]
+    pub handoff_id: MaybeNull,
     /// The work item that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub item_id: Option<String>,
@@ -32,17 +61,20 @@ pub struct JournalLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub item_type: Option<String>,
     /// `work`: the item that it belongs to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parent_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "told")]
+    #[schemars(with = "Option<String>")]
+    pub parent_id: MaybeNull,
     /// `work`: the comment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comment_id: Option<String>,
     /// The agent that it is about; in a handoff, the outgoing one; of work, who has the item or had it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "told")]
+    #[schemars(with = "Option<String>")]
+    pub agent_id: MaybeNull,
     /// `handoff.step`: the successor, once there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub successor_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "told")]
+    #[schemars(with = "Option<String>")]
+    pub successor_id: MaybeNull,
     /// `handoff.step`: the step that began; `handoff.failed`: the step at which it stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
@@ -50,8 +82,9 @@ pub struct JournalLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub document_bytes: Option<u64>,
     /// `agent.state`: the agent's persona.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub persona_slug: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "told")]
+    #[schemars(with = "Option<String>")]
+    pub persona_slug: MaybeNull,
     /// `agent.state`: what the agent does; `publish`: where that stands; both in the words of their views.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
@@ -71,8 +104,9 @@ pub struct JournalLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto: Option<String>,
     /// `delivery`: why, where it is not plainly delivered; `agent.state`: why it was put off; `work`: why it was done.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "told")]
+    #[schemars(with = "Option<String>")]
+    pub reason: MaybeNull,
     /// `ack`: where the acknowledgement stands, in the words of the handoff's view; `work`: the item's status after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
@@ -110,4 +144,26 @@ pub struct JournalLine {
     /// `handoff.failed`, `error`, `publish`: one sentence for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+}
+
+impl JournalLine {
+    /// A line of this type that says nothing else yet; when it is written it has its place and its time.
+    #[must_use]
+    pub fn new(r#type: LineType) -> Self {
+        JournalLine { r#type: r#type.into(), ..JournalLine::default() }
+    }
+
+    /// A line about a handoff and its outgoing agent.
+    #[must_use]
+    pub fn of_handoff(r#type: LineType, handoff_id: &impl ToString, agent_id: &impl ToString) -> Self {
+        let (handoff_id, agent_id) = (known(handoff_id), known(agent_id));
+        JournalLine { handoff_id, agent_id, ..JournalLine::new(r#type) }
+    }
+
+    /// A line about what somebody has done to a work item.
+    #[must_use]
+    pub fn of_work(item_id: &impl ToString, action: &str, by: &impl ToString) -> Self {
+        let (item_id, action, by) = (item_id.to_string(), action.to_owned(), by.to_string());
+        JournalLine { item_id: Some(item_id), action: Some(action), by: Some(by), ..JournalLine::new(LineType::Work) }
+    }
 }

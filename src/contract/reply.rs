@@ -1,0 +1,121 @@
+//! What a request is answered with when it was carried out: `result` in its file. One type for each family of kinds; which
+//! of a type's fields are there depends on the kind.
+
+use super::agent::Hooks;
+use super::handoff::Step;
+use super::words::{MaybeNull, Word, told};
+use super::work::{FailedChildView, Status};
+use serde::{Deserialize, Serialize};
+
+/// Of a request about a handoff.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HandoffReply {
+    /// What became of it.
+    pub status: String,
+    /// Which.
+    pub handoff_id: String,
+    /// Of a retry: the step at which it goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<Word<Step>>,
+    /// The document's path, of a handoff that begins; or of answers, where it was brought up to date with them.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "told")]
+    pub file_path: MaybeNull,
+    /// Of a document that is published: its address, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "told")]
+    pub url: MaybeNull,
+    /// Of an ACK: it came after the time was up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late: Option<bool>,
+}
+
+impl HandoffReply {
+    /// What became of a handoff.
+    #[must_use]
+    pub fn new(handoff_id: &impl ToString, status: &str) -> Self {
+        HandoffReply { status: status.to_owned(), handoff_id: handoff_id.to_string(), ..HandoffReply::default() }
+    }
+}
+
+/// Of a request about an agent, but for a text that was sent, which is answered with its verdict.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AgentReply {
+    /// What became of it, where that is not plain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// Which.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// Of one that lives: its pane.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "told")]
+    pub pane: MaybeNull,
+    /// Of one that was adopted: whether its hooks are heard.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hooks: Option<Word<Hooks>>,
+    /// Of one that was ended or forgotten: when it ended.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "told")]
+    pub ended_at: MaybeNull,
+}
+
+/// Of a request about a work item.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WorkReply {
+    /// Which.
+    pub item_id: String,
+    /// Where it stands now.
+    pub status: Word<Status>,
+}
+
+/// Of a completion, and of children that were made later.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ChildrenReply {
+    /// Whose children.
+    pub item_id: String,
+    /// Those that were made.
+    pub children: Vec<ChildReply>,
+    /// Those that could not be made.
+    pub failed: Vec<FailedChildView>,
+}
+
+/// A child that was made.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ChildReply {
+    /// Its id.
+    pub item_id: String,
+    /// Its type.
+    pub r#type: Option<String>,
+    /// In one line.
+    pub title: Option<String>,
+}
+
+/// Of a comment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CommentReply {
+    /// Its id.
+    pub comment_id: String,
+}
+
+/// Of an import.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ImportReply {
+    /// `imported`.
+    pub status: String,
+    /// The items, in the order in which they were put.
+    pub item_ids: Vec<String>,
+}
+
+/// Of an error that was dismissed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DismissReply {
+    /// `dismissed`.
+    pub status: String,
+    /// Which.
+    pub error_id: String,
+}
