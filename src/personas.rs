@@ -1,7 +1,7 @@
 //! Personas: folders in `data/personas/`. The folder is the registration, and `skill.md` makes it one (SPEC 12, Persona).
 
 use crate::core::id::Slug;
-use crate::core::text::quotable;
+use crate::core::text::{line_of, quotable};
 use crate::files::{self, Grade, Unfit, way};
 use crate::limits;
 use schemars::JsonSchema;
@@ -329,8 +329,7 @@ fn read_toml(dir: &OwnedFd, path: &Path) -> Result<PersonaFile, Error> {
     };
     let text = utf8(bytes, path)?;
     toml::from_str(&text).map_err(|error| {
-        let start = error.span().map_or(0, |span| span.start).min(text.len());
-        let line = text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count() + 1;
+        let line = line_of(&text, error.span());
         Error::Wrong { path: path.display().to_string(), line, message: quotable(error.message().trim(), 400) }
     })
 }

@@ -185,7 +185,7 @@ impl Profile {
     #[must_use]
     pub fn unwrap_prompt(&self, text: &str) -> String {
         let replace =
-            |text: String, wrapper: &super::format::Pattern| wrapper.0.replace_all(&text, "${text}").into_owned();
+            |text: String, wrapper: &super::condition::Pattern| wrapper.0.replace_all(&text, "${text}").into_owned();
         self.file.hooks.wrappers.iter().fold(text.to_owned(), replace)
     }
 }

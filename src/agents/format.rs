@@ -1,48 +1,13 @@
 //! The profile format: everything that driving one agent CLI takes, as data (SPEC section 2). The doc comments here
 //! are what `tasuki schema profile` prints.
 
+use super::condition::Pattern;
 use super::hook_format::HooksSection;
 use super::transcript_format::TranscriptSection;
-use regex::{Regex, RegexBuilder};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
-
-/// A regular expression (Rust `regex` syntax), compiled when the profile is loaded.
-#[derive(Debug, Clone)]
-pub struct Pattern(pub Regex);
-
-/// Largest compiled size of one expression, in bytes: a profile is a person's own file, but a slip must not eat memory.
-const REGEX_LIMIT: usize = 1 << 20;
-
-impl Pattern {
-    /// Compiles a pattern; `^` and `$` stand for the ends of the text unless the pattern switches on `(?m)`.
-    ///
-    /// # Errors
-    /// When the text is not a regular expression, or compiles to more than 1 MiB.
-    pub fn compile(text: &str) -> Result<Self, regex::Error> {
-        RegexBuilder::new(text).size_limit(REGEX_LIMIT).build().map(Pattern)
-    }
-}
-
-impl<'de> Deserialize<'de> for Pattern {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Pattern::compile(&text).map_err(|why| serde::de::Error::custom(format!("not a regular expression: {why}")))
-    }
-}
-
-impl JsonSchema for Pattern {
-    fn schema_name() -> Cow<'static, str> {
-        "Pattern".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({"type": "string", "format": "regex", "description": "A regular expression in the syntax of Rust's regex crate."})
-    }
-}
 
 /// One agent CLI. The file's name, less `.toml`, is the profile's name.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

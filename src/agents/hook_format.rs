@@ -1,56 +1,9 @@
 //! The `hooks` part of the profile format: which of a CLI's own events mean what, and where in their JSON things stand.
 
-use super::format::Pattern;
+use super::condition::{Pattern, Pointer, When};
 use crate::core::hook::HookKind;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer};
-use serde_json::Value;
-
-/// A JSON pointer (RFC 6901) into a hook's JSON, with one addition: a negative number counts an array's items from
-/// its end, so `/messages/-1/text` is the text of the last message.
-#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
-#[schemars(transparent)]
-pub struct Pointer(String);
-
-impl<'de> Deserialize<'de> for Pointer {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        if text.starts_with('/') && text.len() <= 256 {
-            Ok(Pointer(text))
-        } else {
-            Err(serde::de::Error::custom("a JSON pointer begins with / and has at most 256 characters"))
-        }
-    }
-}
-
-impl Pointer {
-    /// A pointer of the program's own.
-    pub(super) fn constant(text: &'static str) -> Self {
-        Pointer(text.to_owned())
-    }
-
-    /// The value that it points to.
-    #[must_use]
-    pub fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
-        self.0[1..].split('/').try_fold(value, |value, token| {
-            let token = token.replace("~1", "/").replace("~0", "~");
-            match value {
-                Value::Object(map) => map.get(&token),
-                Value::Array(items) => match token.strip_prefix('-') {
-                    Some(back) => items.len().checked_sub(back.parse().ok()?).and_then(|at| items.get(at)),
-                    None => items.get(token.parse::<usize>().ok()?),
-                },
-                _ => None,
-            }
-        })
-    }
-
-    /// The name of the field, if it is one field of the top level.
-    #[must_use]
-    pub fn top_level(&self) -> Option<&str> {
-        self.0.strip_prefix('/').filter(|name| !name.contains(['/', '~']))
-    }
-}
+use serde::Deserialize;
 
 /// Which of the CLI's own events mean what, and where in their JSON things stand.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -100,20 +53,6 @@ pub struct HookRule {
     pub paused: Option<Pointer>,
     /// Where the numbers of a `context` event stand.
     pub context: Option<ContextRule>,
-}
-
-/// A condition on one value.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct When {
-    /// Where the value stands.
-    pub at: Pointer,
-    /// It must be one of these texts; a missing value fits none.
-    #[serde(default)]
-    pub is: Vec<String>,
-    /// It must be none of these texts.
-    #[serde(default)]
-    pub is_not: Vec<String>,
 }
 
 /// What an event means.

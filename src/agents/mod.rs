@@ -2,13 +2,14 @@
 //! is read and which of its own hook events mean what. This room knows no tmux and no spool; it turns screens into
 //! [`crate::core::pane::View`]s, hook JSON into event files and event files into [`crate::core::hook::HookEvent`]s.
 //!
-//! In reading order: [`mod@format`] and [`hook_format`] (the TOML), [`profile`] (loading), [`launch`], [`ansi`] and
+//! In reading order: [`condition`], [`mod@format`] and [`hook_format`] (the TOML), [`profile`] (loading), [`launch`], [`ansi`] and
 //! [`screen`] (screens), [`rules`] (which hook event means what), [`hook`] and [`statusline`] (the commands that
 //! CLIs run), [`event`] (the sidecar's side),
 //! [`transcript_format`] and [`transcript`] (what was said, and how full the context is),
 //! [`install`] (putting hooks into a CLI's own configuration).
 
 pub mod ansi;
+pub mod condition;
 pub mod event;
 pub mod format;
 pub mod hook;
@@ -16,9 +17,11 @@ pub mod hook_format;
 pub mod install;
 mod json;
 pub mod launch;
+mod placeholder;
 pub mod profile;
 mod prune;
 pub mod rules;
+mod salvage;
 pub mod screen;
 pub mod stamp;
 pub mod statusline;

@@ -4,7 +4,7 @@ use super::format::{LaunchSection, ProfileFile};
 use super::hook_format::{HookRule, Meaning};
 use crate::core::hook::HookKind;
 use crate::core::settings::{NewSession, ProfileFacts};
-use crate::core::text::quotable;
+use crate::core::text::{line_of, quotable};
 use crate::files::way;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -275,11 +275,6 @@ pub(super) fn is_name(name: &str) -> bool {
 
 fn is_command(text: &str) -> bool {
     !text.is_empty() && text.len() <= 200 && !text.chars().any(char::is_control)
-}
-
-fn line_of(text: &str, span: Option<std::ops::Range<usize>>) -> usize {
-    let start = span.map_or(0, |span| span.start.min(text.len()));
-    text.as_bytes()[..start].iter().filter(|b| **b == b'\n').count() + 1
 }
 
 /// The line on which a dotted key's last part is set, for rules that are checked after parsing.

@@ -1,7 +1,8 @@
 //! Which hook event of a CLI means what: the profile's rules, applied to one hook's JSON. Used by the hook command,
 //! which writes what is found to the top level of the event file, and by the sidecar for what is missing there.
 
-use super::hook_format::{ContextRule, HookRule, HooksSection, Ignore, Meaning, Pointer, ReasonRule, When};
+use super::condition::{Pointer, When};
+use super::hook_format::{ContextRule, HookRule, HooksSection, Ignore, Meaning, ReasonRule};
 use crate::core::hook::{ContextGauge, HookKind, SessionReason};
 use serde_json::Value;
 

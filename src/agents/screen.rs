@@ -2,7 +2,8 @@
 //! read in two ways, the one that keeps tasuki from typing is taken.
 
 use super::ansi::{self, Cell, Colour};
-use super::format::{Anchor, ComposerSection, GhostLook, Pattern, ScreenSection};
+use super::condition::Pattern;
+use super::format::{Anchor, ComposerSection, GhostLook, ScreenSection};
 use super::profile::Profile;
 use crate::core::pane::{Activity, Composer, View};
 use std::ops::Range;

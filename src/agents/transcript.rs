@@ -4,9 +4,7 @@
 //! is read, and a line that is no JSON, or too long, is passed over. It lags the events by some ten milliseconds and
 //! holds one message as several lines, so whoever needs the last one looks again until it is there.
 
-mod salvage;
-
-use super::hook_format::When;
+use super::condition::When;
 use super::profile::Profile;
 use super::rules::{fits, text_at};
 use super::transcript_format::{GaugeRule, MessageRule, TranscriptSection};
@@ -154,14 +152,6 @@ impl Transcript {
     pub fn last_reply(&self) -> Option<&str> {
         let last = self.said.last().filter(|said| said.role == Role::Assistant && !self.silent_end)?;
         Some(&last.text)
-    }
-
-    /// The talk's end as Markdown: the latest messages that fit into `max_bytes`, oldest first, each under a heading
-    /// and inside a fence that it can't break, without anything that drives a terminal. Of a message that is longer
-    /// than a quarter of that, the middle is left out.
-    #[must_use]
-    pub fn salvage(&self, max_bytes: usize) -> String {
-        salvage::markdown(&self.said, max_bytes)
     }
 }
 
@@ -313,4 +303,5 @@ impl<'r> Reader<'r> {
 }
 
 #[cfg(test)]
+#[path = "transcript_tests.rs"]
 mod tests;

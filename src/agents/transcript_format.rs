@@ -1,7 +1,6 @@
 //! The `transcript` part of the profile format: how a CLI's own record of the talk, one JSON object a line, is read.
 
-use super::format::Pattern;
-use super::hook_format::{Pointer, When};
+use super::condition::{Pattern, Pointer, When};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,15 +1,53 @@
-//! The shape of `config.toml`, and the values in it that have rules of their own.
+//! What can be set, the shape of `config.toml`, and the values in it that have rules of their own.
 
-use super::Config;
 use crate::core::request::is_host;
 use crate::core::settings::{AckTimes, ContextLimits, Limits, PublishLimits, Target};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema, schema_for};
 use serde::{Deserialize, Deserializer, de};
 use std::time::Duration;
 
 /// The shortest and the longest limit that makes sense.
 const SHORTEST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// All that can be set, with defaults for what is not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// The limits of the steps.
+    pub limits: Limits,
+    /// How long an acknowledgement may take.
+    pub ack: AckTimes,
+    /// What follows from a full context.
+    pub context: ContextLimits,
+    /// The operator's own command for notices (arguments, no shell); empty if there is none.
+    pub notify_command: Vec<String>,
+    /// Whom an acknowledgement that never came is told to.
+    pub escalation_target: Target,
+    /// Who is asked when a successor needs clarification.
+    pub orchestrator: Target,
+    /// How documents are published.
+    pub publish: PublishLimits,
+    /// By which program: a name or a path.
+    pub gh: String,
+    /// The tmux server: a name as for `tmux -L`, or a path if it has a slash; none for the user's default.
+    pub tmux_socket: Option<String>,
+    /// A tmux server is started where none runs.
+    pub tmux_start: bool,
+    /// A line about us stands in tmux's option `@tasuki_status`.
+    pub tmux_status: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Raw::default().into_config()
+    }
+}
+
+/// The JSON Schema of `config.toml`, with a description of every key.
+#[must_use]
+pub fn schema() -> Schema {
+    schema_for!(Raw)
+}
 
 /// `config.toml`: what can be set. Every key has a default; a wrong key or value is an error that names file, key and line.
 /// Durations are written as people do: "90s", "10m", "1h 30m"; at least "100ms", at most "7days".
@@ -307,10 +345,4 @@ impl<'de> Deserialize<'de> for Target {
             Form::List(words) => check_argv(words).map(Target::Command).map_err(de::Error::custom),
         }
     }
-}
-
-/// The line in which a place of the text lies, from 1.
-pub(super) fn line_of(text: &str, span: Option<std::ops::Range<usize>>) -> usize {
-    let start = span.map_or(0, |span| span.start).min(text.len());
-    text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count() + 1
 }

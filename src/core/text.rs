@@ -42,6 +42,13 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
+/// The line in which a place of the text lies, from 1.
+#[must_use]
+pub fn line_of(text: &str, span: Option<std::ops::Range<usize>>) -> usize {
+    let start = span.map_or(0, |span| span.start).min(text.len());
+    text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count() + 1
+}
+
 /// A word as a shell's command line has it.
 #[must_use]
 pub fn shell_word(word: &str) -> String {

@@ -1,6 +1,7 @@
 //! How the demo agent acknowledges its handoff, when a prompt tells it to: by the command that the prompt names, or by a
 //! file, and with faults not at all, wrongly or late.
 
+use super::document::read_document;
 use super::faults::Faults;
 use crate::core::handoff::document;
 use serde_json::{Value, json};
@@ -77,7 +78,7 @@ pub fn deeds(prompt: &str, asked: &Asked, document: Option<&Path>, faults: &Faul
     }
     let understanding = "to go on where the document ends".to_owned();
     let starting_from = document
-        .and_then(|path| super::turn::read_document(path).ok())
+        .and_then(|path| read_document(path).ok())
         .and_then(|text| document::checkpoint(&text))
         .unwrap_or_else(|| "the end of the document".to_owned());
     let mut status = "ready_to_proceed";

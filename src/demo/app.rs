@@ -1,10 +1,9 @@
-//! The agent's state, and what keys and commands do to it. Turns are in `turn`.
+//! The agent's state: its session, what it says and what it shows. What changes it: `turns`, and above them `input`.
 
 use super::composer::Composer;
 use super::draw::{Block, Painter, Scene, block, draft_columns};
 use super::faults::{Faults, Source};
 use super::hooks::Hooks;
-use super::keys::Key;
 use super::model::Memory;
 use super::record::Recorder;
 use super::transcript::Transcript;
@@ -15,12 +14,8 @@ use std::time::{Duration, Instant};
 
 /// Most lines that are kept to be painted again after a change of size.
 const MAX_SAID: usize = 500;
-/// Most prompts that wait for the running turn.
-pub(super) const MAX_QUEUE: usize = 100;
 /// Most lines of a prompt that are repeated on the screen.
 const MAX_ECHO: usize = 6;
-/// Two C-c within this time leave the program.
-const TWICE: Duration = Duration::from_secs(1);
 
 /// The whole agent.
 pub struct App {
@@ -38,10 +33,10 @@ pub struct App {
     pub(super) session_reported: bool,
     /// What a session start that is still to be reported says of its reason.
     pub(super) unreported: &'static str,
-    composer: Composer,
-    starting_until: Option<Instant>,
-    swallowed: u64,
-    interrupted: Option<Instant>,
+    pub(super) composer: Composer,
+    pub(super) starting_until: Option<Instant>,
+    pub(super) swallowed: u64,
+    pub(super) interrupted: Option<Instant>,
     leaving: Option<&'static str>,
     said: VecDeque<String>,
     fresh: Vec<String>,
@@ -147,67 +142,6 @@ impl App {
         }
     }
 
-    /// Takes one key.
-    pub fn key(&mut self, key: Key, now: Instant) {
-        if self.starting_until.is_some() {
-            return;
-        }
-        if self.dialog.is_some() {
-            return self.answer_dialog(&key);
-        }
-        match key {
-            Key::Char(c) => self.composer.insert(c),
-            Key::Newline => self.composer.insert('\n'),
-            Key::Paste(text) => {
-                self.faults = self.source.read();
-                if let Some(late) = self.faults.number("slow_paste") {
-                    std::thread::sleep(Duration::from_millis(late));
-                }
-                self.composer.paste(&text, self.faults.has("collapse"));
-            }
-            Key::Backspace => self.composer.backspace(),
-            Key::KillLine => self.composer.kill_line(),
-            Key::Left => self.composer.left(),
-            Key::Right => self.composer.right(),
-            Key::Home => self.composer.home(),
-            Key::End => self.composer.end(),
-            Key::Enter => self.enter(now),
-            Key::Escape => self.interrupt(now),
-            Key::Interrupt => self.control_c(now),
-            Key::EndOfInput if self.composer.is_empty() => self.leave("prompt_input_exit"),
-            Key::EndOfInput | Key::Up | Key::Down | Key::PageUp | Key::PageDown | Key::BackTab => {}
-        }
-    }
-
-    fn enter(&mut self, now: Instant) {
-        self.faults = self.source.read();
-        if self.swallowed < self.faults.number("swallow_enter").unwrap_or(0) {
-            self.swallowed += 1;
-            return;
-        }
-        let text = self.composer.take();
-        let trimmed = text.trim();
-        match trimmed {
-            "" => {}
-            "/exit" | "/quit" => self.exit(),
-            "/clear" => self.clear(),
-            _ if trimmed.starts_with('/') && !trimmed.contains('\n') => {
-                self.say(&format!("Unknown command: {trimmed}"))
-            }
-            _ => self.submit(trimmed, now),
-        }
-    }
-
-    fn exit(&mut self) {
-        if self.faults.dies_at("exit") {
-            self.die();
-        }
-        self.say("Goodbye!");
-        if !self.faults.has("ignore_exit") {
-            self.leave("prompt_input_exit");
-        }
-    }
-
     /// Begins a new session in the same process.
     pub(super) fn clear(&mut self) {
         self.turn = None;
@@ -249,38 +183,6 @@ impl App {
         self.recorder.event("dialog_opened");
         let event = json!({"tool_name": "Write", "message": format!("Permission needed: {question}")});
         self.hooks.fire("PermissionRequest", event, &self.faults);
-    }
-
-    /// A paste is swallowed by a dialog; any key answers it, and Enter means yes.
-    fn answer_dialog(&mut self, key: &Key) {
-        if matches!(key, Key::Paste(_)) {
-            return;
-        }
-        self.dialog = None;
-        let yes = matches!(key, Key::Enter | Key::Char('1' | 'y'));
-        self.recorder.event(if yes { "dialog_answered" } else { "dialog_refused" });
-        if !yes && let Some(turn) = &mut self.turn {
-            turn.refuse();
-        }
-    }
-
-    /// Escape: the turn ends without any event, as in the CLIs that were measured.
-    fn interrupt(&mut self, now: Instant) {
-        if self.turn.take().is_some() {
-            self.say("Interrupted.");
-            self.next_in_queue(now);
-        }
-    }
-
-    fn control_c(&mut self, now: Instant) {
-        if !self.composer.is_empty() {
-            self.composer.take();
-        } else if self.interrupted.is_some_and(|before| now.duration_since(before) < TWICE) {
-            self.leave("prompt_input_exit");
-        } else {
-            self.interrupted = Some(now);
-            self.say("Press C-c again to exit.");
-        }
     }
 
     /// Dies as a process that is killed dies: without a word.

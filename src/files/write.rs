@@ -1,6 +1,6 @@
 //! Files that appear whole or not at all, and names that are never taken from somebody else.
 
-use super::meta_at;
+use super::{check_readable, meta, meta_at};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::sys::stat::Mode;
@@ -111,7 +111,7 @@ pub fn rename_new(from: impl AsFd, old: &OsStr, to: impl AsFd, new: &OsStr) -> i
 pub fn overwrite_at(dir: impl AsFd, name: &OsStr, bytes: &[u8]) -> io::Result<()> {
     let flags = OFlag::O_WRONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let mut file = File::from(openat(dir, name, flags, Mode::empty())?);
-    super::check_readable(&super::meta(&file)?, u64::MAX).map_err(|unfit| io::Error::other(unfit.to_string()))?;
+    check_readable(&meta(&file)?, u64::MAX).map_err(|unfit| io::Error::other(unfit.to_string()))?;
     file.write_all(bytes)
 }
 

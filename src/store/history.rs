@@ -5,13 +5,18 @@
 //! A row lies loose in its own table, or in a pack that the index names for its id. What is written anew is loose, and
 //! its id leaves the index: the copy in the pack is dead, and nobody finds it any more.
 
-use super::tables::{AGENTS_PAST, HANDOFFS_PAST, WORK_PAST};
 use redb::{ReadableTable, ReadableTableMetadata, Table, TableDefinition, WriteTransaction};
 use serde::de::DeserializeOwned;
 
 type Loose = TableDefinition<'static, u128, &'static [u8]>;
 type Index = TableDefinition<'static, u128, u64>;
 
+/// Agents that are history, and not packed.
+const AGENTS_PAST: Loose = TableDefinition::new("agents_past");
+/// Handoffs that are history, and not packed.
+const HANDOFFS_PAST: Loose = TableDefinition::new("handoffs_past");
+/// Work items that are done or withdrawn, and not packed.
+const WORK_PAST: Loose = TableDefinition::new("work_past");
 /// Which pack holds an agent.
 const AGENTS_PACKED: Index = TableDefinition::new("agents_packed");
 /// Which pack holds a handoff.

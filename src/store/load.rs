@@ -41,21 +41,6 @@ pub struct PastIds {
     pub items: Vec<ItemId>,
 }
 
-pub(crate) fn load(store: &Store) -> Result<Loaded, Error> {
-    let read = store.read()?;
-    let state = load_state(store, &read)?;
-    let failed = |error: redb::Error| store.failed("read", error);
-    let journal = rows(store, &read, tables::JOURNAL)?;
-    let stored: Vec<(u128, StoredError)> = rows(store, &read, tables::ERRORS)?;
-    let (written, errors): (Vec<_>, Vec<_>) =
-        stored.into_iter().map(|(_, error)| error).partition(|error| error.written);
-    let written_errors = written.into_iter().map(|error| error.row.error_id).collect();
-    let errors = errors.into_iter().map(|error| error.row).collect();
-    let results = unsynced_results(store, &read).map_err(failed)?;
-    let dirty_views = dirty_views(&read).map_err(failed)?;
-    Ok(Loaded { state, journal, results, dirty_views, errors, written_errors })
-}
-
 fn load_state(store: &Store, read: &redb::ReadTransaction) -> Result<State, Error> {
     let agents = rows(store, read, tables::AGENTS)?.into_iter();
     let handoffs = rows(store, read, tables::HANDOFFS)?.into_iter();
@@ -140,6 +125,25 @@ fn dirty_views(read: &redb::ReadTransaction) -> Result<Vec<String>, redb::Error>
 }
 
 impl Store {
+    /// Reads the working set.
+    ///
+    /// # Errors
+    /// What the disk refused, or a row that can't be read.
+    pub fn load(&self) -> Result<Loaded, Error> {
+        let read = self.read()?;
+        let state = load_state(self, &read)?;
+        let failed = |error: redb::Error| self.failed("read", error);
+        let journal = rows(self, &read, tables::JOURNAL)?;
+        let stored: Vec<(u128, StoredError)> = rows(self, &read, tables::ERRORS)?;
+        let (written, errors): (Vec<_>, Vec<_>) =
+            stored.into_iter().map(|(_, error)| error).partition(|error| error.written);
+        let written_errors = written.into_iter().map(|error| error.row.error_id).collect();
+        let errors = errors.into_iter().map(|error| error.row).collect();
+        let results = unsynced_results(self, &read).map_err(failed)?;
+        let dirty_views = dirty_views(&read).map_err(failed)?;
+        Ok(Loaded { state, journal, results, dirty_views, errors, written_errors })
+    }
+
     /// Ids of all agents, handoffs and work items that are history: needed only to rebuild the views in full.
     ///
     /// # Errors

@@ -2,11 +2,13 @@
 //!
 //! `tables` names what lies in it, `rows` what has no row of the core's own; `history` packs what is over; `load` builds the
 //! working set; `look` finds single rows; `open` takes the lock and begins a new file; `checking` opens one again after
-//! reading all of it; `peek` looks into one without touching it; `seal` marks one that was closed in order; this file commits.
+//! reading all of it; `peek` looks into one without touching it; `seal` marks one that was closed in order; `handle` is the
+//! open file itself; this file commits.
 //! Rows are JSON, so that an older row without a newer field can still be read.
 
 mod checking;
 mod error;
+mod handle;
 mod history;
 mod load;
 mod look;
@@ -20,13 +22,14 @@ use crate::core::decision::Decision;
 use crate::core::id::ErrorId;
 use crate::core::state::State;
 use crate::core::time::{BelievedClock, Now};
-use redb::{Database, Durability, ReadableDatabase, ReadableTable};
+use redb::{Database, ReadableTable};
 use std::cell::Cell;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use checking::Checking;
 pub use error::Error;
+pub use handle::Store;
 pub use load::{Loaded, PastIds};
 pub use rows::{Batch, Checkpoint, SeenEvent};
 pub use tables::SCHEMA;
@@ -37,24 +40,6 @@ pub(crate) const PURGE_BATCH: usize = 2_000;
 const REMEMBER_MS: i64 = 30 * 24 * 60 * 60 * 1000;
 /// Event files that are remembered after they were taken.
 const EVENTS_REMEMBERED: u64 = 20_000;
-
-/// The store.
-pub struct Store {
-    path: PathBuf,
-    database: Option<Database>,
-    /// Device and inode of the open file; none for a store that lies in no file.
-    identity: Option<(u64, u64)>,
-    next_ledger: u64,
-    next_seen: u64,
-    /// Whether there was an error that may come of damage since every page was checked.
-    doubt: Cell<bool>,
-    /// Every page of the file is being read, before it is opened again.
-    checking: Option<Checking>,
-    /// By which an answer is old.
-    clock: BelievedClock,
-    // Held for its lock: one sidecar for each home, also on systems where redb's own lock is advisory.
-    _lock: File,
-}
 
 impl Store {
     /// Opens the state file under `state_dir`, or begins a new one if there is none. Every page is checked first, unless
@@ -143,67 +128,12 @@ impl Store {
         }
     }
 
-    /// Whether the file on disk is still the one that is open: what is committed into another one would be forgotten.
-    ///
-    /// # Errors
-    /// [`Error::Gone`].
-    pub fn check_in_place(&self) -> Result<(), Error> {
-        let is_so = self.identity.is_none() || self.identity == open::identity(&self.path);
-        if is_so { Ok(()) } else { Err(self.gone()) }
-    }
-
-    fn gone(&self) -> Error {
-        Error::Gone { path: self.path.clone() }
-    }
-
-    fn database(&self) -> Result<&Database, Error> {
-        let why = "it is closed after an error";
-        self.database.as_ref().ok_or_else(|| Error::Io { path: self.path.clone(), what: "used", why: why.to_owned() })
-    }
-
-    fn failed(&self, what: &'static str, error: impl Into<redb::Error>) -> Error {
-        let error = error.into();
-        if error::may_be_damage(&error) {
-            self.doubt.set(true);
-        }
-        Error::of(&self.path, what, error)
-    }
-
-    /// A row that this version can't have written.
-    fn broken(&self, table: &str, why: &impl ToString) -> Error {
-        self.doubt.set(true);
-        let why = format!("a row of its table {table} can't be understood: {}", why.to_string());
-        Error::Unreadable { path: self.path.clone(), why }
-    }
-
-    /// The same, of a row that was looked up while running: only who asked for it need be told.
-    fn row_broken(&self, table: &str, why: &impl ToString) -> Error {
-        self.doubt.set(true);
-        Error::Row { path: self.path.clone(), table: table.to_owned(), why: why.to_string() }
-    }
-
-    fn read(&self) -> Result<redb::ReadTransaction, Error> {
-        self.database()?.begin_read().map_err(|error| self.failed("read", error))
-    }
-
     fn check_schema(&self) -> Result<(), Error> {
         let found = self.number("schema")?;
         if found > SCHEMA {
             return Err(Error::NewerSchema { path: self.path.clone(), found });
         }
         if found < SCHEMA { self.write(tables::upgrade) } else { Ok(()) }
-    }
-
-    /// A number that every state file has.
-    fn number(&self, name: &str) -> Result<u64, Error> {
-        let missing = || format!("it holds no number {name}, so it is no state file of tasuki");
-        self.meta(name)?.ok_or_else(|| Error::Unreadable { path: self.path.clone(), why: missing() })
-    }
-
-    fn meta(&self, name: &str) -> Result<Option<u64>, Error> {
-        let table = self.read()?.open_table(tables::META).map_err(|error| self.failed("read", error))?;
-        let found = table.get(name).map_err(|error| self.failed("read", error))?;
-        Ok(found.map(|value| value.value()))
     }
 
     fn find_ends(&mut self) -> Result<(), Error> {
@@ -219,20 +149,6 @@ impl Store {
         self.next_ledger = next_ledger.max(self.meta("ledger_synced")?.unwrap_or(0));
         self.next_seen = next_seen;
         Ok(())
-    }
-
-    /// The 8 hexadecimal digits that name this home's things inside a tmux server.
-    ///
-    /// # Errors
-    /// What the disk refused.
-    pub fn home_tag(&self) -> Result<String, Error> {
-        Ok(format!("{:08x}", self.number("home")? & 0xffff_ffff))
-    }
-
-    /// The number of the next request that the ledger takes.
-    #[must_use]
-    pub fn next_ledger(&self) -> u64 {
-        self.next_ledger
     }
 
     /// Commits one batch: all of it, or nothing.
@@ -310,25 +226,6 @@ impl Store {
         let read = self.read()?;
         let failed = |error: redb::Error| self.failed("read", error);
         tables::has_purgeable(&read, before_ms, seen_below).map_err(failed)
-    }
-
-    fn write<T>(&self, work: impl FnOnce(&redb::WriteTransaction) -> Result<T, redb::Error>) -> Result<T, Error> {
-        let mut write = self.database()?.begin_write().map_err(|error| self.failed("written", error))?;
-        write.set_durability(Durability::Immediate).map_err(|error| self.failed("written", error))?;
-        write.set_quick_repair(true);
-        let done = work(&write).map_err(|error| self.failed("written", error))?;
-        write.commit().map_err(|error| self.failed("written", error))?;
-        // Only now is it known that the file was there all the time.
-        self.check_in_place()?;
-        Ok(done)
-    }
-
-    /// Reads the working set.
-    ///
-    /// # Errors
-    /// What the disk refused, or a row that can't be read.
-    pub fn load(&self) -> Result<Loaded, Error> {
-        load::load(self)
     }
 }
 

@@ -18,16 +18,10 @@ type Bytes = &'static [u8];
 pub(crate) const META: TableDefinition<'static, &'static str, u64> = TableDefinition::new("meta");
 /// Agents of the working set.
 pub(crate) const AGENTS: TableDefinition<'static, u128, Bytes> = TableDefinition::new("agents");
-/// Agents that are history, and not packed.
-pub(crate) const AGENTS_PAST: TableDefinition<'static, u128, Bytes> = TableDefinition::new("agents_past");
 /// Handoffs of the working set.
 pub(crate) const HANDOFFS: TableDefinition<'static, u128, Bytes> = TableDefinition::new("handoffs");
-/// Handoffs that are history, and not packed.
-pub(crate) const HANDOFFS_PAST: TableDefinition<'static, u128, Bytes> = TableDefinition::new("handoffs_past");
 /// Work items that are not done.
 pub(crate) const WORK: TableDefinition<'static, u128, Bytes> = TableDefinition::new("work");
-/// Work items that are done or withdrawn, and not packed.
-pub(crate) const WORK_PAST: TableDefinition<'static, u128, Bytes> = TableDefinition::new("work_past");
 /// Recorded documents of handoffs that are not done.
 pub(crate) const DOCUMENTS: TableDefinition<'static, u128, &'static str> = TableDefinition::new("documents");
 /// Effects that are not settled.

@@ -1,8 +1,9 @@
 //! Any file at all, put in and taken out again.
 
 use super::merge::Template;
+use super::section::{fill, shape};
 use super::text::Notation;
-use super::{Profile, fill, shape};
+use crate::agents::Profile;
 use proptest::prelude::*;
 use serde_json::Value;
 use std::path::Path;

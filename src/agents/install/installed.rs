@@ -1,8 +1,10 @@
 //! What of a profile's hooks stands in the CLI's own configuration, whoever put it there: for a person who asks whether
 //! the agents that they start themselves report. Nothing is changed.
 
+use super::Context;
+use super::error::{InstallError, wrong};
+use super::section::notation;
 use super::text::{Kind, Node, parse};
-use super::{Context, InstallError, notation, wrong};
 use crate::agents::profile::Profile;
 use std::path::PathBuf;
 

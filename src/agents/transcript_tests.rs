@@ -41,9 +41,9 @@ const PROMPT: &str = "\nwith the goal, the state and the next steps.\nThen stop.
 #[test]
 fn a_real_turn_of_each_cli_is_read() {
     let cases = [
-        ("claude", include_str!("../../../tests/transcripts/claude/turn.jsonl"), 13_793, Some(1_000_000), 3),
-        ("codex", include_str!("../../../tests/transcripts/codex/turn.jsonl"), 12_311, Some(190_000), 2),
-        ("pi", include_str!("../../../tests/transcripts/pi/turn.jsonl"), 1_570, None, 3),
+        ("claude", include_str!("../../tests/transcripts/claude/turn.jsonl"), 13_793, Some(1_000_000), 3),
+        ("codex", include_str!("../../tests/transcripts/codex/turn.jsonl"), 12_311, Some(190_000), 2),
+        ("pi", include_str!("../../tests/transcripts/pi/turn.jsonl"), 1_570, None, 3),
     ];
     for (name, lines, used, window, messages) in cases {
         let found = read_as(name, lines);

@@ -1,21 +1,26 @@
 //! The tail of a talk as Markdown, for the successor of an agent that could not write its document any more.
 
-use super::{Role, Said};
+use super::transcript::{Role, Said, Transcript};
 use crate::core::text::sanitise;
 
-/// The latest messages that fit, oldest first.
-pub(super) fn markdown(said: &[Said], max_bytes: usize) -> String {
-    let mut parts = Vec::new();
-    let mut room = max_bytes;
-    for said in said.iter().rev() {
-        let part = part(said, max_bytes / 4);
-        if part.len() > room {
-            break;
+impl Transcript {
+    /// The talk's end as Markdown: the latest messages that fit into `max_bytes`, oldest first, each under a heading
+    /// and inside a fence that it can't break, without anything that drives a terminal. Of a message that is longer
+    /// than a quarter of that, the middle is left out.
+    #[must_use]
+    pub fn salvage(&self, max_bytes: usize) -> String {
+        let mut parts = Vec::new();
+        let mut room = max_bytes;
+        for said in self.said.iter().rev() {
+            let part = part(said, max_bytes / 4);
+            if part.len() > room {
+                break;
+            }
+            room -= part.len();
+            parts.push(part);
         }
-        room -= part.len();
-        parts.push(part);
+        parts.into_iter().rev().collect()
     }
-    parts.into_iter().rev().collect()
 }
 
 fn part(said: &Said, most: usize) -> String {

@@ -1,13 +1,9 @@
-//! Processes of this machine: who they are, whether they live, and the moment at which they end.
-
-mod exits;
+//! Who a process is, whether it lives, and what it was started with.
 
 use crate::core::pane::Process;
 use crate::limits;
 use std::io;
 use std::path::Path;
-
-pub use exits::ExitWatch;
 
 /// The most that is read of a process's arguments, in bytes.
 #[cfg(target_os = "linux")]

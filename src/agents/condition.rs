@@ -1,0 +1,101 @@
+//! What a profile looks for: a pattern in a text, a place in JSON, and a condition on what stands there.
+
+use regex::{Regex, RegexBuilder};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// A regular expression (Rust `regex` syntax), compiled when the profile is loaded.
+#[derive(Debug, Clone)]
+pub struct Pattern(pub Regex);
+
+/// Largest compiled size of one expression, in bytes: a profile is a person's own file, but a slip must not eat memory.
+const REGEX_LIMIT: usize = 1 << 20;
+
+impl Pattern {
+    /// Compiles a pattern; `^` and `$` stand for the ends of the text unless the pattern switches on `(?m)`.
+    ///
+    /// # Errors
+    /// When the text is not a regular expression, or compiles to more than 1 MiB.
+    pub fn compile(text: &str) -> Result<Self, regex::Error> {
+        RegexBuilder::new(text).size_limit(REGEX_LIMIT).build().map(Pattern)
+    }
+}
+
+impl<'de> Deserialize<'de> for Pattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Pattern::compile(&text).map_err(|why| serde::de::Error::custom(format!("not a regular expression: {why}")))
+    }
+}
+
+impl JsonSchema for Pattern {
+    fn schema_name() -> Cow<'static, str> {
+        "Pattern".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "string", "format": "regex", "description": "A regular expression in the syntax of Rust's regex crate."})
+    }
+}
+
+/// A JSON pointer (RFC 6901) into a hook's JSON, with one addition: a negative number counts an array's items from
+/// its end, so `/messages/-1/text` is the text of the last message.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+#[schemars(transparent)]
+pub struct Pointer(String);
+
+impl<'de> Deserialize<'de> for Pointer {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text.starts_with('/') && text.len() <= 256 {
+            Ok(Pointer(text))
+        } else {
+            Err(serde::de::Error::custom("a JSON pointer begins with / and has at most 256 characters"))
+        }
+    }
+}
+
+impl Pointer {
+    /// A pointer of the program's own.
+    pub(super) fn constant(text: &'static str) -> Self {
+        Pointer(text.to_owned())
+    }
+
+    /// The value that it points to.
+    #[must_use]
+    pub fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
+        self.0[1..].split('/').try_fold(value, |value, token| {
+            let token = token.replace("~1", "/").replace("~0", "~");
+            match value {
+                Value::Object(map) => map.get(&token),
+                Value::Array(items) => match token.strip_prefix('-') {
+                    Some(back) => items.len().checked_sub(back.parse().ok()?).and_then(|at| items.get(at)),
+                    None => items.get(token.parse::<usize>().ok()?),
+                },
+                _ => None,
+            }
+        })
+    }
+
+    /// The name of the field, if it is one field of the top level.
+    #[must_use]
+    pub fn top_level(&self) -> Option<&str> {
+        self.0.strip_prefix('/').filter(|name| !name.contains(['/', '~']))
+    }
+}
+
+/// A condition on one value.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct When {
+    /// Where the value stands.
+    pub at: Pointer,
+    /// It must be one of these texts; a missing value fits none.
+    #[serde(default)]
+    pub is: Vec<String>,
+    /// It must be none of these texts.
+    #[serde(default)]
+    pub is_not: Vec<String>,
+}

@@ -1,0 +1,237 @@
+//! A change is planned, and then carried out.
+
+use super::error::{InstallError, wrong};
+use super::merge::{self, Template};
+use super::place::{self, Environment, Found};
+use super::record::{Record, Shelf, hash};
+use super::section::{fill, notation, shape};
+use super::text::{Fault, Notation};
+use crate::agents::format::{InstallFormat, InstallSection};
+use crate::agents::profile::Profile;
+use crate::files::Unfit;
+use std::path::{Path, PathBuf};
+
+/// What an installation is told.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The path of the tasuki program.
+    pub program: &'a Path,
+    /// tasuki's home.
+    pub home: &'a Path,
+    /// The environment, for the CLI's own variables.
+    pub env: Environment<'a>,
+}
+
+/// A change that was planned.
+#[derive(Debug)]
+pub struct Change {
+    found: Found,
+    after: Option<String>,
+    record: Option<Record>,
+    old: Option<Record>,
+    shelf: Shelf,
+}
+
+/// What `hooks show` prints.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// Where it goes.
+    pub file: PathBuf,
+    /// What goes in.
+    pub text: String,
+    /// Whether it is the whole file.
+    pub is_whole: bool,
+}
+
+impl Profile {
+    /// What a person puts into the CLI's own configuration, and into which file; `None` if the profile does not say.
+    ///
+    /// # Errors
+    /// [`InstallError::NoPlace`].
+    pub fn shown(&self, context: &Context<'_>) -> Result<Option<Shown>, InstallError> {
+        let Some(section) = &self.file.install else { return Ok(None) };
+        let text = self.filled(section, context);
+        let file = self.place_of(section, context)?;
+        Ok(Some(Shown { file, text, is_whole: section.format == InstallFormat::File }))
+    }
+
+    /// Plans to put this profile's hooks in.
+    ///
+    /// # Errors
+    /// See [`InstallError`]; nothing is changed.
+    pub fn plan_install(&self, context: &Context<'_>) -> Result<Change, InstallError> {
+        let (section, found, shelf, old) = self.look(context)?;
+        let filled = self.filled(section, context);
+        let made_file = old.as_ref().map_or(found.text.is_none(), |old| old.made_file);
+        let mut record = Record {
+            v: 1,
+            profile: self.name.clone(),
+            target: found.target.clone(),
+            made_file,
+            made_folders: old.as_ref().map(|old| old.made_folders.clone()).unwrap_or_default(),
+            pieces: Vec::new(),
+            set: Vec::new(),
+            sha256: None,
+        };
+        let Some(notation) = notation(section.format) else {
+            let ours =
+                found.text.as_deref().is_none_or(|text| self.is_ours(section, text, old.as_ref()) || text == filled);
+            if !ours {
+                return Err(InstallError::Foreign { path: found.path });
+            }
+            record.sha256 = Some(hash(filled.as_bytes()));
+            return Ok(Change { found, after: Some(filled), record: Some(record), old, shelf });
+        };
+        let wrong = |fault: Fault| wrong(&found.path, fault);
+        let template = self.template(section, &filled, notation)?;
+        let text = found.text.clone().unwrap_or_default();
+        if template.is_whole(&text).map_err(wrong)? {
+            return Ok(Change { after: found.text.clone(), record: old.clone(), found, old, shelf });
+        }
+        let (pieces, set) = old.as_ref().map_or((&[][..], &[][..]), |old| (&old.pieces, &old.set));
+        let base = template.take_out(&text, pieces, set).map_err(wrong)?;
+        let merged = template.put_in(&base).map_err(wrong)?;
+        if merged.text.len() as u64 > place::MAX_BYTES {
+            let why = Unfit::TooLarge { size: merged.text.len() as u64, limit: place::MAX_BYTES };
+            return Err(InstallError::Unfit { path: found.path, why });
+        }
+        record.pieces = merged.pieces;
+        record.set = merged.set;
+        Ok(Change { found, after: Some(merged.text), record: Some(record), old, shelf })
+    }
+
+    /// Plans to take this profile's hooks out.
+    ///
+    /// # Errors
+    /// See [`InstallError`]; nothing is changed.
+    pub fn plan_uninstall(&self, context: &Context<'_>) -> Result<Change, InstallError> {
+        let (section, found, shelf, old) = self.look(context)?;
+        let Some(text) = found.text.clone() else {
+            return Ok(Change { found, after: None, record: None, old, shelf });
+        };
+        let Some(notation) = notation(section.format) else {
+            if !self.is_ours(section, &text, old.as_ref()) {
+                return Err(InstallError::Foreign { path: found.path });
+            }
+            return Ok(Change { found, after: None, record: None, old, shelf });
+        };
+        let template = self.template(section, &self.filled(section, context), notation)?;
+        let (pieces, set) = old.as_ref().map_or((&[][..], &[][..]), |old| (&old.pieces, &old.set));
+        let rest = template.take_out(&text, pieces, set).map_err(|fault| wrong(&found.path, fault))?;
+        let made = old.as_ref().is_some_and(|old| old.made_file);
+        let is_empty = rest.trim().is_empty() || rest.split_whitespace().collect::<String>() == "{}";
+        let after = if made && is_empty { None } else { Some(rest) };
+        Ok(Change { found, after, record: None, old, shelf })
+    }
+
+    pub(super) fn look(
+        &self,
+        context: &Context<'_>,
+    ) -> Result<(&InstallSection, Found, Shelf, Option<Record>), InstallError> {
+        let section =
+            self.file.install.as_ref().ok_or_else(|| InstallError::NoInstall { profile: self.name.clone() })?;
+        let found = Found::look(&self.place_of(section, context)?)?;
+        let shelf = Shelf::new(context.home, &self.name, &found.target);
+        let old = shelf.read()?;
+        Ok((section, found, shelf, old))
+    }
+
+    fn place_of(&self, section: &InstallSection, context: &Context<'_>) -> Result<PathBuf, InstallError> {
+        place::choose(&section.file.0, context.env).ok_or_else(|| InstallError::NoPlace { profile: self.name.clone() })
+    }
+
+    pub(super) fn filled(&self, section: &InstallSection, context: &Context<'_>) -> String {
+        let paths = |path: &Path| path.display().to_string();
+        fill(&self.name, &self.file, section, [&paths(context.program), &paths(context.home)])
+    }
+
+    pub(super) fn template(
+        &self,
+        section: &InstallSection,
+        filled: &str,
+        notation: Notation,
+    ) -> Result<Template, InstallError> {
+        let path = PathBuf::from(format!("the profile {}, install.text", self.name));
+        Template::new(filled, &shape(&self.name, &self.file, section), notation).map_err(|fault| wrong(&path, fault))
+    }
+
+    /// Whether a whole file is one that was installed, by this or by another home.
+    pub(super) fn is_ours(&self, section: &InstallSection, text: &str, old: Option<&Record>) -> bool {
+        old.is_some_and(|old| old.sha256.as_deref() == Some(&hash(text.as_bytes())))
+            || merge::fits(text, &shape(&self.name, &self.file, section))
+    }
+}
+
+impl Change {
+    /// The file, as people name it.
+    #[must_use]
+    pub fn file(&self) -> &Path {
+        &self.found.path
+    }
+
+    /// Where the file lies really, if its name is a link or goes over one.
+    #[must_use]
+    pub fn target(&self) -> Option<&Path> {
+        Some(self.found.target.as_path()).filter(|target| *target != self.found.path)
+    }
+
+    /// What the file holds, and what it will hold; `None` where there is none.
+    #[must_use]
+    pub fn texts(&self) -> (Option<&str>, Option<&str>) {
+        (self.found.text.as_deref(), self.after.as_deref())
+    }
+
+    /// Whether the file stays as it is.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.found.text == self.after
+    }
+
+    /// Carries it out: keeps a copy of the file, writes the record, then the file. Gives the copy's path.
+    ///
+    /// # Errors
+    /// See [`InstallError`]; the file is as it was then.
+    pub fn apply(self, wall_ms: i64) -> Result<Option<PathBuf>, InstallError> {
+        // Of two installations at once, the second must not take back what the first has just recorded.
+        let _held = self.found.hold()?;
+        if self.shelf.read()? != self.old {
+            return Err(InstallError::Changed { path: self.found.path });
+        }
+        if self.is_nothing() {
+            if self.record.is_none() && self.old.is_some() {
+                self.shelf.write(None)?;
+            }
+            return Ok(None);
+        }
+        let copy = self.found.text.as_deref().map(|text| self.shelf.keep(&self.found.target, text, wall_ms));
+        let copy = copy.transpose()?;
+        // The record goes first: of an installation that was cut off before its end, every piece can be told.
+        if let Some(record) = &self.record {
+            self.shelf.write(Some(record))?;
+        }
+        let made = match self.found.replace(self.after.as_deref()) {
+            Ok(made) => made,
+            Err(why) => {
+                self.shelf.write(self.old.as_ref())?;
+                return Err(why);
+            }
+        };
+        match self.record {
+            Some(record) if !made.is_empty() => self.shelf.write(Some(&Record { made_folders: made, ..record }))?,
+            Some(_) => {}
+            None => {
+                if self.after.is_none()
+                    && let Some(old) = &self.old
+                {
+                    place::remove_folders(&old.made_folders);
+                }
+                self.shelf.write(None)?;
+            }
+        }
+        Ok(copy)
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,58 @@
+//! The `install` section of a profile: whether it is right, and what its text becomes.
+
+use super::merge::{ANY, Template};
+use super::place;
+use super::text::{Fault, Notation};
+use crate::agents::format::{InstallFormat, InstallSection, ProfileFile};
+use crate::agents::placeholder::{self, TEXT, first_unknown};
+
+/// Checks an `install` section when its profile is loaded. Gives the key that is wrong, and why.
+pub(crate) fn check(profile: &str, file: &ProfileFile) -> Result<(), (&'static str, String)> {
+    let Some(section) = &file.install else { return Ok(()) };
+    if let Some(wrong) = section.file.0.iter().find(|place| !place::is_place(place)) {
+        let rule = "is no place such as \"~/.mycli/settings.json\" or \"$MYCLI_HOME/settings.json\"";
+        return Err(("install.file", format!("`{wrong}` {rule}")));
+    }
+    if section.file.0.is_empty() {
+        return Err(("install.file", "must name a file".into()));
+    }
+    let is_known = |name: &str| match name.strip_prefix(TEXT) {
+        Some(own) => file.launch.as_ref().is_some_and(|launch| launch.text(own).is_some()),
+        None => ["program", "home", "profile"].contains(&name),
+    };
+    if let Some(name) = first_unknown(&section.text, is_known) {
+        return Err(("install.text", format!("no placeholder here is called {{{name}}}")));
+    }
+    if let Some(notation) = notation(section.format) {
+        let shape = shape(profile, file, section);
+        let said = |fault: Fault| ("install.text", format!("line {} of it: {}", fault.line, fault.message));
+        Template::new(&shape, &shape, notation).map_err(said)?;
+    }
+    Ok(())
+}
+
+pub(super) fn notation(format: InstallFormat) -> Option<Notation> {
+    match format {
+        InstallFormat::Json => Some(Notation::Json),
+        InstallFormat::Jsonc => Some(Notation::Jsonc),
+        InstallFormat::File => None,
+    }
+}
+
+/// The text with [`ANY`] in the place of paths.
+pub(super) fn shape(profile: &str, file: &ProfileFile, section: &InstallSection) -> String {
+    fill(profile, file, section, [&ANY.to_string(), &ANY.to_string()])
+}
+
+/// The text with its placeholders replaced by the program, the home, and what the profile itself has.
+pub(super) fn fill(profile: &str, file: &ProfileFile, section: &InstallSection, [program, home]: [&str; 2]) -> String {
+    let plain = |name: &str| match name {
+        "program" => program.to_owned(),
+        "home" => home.to_owned(),
+        _ => profile.to_owned(),
+    };
+    placeholder::fill(&section.text, |name| {
+        let own = name.strip_prefix(TEXT).and_then(|own| file.launch.as_ref()?.text(own));
+        own.map_or_else(|| plain(name), |text| placeholder::fill(text, plain))
+    })
+}

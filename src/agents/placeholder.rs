@@ -1,0 +1,156 @@
+//! The words in braces that a profile's texts may hold: what replaces them, and which are known where.
+
+use super::format::LaunchSection;
+use crate::core::text::hex;
+use sha2::{Digest, Sha256};
+
+/// What comes before the name of one of the profile's own files in a placeholder: its path.
+pub(super) const FILE: &str = "file:";
+/// What comes before the name of one of the profile's own texts in a placeholder: the text, filled in.
+pub(super) const TEXT: &str = "text:";
+/// The names that may stand in braces in a file: what is the same for all agents of a profile.
+const FILE_NAMES: [&str; 3] = ["home", "program", "profile"];
+/// The names that may stand in braces.
+const NAMES: [&str; 9] =
+    ["home", "program", "agent_id", "creation", "persona", "handoffs", "cwd", "previous", "profile"];
+
+impl LaunchSection {
+    /// One of the section's own files or texts.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.files.get(name).or_else(|| self.texts.get(name)).map(String::as_str)
+    }
+
+    /// The first thing about the section that serde can't see to be wrong: the key and what is the matter.
+    pub(super) fn fault(&self) -> Option<(&'static str, String)> {
+        let unknown = |text: &String, allowed: &[&str]| unknown_placeholder(text, allowed, self);
+        if self.argv.first().is_none_or(String::is_empty) {
+            return Some(("launch.argv", "must name a program".into()));
+        }
+        if let Some(name) = self.argv.iter().chain(self.env.values()).find_map(|text| unknown(text, &NAMES)) {
+            return Some(("launch", format!("no placeholder is called {{{name}}}")));
+        }
+        // They stand for a text of their own, so they may not hold each other.
+        if let Some(name) = self.texts.values().find_map(|text| unknown_plain(text, &NAMES)) {
+            return Some(("launch.texts", format!("no placeholder is called {{{name}}} here")));
+        }
+        if let Some(name) = self.files.values().find_map(|text| unknown_plain(text, &FILE_NAMES)) {
+            return Some(("launch.files", format!("no placeholder is called {{{name}}} here")));
+        }
+        if self.files.keys().any(|name| !is_file_name(name)) {
+            return Some((
+                "launch.files",
+                "a file's name has a-z, 0-9, _, - and . only, and begins with a letter".into(),
+            ));
+        }
+        let is_variable = |name: &String| {
+            !name.is_empty()
+                && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+                && !name.as_bytes()[0].is_ascii_digit()
+        };
+        if !self.unset.iter().chain(self.env.keys()).all(is_variable) {
+            return Some(("launch", "a variable's name has letters, digits and _ only".into()));
+        }
+        None
+    }
+}
+
+fn is_file_name(name: &str) -> bool {
+    name.len() <= 64
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_-.".contains(&b))
+}
+
+/// One placeholder: the text before it, its name, its filters, the text after it.
+struct Hole<'t> {
+    before: &'t str,
+    name: &'t str,
+    filters: &'t str,
+    after: &'t str,
+}
+
+/// The first `{word}` or `{word:filter}` of small letters, or one of the profile's own texts or files; other braces, such
+/// as those of JSON or of a script, are plain text.
+fn next_hole(text: &str) -> Option<Hole<'_>> {
+    text.match_indices('{').find_map(|(at, _)| {
+        let (inside, after) = text[at + 1..].split_once('}')?;
+        let is_word = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+        let own = [FILE, TEXT].iter().find(|prefix| inside.starts_with(**prefix)).map_or(0, |prefix| prefix.len());
+        let end = inside[own..].find(':').map_or(inside.len(), |at| own + at);
+        let (name, filters) = (&inside[..end], inside[end..].trim_start_matches(':'));
+        let is_named = if own > 0 { is_file_name(&name[own..]) } else { is_word(name) };
+        let is_filter = |word: &str| word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+        (is_named && filters.split(':').all(is_filter)).then(|| Hole { before: &text[..at], name, filters, after })
+    })
+}
+
+/// The text with its placeholders replaced.
+pub(super) fn fill(text: &str, value: impl Fn(&str) -> String) -> String {
+    let mut filled = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(hole) = next_hole(rest) {
+        filled.push_str(hole.before);
+        let filters = hole.filters.split(':').filter(|filter| !filter.is_empty());
+        filled.push_str(&filters.fold(value(hole.name), |text, filter| match filter {
+            "json" => json_inside(&text),
+            "sha256" => sha256(&text),
+            _ => shell_word(&text),
+        }));
+        rest = hole.after;
+    }
+    filled.push_str(rest);
+    filled
+}
+
+/// The first placeholder of a text that means nothing, if there is one.
+fn unknown_placeholder(text: &str, names: &[&str], section: &LaunchSection) -> Option<String> {
+    let has_own = |name: &str| {
+        name.strip_prefix(TEXT).is_some_and(|name| section.texts.contains_key(name))
+            || name.strip_prefix(FILE).is_some_and(|name| section.files.contains_key(name))
+    };
+    first_unknown(text, |name| names.contains(&name) || has_own(name))
+}
+
+/// The same where the profile's own texts and files may not stand.
+fn unknown_plain(text: &str, names: &[&str]) -> Option<String> {
+    first_unknown(text, |name| names.contains(&name))
+}
+
+/// The first placeholder of a text of which nothing is known.
+pub(super) fn first_unknown(text: &str, is_known: impl Fn(&str) -> bool) -> Option<String> {
+    let mut rest = text;
+    while let Some(hole) = next_hole(rest) {
+        let filters_known = hole.filters.split(':').all(|filter| matches!(filter, "" | "json" | "sh" | "sha256"));
+        if !is_known(hole.name) || !filters_known {
+            return Some([hole.name, hole.filters].join(":").trim_end_matches(':').to_owned());
+        }
+        rest = hole.after;
+    }
+    None
+}
+
+pub(super) fn sha256(text: &str) -> String {
+    hex(&Sha256::digest(text.as_bytes()))
+}
+
+fn json_inside(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+fn shell_word(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_known_words_in_braces_are_placeholders() {
+        assert_eq!(fill("{\"a\":{}} {x}{y:sh}", |name| format!("<{name}'>")), "{\"a\":{}} <x'>'<y'\\''>'");
+        assert_eq!(unknown_plain("{home} {\"a\":1} {program:sh:json}", &NAMES), None);
+        assert_eq!(unknown_plain("{home} {hom}", &NAMES).as_deref(), Some("hom"));
+        assert_eq!(unknown_plain("{home:html}", &NAMES).as_deref(), Some("home:html"));
+        assert_eq!(unknown_plain("{file:x.ts} {cwd}", &FILE_NAMES).as_deref(), Some("file:x.ts"));
+    }
+}

@@ -1,0 +1,74 @@
+//! Reading `config.toml`.
+
+use super::ConfigError;
+use super::values::{Config, Raw};
+use crate::core::text::{line_of, quotable};
+use crate::files::{self, Meta};
+use std::io::Read;
+use std::path::Path;
+
+/// The most that `config.toml` may hold, in bytes.
+const MAX_CONFIG_BYTES: u64 = 1024 * 1024;
+
+/// Most characters of a key, and of what is wrong with it, that a message quotes.
+const MAX_QUOTED: usize = 400;
+
+impl Config {
+    /// Reads `config.toml`; without one, all is as by default.
+    ///
+    /// # Errors
+    /// It can't be read, others can write it, or a key or value is wrong: then file, key and line are named.
+    pub fn load(path: &Path) -> Result<Config, ConfigError> {
+        let read = |source| ConfigError::Read { path: path.to_owned(), source };
+        let mut options = std::fs::OpenOptions::new();
+        std::os::unix::fs::OpenOptionsExt::custom_flags(
+            options.read(true),
+            nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY,
+        );
+        let file = match options.open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Config::default()),
+            Err(error) => return Err(read(error)),
+        };
+        check(path, &files::meta(&file).map_err(read)?)?;
+        let mut text = String::new();
+        file.take(MAX_CONFIG_BYTES).read_to_string(&mut text).map_err(read)?;
+        Config::parse(path, &text)
+    }
+
+    /// Reads a configuration from its text; `path` is for messages.
+    ///
+    /// # Errors
+    /// A key or value is wrong.
+    pub fn parse(path: &Path, text: &str) -> Result<Config, ConfigError> {
+        let wrong = |key: String, span: Option<std::ops::Range<usize>>, message: &str| ConfigError::Wrong {
+            path: path.to_owned(),
+            key: quotable(&key, MAX_QUOTED),
+            line: line_of(text, span),
+            message: quotable(message.trim(), MAX_QUOTED),
+        };
+        let parsed = toml::Deserializer::parse(text);
+        let deserializer = parsed.map_err(|error| wrong("syntax".to_owned(), error.span(), error.message()))?;
+        match serde_path_to_error::deserialize::<_, Raw>(deserializer) {
+            Ok(raw) => Ok(raw.into_config()),
+            Err(error) => Err(wrong(error.path().to_string(), error.inner().span(), error.inner().message())),
+        }
+    }
+}
+
+fn check(path: &Path, meta: &Meta) -> Result<(), ConfigError> {
+    let refuse = |what: String| Err(ConfigError::NotAllowed { path: path.to_owned(), what });
+    if !meta.is_file() {
+        return refuse("is not a regular file".to_owned());
+    }
+    if !meta.is_ours() && meta.uid != 0 {
+        return refuse(format!("belongs to user {}", meta.uid));
+    }
+    if meta.mode & 0o022 != 0 {
+        return refuse(format!("can be written by other users (mode {:04o})", meta.mode));
+    }
+    if meta.stamp.size > MAX_CONFIG_BYTES {
+        return refuse(format!("has {} bytes, more than {MAX_CONFIG_BYTES}", meta.stamp.size));
+    }
+    Ok(())
+}

@@ -1,0 +1,15 @@
+//! Where everything lies ([`Home`]) and what the operator has set ([`Config`]): SPEC section 2.
+
+mod error;
+mod home;
+mod load;
+pub mod rules;
+mod values;
+
+pub use crate::core::settings::Target;
+pub use error::ConfigError;
+pub use home::Home;
+pub use values::{Config, schema};
+
+/// The example with every key and its default, as it lies in the repository's `data/`.
+pub const EXAMPLE: &str = include_str!("../../data/config.toml");

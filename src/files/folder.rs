@@ -1,0 +1,82 @@
+//! Folders: opened so that no link leads astray, made, and listed.
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::{Mode, mkdirat};
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Whether a name is one plain component of a path.
+#[must_use]
+pub fn is_plain(name: &OsStr) -> bool {
+    let bytes = name.as_bytes();
+    !matches!(bytes, b"" | b"." | b"..") && bytes.len() <= 255 && !bytes.contains(&b'/') && !bytes.contains(&0)
+}
+
+/// Opens a directory by its path. Links in the path are followed: the caller has checked it.
+///
+/// # Errors
+/// The system's.
+pub fn open_dir(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    Ok(nix::fcntl::open(path, flags, Mode::empty())?)
+}
+
+/// Opens a directory inside a directory; a link is an error (`ENOTDIR` or `ELOOP`).
+///
+/// # Errors
+/// The system's.
+pub fn open_dir_at(dir: impl AsFd, name: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    Ok(openat(dir, name.as_ref(), flags, Mode::empty())?)
+}
+
+/// Whether an open failed because a link or a file lies where a directory was expected.
+#[must_use]
+pub fn is_not_a_dir(error: &io::Error) -> bool {
+    let codes = [Errno::ENOTDIR, Errno::ELOOP];
+    error.raw_os_error().is_some_and(|code| codes.contains(&Errno::from_raw(code)))
+}
+
+/// Opens a directory inside a directory, making it with mode 0700 if it is missing.
+///
+/// # Errors
+/// The system's.
+pub fn make_dir_at(dir: impl AsFd, name: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
+    match mkdirat(&dir, name.as_ref(), Mode::S_IRWXU) {
+        Ok(()) | Err(Errno::EEXIST) => open_dir_at(dir, name),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// The names in a directory that `keep` wants, at most `max`, in no order; and whether there were more.
+///
+/// # Errors
+/// The system's.
+pub fn names(dir: impl AsFd, max: usize, mut keep: impl FnMut(&OsStr) -> bool) -> io::Result<(Vec<OsString>, bool)> {
+    let mut found = Vec::new();
+    for entry in open_listing(dir)? {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if matches!(name.as_bytes(), b"." | b"..") || !keep(name) {
+            continue;
+        }
+        if found.len() == max {
+            return Ok((found, true));
+        }
+        found.push(name.to_owned());
+    }
+    Ok((found, false))
+}
+
+/// A listing that can be read on piece by piece. It has a position of its own, however often the directory is listed.
+///
+/// # Errors
+/// The system's.
+pub fn open_listing(dir: impl AsFd) -> io::Result<nix::dir::OwningIter> {
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    Ok(nix::dir::Dir::openat(dir, ".", flags, Mode::empty())?.into_iter())
+}

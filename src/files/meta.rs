@@ -1,0 +1,128 @@
+//! What lies under a name, as `stat` tells it.
+
+use super::open_dir;
+use nix::errno::Errno;
+use nix::fcntl::AtFlags;
+use nix::sys::stat::{FileStat, SFlag, fstat, fstatat};
+use nix::unistd::geteuid;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+/// Which state of which file was seen. Two equal stamps mean that nobody changed the file in between, as far as a file
+/// system can tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Stamp {
+    /// Device.
+    pub dev: u64,
+    /// Inode.
+    pub ino: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Time of the last change of content, nanoseconds since 1970.
+    pub mtime_ns: i64,
+    /// Time of the last change of the inode, nanoseconds since 1970.
+    pub ctime_ns: i64,
+}
+
+impl Stamp {
+    /// Whether both name the same file, whatever it holds.
+    #[must_use]
+    pub fn is_same_file(&self, other: &Stamp) -> bool {
+        (self.dev, self.ino) == (other.dev, other.ino)
+    }
+}
+
+/// What tells one state of a file from another; none while there is no such file.
+#[must_use]
+pub fn stamp(path: &Path) -> Option<Stamp> {
+    let dir = open_dir(path.parent()?).ok()?;
+    meta_at(&dir, path.file_name()?).ok()?.map(|meta| meta.stamp)
+}
+
+/// What `stat` tells of a file, in types that are the same on every system.
+#[derive(Debug, Clone, Copy)]
+pub struct Meta {
+    /// Identity, size and times.
+    pub stamp: Stamp,
+    /// Owner.
+    pub uid: u32,
+    /// Permission bits, sticky bit included.
+    pub mode: u32,
+    /// Number of names.
+    pub links: u64,
+    /// Bytes that it takes on the disk; less than its size if it has holes.
+    pub on_disk: u64,
+    kind: SFlag,
+}
+
+impl Meta {
+    /// Whether it is a regular file.
+    #[must_use]
+    pub fn is_file(&self) -> bool {
+        self.kind == SFlag::S_IFREG
+    }
+
+    /// Whether it is a directory.
+    #[must_use]
+    pub fn is_dir(&self) -> bool {
+        self.kind == SFlag::S_IFDIR
+    }
+
+    /// Whether it is a symbolic link.
+    #[must_use]
+    pub fn is_link(&self) -> bool {
+        self.kind == SFlag::S_IFLNK
+    }
+
+    /// Whether it belongs to the user that we run as.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        self.uid == geteuid().as_raw()
+    }
+}
+
+impl From<FileStat> for Meta {
+    // The widths of these fields differ between systems; every one of them fits.
+    #[allow(clippy::unnecessary_cast, clippy::cast_sign_loss)]
+    fn from(stat: FileStat) -> Meta {
+        let ns = |seconds: i64, part: i64| seconds.saturating_mul(1_000_000_000).saturating_add(part);
+        let mode = stat.st_mode as u32;
+        Meta {
+            stamp: Stamp {
+                dev: stat.st_dev as u64,
+                ino: stat.st_ino as u64,
+                size: stat.st_size.max(0) as u64,
+                mtime_ns: ns(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+                ctime_ns: ns(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+            },
+            uid: stat.st_uid,
+            mode: mode & 0o7777,
+            links: stat.st_nlink as u64,
+            on_disk: (stat.st_blocks.max(0) as u64).saturating_mul(512),
+            kind: SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT,
+        }
+    }
+}
+
+/// What an open file is.
+///
+/// # Errors
+/// The system's.
+pub fn meta(file: impl AsFd) -> io::Result<Meta> {
+    Ok(Meta::from(fstat(file)?))
+}
+
+/// What lies under a name; a link is not followed. `None` where nothing lies.
+///
+/// # Errors
+/// The system's.
+pub fn meta_at(dir: impl AsFd, name: impl AsRef<OsStr>) -> io::Result<Option<Meta>> {
+    match fstatat(dir, name.as_ref(), AtFlags::AT_SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(Meta::from(stat))),
+        Err(Errno::ENOENT) => Ok(None),
+        Err(errno) => Err(errno.into()),
+    }
+}

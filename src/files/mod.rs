@@ -1,0 +1,15 @@
+//! The ground that the file adapters stand on: opening, reading and replacing files so that no link, pipe, foreign file
+//! or half-written copy can lead us astray (SPEC section 10). It knows bytes and inodes, and nothing of ours.
+
+mod folder;
+mod meta;
+mod read;
+mod scratch;
+pub mod way;
+mod write;
+
+pub use folder::{is_not_a_dir, is_plain, make_dir_at, names, open_dir, open_dir_at, open_listing};
+pub use meta::{Meta, Stamp, meta, meta_at, stamp};
+pub use read::{Unfit, check_readable, read_at};
+pub use scratch::scratch_name;
+pub use write::{Grade, create_at, overwrite_at, remove_at, rename_new, replace_at, swap};

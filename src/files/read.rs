@@ -1,0 +1,112 @@
+//! Files that are read whole, or not at all.
+
+use super::{Meta, Stamp, meta, meta_at};
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::Mode;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+
+/// Why a file is not read.
+#[derive(Debug, thiserror::Error)]
+pub enum Unfit {
+    /// There is no such file.
+    #[error("there is no such file")]
+    Missing,
+    /// It is a symbolic link.
+    #[error("it is a link; links are not followed")]
+    Link,
+    /// It is a directory, pipe, socket or device.
+    #[error("it is not a regular file")]
+    NotRegular,
+    /// Somebody else owns it.
+    #[error("it belongs to another user")]
+    Foreign,
+    /// It has more than one name.
+    #[error("it has {0} names (hard links); it must have one")]
+    Linked(u64),
+    /// It is larger than allowed.
+    #[error("it has {size} bytes; at most {limit} are allowed")]
+    TooLarge {
+        /// Its size in bytes.
+        size: u64,
+        /// The most that is read, in bytes.
+        limit: u64,
+    },
+    /// It changed while it was read.
+    #[error("it is still being written")]
+    Changing,
+    /// The system would not let us.
+    #[error("it can't be read: {0}")]
+    Io(#[from] io::Error),
+}
+
+impl Unfit {
+    /// The short word for it in `.why.json` files and views.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Unfit::Missing => "missing",
+            Unfit::Link => "link",
+            Unfit::NotRegular => "not_regular",
+            Unfit::Foreign => "foreign",
+            Unfit::Linked(_) => "linked",
+            Unfit::TooLarge { .. } => "too_large",
+            Unfit::Changing => "changing",
+            Unfit::Io(_) => "unreadable",
+        }
+    }
+}
+
+/// Reads a file whole, if it is regular, ours, has one name, holds at most `limit` bytes and stays as it is meanwhile.
+///
+/// # Errors
+/// Each rule that it breaks is a variant of [`Unfit`].
+pub fn read_at(dir: impl AsFd, name: &OsStr, limit: u64) -> Result<(Vec<u8>, Stamp), Unfit> {
+    let dir = dir.as_fd();
+    // Looked at before it is opened, for opening a device can do things.
+    let seen = meta_at(dir, name)?.ok_or(Unfit::Missing)?;
+    check_readable(&seen, limit)?;
+    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+    let mut file = match openat(dir, name, flags, Mode::empty()) {
+        Ok(fd) => File::from(fd),
+        Err(Errno::ENOENT) => return Err(Unfit::Missing),
+        Err(Errno::ELOOP) => return Err(Unfit::Link),
+        Err(Errno::ENXIO) => return Err(Unfit::NotRegular),
+        Err(errno) => return Err(Unfit::Io(errno.into())),
+    };
+    let before = meta(&file)?;
+    check_readable(&before, limit)?;
+    let room = usize::try_from(before.stamp.size).unwrap_or(0).saturating_add(1);
+    let mut bytes = Vec::with_capacity(room);
+    (&mut file).take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    let after = meta(&file)?;
+    if after.stamp != before.stamp || bytes.len() as u64 != after.stamp.size {
+        return Err(Unfit::Changing);
+    }
+    Ok((bytes, after.stamp))
+}
+
+/// The rules of [`read_at`], judged by what `stat` says.
+///
+/// # Errors
+/// The rule that is broken.
+pub fn check_readable(meta: &Meta, limit: u64) -> Result<(), Unfit> {
+    if meta.is_link() {
+        Err(Unfit::Link)
+    } else if !meta.is_file() {
+        Err(Unfit::NotRegular)
+    } else if !meta.is_ours() {
+        Err(Unfit::Foreign)
+    } else if meta.links == 0 {
+        Err(Unfit::Missing)
+    } else if meta.links != 1 {
+        Err(Unfit::Linked(meta.links))
+    } else if meta.stamp.size > limit {
+        Err(Unfit::TooLarge { size: meta.stamp.size, limit })
+    } else {
+        Ok(())
+    }
+}

@@ -1,0 +1,113 @@
+//! The open file: one transaction to read or to write, and what is said of a failure.
+
+use super::checking::Checking;
+use super::error::{self, Error};
+use super::{open, tables};
+use crate::core::time::BelievedClock;
+use redb::{Database, Durability, ReadableDatabase};
+use std::cell::Cell;
+use std::fs::File;
+use std::path::PathBuf;
+
+/// The store.
+pub struct Store {
+    pub(super) path: PathBuf,
+    pub(super) database: Option<Database>,
+    /// Device and inode of the open file; none for a store that lies in no file.
+    pub(super) identity: Option<(u64, u64)>,
+    pub(super) next_ledger: u64,
+    pub(super) next_seen: u64,
+    /// Whether there was an error that may come of damage since every page was checked.
+    pub(super) doubt: Cell<bool>,
+    /// Every page of the file is being read, before it is opened again.
+    pub(super) checking: Option<Checking>,
+    /// By which an answer is old.
+    pub(super) clock: BelievedClock,
+    // Held for its lock: one sidecar for each home, also on systems where redb's own lock is advisory.
+    pub(super) _lock: File,
+}
+
+impl Store {
+    /// Whether the file on disk is still the one that is open: what is committed into another one would be forgotten.
+    ///
+    /// # Errors
+    /// [`Error::Gone`].
+    pub fn check_in_place(&self) -> Result<(), Error> {
+        let is_so = self.identity.is_none() || self.identity == open::identity(&self.path);
+        if is_so { Ok(()) } else { Err(self.gone()) }
+    }
+
+    pub(super) fn gone(&self) -> Error {
+        Error::Gone { path: self.path.clone() }
+    }
+
+    fn database(&self) -> Result<&Database, Error> {
+        let why = "it is closed after an error";
+        self.database.as_ref().ok_or_else(|| Error::Io { path: self.path.clone(), what: "used", why: why.to_owned() })
+    }
+
+    pub(super) fn failed(&self, what: &'static str, error: impl Into<redb::Error>) -> Error {
+        let error = error.into();
+        if error::may_be_damage(&error) {
+            self.doubt.set(true);
+        }
+        Error::of(&self.path, what, error)
+    }
+
+    /// A row that this version can't have written.
+    pub(super) fn broken(&self, table: &str, why: &impl ToString) -> Error {
+        self.doubt.set(true);
+        let why = format!("a row of its table {table} can't be understood: {}", why.to_string());
+        Error::Unreadable { path: self.path.clone(), why }
+    }
+
+    /// The same, of a row that was looked up while running: only who asked for it need be told.
+    pub(super) fn row_broken(&self, table: &str, why: &impl ToString) -> Error {
+        self.doubt.set(true);
+        Error::Row { path: self.path.clone(), table: table.to_owned(), why: why.to_string() }
+    }
+
+    pub(super) fn read(&self) -> Result<redb::ReadTransaction, Error> {
+        self.database()?.begin_read().map_err(|error| self.failed("read", error))
+    }
+
+    pub(super) fn write<T>(
+        &self,
+        work: impl FnOnce(&redb::WriteTransaction) -> Result<T, redb::Error>,
+    ) -> Result<T, Error> {
+        let mut write = self.database()?.begin_write().map_err(|error| self.failed("written", error))?;
+        write.set_durability(Durability::Immediate).map_err(|error| self.failed("written", error))?;
+        write.set_quick_repair(true);
+        let done = work(&write).map_err(|error| self.failed("written", error))?;
+        write.commit().map_err(|error| self.failed("written", error))?;
+        // Only now is it known that the file was there all the time.
+        self.check_in_place()?;
+        Ok(done)
+    }
+
+    /// A number that every state file has.
+    pub(super) fn number(&self, name: &str) -> Result<u64, Error> {
+        let missing = || format!("it holds no number {name}, so it is no state file of tasuki");
+        self.meta(name)?.ok_or_else(|| Error::Unreadable { path: self.path.clone(), why: missing() })
+    }
+
+    pub(super) fn meta(&self, name: &str) -> Result<Option<u64>, Error> {
+        let table = self.read()?.open_table(tables::META).map_err(|error| self.failed("read", error))?;
+        let found = table.get(name).map_err(|error| self.failed("read", error))?;
+        Ok(found.map(|value| value.value()))
+    }
+
+    /// The 8 hexadecimal digits that name this home's things inside a tmux server.
+    ///
+    /// # Errors
+    /// What the disk refused.
+    pub fn home_tag(&self) -> Result<String, Error> {
+        Ok(format!("{:08x}", self.number("home")? & 0xffff_ffff))
+    }
+
+    /// The number of the next request that the ledger takes.
+    #[must_use]
+    pub fn next_ledger(&self) -> u64 {
+        self.next_ledger
+    }
+}
