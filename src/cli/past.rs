@@ -6,7 +6,7 @@ use super::error::CliError;
 use super::view::{self, Seen};
 use crate::config::Home;
 use crate::contract::{AgentView, HandoffView};
-use crate::spool::age::WISH;
+use crate::spool::wishes::WISH;
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;

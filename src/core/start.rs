@@ -17,6 +17,7 @@ use crate::contract::reply::AgentReply;
 
 /// Columns and rows of a window that nobody looks at.
 pub(crate) const DEFAULT_SIZE: (u16, u16) = (160, 50);
+
 /// What a new agent is to be.
 pub(crate) struct Wanted {
     pub(crate) persona: Slug,

@@ -8,6 +8,7 @@ use std::path::Path;
 /// The most that is read of a process's arguments, in bytes.
 #[cfg(target_os = "linux")]
 const MAX_ARGV_BYTES: u64 = 256 * 1024;
+
 /// The most that is read of a process's environment, in bytes.
 #[cfg(target_os = "linux")]
 const MAX_ENVIRON_BYTES: u64 = 4 * 1024 * 1024;

@@ -63,7 +63,7 @@ struct Year {
 impl Year {
     async fn begin(load: Load) -> Year {
         let mut ground = Ground::new().await;
-        ground.sidecar.spool.file_times = Some(played);
+        ground.sidecar.spool.play_file_times(played);
         let now = ground.sidecar.clock.now();
         let agents = (0..load.living).map(|number| living(number, &now)).map(|agent| (agent.agent_id, agent));
         let decision = Decision { agents: agents.collect(), ..Decision::default() };
@@ -151,7 +151,7 @@ impl Year {
         let begun = Instant::now();
         let (mut sidecar, sources) = super::tests::open(&dir).await;
         let took = begun.elapsed();
-        sidecar.spool.file_times = Some(played);
+        sidecar.spool.play_file_times(played);
         (Year { ground: Ground { dir, sidecar, sources }, now, load }, took)
     }
 }

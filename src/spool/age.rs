@@ -2,14 +2,14 @@
 //! 7 days; and of the views all but the newest 20,000 of each kind. The store keeps what the views told, and writes one
 //! again that somebody asks for. A little at a time, and never by the wall clock alone, as in [`super::sweep`].
 
-use super::rooms::{Room, Spool};
+use super::rooms::{Room, Rooms};
 use crate::core::id::{AgentId, DeliveryId, HandoffId, Slug};
 use crate::core::time::{BelievedClock, Now};
 use crate::files;
 use nix::dir::OwningIter;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 
@@ -17,10 +17,6 @@ use std::os::unix::ffi::OsStrExt;
 pub const KEPT_MS: i64 = 7 * 24 * 3_600_000;
 /// How many views of history of each kind are kept at most.
 pub const MOST_VIEWS: usize = 20_000;
-/// What the name of a wish for a view begins with, in `view/`; the id follows.
-pub const WISH: &str = ".wanted-";
-/// Wishes that are looked at in one tick.
-const MOST_WISHES: usize = 100;
 
 /// Whose file it is that may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,47 +52,42 @@ enum Round {
     Texts { personas: OwningIter, of: Option<(OwnedFd, OwningIter)> },
 }
 
-impl Spool {
+impl Ager {
     /// Looks at the next `max` files in turn, and removes those that are old and that `is_wanted` does not want; gives how
     /// many went.
-    pub fn age(&mut self, max: usize, now: &Now, is_wanted: impl Fn(Old<'_>) -> bool) -> usize {
-        let Some(wall_ms) = self.ager.clock.wall_ms(now) else { return 0 };
+    pub(super) fn age(&mut self, rooms: &Rooms, max: usize, now: &Now, is_wanted: impl Fn(Old<'_>) -> bool) -> usize {
+        let Some(wall_ms) = self.clock.wall_ms(now) else { return 0 };
         let limit_ns = wall_ms.saturating_sub(KEPT_MS).saturating_mul(1_000_000);
         let mut removed = 0;
-        let mut round = self.ager.round.take().or_else(|| self.views_round(0));
+        let mut round = self.round.take().or_else(|| views_round(rooms, 0));
         for _ in 0..max {
             round = match round {
                 None => break,
                 Some(Round::Views { kind, listing, newest }) => {
-                    let (next, went) = self.age_view(kind, listing, newest, limit_ns, &is_wanted);
+                    let (next, went) = self.age_view(rooms, kind, listing, newest, limit_ns, &is_wanted);
                     removed += went;
                     next
                 }
                 Some(Round::Texts { personas, of }) => {
-                    let (next, went) = self.age_text(personas, of, limit_ns, &is_wanted);
+                    let (next, went) = age_text(rooms, personas, of, limit_ns, &is_wanted);
                     removed += went;
                     next
                 }
             };
         }
-        self.ager.round = round;
+        self.round = round;
         removed
     }
 
     /// Whether all was looked through to the end, and no new round was begun.
-    #[must_use]
-    pub fn is_aged(&self) -> bool {
-        self.ager.round.is_none()
-    }
-
-    fn views_round(&self, kind: usize) -> Option<Round> {
-        let listing = files::open_listing(self.dir(ROOMS[kind])).ok()?;
-        Some(Round::Views { kind, listing, newest: BinaryHeap::new() })
+    pub(super) fn is_aged(&self) -> bool {
+        self.round.is_none()
     }
 
     /// Looks at one view; at the end of its folder, begins with the next one.
     fn age_view(
         &mut self,
+        rooms: &Rooms,
         kind: usize,
         mut listing: OwningIter,
         mut newest: BinaryHeap<Reverse<i64>>,
@@ -105,15 +96,15 @@ impl Spool {
     ) -> (Option<Round>, usize) {
         let Some(Ok(entry)) = listing.next() else {
             let is_full = newest.len() >= MOST_VIEWS;
-            self.ager.cut_ns[kind] = newest.peek().filter(|_| is_full).map_or(i64::MIN, |oldest| oldest.0);
-            return (if kind == 0 { self.views_round(1) } else { self.texts_round() }, 0);
+            self.cut_ns[kind] = newest.peek().filter(|_| is_full).map_or(i64::MIN, |oldest| oldest.0);
+            return (if kind == 0 { views_round(rooms, 1) } else { texts_round(rooms) }, 0);
         };
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        let went = match (old_view(kind, name), files::meta_at(self.dir(ROOMS[kind]), name)) {
+        let went = match (old_view(kind, name), files::meta_at(rooms.dir(ROOMS[kind]), name)) {
             (Some(old), Ok(Some(meta))) if meta.is_file() && !is_wanted(old) => {
-                let changed_ns = self.changed_ns(&meta);
-                let is_old = changed_ns < limit_ns.max(self.ager.cut_ns[kind]);
-                let went = is_old && files::remove_at(self.dir(ROOMS[kind]), name).unwrap_or(false);
+                let changed_ns = rooms.changed_ns(&meta);
+                let is_old = changed_ns < limit_ns.max(self.cut_ns[kind]);
+                let went = is_old && files::remove_at(rooms.dir(ROOMS[kind]), name).unwrap_or(false);
                 if !went {
                     newest.push(Reverse(changed_ns));
                     if newest.len() > MOST_VIEWS {
@@ -126,64 +117,53 @@ impl Spool {
         };
         (Some(Round::Views { kind, listing, newest }), usize::from(went))
     }
-
-    fn texts_round(&self) -> Option<Round> {
-        let personas = files::open_dir(&self.home().join("data/personas")).and_then(files::open_listing).ok()?;
-        Some(Round::Texts { personas, of: None })
-    }
-
-    /// Looks at one text, or goes into the next persona's folder.
-    fn age_text(
-        &self,
-        mut personas: OwningIter,
-        of: Option<(OwnedFd, OwningIter)>,
-        limit_ns: i64,
-        is_wanted: &impl Fn(Old<'_>) -> bool,
-    ) -> (Option<Round>, usize) {
-        let Some((folder, mut listing)) = of else {
-            let Some(Ok(entry)) = personas.next() else { return (None, 0) };
-            let of = self.open_texts(OsStr::from_bytes(entry.file_name().to_bytes()));
-            return (Some(Round::Texts { personas, of }), 0);
-        };
-        let Some(Ok(entry)) = listing.next() else { return (Some(Round::Texts { personas, of: None }), 0) };
-        let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        let went = match (old_text(name), files::meta_at(&folder, name)) {
-            (Some(old), Ok(Some(meta))) if meta.is_file() && self.changed_ns(&meta) < limit_ns && !is_wanted(old) => {
-                files::remove_at(&folder, name).unwrap_or(false)
-            }
-            _ => false,
-        };
-        (Some(Round::Texts { personas, of: Some((folder, listing)) }), usize::from(went))
-    }
-
-    /// The texts of a persona; none where there are none. No link is followed.
-    fn open_texts(&self, persona: &OsStr) -> Option<(OwnedFd, OwningIter)> {
-        persona.to_str()?.parse::<Slug>().ok()?;
-        let personas = files::open_dir(&self.home().join("data/personas")).ok()?;
-        let texts = files::open_dir_at(files::open_dir_at(personas, persona).ok()?, "texts").ok()?;
-        let listing = files::open_listing(&texts).ok()?;
-        Some((texts, listing))
-    }
-
-    /// The views that somebody has asked for: names of wishes in `view/`, with the ids that they name.
-    #[must_use]
-    pub fn wishes(&self) -> Vec<(OsString, uuid::Uuid)> {
-        let id = |name: &OsStr| name.to_str()?.strip_prefix(WISH)?.parse::<uuid::Uuid>().ok();
-        let listed = files::names(self.dir(Room::View), MOST_WISHES, |name| id(name).is_some());
-        let names = listed.map(|(names, _)| names).unwrap_or_default();
-        names.into_iter().filter_map(|name| id(&name).map(|id| (name, id))).collect()
-    }
-
-    /// Takes a wish away: it was answered, or nothing is known of what it names.
-    pub fn drop_wish(&self, name: &OsStr) {
-        if let Err(error) = files::remove_at(self.dir(Room::View), name) {
-            tracing::warn!(%error, "a wish for a view can't be removed");
-        }
-    }
 }
 
 /// The folders of views that age.
 const ROOMS: [Room; 2] = [Room::Agents, Room::Handoffs];
+
+fn views_round(rooms: &Rooms, kind: usize) -> Option<Round> {
+    let listing = files::open_listing(rooms.dir(ROOMS[kind])).ok()?;
+    Some(Round::Views { kind, listing, newest: BinaryHeap::new() })
+}
+
+fn texts_round(rooms: &Rooms) -> Option<Round> {
+    let personas = files::open_dir(&rooms.home().join("data/personas")).and_then(files::open_listing).ok()?;
+    Some(Round::Texts { personas, of: None })
+}
+
+/// Looks at one text, or goes into the next persona's folder.
+fn age_text(
+    rooms: &Rooms,
+    mut personas: OwningIter,
+    of: Option<(OwnedFd, OwningIter)>,
+    limit_ns: i64,
+    is_wanted: &impl Fn(Old<'_>) -> bool,
+) -> (Option<Round>, usize) {
+    let Some((folder, mut listing)) = of else {
+        let Some(Ok(entry)) = personas.next() else { return (None, 0) };
+        let of = open_texts(rooms, OsStr::from_bytes(entry.file_name().to_bytes()));
+        return (Some(Round::Texts { personas, of }), 0);
+    };
+    let Some(Ok(entry)) = listing.next() else { return (Some(Round::Texts { personas, of: None }), 0) };
+    let name = OsStr::from_bytes(entry.file_name().to_bytes());
+    let went = match (old_text(name), files::meta_at(&folder, name)) {
+        (Some(old), Ok(Some(meta))) if meta.is_file() && rooms.changed_ns(&meta) < limit_ns && !is_wanted(old) => {
+            files::remove_at(&folder, name).unwrap_or(false)
+        }
+        _ => false,
+    };
+    (Some(Round::Texts { personas, of: Some((folder, listing)) }), usize::from(went))
+}
+
+/// The texts of a persona; none where there are none. No link is followed.
+fn open_texts(rooms: &Rooms, persona: &OsStr) -> Option<(OwnedFd, OwningIter)> {
+    persona.to_str()?.parse::<Slug>().ok()?;
+    let personas = files::open_dir(&rooms.home().join("data/personas")).ok()?;
+    let texts = files::open_dir_at(files::open_dir_at(personas, persona).ok()?, "texts").ok()?;
+    let listing = files::open_listing(&texts).ok()?;
+    Some((texts, listing))
+}
 
 fn old_view(kind: usize, name: &OsStr) -> Option<Old<'static>> {
     let id = name.to_str()?.strip_suffix(".json")?;

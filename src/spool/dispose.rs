@@ -2,8 +2,10 @@
 //! renamed to `state/reap/` and removed later; one that could not be taken is kept in `rejected/`, with the reason.
 
 use super::error::Error;
-use super::rooms::{Room, Spool};
-use super::scan::{Found, Held};
+use super::home::Spool;
+use super::lane::{Content, Found, Held};
+use super::rejected::REASON_TEMP;
+use super::rooms::Room;
 use crate::core::text::{hex, plain_json};
 use crate::core::time::Now;
 use crate::files::{self, Grade, Stamp};
@@ -15,14 +17,8 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
-/// The most files that `rejected/` holds (their `.why.json` not counted).
-const MAX_REJECTED_FILES: u64 = 1_000;
-/// The most bytes that they take on the disk together.
-const MAX_REJECTED_BYTES: u64 = 64 * 1024 * 1024;
 /// The longest part of a rejected file's own name that is kept, in bytes (SPEC 12, Files).
 const MAX_SAFE_NAME: usize = 100;
-/// The fixed temporary name under which a reason is written.
-const TEMP: &str = ".tasuki-new";
 
 /// What became of a file that was to be put away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,13 +63,6 @@ pub enum RejectOutcome {
 /// The most bad files of a lane that are remembered and left where they are. A hook that leaves one each second needs
 /// six days for it.
 const MAX_HELD: usize = 500_000;
-
-/// How much of `rejected/` is used.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Usage {
-    files: u64,
-    bytes: u64,
-}
 
 #[derive(Serialize)]
 struct WhyFile<'a> {
@@ -136,7 +125,7 @@ impl Spool {
             Some(meta) if same_content(&meta.stamp, &found.stamp) => meta,
             _ => return Ok(RejectOutcome::Gone),
         };
-        if !self.fits_in_rejected(meta.on_disk, now) {
+        if !self.rejected.fits(&self.rooms, meta.on_disk, now) {
             return Ok(self.hold(found, now));
         }
         let name = format!("{seq}-{}", safe_name(&found.name));
@@ -145,14 +134,11 @@ impl Spool {
         let json = serde_json::to_string_pretty(&why_file(found, why, now)).map_err(|error| failed(error.into()))?;
         let json = plain_json(&json);
         let rejected = self.dir(Room::Rejected);
-        files::replace_at(rejected, OsStr::new(TEMP), OsStr::new(&reason), json.as_bytes(), Grade::Fast)
+        files::replace_at(rejected, OsStr::new(REASON_TEMP), OsStr::new(&reason), json.as_bytes(), Grade::Fast)
             .map_err(failed)?;
         match files::rename_new(self.dir(from), &found.name, rejected, OsStr::new(&name)) {
             Ok(()) => {
-                if let Some(usage) = &mut self.rejected {
-                    usage.files += 1;
-                    usage.bytes = usage.bytes.saturating_add(meta.on_disk);
-                }
+                self.rejected.add(meta.on_disk);
                 Ok(RejectOutcome::Moved(name))
             }
             Err(error) => {
@@ -168,7 +154,7 @@ impl Spool {
 
     /// The file stays; scans pass over it in this state.
     fn hold(&mut self, found: &Found, now: &Now) -> RejectOutcome {
-        self.full_since.get_or_insert(now.boot_ms);
+        self.rejected.call_full(now);
         if self.lane(found.lane).held.len() < MAX_HELD {
             self.lane(found.lane).held.insert(found.name.clone(), Held::new(found.stamp));
             return RejectOutcome::Full;
@@ -185,38 +171,7 @@ impl Spool {
     /// Whether `rejected/` was full when it was last looked at, so that bad files stay where they are.
     #[must_use]
     pub fn is_rejected_full(&self) -> bool {
-        self.full_since.is_some()
-    }
-
-    fn fits_in_rejected(&mut self, bytes: u64, now: &Now) -> bool {
-        if self.full_since.is_some_and(|since| now.boot_ms.saturating_sub(since) < super::scan::HELD_MS) {
-            return self.rejected.is_some_and(|usage| usage.has_room_for(bytes));
-        }
-        // What was counted may be out of date in one direction only: an operator removes files.
-        if !self.rejected.is_some_and(|usage| usage.has_room_for(bytes)) {
-            self.rejected = self.count_rejected().ok();
-        }
-        self.rejected.is_some_and(|usage| usage.has_room_for(bytes))
-    }
-
-    pub(super) fn has_room_in_rejected(&mut self) -> bool {
-        self.rejected = self.count_rejected().ok();
-        self.rejected.is_some_and(|usage| usage.has_room_for(0))
-    }
-
-    fn count_rejected(&self) -> io::Result<Usage> {
-        let dir = self.dir(Room::Rejected);
-        let (names, _) = files::names(dir, 4 * MAX_REJECTED_FILES as usize, |name| {
-            !name.as_bytes().ends_with(b".why.json") && name != TEMP
-        })?;
-        let mut usage = Usage::default();
-        for name in names {
-            if let Some(meta) = files::meta_at(dir, &name)? {
-                usage.files += 1;
-                usage.bytes = usage.bytes.saturating_add(meta.on_disk);
-            }
-        }
-        Ok(usage)
+        self.rejected.is_full()
     }
 
     /// Removes at most `max` files that were put away; gives how many went. It may take long: see [`Spool::reaper`].
@@ -259,12 +214,6 @@ fn remove_some(dir: impl AsFd, max: usize) -> usize {
     names.iter().filter(|name| removed(name)).count()
 }
 
-impl Usage {
-    fn has_room_for(self, bytes: u64) -> bool {
-        self.files < MAX_REJECTED_FILES && self.bytes.saturating_add(bytes) <= MAX_REJECTED_BYTES
-    }
-}
-
 /// A rename changes the time of the inode, so that alone makes no other file.
 fn same_content(a: &Stamp, b: &Stamp) -> bool {
     a.is_same_file(b) && a.size == b.size && a.mtime_ns == b.mtime_ns
@@ -304,8 +253,8 @@ impl Found {
     #[must_use]
     pub fn why(&self) -> Option<Why> {
         match &self.content {
-            super::Content::Whole { .. } => None,
-            super::Content::Bad { code, message, line, column, .. } => Some(Why {
+            Content::Whole { .. } => None,
+            Content::Bad { code, message, line, column, .. } => Some(Why {
                 code: (*code).to_owned(),
                 message: message.clone(),
                 field: None,

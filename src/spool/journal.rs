@@ -2,7 +2,8 @@
 //! appended from the store, so that what a crash cut off is written again, and nothing is written twice.
 
 use super::error::Error;
-use super::rooms::{Room, Spool};
+use super::home::Spool;
+use super::rooms::Room;
 use crate::core::text::plain_json;
 use crate::files::{self, Meta};
 use nix::errno::Errno;

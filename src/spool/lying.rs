@@ -1,7 +1,8 @@
 //! What lies in the lane of requests at this moment, seen beside the scan: whoever judges whether files are taken must not
 //! ask what takes them.
 
-use super::rooms::{Room, Spool};
+use super::home::Spool;
+use super::rooms::Room;
 use crate::files::{self, Stamp};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

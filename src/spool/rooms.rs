@@ -2,8 +2,6 @@
 //! were checked.
 
 use super::error::Error;
-use super::scan::{Lane, LaneState};
-use super::{age::Ager, dispose::Usage, sweep::Sweeper};
 use crate::files::{self, Meta};
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::geteuid;
@@ -58,49 +56,30 @@ struct OpenRoom {
     identity: (u64, u64),
 }
 
-/// The spool, the state folder and the views of one home, held open. Made for one thread.
+/// The folders of one home, held open.
 #[derive(Debug)]
-pub struct Spool {
+pub(super) struct Rooms {
     home: PathBuf,
-    rooms: Vec<OpenRoom>,
-    pub(super) requests: LaneState,
-    pub(super) events: LaneState,
-    pub(super) rejected: Option<Usage>,
-    pub(super) full_since: Option<u64>,
-    pub(super) sweeper: Sweeper,
-    pub(super) ager: Ager,
+    open: Vec<OpenRoom>,
     /// Where tests say when a file was changed, which only the kernel can otherwise.
     #[cfg(test)]
-    pub(crate) file_times: Option<fn(i64) -> i64>,
+    pub(super) file_times: Option<fn(i64) -> i64>,
 }
 
-impl Spool {
-    /// Opens the folders of a home, making those that are missing with mode 0700, and sets the umask of the process to 077.
-    ///
-    /// # Errors
-    /// [`ErrorKind::NotAllowed`](super::ErrorKind) if others could get at them: SPEC section 10; `Layout` if they are
-    /// links or lie on several file systems; else the system's.
-    pub fn open(home: &Path) -> Result<Spool, Error> {
+impl Rooms {
+    pub(super) fn open(home: &Path) -> Result<Rooms, Error> {
         umask(Mode::from_bits_truncate(0o077));
         let home = prepare_home(home)?;
-        let rooms = open_rooms(&home)?;
-        Ok(Spool {
+        let open = open_rooms(&home)?;
+        Ok(Rooms {
             home,
-            rooms,
-            requests: LaneState::default(),
-            events: LaneState::default(),
-            rejected: None,
-            full_since: None,
-            sweeper: Sweeper::default(),
-            ager: Ager::default(),
+            open,
             #[cfg(test)]
             file_times: None,
         })
     }
 
-    /// The home, absolute and without links.
-    #[must_use]
-    pub fn home(&self) -> &Path {
+    pub(super) fn home(&self) -> &Path {
         &self.home
     }
 
@@ -115,36 +94,24 @@ impl Spool {
         meta.stamp.ctime_ns
     }
 
-    /// Opens everything anew after folders were moved or replaced. On an error the old ones stay in use.
-    ///
-    /// # Errors
-    /// As for [`Spool::open`].
-    pub fn reopen(&mut self) -> Result<(), Error> {
-        *self = Spool::open(&self.home)?;
-        Ok(())
-    }
-
     /// Whether the paths still lead to the folders that are open here.
-    #[must_use]
-    pub fn is_in_place(&self) -> bool {
-        self.rooms.iter().all(|room| {
+    pub(super) fn is_in_place(&self) -> bool {
+        self.open.iter().all(|room| {
             // A link is not the folder, even where it leads to the very one that was moved away.
             let there = nix::sys::stat::lstat(&room.path).map(Meta::from);
             there.is_ok_and(|meta| (meta.stamp.dev, meta.stamp.ino) == room.identity)
         })
     }
 
-    /// Checks owner and permission bits of all folders again, on the open folders themselves.
-    ///
-    /// # Errors
-    /// `NotAllowed` names the first that is open to others.
-    pub fn check(&self) -> Result<(), Error> {
-        self.rooms.iter().zip(ROOMS).try_for_each(|(open, (room, _))| check_open(open, room))
+    /// Checks owner and permission bits of all folders again, on the open folders themselves; the first that is open to
+    /// others is named.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        self.open.iter().zip(ROOMS).try_for_each(|(open, (room, _))| check_open(open, room))
     }
 
     /// What must hold at every intake: spool, state and the lane are ours alone.
-    pub(super) fn check_intake(&self, lane: Lane) -> Result<(), Error> {
-        [Room::Spool, Room::State, lane.room()].into_iter().try_for_each(|room| check_open(self.open_room(room), room))
+    pub(super) fn check_intake(&self, lane: Room) -> Result<(), Error> {
+        [Room::Spool, Room::State, lane].into_iter().try_for_each(|room| check_open(self.open_room(room), room))
     }
 
     pub(super) fn dir(&self, room: Room) -> BorrowedFd<'_> {
@@ -156,14 +123,7 @@ impl Spool {
     }
 
     fn open_room(&self, room: Room) -> &OpenRoom {
-        &self.rooms[room as usize]
-    }
-
-    pub(super) fn lane(&mut self, lane: Lane) -> &mut LaneState {
-        match lane {
-            Lane::Requests => &mut self.requests,
-            Lane::Events => &mut self.events,
-        }
+        &self.open[room as usize]
     }
 }
 

@@ -2,15 +2,15 @@
 //! with its bytes. What is not (yet) fit is left alone until nobody has changed it for a while.
 
 use super::error::Error;
+use super::home::Spool;
 use super::json::{Flaw, check_object};
-use super::rooms::{Room, Spool};
-use super::{MAX_INPUT_BYTES, order};
-use crate::core::id::RequestId;
+use super::lane::{Content, Found, HELD_MS, Held, Lane, MAX_INPUT_BYTES, Waiting};
+use super::order;
 use crate::core::time::Now;
 use crate::files::{self, Stamp, Unfit};
 use nix::errno::Errno;
 use sha2::{Digest, Sha256};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
@@ -18,105 +18,11 @@ use std::time::Duration;
 /// How long a file that is not fit must lie unchanged before it is called bad (SPEC section 3), in milliseconds.
 const PATIENCE_MS: u64 = 2_000;
 
-/// How long until files that can't be moved to `rejected/` are looked at again, in milliseconds.
-pub(super) const HELD_MS: u64 = 5_000;
-
 /// The most names that one listing holds in memory; the rest comes with the next listing.
 const MAX_LISTED: usize = 100_000;
 
 /// Up to so many files that are held are looked at with each listing, more of them only each [`HELD_MS`].
 const FEW_HELD: usize = 1_000;
-
-/// Where files come in. Each lane has its own listing, so that a flood of events delays no request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Lane {
-    /// `spool/requests/`.
-    Requests,
-    /// `spool/events/`.
-    Events,
-}
-
-impl Lane {
-    pub(super) fn room(self) -> Room {
-        match self {
-            Lane::Requests => Room::Requests,
-            Lane::Events => Room::Events,
-        }
-    }
-
-    fn allows(self, name: &OsStr) -> bool {
-        match self {
-            Lane::Requests => request_id(name).is_some(),
-            Lane::Events => name.as_bytes().ends_with(b".json"),
-        }
-    }
-}
-
-/// The request id that a file name stands for, if it is a legal one.
-fn request_id(name: &OsStr) -> Option<RequestId> {
-    name.to_str()?.strip_suffix(".json").filter(|id| !id.ends_with(RESERVED))?.parse().ok()
-}
-
-/// No request's id ends so: `results/<id>.reused.json` is the answer to other bytes under an id.
-pub const RESERVED: &str = ".reused";
-
-/// A file that is to be decided upon.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
-    /// Where it lies.
-    pub lane: Lane,
-    /// Its name: bytes, not always text.
-    pub name: OsString,
-    /// Which state of the file this is.
-    pub stamp: Stamp,
-    /// What it holds.
-    pub content: Content,
-}
-
-impl Found {
-    /// For requests: the id that its name gives. Whoever drops a file with a valid id is owed a result (SPEC 12, Files).
-    #[must_use]
-    pub fn request_id(&self) -> Option<RequestId> {
-        if self.lane == Lane::Requests { request_id(&self.name) } else { None }
-    }
-
-    /// The hash of its bytes, where they could be read.
-    #[must_use]
-    pub fn sha256(&self) -> Option<[u8; 32]> {
-        match &self.content {
-            Content::Whole { sha256, .. } => Some(*sha256),
-            Content::Bad { sha256, .. } => *sha256,
-        }
-    }
-}
-
-/// What a found file holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
-    /// One whole JSON object, of whatever meaning.
-    Whole {
-        /// All of it.
-        bytes: Vec<u8>,
-        /// Its hash.
-        sha256: [u8; 32],
-    },
-    /// Something that can't be taken.
-    Bad {
-        /// `bad_name`, `incomplete`, `not_json`, `not_object`, `too_large`, `link`, `not_regular`, `foreign`, `linked`,
-        /// `changing` or `unreadable`.
-        code: &'static str,
-        /// The same for people.
-        message: String,
-        /// Where in the file, from 1.
-        line: Option<u64>,
-        /// Where in that line, in bytes from 1.
-        column: Option<u64>,
-        /// The hash, if it could be read.
-        sha256: Option<[u8; 32]>,
-        /// The bytes, if they could be read.
-        bytes: Option<Vec<u8>>,
-    },
-}
 
 /// What one scan gave.
 #[derive(Debug, Default)]
@@ -132,42 +38,6 @@ pub struct Scan {
     pub listing: u64,
     /// All that the listing named has been handed out by now: whatever lay in the folder when it began is taken.
     pub whole: bool,
-}
-
-/// What is remembered of a lane between scans.
-#[derive(Debug, Default)]
-pub(super) struct LaneState {
-    /// Names of the last listing that were not looked at yet, so that a flood is listed and sorted once, not once for each batch.
-    backlog: VecDeque<OsString>,
-    cut: bool,
-    waiting: HashMap<OsString, Waiting>,
-    /// Files that could not be moved away.
-    pub(super) held: HashMap<OsString, Held>,
-    /// Counts the listings.
-    listings: u64,
-    /// When all that is held was last looked at, by boot time.
-    looked_ms: u64,
-}
-
-/// A file that could not be moved away.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Held {
-    /// The state in which it was decided.
-    stamp: Stamp,
-    /// The listing in which it was last seen.
-    seen: u64,
-}
-
-impl Held {
-    pub(super) fn new(stamp: Stamp) -> Held {
-        Held { stamp, seen: 0 }
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Waiting {
-    stamp: Stamp,
-    since_ms: u64,
 }
 
 /// What a look at one file gave.
@@ -189,7 +59,7 @@ impl Spool {
     /// # Errors
     /// The folder is open to others, or can't be read. A file that can't be read is no error, but a bad file.
     pub fn scan(&mut self, lane: Lane, max_files: usize, max_bytes: usize, now: &Now) -> Result<Scan, Error> {
-        self.check_intake(lane)?;
+        self.rooms.check_intake(lane.room())?;
         self.release_held(now);
         let fresh = self.lane(lane).backlog.is_empty();
         if fresh {
@@ -360,15 +230,9 @@ impl Spool {
 
     /// After a while, everything that found no room in `rejected/` is offered again.
     fn release_held(&mut self, now: &Now) {
-        if self.full_since.is_some_and(|since| now.boot_ms.saturating_sub(since) >= HELD_MS) {
-            self.full_since = None;
-            self.rejected = None;
-            if self.has_room_in_rejected() {
-                self.requests.held.clear();
-                self.events.held.clear();
-            } else {
-                self.full_since = Some(now.boot_ms);
-            }
+        if self.rejected.has_room_again(&self.rooms, now) {
+            self.requests.held.clear();
+            self.events.held.clear();
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Removing what has had its time: scratch files in `tmp/` after 36 hours, results after 7 days (SPEC 3.2). A little at a
 //! time, and never by the wall clock alone: a clock that jumps forward must not take what was written a minute ago.
 
-use super::rooms::{Room, Spool};
+use super::rooms::{Room, Rooms};
 use crate::core::id::RequestId;
 use crate::core::time::{BelievedClock, Now};
 use crate::files;
@@ -28,20 +28,20 @@ impl std::fmt::Debug for Sweeper {
     }
 }
 
-impl Spool {
+impl Sweeper {
     /// Looks at the next `max` files of `tmp/` and `results/` in turn and removes those that are too old; gives how many
     /// went. What is old is known by one clock for all files, so that no number of them is too many to remember.
-    pub fn sweep(&mut self, max: usize, now: &Now) -> usize {
-        let Some(wall_ms) = self.sweeper.clock.wall_ms(now) else { return 0 };
-        let room = self.sweeper.room.unwrap_or(Room::Tmp);
-        let mut listing = match self.sweeper.listing.take() {
+    pub(super) fn sweep(&mut self, rooms: &Rooms, max: usize, now: &Now) -> usize {
+        let Some(wall_ms) = self.clock.wall_ms(now) else { return 0 };
+        let room = self.room.unwrap_or(Room::Tmp);
+        let mut listing = match self.listing.take() {
             Some(listing) => listing,
-            None => match files::open_listing(self.dir(room)) {
+            None => match files::open_listing(rooms.dir(room)) {
                 Ok(listing) => listing,
                 Err(_) => return 0,
             },
         };
-        self.sweeper.room = Some(room);
+        self.room = Some(room);
         let mut removed = 0;
         for _ in 0..max {
             let Some(Ok(entry)) = listing.next() else {
@@ -49,32 +49,31 @@ impl Spool {
                 return removed;
             };
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            removed += usize::from(self.sweep_one(room, name, wall_ms));
+            removed += usize::from(sweep_one(rooms, room, name, wall_ms));
         }
-        self.sweeper.listing = Some(listing);
+        self.listing = Some(listing);
         removed
     }
 
     /// Whether both rooms were looked through to the end, and no new round was begun.
-    #[must_use]
-    pub fn is_swept(&self) -> bool {
-        self.sweeper.listing.is_none() && self.sweeper.room.is_none_or(|room| room == Room::Tmp)
+    pub(super) fn is_swept(&self) -> bool {
+        self.listing.is_none() && self.room.is_none_or(|room| room == Room::Tmp)
     }
 
     fn next_room(&mut self, room: Room) {
-        self.sweeper.room = Some(if room == Room::Tmp { Room::Results } else { Room::Tmp });
-        self.sweeper.listing = None;
+        self.room = Some(if room == Room::Tmp { Room::Results } else { Room::Tmp });
+        self.listing = None;
     }
+}
 
-    fn sweep_one(&mut self, room: Room, name: &OsStr, wall_ms: i64) -> bool {
-        if matches!(name.as_bytes(), b"." | b"..") || (room == Room::Results && !is_result(name)) {
-            return false;
-        }
-        let Ok(Some(meta)) = files::meta_at(self.dir(room), name) else { return false };
-        let limit = if room == Room::Tmp { TMP_AGE_MS } else { RESULT_AGE_MS };
-        let age_ms = wall_ms.saturating_sub(self.changed_ns(&meta) / 1_000_000);
-        !meta.is_dir() && age_ms > limit && files::remove_at(self.dir(room), name).unwrap_or(false)
+fn sweep_one(rooms: &Rooms, room: Room, name: &OsStr, wall_ms: i64) -> bool {
+    if matches!(name.as_bytes(), b"." | b"..") || (room == Room::Results && !is_result(name)) {
+        return false;
     }
+    let Ok(Some(meta)) = files::meta_at(rooms.dir(room), name) else { return false };
+    let limit = if room == Room::Tmp { TMP_AGE_MS } else { RESULT_AGE_MS };
+    let age_ms = wall_ms.saturating_sub(rooms.changed_ns(&meta) / 1_000_000);
+    !meta.is_dir() && age_ms > limit && files::remove_at(rooms.dir(room), name).unwrap_or(false)
 }
 
 /// Only names that we give to results ourselves.

@@ -2,7 +2,8 @@
 //! and the folders are looked at on a slow tick as well. Arm first, scan second.
 
 use super::error::Error;
-use super::rooms::{Room, Spool};
+use super::home::Spool;
+use super::rooms::Room;
 use crate::files;
 use notify::event::{EventKind, ModifyKind, RenameMode};
 use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher};
@@ -116,8 +117,8 @@ impl Watch {
     pub fn check(&mut self, spool: &mut Spool) -> Result<Checked, Error> {
         let mut rearm = self.watcher.is_none() || self.shared.broken.load(Ordering::Acquire);
         let was_armed = self.watcher.is_some();
-        if spool.is_in_place() {
-            spool.check()?;
+        if spool.rooms.is_in_place() {
+            spool.rooms.check()?;
         } else {
             tracing::warn!(home = %spool.home().display(), "folders of the spool were moved or replaced; opening them anew");
             spool.reopen()?;

@@ -2,7 +2,8 @@
 //! written again; each file is replaced whole by a rename.
 
 use super::error::Error;
-use super::rooms::{Room, Spool};
+use super::home::Spool;
+use super::rooms::Room;
 use crate::core::id::{AgentId, ErrorId, HandoffId, RequestId};
 use crate::files::{self, Grade, Unfit};
 use std::ffi::OsStr;

@@ -1,0 +1,100 @@
+//! The spool of one home: its folders, and what is remembered of each.
+
+use super::age::{Ager, Old};
+use super::error::Error;
+use super::lane::{Lane, LaneState};
+use super::rejected::Rejected;
+use super::rooms::{Room, Rooms};
+use super::sweep::Sweeper;
+use crate::core::time::Now;
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+
+/// The spool, the state folder and the views of one home, held open. Made for one thread.
+#[derive(Debug)]
+pub struct Spool {
+    pub(super) rooms: Rooms,
+    pub(super) requests: LaneState,
+    pub(super) events: LaneState,
+    pub(super) rejected: Rejected,
+    sweeper: Sweeper,
+    ager: Ager,
+}
+
+impl Spool {
+    /// Opens the folders of a home, making those that are missing with mode 0700, and sets the umask of the process to 077.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotAllowed`](super::ErrorKind) if others could get at them: SPEC section 10; `Layout` if they are
+    /// links or lie on several file systems; else the system's.
+    pub fn open(home: &Path) -> Result<Spool, Error> {
+        Ok(Spool {
+            rooms: Rooms::open(home)?,
+            requests: LaneState::default(),
+            events: LaneState::default(),
+            rejected: Rejected::default(),
+            sweeper: Sweeper::default(),
+            ager: Ager::default(),
+        })
+    }
+
+    /// The home, absolute and without links.
+    #[must_use]
+    pub fn home(&self) -> &Path {
+        self.rooms.home()
+    }
+
+    /// Opens everything anew after folders were moved or replaced. On an error the old ones stay in use.
+    ///
+    /// # Errors
+    /// As for [`Spool::open`].
+    pub fn reopen(&mut self) -> Result<(), Error> {
+        *self = Spool::open(self.rooms.home())?;
+        Ok(())
+    }
+
+    /// Looks at the next `max` views of history and files of texts in turn, and removes those that are old and that
+    /// `is_wanted` does not want; gives how many went.
+    pub fn age(&mut self, max: usize, now: &Now, is_wanted: impl Fn(Old<'_>) -> bool) -> usize {
+        self.ager.age(&self.rooms, max, now, is_wanted)
+    }
+
+    /// Whether all of them were looked at, and no new round was begun.
+    #[must_use]
+    pub fn is_aged(&self) -> bool {
+        self.ager.is_aged()
+    }
+
+    /// Looks at the next `max` files of `tmp/` and `results/` in turn and removes those that are too old; gives how many
+    /// went.
+    pub fn sweep(&mut self, max: usize, now: &Now) -> usize {
+        self.sweeper.sweep(&self.rooms, max, now)
+    }
+
+    /// Whether both were looked through to the end, and no new round was begun.
+    #[must_use]
+    pub fn is_swept(&self) -> bool {
+        self.sweeper.is_swept()
+    }
+
+    /// Where tests say when a file was changed, which only the kernel can otherwise.
+    #[cfg(test)]
+    pub(crate) fn play_file_times(&mut self, played: fn(i64) -> i64) {
+        self.rooms.file_times = Some(played);
+    }
+
+    pub(super) fn dir(&self, room: Room) -> BorrowedFd<'_> {
+        self.rooms.dir(room)
+    }
+
+    pub(super) fn path(&self, room: Room) -> &Path {
+        self.rooms.path(room)
+    }
+
+    pub(super) fn lane(&mut self, lane: Lane) -> &mut LaneState {
+        match lane {
+            Lane::Requests => &mut self.requests,
+            Lane::Events => &mut self.events,
+        }
+    }
+}
