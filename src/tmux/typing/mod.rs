@@ -7,10 +7,10 @@
 mod consent;
 mod submit;
 
-use super::deliver::{Input, TypePlan};
 use super::guard::{Stage, is_mark};
 use super::look::{Eye, Stopped, pause};
 use super::pane::{Noted, PaneRow, same};
+use super::plan::{Input, TypePlan};
 use super::sight::{Sight, ends_with, sight};
 use super::supervisor::Live;
 use super::turn::Turn;

@@ -2,10 +2,10 @@
 
 use super::{Delivery, GLANCE, Halt, Step, unknown, word};
 use crate::core::pane::{Activity, Typed};
-use crate::tmux::deliver::Input;
 use crate::tmux::guard::Stage;
 use crate::tmux::look::{Invitation, obstacle, pause};
 use crate::tmux::pane::{PaneRow, same};
+use crate::tmux::plan::Input;
 use crate::tmux::sight::{Sight, sight};
 use crate::tmux::supervisor::Live;
 use tokio::time::Instant;
