@@ -1,7 +1,7 @@
 //! What does not end in its time: every effect has a limit, beyond which it is told to stop, and then is given up, so that
 //! its agent's lane is open again and whoever waits for it is told. What was late is told in the sidecar's view as well.
 
-use super::Tools;
+use crate::agents::profile::Profiles;
 use crate::core::effect::{Effect, Outcome};
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -22,11 +22,11 @@ pub(super) const STOPS_WITHIN: Duration = Duration::from_secs(30);
 const TOLD_FOR: Duration = Duration::from_secs(60);
 
 /// How long an effect may take at most.
-pub(super) fn limit(tools: &Tools, effect: &Effect) -> Duration {
+pub(super) fn limit(profiles: &Profiles, effect: &Effect) -> Duration {
     match effect {
         Effect::Type(_) => TEXT,
         Effect::AwaitReady { profile, .. } => {
-            tools.profiles.get(profile).map_or(SHORT, |profile| profile.file.ready.timeout + SHORT)
+            profiles.get(profile).map_or(SHORT, |profile| profile.file.ready.timeout + SHORT)
         }
         Effect::AwaitIdle { brief, .. } => {
             if *brief {

@@ -3,7 +3,7 @@
 //! `act` does one effect with the adapters; `again` looks again where a look told nothing; `document` reads documents that
 //! have settled; `gauge` looks how full a context is; `late` what becomes of an effect that does not end; `meet` who is in a
 //! pane; `persona` says what the disk knows of one; `publish` keeps copies and publishes them;
-//! `start` starts agents; `fault` says what is told of an effect that a fault of ours has ended; this file keeps the lanes.
+//! `start` starts agents; `tools` is what all of them use; `fault` says what is told of an effect that a fault of ours has ended; this file keeps the lanes.
 
 mod act;
 mod again;
@@ -17,20 +17,18 @@ mod meet;
 mod persona;
 mod publish;
 mod start;
+mod tools;
 mod transcript;
 pub mod version;
 
 pub use fault::is_guarded;
 pub use late::Late;
 pub(crate) use persona::facts as persona_facts;
+pub use tools::Tools;
 
-use crate::agents::profile::Profiles;
-use crate::config::Home;
 use crate::core::effect::{Effect, EffectKey, Lane, Outcome};
 use crate::limits;
-use crate::tmux::Tmux;
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -41,25 +39,6 @@ const QUEUE: usize = 1024;
 
 /// How often it is looked whether files can be opened again.
 const WHILE_SHORT: Duration = Duration::from_millis(250);
-
-/// What effects are carried out with.
-#[derive(Debug)]
-pub struct Tools {
-    /// The tmux server.
-    pub tmux: Tmux,
-    /// Profiles by name.
-    pub profiles: Profiles,
-    /// The home.
-    pub home: Home,
-    /// The operator's own notice command; empty if there is none.
-    pub notify_command: Vec<String>,
-    /// The user's `gh`, by name or path.
-    pub gh: String,
-    /// The path of this program, for hooks and for the demo agent.
-    pub program: PathBuf,
-    /// What did not end in its time.
-    pub late: Arc<Late>,
-}
 
 /// An effect that has ended.
 #[derive(Debug)]
@@ -171,7 +150,7 @@ impl Runner {
         let (tools, ended) = (Arc::clone(&self.tools), self.ended.clone());
         let fault = fault::outcome(&next.effect);
         tokio::spawn(async move {
-            let (key, kind, limit) = (next.key, next.effect.kind(), late::limit(&tools, &next.effect));
+            let (key, kind, limit) = (next.key, next.effect.kind(), late::limit(&tools.profiles, &next.effect));
             let (late, stops) = (Arc::clone(&tools.late), stop.clone());
             let outcome = match wait_for_room(&next.effect, &stop).await {
                 Some(given_up) => Some(given_up),

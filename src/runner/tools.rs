@@ -1,0 +1,27 @@
+//! What effects are carried out with.
+
+use super::late::Late;
+use crate::agents::profile::Profiles;
+use crate::config::Home;
+use crate::tmux::Tmux;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What effects are carried out with.
+#[derive(Debug)]
+pub struct Tools {
+    /// The tmux server.
+    pub tmux: Tmux,
+    /// Profiles by name.
+    pub profiles: Profiles,
+    /// The home.
+    pub home: Home,
+    /// The operator's own notice command; empty if there is none.
+    pub notify_command: Vec<String>,
+    /// The user's `gh`, by name or path.
+    pub gh: String,
+    /// The path of this program, for hooks and for the demo agent.
+    pub program: PathBuf,
+    /// What did not end in its time.
+    pub late: Arc<Late>,
+}
