@@ -1,26 +1,40 @@
-//! Brings what others read up to date with the store: at the start, and after a commit of which nothing was known.
+//! Brings what others read up to date with the store, and takes up what is to go on: at the start, and after a commit of
+//! which nothing was known.
 
-use super::Sidecar;
+use super::history::History;
+use super::parts::Sidecar;
 use crate::contract;
-use crate::core::decision::ErrorRow;
 use crate::core::effect::EffectKey;
 use crate::core::event::Event;
-use crate::core::id::{ErrorId, RequestId};
+use crate::core::id::ItemId;
 use crate::core::text::plain_json;
 use crate::core::time::{Now, stamp};
 use crate::core::view;
+use crate::spool::Place;
 use crate::spool::age::KEPT_MS;
-use crate::spool::{Place, Shelf};
-use crate::store::Error;
-use serde_json::Value;
+use crate::store::{Error, Loaded};
 use std::collections::BTreeSet;
 
+/// After a start that takes over what was going on, deadlines are judged so much later, in milliseconds: a delivery that is
+/// resumed reads its mark first.
+const START_GRACE_MS: u64 = 5_000;
+
 impl Sidecar {
+    /// What lay in both lanes is decided: what was left unsettled goes on, then panes are looked at, then deadlines are judged.
+    pub(super) fn drained(&mut self, now: &Now) {
+        self.intake.drained = true;
+        if self.left.goes_on {
+            self.timers.give_grace(now, START_GRACE_MS);
+        }
+        self.resume_outbox();
+        self.watches.panes_wanted = true;
+    }
+
     /// Submits what lies in the outbox and does not run: what a former process or a commit of which nothing was known
     /// may have left. What has ended, and waits to be decided, is not done again.
     pub(super) fn resume_outbox(&mut self) {
-        let initial = std::mem::take(&mut self.pending.initial);
-        let ended: BTreeSet<EffectKey> = self.pending.events.iter().filter_map(settled_key).collect();
+        let initial = std::mem::take(&mut self.left.effects);
+        let ended: BTreeSet<EffectKey> = self.events.iter().filter_map(settled_key).collect();
         for (key, effect) in self.state.outbox.clone() {
             if !self.runner.has(key) && !ended.contains(&key) {
                 self.runner.submit(key, effect, initial.contains(&key));
@@ -35,66 +49,41 @@ impl Sidecar {
     /// It can't be opened or read; it stays closed.
     pub(super) fn reload_state(&mut self, now: &Now) -> Result<bool, Error> {
         let Some(mut loaded) = self.store.reopen()? else { return Ok(false) };
-        loaded.state.settings = std::mem::take(&mut self.state.settings);
-        loaded.state.server = self.state.server;
-        loaded.state.roles = std::mem::take(&mut self.state.roles);
-        loaded.state.rebase(now);
-        self.state = loaded.state;
-        self.pending.paged_agents.clear();
-        self.pending.paged_handoffs.clear();
-        self.pending.paged_items.clear();
-        let lines = loaded.journal.into_iter().map(|(seq, line)| (seq, line.to_string())).collect();
-        self.projector.journal_lines(&self.spool, lines);
-        self.errors_again(loaded.errors, &loaded.written_errors)?;
-        self.results_again(loaded.results);
-        self.views_again(loaded.dirty_views, now);
-        for agent in self.state.agents.values().cloned().collect::<Vec<_>>() {
-            self.watch_process(&agent);
-        }
+        let state = &mut loaded.state;
+        state.settings = std::mem::take(&mut self.state.settings);
+        state.server = self.state.server;
+        state.roles = std::mem::take(&mut self.state.roles);
+        state.rebase(now);
+        self.state = std::mem::take(state);
+        self.history = History::default();
+        self.show_again(loaded, now)?;
         let outbox = &self.state.outbox;
         self.runner.keep_only(|key| outbox.contains_key(&key));
-        if self.pending.drained {
+        if self.intake.drained {
             self.resume_outbox();
         }
         Ok(true)
     }
 
-    /// Writes error files that may be missing, and makes both sides agree on what was dismissed: a file that the store
-    /// does not know was to be removed when the sidecar ended, and one that was written and is gone was deleted by hand.
+    /// Shows what may not have been shown, and follows the processes of all agents.
     ///
     /// # Errors
     /// The store refuses to forget what was dismissed.
-    pub(super) fn errors_again(&mut self, unwritten: Vec<ErrorRow>, written: &[ErrorId]) -> Result<(), Error> {
-        let known: BTreeSet<ErrorId> =
-            unwritten.iter().map(|row| row.error_id).chain(written.iter().copied()).collect();
-        self.projector.error_rows(&self.spool, unwritten);
-        let there: BTreeSet<ErrorId> = match self.spool.ids(Shelf::Errors) {
-            Ok(ids) => ids.into_iter().map(ErrorId).collect(),
-            Err(error) => {
-                tracing::warn!(%error, "it can't be seen which errors were dismissed");
-                return Ok(());
-            }
-        };
-        for id in there.difference(&known) {
-            if let Err(error) = self.spool.remove(&Place::Error(*id)) {
-                tracing::warn!(%error, "a dismissed error file can't be removed");
-            }
+    pub(super) fn show_again(&mut self, loaded: Loaded, now: &Now) -> Result<(), Error> {
+        let lines = loaded.journal.into_iter().map(|(seq, line)| (seq, line.to_string())).collect();
+        self.projector.journal_lines(&self.spool, lines);
+        let dismissed = self.projector.errors_again(&self.spool, loaded.errors, &loaded.written_errors);
+        self.store.forget_errors(&dismissed)?;
+        self.projector.results_again(&self.spool, loaded.results);
+        self.views_again(loaded.dirty_views, now);
+        for agent in self.state.agents.values() {
+            self.watches.follow_process(agent, &self.state);
         }
-        let deleted: Vec<ErrorId> = written.iter().filter(|id| !there.contains(id)).copied().collect();
-        self.store.forget_errors(&deleted)
-    }
-
-    pub(super) fn results_again(&mut self, results: Vec<(RequestId, Value)>) {
-        for (id, result) in results {
-            let (place, text) = (Place::Result(id), result.to_string());
-            if !self.spool.holds(&place, plain_json(&text).as_bytes()) {
-                self.projector.put(&self.spool, place, &text);
-            }
-        }
+        Ok(())
     }
 
     /// Writes views that may be older than the store; all of them where the folder was not built by this home.
-    pub(super) fn views_again(&mut self, dirty: Vec<String>, now: &Now) {
+    fn views_again(&mut self, dirty: Vec<String>, now: &Now) {
         let tag = self.store.home_tag().unwrap_or_default();
         let is_built = self.spool.holds(&Place::Built, tag.as_bytes());
         let mut views = dirty;
@@ -117,7 +106,8 @@ impl Sidecar {
         for view in history {
             self.view_again(&view, Some(&stamp(kept_ms)));
         }
-        self.open_items_again();
+        let open = self.state.items.values().filter(|item| item.is_open()).map(|item| item.item_id).collect();
+        self.projector.open_items_again(&self.spool, &open);
         if !is_built && let Err(error) = self.spool.put(&Place::Built, tag.as_bytes()) {
             tracing::warn!(%error, "the view folder can't be marked as built");
         }
@@ -140,7 +130,12 @@ impl Sidecar {
                 let row = row.filter(|row| !was_before(row.steps.last().map(|span| &span.entered_at)));
                 row.map(|row| (Place::Handoff(id), contract::text(&view::handoff(&row))))
             }
-            ("work", ..) => self.item_again(id),
+            ("work", ..) => {
+                let row = id.parse().ok().and_then(|id: ItemId| {
+                    self.state.items.get(&id).cloned().or_else(|| self.store.past_item(&id).ok().flatten())
+                });
+                row.map(|row| (Place::Work(row.item_id.0), contract::text(&view::item(&row))))
+            }
             _ => None,
         };
         let Some((place, text)) = found else { return };

@@ -2,9 +2,9 @@
 //! named that is not there.
 
 use super::tests::{Ground, NOTHING};
-use super::*;
 use crate::core::decision::Decision;
 use crate::core::effect::{Effect, EffectKey, Outcome};
+use crate::core::event::Event;
 use crate::core::time::Deadline;
 use crate::store::Batch;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
@@ -30,7 +30,7 @@ impl Ground {
         let results = self.count("spool/results");
         // The pause is short, and a loaded machine may have taken longer to come here.
         let now = self.sidecar.clock.now();
-        let again = self.sidecar.pending.store_again.as_mut().expect("the store has failed");
+        let again = self.sidecar.health.again.as_mut().expect("the store has failed");
         *again = Deadline::after(&now, 60_000);
         self.sidecar.turn(&now);
         assert_eq!(self.count("spool/results"), results, "decided on what was never committed");
@@ -46,9 +46,9 @@ async fn before_the_commit_nothing_is_answered_nothing_is_put_away_and_nothing_i
     ground.without_state();
     ground.ask("r1.json", WORK);
     std::fs::write(ground.path("spool/events/e1.json"), STRANGER).expect("an event");
-    ground.sidecar.pending.files = true;
+    ground.sidecar.intake.files = true;
     ground.turn();
-    assert!(ground.sidecar.pending.failures > 0, "the commit has failed");
+    assert!(ground.sidecar.health.failures > 0, "the commit has failed");
     assert_eq!(ground.sidecar.runner.running(), 0, "an effect was begun");
     for (room, count) in [("spool/results", 0), ("spool/requests", 1), ("spool/events", 1), ("view/work/open", 0)] {
         assert_eq!(ground.count(room), count, "{room}");
@@ -70,7 +70,7 @@ async fn what_a_result_names_is_there_before_it() {
     let watch = |below: &str| inotify.add_watch(&ground.path(below), flags).expect("a folder of ours");
     let (views, spool, results) = (watch("view/work"), watch("spool"), watch("spool/results"));
     ground.ask("r1.json", WORK);
-    ground.sidecar.pending.files = true;
+    ground.sidecar.intake.files = true;
     ground.settle();
     let events = inotify.read_events().expect("something was written");
     let is_whole = |name: &str| !name.starts_with('.');
@@ -90,7 +90,7 @@ async fn what_was_lost_of_the_last_files_is_written_again_at_the_next_start() {
     let mut ground = Ground::new().await;
     ground.settle();
     ground.ask("r1.json", WORK);
-    ground.sidecar.pending.files = true;
+    ground.sidecar.intake.files = true;
     ground.settle();
     let answer: Value = serde_json::from_slice(&ground.read("spool/results/r1.json")).expect("JSON");
     let id = answer["result"]["item_id"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned();
@@ -116,7 +116,7 @@ async fn what_could_not_be_written_is_not_taken_for_written_by_a_checkpoint() {
     let place = ground.path("spool/results/r1.json");
     std::fs::create_dir(&place).expect("a folder in its place");
     ground.ask("r1.json", NOTHING);
-    ground.sidecar.pending.files = true;
+    ground.sidecar.intake.files = true;
     ground.settle();
     ground.checkpoint();
     assert!(place.is_dir(), "it could not be written");
@@ -137,9 +137,9 @@ async fn an_effect_whose_end_can_not_be_committed_is_not_done_again() {
     ground.sidecar.state.outbox.insert(key, effect);
     ground.without_state();
     assert!(ground.sidecar.store.reopen().is_err(), "it is closed");
-    ground.sidecar.pending.events.push(Event::Settled { key, outcome: Outcome::Done });
+    ground.sidecar.events.push(Event::Settled { key, outcome: Outcome::Done });
     ground.turn();
-    assert!(ground.sidecar.pending.failures > 0, "the commit has failed");
+    assert!(ground.sidecar.health.failures > 0, "the commit has failed");
     ground.with_state_again();
     assert!(!ground.sidecar.runner.has(key), "it is done a second time");
     assert!(ground.sidecar.state.outbox.is_empty());
@@ -151,7 +151,7 @@ async fn a_state_file_that_goes_away_is_told_where_nothing_happens_too() {
     ground.settle();
     ground.checkpoint();
     ground.without_state();
-    ground.sidecar.pending.tick = None;
+    ground.sidecar.timers.tick = None;
     ground.turn();
     let view = String::from_utf8(ground.read("view/sidecar.json")).expect("text");
     assert!(view.contains("degraded") && view.contains("tasuki.redb was moved"), "{view}");
@@ -164,7 +164,7 @@ async fn a_file_of_which_no_hint_has_told_is_taken_at_the_tick() {
     ground.ask("r1.json", NOTHING);
     ground.settle();
     assert_eq!(ground.count("spool/results"), 0, "nobody has told of it");
-    ground.sidecar.pending.tick = None;
+    ground.sidecar.timers.tick = None;
     ground.settle();
     assert_eq!(ground.count("spool/results"), 1);
 }

@@ -2,8 +2,6 @@
 //! requests go: it is taken when their lane was looked at, decided with them, and comes back when what was decided is
 //! durable and shown. And what lies in their lane is looked at beside the scan that should take it.
 
-use super::Sidecar;
-use super::project::Projector;
 use crate::core::text::sanitise;
 use crate::core::time::Now;
 use crate::files::Stamp;
@@ -24,6 +22,10 @@ pub(super) struct Answers {
     took_ms: u64,
     /// What lay there at the last tick, and since which tick it has lain there in this state.
     lying: BTreeMap<OsString, (Stamp, u64)>,
+    /// When a turn last looked at the requests that lay there, and made durable and showed what it decided.
+    pub(super) taken_at: Option<String>,
+    /// Whether requests are answered.
+    pub(super) judged: Judged,
 }
 
 /// What follows.
@@ -36,12 +38,39 @@ pub(super) struct Judged {
 }
 
 impl Answers {
-    /// Everything counts from now on: at the start, and after a time in which the process stood still.
-    pub(super) fn begin(now: &Now) -> Answers {
-        Answers { probed_ms: now.boot_ms, took_ms: now.boot_ms, lying: BTreeMap::new() }
+    /// Nothing is known yet.
+    pub(super) fn new(now: &Now) -> Answers {
+        Answers { probed_ms: now.boot_ms, took_ms: now.boot_ms, ..Answers::default() }
     }
 
-    /// Judges, with what lies there at this moment.
+    /// Everything counts from now on: after a time in which the process stood still.
+    pub(super) fn begin(&mut self, now: &Now) {
+        (self.probed_ms, self.took_ms) = (now.boot_ms, now.boot_ms);
+        self.lying.clear();
+    }
+
+    /// Judges by what became of the probes, and by what lies there at this moment.
+    pub(super) fn look(&mut self, lying: Vec<(OsString, Stamp)>, now: &Now) {
+        self.judged = self.judge(lying, now);
+        if let Some(problem) = &self.judged.problem {
+            tracing::error!(problem, "requests are not answered");
+        }
+    }
+
+    /// What was gathered is decided, durable and shown. While the events of a long absence are taken, requests have to wait,
+    /// and those events show that things go on.
+    pub(super) fn answered(&mut self, now: &Now, probed: bool, took_requests: bool, drained: bool) {
+        if probed || took_requests {
+            self.taken_at = Some(now.stamp());
+        }
+        if probed || !drained {
+            self.probed_ms = now.boot_ms;
+        }
+        if took_requests {
+            self.took_ms = now.boot_ms;
+        }
+    }
+
     fn judge(&mut self, lying: Vec<(OsString, Stamp)>, now: &Now) -> Judged {
         let before = std::mem::take(&mut self.lying);
         let since = |name: &OsString, stamp: &Stamp| {
@@ -62,43 +91,6 @@ impl Answers {
     }
 }
 
-impl Projector {
-    /// What keeps requests from being taken, where that is known: it is told, and goes by.
-    pub(super) fn obstacle(&self) -> Option<&String> {
-        self.problem.as_ref().or(self.intake_problem.as_ref()).or(self.folder_problem.as_ref())
-    }
-
-    /// Nobody answers, and nobody knows why.
-    pub(super) fn is_silent(&self) -> bool {
-        self.judged.is_silent && self.obstacle().is_none()
-    }
-}
-
-impl Sidecar {
-    /// Sends a probe, and judges by what became of those before it.
-    pub(super) fn judge_answers(&mut self, now: &Now) {
-        self.pending.probe = true;
-        self.projector.judged = self.answers.judge(self.spool.lying(), now);
-        if let Some(problem) = &self.projector.judged.problem {
-            tracing::error!(problem, "requests are not answered");
-        }
-    }
-
-    /// What was gathered is decided, durable and shown. While the events of a long absence are taken, requests have to wait,
-    /// and those events show that things go on.
-    pub(super) fn answered(&mut self, now: &Now, probed: bool, took_requests: bool) {
-        if probed || took_requests {
-            self.projector.taken_at = Some(now.stamp());
-        }
-        if probed || !self.pending.drained {
-            self.answers.probed_ms = now.boot_ms;
-        }
-        if took_requests {
-            self.answers.took_ms = now.boot_ms;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_probe_that_does_not_come_back_is_silence() {
-        let mut answers = Answers::begin(&at(1_000));
+        let mut answers = Answers::new(&at(1_000));
         assert_eq!(answers.judge(Vec::new(), &at(16_000)), Judged::default());
         let judged = answers.judge(Vec::new(), &at(17_000));
         assert!(judged.is_silent, "{judged:?}");
@@ -125,13 +117,13 @@ mod tests {
 
     #[test]
     fn a_request_that_nobody_takes_is_silence_and_one_that_is_passed_over_is_told() {
-        let mut answers = Answers::begin(&at(0));
+        let mut answers = Answers::default();
         for ms in (0..=100_000).step_by(5_000) {
             answers.probed_ms = ms;
             let judged = answers.judge(lying(&["a.json"], 1), &at(ms));
             assert_eq!(judged.is_silent, ms > 15_000, "{ms}: {judged:?}");
         }
-        let mut answers = Answers::begin(&at(0));
+        let mut answers = Answers::default();
         for tick in 0..=20_u32 {
             let ms = u64::from(tick) * 5_000;
             (answers.probed_ms, answers.took_ms) = (ms, ms);

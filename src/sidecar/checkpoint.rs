@@ -1,82 +1,64 @@
 //! Bringing what was written for others onto the disk, beside the loop: a busy disk takes its time, and that of everybody
 //! else's files with it. What is confirmed is what was written before; the next start need not compare it with the store.
 
-use super::Sidecar;
-use crate::core::time::Now;
-use crate::limits;
-use crate::spool::Error;
+use super::projector::Projector;
+use crate::spool::{Error, Spool};
 use crate::store::Checkpoint;
-use std::collections::BTreeSet;
+use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// A checkpoint on its way to the disk.
-pub(super) struct Syncing {
+/// A checkpoint on its way to the disk, if one is.
+#[derive(Debug, Default)]
+pub(super) struct Checkpoints(Option<Syncing>);
+
+#[derive(Debug)]
+struct Syncing {
     numbers: Checkpoint,
     done: Receiver<Result<(), Error>>,
 }
 
-impl Sidecar {
+impl Checkpoints {
     /// Notes what was written so far, and lets a thread sync it. One at a time: what comes meanwhile has its turn later.
-    pub(super) fn begin_checkpoint(&mut self) {
-        let projector = &mut self.projector;
-        let is_anything = projector.since_checkpoint > 0 || !projector.written.is_empty();
-        if !is_anything || self.pending.store_again.is_some() || self.pending.syncing.is_some() {
-            return;
+    ///
+    /// # Errors
+    /// There is no thread for it.
+    pub(super) fn begin(&mut self, projector: &mut Projector, spool: &Spool, ledger_below: u64) -> io::Result<()> {
+        if self.0.is_some() || !projector.wants_checkpoint(true) {
+            return Ok(());
         }
-        let syncer = match self.spool.syncer() {
+        let syncer = match spool.syncer() {
             Ok(syncer) => syncer,
-            Err(error) => return tracing::warn!(%error, "files for others can't be synced"),
+            Err(error) => {
+                tracing::warn!(%error, "files for others can't be synced");
+                return Ok(());
+            }
         };
-        let all_written = projector.waiting.is_empty();
-        let numbers = Checkpoint {
-            journal_below: projector.journal.last_seq() + 1,
-            ledger_below: if all_written { self.store.next_ledger() } else { 0 },
-            views: if all_written { std::mem::take(&mut projector.views) } else { Vec::new() },
-            errors: std::mem::take(&mut projector.written),
-        };
-        projector.since_checkpoint = 0;
+        let numbers = projector.take_checkpoint(ledger_below);
         let (tell, done) = channel();
         // No task of the runtime: that would wait for the disk at the end of the program. Nobody may listen any more.
         let begun = std::thread::Builder::new().name("sync".to_owned()).spawn(move || drop(tell.send(syncer.sync())));
         if let Err(error) = begun {
             tracing::warn!(%error, "files for others can't be synced: there is no thread for it");
-            self.projector.no_thread = limits::no_thread();
-            return self.give_back(numbers);
+            projector.give_back(numbers);
+            return Err(error);
         }
-        self.pending.syncing = Some(Syncing { numbers, done });
+        self.0 = Some(Syncing { numbers, done });
+        Ok(())
     }
 
-    /// Confirms a checkpoint that is on the disk; waits for it no longer than so.
-    pub(super) fn confirm_checkpoint(&mut self, now: &Now, wait: Duration) {
-        let Some(syncing) = self.pending.syncing.take() else { return };
+    /// A checkpoint that is on the disk; it is waited for no longer than so.
+    pub(super) fn confirmed(&mut self, projector: &mut Projector, wait: Duration) -> Option<Checkpoint> {
+        let syncing = self.0.take()?;
         match syncing.done.recv_timeout(wait) {
-            Err(RecvTimeoutError::Timeout) => self.pending.syncing = Some(syncing),
-            // The store is opened anew first.
-            Ok(_) if self.pending.store_again.is_some() => self.give_back(syncing.numbers),
-            Ok(Ok(())) => self.confirm(now, syncing.numbers),
+            Err(RecvTimeoutError::Timeout) => self.0 = Some(syncing),
+            Ok(Ok(())) => return Some(projector.without_newer(syncing.numbers)),
             Ok(Err(error)) => {
                 tracing::warn!(%error, "files for others can't be synced");
-                self.give_back(syncing.numbers);
+                projector.give_back(syncing.numbers);
             }
-            Err(RecvTimeoutError::Disconnected) => self.give_back(syncing.numbers),
+            Err(RecvTimeoutError::Disconnected) => projector.give_back(syncing.numbers),
         }
-    }
-
-    fn confirm(&mut self, now: &Now, mut numbers: Checkpoint) {
-        // What was written again meanwhile is not on the disk as it is in the store.
-        let newer: BTreeSet<&String> = self.projector.views.iter().collect();
-        numbers.views.retain(|view| !newer.contains(view));
-        if let Err(error) = self.store.checkpoint(&numbers) {
-            self.give_back(numbers);
-            self.store_failed(now, &error);
-        }
-    }
-
-    /// Nothing of it is known to be on the disk: the next one has it again.
-    fn give_back(&mut self, numbers: Checkpoint) {
-        self.projector.written.extend(numbers.errors);
-        self.projector.views.extend(numbers.views);
-        self.projector.since_checkpoint = self.projector.since_checkpoint.max(1);
+        None
     }
 }

@@ -1,10 +1,10 @@
 //! Which of the processes above a hook are agent CLIs, for events of which it must be known whose they are.
 
-use super::Sidecar;
 use crate::agents::profile::Profiles;
 use crate::core;
 use crate::core::hook::{Cli, HookEvent};
 use crate::core::pane::Process;
+use crate::core::state::State;
 use crate::core::time::Now;
 use crate::limits;
 use crate::process;
@@ -13,21 +13,24 @@ use std::io;
 /// How much later than its event a process may seem to have started, in milliseconds: two clocks are compared.
 const SLACK_MS: i64 = 1_000;
 
-impl Sidecar {
-    /// Looks them up. An id is used again after its process, so one that was given to another process after the event's
-    /// file was written is none of them.
-    ///
-    /// # Errors
-    /// Something is short, and it can't be told whose the event is: another look may.
-    pub(super) fn look_up_clis(&self, event: &mut HookEvent, written_ns: i64, now: &Now) -> io::Result<()> {
-        if !core::wants_clis(&self.state, event) {
-            return Ok(());
-        }
-        let booted_ms = now.wall_ms.saturating_sub(i64::try_from(now.boot_ms).unwrap_or(i64::MAX));
-        let latest_ms = (written_ns / 1_000_000).saturating_sub(booted_ms).saturating_add(SLACK_MS);
-        event.clis = clis(&event.ancestors, &self.tools.profiles, latest_ms)?;
-        Ok(())
+/// Looks them up. An id is used again after its process, so one that was given to another process after the event's
+/// file was written is none of them.
+///
+/// # Errors
+/// Something is short, and it can't be told whose the event is: another look may.
+pub(super) fn look_up(
+    event: &mut HookEvent,
+    written_ns: i64,
+    (state, profiles): (&State, &Profiles),
+    now: &Now,
+) -> io::Result<()> {
+    if !core::wants_clis(state, event) {
+        return Ok(());
     }
+    let booted_ms = now.wall_ms.saturating_sub(i64::try_from(now.boot_ms).unwrap_or(i64::MAX));
+    let latest_ms = (written_ns / 1_000_000).saturating_sub(booted_ms).saturating_add(SLACK_MS);
+    event.clis = clis(&event.ancestors, profiles, latest_ms)?;
+    Ok(())
 }
 
 /// The CLIs among these processes, if they had started by then. A CLI that begins by running itself again, as a script

@@ -34,7 +34,7 @@ impl Ground {
 
     fn drop_again(&mut self, room: &str, name: &str, text: &str) {
         std::fs::write(self.path("spool").join(room).join(name), text).expect("a file");
-        self.sidecar.pending.files = true;
+        self.sidecar.intake.files = true;
         self.settle();
     }
 
@@ -42,7 +42,7 @@ impl Ground {
     fn goes_on(&mut self, id: &str) {
         self.drop_again("requests", &format!("{id}.json"), NOTHING);
         assert_eq!(self.answer(id)["error"]["code"], "no_agent");
-        assert!(self.sidecar.projector.problem.is_none() && self.sidecar.pending.failures == 0);
+        assert!(self.sidecar.health.problem.is_none() && self.sidecar.health.failures == 0);
     }
 }
 

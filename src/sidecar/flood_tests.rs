@@ -1,7 +1,7 @@
 //! What the loop does while events come faster than they can be taken: the lane is never seen empty.
 
 use super::tests::{Ground, NOTHING};
-use super::turn::SeenGone;
+use super::watches::SeenGone;
 use crate::core::event::Gone;
 use crate::core::id::AgentId;
 use crate::core::rows::agent::{Agent, Dying};
@@ -18,7 +18,7 @@ impl Ground {
         for _ in 0..TURNS {
             let name = format!("{}.json", Uuid::new_v4());
             std::fs::write(self.path("spool/events").join(name), EVENT).expect("an event");
-            self.sidecar.pending.files = true;
+            self.sidecar.intake.files = true;
             self.turn();
         }
     }
@@ -30,7 +30,7 @@ async fn requests_are_answered_although_events_come_without_end_since_the_start(
     ground.ask("r-1.json", NOTHING);
     ground.flood();
     assert_eq!(ground.count("spool/results"), 1, "it is answered");
-    assert!(ground.sidecar.pending.drained, "what was left unsettled goes on");
+    assert!(ground.sidecar.intake.drained, "what was left unsettled goes on");
 }
 
 #[tokio::test]
@@ -42,10 +42,10 @@ async fn deaths_and_deadlines_are_judged_although_events_come_without_end() {
     agent.dying = Some(Dying { due: Deadline::after(&now, 0), lost: false });
     let dead = agent.agent_id;
     ground.sidecar.state.agents.insert(dead, agent);
-    let listing = ground.sidecar.pending.listing;
-    ground.sidecar.pending.gone.push(SeenGone { agent_id: AgentId(Uuid::new_v4()), how: Gone::Dead, listing });
+    let listing = ground.sidecar.intake.listing;
+    ground.sidecar.watches.gone.push(SeenGone { agent_id: AgentId(Uuid::new_v4()), how: Gone::Dead, listing });
     ground.flood();
-    assert!(ground.sidecar.pending.gone.is_empty(), "a death was judged");
+    assert!(ground.sidecar.watches.gone.is_empty(), "a death was judged");
     assert!(!ground.sidecar.state.agents.contains_key(&dead), "a deadline was judged");
 }
 
@@ -53,13 +53,13 @@ async fn deaths_and_deadlines_are_judged_although_events_come_without_end() {
 async fn what_lay_there_when_a_death_was_seen_is_decided_before_it() {
     let mut ground = Ground::new().await;
     ground.settle();
-    let listing = ground.sidecar.pending.listing;
-    for number in 0..super::turn::BATCH + 1 {
+    let listing = ground.sidecar.intake.listing;
+    for number in 0..super::intake::BATCH + 1 {
         std::fs::write(ground.path("spool/events").join(format!("{number}.json")), EVENT).expect("an event");
     }
-    ground.sidecar.pending.gone.push(SeenGone { agent_id: AgentId(Uuid::new_v4()), how: Gone::Dead, listing });
+    ground.sidecar.watches.gone.push(SeenGone { agent_id: AgentId(Uuid::new_v4()), how: Gone::Dead, listing });
     ground.turn();
-    assert_eq!((ground.count("spool/events"), ground.sidecar.pending.gone.len()), (1, 1), "one is left to be taken");
+    assert_eq!((ground.count("spool/events"), ground.sidecar.watches.gone.len()), (1, 1), "one is left to be taken");
     ground.turn();
-    assert_eq!((ground.count("spool/events"), ground.sidecar.pending.gone.len()), (0, 0));
+    assert_eq!((ground.count("spool/events"), ground.sidecar.watches.gone.len()), (0, 0));
 }

@@ -1,14 +1,14 @@
 //! The line in tmux's `@tasuki_status`: a projection like the views, but one that nobody has to be able to rely on. It is
 //! written beside the loop, at most once a second and only when it has changed; that it can't be written harms nothing.
 
-use super::Sidecar;
 use crate::contract::{self, ErrorFile, HandoffView};
 use crate::core::decision::Decision;
 use crate::core::glance;
 use crate::core::id::{ErrorId, HandoffId};
 use crate::core::rows::handoff::Step;
+use crate::core::state::State;
 use crate::core::time::Now;
-use crate::spool::{Place, Shelf};
+use crate::spool::{Place, Shelf, Spool};
 use crate::tmux::Tmux;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -54,6 +54,65 @@ impl Glance {
             self.wanted.send_modify(|wanted| wanted.life += 1);
         }
     }
+
+    /// Looks how many failures nobody has dismissed, less those whose handoff is over: a retry that went well leaves
+    /// nothing to do. A listing that fails tells nothing new.
+    pub(super) fn count_failures(&mut self, spool: &Spool, state: &State) {
+        let Ok(ids) = spool.ids(Shelf::Errors) else { return };
+        self.of.retain(|id, _| ids.contains(id));
+        let past = ids.iter().take(LOOKED_AT).filter(|id| self.is_past(spool, state, **id)).count();
+        self.failures = ids.len() - past;
+        if ids.is_empty() {
+            self.over.clear();
+        }
+    }
+
+    /// The same where a decision has made or dismissed some, or ended a handoff that had failed.
+    pub(super) fn count_new_failures(&mut self, spool: &Spool, state: &State, decision: &Decision) {
+        let may_end = self.failures > 0 && !decision.handoffs.is_empty();
+        if may_end || !decision.errors.is_empty() || !decision.dismissed.is_empty() {
+            self.count_failures(spool, state);
+        }
+    }
+
+    /// Whether the failure is of a handoff that is over. What can't be read is not.
+    fn is_past(&mut self, spool: &Spool, state: &State, id: Uuid) -> bool {
+        let handoff = match self.of.get(&id) {
+            Some(known) => *known,
+            None => {
+                let Ok(Some(bytes)) = spool.get(&Place::Error(ErrorId(id))) else { return false };
+                let error: ErrorFile = contract::read(&bytes).ok().flatten().unwrap_or_default();
+                let halts = glance::halted(&error.code, &error.step.unwrap_or_default());
+                let of = error.handoff_id.filter(|_| halts).and_then(|id| id.parse().ok());
+                self.of.insert(id, of);
+                of
+            }
+        };
+        let Some(handoff) = handoff else { return false };
+        if let Some(live) = state.handoffs.get(&handoff) {
+            return matches!(live.step, Step::Done | Step::Cancelled);
+        }
+        if self.over.contains(&handoff) {
+            return true;
+        }
+        let Ok(Some(bytes)) = spool.get(&Place::Handoff(handoff)) else { return false };
+        let view: HandoffView = contract::read(&bytes).ok().flatten().unwrap_or_default();
+        let is_over = matches!(view.step.known(), Some(Step::Done | Step::Cancelled));
+        if is_over {
+            self.over.insert(handoff);
+        }
+        is_over
+    }
+
+    /// Says what is to stand in tmux's option.
+    pub(super) fn update(&self, state: &State, now: &Now) {
+        let line = if self.enabled { glance::line(state, self.failures, now) } else { String::new() };
+        self.wanted.send_if_modified(|wanted| {
+            let is_new = wanted.line != line;
+            wanted.line = line;
+            is_new
+        });
+    }
 }
 
 /// Writes what is wanted for as long as somebody may want something.
@@ -64,67 +123,5 @@ async fn keep(tmux: Tmux, mut receiver: watch::Receiver<Wanted>) {
             tracing::debug!(%error, "the status line in tmux stays as it was");
         }
         tokio::time::sleep(PAUSE).await;
-    }
-}
-
-impl Sidecar {
-    /// Looks how many failures nobody has dismissed, less those whose handoff is over: a retry that went well leaves
-    /// nothing to do. A listing that fails tells nothing new.
-    pub(super) fn count_failures(&mut self) {
-        let Ok(ids) = self.spool.ids(Shelf::Errors) else { return };
-        self.glance.of.retain(|id, _| ids.contains(id));
-        let past = ids.iter().take(LOOKED_AT).filter(|id| self.is_past(**id)).count();
-        self.glance.failures = ids.len() - past;
-        if ids.is_empty() {
-            self.glance.over.clear();
-        }
-    }
-
-    /// The same where a decision has made or dismissed some, or ended a handoff that had failed.
-    pub(super) fn count_new_failures(&mut self, decision: &Decision) {
-        let may_end = self.glance.failures > 0 && !decision.handoffs.is_empty();
-        if may_end || !decision.errors.is_empty() || !decision.dismissed.is_empty() {
-            self.count_failures();
-        }
-    }
-
-    /// Whether the failure is of a handoff that is over. What can't be read is not.
-    fn is_past(&mut self, id: Uuid) -> bool {
-        let handoff = match self.glance.of.get(&id) {
-            Some(known) => *known,
-            None => {
-                let Ok(Some(bytes)) = self.spool.get(&Place::Error(ErrorId(id))) else { return false };
-                let error: ErrorFile = contract::read(&bytes).ok().flatten().unwrap_or_default();
-                let halts = glance::halted(&error.code, &error.step.unwrap_or_default());
-                let of = error.handoff_id.filter(|_| halts).and_then(|id| id.parse().ok());
-                self.glance.of.insert(id, of);
-                of
-            }
-        };
-        let Some(handoff) = handoff else { return false };
-        if let Some(live) = self.state.handoffs.get(&handoff) {
-            return matches!(live.step, Step::Done | Step::Cancelled);
-        }
-        if self.glance.over.contains(&handoff) {
-            return true;
-        }
-        let Ok(Some(bytes)) = self.spool.get(&Place::Handoff(handoff)) else { return false };
-        let view: HandoffView = contract::read(&bytes).ok().flatten().unwrap_or_default();
-        let is_over = matches!(view.step.known(), Some(Step::Done | Step::Cancelled));
-        if is_over {
-            self.glance.over.insert(handoff);
-        }
-        is_over
-    }
-
-    /// Says what is to stand in tmux's option.
-    pub(super) fn update_glance(&self, now: &Now) {
-        let glance = &self.glance;
-        let line = if glance.enabled { glance::line(&self.state, glance.failures, now) } else { String::new() };
-        glance.wanted.send_if_modified(|wanted| {
-            let is_new = wanted.line != line;
-            wanted.line = line;
-            is_new
-        });
     }
 }

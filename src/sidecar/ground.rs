@@ -1,6 +1,6 @@
 //! What the sidecar stands on: the home's own folders, and what people have written into them that is run or typed.
 
-use super::start::{Failed, fails};
+use super::failed::{Failed, fails};
 use crate::agents::{ProfileError, Profiles};
 use crate::config::Home;
 use crate::core::prompts::{self, Prompts};

@@ -11,7 +11,7 @@ use crate::spool::age::MOST_VIEWS;
 use crate::store::{Batch, SeenEvent};
 use serde_json::Value;
 
-const TICK_MS: u64 = super::project::TICK_MS;
+const TICK_MS: u64 = super::timers::TICK_MS;
 const DAY_MS: i64 = 24 * 3_600_000;
 
 /// So many ticks, from then on; gives when the last of them was.

@@ -32,9 +32,9 @@ async fn a_request_whose_persona_can_not_be_read_for_want_of_files_waits() {
     let mut files = Vec::new();
     let Some(judged) = without_descriptors(|| ground.sidecar.read_files(scan.found, &mut files, &now)) else { return };
     assert!(!judged.expect("the store can be read") && files.is_empty(), "nothing of it was judged");
-    let told = ground.sidecar.projector.intake_problem.clone().unwrap_or_default();
+    let told = ground.sidecar.intake.problem.clone().unwrap_or_default();
     assert!(told.contains("Too many open files"), "{told}");
-    ground.sidecar.pending.files = true;
+    ground.sidecar.intake.files = true;
     ground.settle();
     assert_eq!(ground.count("spool/results"), 2, "both are answered");
     let answer = std::fs::read_to_string(ground.path("spool/results/one.json")).expect("an answer");
@@ -60,11 +60,11 @@ async fn an_event_whose_program_can_not_be_looked_at_for_want_of_files_waits() {
     let mut files = Vec::new();
     let Some(judged) = without_descriptors(|| ground.sidecar.read_files(scan.found, &mut files, &now)) else { return };
     assert!(!judged.expect("the store can be read") && files.is_empty(), "nothing of it was judged");
-    assert!(!ground.sidecar.pending.took_events, "what waits for all events waits, too");
-    let told = ground.sidecar.projector.intake_problem.clone().unwrap_or_default();
+    assert!(!ground.sidecar.intake.took_events, "what waits for all events waits, too");
+    let told = ground.sidecar.intake.problem.clone().unwrap_or_default();
     assert!(told.contains("Too many open files"), "{told}");
-    ground.sidecar.pending.files = true;
+    ground.sidecar.intake.files = true;
     ground.settle();
     assert_eq!(ground.count("spool/events"), 0, "both are taken");
-    assert!(ground.sidecar.pending.took_events && ground.sidecar.projector.intake_problem.is_none());
+    assert!(ground.sidecar.intake.took_events && ground.sidecar.intake.problem.is_none());
 }

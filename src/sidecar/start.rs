@@ -1,20 +1,31 @@
 //! The beginning: opens everything in an order in which each failure is told and nothing is half done.
 
-use super::turn::Pending;
-use super::{Sidecar, Sources, ground, project, watch};
-use crate::agents::Profiles;
+use super::answers::Answers;
+use super::checkpoint::Checkpoints;
+use super::failed::{Failed, fails};
+use super::glance::Glance;
+use super::ground;
+use super::health::Health;
+use super::heart::Heart;
+use super::history::History;
+use super::intake::Intake;
+use super::learned::Learned;
+use super::parts::{Left, Sidecar};
+use super::projector::Projector;
+use super::settings::{settings, tools};
+use super::tidy::Tidy;
+use super::timers::Timers;
+use super::wait::Sources;
+use super::watches::{Watches, grown_documents};
 use crate::clock::Clock;
 use crate::clock::alarm::Alarm;
 use crate::config::{Config, Home};
-use crate::core::prompts::Prompts;
-use crate::core::rules::Rules;
 use crate::core::settings::Settings;
 use crate::core::state::State;
-use crate::core::text::{sanitise, shell_word};
-use crate::core::time::{Deadline, Now};
+use crate::core::text::sanitise;
+use crate::core::time::Now;
 use crate::exit;
-use crate::process::ExitWatch;
-use crate::runner::{Runner, Tools};
+use crate::runner::Runner;
 use crate::service::watchdog::{Starting, Watchdog};
 use crate::spool::{ErrorKind, Journal, Spool, Watch};
 use crate::store::{Loaded, Store};
@@ -26,9 +37,6 @@ use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-/// How long the first word from tmux is waited for, in milliseconds.
-const TMUX_WITHIN_MS: u64 = 3_000;
-
 /// What the sidecar is started with.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -38,12 +46,6 @@ pub struct Options {
     pub tmux: Option<String>,
     /// Log as JSON lines.
     pub json: bool,
-}
-
-/// A start that failed, and the exit code that says how.
-pub(super) struct Failed {
-    pub(super) code: u8,
-    pub(super) error: anyhow::Error,
 }
 
 /// Runs the sidecar until it is told to end. Returns the exit code.
@@ -100,10 +102,6 @@ fn complain(failed: &Failed) -> u8 {
     failed.code
 }
 
-pub(super) fn fails<T, E: Into<anyhow::Error>>(code: u8, result: Result<T, E>) -> Result<T, Failed> {
-    result.map_err(|error| Failed { code, error: error.into() })
-}
-
 pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed> {
     let home = options.home.clone();
     let config = fails(exit::CONFIG, Config::load(&home.config()))?;
@@ -113,53 +111,49 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
     ground::make_home(&home)?;
     let spool = Spool::open(home.root()).map_err(spool_failed)?;
     let store = open_store(&home)?;
-    let (watch, (clock, now)) = (Watch::new(&spool), first_clock());
+    let (folders, (clock, now)) = (Watch::new(&spool), first_clock());
     let loaded = store.load().map_err(store_failed)?;
     let (notice_sender, notices) = mpsc::channel(64);
     let tmux = start_tmux(options, &config, &store, notice_sender)?;
-    let (watched, rules) = fails(exit::CONFIG, super::work::Watched::begin(&home))?;
+    let (learned, rules) = fails(exit::CONFIG, Learned::begin(&home))?;
     let settings = settings(&home, &config, &profiles, (prompts, rules), &program);
-    let tools = Arc::new(Tools {
-        tmux: tmux.clone(),
-        profiles,
-        home: home.clone(),
-        notify_command: config.notify_command,
-        gh: config.gh,
-        program,
-        late: Arc::default(),
-    });
+    let glance = Glance::new(tmux.clone(), config.tmux_status);
+    let tools = tools(&home, config, profiles, (tmux, program, Arc::default()));
     let (runner, ended) = Runner::new(Arc::clone(&tools));
     let (journal, last_seq) = Journal::open(&spool, loaded.state.next_seq).map_err(spool_failed)?;
-    let ((exits, exit_receiver), (panes, listings)) = (ExitWatch::new(), watch::Panes::new());
+    let (watches, exits, listings) = Watches::new(folders);
     let sources = Sources {
-        hints: watch.hints(),
+        hints: watches.folders.hints(),
         ended,
         notices,
-        exits: exit_receiver,
+        exits,
         listings,
         signals: fails(exit::TRY_AGAIN, super::signals::listen())?,
         alarm: Alarm::new(),
     };
-    let (projector, pending) = (project::Projector::new(journal, &now), first_pending(&loaded, &now));
     let mut sidecar = Sidecar {
-        rejected: first_free_number(&home),
-        answers: super::answers::Answers::begin(&now),
+        left: left(&loaded, &now),
+        answers: Answers::new(&now),
+        checkpoints: Checkpoints::default(),
+        glance,
+        health: Health::default(),
+        heart: Heart::new(&now),
+        history: History::default(),
+        intake: Intake::new(first_free_number(&home)),
+        learned,
+        projector: Projector::new(journal),
+        tidy: Tidy::new(),
+        timers: Timers::new(&now),
+        watches,
         home,
         clock,
         store,
         spool,
-        watch,
         state: State::default(),
         runner,
         tools,
-        glance: super::glance::Glance::new(tmux.clone(), config.tmux_status),
-        tmux,
-        exits,
-        panes,
-        projector,
-        pending,
-        rules: watched,
         watchdog: Watchdog::from_env(),
+        events: Vec::new(),
     };
     sidecar.begin(&now, loaded, settings, last_seq)?;
     Ok((sidecar, sources))
@@ -177,15 +171,10 @@ fn first_clock() -> (Clock, Now) {
     (clock, now)
 }
 
-/// What waits at the start: the whole spool, and the first word from tmux.
-fn first_pending(loaded: &Loaded, now: &Now) -> Pending {
-    Pending {
-        files: true,
-        reap: true,
-        took_over: !loaded.state.outbox.is_empty() || loaded.state.next_deadline_ms(now).is_some(),
-        initial: loaded.state.outbox.keys().copied().collect(),
-        tmux_unknown: Some(Deadline::after(now, TMUX_WITHIN_MS)),
-        ..Pending::default()
+fn left(loaded: &Loaded, now: &Now) -> Left {
+    Left {
+        goes_on: !loaded.state.outbox.is_empty() || loaded.state.next_deadline_ms(now).is_some(),
+        effects: loaded.state.outbox.keys().copied().collect(),
     }
 }
 
@@ -248,30 +237,6 @@ fn socket(options: &Options, config: &Config) -> Socket {
     named.map_or(Socket::Default, Socket::named)
 }
 
-fn settings(
-    home: &Home,
-    config: &Config,
-    profiles: &Profiles,
-    (prompts, rules): (Prompts, Rules),
-    program: &Path,
-) -> Settings {
-    let word = |path: &Path| shell_word(&path.display().to_string());
-    Settings {
-        limits: config.limits.clone(),
-        context: config.context,
-        ack: config.ack,
-        escalation: config.escalation_target.clone(),
-        orchestrator: config.orchestrator.clone(),
-        command: format!("{} --home {}", word(program), word(home.root())),
-        requests_dir: home.requests().display().to_string(),
-        publish: config.publish.clone(),
-        profiles: profiles.facts(),
-        rules,
-        prompts,
-        personas_dir: home.personas().display().to_string(),
-    }
-}
-
 /// The first number that no rejected file bears.
 fn first_free_number(home: &Home) -> u64 {
     let Ok(entries) = std::fs::read_dir(home.spool().join("rejected")) else { return 1 };
@@ -291,64 +256,18 @@ fn outlive_file_limits() {
 
 impl Sidecar {
     /// Takes over what the last run left: brings what others read up to date, and counts deadlines in this boot.
-    fn begin(&mut self, now: &Now, loaded: Loaded, settings: Settings, last_seq: u64) -> Result<(), Failed> {
-        let Loaded { mut state, journal, results, dirty_views, errors, written_errors } = loaded;
-        state.settings = settings;
-        state.next_seq = state.next_seq.max(last_seq + 1);
-        state.rebase(now);
-        self.state = state;
+    fn begin(&mut self, now: &Now, mut loaded: Loaded, settings: Settings, last_seq: u64) -> Result<(), Failed> {
+        self.state = std::mem::take(&mut loaded.state);
+        self.state.settings = settings;
+        self.state.next_seq = self.state.next_seq.max(last_seq + 1);
+        self.state.rebase(now);
         self.store.put_live(&self.state).map_err(store_failed)?;
-        let lines: Vec<(u64, String)> = journal.into_iter().map(|(seq, line)| (seq, line.to_string())).collect();
-        self.projector.journal_lines(&self.spool, lines);
-        self.errors_again(errors, &written_errors).map_err(store_failed)?;
-        self.results_again(results);
-        self.views_again(dirty_views, now);
-        for agent in self.state.agents.values().cloned().collect::<Vec<_>>() {
-            self.watch_process(&agent);
-        }
-        self.look_at_documents();
+        self.show_again(loaded, now).map_err(store_failed)?;
+        self.events.extend(grown_documents(&self.home, &self.state));
         self.learn_roles();
-        self.projector.heartbeat(&self.spool, now, None);
+        self.heartbeat(now);
         self.watchdog.ready();
         tracing::info!(home = %self.home.root().display(), pid = std::process::id(), "tasuki runs");
         Ok(())
-    }
-
-    /// Reads configuration, profiles and prompts again. If one of them is wrong, everything stays as it was.
-    pub(super) fn reload(&mut self, now: &Now) {
-        self.watchdog.reloading();
-        self.read_again(now);
-        self.watchdog.ready();
-    }
-
-    fn read_again(&mut self, now: &Now) {
-        let read = || -> anyhow::Result<(Config, Profiles, Prompts)> {
-            let config = Config::load(&self.home.config())?;
-            let profiles = Profiles::load(Some(&self.home.profiles()))?;
-            let prompts = ground::load_prompts(&self.home).map_err(|failed| failed.error)?;
-            Ok((config, profiles, prompts))
-        };
-        match read() {
-            Ok((config, profiles, prompts)) => {
-                let rules = std::mem::take(&mut self.state.settings.rules);
-                let program = &self.tools.program;
-                self.state.settings = settings(&self.home, &config, &profiles, (prompts, rules), program);
-                self.tools = Arc::new(Tools {
-                    tmux: self.tmux.clone(),
-                    profiles,
-                    home: self.home.clone(),
-                    notify_command: config.notify_command,
-                    gh: config.gh,
-                    program: self.tools.program.clone(),
-                    late: Arc::clone(&self.tools.late),
-                });
-                self.runner.set_tools(Arc::clone(&self.tools));
-                self.glance.enabled = config.tmux_status;
-                tracing::info!("the configuration was read again");
-            }
-            Err(error) => tracing::error!("the configuration stays as it was: {error:#}"),
-        }
-        self.look_at_rules(now);
-        self.learn_roles();
     }
 }

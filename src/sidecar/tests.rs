@@ -1,15 +1,22 @@
 //! What the loop does when the disk fails under it: turns are taken one by one, and time is not waited for.
 
-use super::*;
+use super::parts::Sidecar;
+use super::start::{self, Options};
+use super::wait::Sources;
+use super::watches::SeenGone;
+use crate::config::Home;
 use crate::core::decision::{Decision, ErrorRow};
 use crate::core::effect::{Effect, EffectKey, Outcome};
+use crate::core::event::Event;
 use crate::core::id::{AgentId, ErrorId};
 use crate::core::rows::agent::Agent;
-use crate::core::time::Deadline;
+use crate::core::time::{Deadline, Now};
+use crate::runner::Ended;
 use crate::spool::Place;
 use crate::store::Batch;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 pub(super) struct Ground {
     pub(super) dir: tempfile::TempDir,
@@ -54,7 +61,7 @@ impl Ground {
     pub(super) fn checkpoint(&mut self) {
         let now = self.sidecar.clock.now();
         self.sidecar.begin_checkpoint();
-        self.sidecar.confirm_checkpoint(&now, std::time::Duration::from_secs(60));
+        self.sidecar.confirm_checkpoint(&now, Duration::from_secs(60));
     }
 
     /// Takes turns until nothing is left to do at once. Fails if that never happens.
@@ -71,8 +78,8 @@ impl Ground {
     /// As if the pause after a failure were over.
     pub(super) fn store_is_due(&mut self) {
         let now = self.sidecar.clock.now();
-        assert!(self.sidecar.pending.store_again.is_some(), "the store has not failed");
-        self.sidecar.pending.store_again = Some(Deadline::after(&now, 0));
+        assert!(self.sidecar.health.again.is_some(), "the store has not failed");
+        self.sidecar.health.again = Some(Deadline::after(&now, 0));
     }
 }
 
@@ -81,7 +88,7 @@ pub(super) async fn open(dir: &tempfile::TempDir) -> (Sidecar, Sources) {
     let tmux = Some(dir.path().join("no-server").display().to_string());
     let options = Options { home, tmux, json: false };
     let Ok((mut sidecar, sources)) = start::open(&options).await else { panic!("the sidecar starts") };
-    sidecar.pending.tmux_unknown = None;
+    sidecar.timers.tmux_unknown = None;
     (sidecar, sources)
 }
 
@@ -94,38 +101,37 @@ async fn a_lane_that_cannot_be_read_is_not_empty() {
     let events = ground.path("spool/events");
     let mode = |mode| std::fs::set_permissions(&events, std::fs::Permissions::from_mode(mode)).expect("a mode");
     mode(0o755);
-    let gone =
-        turn::SeenGone { agent_id: AgentId(uuid::Uuid::new_v4()), how: crate::core::event::Gone::Dead, listing: 0 };
-    ground.sidecar.pending.gone.push(gone);
+    let gone = SeenGone { agent_id: AgentId(uuid::Uuid::new_v4()), how: crate::core::event::Gone::Dead, listing: 0 };
+    ground.sidecar.watches.gone.push(gone);
     ground.settle();
-    assert!(!ground.sidecar.pending.drained && ground.sidecar.pending.gone.len() == 1, "nothing was judged");
-    assert!(ground.sidecar.projector.intake_problem.is_some());
+    assert!(!ground.sidecar.intake.drained && ground.sidecar.watches.gone.len() == 1, "nothing was judged");
+    assert!(ground.sidecar.intake.problem.is_some());
     mode(0o700);
-    ground.sidecar.pending.files = true;
+    ground.sidecar.intake.files = true;
     ground.settle();
-    assert!(ground.sidecar.pending.drained && ground.sidecar.pending.gone.is_empty());
-    assert!(ground.sidecar.projector.intake_problem.is_none());
+    assert!(ground.sidecar.intake.drained && ground.sidecar.watches.gone.is_empty());
+    assert!(ground.sidecar.intake.problem.is_none());
 }
 
 #[tokio::test]
 async fn a_sidecar_that_turns_and_takes_no_requests_says_since_when() {
     let mut ground = Ground::new().await;
     ground.settle();
-    let taken = ground.sidecar.projector.taken_at.clone();
+    let taken = ground.sidecar.answers.taken_at.clone();
     assert!(taken.is_some());
     ground.ask("r.json", NOTHING);
     let now = ground.sidecar.clock.now();
-    ground.sidecar.pending.store_again = Some(Deadline::after(&now, 60_000));
+    ground.sidecar.health.again = Some(Deadline::after(&now, 60_000));
     (0..3).for_each(|_| ground.turn());
-    ground.sidecar.projector.heartbeat(&ground.sidecar.spool, &now, None);
+    ground.sidecar.heartbeat(&now);
     let view = std::fs::read_to_string(ground.path("view/sidecar.json")).expect("a view");
     let view: serde_json::Value = serde_json::from_str(&view).expect("JSON");
     assert_eq!(view["taken_at"].as_str(), taken.as_deref(), "{view}");
     assert_eq!(ground.count("spool/requests"), 1);
-    ground.sidecar.pending.store_again = None;
-    ground.sidecar.pending.files = true;
+    ground.sidecar.health.again = None;
+    ground.sidecar.intake.files = true;
     ground.settle();
-    assert!(ground.sidecar.projector.taken_at >= taken && ground.count("spool/requests") == 0);
+    assert!(ground.sidecar.answers.taken_at >= taken && ground.count("spool/requests") == 0);
 }
 
 fn view(ground: &Ground) -> serde_json::Value {
@@ -140,7 +146,7 @@ async fn a_loop_that_turns_and_answers_nobody_is_told_and_its_heart_stands_still
     ground.settle();
     let mut now = ground.sidecar.clock.now();
     ground.ask("r.json", NOTHING);
-    ground.sidecar.pending.tmux_unknown = Some(Deadline::after(&now, 3_600_000));
+    ground.sidecar.timers.tmux_unknown = Some(Deadline::after(&now, 3_600_000));
     let beat = |ground: &mut Ground, now: &mut Now| {
         (now.boot_ms, now.wall_ms) = (now.boot_ms + 5_000, now.wall_ms + 5_000);
         ground.sidecar.turn(now);
@@ -158,9 +164,9 @@ async fn a_loop_that_turns_and_answers_nobody_is_told_and_its_heart_stands_still
         assert_eq!((&view["heartbeat"], &view["state"]), (&last, &"degraded".into()), "{view}");
         let problem = view["problem"].as_str().unwrap_or_default();
         assert!(problem.starts_with("for ") && problem.ends_with(" s no request could be answered"), "{view}");
-        assert!(ground.sidecar.projector.is_silent(), "and the watchdog is not fed");
+        assert!(ground.sidecar.is_silent(), "and the watchdog is not fed");
     }
-    ground.sidecar.pending.tmux_unknown = None;
+    ground.sidecar.timers.tmux_unknown = None;
     beat(&mut ground, &mut now);
     assert_eq!(ground.count("spool/requests"), 0);
     let view = beat(&mut ground, &mut now);
@@ -171,17 +177,16 @@ async fn a_loop_that_turns_and_answers_nobody_is_told_and_its_heart_stands_still
 async fn what_is_gone_is_judged_only_after_the_start_is_over() {
     let mut ground = Ground::new().await;
     let now = ground.sidecar.clock.now();
-    ground.sidecar.pending.tmux_unknown = Some(Deadline::after(&now, 60_000));
-    ground.sidecar.pending.took_over = true;
-    let gone =
-        turn::SeenGone { agent_id: AgentId(uuid::Uuid::new_v4()), how: crate::core::event::Gone::Dead, listing: 0 };
-    ground.sidecar.pending.gone.push(gone);
+    ground.sidecar.timers.tmux_unknown = Some(Deadline::after(&now, 60_000));
+    ground.sidecar.left.goes_on = true;
+    let gone = SeenGone { agent_id: AgentId(uuid::Uuid::new_v4()), how: crate::core::event::Gone::Dead, listing: 0 };
+    ground.sidecar.watches.gone.push(gone);
     ground.settle();
-    assert_eq!(ground.sidecar.pending.gone.len(), 1, "tmux is not known yet");
-    ground.sidecar.pending.tmux_unknown = None;
+    assert_eq!(ground.sidecar.watches.gone.len(), 1, "tmux is not known yet");
+    ground.sidecar.timers.tmux_unknown = None;
     ground.settle();
-    assert!(ground.sidecar.pending.gone.is_empty());
-    assert!(ground.sidecar.pending.grace.is_some_and(|grace| !grace.is_due(&now)), "deadlines have a grace");
+    assert!(ground.sidecar.watches.gone.is_empty());
+    assert!(ground.sidecar.timers.grace.is_some_and(|grace| !grace.is_due(&now)), "deadlines have a grace");
 }
 
 #[tokio::test]
@@ -209,11 +214,11 @@ async fn a_store_that_cannot_be_opened_again_at_once_is_tried_again_and_answers_
     std::fs::rename(&state, &away).expect("moved away");
     assert!(ground.sidecar.store.reopen().is_err());
     ground.ask("r1.json", NOTHING);
-    ground.sidecar.pending.files = true;
+    ground.sidecar.intake.files = true;
     ground.settle();
     ground.store_is_due();
     ground.settle();
-    assert!(ground.sidecar.pending.failures >= 2 && ground.sidecar.projector.problem.is_some());
+    assert!(ground.sidecar.health.failures >= 2 && ground.sidecar.health.problem.is_some());
     assert!(ground.path("spool/requests/r1.json").exists(), "the request stays");
     let view = std::fs::read_to_string(ground.path("view/sidecar.json")).expect("a heartbeat");
     assert!(view.contains("degraded"), "{view}");
@@ -221,7 +226,7 @@ async fn a_store_that_cannot_be_opened_again_at_once_is_tried_again_and_answers_
     ground.store_is_due();
     ground.settle();
     assert!(ground.path("spool/results/r1.json").exists(), "and is answered");
-    assert!(ground.sidecar.projector.problem.is_none() && ground.sidecar.pending.store_again.is_none());
+    assert!(ground.sidecar.health.problem.is_none() && ground.sidecar.health.again.is_none());
 }
 
 /// Where another file lies in its place, all of it is read before it is used: a large one takes longer than the loop may
@@ -234,12 +239,12 @@ async fn while_all_of_a_state_file_is_read_the_loop_goes_on() {
     std::fs::copy(&state, &copy).expect("a copy");
     std::fs::rename(&copy, &state).expect("put in its place");
     ground.ask("r1.json", NOTHING);
-    ground.sidecar.pending.files = true;
+    ground.sidecar.intake.files = true;
     ground.turn();
     ground.store_is_due();
     ground.turn();
-    assert!(ground.sidecar.pending.store_again.is_some(), "the loop has waited for it");
-    assert!(ground.path("spool/requests/r1.json").exists() && ground.sidecar.projector.problem.is_some());
+    assert!(ground.sidecar.health.again.is_some(), "the loop has waited for it");
+    assert!(ground.path("spool/requests/r1.json").exists() && ground.sidecar.health.problem.is_some());
     let until = std::time::Instant::now() + Duration::from_secs(60);
     while !ground.path("spool/results/r1.json").exists() {
         assert!(std::time::Instant::now() < until, "it is never read");
@@ -247,7 +252,7 @@ async fn while_all_of_a_state_file_is_read_the_loop_goes_on() {
         ground.turn();
         std::thread::yield_now();
     }
-    assert!(ground.sidecar.projector.problem.is_none());
+    assert!(ground.sidecar.health.problem.is_none());
 }
 
 #[tokio::test]
@@ -268,7 +273,7 @@ async fn what_has_ended_and_is_not_decided_is_not_done_again() {
     ground.settle();
     let process = crate::process::identify(std::process::id()).expect("this process");
     ground.sidecar.state.outbox.insert(EffectKey(78), Effect::AwaitDeath { process });
-    ground.sidecar.pending.events.push(Event::Settled { key: EffectKey(78), outcome: Outcome::Done });
+    ground.sidecar.events.push(Event::Settled { key: EffectKey(78), outcome: Outcome::Done });
     ground.sidecar.resume_outbox();
     assert!(!ground.sidecar.runner.has(EffectKey(78)));
 }
@@ -290,7 +295,7 @@ async fn a_bad_file_that_was_answered_before_it_was_moved_is_still_kept() {
     let aside = ground.path("spool/tmp/a.json");
     std::fs::hard_link(&event, &aside).expect("a second name");
     std::fs::remove_file(&aside).expect("removed");
-    ground.sidecar.pending.files = true;
+    ground.sidecar.intake.files = true;
     let now = ground.sidecar.clock.now();
     let scan = ground.sidecar.spool.scan(crate::spool::Lane::Events, 10, 1_000_000, &now);
     let found = scan.expect("a scan").found.remove(0);

@@ -35,7 +35,7 @@ fn left(ground: &Ground, agent: &Agent, now: &Now) -> u64 {
 /// Nothing that was put off is put off any longer.
 fn without_grace(ground: &mut Ground) {
     let now = ground.sidecar.clock.now();
-    ground.sidecar.pending.grace = Some(Deadline::after(&now, 0));
+    ground.sidecar.timers.grace = Some(Deadline::after(&now, 0));
     ground.settle();
 }
 
@@ -82,10 +82,10 @@ async fn after_a_sleep_what_happened_comes_before_what_is_due() {
     ground.sidecar.state.agents.insert(agent.agent_id, agent.clone());
     let asleep_ms = 20_000;
     let before = Now { boot_ms: now.boot_ms.saturating_sub(asleep_ms), ..now };
-    ground.sidecar.pending.last_turn = Some(before);
+    ground.sidecar.timers.last_turn = Some(before);
     ground.settle();
     assert_eq!(ground.count("spool/errors"), 0, "nothing is judged at once");
-    assert!(ground.sidecar.pending.grace.is_some_and(|grace| !grace.is_due(&ground.sidecar.clock.now())));
+    assert!(ground.sidecar.timers.grace.is_some_and(|grace| !grace.is_due(&ground.sidecar.clock.now())));
     without_grace(&mut ground);
     assert_eq!(ground.count("spool/errors"), 1, "but it is judged");
 }
@@ -99,18 +99,18 @@ async fn a_gap_of_five_seconds_counts_and_a_tick_does_not() {
         [(5_000, 6_000, true), (0, 5_100, true), (1_000, 6_000, true), (5_000, 5_200, false), (0, 4_900, false)]
     {
         let now = Now { boot_ms: 100_000, ..ground.sidecar.clock.now() };
-        ground.sidecar.pending.grace = None;
-        ground.sidecar.pending.meant_to_sleep_ms = meant_ms;
-        ground.sidecar.pending.last_turn = Some(Now { boot_ms: now.boot_ms - passed_ms, ..now });
-        ground.sidecar.mind_the_gap(&now);
-        assert_eq!(ground.sidecar.pending.grace.is_some(), is_gap, "meant {meant_ms}, passed {passed_ms}");
+        ground.sidecar.timers.grace = None;
+        ground.sidecar.timers.meant_to_sleep_ms = meant_ms;
+        ground.sidecar.timers.last_turn = Some(Now { boot_ms: now.boot_ms - passed_ms, ..now });
+        ground.sidecar.timers.mind_the_gap(&now);
+        assert_eq!(ground.sidecar.timers.grace.is_some(), is_gap, "meant {meant_ms}, passed {passed_ms}");
     }
 }
 
 /// More events than one commit takes, of an agent that nobody knows.
 fn drop_many_events(ground: &Ground) {
     let event = r#"{"v":1,"event":"notification","agent_id":"00000000-0000-4000-8000-000000000000","message":"m"}"#;
-    for number in 0..=super::turn::BATCH {
+    for number in 0..=super::intake::BATCH {
         std::fs::write(ground.path("spool/events").join(format!("e{number}.json")), event).expect("an event");
     }
 }

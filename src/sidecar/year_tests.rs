@@ -19,7 +19,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
-const TICK_MS: u64 = super::project::TICK_MS;
+const TICK_MS: u64 = super::timers::TICK_MS;
 const DAY_MS: u64 = 24 * 3_600_000;
 /// How many files of one kind may be there beside those of the last 8 days: what is kept for 7 goes within the next one.
 const KEPT_DAYS: usize = 9;
@@ -114,7 +114,7 @@ impl Year {
     /// Takes turns until the spool is empty.
     fn take_all(&mut self) {
         for _ in 0..10_000 {
-            self.ground.sidecar.pending.files = true;
+            self.ground.sidecar.intake.files = true;
             self.turn();
             if self.ground.count("spool/requests") == 0 && self.ground.count("spool/events") == 0 {
                 return;

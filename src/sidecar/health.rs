@@ -1,0 +1,48 @@
+//! How the store is: after a failure it is left alone for a while, and until it can be read again nothing is decided.
+
+use crate::core::time::{Deadline, Now};
+use crate::store::Error;
+
+/// The first pause after a failure of the store, and the longest, in milliseconds.
+const PAUSE_MS: (u64, u64) = (200, 5_000);
+/// How often it is looked whether all of the state file is read, in milliseconds.
+const CHECKING_MS: u64 = 100;
+
+/// The store's health.
+#[derive(Debug, Default)]
+pub(super) struct Health {
+    /// Failures in a row.
+    pub(super) failures: u32,
+    /// It has failed: it is opened and read again then, and until that works nothing is decided.
+    pub(super) again: Option<Deadline>,
+    /// Why commits fail, while they do.
+    pub(super) problem: Option<String>,
+}
+
+impl Health {
+    /// It can't be read or written: after a pause it is tried again.
+    pub(super) fn failed(&mut self, now: &Now, error: &Error) {
+        tracing::error!(%error, "the store failed; nothing is decided or disposed of until it can be read again");
+        let (first, longest) = PAUSE_MS;
+        let pause = (first << self.failures.min(6)).min(longest);
+        self.failures = self.failures.saturating_add(1);
+        self.again = Some(Deadline::after(now, pause));
+        self.problem = Some(error.to_string());
+    }
+
+    /// All of its file is read first.
+    pub(super) fn is_checked(&mut self, now: &Now) {
+        self.again = Some(Deadline::after(now, CHECKING_MS));
+    }
+
+    /// Whether it has failed, and was not read again.
+    pub(super) fn is_down(&self) -> bool {
+        self.again.is_some()
+    }
+
+    /// A turn is over, and nothing of it was lost.
+    pub(super) fn well(&mut self) {
+        self.failures = 0;
+        self.problem = None;
+    }
+}

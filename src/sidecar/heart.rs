@@ -1,0 +1,41 @@
+//! Since when the sidecar lives, and until when it is known to answer.
+
+use crate::core::time::Now;
+use crate::limits;
+
+/// What beats while requests are answered.
+pub(super) struct Heart {
+    pub(super) started_at: String,
+    /// When it was last said that requests are answered.
+    beat: Option<String>,
+    /// Why what needs a thread waits, while none can be begun.
+    pub(super) no_thread: Option<String>,
+}
+
+impl Heart {
+    pub(super) fn new(now: &Now) -> Heart {
+        Heart { started_at: now.stamp(), beat: None, no_thread: None }
+    }
+
+    /// When it beat last, and that is at this moment unless nobody is answered.
+    pub(super) fn beat(&mut self, now: &Now, is_silent: bool) -> String {
+        if !is_silent || self.beat.is_none() {
+            self.beat = Some(now.stamp());
+        }
+        self.beat.clone().unwrap_or_default()
+    }
+
+    /// Where something found no thread, it is told that there is none.
+    pub(super) fn note_thread(&mut self, begun: &std::io::Result<()>) {
+        if begun.is_err() {
+            self.no_thread = limits::no_thread();
+        }
+    }
+
+    /// Looks again whether a thread can be begun; only where one was missing, for an idle loop begins none.
+    pub(super) fn look_for_thread(&mut self) {
+        if self.no_thread.is_some() {
+            self.no_thread = limits::no_thread();
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What people may change while the loop runs: the rules for work items, and the roles of personas.
+
+use crate::config::{Home, rules};
+use crate::core::decision::Decision;
+use crate::core::event::Event;
+use crate::core::id::Slug;
+use crate::core::rows::agent::Agent;
+use crate::core::rules::Rules;
+use crate::core::state::State;
+use crate::core::time::Now;
+use crate::files::{self, Stamp};
+use crate::personas;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A file that can't be used and was changed less than so many milliseconds ago may not be whole yet.
+const FRESH_MS: i64 = 2_000;
+
+/// What was seen last.
+#[derive(Default)]
+pub(super) struct Learned {
+    rules: Option<Stamp>,
+    /// Personas whose role was looked for, and what their files were then.
+    known: BTreeMap<Slug, Option<Stamp>>,
+    /// The roles that were found: several may be found before the first of them is decided.
+    roles: BTreeMap<Slug, String>,
+}
+
+impl Learned {
+    /// Reads the rules with which a start begins.
+    ///
+    /// # Errors
+    /// They can't be used.
+    pub(super) fn begin(home: &Home) -> Result<(Learned, Rules), rules::RulesFileError> {
+        let stamp = files::stamp(&home.rules());
+        let rules = rules::load(&home.rules())?;
+        Ok((Learned { rules: stamp, ..Learned::default() }, rules))
+    }
+
+    /// Reads the rules again if their file has changed. What can't be used is told once for each state of the file.
+    ///
+    /// # Errors
+    /// The file may not be whole yet: it is to be looked at again in so many milliseconds.
+    pub(super) fn look_at_rules(&mut self, home: &Home, now: &Now) -> Result<Option<Event>, u64> {
+        let path = home.rules();
+        let stamp = files::stamp(&path);
+        if stamp == self.rules {
+            return Ok(None);
+        }
+        let age_ms = stamp.map_or(i64::MAX, |stamp| now.wall_ms.saturating_sub(stamp.mtime_ns / 1_000_000));
+        let read = rules::load(&path);
+        if read.is_err() && (0..FRESH_MS).contains(&age_ms) {
+            return Err(u64::try_from(FRESH_MS - age_ms).unwrap_or(0));
+        }
+        self.rules = stamp;
+        match &read {
+            Ok(_) => tracing::info!("the rules for work items were read again"),
+            Err(error) => tracing::error!(%error, "the rules for work items stay as they were"),
+        }
+        Ok(Some(Event::Rules(read.map(Box::new).map_err(|error| error.to_string()))))
+    }
+
+    /// Looks for the roles of all personas that live.
+    pub(super) fn roles(&mut self, home: &Home, state: &State) -> Option<Event> {
+        let slugs = live_personas(state.agents.values());
+        self.known.retain(|slug, _| slugs.contains(slug));
+        self.roles.retain(|slug, _| slugs.contains(slug));
+        self.learn(home, slugs)
+    }
+
+    /// The same for those that were not known before.
+    pub(super) fn new_roles(&mut self, home: &Home, decision: &Decision) -> Option<Event> {
+        let mut slugs = live_personas(decision.agents.values());
+        slugs.retain(|slug| !self.known.contains_key(slug));
+        self.learn(home, slugs)
+    }
+
+    /// Reads the roles of those whose files have changed.
+    pub(super) fn learn(&mut self, home: &Home, slugs: impl IntoIterator<Item = Slug>) -> Option<Event> {
+        let folder = home.personas();
+        let before = self.roles.clone();
+        for slug in slugs {
+            let stamp = personas::stamp(&folder, &slug);
+            if self.known.get(&slug) == Some(&stamp) {
+                continue;
+            }
+            match personas::role(&folder, &slug) {
+                Ok(Some(role)) => drop(self.roles.insert(slug.clone(), role)),
+                Ok(None) => drop(self.roles.remove(&slug)),
+                // What was known of it still counts; whoever starts such a persona is told what is wrong.
+                Err(error) => tracing::debug!(%error, "a persona's role can't be read"),
+            }
+            self.known.insert(slug, stamp);
+        }
+        (self.roles != before).then(|| Event::Roles(self.roles.clone()))
+    }
+}
+
+fn live_personas<'a>(agents: impl Iterator<Item = &'a Agent>) -> BTreeSet<Slug> {
+    agents.filter(|agent| agent.state.is_live()).filter_map(|agent| agent.persona_slug.clone()).collect()
+}

@@ -1,0 +1,84 @@
+//! What the core is told of the configuration, at the start and when it is read again.
+
+use super::ground;
+use super::parts::Sidecar;
+use crate::agents::Profiles;
+use crate::config::{Config, Home};
+use crate::core::prompts::Prompts;
+use crate::core::rules::Rules;
+use crate::core::settings::Settings;
+use crate::core::text::shell_word;
+use crate::core::time::Now;
+use crate::runner::{Late, Tools};
+use crate::tmux::Tmux;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub(super) fn settings(
+    home: &Home,
+    config: &Config,
+    profiles: &Profiles,
+    (prompts, rules): (Prompts, Rules),
+    program: &Path,
+) -> Settings {
+    let word = |path: &Path| shell_word(&path.display().to_string());
+    Settings {
+        limits: config.limits.clone(),
+        context: config.context,
+        ack: config.ack,
+        escalation: config.escalation_target.clone(),
+        orchestrator: config.orchestrator.clone(),
+        command: format!("{} --home {}", word(program), word(home.root())),
+        requests_dir: home.requests().display().to_string(),
+        publish: config.publish.clone(),
+        profiles: profiles.facts(),
+        rules,
+        prompts,
+        personas_dir: home.personas().display().to_string(),
+    }
+}
+
+/// What effects are carried out with.
+pub(super) fn tools(
+    home: &Home,
+    config: Config,
+    profiles: Profiles,
+    (tmux, program, late): (Tmux, PathBuf, Arc<Late>),
+) -> Arc<Tools> {
+    let Config { notify_command, gh, .. } = config;
+    Arc::new(Tools { tmux, profiles, home: home.clone(), notify_command, gh, program, late })
+}
+
+impl Sidecar {
+    /// Reads configuration, profiles and prompts again. If one of them is wrong, everything stays as it was.
+    pub(super) fn reload(&mut self, now: &Now) {
+        self.watchdog.reloading();
+        self.read_again(now);
+        self.watchdog.ready();
+    }
+
+    fn read_again(&mut self, now: &Now) {
+        let read = || -> anyhow::Result<(Config, Profiles, Prompts)> {
+            let config = Config::load(&self.home.config())?;
+            let profiles = Profiles::load(Some(&self.home.profiles()))?;
+            let prompts = ground::load_prompts(&self.home).map_err(|failed| failed.error)?;
+            Ok((config, profiles, prompts))
+        };
+        match read() {
+            Ok((config, profiles, prompts)) => {
+                let rules = std::mem::take(&mut self.state.settings.rules);
+                let program = &self.tools.program;
+                self.state.settings = settings(&self.home, &config, &profiles, (prompts, rules), program);
+                self.glance.enabled = config.tmux_status;
+                let Tools { tmux, program, late, .. } = &*self.tools;
+                let kept = (tmux.clone(), program.clone(), Arc::clone(late));
+                self.tools = tools(&self.home, config, profiles, kept);
+                self.runner.set_tools(Arc::clone(&self.tools));
+                tracing::info!("the configuration was read again");
+            }
+            Err(error) => tracing::error!("the configuration stays as it was: {error:#}"),
+        }
+        self.look_at_rules(now);
+        self.learn_roles();
+    }
+}

@@ -1,0 +1,77 @@
+//! A file that was read, what it is decided as, and where it goes.
+
+use crate::core::event::{Event, Known};
+use crate::core::id::RequestId;
+use crate::core::reply::{Answer, Refused, Reply};
+use crate::core::request;
+use crate::core::time::Now;
+use crate::spool::{Content, Found, Place, Why};
+use crate::store::SeenEvent;
+
+/// A file that was read, what it is decided as, and where it goes.
+pub(super) struct Taken {
+    pub(super) found: Found,
+    /// To be decided; none for what the ledger knows already, or what is no input at all.
+    pub(super) event: Option<Event>,
+    /// Remembered with the commit.
+    pub(super) seen: Option<SeenEvent>,
+    /// Why it goes to `rejected/`; none if it is taken.
+    pub(super) why: Option<Why>,
+    /// A result to be written again.
+    pub(super) again: Option<(Place, serde_json::Value)>,
+}
+
+impl Taken {
+    /// A file of which nothing is decided.
+    pub(super) fn undecided(found: Found, why: Option<Why>, again: Option<(Place, serde_json::Value)>) -> Taken {
+        Taken { found, event: None, seen: None, why, again }
+    }
+}
+
+/// What a file asks for.
+pub(super) fn read_request(found: &Found) -> request::Read {
+    match &found.content {
+        Content::Whole { bytes, .. } => request::read(bytes),
+        Content::Bad { code, message, line, column, .. } => {
+            let (status, code) = if *code == "too_large" { (413, "too_large") } else { (400, "bad_request") };
+            let mut refused = Refused::new(status, code, message.clone());
+            refused.line = *line;
+            refused.column = *column;
+            request::Read { kind: None, request: Err(refused), malformed: None }
+        }
+    }
+}
+
+/// The same bytes again: the same answer again, and nothing else; what is bad is kept, as it would have been had the
+/// sidecar not ended before it was moved. Other bytes: refused, beside the first answer.
+pub(super) fn known_request(found: Found, id: RequestId, sha256: &str, known: Known, now: &Now) -> Taken {
+    if known.sha256 == sha256 {
+        let again = known.result.map(|result| (Place::Result(id), result));
+        let why = found.why().or_else(|| read_request(&found).request.as_ref().err().map(why_of));
+        return Taken::undecided(found, why, again);
+    }
+    let refused = Refused::id_reused();
+    let why = Some(why_of(&refused));
+    let answer = refusal(&found, &id, sha256, refused, now);
+    Taken::undecided(found, why, Some((Place::Reused(id), answer)))
+}
+
+/// The answer to a file that is refused whatever it asks for.
+pub(super) fn refusal(found: &Found, id: &RequestId, sha256: &str, refused: Refused, now: &Now) -> serde_json::Value {
+    let kind = match &found.content {
+        Content::Whole { bytes, .. } => request::read(bytes).kind,
+        Content::Bad { .. } => None,
+    };
+    Answer { request_id: id.clone(), kind, request_sha256: sha256.to_owned(), reply: Reply::Refused(refused) }
+        .to_json(now)
+}
+
+pub(super) fn why_of(refused: &Refused) -> Why {
+    Why {
+        code: refused.code.clone(),
+        message: refused.message.clone(),
+        field: refused.field.clone(),
+        line: refused.line,
+        column: refused.column,
+    }
+}

@@ -1,0 +1,92 @@
+//! What is done every 5 seconds.
+
+use super::parts::Sidecar;
+use super::timers::TICK_MS;
+use super::watches::grown_documents;
+use crate::core::time::{Deadline, Now};
+use std::time::Duration;
+
+impl Sidecar {
+    /// Looks whether the folders are still the same, writes what could not be written, confirms what was, says that the
+    /// sidecar lives, and tidies up.
+    pub(super) fn tick_if_due(&mut self, now: &Now) {
+        let is_tick = self.timers.is_tick(now);
+        self.confirm_checkpoint(now, Duration::ZERO);
+        if self.projector.wants_checkpoint(is_tick) {
+            self.begin_checkpoint();
+        }
+        if !is_tick {
+            return;
+        }
+        let pause = u64::try_from(self.watches.folders.tick().as_millis()).unwrap_or(TICK_MS);
+        self.timers.tick = Some(Deadline::after(now, pause));
+        self.intake.files = true;
+        self.intake.check_folders(&mut self.watches.folders, &mut self.spool);
+        if !self.health.is_down() {
+            self.events.extend(grown_documents(&self.home, &self.state));
+            if let Err(error) = self.store.check_in_place() {
+                self.store_failed(now, &error);
+            }
+        }
+        self.projector.retry(&self.spool);
+        self.heart.look_for_thread();
+        self.intake.probe = true;
+        self.answers.look(self.spool.lying(), now);
+        self.heartbeat(now);
+        let looks_further = self.tidy.ticked();
+        self.glance.count_failures(&self.spool, &self.state);
+        self.glance.update(&self.state, now);
+        self.look_at_rules(now);
+        if looks_further {
+            self.watches.panes_wanted = true;
+            self.learn_roles();
+        }
+        self.tidy_up(now);
+    }
+
+    fn tidy_up(&mut self, now: &Now) {
+        self.heart.note_thread(&self.tidy.reap(&self.spool));
+        if !self.health.is_down() {
+            self.grant_wishes();
+            if let Err(error) = self.store.pack() {
+                tracing::warn!(%error, "history can't be packed");
+            }
+        }
+        self.intake.rejected_full = self.spool.is_rejected_full();
+        self.tidy.clean_spool(&mut self.spool, &self.state, now);
+        if !self.health.is_down()
+            && let Err(error) = self.tidy.clean_store(&mut self.store, now)
+        {
+            self.store_failed(now, &error);
+        }
+    }
+
+    /// Writes the views again that somebody has asked for: history is kept in the store.
+    fn grant_wishes(&mut self) {
+        for (name, id) in self.spool.wishes() {
+            self.view_again(&format!("agents/{id}"), None);
+            self.view_again(&format!("handoffs/{id}"), None);
+            self.spool.drop_wish(&name);
+        }
+    }
+
+    /// Lets what was written so far go onto the disk, unless the store is to be opened anew first.
+    pub(super) fn begin_checkpoint(&mut self) {
+        if !self.health.is_down() {
+            let ledger_below = self.store.next_ledger();
+            self.heart.note_thread(&self.checkpoints.begin(&mut self.projector, &self.spool, ledger_below));
+        }
+    }
+
+    /// Confirms a checkpoint that is on the disk; waits for it no longer than so.
+    pub(super) fn confirm_checkpoint(&mut self, now: &Now, wait: Duration) {
+        let Some(numbers) = self.checkpoints.confirmed(&mut self.projector, wait) else { return };
+        if self.health.is_down() {
+            return self.projector.give_back(numbers);
+        }
+        if let Err(error) = self.store.checkpoint(&numbers) {
+            self.projector.give_back(numbers);
+            self.store_failed(now, &error);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What the loop wakes up for by itself, and since when something is due that must wait for the events that lie there.
+
+use crate::core::event::Event;
+use crate::core::time::{Deadline, Now};
+
+/// Pause between two heartbeats, in milliseconds; a client gives a sidecar up after three of them.
+pub(super) const TICK_MS: u64 = 5_000;
+/// A gap of the loop of this length means that the machine or the process stood still, in milliseconds; but not where
+/// the loop meant to sleep so long, and woke no later than a loaded machine lets it.
+const GAP_MS: u64 = 5_000;
+/// How much later than it meant to a loop may wake, in milliseconds.
+const LATE_MS: u64 = 500;
+/// How much later deadlines are judged after such a gap, in milliseconds: what happened meanwhile comes first.
+pub(super) const GAP_GRACE_MS: u64 = 2_000;
+/// How long the first word from tmux is waited for, in milliseconds.
+const TMUX_WITHIN_MS: u64 = 3_000;
+/// How long a lost tmux server may take to come back before requests are told that there is none, in milliseconds.
+const TMUX_GRACE_MS: u64 = 1_500;
+
+/// The loop's own times.
+#[derive(Debug, Default)]
+pub(super) struct Timers {
+    /// When the next tick is due.
+    pub(super) tick: Option<Deadline>,
+    /// Until tmux has said whether it answers, at the latest until then, no request is taken: what needs tmux would be
+    /// refused for no reason.
+    pub(super) tmux_unknown: Option<Deadline>,
+    /// When a lost tmux server counts as lost.
+    tmux_lost: Option<Deadline>,
+    /// Deadlines are not judged before this.
+    pub(super) grace: Option<Deadline>,
+    /// How many listings had begun when a deadline was first seen to be due: it is judged after a later one.
+    deadline_since: Option<u64>,
+    /// The same of a tmux server that counts as lost.
+    lost_since: Option<u64>,
+    /// How long the loop meant to sleep before this turn, in milliseconds.
+    pub(super) meant_to_sleep_ms: u64,
+    /// When the last turn was.
+    pub(super) last_turn: Option<Now>,
+}
+
+fn is_due(deadline: Option<Deadline>, now: &Now) -> bool {
+    deadline.is_some_and(|deadline| deadline.is_due(now))
+}
+
+impl Timers {
+    /// At the start the first word from tmux is waited for.
+    pub(super) fn new(now: &Now) -> Timers {
+        Timers { tmux_unknown: Some(Deadline::after(now, TMUX_WITHIN_MS)), ..Timers::default() }
+    }
+
+    /// Whether the tick is due.
+    pub(super) fn is_tick(&self, now: &Now) -> bool {
+        self.tick.is_none_or(|tick| tick.is_due(now))
+    }
+
+    /// In how many milliseconds a deadline may be judged that is due in `next_ms`, or a lost tmux server counts as lost.
+    pub(super) fn judged_in_ms(&self, now: &Now, next_ms: Option<u64>) -> Option<u64> {
+        let grace = self.grace.map_or(0, |grace| grace.remaining_ms(now));
+        let lost = self.tmux_lost.map(|lost| lost.remaining_ms(now));
+        next_ms.map(|due| due.max(grace)).into_iter().chain(lost).min()
+    }
+
+    /// Deadlines are judged so much later at least.
+    pub(super) fn give_grace(&mut self, now: &Now, ms: u64) {
+        if self.grace.is_none_or(|grace| grace.remaining_ms(now) < ms) {
+            self.grace = Some(Deadline::after(now, ms));
+        }
+    }
+
+    /// Notes a turn. Says whether the machine or the process stood still before it: then events that lie in the spool come
+    /// before any deadline.
+    pub(super) fn mind_the_gap(&mut self, now: &Now) -> bool {
+        let meant = self.meant_to_sleep_ms.saturating_add(LATE_MS);
+        let last = self.last_turn.replace(*now);
+        let gap = last
+            .is_some_and(|last| last.boot == now.boot && now.boot_ms.saturating_sub(last.boot_ms) > GAP_MS.max(meant));
+        if gap {
+            self.give_grace(now, GAP_GRACE_MS);
+        }
+        gap
+    }
+
+    /// tmux has said whether it answers. Says whether that was waited for.
+    pub(super) fn tmux_said(&mut self) -> bool {
+        self.tmux_unknown.take().is_some()
+    }
+
+    /// The server has gone: it may come back.
+    pub(super) fn tmux_gone(&mut self, now: &Now) {
+        self.tmux_lost = Some(Deadline::after(now, TMUX_GRACE_MS));
+    }
+
+    /// It is back.
+    pub(super) fn tmux_back(&mut self) {
+        self.tmux_lost = None;
+    }
+
+    /// Whether it is known by now whether tmux answers: it is waited for no longer than so.
+    pub(super) fn knows_tmux(&mut self, now: &Now) -> bool {
+        self.tmux_unknown = self.tmux_unknown.filter(|deadline| !deadline.is_due(now));
+        self.tmux_unknown.is_none()
+    }
+
+    /// Remembers since which listing something is due: events that lay there by then come before it is judged, and no later
+    /// ones, or a flood of events would put it off for ever. Says whether anything is.
+    pub(super) fn note_what_is_due(&mut self, begun: u64, now: &Now, next_ms: Option<u64>) -> bool {
+        let (deadline, lost) = (self.deadline_is_due(now, next_ms), is_due(self.tmux_lost, now));
+        let since = |is_due: bool, known: Option<u64>| is_due.then(|| known.unwrap_or(begun));
+        self.deadline_since = since(deadline, self.deadline_since);
+        self.lost_since = since(lost, self.lost_since);
+        deadline || lost
+    }
+
+    fn deadline_is_due(&self, now: &Now, next_ms: Option<u64>) -> bool {
+        let in_grace = self.grace.is_some_and(|grace| !grace.is_due(now));
+        !in_grace && next_ms == Some(0)
+    }
+
+    /// What is to be judged after this listing. `has_server`: a server is known that may be lost.
+    pub(super) fn judge(&mut self, listing: u64, now: &Now, next_ms: Option<u64>, has_server: bool) -> Vec<Event> {
+        let is_before = |since: Option<u64>| since.is_some_and(|since| since < listing);
+        let mut events = Vec::new();
+        if is_before(self.lost_since) && is_due(self.tmux_lost, now) {
+            (self.tmux_lost, self.lost_since) = (None, None);
+            events.extend(has_server.then_some(Event::Server(None)));
+        }
+        if is_before(self.deadline_since) && self.deadline_is_due(now, next_ms) {
+            self.deadline_since = None;
+            events.push(Event::Deadlines);
+        }
+        events
+    }
+}

@@ -1,0 +1,183 @@
+//! The loop itself: the only place that reads the clock, once each time it wakes. It waits for inputs, and ends.
+
+use super::intake::BATCH;
+use super::parts::Sidecar;
+use super::signals::Signals;
+use super::watches::Listing;
+use crate::clock::alarm::Alarm;
+use crate::core::effect::{Effect, Outcome};
+use crate::core::event::Event;
+use crate::core::pane::Process;
+use crate::core::time::Now;
+use crate::runner::Ended;
+use crate::spool::watch::Hints;
+use crate::tmux::Notice;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// How long running effects may take to stop at the end.
+const STOP_WITHIN: Duration = Duration::from_secs(3);
+
+/// What the loop was woken by.
+enum Input {
+    /// Files may have come.
+    Hint,
+    /// It is time.
+    Timer,
+    /// An effect has ended.
+    Ended(Ended),
+    /// tmux has told something.
+    Tmux(Notice),
+    /// A process has ended.
+    Exit(Process),
+    /// The list of panes that was asked for.
+    Panes(Listing),
+    /// The configuration is to be read again.
+    Reload,
+    /// It is to end.
+    Stop,
+}
+
+/// Where the loop's inputs come from.
+pub(crate) struct Sources {
+    pub(super) hints: Hints,
+    pub(super) ended: mpsc::Receiver<Ended>,
+    pub(super) notices: mpsc::Receiver<Notice>,
+    pub(super) exits: mpsc::Receiver<Process>,
+    pub(super) listings: mpsc::Receiver<Listing>,
+    pub(super) signals: Signals,
+    pub(super) alarm: Alarm,
+}
+
+impl Sources {
+    /// Waits for the next input, at most for `sleep`. Only builds it; what it means is decided elsewhere.
+    async fn next(&mut self, sleep: Duration) -> Input {
+        tokio::select! {
+            biased;
+            () = self.signals.stop.notified() => Input::Stop,
+            () = self.signals.reload.notified() => Input::Reload,
+            Some(ended) = self.ended.recv() => Input::Ended(ended),
+            Some(process) = self.exits.recv() => Input::Exit(process),
+            Some(notice) = self.notices.recv() => Input::Tmux(notice),
+            Some(listing) = self.listings.recv() => Input::Panes(listing),
+            () = self.hints.next() => Input::Hint,
+            () = self.alarm.ring_after(sleep) => Input::Timer,
+        }
+    }
+
+    /// What else has come by now, without waiting: it goes into the same commit.
+    fn rest(&mut self) -> Vec<Input> {
+        let mut rest = Vec::new();
+        while rest.len() < BATCH {
+            if let Ok(ended) = self.ended.try_recv() {
+                rest.push(Input::Ended(ended));
+            } else if let Ok(process) = self.exits.try_recv() {
+                rest.push(Input::Exit(process));
+            } else {
+                break;
+            }
+        }
+        rest
+    }
+}
+
+impl Sidecar {
+    /// Runs until it is told to end, and closes the store.
+    pub(super) async fn run(mut self, mut sources: Sources) {
+        let sources = &mut sources;
+        loop {
+            let sleep = self.sleep();
+            self.timers.meant_to_sleep_ms = u64::try_from(sleep.as_millis()).unwrap_or(u64::MAX);
+            let first = sources.next(sleep).await;
+            let now = self.clock.now();
+            let mut stop = false;
+            for input in std::iter::once(first).chain(sources.rest()) {
+                stop |= self.take(input, &now);
+            }
+            if stop {
+                break;
+            }
+            self.turn(&now);
+            // Whoever answers nobody is to be started anew; whoever says what is in the way would come to it again.
+            if !self.is_silent() {
+                self.watchdog.turned(self.clock.now().boot_ms);
+            }
+        }
+        self.end(sources).await;
+        self.store.close();
+    }
+
+    /// Notes one input. Says whether the loop is to end.
+    fn take(&mut self, input: Input, now: &Now) -> bool {
+        match input {
+            Input::Hint => self.intake.files = true,
+            Input::Timer => {}
+            Input::Ended(ended) => {
+                self.runner.finished(ended.key);
+                self.events.push(Event::Settled { key: ended.key, outcome: ended.outcome });
+            }
+            Input::Tmux(notice) => self.tmux_said(notice, now),
+            Input::Exit(process) => self.watches.process_ended(&process, &self.state, self.intake.listing),
+            Input::Panes(listing) => self.watches.panes_listed(listing, &self.state, self.intake.listing),
+            Input::Reload => self.reload(now),
+            Input::Stop => return true,
+        }
+        false
+    }
+
+    fn tmux_said(&mut self, notice: Notice, now: &Now) {
+        if !matches!(notice, Notice::PanesChanged) && self.timers.tmux_said() {
+            self.intake.files = true;
+        }
+        match notice {
+            Notice::Connected(info) => {
+                tracing::info!(server_pid = info.id.pid, "tmux answers");
+                self.timers.tmux_back();
+                // Only the last word counts, also where an earlier one could not be decided yet.
+                self.events.retain(|event| !matches!(event, Event::Server(_)));
+                if self.state.server != Some(info.id) {
+                    self.events.push(Event::Server(Some(info.id)));
+                }
+                self.watches.panes_wanted = true;
+                self.glance.connected();
+            }
+            Notice::Disconnected { reason } => {
+                tracing::warn!(
+                    reason,
+                    "tmux does not answer: until it does, agents can be neither started nor reached"
+                );
+                self.timers.tmux_gone(now);
+            }
+            Notice::PanesChanged => self.watches.panes_wanted = true,
+        }
+    }
+
+    /// Ends in good order: nothing is lost by it, for what was not settled is in the outbox.
+    async fn end(&mut self, sources: &mut Sources) {
+        self.runner.stop_all();
+        tracing::info!("ending");
+        self.watchdog.stopping();
+        let deadline = tokio::time::Instant::now() + STOP_WITHIN;
+        let mut told = Vec::new();
+        while self.runner.running() > 0 {
+            let Ok(Some(ended)) = tokio::time::timeout_at(deadline, sources.ended.recv()).await else { break };
+            self.runner.finished(ended.key);
+            let is_notice = matches!(self.state.outbox.get(&ended.key), Some(Effect::Tell(_) | Effect::Notify(_)));
+            if is_notice && ended.outcome == Outcome::Done {
+                told.push(Event::Settled { key: ended.key, outcome: ended.outcome });
+            }
+        }
+        let now = self.clock.now();
+        self.last_word(&now, told);
+        self.tools.tmux.close().await;
+        self.last_checkpoint(&now);
+        self.projector.withdraw(&self.spool);
+    }
+
+    /// The disk has so long for it and no longer; what it does not confirm is compared at the next start.
+    fn last_checkpoint(&mut self, now: &Now) {
+        self.confirm_checkpoint(now, STOP_WITHIN);
+        self.begin_checkpoint();
+        self.confirm_checkpoint(now, STOP_WITHIN);
+    }
+}

@@ -1,0 +1,166 @@
+//! Watches what an agent's life hangs on: its process, its pane; and the documents that are awaited.
+
+use crate::config::Home;
+use crate::core::decision::Decision;
+use crate::core::event::{Event, Gone};
+use crate::core::id::{AgentId, Slug};
+use crate::core::pane::{PaneRef, Process};
+use crate::core::rows::agent::Agent;
+use crate::core::rows::handoff::{Handoff, Step};
+use crate::core::state::State;
+use crate::process::{self, ExitWatch};
+use crate::spool::documents::{DocumentLook, open_folder};
+use crate::spool::{Spool, Watch};
+use crate::tmux::{PaneRow, Tmux};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use tokio::sync::mpsc;
+
+/// The panes of the server, as they were when they were asked for.
+pub(super) struct Listing {
+    /// Agents that were known to be in a pane before tmux was asked: a pane that was made later proves nothing.
+    asked: Vec<(AgentId, PaneRef)>,
+    rows: Option<Vec<PaneRow>>,
+}
+
+/// An agent that is gone, seen when so many listings of the events had begun.
+pub(super) struct SeenGone {
+    pub(super) agent_id: AgentId,
+    pub(super) how: Gone,
+    pub(super) listing: u64,
+}
+
+/// What an agent's life hangs on, while it is watched.
+pub(super) struct Watches {
+    /// The folders of the spool, and those in which documents are awaited.
+    pub(super) folders: Watch,
+    exits: ExitWatch,
+    /// The panes should be looked at.
+    pub(super) panes_wanted: bool,
+    asking: bool,
+    listings: mpsc::Sender<Listing>,
+    /// Agents that are gone: judged only after all events of a listing that began later.
+    pub(super) gone: Vec<SeenGone>,
+}
+
+impl Watches {
+    /// Watches, and where ended processes and listings of panes come out.
+    pub(super) fn new(folders: Watch) -> (Watches, mpsc::Receiver<Process>, mpsc::Receiver<Listing>) {
+        let ((exits, ended), (listings, listed)) = (ExitWatch::new(), mpsc::channel(4));
+        let watches = Watches { folders, exits, panes_wanted: false, asking: false, listings, gone: Vec::new() };
+        (watches, ended, listed)
+    }
+
+    /// Asks tmux for its panes, if that is wanted and there is anybody in them. The loop does not wait for the answer.
+    pub(super) fn ask_for_panes(&mut self, tmux: &Tmux, state: &State) {
+        if !self.panes_wanted || self.asking || state.server.is_none() {
+            return;
+        }
+        self.panes_wanted = false;
+        let live = state.agents.values().filter(|agent| agent.state.is_live());
+        let asked: Vec<_> = live.filter_map(|agent| Some((agent.agent_id, agent.pane?))).collect();
+        if asked.is_empty() {
+            return;
+        }
+        self.asking = true;
+        let (tmux, listings) = (tmux.clone(), self.listings.clone());
+        tokio::spawn(async move {
+            let rows = tmux.list_panes().await.ok();
+            // Nobody listens any more only at the end of the sidecar.
+            let _ = listings.send(Listing { asked, rows }).await;
+        });
+    }
+
+    /// Compares the panes with the agents that are said to be in them.
+    pub(super) fn panes_listed(&mut self, listing: Listing, state: &State, begun: u64) {
+        self.asking = false;
+        let Some(rows) = listing.rows else { return };
+        let there: BTreeSet<PaneRef> = rows.iter().filter(|row| !row.dead).map(|row| row.pane).collect();
+        for (agent_id, pane) in listing.asked {
+            if there.contains(&pane) {
+                continue;
+            }
+            let Some(agent) = state.agents.get(&agent_id).filter(|agent| agent.pane == Some(pane)) else {
+                continue;
+            };
+            let how = if is_known_dead(agent, pane) { Gone::Dead } else { Gone::PaneGone };
+            self.note_gone(state, (agent_id, how), begun);
+        }
+    }
+
+    /// A process has ended: whose was it?
+    pub(super) fn process_ended(&mut self, process: &Process, state: &State, begun: u64) {
+        let of = |agent: &&Agent| agent.process == Some(*process) && agent.state.is_live();
+        let agents: Vec<AgentId> = state.agents.values().filter(of).map(|agent| agent.agent_id).collect();
+        for agent_id in agents {
+            self.note_gone(state, (agent_id, Gone::Dead), begun);
+        }
+    }
+
+    /// Notes that an agent is gone: judged when every event that lies in the spool by now was taken.
+    fn note_gone(&mut self, state: &State, (agent_id, how): (AgentId, Gone), begun: u64) {
+        let is_noted = self.gone.iter().any(|gone| gone.agent_id == agent_id && gone.how == how);
+        let dying = state.agents.get(&agent_id).and_then(|agent| agent.dying);
+        let is_dying = dying.is_some_and(|dying| how == Gone::PaneGone || !dying.lost);
+        if !is_noted && !is_dying {
+            self.gone.push(SeenGone { agent_id, how, listing: begun });
+        }
+    }
+
+    /// Agents that were seen to be gone before this listing began: whatever they had told lay there, and is taken.
+    pub(super) fn gone_before(&mut self, listing: u64) -> impl Iterator<Item = Event> + use<> {
+        let (released, waiting): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.gone).into_iter().partition(|gone| gone.listing < listing);
+        self.gone = waiting;
+        released.into_iter().map(|gone| Event::AgentGone { agent_id: gone.agent_id, how: gone.how })
+    }
+
+    /// Follows the processes and document folders that matter after this decision.
+    pub(super) fn follow(&mut self, decision: &Decision, state: &State, (home, spool): (&Home, &Spool)) {
+        for agent in decision.agents.values() {
+            self.follow_process(agent, state);
+        }
+        let slugs: BTreeSet<&Slug> = decision.handoffs.values().map(|handoff| &handoff.persona_slug).collect();
+        for slug in slugs {
+            let awaits = |handoff: &Handoff| handoff.step == Step::Writing && handoff.persona_slug == *slug;
+            let folder = home.personas().join(slug.as_str()).join("handoffs");
+            if state.handoffs.values().any(awaits) {
+                self.folders.watch_dir(spool, &folder);
+            } else {
+                self.folders.unwatch_dir(spool, &folder);
+            }
+        }
+    }
+
+    pub(super) fn follow_process(&mut self, agent: &Agent, state: &State) {
+        let Some(process) = agent.process else { return };
+        if agent.state.is_live() {
+            if !self.exits.watch(process) {
+                self.panes_wanted = true;
+            }
+            return;
+        }
+        // An agent that was handed off in its own pane has ended, but its successor lives on in its process.
+        let mut others = state.agents.values();
+        if !others.any(|other| other.process == Some(process) && other.state.is_live()) {
+            self.exits.unwatch(&process);
+        }
+    }
+}
+
+/// The growth of awaited documents. Only looks: they are read when they have stopped changing.
+pub(super) fn grown_documents<'a>(home: &'a Home, state: &'a State) -> impl Iterator<Item = Event> + use<'a> {
+    state.handoffs.values().filter(|handoff| handoff.step == Step::Writing).filter_map(|handoff| {
+        let folder = open_folder(home.root(), &handoff.persona_slug).ok()?;
+        let DocumentLook::Present { stamp } = folder.look(OsStr::new(&handoff.file_name)) else { return None };
+        let has_grown = handoff.document.as_ref().is_none_or(|seen| seen.bytes != stamp.size);
+        has_grown.then_some(Event::DocumentGrew { handoff_id: handoff.handoff_id, bytes: stamp.size })
+    })
+}
+
+fn is_known_dead(agent: &Agent, pane: PaneRef) -> bool {
+    match agent.process {
+        Some(process) => !process::is_alive(&process),
+        None => !process::exists(pane.pid),
+    }
+}
