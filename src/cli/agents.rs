@@ -1,7 +1,6 @@
 //! `agents`, `agent create|register|shutdown|forget`, `send`.
 
 use super::Session;
-use super::args::{AgentCommand, AgentsArgs, CreateArgs, ForgetArgs, RegisterArgs, SendArgs, ShutdownArgs};
 use super::error::CliError;
 use super::output::Tone;
 use super::view::{Seen, said, shown};
@@ -9,8 +8,92 @@ use super::{input, names, view};
 use crate::contract::reply::AgentReply;
 use crate::contract::{AgentState, AgentView, Verdict};
 use crate::core::text::sanitise;
+use clap::{Args, Subcommand};
 use serde_json::{Map, Value};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// `agents`.
+#[derive(Debug, Args)]
+pub struct AgentsArgs {
+    /// Also those that have ended.
+    #[arg(long, short)]
+    pub all: bool,
+}
+
+/// `send`.
+#[derive(Debug, Args)]
+pub struct SendArgs {
+    /// Agent id, its beginning, its persona, its pane such as `%3`, or `.` for the agent in whose pane this runs.
+    pub agent: String,
+    /// The text, or `-` for standard input. It is typed as a message from the operator, with the delivery's mark below.
+    pub text: String,
+}
+
+/// `agent …`.
+#[derive(Debug, Subcommand)]
+pub enum AgentCommand {
+    /// Start an agent of a persona; it is primed with the persona's skill.
+    #[command(after_help = "Example:\n  tasuki agent create kai --profile demo --cwd ~/src/app")]
+    Create(CreateArgs),
+    /// Adopt an agent that already runs in a pane. Nothing is typed into it.
+    #[command(after_help = "Example:\n  tasuki agent register %3 --persona kai")]
+    Register(RegisterArgs),
+    /// End an agent by its profile's exit command.
+    #[command(after_help = "Example:\n  tasuki agent shutdown kai")]
+    Shutdown(ShutdownArgs),
+    /// Let go of an agent whose process does not run, and that is shown as living. Nothing is done in tmux.
+    #[command(after_help = "Example:\n  tasuki agent forget 6f1c3a52")]
+    Forget(ForgetArgs),
+}
+
+/// `agent create`.
+#[derive(Debug, Args)]
+pub struct CreateArgs {
+    /// The persona's slug.
+    pub persona: String,
+    /// The profile, where the persona names none or another is wanted.
+    #[arg(long)]
+    pub profile: Option<String>,
+    /// The folder to work in.
+    #[arg(long, value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
+    /// The tmux session to open the window in.
+    #[arg(long)]
+    pub session: Option<String>,
+    /// The agent whose work this one goes on with.
+    #[arg(long, value_name = "AGENT")]
+    pub previous: Option<String>,
+}
+
+/// `agent register`.
+#[derive(Debug, Args)]
+pub struct RegisterArgs {
+    /// The pane, such as `%3`; `.` is the pane in which this runs. Inside tmux, panes of that server are meant.
+    pub pane: String,
+    /// The persona that the agent is to have; without one it is seen, and left alone.
+    #[arg(long, value_name = "SLUG")]
+    pub persona: Option<String>,
+    /// The profile, where the screen does not tell.
+    #[arg(long)]
+    pub profile: Option<String>,
+}
+
+/// `agent shutdown`.
+#[derive(Debug, Args)]
+pub struct ShutdownArgs {
+    /// Agent id, its beginning, its persona, or its pane such as `%3`.
+    pub agent: String,
+    /// Close the pane if the agent does not end; only for agents that tasuki started.
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `agent forget`.
+#[derive(Debug, Args)]
+pub struct ForgetArgs {
+    /// Agent id, its beginning, its persona, or its pane such as `%3`.
+    pub agent: String,
+}
 
 /// Lists the agents.
 ///

@@ -1,12 +1,26 @@
-//! The command line as data.
+//! The command line as data: the arguments of each command stand with that command.
 
-pub use super::ack_args::{AckArgs, AckStatus, ClarifyArgs, OverrideArgs};
-pub use super::delivery_args::{AssumePublished, DeliveryArgs, DoctorArgs, DoctorCommand, PublishArgs};
-pub use super::handoff_args::{
-    AcceptArgs, Assume, Author, HandoffArgs, HandoffName, HandoffsArgs, HandoffsCommand, RetryArgs, Urgency,
-};
-pub use super::work::args::{RulesCommand, WorkCommand};
-use clap::{Args, Parser, Subcommand};
+use super::ack::{AckArgs, ClarifyArgs, OverrideArgs};
+use super::agents::{AgentCommand, AgentsArgs, SendArgs};
+use super::completions::CompletionsArgs;
+use super::doctor::DoctorArgs;
+use super::errors::ErrorsArgs;
+use super::handoff::{AcceptArgs, HandoffArgs, HandoffName, RetryArgs};
+use super::handoffs::HandoffsArgs;
+use super::hook::HookArgs;
+use super::hooks::HooksCommand;
+use super::lineage::AgentName;
+use super::man::ManArgs;
+use super::persona::PersonaCommand;
+use super::publish::PublishArgs;
+use super::rules::RulesCommand;
+use super::run::RunArgs;
+use super::schema::SchemaArgs;
+use super::serve::ServeArgs;
+use super::service::ServiceCommand;
+use super::statusline::StatuslineArgs;
+use super::work::args::WorkCommand;
+use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -135,10 +149,10 @@ pub enum Command {
     Hooks(HooksCommand),
     /// Serve agents, handoffs, work and errors over HTTP on this machine's loopback, with a page for a browser.
     #[command(after_help = "Example:\n  tasuki serve\n  tasuki serve --listen 127.0.0.1:0 --json")]
-    Serve(super::serve::ServeArgs),
+    Serve(ServeArgs),
     /// Let systemd or launchd run the sidecar for you.
     #[command(subcommand, after_help = "Example:\n  tasuki service install --dry-run\n  tasuki service install")]
-    Service(super::service::ServiceCommand),
+    Service(ServiceCommand),
     /// Print the JSON Schema of the files that tasuki reads and writes.
     #[command(after_help = "Example:\n  tasuki schema\n  tasuki schema result")]
     Schema(SchemaArgs),
@@ -148,235 +162,6 @@ pub enum Command {
     /// Print the manual page, or write a page for each command.
     #[command(after_help = "Example:\n  tasuki man | man -l -\n  tasuki man --dir ~/.local/share/man/man1")]
     Man(ManArgs),
-}
-
-/// `man`.
-#[derive(Debug, Args)]
-pub struct ManArgs {
-    /// The folder for the pages; without it `tasuki(1)` is printed.
-    #[arg(long, value_name = "DIR")]
-    pub dir: Option<PathBuf>,
-}
-
-/// `statusline`.
-#[derive(Debug, Args)]
-pub struct StatuslineArgs {
-    /// Your own status line command, which gets the same standard input.
-    #[arg(last = true, value_name = "COMMAND")]
-    pub former: Vec<String>,
-}
-
-/// `run`.
-#[derive(Debug, Args)]
-pub struct RunArgs {
-    /// The tmux server: a name as for `tmux -L`, or a path if it has a slash [else TASUKI_TMUX, else your default server].
-    #[arg(long, value_name = "SOCKET")]
-    pub tmux: Option<String>,
-}
-
-/// `agents`.
-#[derive(Debug, Args)]
-pub struct AgentsArgs {
-    /// Also those that have ended.
-    #[arg(long, short)]
-    pub all: bool,
-}
-
-/// One agent.
-#[derive(Debug, Args)]
-pub struct AgentName {
-    /// Agent id, its beginning, its persona, its pane such as `%3`, or `.` for the agent in whose pane this runs.
-    pub agent: String,
-}
-
-/// `send`.
-#[derive(Debug, Args)]
-pub struct SendArgs {
-    /// Agent id, its beginning, its persona, its pane such as `%3`, or `.` for the agent in whose pane this runs.
-    pub agent: String,
-    /// The text, or `-` for standard input. It is typed as a message from the operator, with the delivery's mark below.
-    pub text: String,
-}
-
-/// `agent …`.
-#[derive(Debug, Subcommand)]
-pub enum AgentCommand {
-    /// Start an agent of a persona; it is primed with the persona's skill.
-    #[command(after_help = "Example:\n  tasuki agent create kai --profile demo --cwd ~/src/app")]
-    Create(CreateArgs),
-    /// Adopt an agent that already runs in a pane. Nothing is typed into it.
-    #[command(after_help = "Example:\n  tasuki agent register %3 --persona kai")]
-    Register(RegisterArgs),
-    /// End an agent by its profile's exit command.
-    #[command(after_help = "Example:\n  tasuki agent shutdown kai")]
-    Shutdown(ShutdownArgs),
-    /// Let go of an agent whose process does not run, and that is shown as living. Nothing is done in tmux.
-    #[command(after_help = "Example:\n  tasuki agent forget 6f1c3a52")]
-    Forget(ForgetArgs),
-}
-
-/// `agent create`.
-#[derive(Debug, Args)]
-pub struct CreateArgs {
-    /// The persona's slug.
-    pub persona: String,
-    /// The profile, where the persona names none or another is wanted.
-    #[arg(long)]
-    pub profile: Option<String>,
-    /// The folder to work in.
-    #[arg(long, value_name = "DIR")]
-    pub cwd: Option<PathBuf>,
-    /// The tmux session to open the window in.
-    #[arg(long)]
-    pub session: Option<String>,
-    /// The agent whose work this one goes on with.
-    #[arg(long, value_name = "AGENT")]
-    pub previous: Option<String>,
-}
-
-/// `agent register`.
-#[derive(Debug, Args)]
-pub struct RegisterArgs {
-    /// The pane, such as `%3`; `.` is the pane in which this runs. Inside tmux, panes of that server are meant.
-    pub pane: String,
-    /// The persona that the agent is to have; without one it is seen, and left alone.
-    #[arg(long, value_name = "SLUG")]
-    pub persona: Option<String>,
-    /// The profile, where the screen does not tell.
-    #[arg(long)]
-    pub profile: Option<String>,
-}
-
-/// `agent shutdown`.
-#[derive(Debug, Args)]
-pub struct ShutdownArgs {
-    /// Agent id, its beginning, its persona, or its pane such as `%3`.
-    pub agent: String,
-    /// Close the pane if the agent does not end; only for agents that tasuki started.
-    #[arg(long)]
-    pub force: bool,
-}
-
-/// `agent forget`.
-#[derive(Debug, Args)]
-pub struct ForgetArgs {
-    /// Agent id, its beginning, its persona, or its pane such as `%3`.
-    pub agent: String,
-}
-
-/// `persona …`.
-#[derive(Debug, Subcommand)]
-pub enum PersonaCommand {
-    /// Make a persona's folder with a skill to edit.
-    #[command(after_help = "Example:\n  tasuki persona new kai --name Kai --role developer --profile demo")]
-    New(PersonaArgs),
-    /// List the personas.
-    #[command(after_help = "Example:\n  tasuki persona list")]
-    List,
-}
-
-/// `persona new`.
-#[derive(Debug, Args)]
-pub struct PersonaArgs {
-    /// The folder's name: 1 to 64 of a-z, 0-9 and -.
-    pub slug: crate::core::id::Slug,
-    /// The name that it goes by.
-    #[arg(long)]
-    pub name: Option<String>,
-    /// Its role, such as `developer`.
-    #[arg(long)]
-    pub role: Option<String>,
-    /// The profile that its agents run with.
-    #[arg(long)]
-    pub profile: Option<String>,
-    /// The folder that its agents work in.
-    #[arg(long, value_name = "DIR")]
-    pub cwd: Option<PathBuf>,
-}
-
-/// `errors`.
-#[derive(Debug, Args)]
-pub struct ErrorsArgs {
-    /// The newest so many.
-    #[arg(long, default_value_t = 20)]
-    pub limit: usize,
-    /// Dismiss instead.
-    #[command(subcommand)]
-    pub command: Option<ErrorsCommand>,
-}
-
-/// `errors …`.
-#[derive(Debug, Subcommand)]
-pub enum ErrorsCommand {
-    /// Dismiss one failure, or all.
-    #[command(after_help = "Example:\n  tasuki errors dismiss 5f2a\n  tasuki errors dismiss --all")]
-    Dismiss(DismissArgs),
-}
-
-/// `errors dismiss`.
-#[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-pub struct DismissArgs {
-    /// Error id or its beginning.
-    pub error: Option<String>,
-    /// All of them.
-    #[arg(long)]
-    pub all: bool,
-}
-
-/// `hook`.
-#[derive(Debug, Args)]
-pub struct HookArgs {
-    /// The profile of the agent CLI that calls.
-    pub profile: Option<String>,
-    /// What the profile's hook takes beside that.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
-    pub rest: Vec<std::ffi::OsString>,
-}
-
-/// `hooks …`.
-#[derive(Debug, Subcommand)]
-pub enum HooksCommand {
-    /// Put tasuki's hooks into the CLI's own configuration, beside what is there.
-    #[command(after_help = "Example:\n  tasuki hooks install claude --dry-run\n  tasuki hooks install claude")]
-    Install(InstallArgs),
-    /// Take them out again: the file is as it was before.
-    #[command(after_help = "Example:\n  tasuki hooks uninstall claude")]
-    Uninstall(InstallArgs),
-    /// Print what would be put in, and into which file.
-    #[command(after_help = "Example:\n  tasuki hooks show claude")]
-    Show(ProfileName),
-}
-
-/// `hooks install`, `hooks uninstall`.
-#[derive(Debug, Args)]
-pub struct InstallArgs {
-    /// The profile's name.
-    pub profile: String,
-    /// Show the change, and change nothing.
-    #[arg(long)]
-    pub dry_run: bool,
-}
-
-/// One profile.
-#[derive(Debug, Args)]
-pub struct ProfileName {
-    /// The profile's name.
-    pub profile: String,
-}
-
-/// `schema`.
-#[derive(Debug, Args)]
-pub struct SchemaArgs {
-    /// Which; without it, their names.
-    pub kind: Option<String>,
-}
-
-/// `completions`.
-#[derive(Debug, Args)]
-pub struct CompletionsArgs {
-    /// The shell.
-    pub shell: clap_complete::Shell,
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What the command line takes, and what it refuses.
 
 use super::*;
+use crate::cli::handoff::{Author, Urgency};
 use clap::CommandFactory;
 
 fn parse(line: &str) -> Result<Cli, clap::error::ErrorKind> {

@@ -1,19 +1,26 @@
 //! `completions`: a script for a shell, which asks this program at each Tab, so that it offers the agents, handoffs and
 //! personas that there are.
 
-use super::args::CompletionsArgs;
 use super::error::CliError;
 use super::view::{Seen, said, shown};
-use super::{Session, help, schema, view};
+use super::{Session, schema, view};
 use crate::agents::Profiles;
 use crate::config::Home;
 use crate::contract::{AgentView, ErrorFile, HandoffView, WorkView};
 use crate::core::text::sanitise;
+use clap::Args;
 use clap_complete::env::{CompleteEnv, Shells};
 use clap_complete::{ArgValueCandidates, CompletionCandidate};
 use serde::de::DeserializeOwned;
 use std::ffi::OsString;
 use std::path::PathBuf;
+
+/// `completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell.
+    pub shell: clap_complete::Shell,
+}
 
 /// By which variable a script asks.
 const VARIABLE: &str = "TASUKI_COMPLETE";
@@ -38,13 +45,13 @@ pub fn command(session: &Session, args: &CompletionsArgs) -> Result<(), CliError
 }
 
 /// Answers a script that asks what could stand where the cursor is; whether this was such a question.
-pub(super) fn answer(args: &[OsString]) -> bool {
+pub(super) fn answer(args: &[OsString], command: fn() -> clap::Command) -> bool {
     if std::env::var_os(VARIABLE).is_none() {
         return false;
     }
     let present = std::env::current_dir().ok();
     // What can't be completed is completed to nothing.
-    CompleteEnv::with_factory(help::command).var(VARIABLE).try_complete(args, present.as_deref()).unwrap_or(true)
+    CompleteEnv::with_factory(command).var(VARIABLE).try_complete(args, present.as_deref()).unwrap_or(true)
 }
 
 /// What an argument of that name can be, if it names something that we know.

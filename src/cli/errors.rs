@@ -1,7 +1,6 @@
 //! `errors` and `errors dismiss`.
 
 use super::Session;
-use super::args::{DismissArgs, ErrorsArgs, ErrorsCommand};
 use super::client::Pulse;
 use super::error::CliError;
 use super::view::{Seen, said, shown};
@@ -10,7 +9,38 @@ use crate::contract::reply::DismissReply;
 use crate::contract::{ErrorFile, HandoffView, Step, Word};
 use crate::core::glance::halted;
 use crate::core::text::sanitise;
+use clap::{Args, Subcommand};
 use serde_json::{Map, json};
+
+/// `errors`.
+#[derive(Debug, Args)]
+pub struct ErrorsArgs {
+    /// The newest so many.
+    #[arg(long, default_value_t = 20)]
+    pub limit: usize,
+    /// Dismiss instead.
+    #[command(subcommand)]
+    pub command: Option<ErrorsCommand>,
+}
+
+/// `errors …`.
+#[derive(Debug, Subcommand)]
+pub enum ErrorsCommand {
+    /// Dismiss one failure, or all.
+    #[command(after_help = "Example:\n  tasuki errors dismiss 5f2a\n  tasuki errors dismiss --all")]
+    Dismiss(DismissArgs),
+}
+
+/// `errors dismiss`.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct DismissArgs {
+    /// Error id or its beginning.
+    pub error: Option<String>,
+    /// All of them.
+    #[arg(long)]
+    pub all: bool,
+}
 
 /// Lists the failures that nobody has dismissed, or dismisses them.
 ///

@@ -223,7 +223,7 @@ pub fn summary(view: &HandoffView) -> Vec<String> {
         };
         say("document", &state);
     }
-    if let Some(published) = view.publish.as_ref().and_then(super::publish::summary) {
+    if let Some(published) = view.publish.as_ref().and_then(super::publishing::summary) {
         say("published", &published);
     }
     if let Some(successor) = said(view.successor_id.as_deref()) {

@@ -1,15 +1,38 @@
 //! `handoffs` and `handoffs show`.
 
 use super::Session;
-use super::args::{HandoffName, HandoffsArgs, HandoffsCommand};
 use super::error::CliError;
 use super::follow::{self, Progress};
+use super::handoff::HandoffName;
 use super::output::{Tone, short_text};
 use super::view::{Seen, said, shown};
 use super::{names, past, view, wait};
 use crate::contract::handoff::PointView;
 use crate::contract::{AckView, HandoffView, Step};
 use crate::core::text::sanitise;
+use clap::{Args, Subcommand};
+
+/// `handoffs`.
+#[derive(Debug, Args)]
+pub struct HandoffsArgs {
+    /// The newest so many.
+    #[arg(long, default_value_t = 20)]
+    pub limit: usize,
+    /// Show one instead.
+    #[command(subcommand)]
+    pub command: Option<HandoffsCommand>,
+}
+
+/// `handoffs …`.
+#[derive(Debug, Subcommand)]
+pub enum HandoffsCommand {
+    /// Show one handoff with its steps.
+    #[command(after_help = "Example:\n  tasuki handoffs show 5f2a")]
+    Show(HandoffName),
+    /// Look on at one, step by step, until it has ended; Ctrl-C leaves it alone.
+    #[command(after_help = "Example:\n  tasuki handoffs follow 5f2a")]
+    Follow(HandoffName),
+}
 
 /// Lists the handoffs, or shows one.
 ///

@@ -2,8 +2,19 @@
 //! cost a few milliseconds, must never fail in a way that the CLI would act on, and so never meets the argument parser.
 
 use crate::config::Home;
+use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
+
+/// `hook`.
+#[derive(Debug, Args)]
+pub struct HookArgs {
+    /// The profile of the agent CLI that calls.
+    pub profile: Option<String>,
+    /// What the profile's hook takes beside that.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    pub rest: Vec<OsString>,
+}
 
 /// The arguments behind `hook`, if that is what the command line asks for; options that go before it are allowed.
 /// `--help` as its only argument is a person's question, and goes to the parser.

@@ -2,7 +2,6 @@
 //! own configuration, and takes them out again.
 
 use super::Session;
-use super::args::{HooksCommand, InstallArgs, ProfileName};
 use super::diff;
 use super::error::CliError;
 use super::output::Tone;
@@ -10,8 +9,40 @@ use crate::agents::install::{Context, InstallError};
 use crate::agents::{Profile, Profiles};
 use crate::clock::Clock;
 use crate::core::text::sanitise;
+use clap::{Args, Subcommand};
 use serde_json::json;
 use std::path::PathBuf;
+
+/// `hooks …`.
+#[derive(Debug, Subcommand)]
+pub enum HooksCommand {
+    /// Put tasuki's hooks into the CLI's own configuration, beside what is there.
+    #[command(after_help = "Example:\n  tasuki hooks install claude --dry-run\n  tasuki hooks install claude")]
+    Install(InstallArgs),
+    /// Take them out again: the file is as it was before.
+    #[command(after_help = "Example:\n  tasuki hooks uninstall claude")]
+    Uninstall(InstallArgs),
+    /// Print what would be put in, and into which file.
+    #[command(after_help = "Example:\n  tasuki hooks show claude")]
+    Show(ProfileName),
+}
+
+/// `hooks install`, `hooks uninstall`.
+#[derive(Debug, Args)]
+pub struct InstallArgs {
+    /// The profile's name.
+    pub profile: String,
+    /// Show the change, and change nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// One profile.
+#[derive(Debug, Args)]
+pub struct ProfileName {
+    /// The profile's name.
+    pub profile: String,
+}
 
 /// Which way the hooks go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,16 +1,23 @@
 //! `lineage`: who came before and after an agent, as a small tree.
 
 use super::Session;
-use super::args::AgentName;
 use super::error::CliError;
 use super::output::Tone;
 use super::view::{Seen, said};
 use super::{names, past, view};
 use crate::contract::{AgentView, HandoffView};
 use crate::core::text::sanitise;
+use clap::Args;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+
+/// One agent.
+#[derive(Debug, Args)]
+pub struct AgentName {
+    /// Agent id, its beginning, its persona, its pane such as `%3`, or `.` for the agent in whose pane this runs.
+    pub agent: String,
+}
 
 /// So many handoffs are looked through for those by which the agents came.
 const MOST_HANDOFFS: usize = 1_000;

@@ -1,15 +1,22 @@
 //! `man`: the manual's pages, made from the same words as `--help`, and one of the configuration.
 
 use super::Session;
-use super::args::{Cli, ManArgs};
 use super::error::CliError;
 use crate::config;
-use clap::{Command, CommandFactory};
+use clap::{Args, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 use serde_json::json;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// `man`.
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// The folder for the pages; without it `tasuki(1)` is printed.
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+}
 
 /// Where things are, for `tasuki(1)`.
 const FILES: [(&str, &str); 8] = [
@@ -48,8 +55,8 @@ const EXITS: [(&str, &str); 8] = [
 ///
 /// # Errors
 /// The folder can't be made or written, or the output is closed.
-pub fn command(session: &Session, args: &ManArgs) -> Result<(), CliError> {
-    let mut cli = Cli::command().disable_help_subcommand(true);
+pub fn command(session: &Session, args: &ManArgs, cli: Command) -> Result<(), CliError> {
+    let mut cli = cli.disable_help_subcommand(true);
     cli.build();
     let Some(folder) = &args.dir else {
         return session.out.raw(&String::from_utf8_lossy(&page(&cli)?));

@@ -5,12 +5,10 @@
 //! handoffs and work items are named, [`follow`] and [`wait`] for `--wait`.
 
 pub mod ack;
-mod ack_args;
 pub mod agents;
 pub mod args;
 pub mod client;
 pub mod completions;
-mod delivery_args;
 pub mod demo;
 mod diff;
 pub mod doctor;
@@ -18,12 +16,12 @@ pub mod error;
 pub mod errors;
 pub mod follow;
 pub mod handoff;
-mod handoff_args;
 pub mod handoffs;
 pub mod help;
 pub mod hook;
 pub mod hooks;
 pub mod input;
+mod interrupts;
 pub mod lineage;
 mod live;
 pub mod man;
@@ -32,11 +30,13 @@ pub mod output;
 pub mod past;
 pub mod persona;
 pub mod publish;
+mod publishing;
 pub mod rules;
 pub mod run;
 pub mod schema;
 pub mod serve;
 pub mod service;
+mod session;
 pub mod statusline;
 pub mod top;
 pub mod view;
@@ -44,86 +44,16 @@ pub mod wait;
 mod waiting;
 pub mod work;
 
+pub use session::{ANSWER_LATE, ANSWER_SOON, Session};
+
 use crate::config::Home;
-use crate::contract::DeliveryView;
 use crate::core::text::{plain_json, sanitise};
 use crate::exit;
 use args::{Cli, Command};
-use clap::FromArgMatches;
+use clap::{CommandFactory, FromArgMatches};
 use error::CliError;
-use output::{Out, Tone, eprint_quietly};
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use output::{Out, eprint_quietly};
 use std::ffi::OsString;
-use std::time::Duration;
-use view::Seen;
-
-/// How long an answer may take that needs only a decision.
-pub const ANSWER_SOON: Duration = Duration::from_secs(60);
-
-/// How long an answer may take that waits for an agent: to start, to take a text, to end.
-pub const ANSWER_LATE: Duration = Duration::from_secs(30 * 60);
-
-/// What every command works with.
-#[derive(Debug)]
-pub struct Session {
-    /// The one folder.
-    pub home: Home,
-    /// Where it prints.
-    pub out: Out,
-    /// `--timeout`.
-    pub timeout: Option<Duration>,
-}
-
-impl Session {
-    /// Drops a request and waits for its answer, for `patience` where `--timeout` says nothing.
-    ///
-    /// # Errors
-    /// As [`client::ask`].
-    pub fn ask<T: DeserializeOwned + Default>(
-        &self,
-        kind: &str,
-        fields: Map<String, Value>,
-        patience: Duration,
-    ) -> Result<Seen<T>, CliError> {
-        let patience = self.timeout.unwrap_or(patience);
-        client::ask(&self.home, &client::Request { kind, fields, patience })
-    }
-
-    /// The same for a text; while it waits, it says on standard error what it waits for.
-    ///
-    /// # Errors
-    /// As [`client::ask`].
-    pub fn ask_to_type(&self, fields: Map<String, Value>, agent_id: &str) -> Result<Seen<DeliveryView>, CliError> {
-        let request = client::Request { kind: "agent_send", fields, patience: self.timeout.unwrap_or(ANSWER_LATE) };
-        let mut waiting = waiting::Waiting::new(self, agent_id);
-        client::ask_meanwhile(&self.home, &request, &mut || waiting.look())
-    }
-
-    /// Prints an answer: as it is under `--json`, else as a line for people.
-    ///
-    /// # Errors
-    /// When the output is closed.
-    pub fn tell(&self, answer: &Value, line: &str) -> Result<(), CliError> {
-        if self.out.is_json() { self.out.document(answer) } else { self.out.line(line) }
-    }
-
-    /// Refuses (69) when no sidecar ever wrote a view here, and says so when what will be shown may be old.
-    ///
-    /// # Errors
-    /// `no_sidecar`.
-    pub fn require_views(&self) -> Result<(), CliError> {
-        match client::Pulse::new(&self.home).check() {
-            client::Sidecar::Alive { .. } => Ok(()),
-            seen if self.home.view().is_dir() => {
-                let note = format!("{} This is what was last known.", client::no_sidecar(&self.home, &seen).message);
-                self.out.note(&self.out.paint(Tone::Faint, &note));
-                Ok(())
-            }
-            seen => Err(client::no_sidecar(&self.home, &seen)),
-        }
-    }
-}
 
 /// Runs one command line, the program's name first, and returns the exit code.
 #[must_use]
@@ -139,7 +69,7 @@ pub fn main(args: &[OsString]) -> u8 {
     if args.get(1).is_some_and(|arg| arg == "demo-agent") {
         return run::demo_agent(args.get(2..).unwrap_or_default());
     }
-    if completions::answer(args) {
+    if completions::answer(args, help::command) {
         return exit::DONE;
     }
     let parsed = help::command().try_get_matches_from(args).and_then(|matches| Cli::from_arg_matches(&matches));
@@ -214,7 +144,7 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Top => top::command(&session),
         Command::Service(command) => service::command(&session, command),
         Command::Schema(args) => schema::command(&session, args),
-        Command::Man(args) => man::command(&session, args),
+        Command::Man(args) => man::command(&session, args, Cli::command()),
         Command::Completions(args) => completions::command(&session, args),
         // These are taken before the parser; their arms are for help and completions.
         Command::Hook(_) | Command::Statusline(_) | Command::Demo => Ok(()),

@@ -3,7 +3,7 @@
 
 use super::error::CliError;
 use super::view;
-use crate::core::text::{plain_json, sanitise};
+use crate::core::text::{normalise, plain_json, sanitise};
 use crate::demo::terminal;
 use serde_json::Value;
 use std::io::{self, IsTerminal, Write};
@@ -200,6 +200,12 @@ impl Out {
         let mut tones = tones.iter().copied().chain(std::iter::repeat(Tone::Plain));
         lines.try_for_each(|line| self.line(&self.paint(tones.next().unwrap_or(Tone::Plain), &line)))
     }
+}
+
+/// A text in one line, without what drives a terminal.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    normalise(&sanitise(text))
 }
 
 /// As much of a text as has room in so many columns; what is left out is said by an ellipsis.

@@ -3,7 +3,6 @@
 
 use super::Session;
 use super::agents;
-use super::args::{PersonaArgs, PersonaCommand};
 use super::error::CliError;
 use super::hooks;
 use super::output::eprint_quietly;
@@ -11,9 +10,40 @@ use super::view::shown;
 use crate::agents::Profiles;
 use crate::core::id::Slug;
 use crate::personas::{self, PersonaFile};
+use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::json;
 use std::path::PathBuf;
+
+/// `persona …`.
+#[derive(Debug, Subcommand)]
+pub enum PersonaCommand {
+    /// Make a persona's folder with a skill to edit.
+    #[command(after_help = "Example:\n  tasuki persona new kai --name Kai --role developer --profile demo")]
+    New(PersonaArgs),
+    /// List the personas.
+    #[command(after_help = "Example:\n  tasuki persona list")]
+    List,
+}
+
+/// `persona new`.
+#[derive(Debug, Args)]
+pub struct PersonaArgs {
+    /// The folder's name: 1 to 64 of a-z, 0-9 and -.
+    pub slug: Slug,
+    /// The name that it goes by.
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Its role, such as `developer`.
+    #[arg(long)]
+    pub role: Option<String>,
+    /// The profile that its agents run with.
+    #[arg(long)]
+    pub profile: Option<String>,
+    /// The folder that its agents work in.
+    #[arg(long, value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
+}
 
 /// Makes or lists personas.
 ///

@@ -1,7 +1,6 @@
 //! `publish`: publishes a recorded document now, after a failure or before the next try is due.
 
 use super::Session;
-use super::args::{AssumePublished, PublishArgs};
 use super::client::Pulse;
 use super::error::CliError;
 use super::view::{Seen, said};
@@ -12,8 +11,32 @@ use crate::contract::reply::HandoffReply;
 use crate::contract::{HandoffView, PublishState, PublishView};
 use crate::core::text::sanitise;
 use crate::exit;
+use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use std::time::Instant;
+
+/// `publish`.
+#[derive(Debug, Args)]
+pub struct PublishArgs {
+    /// Handoff id or its beginning.
+    pub handoff: String,
+    /// Whether the document is there, as you have seen it, where the handoff's view says `in_doubt`.
+    #[arg(long, value_enum)]
+    pub assume: Option<AssumePublished>,
+    /// Exit only when it is published, has failed or is in doubt.
+    #[arg(long)]
+    pub wait: bool,
+}
+
+/// What a person has seen of an upload in doubt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AssumePublished {
+    /// It is there.
+    Published,
+    /// It is not there: publish it anew.
+    #[value(alias = "not_published")]
+    NotPublished,
+}
 
 /// Asks for it, and waits for its end if that is wanted.
 ///
@@ -77,26 +100,6 @@ fn until_ended(session: &Session, id: &str) -> Result<Seen<HandoffView>, CliErro
     }
 }
 
-/// The line of a handoff's publishing for people; none if nothing is said of it.
-#[must_use]
-pub fn summary(seen: &PublishView) -> Option<String> {
-    let state = said(seen.state.word())?;
-    let to = said(seen.to.word()).unwrap_or("?");
-    let error = seen.attempts.last().and_then(|last| last.error.as_ref());
-    let code = error.and_then(|error| said(error.code.as_str())).map(|code| format!(" ({code})")).unwrap_or_default();
-    Some(match (seen.state.known(), said(seen.url.as_deref())) {
-        (Some(PublishState::Published), Some(url)) => url.to_owned(),
-        (Some(PublishState::Published), None) => format!("{to}: published, at an address that is not known"),
-        (Some(PublishState::Retrying), _) => {
-            let at = said(seen.next_try_at.as_deref()).map(view::clock).unwrap_or_default();
-            format!("{to}: retrying at {at}{code}")
-        }
-        (Some(PublishState::Waiting), _) => format!("{to}: waits for the record"),
-        (Some(PublishState::Running), _) => format!("{to}: running"),
-        _ => format!("{to}: {}{code}", state.replace('_', " ")),
-    })
-}
-
 /// The publishing dial of a handoff from its two flags.
 ///
 /// # Errors
@@ -117,16 +120,6 @@ pub fn dial(target: Option<&str>, fallback: Option<&str>) -> Result<Option<Value
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_line_says_where_it_stands() {
-        let of = |publish: Value| summary(&crate::contract::understood(publish).expect("an object"));
-        assert_eq!(of(json!({})), None);
-        let url = "https://x/1";
-        assert_eq!(of(json!({"state": "published", "to": "issue", "url": url})).as_deref(), Some(url));
-        let failed = json!({"state": "in_doubt", "to": "gist", "attempts": [{"error": {"code": "gh_timeout"}}]});
-        assert_eq!(of(failed).as_deref(), Some("gist: in doubt (gh_timeout)"));
-    }
 
     #[test]
     fn the_flags_make_the_dial() {

@@ -2,13 +2,29 @@
 
 use super::Session;
 use super::error::CliError;
-use super::work::args::{RulesArgs, RulesCommand};
 use crate::config::rules as file;
 use crate::core::rules::{HUMAN, Rule, Rules};
 use crate::core::text::sanitise;
 use crate::personas;
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+/// `rules …`.
+#[derive(Debug, Subcommand)]
+pub enum RulesCommand {
+    /// Say whether the rules can be used, and what they say.
+    #[command(after_help = "Example:\n  tasuki rules check")]
+    Check(RulesArgs),
+}
+
+/// `rules check`.
+#[derive(Debug, Args)]
+pub struct RulesArgs {
+    /// The file [else HOME/data/rules.toml].
+    pub file: Option<PathBuf>,
+}
 
 /// Checks the rules.
 ///

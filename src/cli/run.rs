@@ -1,9 +1,17 @@
 //! `run` hands over to the sidecar, `demo-agent` to the demo agent.
 
-use super::args::RunArgs;
 use crate::config::Home;
 use crate::{demo, sidecar};
+use clap::Args;
 use std::ffi::OsString;
+
+/// `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// The tmux server: a name as for `tmux -L`, or a path if it has a slash [else TASUKI_TMUX, else your default server].
+    #[arg(long, value_name = "SOCKET")]
+    pub tmux: Option<String>,
+}
 
 /// Runs the sidecar until it is told to end; returns its exit code. The one place where the command line meets it.
 #[must_use]

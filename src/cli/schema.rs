@@ -2,15 +2,22 @@
 //! it is read with; what the sidecar writes by the types that it is written with.
 
 use super::Session;
-use super::args::SchemaArgs;
 use super::error::CliError;
 use crate::agents::{EventFile, ProfileFile};
 use crate::contract;
 use crate::core::request as asked;
 use crate::personas::PersonaFile;
+use clap::Args;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde_json::{Value, json};
+
+/// `schema`.
+#[derive(Debug, Args)]
+pub struct SchemaArgs {
+    /// Which; without it, their names.
+    pub kind: Option<String>,
+}
 
 /// One file format.
 #[derive(Debug, Clone)]

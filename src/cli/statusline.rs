@@ -1,7 +1,16 @@
 //! `statusline`: what Claude Code runs to draw its status line. Like `hook` it is found before anything is parsed, for it
 //! must cost little, must never fail, and hands on a command line that is not ours.
 
+use clap::Args;
 use std::ffi::OsString;
+
+/// `statusline`.
+#[derive(Debug, Args)]
+pub struct StatuslineArgs {
+    /// Your own status line command, which gets the same standard input.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub former: Vec<String>,
+}
 
 /// The arguments behind `statusline`, if that is what the command line asks for; `--home` may go before it. `--help` as
 /// its only argument is a person's question, and goes to the parser.

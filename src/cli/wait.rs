@@ -3,9 +3,9 @@
 
 use super::Session;
 use super::client::Pulse;
-use super::demo::interrupts::Interrupts;
 use super::error::CliError;
 use super::follow::{self, Follower, Outcome, Progress};
+use super::interrupts::Interrupts;
 use super::live::Live;
 use super::output::Tone;
 use super::view::{self, Seen};

@@ -1,10 +1,12 @@
 //! What a text waits for, told while it waits: an agent that starts, that is in a turn, or that asks its person something.
 
+use super::error::CliError;
 use super::output::Tone;
-use super::view::{said, shown};
-use super::{Session, view};
-use crate::contract::{AgentState, AgentView};
+use super::view::{Seen, said, shown};
+use super::{ANSWER_LATE, Session, client, view};
+use crate::contract::{AgentState, AgentView, DeliveryView};
 use crate::core::text::sanitise;
+use serde_json::{Map, Value};
 use std::time::{Duration, Instant};
 
 /// So long nothing is said: mostly a text is typed at once.
@@ -13,7 +15,7 @@ const SILENT: Duration = Duration::from_secs(1);
 const EVERY: Duration = Duration::from_millis(250);
 
 /// Looks at the agent, and tells each cause once.
-pub(super) struct Waiting<'s> {
+struct Waiting<'s> {
     session: &'s Session,
     agent_id: &'s str,
     next: Instant,
@@ -21,12 +23,12 @@ pub(super) struct Waiting<'s> {
 }
 
 impl<'s> Waiting<'s> {
-    pub(super) fn new(session: &'s Session, agent_id: &'s str) -> Self {
+    fn new(session: &'s Session, agent_id: &'s str) -> Self {
         Waiting { session, agent_id, next: Instant::now() + SILENT, told: String::new() }
     }
 
     /// Looks, if it is time to. A view that can't be read tells nothing.
-    pub(super) fn look(&mut self) {
+    fn look(&mut self) {
         if Instant::now() < self.next {
             return;
         }
@@ -35,6 +37,18 @@ impl<'s> Waiting<'s> {
         let Some(cause) = cause(&agent).filter(|cause| *cause != self.told) else { return };
         self.session.out.note(&self.session.out.paint(Tone::Faint, &format!("waiting: {cause}")));
         self.told = cause;
+    }
+}
+
+impl Session {
+    /// Drops the request for a text, and waits for its answer; while it waits, it says on standard error what it waits for.
+    ///
+    /// # Errors
+    /// As [`client::ask`].
+    pub fn ask_to_type(&self, fields: Map<String, Value>, agent_id: &str) -> Result<Seen<DeliveryView>, CliError> {
+        let request = client::Request { kind: "agent_send", fields, patience: self.timeout.unwrap_or(ANSWER_LATE) };
+        let mut waiting = Waiting::new(self, agent_id);
+        client::ask_meanwhile(&self.home, &request, &mut || waiting.look())
     }
 }
 

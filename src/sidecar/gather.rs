@@ -3,13 +3,13 @@
 
 use super::clis;
 use super::damage::{Ledger, known, or_refuse, was_seen};
-use super::facts::Look;
+use super::facts::{Look, agent_named};
 use super::parts::Sidecar;
 use super::taken::{Taken, known_request, read_request, why_of};
 use crate::agents::read_event;
 use crate::core::event::{Arrived, Event, RequestFacts};
-use crate::core::id::{AgentId, RequestId};
-use crate::core::request::Request;
+use crate::core::id::RequestId;
+use crate::core::request::{Asked, Needs, Request};
 use crate::core::text::hex;
 use crate::core::time::Now;
 use crate::spool::{Content, Found, Lane, Place, Why};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// The most files that form one circle in a room; a room that is not named has none. Lower a number as soon as it is less;
 /// never raise one.
-const LARGEST: [(&str, usize); 2] = [("cli", 57), ("core", 5)];
+const LARGEST: [(&str, usize); 1] = [("core", 5)];
 
 /// Every module of the crate by its path.
 struct House {

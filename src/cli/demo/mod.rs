@@ -1,18 +1,17 @@
 //! `demo`: the whole main job on any machine with tmux, and nothing left behind: `stage` is what is built up and
-//! cleared away, `play` what is shown, `interrupts` what may end it early.
+//! cleared away, `play` what is shown.
 
-pub(super) mod interrupts;
 mod play;
 mod stage;
 
 use super::Session;
 use super::error::CliError;
+use super::interrupts::Interrupts;
 use super::output::{Out, Tone, eprint_quietly};
 use super::view::{self, Seen, shown};
 use crate::contract::ErrorFile;
 use crate::core::text::sanitise;
 use crate::exit;
-use interrupts::Interrupts;
 use play::Play;
 use serde_json::json;
 use stage::Stage;

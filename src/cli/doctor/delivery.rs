@@ -1,17 +1,29 @@
 //! `doctor delivery`: is all there that a handoff needs to be delivered and published (seed 5, Troubleshooting)?
 
 use super::super::client::{self, Pulse, Sidecar};
-use super::super::{names, view};
+use super::super::error::CliError;
+use super::super::{Session, names, view};
 use super::check::Check;
-use super::{CliError, Session};
-use crate::cli::args::DeliveryArgs;
+use super::ground::wait_for;
 use crate::config::Config;
 use crate::contract::{AgentState, HandoffView, PublishState, PublishView};
 use crate::core::request::{Issue, PublishTarget};
 use crate::process;
 use crate::publish::{self, Asked, Fault, Gh};
+use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// `doctor delivery`.
+#[derive(Debug, Args)]
+pub struct DeliveryArgs {
+    /// Look at this handoff's recipient and issue: handoff id or its beginning.
+    #[arg(long, value_name = "ID")]
+    pub handoff: Option<String>,
+    /// Look at this issue: `owner/repo#42` or its address.
+    #[arg(long, value_name = "ISSUE")]
+    pub issue: Option<String>,
+}
 
 /// How long one question to `gh` may take.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -49,7 +61,7 @@ pub(super) fn look(session: &Session, args: &DeliveryArgs) -> Result<Vec<Check>,
         host: issue.as_ref().and_then(|issue| issue.host.clone()),
         folder: PathBuf::from("/"),
     };
-    let asked = super::wait_for(ask_gh(&gh, issue.as_ref(), pid));
+    let asked = wait_for(ask_gh(&gh, issue.as_ref(), pid));
     checks.extend(asked.map_err(|error| CliError::refused("no_runtime", format!("Can't start gh: {error}.")))?);
     Ok(checks)
 }
@@ -101,7 +113,7 @@ fn recipient(session: &Session, handoff: &HandoffView) -> Result<Check, CliError
 /// Where the handoff's own publishing stands.
 fn published(publish: &PublishView) -> Option<Check> {
     let name = "publishing";
-    let said = crate::cli::publish::summary(publish)?;
+    let said = crate::cli::publishing::summary(publish)?;
     let hint = publish.error.as_ref().and_then(|error| view::said(error.hint.as_str()));
     let hint = hint.unwrap_or("see: tasuki handoffs show");
     Some(match publish.state.known() {

@@ -1,5 +1,6 @@
 //! Sends a test event through a hook's command, and sees whether it arrives.
 
+use super::ground::wait_for;
 use crate::agents::hook::{PROBE, probe_name};
 use crate::agents::install::HookCommand;
 use crate::agents::{EventFile, Profile};
@@ -86,8 +87,7 @@ pub(super) fn fire(home: &Path, command: &[String], name: &str, event: &str) -> 
     input.insert("session_id".to_owned(), json!(id));
     input.insert(PROBE.to_owned(), json!(id));
     let line = surrounded(home, command);
-    let Ok(ended) = super::wait_for(notify::run_within(&line, Value::Object(input).to_string().as_bytes(), LIMIT))
-    else {
+    let Ok(ended) = wait_for(notify::run_within(&line, Value::Object(input).to_string().as_bytes(), LIMIT)) else {
         return Fired::Nothing("it could not be started".to_owned());
     };
     let spool = home.join("spool/events");

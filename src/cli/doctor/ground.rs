@@ -13,6 +13,11 @@ use std::path::{Path, PathBuf};
 /// Most agents that are looked at: those whose views have changed last.
 const MOST_AGENTS: usize = 500;
 
+/// Does what waits for other programs, on the thread of the look that asks for it.
+pub(super) fn wait_for<F: Future>(work: F) -> std::io::Result<F::Output> {
+    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work))
+}
+
 /// What is known before anything is judged.
 #[derive(Debug)]
 pub(super) struct Ground {

@@ -24,15 +24,41 @@ mod sidecar;
 mod tmux;
 
 use super::Session;
-use super::args::{DoctorArgs, DoctorCommand};
 use super::error::CliError;
 use super::view;
 use check::{Check, State, leave_causes};
+use clap::{Args, Subcommand};
+use delivery::DeliveryArgs;
 use ground::Ground;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 pub use report::Report;
+
+/// `doctor`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct DoctorArgs {
+    /// Mend what is safe: modes and missing folders of tasuki's own, files left over, hooks that have become stale.
+    #[arg(long)]
+    pub fix: bool,
+    /// Run the command by which you are told of failures, with a test notice.
+    #[arg(long)]
+    pub notify_test: bool,
+    /// Look at one thing more closely instead.
+    #[command(subcommand)]
+    pub command: Option<DoctorCommand>,
+}
+
+/// `doctor …`.
+#[derive(Debug, Subcommand)]
+pub enum DoctorCommand {
+    /// Look at all that the delivery of a handoff needs: sidecar, recipient, gh, its login, the issue.
+    #[command(
+        after_help = "Example:\n  tasuki doctor delivery --issue octo/app#42\n  tasuki doctor delivery --handoff 5f2a"
+    )]
+    Delivery(DeliveryArgs),
+}
 
 /// How long all looks together may take.
 const LIMIT: Duration = Duration::from_secs(9);
@@ -43,11 +69,6 @@ const AGAIN_LIMIT: Duration = Duration::from_secs(6);
 const NEXT_TURN: Duration = Duration::from_millis(5_500);
 
 type Look = fn(&Ground) -> Vec<Check>;
-
-/// Does what waits for other programs, on the thread of the look that asks for it.
-fn wait_for<F: Future>(work: F) -> std::io::Result<F::Output> {
-    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work))
-}
 
 /// Every look, in the order in which its findings are told.
 const LOOKS: [(&str, Look); 12] = [

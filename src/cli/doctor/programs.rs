@@ -1,8 +1,8 @@
 //! Programs that others have made: the agents' CLIs, `gh`, and the operator's own commands.
 
 use super::check::{Check, State};
-use super::ground::Ground;
-use super::{delivery, hooks, tmux, wait_for};
+use super::ground::{Ground, wait_for};
+use super::{delivery, hooks, tmux};
 use crate::agents::Profiles;
 use crate::agents::format::VersionSection;
 use crate::core::settings::Target;

@@ -1,7 +1,7 @@
 //! Requests: what comes in by HTTP is dropped into the spool as it is, and its one answer is waited for. Who gives an
 //! `Idempotency-Key` names the request by it, and may ask again whatever became of the connection.
 
-use super::App;
+use super::app::App;
 use super::problem::{Problem, json, status_of};
 use crate::cli::client::{self, PULSE_EVERY, Pulse};
 use crate::cli::error::CliError;

@@ -1,6 +1,6 @@
 //! The two addresses that want no token: by one we prove who we are, by the other a page gets the token for its code.
 
-use super::App;
+use super::app::App;
 use super::problem::{Problem, json as answer};
 use super::token::Secret;
 use axum::body::Body;

@@ -1,7 +1,7 @@
 //! `GET /api/events`: the journal as server-sent events, for as long as somebody listens. `Last-Event-ID` goes on after a
 //! line that was seen before.
 
-use super::App;
+use super::app::App;
 use super::hub::Told;
 use super::journal::{Batch, Cursor};
 use super::problem::Problem;

@@ -2,7 +2,7 @@
 //! every page in a browser. So the host must be ours by name (a page whose name was made to lead here is refused), a page
 //! that asks must be our own, and everything but the page and its door wants the token.
 
-use super::App;
+use super::app::App;
 use super::door;
 use super::places::Place;
 use super::problem::Problem;

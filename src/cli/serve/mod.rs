@@ -5,6 +5,7 @@
 //! `ask` answer; `door` is where a page gets the token; `journal` reads the journal's lines, `hub` tells them to everybody who listens by `events`; `bell`
 //! says when to look; `openapi` describes all of it.
 
+mod app;
 mod args;
 mod ask;
 mod bell;
@@ -30,9 +31,9 @@ use super::Session;
 use super::client::{self, Pulse, Sidecar};
 use super::error::CliError;
 use super::output::eprint_quietly;
-use crate::config::Home;
 use crate::exit;
 use crate::spool::Spool;
+use app::App;
 use bell::Bell;
 use hub::Hub;
 use places::Places;
@@ -50,21 +51,6 @@ use tokio_util::sync::CancellationToken;
 
 /// How many ports are tried where any will do.
 const TRIES: u32 = 16;
-
-/// What every answer is made from.
-struct App {
-    home: Home,
-    /// Where we listen: requests that name another host are not meant for us.
-    address: SocketAddr,
-    token: Token,
-    /// How long an answer of the sidecar is waited for.
-    patience: Duration,
-    bell: Bell,
-    hub: Hub,
-    /// Places for those who listen to events.
-    listeners: Arc<Semaphore>,
-    stop: CancellationToken,
-}
 
 /// Serves until it is told to end.
 ///
@@ -112,7 +98,7 @@ async fn serve(session: &Session, address: SocketAddr, token: Token) -> Result<(
         stop: stop.clone(),
     });
     stop_on_signals(&stop)?;
-    tokio::spawn(hub::run(Arc::clone(&app)));
+    tokio::spawn(hub::run(app.hub.clone(), app.bell.journal(), app.home.clone(), stop.clone()));
     // Beside the serving: a terminal that stands still or a pipe that nobody reads must hold up neither it nor its end.
     let mut announced = tokio::task::spawn_blocking(announcement(session, &app));
     let router = routes::router(app);

@@ -1,7 +1,8 @@
 //! What there is.
 
+use super::app::App;
 use super::problem::{Problem, json};
-use super::{App, ask, door, events, guard, openapi, page, views};
+use super::{ask, door, events, guard, openapi, page, views};
 use axum::Router;
 use axum::body::Body;
 use axum::http::Response;

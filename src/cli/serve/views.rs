@@ -1,6 +1,6 @@
 //! What there is to see: the views and the error files as they are, in lists with a bound.
 
-use super::App;
+use super::app::App;
 use super::problem::{Problem, json};
 use crate::cli::agents::place;
 use crate::cli::error::CliError;

@@ -50,7 +50,7 @@ pub(super) enum Deed {
 
 impl Kind {
     /// What this machine has.
-    pub(in crate::cli) fn here() -> Kind {
+    pub(crate) fn here() -> Kind {
         if cfg!(target_os = "macos") { Kind::Launchd } else { Kind::Systemd }
     }
 
@@ -63,7 +63,7 @@ impl Kind {
     }
 
     /// Where the service's file lies.
-    pub(in crate::cli) fn file(self) -> Result<PathBuf, CliError> {
+    pub(crate) fn file(self) -> Result<PathBuf, CliError> {
         let dirs = directories::BaseDirs::new().ok_or(crate::config::ConfigError::NoHome)?;
         Ok(match self {
             Kind::Systemd => dirs.config_dir().join("systemd/user").join(UNIT),
@@ -193,7 +193,7 @@ pub(super) fn properties() -> Result<Vec<(String, String)>, CliError> {
 ///
 /// # Errors
 /// systemd is not there, or did not answer in time.
-pub(in crate::cli) fn properties_within(patience: Duration) -> Result<Vec<(String, String)>, CliError> {
+pub(crate) fn properties_within(patience: Duration) -> Result<Vec<(String, String)>, CliError> {
     let wanted = "--property=LoadState,ActiveState,SubState,UnitFileState,MainPID,Result,NRestarts";
     let said = run_within(&Call::new(&["systemctl", "--user", "show", UNIT, wanted]), patience)?;
     if !said.ok {

@@ -72,7 +72,7 @@ fn launchd() -> (String, Option<u64>, Value) {
 }
 
 /// Whether this user's services go on after the last logout.
-pub(in crate::cli) fn lingers() -> bool {
+pub(crate) fn lingers() -> bool {
     let user = nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten();
     user.is_some_and(|user| Path::new("/var/lib/systemd/linger").join(user.name).exists())
 }

@@ -1,11 +1,12 @@
 //! Carrying out what was ordered, on a thread of its own: requests by the spool, as every command makes them, and the way to
 //! a pane by tmux.
 
+use super::choice::{Asked, Order};
 use super::jump;
-use super::ui::{Asked, Order, Outcome};
+use super::ui::Outcome;
 use super::wake::Waker;
-use crate::cli::args::Assume;
 use crate::cli::error::CliError;
+use crate::cli::handoff::Assume;
 use crate::cli::view::{Seen, shown};
 use crate::cli::{ANSWER_SOON, Session, errors, handoff, view};
 use crate::contract::reply::HandoffReply;

@@ -1,6 +1,6 @@
 //! Keys → what they mean. Pure. The table of keys is what the help and the README show.
 
-use super::ui::{Mode, Tab};
+use super::choice::{Mode, Tab};
 use crate::demo::keys::Key;
 
 /// The keys, and what each does, for people. The README has the same table, and a test holds it to this one.

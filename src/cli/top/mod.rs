@@ -1,7 +1,7 @@
 //! `top`: a live screen of all that the sidecar does, with keys to step in. A client like any other: it reads views and error
 //! files, and asks by requests.
 //!
-//! Pure: [`rows`] (a view → a row), [`model`] (all of them in order), [`keys`] (key → intent), [`ui`] (intent → choice or
+//! Pure: [`rows`] (a view → a row), [`model`] (all of them in order), [`choice`] (what can be chosen), [`keys`] (key → intent), [`ui`] (intent → choice or
 //! order), `target` (row → what is meant), [`draw`] (model and choices → cells), [`plain`] (texts). With the world: `folder`
 //! and `read` (files), `wake` (signals, changes, answers), `screen` (the terminal), `ask` and `jump` (orders), and the loop
 //! here.
@@ -10,6 +10,7 @@
 //! read that fails or has come to the end, a hang-up. No signal is needed for that.
 
 mod ask;
+pub mod choice;
 pub mod draw;
 mod folder;
 mod jump;
@@ -29,6 +30,7 @@ use super::output::Surroundings;
 use crate::clock::Clock;
 use crate::demo::keys::{Key, Parser};
 use crate::demo::terminal::size;
+use choice::{Order, Row};
 use draw::{Look, Scene};
 use model::Model;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -39,7 +41,7 @@ use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use ui::{Order, Outcome, Row, Ui};
+use ui::{Outcome, Ui};
 use wake::Wake;
 
 /// How often the files are looked at when nothing tells of a change, and a running clock is drawn.

@@ -1,9 +1,9 @@
 //! From the files to the model: five folders and the sidecar's own view.
 
+use super::choice::Row;
 use super::folder::{Folder, Kind};
 use super::model::{Agent, Failure, Handoff, Heart, Model, Work};
 use super::plain::{aligned, plain};
-use super::ui::Row;
 use crate::cli::client::{self, Pulse, Sidecar};
 use crate::cli::error::CliError;
 use crate::cli::view::{Seen, said, shown};

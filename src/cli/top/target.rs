@@ -1,7 +1,7 @@
 //! What can be done to a row: which agent, handoff and failure it leads to. Pure.
 
+use super::choice::Row;
 use super::model::{Agent, Model};
-use super::ui::Row;
 
 /// What a deed would be done to.
 pub(super) struct Target<'a> {

@@ -55,21 +55,6 @@ pub enum WorkCommand {
     Export(ExportArgs),
 }
 
-/// `rules …`.
-#[derive(Debug, Subcommand)]
-pub enum RulesCommand {
-    /// Say whether the rules can be used, and what they say.
-    #[command(after_help = "Example:\n  tasuki rules check")]
-    Check(RulesArgs),
-}
-
-/// `rules check`.
-#[derive(Debug, Args)]
-pub struct RulesArgs {
-    /// The file [else HOME/data/rules.toml].
-    pub file: Option<PathBuf>,
-}
-
 /// One item.
 #[derive(Debug, Args)]
 pub struct ItemName {

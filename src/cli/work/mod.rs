@@ -7,6 +7,7 @@ pub mod read;
 pub(super) mod show;
 
 use super::error::CliError;
+use super::output::one_line;
 use super::view::{Seen, shown};
 use super::{Session, input, names};
 use crate::contract::Fault;
@@ -187,9 +188,4 @@ fn comment(session: &Session, args: &CommentArgs) -> Result<(), CliError> {
     fields.insert("text".to_owned(), text.into());
     let answer: Seen<CommentReply> = session.ask("work_comment", fields, super::ANSWER_SOON)?;
     session.tell(&answer.json(), &format!("comment {}", shown(answer.comment_id.as_str())))
-}
-
-/// A text in one line, without what drives a terminal.
-pub(super) fn one_line(text: &str) -> String {
-    crate::core::text::normalise(&sanitise(text))
 }

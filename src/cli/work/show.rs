@@ -1,10 +1,9 @@
 //! `work list`, `show`, `tree`, `history` and `stats`.
 
 use super::args::ListArgs;
-use super::one_line;
 use super::read;
 use crate::cli::error::CliError;
-use crate::cli::output::Tone;
+use crate::cli::output::{Tone, one_line};
 use crate::cli::view::{Seen, said, shown};
 use crate::cli::{Session, follow, names, view};
 use crate::contract::work::{Action, EntryView, Status, WorkPast};
@@ -73,7 +72,7 @@ pub(super) fn one(session: &Session, name: &str) -> Result<(), CliError> {
     lines(&seen).iter().try_for_each(|line| session.out.line(line))
 }
 
-pub(in crate::cli) fn lines(seen: &WorkView) -> Vec<String> {
+pub(crate) fn lines(seen: &WorkView) -> Vec<String> {
     let cell = |text: &str| one_line(&shown(text));
     let (id, kind, title) = (cell(&seen.item_id), cell(&seen.r#type), cell(&seen.title));
     let mut lines = vec![format!("{kind} {id}"), format!("  {title}")];

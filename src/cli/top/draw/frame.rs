@@ -2,9 +2,9 @@
 
 use super::Scene;
 use super::columns::{put, put_right};
+use crate::cli::top::choice::{Mode, Tab};
 use crate::cli::top::model::Heart;
 use crate::cli::top::plain::{between, clock, cut, width, wrap};
-use crate::cli::top::ui::{Mode, Tab};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

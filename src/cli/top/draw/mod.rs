@@ -8,12 +8,13 @@ mod details;
 mod frame;
 mod lists;
 mod palette;
+mod scene;
 mod sections;
 
 pub use palette::Look;
+pub use scene::Scene;
 
-use super::model::Model;
-use super::ui::{Mode, Tab, Ui};
+use super::choice::{Mode, Tab};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -23,21 +24,6 @@ pub const SMALLEST: (u16, u16) = (40, 10);
 const WIDE: u16 = 110;
 /// How much of a wide screen the list takes, in percent.
 const LIST_SHARE: u16 = 62;
-
-/// What is drawn, and how.
-#[derive(Debug, Clone, Copy)]
-pub struct Scene<'a> {
-    /// What there is.
-    pub model: &'a Model,
-    /// What was chosen.
-    pub ui: &'a Ui,
-    /// Colours and signs.
-    pub look: Look,
-    /// The time, in milliseconds since 1970.
-    pub now_ms: i64,
-    /// The window's width.
-    pub columns: u16,
-}
 
 /// Whether a window of so many columns shows details beside the list.
 #[must_use]

@@ -7,14 +7,14 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// Whether somebody wants the program to end.
 #[derive(Debug, Clone)]
-pub(in crate::cli) struct Interrupts {
+pub(super) struct Interrupts {
     seen: Arc<AtomicBool>,
 }
 
 impl Interrupts {
     /// Takes SIGINT, SIGQUIT, SIGTERM and SIGHUP from here on. Handlers, unlike a mask, are not inherited by the programs that
     /// are started. A second signal changes nothing: clearing up is bounded, and must not be cut short.
-    pub(in crate::cli) fn watch() -> io::Result<Self> {
+    pub(super) fn watch() -> io::Result<Self> {
         let seen = Arc::new(AtomicBool::new(false));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
         let (mut interrupt, mut quit, mut terminate, mut hang_up) = {
@@ -47,7 +47,7 @@ impl Interrupts {
     }
 
     /// Whether one came.
-    pub(in crate::cli) fn seen(&self) -> bool {
+    pub(super) fn seen(&self) -> bool {
         self.seen.load(Ordering::SeqCst)
     }
 }

@@ -1,0 +1,67 @@
+//! What every command works with: the home, where it prints, and how it asks the sidecar.
+
+use super::client;
+use super::error::CliError;
+use super::output::{Out, Tone};
+use super::view::Seen;
+use crate::config::Home;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use std::time::Duration;
+
+/// How long an answer may take that needs only a decision.
+pub const ANSWER_SOON: Duration = Duration::from_secs(60);
+
+/// How long an answer may take that waits for an agent: to start, to take a text, to end.
+pub const ANSWER_LATE: Duration = Duration::from_secs(30 * 60);
+
+/// What every command works with.
+#[derive(Debug)]
+pub struct Session {
+    /// The one folder.
+    pub home: Home,
+    /// Where it prints.
+    pub out: Out,
+    /// `--timeout`.
+    pub timeout: Option<Duration>,
+}
+
+impl Session {
+    /// Drops a request and waits for its answer, for `patience` where `--timeout` says nothing.
+    ///
+    /// # Errors
+    /// As [`client::ask`].
+    pub fn ask<T: DeserializeOwned + Default>(
+        &self,
+        kind: &str,
+        fields: Map<String, Value>,
+        patience: Duration,
+    ) -> Result<Seen<T>, CliError> {
+        let patience = self.timeout.unwrap_or(patience);
+        client::ask(&self.home, &client::Request { kind, fields, patience })
+    }
+
+    /// Prints an answer: as it is under `--json`, else as a line for people.
+    ///
+    /// # Errors
+    /// When the output is closed.
+    pub fn tell(&self, answer: &Value, line: &str) -> Result<(), CliError> {
+        if self.out.is_json() { self.out.document(answer) } else { self.out.line(line) }
+    }
+
+    /// Refuses (69) when no sidecar ever wrote a view here, and says so when what will be shown may be old.
+    ///
+    /// # Errors
+    /// `no_sidecar`.
+    pub fn require_views(&self) -> Result<(), CliError> {
+        match client::Pulse::new(&self.home).check() {
+            client::Sidecar::Alive { .. } => Ok(()),
+            seen if self.home.view().is_dir() => {
+                let note = format!("{} This is what was last known.", client::no_sidecar(&self.home, &seen).message);
+                self.out.note(&self.out.paint(Tone::Faint, &note));
+                Ok(())
+            }
+            seen => Err(client::no_sidecar(&self.home, &seen)),
+        }
+    }
+}
