@@ -102,9 +102,9 @@ impl LaunchContext<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::placeholder::sha256;
     use super::super::profile::Profiles;
     use super::*;
+    use crate::core::text::sha256;
 
     fn context<'a>(home: &'a Path, slug: &'a Slug) -> LaunchContext<'a> {
         LaunchContext {
@@ -162,7 +162,7 @@ mod tests {
         let launch = profile.launch(&context(Path::new("/h"), &slug)).expect("launchable");
         assert_eq!(launch.argv[2], "/h/state/launch/x/tell.ts");
         assert_eq!(launch.argv[4], r#"run \"/opt/my tools/tasuki\""#);
-        assert_eq!(launch.argv[3], format!("--hash={}", sha256(r#"run "/opt/my tools/tasuki""#)));
+        assert_eq!(launch.argv[3], format!("--hash={}", sha256(br#"run "/opt/my tools/tasuki""#)));
         let content = "const program = \"/opt/my tools/tasuki\"; if (x) { y }";
         assert_eq!(launch.files, [("tell.ts".to_owned(), content.to_owned())]);
         for wrong in ["{file:no.ts}", "{text:no}"] {

@@ -1,8 +1,7 @@
 //! The words in braces that a profile's texts may hold: what replaces them, and which are known where.
 
 use super::format::LaunchSection;
-use crate::core::text::hex;
-use sha2::{Digest, Sha256};
+use crate::core::text::sha256;
 
 /// What comes before the name of one of the profile's own files in a placeholder: its path.
 pub(super) const FILE: &str = "file:";
@@ -92,7 +91,7 @@ pub(super) fn fill(text: &str, value: impl Fn(&str) -> String) -> String {
         let filters = hole.filters.split(':').filter(|filter| !filter.is_empty());
         filled.push_str(&filters.fold(value(hole.name), |text, filter| match filter {
             "json" => json_inside(&text),
-            "sha256" => sha256(&text),
+            "sha256" => sha256(text.as_bytes()),
             _ => shell_word(&text),
         }));
         rest = hole.after;
@@ -126,10 +125,6 @@ pub(super) fn first_unknown(text: &str, is_known: impl Fn(&str) -> bool) -> Opti
         rest = hole.after;
     }
     None
-}
-
-pub(super) fn sha256(text: &str) -> String {
-    hex(&Sha256::digest(text.as_bytes()))
 }
 
 fn json_inside(text: &str) -> String {

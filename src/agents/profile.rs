@@ -5,11 +5,10 @@ use super::hook_format::{HookRule, Meaning};
 use crate::core::hook::HookKind;
 use crate::core::settings::{NewSession, ProfileFacts};
 use crate::core::text::{line_of, quotable};
-use crate::files::way;
+use crate::files::{self, way};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The profiles that are compiled in, by name.
@@ -224,9 +223,7 @@ pub(super) fn read_regular(path: &Path) -> Result<String, ProfileError> {
     let failed = |source| ProfileError::Read { path: path.to_owned(), source };
     guard(path)?;
     let unfit = |rule| ProfileError::Unfit { path: path.to_owned(), rule };
-    let flags = (nix::fcntl::OFlag::O_NOFOLLOW | nix::fcntl::OFlag::O_NONBLOCK | nix::fcntl::OFlag::O_NOCTTY).bits();
-    let file = File::options().read(true).custom_flags(flags).open(path).map_err(failed)?;
-    let meta = file.metadata().map_err(failed)?;
+    let (file, meta) = files::open(path).map_err(failed)?;
     if !meta.is_file() {
         return Err(unfit("is not a regular file"));
     }

@@ -1,8 +1,7 @@
 //! Cutting a hook's JSON down to a size that a spool should carry: prompts and conversations can be of any length.
 
-use crate::core::text::{hex, normalise};
+use crate::core::text::{normalise, sha256};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 /// A string of a payload that is too large is cut to this many bytes.
 const SHORT: usize = 1024;
@@ -46,8 +45,7 @@ pub(super) fn tail(text: &str, max: usize) -> &str {
 /// run of white space made one blank.
 pub(super) fn digest(text: &str) -> Value {
     let normal = normalise(text);
-    let hash = hex(&Sha256::digest(normal.as_bytes()));
-    json!({"delivery_id": delivery_id(&normal), "bytes": normal.len(), "sha256": hash})
+    json!({"delivery_id": delivery_id(&normal), "bytes": normal.len(), "sha256": sha256(normal.as_bytes())})
 }
 
 fn delivery_id(text: &str) -> Option<&str> {

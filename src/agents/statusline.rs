@@ -6,11 +6,11 @@ use super::hook::{self, Options};
 use super::rules::Extract;
 use super::stamp::Stamp;
 use crate::core::hook::{ContextGauge, HookKind};
-use crate::core::text::hex;
+use crate::core::text::sha256;
+use crate::files;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, IsTerminal, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -120,13 +120,12 @@ fn gauge(payload: &Value) -> Option<ContextGauge> {
 
 /// What was reported last lies among the spool's scratch files, which are swept.
 fn note_path(home: &Path, session: &str) -> PathBuf {
-    let hash = hex(&Sha256::digest(session.as_bytes())[..8]);
-    home.join("spool/tmp").join(format!("statusline-{hash}.tmp"))
+    let hash = sha256(session.as_bytes());
+    home.join("spool/tmp").join(format!("statusline-{}.tmp", &hash[..16]))
 }
 
 fn read_note(path: &Path) -> Option<String> {
-    let flags = (nix::fcntl::OFlag::O_NOFOLLOW | nix::fcntl::OFlag::O_NONBLOCK).bits();
-    let file = File::options().read(true).custom_flags(flags).open(path).ok()?;
+    let (file, _) = files::open(path).ok()?;
     let mut text = String::new();
     file.take(MAX_NOTE).read_to_string(&mut text).ok()?;
     Some(text)

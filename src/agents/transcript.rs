@@ -9,13 +9,11 @@ use super::profile::Profile;
 use super::rules::{fits, text_at};
 use super::transcript_format::{GaugeRule, MessageRule, TranscriptSection};
 use crate::core::hook::ContextGauge;
+use crate::files::{self, Meta};
 use crate::limits;
-use nix::fcntl::OFlag;
 use serde_json::Value;
 use std::collections::VecDeque;
-use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 pub use super::transcript_format::Role;
@@ -168,13 +166,11 @@ fn tail(path: &Path, max: u64) -> Result<(Vec<u8>, bool), TranscriptError> {
         return Err(unfit("is not an absolute path"));
     }
     // Looked at before it is opened, for opening a device can do things.
-    check(&fs::symlink_metadata(path).map_err(failed)?).map_err(unfit)?;
-    let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits();
-    let mut file = File::options().read(true).custom_flags(flags).open(path).map_err(failed)?;
-    let meta = file.metadata().map_err(failed)?;
+    check(&nix::sys::stat::lstat(path).map_err(|errno| failed(errno.into()))?.into()).map_err(unfit)?;
+    let (mut file, meta) = files::open(path).map_err(failed)?;
     check(&meta).map_err(unfit)?;
     // One byte more tells whether the tail begins with a whole line.
-    let from = meta.len().saturating_sub(max.saturating_add(1));
+    let from = meta.stamp.size.saturating_sub(max.saturating_add(1));
     file.seek(SeekFrom::Start(from)).map_err(failed)?;
     let mut bytes = Vec::new();
     file.take(max.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
@@ -185,12 +181,12 @@ fn tail(path: &Path, max: u64) -> Result<(Vec<u8>, bool), TranscriptError> {
     Ok((bytes, from > 0))
 }
 
-fn check(meta: &Metadata) -> Result<(), &'static str> {
-    if meta.file_type().is_symlink() {
+fn check(meta: &Meta) -> Result<(), &'static str> {
+    if meta.is_link() {
         Err("is a link; links are not followed")
     } else if !meta.is_file() {
         Err("is not a regular file")
-    } else if meta.uid() != nix::unistd::geteuid().as_raw() {
+    } else if !meta.is_ours() {
         Err("belongs to another user")
     } else {
         Ok(())

@@ -7,6 +7,7 @@ use super::view::{Seen, said};
 use super::{names, past, view};
 use crate::contract::{AgentView, HandoffView};
 use crate::core::text::sanitise;
+use crate::core::time::millis;
 use clap::Args;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -106,8 +107,7 @@ fn handoffs<'m>(folder: &Path, members: &'m [Member]) -> Result<BTreeMap<&'m str
 
 /// When an agent was registered, in milliseconds since 1970.
 fn registered_ms(member: &Member) -> i64 {
-    let at = registered_at(member).and_then(|at| chrono::DateTime::parse_from_rfc3339(at).ok());
-    at.map_or(i64::MAX, |at| at.timestamp_millis())
+    registered_at(member).and_then(millis).unwrap_or(i64::MAX)
 }
 
 fn registered_at(member: &Member) -> Option<&str> {

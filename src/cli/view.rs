@@ -4,13 +4,13 @@
 use super::error::CliError;
 use crate::config::Home;
 use crate::contract::{self, AgentView, HandoffView, SidecarView, WorkView};
-use nix::fcntl::OFlag;
+use crate::core::time::millis;
+use crate::files;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fs;
 use std::io::Read;
 use std::ops::Deref;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// The largest JSON file that is read, in bytes: the largest request, every character of it escaped, and some room.
@@ -21,12 +21,10 @@ pub const LARGEST: u64 = 8 << 20;
 /// # Errors
 /// The system's, and for anything that is no regular file.
 pub fn open(path: &Path) -> std::io::Result<fs::File> {
-    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
-    let file = fs::OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)?;
-    if file.metadata()?.is_file() {
-        return Ok(file);
+    match files::open(path)? {
+        (file, meta) if meta.is_file() => Ok(file),
+        _ => Err(std::io::Error::other("is not a regular file")),
     }
-    Err(std::io::Error::other("is not a regular file"))
 }
 
 /// The bytes of a file of at most `limit` bytes; `None` when there is none.
@@ -232,8 +230,7 @@ pub fn ago(at: &str, now: chrono::DateTime<chrono::Utc>) -> String {
 /// Milliseconds from one time of the contract to another.
 #[must_use]
 pub fn millis_between(from: &str, to: &str) -> Option<u64> {
-    let parse = |text: &str| chrono::DateTime::parse_from_rfc3339(text).ok();
-    u64::try_from((parse(to)? - parse(from)?).num_milliseconds()).ok()
+    u64::try_from(millis(to)? - millis(from)?).ok()
 }
 
 #[cfg(test)]

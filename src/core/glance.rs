@@ -7,8 +7,7 @@ use super::rows::ack::Standing;
 use super::rows::agent::AgentState;
 use super::rows::handoff::{Handoff, Step};
 use super::state::State;
-use super::time::Now;
-use chrono::DateTime;
+use super::time::{Now, millis};
 
 /// So many handoffs are named with their step; of the others only the number is told.
 const NAMED: usize = 2;
@@ -67,8 +66,8 @@ fn counted(number: usize, word: &str) -> Option<String> {
 
 /// A handoff's step, and for how long it has been there.
 fn step(handoff: &Handoff, now: &Now) -> String {
-    let entered = handoff.steps.last().and_then(|span| DateTime::parse_from_rfc3339(&span.entered_at).ok());
-    let ms = entered.map_or(0, |entered| now.wall_ms.saturating_sub(entered.timestamp_millis()));
+    let entered_ms = handoff.steps.last().and_then(|span| millis(&span.entered_at));
+    let ms = entered_ms.map_or(0, |entered_ms| now.wall_ms.saturating_sub(entered_ms));
     let seconds = u64::try_from(ms).unwrap_or(0) / 1_000;
     let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
     let word = handoff.step.word();

@@ -4,6 +4,7 @@
 use super::id::DeliveryId;
 use serde::Serialize;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use unicode_normalization::UnicodeNormalization as _;
@@ -40,6 +41,12 @@ pub fn hex(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+/// The SHA-256 of some bytes, as the contract writes it.
+#[must_use]
+pub fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
 }
 
 /// The line in which a place of the text lies, from 1.

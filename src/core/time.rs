@@ -29,6 +29,12 @@ pub fn stamp(wall_ms: i64) -> String {
     date(wall_ms).to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
+/// Milliseconds since 1970 of a time that is written so.
+#[must_use]
+pub fn millis(at: &str) -> Option<i64> {
+    DateTime::parse_from_rfc3339(at).ok().map(|at| at.timestamp_millis())
+}
+
 /// The date of a wall-clock reading; a reading outside chrono's range (±262,000 years) counts as 1970.
 #[must_use]
 pub fn date(wall_ms: i64) -> DateTime<Utc> {

@@ -10,6 +10,6 @@ mod write;
 
 pub use folder::{is_not_a_dir, is_plain, make_dir_at, names, open_dir, open_dir_at, open_listing};
 pub use meta::{Meta, Stamp, meta, meta_at, stamp};
-pub use read::{Unfit, check_readable, read_at};
+pub use read::{Unfit, check_readable, open, read_at};
 pub use scratch::scratch_name;
 pub use write::{Grade, create_at, overwrite_at, remove_at, rename_new, replace_at, swap};

@@ -8,6 +8,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
+use std::path::Path;
 
 /// Why a file is not read.
 #[derive(Debug, thiserror::Error)]
@@ -87,6 +88,17 @@ pub fn read_at(dir: impl AsFd, name: &OsStr, limit: u64) -> Result<(Vec<u8>, Sta
         return Err(Unfit::Changing);
     }
     Ok((bytes, after.stamp))
+}
+
+/// Opens what lies at a path to be read, whatever it is: no link at its end is followed, and no pipe is waited for.
+///
+/// # Errors
+/// The system's.
+pub fn open(path: &Path) -> io::Result<(File, Meta)> {
+    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+    let file = File::from(nix::fcntl::open(path, flags, Mode::empty())?);
+    let meta = meta(&file)?;
+    Ok((file, meta))
 }
 
 /// The rules of [`read_at`], judged by what `stat` says.

@@ -4,9 +4,8 @@ use super::again::{self, Look};
 use crate::config::Home;
 use crate::core::effect::{DocumentRead, Outcome};
 use crate::core::id::Slug;
-use crate::core::text::hex;
+use crate::core::text;
 use crate::spool::documents::{DocumentError, DocumentLook, Reading, open_folder};
-use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -67,7 +66,7 @@ pub(super) async fn read_settled(home: &Home, persona: &Slug, file_name: &str) -
 fn judge(reading: Result<Reading, DocumentError>) -> Look<DocumentRead> {
     match reading {
         Ok(Reading { bytes, .. }) => {
-            let sha256 = hex_sha256(&bytes);
+            let sha256 = text::sha256(&bytes);
             Look::Told(match String::from_utf8(bytes) {
                 Ok(text) => DocumentRead::Whole { text, sha256 },
                 Err(_) => DocumentRead::Unsafe { why: "it is not UTF-8".to_owned() },
@@ -104,15 +103,10 @@ pub(super) async fn compare(
 
 fn is_same(reading: Result<Reading, DocumentError>, sha256: &str) -> Look<bool> {
     match reading {
-        Ok(reading) => Look::Told(hex_sha256(&reading.bytes) == sha256),
+        Ok(reading) => Look::Told(text::sha256(&reading.bytes) == sha256),
         Err(error) if error.untold().is_some() => Look::Untold(error.to_string()),
         Err(_) => Look::Told(false),
     }
-}
-
-/// SHA-256, hexadecimal.
-pub(crate) fn hex_sha256(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
 }
 
 fn in_words(code: &str) -> String {

@@ -1,10 +1,10 @@
 //! Keeps a copy of a recorded document, and publishes that copy: at most once, whatever was killed in between.
 
 use super::Tools;
-use super::document::hex_sha256;
 use crate::config::Home;
 use crate::core::effect::{CopyPlan, Outcome, Posted, PublishFault, PublishPlan};
 use crate::core::request::PublishTarget;
+use crate::core::text;
 use crate::core::time::date;
 use crate::publish::{self, Fault, Gh, MAX_COMMENT_CHARS, Seen, Upload};
 use crate::spool::documents::{self, Folder};
@@ -48,7 +48,7 @@ fn copy(home: &Home, plan: &CopyPlan) -> Result<String, String> {
 /// A file's bytes, if they are those that were recorded.
 fn recorded(folder: &Folder, name: &str, sha256: &str) -> Option<Vec<u8>> {
     let reading = folder.read(OsStr::new(name)).ok()?;
-    (hex_sha256(&reading.bytes) == sha256).then_some(reading.bytes)
+    (text::sha256(&reading.bytes) == sha256).then_some(reading.bytes)
 }
 
 /// Publishes the copy. What a former try, or a former process, may have sent is looked for first.

@@ -4,9 +4,8 @@ use super::error::Error;
 use super::rooms::check_mode;
 use crate::contract::{self, SidecarView};
 use crate::core::id::RequestId;
-use crate::core::time::Now;
+use crate::core::time::{Now, millis};
 use crate::files::{self, Unfit};
-use chrono::DateTime;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -89,8 +88,7 @@ pub fn sidecar_alive(home: &Path, now: &Now) -> Sidecar {
         contract::read(&bytes).ok().flatten().filter(|view: &SidecarView| view.pid > 0)
     };
     let Some(heart) = read() else { return Sidecar::None };
-    let Ok(beat) = DateTime::parse_from_rfc3339(&heart.heartbeat) else { return Sidecar::None };
-    let beat_ms = beat.timestamp_millis();
+    let Some(beat_ms) = millis(&heart.heartbeat) else { return Sidecar::None };
     let age_ms = now.wall_ms.saturating_sub(beat_ms);
     // A heartbeat from the future is one from before the clock was set back.
     if age_ms.saturating_abs() > STALE_MS {

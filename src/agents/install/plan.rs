@@ -3,11 +3,12 @@
 use super::error::{InstallError, wrong};
 use super::merge::{self, Template};
 use super::place::{self, Environment, Found};
-use super::record::{Record, Shelf, hash};
+use super::record::{Record, Shelf};
 use super::section::{fill, notation, shape};
 use super::text::{Fault, Notation};
 use crate::agents::format::{InstallFormat, InstallSection};
 use crate::agents::profile::Profile;
+use crate::core::text::sha256;
 use crate::files::Unfit;
 use std::path::{Path, PathBuf};
 
@@ -79,7 +80,7 @@ impl Profile {
             if !ours {
                 return Err(InstallError::Foreign { path: found.path });
             }
-            record.sha256 = Some(hash(filled.as_bytes()));
+            record.sha256 = Some(sha256(filled.as_bytes()));
             return Ok(Change { found, after: Some(filled), record: Some(record), old, shelf });
         };
         let wrong = |fault: Fault| wrong(&found.path, fault);
@@ -157,7 +158,7 @@ impl Profile {
 
     /// Whether a whole file is one that was installed, by this or by another home.
     pub(super) fn is_ours(&self, section: &InstallSection, text: &str, old: Option<&Record>) -> bool {
-        old.is_some_and(|old| old.sha256.as_deref() == Some(&hash(text.as_bytes())))
+        old.is_some_and(|old| old.sha256.as_deref() == Some(&sha256(text.as_bytes())))
             || merge::fits(text, &shape(&self.name, &self.file, section))
     }
 }

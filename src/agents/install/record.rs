@@ -3,10 +3,9 @@
 
 use super::InstallError;
 use super::merge::Piece;
-use crate::core::text::hex;
+use crate::core::text::sha256;
 use crate::files::{self, Grade, Unfit};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -48,7 +47,7 @@ pub(super) struct Shelf {
 impl Shelf {
     /// The shelf of one file.
     pub(super) fn new(home: &Path, profile: &str, target: &Path) -> Shelf {
-        let place = hash(target.as_os_str().as_encoded_bytes());
+        let place = sha256(target.as_os_str().as_encoded_bytes());
         Shelf { folder: home.join("state/hooks"), name: format!("{profile}-{}", &place[..12]) }
     }
 
@@ -114,9 +113,4 @@ impl Shelf {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
         files::open_dir(&self.folder)
     }
-}
-
-/// The SHA-256 of some bytes in hexadecimal.
-pub(super) fn hash(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
 }

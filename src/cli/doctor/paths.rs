@@ -202,10 +202,7 @@ fn left(survey: &Survey, now_ms: i64) -> Check {
 /// # Errors
 /// What the system says, or that it is not ours.
 pub(super) fn set_mode(path: &Path, mode: u32) -> std::io::Result<()> {
-    use nix::fcntl::OFlag;
-    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
-    let file = nix::fcntl::open(path, flags, nix::sys::stat::Mode::empty())?;
-    let meta = files::meta(&file)?;
+    let (file, meta) = files::open(path)?;
     if !meta.is_ours() || !(meta.is_dir() || (meta.is_file() && meta.links == 1)) {
         return Err(std::io::Error::other("it is not ours, or has another name too"));
     }

@@ -7,6 +7,7 @@ use crate::cli::view::{said, shown};
 use crate::clock::Clock;
 use crate::contract::{SidecarView, Watch};
 use crate::core::text::shell_word;
+use crate::core::time::millis;
 use crate::process;
 
 /// The first heartbeat may come before the connection, and the second comes 5 s later. In milliseconds.
@@ -50,11 +51,6 @@ pub(super) fn look(ground: &Ground) -> Vec<Check> {
         is_replaced: ground.process.is_some_and(is_replaced),
         view: ground.view.clone(),
     })
-}
-
-/// A time of the contract, in milliseconds since 1970.
-fn millis(at: &str) -> Option<i64> {
-    chrono::DateTime::parse_from_rfc3339(at).ok().map(|at| at.timestamp_millis())
 }
 
 /// Whether the file that a process runs is not under its name any more: an upgrade has put another there.

@@ -11,7 +11,7 @@ use crate::contract::ResultFile;
 use crate::core::id::{InvalidId, RequestId};
 use crate::core::reply::{Answer, Refused, Reply};
 use crate::core::request;
-use crate::core::text::hex;
+use crate::core::text::sha256;
 use crate::spool::{self, MAX_INPUT_BYTES, RESERVED};
 use axum::body::{Body, to_bytes};
 use axum::extract::rejection::PathRejection;
@@ -20,7 +20,6 @@ use axum::http::{HeaderMap, Response, header};
 use axum::response::IntoResponse;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
@@ -161,7 +160,7 @@ fn name(headers: &HeaderMap, bytes: Vec<u8>) -> Result<Asked, Problem> {
         let message = format!("Idempotency-Key: must not end in {RESERVED}, which is for answers of ours");
         return Err(Problem::bad(message).field("Idempotency-Key"));
     }
-    let sha256 = hex(&Sha256::digest(&bytes));
+    let sha256 = sha256(&bytes);
     Ok(Asked { id, is_named: key.is_some(), bytes, sha256 })
 }
 

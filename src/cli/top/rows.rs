@@ -5,6 +5,7 @@ use super::plain::plain;
 use crate::cli::follow::Outcome;
 use crate::cli::view::{said, shown};
 use crate::contract::{AgentView, DeliveryView, ErrorFile, HandoffView, WorkBrief};
+use crate::core::time::millis;
 
 /// What is known of the sidecar.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -152,10 +153,6 @@ fn questions(seen: &HandoffView) -> Vec<String> {
     asked.unwrap_or_default().iter().take(20).map(|question| plain(question)).collect()
 }
 
-fn ms(at: &str) -> Option<i64> {
-    Some(chrono::DateTime::parse_from_rfc3339(at).ok()?.timestamp_millis())
-}
-
 impl Agent {
     /// Reads a view.
     #[must_use]
@@ -195,8 +192,8 @@ impl Handoff {
             outcome: Outcome::of(&seen.step),
             step: word(seen.step.word()),
             created: plain(&seen.created_at),
-            entered_ms: steps.last().and_then(|step| ms(&step.entered_at)),
-            deadline_ms: seen.deadline.as_deref().and_then(ms),
+            entered_ms: steps.last().and_then(|step| millis(&step.entered_at)),
+            deadline_ms: seen.deadline.as_deref().and_then(millis),
             passed: steps.iter().rev().skip(1).take(20).map(|step| word(step.step.word())).collect(),
             verdicts: seen.verdicts.typed().filter_map(verdict).collect(),
             bytes: seen.bytes.or_else(|| seen.document.as_ref().map(|document| document.bytes)),
@@ -240,7 +237,7 @@ impl Failure {
         Some(Failure {
             id: name(seen.error_id.as_str())?,
             at: plain(&seen.at),
-            at_ms: ms(&seen.at),
+            at_ms: millis(&seen.at),
             code: word(seen.code.as_str()),
             message: word(seen.message.as_str()),
             hint: plain(&seen.hint),
