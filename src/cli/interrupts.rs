@@ -1,53 +1,55 @@
-//! Ctrl-C and its kin, so that the stage is cleared whatever ends the play, and a wait leaves its terminal in order.
+//! Signals, on a thread of their own: Ctrl-C and its kin, so that a stage is cleared whatever ends the play, and a wait
+//! leaves its terminal in order.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
 
-/// Whether somebody wants the program to end.
-#[derive(Debug, Clone)]
-pub(super) struct Interrupts {
-    seen: Arc<AtomicBool>,
-}
-
-impl Interrupts {
-    /// Takes SIGINT, SIGQUIT, SIGTERM and SIGHUP from here on. Handlers, unlike a mask, are not inherited by the programs that
-    /// are started. A second signal changes nothing: clearing up is bounded, and must not be cut short.
-    pub(super) fn watch() -> io::Result<Self> {
-        let seen = Arc::new(AtomicBool::new(false));
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-        let (mut interrupt, mut quit, mut terminate, mut hang_up) = {
-            let _inside = runtime.enter();
-            (
-                signal(SignalKind::interrupt())?,
-                signal(SignalKind::quit())?,
-                signal(SignalKind::terminate())?,
-                signal(SignalKind::hangup())?,
-            )
-        };
-        let flag = Arc::clone(&seen);
-        std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
-            runtime.block_on(async move {
-                loop {
-                    let open = tokio::select! {
-                        got = interrupt.recv() => got.is_some(),
-                        got = quit.recv() => got.is_some(),
-                        got = terminate.recv() => got.is_some(),
-                        got = hang_up.recv() => got.is_some(),
-                    };
-                    flag.store(true, Ordering::SeqCst);
-                    if !open {
-                        return;
-                    }
+/// Takes these signals from here on, and says which came. By handlers, not by a mask, which would be inherited by what is
+/// started.
+///
+/// # Errors
+/// When the system refuses.
+pub(super) fn take(kinds: &[SignalKind], heard: impl Fn(SignalKind) + Clone + Send + 'static) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let inside = runtime.enter();
+    let open = kinds.iter().map(|kind| Ok((*kind, signal(*kind)?))).collect::<io::Result<Vec<_>>>()?;
+    drop(inside);
+    let listen = async move {
+        let mut tasks = JoinSet::new();
+        for (kind, mut signal) in open {
+            let heard = heard.clone();
+            tasks.spawn(async move {
+                while signal.recv().await.is_some() {
+                    heard(kind);
                 }
             });
-        })?;
-        Ok(Interrupts { seen })
+        }
+        while tasks.join_next().await.is_some() {}
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(listen))?;
+    Ok(())
+}
+
+/// Whether somebody wants the program to end.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Interrupts(Arc<AtomicBool>);
+
+impl Interrupts {
+    /// Takes SIGINT, SIGQUIT, SIGTERM and SIGHUP from here on. A second signal changes nothing: clearing up is bounded, and
+    /// must not be cut short.
+    pub(super) fn watch() -> io::Result<Self> {
+        let interrupts = Interrupts::default();
+        let seen = Arc::clone(&interrupts.0);
+        let kinds = [SignalKind::interrupt(), SignalKind::quit(), SignalKind::terminate(), SignalKind::hangup()];
+        take(&kinds, move |_| seen.store(true, Ordering::SeqCst))?;
+        Ok(interrupts)
     }
 
     /// Whether one came.
     pub(super) fn seen(&self) -> bool {
-        self.seen.load(Ordering::SeqCst)
+        self.0.load(Ordering::SeqCst)
     }
 }

@@ -1,6 +1,7 @@
 //! What ends the loop's sleep besides the terminal: signals, changes of files, answers. Each sets a flag and writes one
 //! byte into a pipe that the loop polls; a full pipe is as good as a byte.
 
+use crate::cli::interrupts;
 use nix::sys::signal::Signal;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use std::io::{self, Read, Write};
@@ -9,12 +10,13 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::SignalKind;
 
-/// The signals after which the program ends.
-const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
-/// Those after which everything is drawn anew: another size, or back from having been stopped.
+/// After these everything is drawn anew: another size, or back from having been stopped. After the others the program ends.
 const DRAWING: [Signal; 2] = [Signal::SIGWINCH, Signal::SIGCONT];
+/// The signals that are taken.
+const TAKEN: [Signal; 6] =
+    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGWINCH, Signal::SIGCONT];
 
 /// What has happened since the last look.
 #[derive(Debug, Default)]
@@ -54,7 +56,7 @@ pub(super) struct Wake {
 }
 
 impl Wake {
-    /// Listens for signals from here on. By handlers, not by a mask, which would be inherited by what is started.
+    /// Listens for signals from here on.
     ///
     /// # Errors
     /// When the system refuses.
@@ -63,7 +65,11 @@ impl Wake {
         bell.set_nonblocking(true)?;
         ear.set_nonblocking(true)?;
         let waker = Waker { flags: Arc::new(Flags::default()), bell: Arc::new(bell) };
-        listen(waker.clone())?;
+        let signalled = waker.clone();
+        interrupts::take(&TAKEN.map(|taken| SignalKind::from_raw(taken as i32)), move |kind| {
+            let draws = DRAWING.iter().any(|drawing| kind == SignalKind::from_raw(*drawing as i32));
+            signalled.set(if draws { &signalled.flags.redraw } else { &signalled.flags.ended });
+        })?;
         let hinted = waker.clone();
         // Where there are no watches the loop's own clock has to do.
         let watcher = notify::recommended_watcher(move |event| {
@@ -126,30 +132,4 @@ fn is_change(event: &notify::Result<Event>) -> bool {
 
 fn arm(watcher: Option<&mut RecommendedWatcher>, folder: &Path) -> bool {
     watcher.is_some_and(|watcher| watcher.watch(folder, RecursiveMode::NonRecursive).is_ok())
-}
-
-/// A thread that takes the signals.
-fn listen(waker: Waker) -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-    let inside = runtime.enter();
-    let open = |wanted: &[Signal]| -> io::Result<Vec<_>> {
-        wanted.iter().map(|wanted| signal(SignalKind::from_raw(*wanted as i32))).collect()
-    };
-    let (ending, drawing) = (open(&ENDING)?, open(&DRAWING)?);
-    drop(inside);
-    let take = async move {
-        let mut tasks = tokio::task::JoinSet::new();
-        let with_flag = ending.into_iter().map(|signal| (signal, true));
-        for (mut signal, ends) in with_flag.chain(drawing.into_iter().map(|signal| (signal, false))) {
-            let waker = waker.clone();
-            tasks.spawn(async move {
-                while signal.recv().await.is_some() {
-                    waker.set(if ends { &waker.flags.ended } else { &waker.flags.redraw });
-                }
-            });
-        }
-        while tasks.join_next().await.is_some() {}
-    };
-    std::thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(take))?;
-    Ok(())
 }
