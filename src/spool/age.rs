@@ -1,6 +1,6 @@
 //! Removing what is history: views of agents and handoffs that are over, and files of texts that were delivered, after
 //! 7 days; and of the views all but the newest 20,000 of each kind. The store keeps what the views told, and writes one
-//! again that somebody asks for. A little at a time, and never by the wall clock alone, as in [`super::sweep`].
+//! again that somebody asks for. A little at a time, and never by the wall clock alone, as in `sweep`.
 
 use super::rooms::{Room, Rooms};
 use crate::core::id::{AgentId, DeliveryId, HandoffId, Slug};
