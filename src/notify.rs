@@ -20,44 +20,21 @@ static ROOM: Semaphore = Semaphore::const_new(AT_ONCE);
 /// Why the operator could not be told. What was to be told is not repeated.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no command.
     #[error("the command is empty; check config.toml")]
     Empty,
-    /// It can't be started.
     #[error("the command {program:?} can't be started: {source}; check config.toml")]
-    Start {
-        /// Which program.
-        program: String,
-        /// The system's reason.
-        source: std::io::Error,
-    },
+    Start { program: String, source: std::io::Error },
     /// It did not end in time and was killed.
     #[error("the command {program:?} took more than {seconds} s and was stopped")]
-    TooSlow {
-        /// Which program.
-        program: String,
-        /// The limit.
-        seconds: u64,
-    },
+    TooSlow { program: String, seconds: u64 },
     /// It was not started, for the sidecar ends.
     #[error("it waited for its turn, and was not begun")]
     Stopped,
-    /// It failed.
     #[error("the command {program:?} failed ({status})")]
-    Failed {
-        /// Which program.
-        program: String,
-        /// How it ended.
-        status: std::process::ExitStatus,
-    },
+    Failed { program: String, status: std::process::ExitStatus },
     /// Its end could not be awaited.
     #[error("the command {program:?} was lost: {source}")]
-    Lost {
-        /// Which program.
-        program: String,
-        /// The system's reason.
-        source: std::io::Error,
-    },
+    Lost { program: String, source: std::io::Error },
 }
 
 /// Runs the command (a list of arguments, no shell) with `json` on its standard input, for at most [`LIMIT`]. If it is

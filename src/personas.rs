@@ -46,7 +46,6 @@ pub struct PersonaFile {
 /// What is known of one persona, for a decision.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PersonaFacts {
-    /// The folder is there.
     pub exists: bool,
     /// It has a plain `skill.md`.
     pub has_skill: bool,
@@ -59,7 +58,6 @@ pub struct PersonaFacts {
 /// A persona that comes with the program.
 #[derive(Debug, Clone, Copy)]
 pub struct Example {
-    /// Its folder's name.
     pub slug: &'static str,
     /// Its `persona.toml`.
     pub toml: &'static str,
@@ -96,14 +94,10 @@ pub const EXAMPLES: [Example; 3] = [
 pub enum Error {
     /// There is no such persona, or it has no `skill.md`.
     #[error("{path}: there is no such file; a persona is a folder with a skill.md")]
-    Missing {
-        /// Which file.
-        path: String,
-    },
+    Missing { path: String },
     /// A file is not fit to be read.
     #[error("{path}: {why}; it was left untouched")]
     Unfit {
-        /// Which file.
         path: String,
         /// What is wrong with it.
         why: String,
@@ -111,27 +105,20 @@ pub enum Error {
     /// `persona.toml` is wrong.
     #[error("{path}, line {line}: {message}")]
     Wrong {
-        /// Which file.
         path: String,
         /// In which line, from 1.
         line: usize,
-        /// What is wrong there.
         message: String,
     },
     /// There is one of that name already.
     #[error("{path}: there is a persona of that name; nothing was changed. Choose another name")]
-    Taken {
-        /// Its folder.
-        path: String,
-    },
+    Taken { path: String },
     /// The system would not let us.
     #[error("{path}: could not {action}: {source}")]
     Io {
         /// What was tried, as a verb.
         action: &'static str,
-        /// With which file.
         path: String,
-        /// The system's reason.
         source: io::Error,
     },
 }

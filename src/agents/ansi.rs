@@ -4,7 +4,6 @@
 /// How a cell's foreground is coloured, as far as ghosts must be told from text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Colour {
-    /// The terminal's own.
     #[default]
     Plain,
     /// The parameters that chose it, joined by semicolons: `31`, `90`, `38;5;8`, `38;2;1;2;3`.
@@ -14,11 +13,9 @@ pub enum Colour {
 /// How a cell looks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Look {
-    /// SGR 2.
     pub dim: bool,
     /// SGR 7: a cursor that the program draws itself.
     pub reverse: bool,
-    /// The foreground.
     pub colour: Colour,
 }
 
@@ -27,7 +24,6 @@ pub struct Look {
 pub struct Cell {
     /// The character.
     pub char: char,
-    /// Its look.
     pub look: Look,
 }
 

@@ -11,13 +11,10 @@ pub const FILES_FOLDER: &str = "launch";
 /// What a launch is told.
 #[derive(Debug, Clone, Copy)]
 pub struct LaunchContext<'a> {
-    /// tasuki's home.
     pub home: &'a Path,
-    /// The new agent.
     pub agent_id: AgentId,
     /// The id by which the pane is found again after a crash.
     pub creation: &'a str,
-    /// The agent's persona.
     pub persona_slug: &'a Slug,
     /// The absolute path of the folder of the persona's documents.
     pub handoffs_dir: &'a Path,
@@ -25,7 +22,6 @@ pub struct LaunchContext<'a> {
     pub program: &'a Path,
     /// The directory in which the agent works.
     pub cwd: &'a Path,
-    /// The agent before it.
     pub previous: Option<AgentId>,
 }
 
@@ -34,7 +30,6 @@ pub struct LaunchContext<'a> {
 pub struct Launch {
     /// The program that the profile names, without what is put before it.
     pub program: String,
-    /// Program and arguments.
     pub argv: Vec<String>,
     /// What is added to the environment, sorted by name.
     pub env: Vec<(String, String)>,

@@ -33,16 +33,10 @@ const MAX_FILES: usize = 256;
 pub enum ProfileError {
     /// The folder or a file could not be read.
     #[error("cannot read {path}: {source}")]
-    Read {
-        /// Which.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Read { path: PathBuf, source: io::Error },
     /// The file is not one that is read.
     #[error("{path} {rule}; the profile was not loaded")]
     Unfit {
-        /// Which.
         path: PathBuf,
         /// The rule that it breaks.
         rule: &'static str,
@@ -53,7 +47,6 @@ pub enum ProfileError {
     /// The text is not a profile.
     #[error("{path}, line {line}, key `{key}`: {message}")]
     Wrong {
-        /// Which file.
         path: PathBuf,
         /// Where in it, from 1.
         line: usize,
@@ -69,7 +62,6 @@ pub enum ProfileError {
 pub struct Profile {
     /// Its name: the file's name less `.toml`.
     pub name: String,
-    /// What it says.
     pub file: ProfileFile,
 }
 

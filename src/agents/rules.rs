@@ -11,23 +11,17 @@ use serde_json::Value;
 pub struct Extract {
     /// What happened; `None` when the profile wants it ignored.
     pub kind: Option<HookKind>,
-    /// The CLI's session id.
     pub session_id: Option<String>,
-    /// The CLI's turn id.
     pub turn_id: Option<String>,
     /// The submitted prompt, still in the CLI's wrapper.
     pub text: Option<String>,
     /// The last text of the answer.
     pub last_text: Option<String>,
-    /// Where the transcript is.
     pub transcript_path: Option<String>,
-    /// The working directory.
     pub cwd: Option<String>,
     /// Why a session began or ended.
     pub reason: Option<SessionReason>,
-    /// The turn only pauses.
     pub paused: bool,
-    /// A message for people.
     pub message: Option<String>,
     /// How full the context is.
     pub context: Option<ContextGauge>,

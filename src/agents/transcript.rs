@@ -30,7 +30,6 @@ const MAX_BACK: usize = 64;
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Said {
-    /// Whose.
     pub role: Role,
     /// The CLI's id of it, where it has one.
     pub id: Option<String>,
@@ -60,22 +59,13 @@ pub struct Transcript {
 pub enum TranscriptError {
     /// The profile does not say how.
     #[error("the profile {profile} does not say how a transcript is read; add a [transcript] section to it")]
-    NoRules {
-        /// Which profile.
-        profile: String,
-    },
+    NoRules { profile: String },
     /// The system would not let us.
     #[error("the transcript {path} can't be read: {source}")]
-    Read {
-        /// Which file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Read { path: PathBuf, source: io::Error },
     /// It is not a file that is read.
     #[error("the transcript {path} {rule}; it was not read")]
     Unfit {
-        /// Which file.
         path: PathBuf,
         /// The rule that it breaks.
         rule: &'static str,

@@ -45,7 +45,6 @@ pub struct Cli {
     /// How long to wait for an answer, such as 30s or 10m.
     #[arg(long, global = true, value_name = "TIME", value_parser = humantime::parse_duration, help_heading = EVERYWHERE)]
     pub timeout: Option<Duration>,
-    /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }

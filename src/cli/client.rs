@@ -131,7 +131,6 @@ fn process_exists(pid: u32) -> bool {
 /// A request on its way.
 #[derive(Debug)]
 pub struct Request<'a> {
-    /// The kind (SPEC 3.5).
     pub kind: &'a str,
     /// The fields of that kind.
     pub fields: Map<String, Value>,

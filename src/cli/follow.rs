@@ -41,9 +41,7 @@ impl Outcome {
 /// Something new.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
-    /// A step has begun.
     Entered {
-        /// Its name.
         step: String,
     },
     /// The document that is being written has another size.
@@ -53,14 +51,11 @@ pub enum Progress {
     },
     /// A dialog in an agent's pane waits for a person.
     Blocked {
-        /// The agent.
         agent_id: String,
-        /// Its pane.
         pane: String,
     },
     /// A step is behind us.
     Passed {
-        /// Its name.
         step: String,
         /// How long it took, in milliseconds.
         took_ms: Option<u64>,
@@ -69,12 +64,10 @@ pub enum Progress {
     },
     /// The handoff stopped at this step.
     Stopped {
-        /// Its name.
         step: String,
         /// How long it had been there, in milliseconds.
         took_ms: Option<u64>,
     },
-    /// The handoff has ended.
     Ended(Outcome),
 }
 

@@ -26,7 +26,6 @@ const MOST_HANDOFFS: usize = 1_000;
 /// One agent of a lineage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// The agent's id.
     pub id: String,
     /// How many generations below the first ancestor.
     pub depth: usize,

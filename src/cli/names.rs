@@ -16,11 +16,8 @@ pub const OWN_ID: &str = "TASUKI_AGENT_ID";
 /// What naming needs to know of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
-    /// The agent's id.
     pub id: String,
-    /// Its persona.
     pub slug: Option<String>,
-    /// It has not ended.
     pub living: bool,
     /// Its pane, such as `%3`.
     pub pane: Option<String>,

@@ -19,17 +19,12 @@ const PLAIN: &str = "\x1b[0m";
 /// What a piece of text means; the colours follow from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
-    /// Text as it is.
     Plain,
-    /// It went well.
     Good,
-    /// It did not.
     Bad,
     /// It is worth a look.
     Care,
-    /// Less important.
     Faint,
-    /// A heading.
     Strong,
 }
 
@@ -53,7 +48,6 @@ pub struct Surroundings {
     pub force: bool,
     /// `TERM` is `dumb`.
     pub dumb: bool,
-    /// The locale is UTF-8.
     pub unicode: bool,
 }
 

@@ -24,9 +24,7 @@ pub struct SchemaArgs {
 pub struct Format {
     /// Its name on the command line; a request's is its kind.
     pub name: &'static str,
-    /// Where it is found.
     pub place: &'static str,
-    /// Its JSON Schema.
     pub schema: Value,
 }
 

@@ -18,9 +18,7 @@ pub const ANSWER_LATE: Duration = Duration::from_secs(30 * 60);
 /// What every command works with.
 #[derive(Debug)]
 pub struct Session {
-    /// The one folder.
     pub home: Home,
-    /// Where it prints.
     pub out: Out,
     /// `--timeout`.
     pub timeout: Option<Duration>,

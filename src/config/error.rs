@@ -10,24 +10,12 @@ pub enum ConfigError {
     NoHome,
     /// A variable that names the home counts from the present folder.
     #[error("{name} is {path}, which counts from the present folder; nothing was made. Set it to a path from the root", path = crate::core::text::sanitise(&path.to_string_lossy()))]
-    NotFromTheRoot {
-        /// Which variable.
-        name: &'static str,
-        /// What it says.
-        path: PathBuf,
-    },
-    /// It can't be read.
+    NotFromTheRoot { name: &'static str, path: PathBuf },
     #[error("{path}: can't be read: {source}", path = .path.display())]
-    Read {
-        /// Which file.
-        path: PathBuf,
-        /// The system's reason.
-        source: std::io::Error,
-    },
+    Read { path: PathBuf, source: std::io::Error },
     /// Others could write it, and it names commands that are run.
     #[error("{path}: {what}; it names commands that are run. Nothing was read. Run: chmod go-w '{path}'", path = .path.display())]
     NotAllowed {
-        /// Which file.
         path: PathBuf,
         /// What is wrong with it.
         what: String,
@@ -35,7 +23,6 @@ pub enum ConfigError {
     /// A key or a value is wrong.
     #[error("{path}, line {line}: {key}: {message}", path = .path.display())]
     Wrong {
-        /// Which file.
         path: PathBuf,
         /// Which key, with its table: `limits.waiting`.
         key: String,

@@ -14,16 +14,10 @@ const MAX_BYTES: u64 = 1024 * 1024;
 pub enum RulesFileError {
     /// The file can't be read.
     #[error("{path}: {why}", path = .path.display())]
-    Unfit {
-        /// Which.
-        path: PathBuf,
-        /// Why not.
-        why: String,
-    },
+    Unfit { path: PathBuf, why: String },
     /// A key or a value is wrong.
     #[error("{path}, {error}", path = .path.display())]
     Wrong {
-        /// Which file.
         path: PathBuf,
         /// Where in it, and what.
         error: RulesError,

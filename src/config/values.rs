@@ -25,7 +25,6 @@ pub struct Config {
     pub escalation_target: Target,
     /// Who is asked when a successor needs clarification.
     pub orchestrator: Target,
-    /// How documents are published.
     pub publish: PublishLimits,
     /// By which program: a name or a path.
     pub gh: String,

@@ -71,10 +71,8 @@ pub struct PublishView {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TargetView {
-    /// On this issue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issue: Option<String>,
-    /// As a gist.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gist: Option<bool>,
 }

@@ -11,9 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HandoffReply {
-    /// What became of it.
     pub status: String,
-    /// Which.
     pub handoff_id: String,
     /// Of a retry: the step at which it goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,7 +42,6 @@ pub struct AgentReply {
     /// What became of it, where that is not plain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// Which.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Of one that lives: its pane.
@@ -62,9 +59,7 @@ pub struct AgentReply {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WorkReply {
-    /// Which.
     pub item_id: String,
-    /// Where it stands now.
     pub status: Word<Status>,
 }
 
@@ -72,9 +67,7 @@ pub struct WorkReply {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ChildrenReply {
-    /// Whose children.
     pub item_id: String,
-    /// Those that were made.
     pub children: Vec<ChildReply>,
     /// Those that could not be made.
     pub failed: Vec<FailedChildView>,
@@ -84,11 +77,9 @@ pub struct ChildrenReply {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ChildReply {
-    /// Its id.
     pub item_id: String,
     /// Its type.
     pub r#type: Option<String>,
-    /// In one line.
     pub title: Option<String>,
 }
 
@@ -96,7 +87,6 @@ pub struct ChildReply {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CommentReply {
-    /// Its id.
     pub comment_id: String,
 }
 
@@ -116,6 +106,5 @@ pub struct ImportReply {
 pub struct DismissReply {
     /// `dismissed`.
     pub status: String,
-    /// Which.
     pub error_id: String,
 }

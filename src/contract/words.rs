@@ -17,7 +17,6 @@ pub trait Words: Copy + 'static {
 /// What stands where a word of a list is expected. Another version may write another one: it is read as it stands there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Word<T> {
-    /// One of the list.
     Known(T),
     /// A word of another version; empty where none stands there.
     Other(String),

@@ -213,24 +213,18 @@ pub struct ToldView {
 /// What a list shows of an item: a part of its view, for who reads a great many.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct WorkBrief {
-    /// Its id.
     pub item_id: String,
     /// Its type.
     pub r#type: String,
-    /// In one line.
     pub title: String,
-    /// Where it stands.
     pub status: Word<Status>,
-    /// How much it matters.
     pub priority: Word<Priority>,
     /// The item that it belongs to.
     pub parent_id: Option<String>,
     /// Those that belong to it.
     #[serde(default)]
     pub children: Vec<String>,
-    /// Who has it.
     pub claimed_by: Option<String>,
-    /// When it was made.
     pub created_at: String,
 }
 
@@ -239,7 +233,6 @@ pub struct WorkBrief {
 pub struct WorkPast {
     /// Its type.
     pub r#type: String,
-    /// Where it stands.
     pub status: Word<Status>,
     /// What was done to it.
     #[serde(default)]

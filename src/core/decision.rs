@@ -18,9 +18,7 @@ use std::collections::BTreeMap;
 /// What one turn of the loop brings besides the event: both clocks, and random bytes from which ids are made.
 #[derive(Debug, Clone, Copy)]
 pub struct Turn {
-    /// Both clocks.
     pub now: Now,
-    /// Fresh for every event.
     pub entropy: [u8; 32],
 }
 
@@ -29,19 +27,14 @@ pub struct Turn {
 pub struct ErrorRow {
     /// Its id, and the file's name.
     pub error_id: ErrorId,
-    /// When.
     pub at: String,
-    /// For programs.
     pub code: String,
-    /// For people.
     pub message: String,
-    /// What to do.
     pub hint: String,
     /// The handoff, if it failed in one.
     pub handoff_id: Option<HandoffId>,
     /// The agent, if it is about one.
     pub agent_id: Option<AgentId>,
-    /// The step that failed.
     pub step: Option<String>,
 }
 
@@ -66,31 +59,22 @@ impl ErrorRow {
 /// Everything that one commit writes, and what may be done after it.
 #[derive(Debug, Clone, Default)]
 pub struct Decision {
-    /// Rows put.
     pub agents: BTreeMap<AgentId, Agent>,
-    /// Rows put.
     pub handoffs: BTreeMap<HandoffId, Handoff>,
-    /// Rows put.
     pub items: BTreeMap<ItemId, Item>,
     /// Recorded documents: put, or taken away when no step needs them any more.
     pub documents: BTreeMap<HandoffId, Option<String>>,
     /// Requests taken and not answered yet.
     pub opened: Vec<(RequestId, OpenRequest)>,
-    /// Requests answered.
     pub answers: Vec<Answer>,
-    /// Effects added.
     pub effects: Vec<(EffectKey, Effect)>,
-    /// Effects settled or cancelled.
     pub dropped: Vec<EffectKey>,
     /// Panes that are to be looked at.
     pub meetings: Vec<(EffectKey, Meeting)>,
     /// Panes that were looked at.
     pub met: Vec<EffectKey>,
-    /// Failures to tell.
     pub errors: Vec<ErrorRow>,
-    /// Error files to delete.
     pub dismissed: Vec<ErrorId>,
-    /// Journal lines, numbered.
     pub journal: Vec<(u64, Value)>,
     /// The next effect's key after this.
     pub next_effect: u64,

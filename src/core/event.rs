@@ -40,20 +40,16 @@ pub struct Known {
 /// A request file that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arrived {
-    /// Its id.
     pub id: RequestId,
     /// SHA-256 of its bytes, hexadecimal.
     pub sha256: String,
-    /// What it asks.
     pub read: request::Read,
-    /// What else is known.
     pub facts: RequestFacts,
 }
 
 /// How an agent went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gone {
-    /// Its process is dead.
     Dead,
     /// Its pane is gone, and its process is not known to be dead.
     PaneGone,
@@ -64,25 +60,18 @@ pub enum Gone {
 pub enum Event {
     /// A request was read for the first time.
     Request(Box<Arrived>),
-    /// An agent reported something.
     Hook(Box<HookEvent>),
-    /// An effect ended.
     Settled {
-        /// Which.
         key: EffectKey,
-        /// How.
         outcome: Outcome,
     },
     /// An agent is gone. Comes only after all events that lay in the spool when that was seen.
     AgentGone {
-        /// Which.
         agent_id: AgentId,
-        /// How.
         how: Gone,
     },
     /// The awaited document has another size.
     DocumentGrew {
-        /// Whose.
         handoff_id: HandoffId,
         /// Its size in bytes.
         bytes: u64,

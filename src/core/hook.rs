@@ -61,7 +61,6 @@ impl ContextGauge {
 /// An agent CLI among the processes above a hook, known by its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cli {
-    /// Its process.
     pub process: Process,
     /// The profile that its arguments fit.
     pub profile: String,
@@ -70,7 +69,6 @@ pub struct Cli {
 /// One event of one agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookEvent {
-    /// What happened.
     pub kind: HookKind,
     /// `TASUKI_AGENT_ID` of the process that reported it. A nested CLI inherits it, so it is a claim, not a proof.
     pub agent_id: Option<AgentId>,
@@ -92,7 +90,6 @@ pub struct HookEvent {
     pub last_text: Option<String>,
     /// Where the CLI keeps its transcript.
     pub transcript_path: Option<String>,
-    /// The CLI's working directory.
     pub cwd: Option<String>,
     /// For session starts and ends.
     pub reason: Option<SessionReason>,
@@ -106,7 +103,6 @@ pub struct HookEvent {
     /// when the event is read, where it matters whose it is.
     #[serde(default)]
     pub clis: Vec<Cli>,
-    /// For context.
     pub context: Option<ContextGauge>,
 }
 

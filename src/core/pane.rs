@@ -10,7 +10,6 @@ pub use crate::contract::Verdict;
 /// One life of one tmux server. Pane ids start again after a restart, so they mean nothing without this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ServerId {
-    /// The server's process id.
     pub pid: u32,
     /// `#{start_time}`: seconds since 1970.
     pub start_time: u64,
@@ -36,7 +35,6 @@ impl fmt::Display for PaneRef {
 /// A process, known by its id and the time it started (clock ticks since boot), for ids are used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Process {
-    /// Process id.
     pub pid: u32,
     /// Field 22 of `/proc/<pid>/stat`; 0 where the system has no such thing.
     pub start_ticks: u64,
@@ -48,7 +46,6 @@ pub struct Process {
 pub enum Activity {
     /// The composer is there and waits for input.
     Ready,
-    /// A turn is running.
     Busy,
     /// A dialog waits for a person: nothing may be typed.
     Blocked,
@@ -60,7 +57,6 @@ pub enum Activity {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Composer {
-    /// Nothing but ghost text.
     Empty,
     /// Text, as far as the screen shows it, with white space and borders taken away.
     Text(String),
@@ -71,7 +67,6 @@ pub enum Composer {
         /// Lines or characters, as the placeholder counts.
         size: Option<u64>,
     },
-    /// No composer was found.
     Unreadable,
 }
 
@@ -114,7 +109,6 @@ pub enum Refusal {
     CopyMode,
     /// The pane is in canonical mode, which drops long lines.
     CookedMode,
-    /// No tmux server answers.
     NoTmux,
     /// The agent's hooks were never seen and its screen can't prove a delivery.
     HooksUnseen,
@@ -169,9 +163,7 @@ pub enum Typed {
         /// The profile has no submit hook, and the screen showed that the prompt was taken.
         proven: bool,
     },
-    /// Nothing was typed.
     Refused {
-        /// Why.
         reason: Refusal,
     },
     /// Something may have been typed, and it can't be known how much of it arrived. Never typed again by itself.
@@ -184,20 +176,16 @@ pub enum Typed {
 /// How one delivery ended, as views and results show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliveryVerdict {
-    /// Which text.
     pub delivery_id: DeliveryId,
-    /// How it ended.
     pub verdict: Verdict,
     /// Why, where it is not plainly delivered.
     pub reason: Option<String>,
-    /// When that was known.
     pub at: String,
 }
 
 /// What an identified pane is, for registration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PaneFacts {
-    /// The pane.
     pub pane: PaneRef,
     /// The session that its window is in.
     pub session_name: String,

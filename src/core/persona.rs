@@ -6,17 +6,13 @@ use std::collections::BTreeSet;
 /// What the disk says of a persona, read by the intake when a request names it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PersonaFacts {
-    /// The folder is there.
     pub exists: bool,
     /// It has a `skill.md`.
     pub has_skill: bool,
     /// Its `persona.toml` can't be read: why.
     pub broken: Option<String>,
-    /// Its own profile.
     pub profile: Option<String>,
-    /// Its own working directory.
     pub cwd: Option<String>,
-    /// Its own tmux session.
     pub session: Option<String>,
     /// The names in its `handoffs/` folder.
     pub handoff_files: BTreeSet<String>,

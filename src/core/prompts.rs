@@ -52,7 +52,6 @@ impl Default for Prompts {
 pub struct Instruction<'a> {
     /// Why the agent is handed off.
     pub reason: &'a str,
-    /// Where the document goes.
     pub file_path: &'a str,
     /// What it should dwell on.
     pub focus: Option<&'a str>,
@@ -61,55 +60,40 @@ pub struct Instruction<'a> {
 /// What stands before a document that was salvaged.
 #[derive(Debug, Clone)]
 pub struct Salvage<'a> {
-    /// The outgoing agent.
     pub agent_id: &'a str,
-    /// Its persona.
     pub persona: &'a str,
     /// Why it is handed off.
     pub reason: &'a str,
     /// What the successor should dwell on.
     pub focus: Option<&'a str>,
-    /// Where it worked.
     pub cwd: Option<&'a str>,
 }
 
 /// What a briefing says.
 #[derive(Debug, Clone)]
 pub struct Briefing<'a> {
-    /// The outgoing agent.
     pub predecessor_id: &'a str,
-    /// The persona of both.
     pub persona: &'a str,
-    /// Why.
     pub reason: &'a str,
-    /// The document.
     pub file_path: &'a str,
-    /// What it dwells on.
     pub focus: Option<&'a str>,
     /// Where the outgoing agent worked.
     pub cwd: Option<&'a str>,
     /// What there is to do.
     pub tasks: &'a [String],
-    /// The document's first paragraph.
     pub summary: Option<&'a str>,
 }
 
 /// What an urgent handoff's briefing says of its acknowledgement.
 #[derive(Debug, Clone)]
 pub struct Acknowledge<'a> {
-    /// The handoff.
     pub handoff_id: &'a str,
-    /// The outgoing agent's name.
     pub predecessor: &'a str,
-    /// Why.
     pub reason: &'a str,
-    /// How urgent.
     pub priority: &'a str,
     /// How long it may take.
     pub within: &'a str,
-    /// Until when.
     pub until: &'a str,
-    /// How it is done.
     pub how: &'a str,
 }
 
@@ -118,7 +102,6 @@ pub struct Acknowledge<'a> {
 pub struct How<'a> {
     /// The command line that reaches this home.
     pub command: &'a str,
-    /// Where requests are dropped.
     pub requests_dir: &'a str,
     /// The right form of an ACK.
     pub form: &'a str,
@@ -127,15 +110,10 @@ pub struct How<'a> {
 /// What the notice of a work item says.
 #[derive(Debug, Clone)]
 pub struct WorkNotice<'a> {
-    /// Its id.
     pub item_id: &'a str,
-    /// Its type.
     pub kind: &'a str,
-    /// How much it matters.
     pub priority: &'a str,
-    /// In one line.
     pub title: &'a str,
-    /// In full.
     pub description: Option<&'a str>,
     /// What its output must hold.
     pub needs: &'a [String],

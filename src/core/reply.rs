@@ -23,19 +23,13 @@ impl Fault {
 /// A refusal or failure, as an answer shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
-    /// With HTTP's meaning.
     pub status: u16,
-    /// For programs.
     pub code: String,
-    /// For people.
     pub message: String,
-    /// What to do.
     pub hint: Option<String>,
     /// Which field of the request, if it is one field's fault.
     pub field: Option<String>,
-    /// Where in the file.
     pub line: Option<u64>,
-    /// Where in the line.
     pub column: Option<u64>,
     /// Everything that is wrong, where that may be more than one thing.
     #[serde(default)]
@@ -138,13 +132,11 @@ impl Reply {
 /// One result file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// Which request.
     pub request_id: RequestId,
     /// The kind, null where it can't be read.
     pub kind: Option<String>,
     /// SHA-256 of the request's bytes, hexadecimal.
     pub request_sha256: String,
-    /// The answer.
     pub reply: Reply,
 }
 

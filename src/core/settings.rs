@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 pub struct Limits {
     /// For the agent's running turn to end.
     pub waiting_ms: u64,
-    /// For the instruction's receipt.
     pub instructing_ms: u64,
     /// For the document, that is for the Stop after the receipt.
     pub writing_ms: u64,
@@ -20,7 +19,6 @@ pub struct Limits {
     pub starting_ms: u64,
     /// For the priming's receipt and its Stop.
     pub priming_ms: u64,
-    /// For the briefing's receipt.
     pub briefing_ms: u64,
     /// For the turn in which the successor reads its document.
     pub reading_ms: u64,
@@ -99,9 +97,7 @@ impl Target {
 /// What the flow must know of a profile; how a pane is driven is the adapters' business.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfileFacts {
-    /// The profile's name.
     pub name: String,
-    /// tasuki can start it.
     pub launchable: bool,
     /// The CLI reports each submitted prompt with its text.
     pub reports_prompts: bool,
@@ -109,7 +105,6 @@ pub struct ProfileFacts {
     pub screen_proof: bool,
     /// The CLI reports a session start at launch; otherwise only with its first prompt.
     pub starts_at_launch: bool,
-    /// Events carry turn ids.
     pub turn_ids: bool,
     /// A new session can be begun in the same pane, and how it shows.
     pub new_session: Option<NewSession>,
@@ -146,7 +141,6 @@ impl ProfileFacts {
 /// How a new session in the same process shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NewSession {
-    /// The CLI reports it.
     Reported,
     /// The CLI reports it only with its first prompt: until then an empty composer is the only sign.
     Lazy,
@@ -183,7 +177,6 @@ impl Default for PublishLimits {
 /// All that the core is told.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// Step limits.
     pub limits: Limits,
     /// What follows from a full context.
     pub context: ContextLimits,
@@ -199,7 +192,6 @@ pub struct Settings {
     pub requests_dir: String,
     /// How a document is published.
     pub publish: PublishLimits,
-    /// By name.
     pub profiles: BTreeMap<String, ProfileFacts>,
     /// The rules for work items.
     pub rules: Rules,

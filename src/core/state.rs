@@ -18,19 +18,15 @@ use std::collections::BTreeMap;
 /// The working set.
 #[derive(Debug, Clone, Default)]
 pub struct State {
-    /// Agents.
     pub agents: BTreeMap<AgentId, Agent>,
-    /// Handoffs.
     pub handoffs: BTreeMap<HandoffId, Handoff>,
     /// Work items that are not done, and those that an event names.
     pub items: Items,
-    /// Requests without an answer.
     pub open_requests: BTreeMap<RequestId, OpenRequest>,
     /// Effects that are not settled.
     pub outbox: BTreeMap<EffectKey, Effect>,
     /// Panes that are being looked at, by the effect that looks.
     pub meetings: BTreeMap<EffectKey, Meeting>,
-    /// The next effect's key.
     pub next_effect: u64,
     /// The next journal line's number.
     pub next_seq: u64,

@@ -166,7 +166,6 @@ pub enum Match {
     Merged,
     /// Our last line, but not the whole text.
     Partial,
-    /// Not ours.
     Foreign,
 }
 

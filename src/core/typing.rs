@@ -18,9 +18,7 @@ pub(crate) const DEFAULT_LIMIT_MS: u64 = 60_000;
 
 /// A prompt to be typed.
 pub(crate) struct Text {
-    /// Our line before it.
     pub(crate) first_line: String,
-    /// The text itself.
     pub(crate) body: String,
     /// Type it although a turn is running.
     pub(crate) allow_busy: bool,

@@ -18,7 +18,6 @@ const WITHIN: Duration = Duration::from_secs(60);
 pub struct Asked {
     /// The command's words, up to `ack`.
     pub command: Vec<String>,
-    /// Where request files go.
     pub requests: PathBuf,
     /// The right form of the file.
     pub form: Value,
@@ -29,7 +28,6 @@ pub struct Asked {
 pub enum Deed {
     /// Run the command with these arguments.
     Run(Vec<String>),
-    /// Drop this file.
     Drop(PathBuf, Value),
 }
 

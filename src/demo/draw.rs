@@ -15,10 +15,7 @@ pub enum Scene<'a> {
     /// The agent is starting: there is no composer.
     Starting,
     /// A permission dialog takes the composer's place.
-    Dialog {
-        /// What is asked.
-        question: &'a str,
-    },
+    Dialog { question: &'a str },
     /// The composer, and a spinner above it while a turn runs.
     Composer {
         /// The draft; `None` when it is empty and ghost text stands there.
@@ -27,7 +24,6 @@ pub enum Scene<'a> {
         busy: Option<(usize, u64)>,
         /// Ghost text is drawn in an odd way.
         odd_ghost: bool,
-        /// The line below.
         status: &'a str,
     },
 }
@@ -35,7 +31,6 @@ pub enum Scene<'a> {
 /// The block as lines, none wider than the terminal, no more than it has rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// With escapes in them.
     pub lines: Vec<String>,
     /// The cursor's row in the block and its column.
     pub cursor: (usize, usize),

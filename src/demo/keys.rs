@@ -5,17 +5,12 @@
 pub enum Key {
     /// A character to insert.
     Char(char),
-    /// Carriage return: submit.
     Enter,
     /// Line feed (C-j), or a carriage return in the middle of a burst: a new line in the draft.
     Newline,
-    /// Delete backwards.
     Backspace,
-    /// C-c.
     Interrupt,
-    /// C-d.
     EndOfInput,
-    /// C-u.
     KillLine,
     /// Arrow.
     Left,
@@ -25,17 +20,11 @@ pub enum Key {
     Up,
     /// Arrow.
     Down,
-    /// Page up.
     PageUp,
-    /// Page down.
     PageDown,
-    /// Shift and tab.
     BackTab,
-    /// Home or C-a.
     Home,
-    /// End or C-e.
     End,
-    /// Escape alone.
     Escape,
     /// A bracketed paste, whole, with line feeds.
     Paste(String),

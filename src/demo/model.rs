@@ -17,7 +17,6 @@ pub enum Task {
     Reply,
     /// To deal with a work item.
     Work(Work),
-    /// Anything else.
     Answer,
 }
 

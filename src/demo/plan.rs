@@ -22,7 +22,6 @@ pub enum Act {
     Create(PathBuf, Vec<u8>),
     /// Write on at the end of a file.
     Append(PathBuf, Vec<u8>),
-    /// Create a folder.
     Folder(PathBuf),
     /// Create a symbolic link: where, and to what.
     Link(PathBuf, PathBuf),
@@ -34,7 +33,6 @@ pub enum Act {
     Run(Vec<String>),
     /// Run a second agent with the same environment.
     Nested,
-    /// Begin a new session.
     Clear,
     /// Report a Stop; `background` says that something still runs, and then the turn goes on.
     Stop {
@@ -45,7 +43,6 @@ pub enum Act {
     Fail(String),
     /// End the turn without any event.
     Vanish,
-    /// Die at once.
     Die,
 }
 

@@ -10,11 +10,8 @@ use std::process::{Command, Stdio};
 /// A work item as its notice tells of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Work {
-    /// Its id.
     pub item_id: String,
-    /// Its type.
     pub kind: String,
-    /// In one line.
     pub title: String,
     /// The type of what may follow from it.
     pub creates: Option<String>,

@@ -15,11 +15,8 @@ use std::path::Path;
 /// system can tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Stamp {
-    /// Device.
     pub dev: u64,
-    /// Inode.
     pub ino: u64,
-    /// Bytes.
     pub size: u64,
     /// Time of the last change of content, nanoseconds since 1970.
     pub mtime_ns: i64,
@@ -45,13 +42,10 @@ pub fn stamp(path: &Path) -> Option<Stamp> {
 /// What `stat` tells of a file, in types that are the same on every system.
 #[derive(Debug, Clone, Copy)]
 pub struct Meta {
-    /// Identity, size and times.
     pub stamp: Stamp,
-    /// Owner.
     pub uid: u32,
     /// Permission bits, sticky bit included.
     pub mode: u32,
-    /// Number of names.
     pub links: u64,
     /// Bytes that it takes on the disk; less than its size if it has holes.
     pub on_disk: u64,

@@ -22,7 +22,6 @@ pub enum Unfit {
     /// It is a directory, pipe, socket or device.
     #[error("it is not a regular file")]
     NotRegular,
-    /// Somebody else owns it.
     #[error("it belongs to another user")]
     Foreign,
     /// It has more than one name.

@@ -33,7 +33,6 @@ pub enum Unsafe {
     Io {
         /// What could not be looked at.
         path: PathBuf,
-        /// The system's word.
         source: io::Error,
     },
 }
@@ -71,9 +70,7 @@ impl Unsafe {
 /// What lies at the end of a way.
 #[derive(Debug)]
 pub struct End {
-    /// Where, without any link.
     pub path: PathBuf,
-    /// What.
     pub meta: Meta,
     /// The folder that it lies in; for the root it is the root.
     pub folder: Meta,

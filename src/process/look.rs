@@ -26,9 +26,7 @@ struct Stat {
 /// What a look at a process has told. That we could not look says nothing of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Life {
-    /// It runs.
     Alive,
-    /// It has ended.
     Gone,
     /// There was no way to look: something is short.
     Unknown,

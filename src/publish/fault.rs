@@ -12,7 +12,6 @@ pub struct Fault {
     /// For programs: `gh_missing`, `gh_auth`, `gh_forbidden`, `gh_rate_limited`, `gh_no_issue`, `gh_offline`, `gh_server`,
     /// `gh_too_large`, `gh_too_many`, `gh_timeout`, `gh_refused` or `gh_failed`.
     pub code: &'static str,
-    /// For people.
     pub message: String,
     /// What was sent may have been stored all the same.
     pub maybe_stored: bool,
@@ -47,7 +46,6 @@ impl Fault {
 /// What was asked of `gh` when it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
-    /// Something about an issue.
     Issue,
     /// Something about a gist, or about the user.
     Other,

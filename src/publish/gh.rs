@@ -29,7 +29,6 @@ pub struct Gh {
     pub limit: Duration,
     /// The host, where it is not the one that `gh` takes by itself.
     pub host: Option<String>,
-    /// Where it runs.
     pub folder: PathBuf,
 }
 
@@ -38,9 +37,7 @@ pub struct Gh {
 pub struct Said {
     /// The exit code; none if a signal has ended it.
     pub code: Option<i32>,
-    /// Standard output.
     pub stdout: String,
-    /// Standard error.
     pub stderr: String,
 }
 

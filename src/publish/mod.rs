@@ -26,7 +26,6 @@ const MAX_URL: usize = 2_000;
 /// One upload.
 #[derive(Debug, Clone, Copy)]
 pub struct Upload<'a> {
-    /// Where it goes.
     pub target: &'a PublishTarget,
     /// The file with the whole text, its mark first. Its name is the gist's file name.
     pub file: &'a Path,
@@ -43,7 +42,6 @@ pub struct Upload<'a> {
 pub enum Seen {
     /// It is there. Its address, where it has one that is known.
     There(Option<String>),
-    /// It is not there.
     NotThere,
     /// There is more than is looked through, and it was not in what was.
     Untold(Fault),

@@ -43,9 +43,7 @@ const WHILE_SHORT: Duration = Duration::from_millis(250);
 /// An effect that has ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// Which.
     pub key: EffectKey,
-    /// How.
     pub outcome: Outcome,
 }
 

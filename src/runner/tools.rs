@@ -10,11 +10,8 @@ use std::sync::Arc;
 /// What effects are carried out with.
 #[derive(Debug)]
 pub struct Tools {
-    /// The tmux server.
     pub tmux: Tmux,
-    /// Profiles by name.
     pub profiles: Profiles,
-    /// The home.
     pub home: Home,
     /// The operator's own notice command; empty if there is none.
     pub notify_command: Vec<String>,

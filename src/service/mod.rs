@@ -41,13 +41,10 @@ pub const OURS: &str = "Written by `tasuki service install`";
 /// What the service is to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// This program.
     pub program: PathBuf,
-    /// The home.
     pub home: PathBuf,
     /// The tmux server, where one was named.
     pub tmux: Option<String>,
-    /// Variables.
     pub environment: BTreeMap<String, String>,
     /// The sidecar may start a tmux server. Whatever confines the sidecar would confine that server and every agent in
     /// it, so nothing does.

@@ -47,7 +47,6 @@ pub fn render(plan: &Plan) -> Result<String, Unfit> {
 pub struct Written {
     /// The words of its command line.
     pub words: Vec<String>,
-    /// Its variables, by name.
     pub environment: Vec<(String, String)>,
 }
 

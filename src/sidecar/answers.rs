@@ -24,14 +24,12 @@ pub(super) struct Answers {
     lying: BTreeMap<OsString, (Stamp, u64)>,
     /// When a turn last looked at the requests that lay there, and made durable and showed what it decided.
     pub(super) taken_at: Option<String>,
-    /// Whether requests are answered.
     pub(super) judged: Judged,
 }
 
 /// What follows.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Judged {
-    /// Nobody answers.
     pub(super) is_silent: bool,
     /// What is wrong, for people.
     pub(super) problem: Option<String>,

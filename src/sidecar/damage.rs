@@ -21,7 +21,6 @@ fn refused(error: &Error, hint: &str) -> Refused {
 pub(super) enum Ledger {
     /// It was not taken before.
     New,
-    /// It was.
     Known(Known),
     /// Its row is damaged: this is done with the file.
     Damaged(Box<Taken>),

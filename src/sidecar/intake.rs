@@ -17,7 +17,6 @@ const UNREADABLE_MS: u64 = 1_000;
 /// What is known of the lanes.
 #[derive(Debug, Default)]
 pub(super) struct Intake {
-    /// Files may have come.
     pub(super) files: bool,
     /// When a file that was not complete is to be looked at again.
     pub(super) look_again: Option<Deadline>,

@@ -40,11 +40,9 @@ use tokio::sync::mpsc;
 /// What the sidecar is started with.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The home.
     pub home: Home,
     /// The tmux server, over what environment and configuration say.
     pub tmux: Option<String>,
-    /// Log as JSON lines.
     pub json: bool,
 }
 

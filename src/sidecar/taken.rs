@@ -13,7 +13,6 @@ pub(super) struct Taken {
     pub(super) found: Found,
     /// To be decided; none for what the ledger knows already, or what is no input at all.
     pub(super) event: Option<Event>,
-    /// Remembered with the commit.
     pub(super) seen: Option<SeenEvent>,
     /// Why it goes to `rejected/`; none if it is taken.
     pub(super) why: Option<Why>,

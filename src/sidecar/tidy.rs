@@ -22,7 +22,6 @@ pub(super) struct Tidy {
     ticks: u64,
     /// Files lie in `state/reap/`.
     pub(super) reap: bool,
-    /// Removes them.
     reaping: Option<JoinHandle<()>>,
     /// Old files of the spool are looked for.
     sweep: bool,

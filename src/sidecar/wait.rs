@@ -20,21 +20,15 @@ const STOP_WITHIN: Duration = Duration::from_secs(3);
 
 /// What the loop was woken by.
 enum Input {
-    /// Files may have come.
     Hint,
-    /// It is time.
     Timer,
-    /// An effect has ended.
     Ended(Ended),
-    /// tmux has told something.
     Tmux(Notice),
-    /// A process has ended.
     Exit(Process),
     /// The list of panes that was asked for.
     Panes(Listing),
     /// The configuration is to be read again.
     Reload,
-    /// It is to end.
     Stop,
 }
 

@@ -23,9 +23,7 @@ const MAX_SIDECAR_BYTES: u64 = 1024 * 1024;
 /// Whether a sidecar works on a home.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sidecar {
-    /// Its heart beats.
     Alive {
-        /// Its process id.
         pid: u32,
         /// When its last heartbeat was written, in milliseconds since 1970.
         beat_ms: i64,

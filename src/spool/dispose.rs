@@ -36,7 +36,6 @@ pub enum Disposed {
 pub struct Why {
     /// The code of the contract.
     pub code: String,
-    /// For people.
     pub message: String,
     /// The field that it is about.
     pub field: Option<String>,

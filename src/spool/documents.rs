@@ -19,11 +19,9 @@ const MAX_NAMES: usize = 100_000;
 /// What lies under a document's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DocumentLook {
-    /// Nothing.
     Missing,
     /// Something that is never read: `link`, `not_regular`, `foreign`, `linked`, `too_large` or `unreadable`.
     Unsafe(&'static str),
-    /// A plain file.
     Present {
         /// Which state of it: unchanged for a while, it is settled.
         stamp: Stamp,
@@ -33,7 +31,6 @@ pub enum DocumentLook {
 /// One reading of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
-    /// All of it.
     pub bytes: Vec<u8>,
     /// Which state of the file; compare two readings to see whether it has settled.
     pub stamp: Stamp,
@@ -44,20 +41,13 @@ pub struct Reading {
 pub enum DocumentError {
     /// `document_missing`.
     #[error("{path}: there is no such document", path = .path.display())]
-    Missing {
-        /// Where it should be.
-        path: PathBuf,
-    },
+    Missing { path: PathBuf },
     /// `document_empty`.
     #[error("{path}: the document holds nothing but white space", path = .path.display())]
-    Empty {
-        /// Which file.
-        path: PathBuf,
-    },
+    Empty { path: PathBuf },
     /// `document_unsafe`.
     #[error("{path}: {why}; it was left untouched", path = .path.display())]
     Unsafe {
-        /// Which file.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
@@ -66,12 +56,7 @@ pub enum DocumentError {
     },
     /// `document_unsafe`: it could not be read, which says nothing of what it holds.
     #[error("{path}: it can't be read: {source}", path = .path.display())]
-    Unread {
-        /// Which file.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
+    Unread { path: PathBuf, source: io::Error },
 }
 
 impl DocumentError {

@@ -9,7 +9,6 @@ pub enum Error {
     /// A folder or file is open to others, or not ours. Nothing was changed.
     #[error("{path}: {what}. Nothing was changed. {fix}", path = .path.display())]
     NotAllowed {
-        /// Which one.
         path: PathBuf,
         /// What is wrong with it.
         what: String,
@@ -19,7 +18,6 @@ pub enum Error {
     /// The folders can't be used as they lie.
     #[error("{path}: {what}. Nothing was changed. {fix}", path = .path.display())]
     Layout {
-        /// Which one.
         path: PathBuf,
         /// What is wrong with it.
         what: String,
@@ -28,20 +26,12 @@ pub enum Error {
     },
     /// There is no spool here.
     #[error("{path}: there is no spool; nothing was written. Start the sidecar (`tasuki run`) or check --home", path = .path.display())]
-    NoSpool {
-        /// Where it should be.
-        path: PathBuf,
-    },
-    /// The name is taken.
+    NoSpool { path: PathBuf },
     #[error("{path}: a file of that name is there already; nothing was written. Use another id", path = .path.display())]
-    Taken {
-        /// Which name.
-        path: PathBuf,
-    },
+    Taken { path: PathBuf },
     /// A journal line would leave a gap.
     #[error("{path}: line {got} was to follow line {last}; nothing was written", path = .path.display())]
     Gap {
-        /// The journal.
         path: PathBuf,
         /// The last line that it has.
         last: u64,
@@ -53,9 +43,7 @@ pub enum Error {
     Io {
         /// What was tried, as a verb: "read", "move aside".
         action: &'static str,
-        /// With which file.
         path: PathBuf,
-        /// The system's reason.
         source: io::Error,
     },
 }
@@ -63,13 +51,11 @@ pub enum Error {
 /// The kinds that callers tell apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// Exit code 77.
     NotAllowed,
     /// Exit code 78: the folders are not usable as they lie.
     Layout,
     /// Exit code 69: no sidecar has ever run here.
     NoSpool,
-    /// The name is taken.
     Taken,
     /// The disk or the quota is full.
     Full,

@@ -49,13 +49,11 @@ pub const RESERVED: &str = ".reused";
 /// A file that is to be decided upon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// Where it lies.
     pub lane: Lane,
     /// Its name: bytes, not always text.
     pub name: OsString,
     /// Which state of the file this is.
     pub stamp: Stamp,
-    /// What it holds.
     pub content: Content,
 }
 
@@ -80,18 +78,12 @@ impl Found {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
     /// One whole JSON object, of whatever meaning.
-    Whole {
-        /// All of it.
-        bytes: Vec<u8>,
-        /// Its hash.
-        sha256: [u8; 32],
-    },
+    Whole { bytes: Vec<u8>, sha256: [u8; 32] },
     /// Something that can't be taken.
     Bad {
         /// `bad_name`, `incomplete`, `not_json`, `not_object`, `too_large`, `link`, `not_regular`, `foreign`, `linked`,
         /// `changing` or `unreadable`.
         code: &'static str,
-        /// The same for people.
         message: String,
         /// Where in the file, from 1.
         line: Option<u64>,
@@ -113,7 +105,6 @@ pub(super) struct LaneState {
     pub(super) waiting: HashMap<OsString, Waiting>,
     /// Files that could not be moved away.
     pub(super) held: HashMap<OsString, Held>,
-    /// Counts the listings.
     pub(super) listings: u64,
     /// When all that is held was last looked at, by boot time.
     pub(super) looked_ms: u64,

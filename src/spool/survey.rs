@@ -30,7 +30,6 @@ pub enum Part {
 /// One thing that the sidecar would refuse.
 #[derive(Debug)]
 pub struct Fault {
-    /// Where it lies.
     pub part: Part,
     /// What is wrong, in the sidecar's own words.
     pub error: Error,
@@ -52,7 +51,6 @@ pub struct Survey {
 /// A file that a writer has left behind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Left {
-    /// Where.
     pub path: PathBuf,
     /// When its inode changed last, in milliseconds since 1970.
     pub changed_ms: i64,

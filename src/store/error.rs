@@ -6,38 +6,21 @@ use std::path::{Path, PathBuf};
 /// Why the store can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Another sidecar has it.
     #[error("another sidecar (pid {pid}) runs on {}; nothing was touched. Stop it first, or use another --home", path.display())]
-    Locked {
-        /// The state file.
-        path: PathBuf,
-        /// Who.
-        pid: String,
-    },
+    Locked { path: PathBuf, pid: String },
     /// The file is damaged, foreign or of an old format.
     #[error(
         "the state file {} can't be read: {why}. It was left as it is. Put a copy back, or move it away to begin with an empty state", path.display()
     )]
-    Unreadable {
-        /// The state file.
-        path: PathBuf,
-        /// What redb says.
-        why: String,
-    },
+    Unreadable { path: PathBuf, why: String },
     /// A newer tasuki has written it.
     #[error(
         "the state file {} is of schema {found}; this tasuki knows schemas up to {SCHEMA}. It was left as it is. Use the tasuki that wrote it", path.display()
     )]
-    NewerSchema {
-        /// The state file.
-        path: PathBuf,
-        /// Its schema.
-        found: u64,
-    },
+    NewerSchema { path: PathBuf, found: u64 },
     /// A single row that this version can't have written. The rest of the file is as good as it was.
     #[error("a row of the table {table} in the state file {} can't be understood: {why}. It was left as it is", path.display())]
     Row {
-        /// The state file.
         path: PathBuf,
         /// The row's table.
         table: String,
@@ -48,20 +31,10 @@ pub enum Error {
     #[error(
         "the state file {} was moved, deleted or replaced while it was open; nothing is decided until it is back. Put it back, or end this sidecar and start another to go on with what lies there", path.display()
     )]
-    Gone {
-        /// The state file.
-        path: PathBuf,
-    },
+    Gone { path: PathBuf },
     /// Anything that the disk refused. What was being committed may or may not be there.
     #[error("the state file {} could not be {what}: {why}", path.display())]
-    Io {
-        /// The state file.
-        path: PathBuf,
-        /// What was tried.
-        what: &'static str,
-        /// Why not.
-        why: String,
-    },
+    Io { path: PathBuf, what: &'static str, why: String },
 }
 
 impl Error {

@@ -33,9 +33,7 @@ pub struct Loaded {
 
 /// What is history, by id.
 pub struct PastIds {
-    /// Agents that have ended.
     pub agents: Vec<AgentId>,
-    /// Handoffs that are over.
     pub handoffs: Vec<HandoffId>,
     /// Work items that are done or withdrawn.
     pub items: Vec<ItemId>,

@@ -28,7 +28,6 @@ pub(crate) struct StoredError {
 pub struct SeenEvent {
     /// Its name; bytes that are not UTF-8 are escaped.
     pub name: String,
-    /// Its inode.
     pub ino: u64,
     /// When its inode changed, in nanoseconds.
     pub ctime_ns: i64,
@@ -38,9 +37,7 @@ pub struct SeenEvent {
 
 /// Everything of one commit.
 pub struct Batch<'a> {
-    /// What was decided.
     pub decision: &'a Decision,
-    /// When.
     pub now: Now,
     /// Event files that it took.
     pub seen: &'a [SeenEvent],
@@ -53,9 +50,7 @@ pub struct Checkpoint {
     pub journal_below: u64,
     /// Ledger rows below this number have their result file.
     pub ledger_below: u64,
-    /// Views written.
     pub views: Vec<String>,
-    /// Error files written.
     pub errors: Vec<ErrorId>,
 }
 

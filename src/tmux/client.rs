@@ -56,13 +56,11 @@ pub(super) enum Ended {
     /// The server or the client went.
     #[error("the tmux client has ended{}", if .0.is_empty() { String::new() } else { format!(": {}", .0) })]
     Gone(String),
-    /// Nothing came in time.
     #[error("tmux did not answer within {} s", PATIENCE.as_secs())]
     Silent,
     /// The stream broke its own rules.
     #[error(transparent)]
     Desync(#[from] super::protocol::Desync),
-    /// The terminal failed.
     #[error("the control client's terminal failed: {0}")]
     Io(#[from] io::Error),
     /// The fence is another process's.

@@ -35,11 +35,9 @@ pub struct SpawnPlan {
     pub session: String,
     /// Make the session, detached, if it is missing.
     pub own_session: bool,
-    /// The window's name.
     pub window_name: String,
     /// Where the program starts; must be a directory.
     pub cwd: PathBuf,
-    /// Added to the environment.
     pub env: Vec<(String, String)>,
     /// The program and its arguments; no shell is in between.
     pub argv: Vec<String>,
@@ -54,7 +52,6 @@ pub enum SpawnOutcome {
     Started(PaneRef),
     /// It was started and is gone again.
     Died,
-    /// It was not started.
     Failed(String),
     /// It can't be known whether it was started: look again.
     Unknown(String),

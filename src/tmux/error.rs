@@ -21,13 +21,11 @@ pub enum Error {
     /// A process in a pane could not be looked at, so what is there is not known.
     #[error("the processes in tmux's panes can't be looked at ({0}); nothing was changed")]
     Unseen(#[source] io::Error),
-    /// tmux said no.
     #[error("tmux refused: {0}")]
     Said(String),
     /// The pane is not the one that is meant.
     #[error("pane {pane}: {}", .reason.hint())]
     Pane {
-        /// Which one was meant.
         pane: PaneRef,
         /// What is the matter with it.
         reason: Refusal,
@@ -35,7 +33,6 @@ pub enum Error {
     /// A name or text that tmux can't be given.
     #[error("{what} can't be given to tmux: {rule}")]
     BadArgument {
-        /// What it is.
         what: &'static str,
         /// What it would have to be.
         rule: &'static str,

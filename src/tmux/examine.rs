@@ -17,7 +17,6 @@ const NOBODY: &str = "";
 /// What was seen of the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Program {
-    /// It is not there.
     Missing,
     /// It is there, and is no tmux or does not end.
     Broken(String),
@@ -28,9 +27,7 @@ pub enum Program {
 /// What was seen of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Server {
-    /// It answers.
     Answers {
-        /// Its process id.
         pid: u32,
         /// Its version, which may be older than the program's.
         version: Version,
@@ -46,7 +43,6 @@ pub enum Server {
     Silent,
     /// What listens there may be somebody else's, so it was not asked.
     Foreign {
-        /// Which folder or socket.
         path: PathBuf,
         /// What is the matter with which folder or socket.
         said: String,

@@ -36,14 +36,12 @@ pub struct ReadyPlan {
     pub within: Duration,
     /// The view must stay the same for this long.
     pub calm: Duration,
-    /// Pause between two looks.
     pub every: Duration,
 }
 
 /// How the wait ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ready {
-    /// Ready, and stable.
     Ready(View),
     /// A dialog waits for a person, and stays.
     Blocked(View),
@@ -51,7 +49,6 @@ pub enum Ready {
     NotReady(Option<View>),
     /// The pane is gone, or runs another process.
     Gone(Refusal),
-    /// No server answers.
     NoTmux,
     /// It was asked to stop.
     Stopped,
@@ -132,9 +129,7 @@ pub(super) async fn pause(length: Duration, stop: &CancellationToken) -> Result<
 /// What a screen says about typing into it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Invitation {
-    /// Type.
     Open,
-    /// Never.
     No(Refusal),
     /// Not now; it may change in a moment.
     Wait(Refusal),

@@ -6,11 +6,9 @@ use crate::core::pane::ServerId;
 /// One life of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerInfo {
-    /// Which life.
     pub id: ServerId,
     /// How old the program is.
     pub version: Version,
-    /// Where it listens.
     pub socket_path: String,
 }
 
@@ -20,10 +18,7 @@ pub enum Notice {
     /// A connection stands. It may be to another life of the server than the last one: compare the ids.
     Connected(ServerInfo),
     /// There is none; said once until the next [`Notice::Connected`].
-    Disconnected {
-        /// Why, for people.
-        reason: String,
-    },
+    Disconnected { reason: String },
     /// Panes have come, gone or died, or it is time to look whether they have.
     PanesChanged,
 }

@@ -12,7 +12,6 @@ use std::collections::BTreeSet;
 /// One pane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaneRow {
-    /// Its identity.
     pub pane: PaneRef,
     /// Its program has ended and tmux keeps the pane.
     pub dead: bool,
@@ -28,11 +27,8 @@ pub struct PaneRow {
     pub size: (u16, u16),
     /// Where the cursor stands, from 0: column and row.
     pub cursor: (u16, u16),
-    /// The pane's terminal.
     pub tty: String,
-    /// Windows in its session.
     pub session_windows: u32,
-    /// Panes in its window.
     pub window_panes: u32,
     /// The name of the session that its window is in.
     pub session_name: String,
@@ -45,11 +41,8 @@ pub struct PaneRow {
 /// A pane with what we ourselves have noted in its server.
 #[derive(Debug, Clone)]
 pub(super) struct Noted {
-    /// The pane.
     pub(super) row: PaneRow,
-    /// Which connection may act.
     pub(super) fence: String,
-    /// What was typed last.
     pub(super) mark: String,
     /// The creation that made the pane.
     pub(super) born: String,
@@ -66,9 +59,7 @@ pub struct Capture {
     pub cursor_x: u16,
     /// Row, from 0.
     pub cursor_y: u16,
-    /// Columns.
     pub width: u16,
-    /// Rows.
     pub height: u16,
 }
 

@@ -17,7 +17,6 @@ const STAND_IN: &str = "exec cat";
 /// Where a successor goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// The session's name.
     pub session: String,
     /// Columns and rows of the pane.
     pub size: (u16, u16),

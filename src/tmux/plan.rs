@@ -7,13 +7,10 @@ use std::time::Duration;
 /// How the text is put in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
-    /// One bracketed paste.
     Bracketed,
     /// Unbracketed pieces, as if typed. Tabs become blanks, for a typed tab is the Tab key.
     Pieces {
-        /// Characters in a piece.
         chars: usize,
-        /// Pause between two pieces.
         gap: Duration,
         /// Pause after the last one.
         settle: Duration,
@@ -25,11 +22,9 @@ pub enum Input {
 /// One text for one pane.
 #[derive(Debug, Clone)]
 pub struct TypePlan {
-    /// Where to.
     pub pane: PaneRef,
     /// Which text: the same id is never typed twice.
     pub delivery: DeliveryId,
-    /// Sanitised already.
     pub text: String,
     /// How it is put in.
     pub input: Input,

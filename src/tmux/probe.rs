@@ -45,9 +45,7 @@ const SERVICE_VARIABLES: [&str; 12] = [
 /// such as `master`, counts as newer than all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
-    /// Before the point.
     pub major: u32,
-    /// After it.
     pub minor: u32,
 }
 
@@ -81,32 +79,20 @@ impl fmt::Display for Version {
 /// What the probe found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Found {
-    /// A server answers.
     Server {
-        /// Which life.
         id: ServerId,
-        /// How old.
         version: Version,
         /// Process ids of control clients in our private session.
         clients: Vec<u32>,
     },
     /// A server answers, and its user has redefined commands that our lines are made of.
-    Redefined {
-        /// Which.
-        command: String,
-    },
+    Redefined { command: String },
     /// It is certain that none runs.
-    NoServer {
-        /// What tmux said.
-        reason: String,
-    },
+    NoServer { reason: String },
     /// What listens there may be somebody else's, so it was not asked.
     Foreign(Foreign),
     /// It could not be known.
-    Unclear {
-        /// Why.
-        reason: String,
-    },
+    Unclear { reason: String },
 }
 
 /// A socket file as it was when it was found dead: while it stays the same, nothing needs to be asked.

@@ -38,7 +38,6 @@ impl Block {
 /// One thing that the server said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// An answer.
     Block(Block),
     /// `%name args`.
     Notice {

@@ -27,7 +27,6 @@ pub(super) enum Sight {
     Mixed,
     /// The composer can be read, and it is not there.
     Absent,
-    /// Nothing can be said.
     Hidden,
 }
 

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 /// Which server, in the words of tmux's own options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Socket {
-    /// The user's default server.
     Default,
     /// As `tmux -L NAME`.
     Name(String),
@@ -24,11 +23,9 @@ impl Socket {
 /// How to reach a server.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Which one.
     pub socket: Socket,
     /// 8 hexadecimal digits of the home's random id, so that two homes can share a server.
     pub home_tag: String,
-    /// The tmux program.
     pub program: PathBuf,
     /// Start a server when none runs.
     pub start_server: bool,

@@ -42,25 +42,20 @@ const INBOX: usize = 256;
 /// How things stand.
 #[derive(Debug, Clone)]
 pub(super) enum Status {
-    /// Not known yet.
     Looking,
-    /// Connected.
     Live(Arc<Live>),
     /// Not connected; `certain` when no server that could be used runs.
     Down {
-        /// Why.
         reason: String,
         /// Whether it makes sense to wait for this very server.
         certain: bool,
     },
-    /// For good.
     Closed,
 }
 
 /// A connection as its users see it.
 #[derive(Debug)]
 pub(super) struct Live {
-    /// The server.
     pub(super) info: ServerInfo,
     /// Which connection this is; each line that changes something names it.
     pub(super) fence: String,
@@ -98,9 +93,7 @@ fn wake(mut pipe: &UnixStream) {
 /// What the handle and the thread share.
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// Names inside the server.
     pub(super) names: Names,
-    /// How things stand.
     pub(super) status: watch::Sender<Status>,
     stop: AtomicBool,
     wake: UnixStream,

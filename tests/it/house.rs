@@ -263,6 +263,35 @@ fn every_source_file_says_what_it_is_for() {
     assert!(silent.is_empty(), "{silent:?}");
 }
 
+/// What others may call or name says what it does, with its errors and where a rule comes from. A field whose name says it all
+/// needs no words beside it.
+#[test]
+fn whatever_others_may_use_says_what_it_is() {
+    let kinds =
+        ["fn ", "async fn ", "const fn ", "struct ", "enum ", "trait ", "type ", "const ", "static ", "macro_rules! "];
+    let mut silent = Vec::new();
+    for (file, text) in sources() {
+        let lines: Vec<&str> = text.lines().collect();
+        for (number, line) in lines.iter().enumerate() {
+            let Some(rest) = line.trim_start().strip_prefix("pub ") else { continue };
+            if !kinds.iter().any(|kind| rest.starts_with(kind)) {
+                continue;
+            }
+            let above = lines[..number].iter().rev().map(|line| line.trim_start());
+            let mut above = above.skip_while(|line| is_in_an_attribute(line));
+            if !above.next().is_some_and(|line| line.starts_with("///")) {
+                silent.push(format!("src/{file}:{}: {}", number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(silent.is_empty(), "without a doc comment:\n{}", silent.join("\n"));
+}
+
+/// Of attributes that take several lines, the last ends in a bracket.
+fn is_in_an_attribute(line: &str) -> bool {
+    line.starts_with("#[") || line.ends_with(")]")
+}
+
 #[test]
 fn scripts_can_be_run() {
     let mut scripts = Vec::new();

@@ -23,7 +23,6 @@ const MAX_UNITS: usize = 10_000;
 pub(super) struct Piece {
     /// Where it begins in the text as it was then, in bytes.
     pub(super) at: usize,
-    /// The piece.
     pub(super) text: String,
 }
 

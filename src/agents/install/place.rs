@@ -24,9 +24,7 @@ pub type Environment<'e> = &'e dyn Fn(&str) -> Option<OsString>;
 /// One file as it was found.
 #[derive(Debug, Clone)]
 pub(super) struct Found {
-    /// As people name it.
     pub(super) path: PathBuf,
-    /// Where it lies really.
     pub(super) target: PathBuf,
     /// What it holds; `None` where there is none.
     pub(super) text: Option<String>,

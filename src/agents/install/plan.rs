@@ -17,7 +17,6 @@ use std::path::{Path, PathBuf};
 pub struct Context<'a> {
     /// The path of the tasuki program.
     pub program: &'a Path,
-    /// tasuki's home.
     pub home: &'a Path,
     /// The environment, for the CLI's own variables.
     pub env: Environment<'a>,
@@ -36,9 +35,7 @@ pub struct Change {
 /// What `hooks show` prints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
-    /// Where it goes.
     pub file: PathBuf,
-    /// What goes in.
     pub text: String,
     /// Whether it is the whole file.
     pub is_whole: bool,

@@ -29,7 +29,6 @@ pub(super) struct Record {
     pub(super) made_file: bool,
     /// Folders that were not there before, the outermost first.
     pub(super) made_folders: Vec<PathBuf>,
-    /// What was put in.
     pub(super) pieces: Vec<Piece>,
     /// Single values that were put in, by their keys.
     pub(super) set: Vec<Vec<String>>,

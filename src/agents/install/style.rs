@@ -6,7 +6,6 @@ use super::text::{Kind, Member, Node};
 #[derive(Debug)]
 pub(super) struct Style {
     pub(super) newline: &'static str,
-    /// One step of indentation.
     unit: String,
 }
 

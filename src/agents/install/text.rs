@@ -23,7 +23,6 @@ pub(super) struct Fault {
     pub(super) line: usize,
     /// Column in characters, from 1.
     pub(super) column: usize,
-    /// For people.
     pub(super) message: String,
 }
 
@@ -40,7 +39,6 @@ pub(super) struct Node {
 pub(super) enum Kind {
     Object(Vec<Member>),
     Array(Vec<Node>),
-    /// Anything else.
     Scalar(Value),
 }
 

@@ -5,11 +5,9 @@ use std::path::PathBuf;
 /// How a thing is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// As it should be.
     Ok,
     /// Worth a look; nothing fails by it alone.
     Warn,
-    /// It does not work.
     Fail,
     /// It was not looked at, or there is nothing to look at.
     Skipped,
@@ -46,9 +44,7 @@ pub(super) struct Check {
     /// Its name, which stays the same: the group, a point, and what it is.
     pub(super) id: String,
     pub(super) state: State,
-    /// What was seen.
     pub(super) said: String,
-    /// What to do.
     pub(super) fix: Option<String>,
     /// What `--fix` would do.
     pub(super) mend: Option<Mend>,

@@ -25,7 +25,6 @@ const NOT_FOR_HOOKS: [&str; 6] =
 /// How it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fired {
-    /// It arrived.
     Arrived,
     /// It arrived, and the hook says that something is wrong.
     Complained(String),

@@ -25,15 +25,12 @@ pub(super) struct Ground {
     pub(super) home: Home,
     /// The configuration, or what is wrong with it.
     pub(super) config: Result<Config, String>,
-    /// What the heartbeat says.
     pub(super) beat: Sidecar,
     /// `view/sidecar.json`; one that says nothing where there is none.
     pub(super) view: SidecarView,
     /// The sidecar's process, if that very program runs, beating or not.
     pub(super) process: Option<u32>,
-    /// This program.
     pub(super) program: Option<PathBuf>,
-    /// Run the operator's command.
     pub(super) notify_test: bool,
 }
 

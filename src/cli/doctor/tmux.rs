@@ -15,7 +15,6 @@ use std::path::PathBuf;
 pub(super) struct Place {
     /// The program, where it is found.
     pub(super) program: Option<PathBuf>,
-    /// The server's socket.
     pub(super) socket: PathBuf,
     /// Who has said that it is this one.
     chosen: &'static str,

@@ -20,7 +20,6 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// What everybody is told.
 #[derive(Debug, Clone)]
 pub(super) enum Told {
-    /// Lines of the journal.
     Lines(Arc<Batch>),
     /// That we are still here.
     Alive,

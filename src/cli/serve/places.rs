@@ -21,7 +21,6 @@ pub(super) struct Places {
 /// Those who have shown no token.
 #[derive(Default)]
 struct Strangers {
-    /// The longest there first.
     waiting: VecDeque<(u64, CancellationToken)>,
     /// The number of the next one: never that of a connection which still is there, known or not.
     next: u64,

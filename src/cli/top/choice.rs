@@ -5,16 +5,12 @@ use crate::cli::handoff::Assume;
 /// A list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tab {
-    /// Living agents.
     #[default]
     Agents,
-    /// Handoffs.
     Handoffs,
     /// Work items that are not done.
     Work,
-    /// Failures.
     Errors,
-    /// Who came from whom.
     Lineage,
 }
 
@@ -38,20 +34,15 @@ impl Tab {
 /// What a row stands for, by id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Row {
-    /// An agent.
     Agent(String),
-    /// A handoff.
     Handoff(String),
-    /// A failure.
     Failure(String),
-    /// A work item.
     Work(String),
 }
 
 /// What the keys are for at the moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// The lists.
     #[default]
     Browse,
     /// All of one row, from this line on.
@@ -66,25 +57,19 @@ pub enum Mode {
         /// The first line that is shown.
         from: usize,
     },
-    /// A line is written.
     Input {
         /// The agent that is to be handed off.
         agent: String,
         /// The reason, once that is written: then the line is the focus.
         reason: Option<String>,
-        /// What is written.
         text: String,
     },
-    /// Yes or no.
     Confirm {
-        /// The question.
         question: String,
         /// What is done after yes.
         then: Asked,
     },
-    /// Whether a text arrived.
     Doubt {
-        /// The handoff.
         handoff: String,
     },
 }
@@ -92,11 +77,8 @@ pub enum Mode {
 /// What is asked of the sidecar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asked {
-    /// A handoff.
     HandOff {
-        /// The outgoing agent.
         agent: String,
-        /// Why.
         reason: String,
         /// What the document should dwell on.
         focus: Option<String>,
@@ -105,23 +87,19 @@ pub enum Asked {
     Cancel(String),
     /// To go on with a failed one.
     Retry {
-        /// The handoff.
         handoff: String,
         /// What was seen of the text in doubt.
         assume: Option<Assume>,
     },
     /// To take the document as it is.
     Accept(String),
-    /// To dismiss a failure.
     Dismiss(String),
 }
 
 /// What the loop has to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
-    /// End.
     Quit,
-    /// Ask the sidecar.
     Ask(Asked),
     /// Show this pane to the person.
     Jump(String),

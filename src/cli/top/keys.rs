@@ -24,7 +24,6 @@ pub const KEYS: [(&str, &str); 14] = [
 /// What a person wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Intent {
-    /// To leave.
     Quit,
     /// To see other rows.
     Show(Tab),
@@ -34,21 +33,16 @@ pub enum Intent {
     Move(isize),
     /// To see all of a row.
     Open,
-    /// To go back.
     Back,
-    /// To read the keys.
     Help,
     /// To do something to the row.
     Do(Deed),
-    /// Yes or no.
     Answer(bool),
     /// The text in doubt is there, or is not.
     Assume(bool),
-    /// To write.
     Insert(String),
     /// To delete a character.
     Erase,
-    /// To delete all.
     Clear,
     /// To take what was written.
     Submit,
@@ -57,17 +51,11 @@ pub enum Intent {
 /// What can be done to a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deed {
-    /// Hand off its agent.
     HandOff,
-    /// Cancel its handoff.
     Cancel,
-    /// Retry its handoff.
     Retry,
-    /// Accept its document.
     Accept,
-    /// Dismiss its error.
     Dismiss,
-    /// Go to its pane.
     Jump,
 }
 

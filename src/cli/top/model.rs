@@ -13,11 +13,9 @@ const MOST_KIN: usize = 2_000;
 /// Everything at one moment.
 #[derive(Debug, Default)]
 pub struct Model {
-    /// The home's path.
     pub home: String,
     /// The user's own folder, which is shown as `~`; empty where it is not known.
     pub user: String,
-    /// The sidecar.
     pub heart: Heart,
     /// All agents that were read, in the order of their registration.
     pub agents: Vec<Agent>,

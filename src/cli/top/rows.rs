@@ -12,7 +12,6 @@ use crate::core::time::millis;
 pub struct Heart {
     /// Its process id; `None` where none has ever run.
     pub pid: Option<u32>,
-    /// Its heart beats.
     pub beats: bool,
     /// When the last beat was written, in milliseconds since 1970.
     pub beat_ms: Option<i64>,
@@ -25,13 +24,9 @@ pub struct Heart {
 /// One agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agent {
-    /// Its id.
     pub id: String,
-    /// Its persona.
     pub persona: Option<String>,
-    /// Its pane.
     pub pane: Option<String>,
-    /// What it does.
     pub state: String,
     /// Tokens used, and percent of the window where that is known.
     pub context: Option<(u64, Option<u64>)>,
@@ -47,32 +42,24 @@ pub struct Agent {
     pub cwd: String,
     /// Texts that wait for it.
     pub waiting: u64,
-    /// It has not ended.
     pub living: bool,
 }
 
 /// One handoff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Handoff {
-    /// Its id.
     pub id: String,
-    /// The outgoing agent.
     pub agent: String,
-    /// The successor.
     pub successor: Option<String>,
-    /// The persona.
     pub persona: String,
     /// Why it was asked for.
     pub reason: String,
-    /// Where it stands.
     pub step: String,
-    /// How it ended.
     pub outcome: Option<Outcome>,
     /// When it was asked for; compared, not shown.
     pub created: String,
     /// When this step began, in milliseconds since 1970.
     pub entered_ms: Option<i64>,
-    /// When this step fails.
     pub deadline_ms: Option<i64>,
     /// Names of the steps that are passed.
     pub passed: Vec<String>,
@@ -82,7 +69,6 @@ pub struct Handoff {
     pub bytes: Option<u64>,
     /// A dialog holds it up.
     pub blocked: bool,
-    /// What its successor asks.
     pub questions: Vec<String>,
     /// Code, step and message of its failure.
     pub error: Option<Fault>,
@@ -93,28 +79,20 @@ pub struct Handoff {
 pub struct Fault {
     /// The name of its file in `spool/errors/`.
     pub id: String,
-    /// A short word.
     pub code: String,
-    /// At which step.
     pub step: String,
 }
 
 /// One file of `spool/errors/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// Its id.
     pub id: String,
-    /// When; compared, not shown.
     pub at: String,
     /// The same in milliseconds since 1970.
     pub at_ms: Option<i64>,
-    /// A short word.
     pub code: String,
-    /// What happened.
     pub message: String,
-    /// What to do.
     pub hint: String,
-    /// The handoff that failed.
     pub handoff: Option<String>,
     /// The agent that it was about.
     pub agent: Option<String>,
@@ -123,17 +101,12 @@ pub struct Failure {
 /// One work item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Work {
-    /// Its id.
     pub id: String,
-    /// Its type.
     pub kind: String,
-    /// Where it stands.
     pub status: String,
-    /// How much it matters.
     pub priority: String,
     /// Who has it: an agent, or `human`.
     pub owner: Option<String>,
-    /// In one line.
     pub title: String,
     pub(super) place: (usize, String, String),
 }

@@ -7,11 +7,8 @@ use super::model::{Agent, Model};
 pub(super) struct Target<'a> {
     /// The agent that is handed off, or whose pane is shown.
     pub(super) agent: Option<&'a Agent>,
-    /// The handoff.
     pub(super) handoff: Option<String>,
-    /// The failure.
     pub(super) failure: Option<String>,
-    /// The failure's word.
     pub(super) code: String,
 }
 

@@ -16,7 +16,6 @@ const MOST_INPUT: usize = 300;
 pub struct Outcome {
     /// What was asked, where the sidecar was.
     pub asked: Option<Asked>,
-    /// What to say.
     pub said: Result<String, CliError>,
     /// The screen is to be left, for it would hide what is to be seen.
     pub leaves: bool,
@@ -25,9 +24,7 @@ pub struct Outcome {
 /// A message, and whether it is a bad one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// The text.
     pub text: String,
-    /// It went wrong.
     pub bad: bool,
 }
 
@@ -38,7 +35,6 @@ pub struct Ui {
     pub tab: Tab,
     /// What the keys are for.
     pub mode: Mode,
-    /// The last message.
     pub message: Option<Message>,
     /// An order is on its way.
     pub pending: bool,

@@ -34,29 +34,23 @@ pub enum How {
 pub struct Attachment {
     /// The persona in whose `texts/` folder it lies.
     pub persona: Slug,
-    /// The file's name there.
     pub file_name: String,
-    /// Its content.
     pub body: String,
 }
 
 /// A text for a pane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TypeText {
-    /// Whose pane.
     pub agent_id: AgentId,
-    /// Which pane, in full.
     pub pane: PaneRef,
     /// The agent's own process, which the pane outlives where it was started from a shell.
     #[serde(default)]
     pub process: Option<Process>,
-    /// Its agent's profile.
     pub profile: String,
     /// The mark by which it is typed at most once.
     pub delivery_id: DeliveryId,
     /// Sanitised, with our first and last line where it is a prompt. Empty for [`How::Command`]: the profile's own.
     pub text: String,
-    /// How it goes in.
     pub how: How,
     /// Written before the text is typed.
     pub attachment: Option<Attachment>,
@@ -70,25 +64,20 @@ pub struct TypeText {
 pub enum Source {
     /// From the agent's answer to our instruction.
     Reply {
-        /// Its profile.
         profile: String,
         /// Its transcript, where that is known.
         transcript: Option<String>,
-        /// The instruction.
         delivery_id: Option<DeliveryId>,
         /// The last text of the answer, as the end of the turn told it.
         last_text: Option<String>,
     },
     /// From the tail of its transcript.
     Transcript {
-        /// Its profile.
         profile: String,
-        /// Its transcript.
         transcript: String,
         /// What is put before it.
         head: String,
     },
-    /// The operator's own.
     Text(String),
 }
 
@@ -97,9 +86,7 @@ pub enum Source {
 pub struct StartAgent {
     /// Its id, which is also the creation mark.
     pub agent_id: AgentId,
-    /// Its persona.
     pub persona: Slug,
-    /// Its profile.
     pub profile: String,
     /// Where it works; the home folder of the user if not known.
     pub cwd: Option<String>,
@@ -107,7 +94,6 @@ pub struct StartAgent {
     pub session: String,
     /// Columns and rows, for a session that must be made.
     pub size: (u16, u16),
-    /// Its predecessor.
     pub previous: Option<AgentId>,
     /// The life of the tmux server in which it is to be started. In another life it can't be known whether it was
     /// started before, so it is not started there.
@@ -119,7 +105,6 @@ pub struct StartAgent {
 pub struct Notice {
     /// The failure that it is about; none for a mere notice.
     pub error_id: Option<ErrorId>,
-    /// One line.
     pub text: String,
     /// What a configured command gets on standard input, as one JSON object.
     pub json: serde_json::Value,
@@ -128,13 +113,10 @@ pub struct Notice {
 /// A message of a handoff that is told to the operator, or given to a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotifyPlan {
-    /// Whose.
     pub handoff_id: HandoffId,
-    /// Its number there.
     pub number: u32,
     /// Program and arguments, no shell; none for the operator's own channels.
     pub command: Option<Vec<String>>,
-    /// What is told.
     pub notice: Notice,
 }
 
@@ -144,50 +126,36 @@ pub struct NotifyPlan {
 pub enum Effect {
     /// Make the persona's handoff folder.
     PrepareFolder {
-        /// Whose.
         persona: Slug,
     },
-    /// Type a text.
     Type(TypeText),
     /// Read the document once it has stopped changing.
     ReadDocument {
-        /// For which handoff.
         handoff_id: HandoffId,
-        /// In whose folder.
         persona: Slug,
-        /// The file's name there.
         file_name: String,
     },
     /// Write the document, unless something lies in its place already.
     ComposeDocument {
-        /// In whose folder.
         persona: Slug,
-        /// The file's name there.
         file_name: String,
-        /// From what.
         source: Source,
     },
     /// Say whether the document is still the recorded one.
     CompareDocument {
-        /// In whose folder.
         persona: Slug,
-        /// The file's name there.
         file_name: String,
         /// The recorded hash, hexadecimal.
         sha256: String,
     },
     /// Read the persona's skill and experience.
     ReadPersona {
-        /// Whose.
         persona: Slug,
     },
     /// Wait until the agent's screen has been idle for a while.
     AwaitIdle {
-        /// Whose screen.
         agent_id: AgentId,
-        /// Its pane.
         pane: PaneRef,
-        /// Its profile.
         profile: String,
         /// Only look whether it is idle now.
         #[serde(default)]
@@ -195,30 +163,21 @@ pub enum Effect {
     },
     /// Wait until a process is dead.
     AwaitDeath {
-        /// Which.
         process: Process,
     },
     /// Keep the session alive for the successor.
     HoldPlace {
-        /// The outgoing pane.
         pane: PaneRef,
-        /// Names the placeholder.
         tag: String,
     },
-    /// Remove the placeholder.
     DropPlace {
-        /// Names the placeholder.
         tag: String,
     },
-    /// Start an agent.
     Start(StartAgent),
     /// Wait until a started agent takes input.
     AwaitReady {
-        /// Which.
         agent_id: AgentId,
-        /// Its pane.
         pane: PaneRef,
-        /// Its profile.
         profile: String,
     },
     /// Find out what runs in a pane.
@@ -228,38 +187,26 @@ pub enum Effect {
     },
     /// Read from its transcript how full an agent's context is.
     ReadGauge {
-        /// Whose.
         agent_id: AgentId,
-        /// Its profile.
         profile: String,
-        /// Where the transcript is.
         path: String,
     },
     /// Wait until a prompt stands in its agent's transcript.
     AwaitPrompt {
-        /// Whose.
         agent_id: AgentId,
-        /// Its profile.
         profile: String,
-        /// Where the transcript is.
         path: String,
-        /// Which text.
         delivery_id: DeliveryId,
     },
     /// Look at what decides whether a handoff may begin by itself.
     LookRound {
-        /// Whose.
         agent_id: AgentId,
-        /// Its pane.
         pane: PaneRef,
-        /// Its persona.
         persona: Slug,
     },
     /// Kill the pane of an agent that tasuki started, and its process where that lives on without a pane.
     KillPane {
-        /// Whose.
         agent_id: AgentId,
-        /// Which.
         pane: PaneRef,
         /// Its own process, where it is known.
         #[serde(default)]
@@ -282,7 +229,6 @@ pub enum Lane {
     Agent(AgentId),
     /// All that concerns one placeholder window.
     Place(u128),
-    /// Each alone.
     Free(EffectKey),
 }
 

@@ -20,7 +20,6 @@ pub enum DocumentRead {
     },
     /// It has stopped changing, and this is it.
     Whole {
-        /// Its text.
         text: String,
         /// SHA-256 of its bytes, hexadecimal.
         sha256: String,
@@ -36,35 +35,26 @@ pub enum Composed {
     /// There is nothing of which it could be made.
     Nothing,
     /// It could not be made.
-    Failed {
-        /// Why, for people.
-        why: String,
-    },
+    Failed { why: String },
 }
 
 /// What became of a start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Started {
-    /// It runs.
     Running {
-        /// Its pane.
         pane: PaneRef,
-        /// Its process.
         process: Option<Process>,
     },
     /// It was started and its pane is gone again.
     Died,
-    /// It was not started.
     Failed {
-        /// Why.
         why: String,
     },
     /// No tmux server answers, so it can't be known.
     NoTmux,
     /// It can't be known whether it runs.
     Unknown {
-        /// Why.
         why: String,
     },
 }
@@ -76,15 +66,9 @@ pub enum Readiness {
     /// Stable, as the profile asks.
     Ready,
     /// A dialog is open; with the last lines of the screen, sanitised.
-    Blocked {
-        /// What the screen shows.
-        screen: String,
-    },
+    Blocked { screen: String },
     /// Neither, until the time was up; with the last lines of the screen, sanitised.
-    NotReady {
-        /// What the screen shows.
-        screen: String,
-    },
+    NotReady { screen: String },
     /// The pane is gone or another; with what its screen showed last.
     Gone {
         /// The last lines that were seen, sanitised; empty if none were.
@@ -96,18 +80,13 @@ pub enum Readiness {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It was done.
     Done,
     /// It could not be done.
     Failed {
-        /// Why, for people.
         why: String,
     },
-    /// Of a text.
     Typed(Typed),
-    /// Of reading the document.
     Document(DocumentRead),
-    /// Of writing it.
     Composed(Composed),
     /// Of comparing the document: still the same? What could not be read is `Failed`.
     Compared(bool),
@@ -115,7 +94,6 @@ pub enum Outcome {
     Persona(Option<PersonaTexts>),
     /// Of holding a place; none if the pane is gone.
     Place(Option<Place>),
-    /// Of a start.
     Started(Started),
     /// Of waiting for a screen.
     Readiness(Readiness),
@@ -123,21 +101,16 @@ pub enum Outcome {
     Pane(Option<PaneFacts>),
     /// Of reading a gauge; none where the transcript tells nothing.
     Gauge(Option<Measured>),
-    /// Of keeping a copy.
     Copied {
-        /// Its name.
         file_name: String,
     },
-    /// Of publishing.
     Posted(super::publish::Posted),
-    /// Of looking round.
     Round(Box<Round>),
 }
 
 /// How full a context is, as its transcript tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measured {
-    /// The numbers.
     pub gauge: ContextGauge,
     /// The window's size is a guess by the model's name.
     pub guessed: bool,
@@ -164,7 +137,6 @@ pub struct PersonaTexts {
 /// The place that a successor will get.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// Session name.
     pub session: String,
     /// Columns and rows.
     pub size: (u16, u16),

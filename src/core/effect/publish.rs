@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 /// A copy of the recorded document, kept beside it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyPlan {
-    /// In whose folder.
     pub persona: Slug,
     /// The copy's name, less its time and its ending.
     pub stem: String,
@@ -17,7 +16,6 @@ pub struct CopyPlan {
     pub document: String,
     /// SHA-256 of what is copied, hexadecimal.
     pub sha256: String,
-    /// What is copied.
     pub text: Option<String>,
 }
 
@@ -28,11 +26,9 @@ pub struct PublishPlan {
     pub handoff_id: HandoffId,
     /// Which publication of it; in the mark too.
     pub number: u32,
-    /// Where it goes.
     pub target: PublishTarget,
     /// In whose folder the copy lies.
     pub persona: Slug,
-    /// The copy's name.
     pub file_name: String,
     /// The document's name, for the case that the copy is gone.
     pub document: String,
@@ -59,7 +55,6 @@ pub struct PublishPlan {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Posted {
-    /// It is there.
     Done {
         /// Its address; none where `gh` told none that fits.
         url: Option<String>,
@@ -73,9 +68,7 @@ pub enum Posted {
 /// Why a document was not published, as far as that is known.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PublishFault {
-    /// For programs.
     pub code: String,
-    /// For people.
     pub message: String,
     /// Something that was sent, now or before, may have been stored.
     pub maybe_stored: bool,

@@ -5,15 +5,12 @@ use crate::core::rows::handoff::Step;
 /// What follows from what a step was told.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// Nothing: it waits on.
     Stay,
-    /// Another step begins.
     Enter(Step),
     /// This is the document: it is recorded, then the outgoing agent is ended.
     Record(Whole),
     /// The step's text is put off until its agent is free for it; the step's limit goes on.
     Defer,
-    /// The flow halts here.
     Fail(Halt),
 }
 
@@ -21,7 +18,6 @@ pub(crate) enum Next {
 #[derive(Debug)]
 pub(crate) struct Whole {
     pub(crate) text: String,
-    /// Hexadecimal.
     pub(crate) sha256: String,
 }
 

@@ -52,11 +52,8 @@ pub struct Needs<'a> {
 /// Whose persona.
 #[derive(Debug)]
 pub enum PersonaOf<'a> {
-    /// That of an agent.
     Agent(&'a str),
-    /// That of a handoff.
     Handoff(&'a str),
-    /// This one.
     Named(&'a Slug),
 }
 

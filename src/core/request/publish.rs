@@ -67,11 +67,8 @@ impl Asked for PublishNow {
 pub struct Issue {
     /// The host, where it was named; else the one that the user's `gh` takes by itself.
     pub host: Option<String>,
-    /// Whose repository.
     pub owner: String,
-    /// Which repository.
     pub repo: String,
-    /// Which issue.
     pub number: u64,
 }
 
@@ -142,10 +139,7 @@ pub enum PublishTarget {
     /// Onto an issue, as a comment.
     Issue(Issue),
     /// Into a secret gist, of the account on that host where one was named.
-    Gist {
-        /// The host.
-        host: Option<String>,
-    },
+    Gist { host: Option<String> },
 }
 
 impl PublishTarget {

@@ -19,24 +19,19 @@ const MOST_FORMER: usize = 16;
 pub struct Timer {
     /// What falls when it is due.
     pub next: Due,
-    /// When.
     pub due: Deadline,
 }
 
 /// An ACK that was taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Received {
-    /// From whom.
     pub agent_id: AgentId,
     /// The task in its words.
     pub understanding: String,
-    /// Where it goes on.
     pub starting_from: String,
-    /// What it asks.
     pub questions: Vec<String>,
     /// What it says that it will do.
     pub status: AckStatus,
-    /// When it was taken.
     pub at: String,
     /// It came after the time was up.
     pub late: bool,
@@ -60,9 +55,7 @@ impl Received {
 pub struct Clarifying {
     /// The request, which is answered when the document is durable.
     pub request_id: RequestId,
-    /// The answers.
     pub clarifications: Vec<Clarification>,
-    /// The document's name.
     pub file_name: String,
 }
 
@@ -71,17 +64,13 @@ pub struct Clarifying {
 pub struct Message {
     /// Its number in this handoff.
     pub number: u32,
-    /// What it is.
     pub kind: Kind,
     /// It is typed to the successor; else it goes to the orchestrator or the escalation target.
     pub to_successor: bool,
     /// To whom, as views say it.
     pub to: String,
-    /// When it was due.
     pub due_at: String,
-    /// How far it is.
     pub sending: Sending,
-    /// When that was known.
     pub at: Option<String>,
     /// Why it did not arrive, or may not have.
     pub reason: Option<String>,
@@ -108,7 +97,6 @@ impl Message {
 /// All that is known of an urgent handoff's acknowledgement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ack {
-    /// How urgent.
     pub urgency: Urgency,
     /// T, in milliseconds, as it was when the time last began.
     pub limit_ms: u64,
@@ -116,21 +104,17 @@ pub struct Ack {
     pub round: u32,
     /// When the successor was first asked for it.
     pub sent_at: Option<String>,
-    /// Where it stands.
     pub standing: Standing,
-    /// The running timer.
     pub timer: Option<Timer>,
     /// The last ACK that was taken.
     pub received: Option<Received>,
     /// Those before it, the last ones.
     pub former: Vec<Received>,
-    /// The operator's override.
     pub overridden: Option<Override>,
     /// The checkpoint that the document states.
     pub checkpoint: Option<String>,
     /// A malformed ACK was answered in the successor's pane already.
     pub form_typed: bool,
-    /// Answers on their way.
     pub clarifying: Option<Clarifying>,
     /// Answers that were given, the last ones.
     pub answers: Vec<Clarification>,
@@ -140,7 +124,6 @@ pub struct Ack {
     pub former_documents: Vec<FormerDocument>,
     /// What was said to whom.
     pub messages: Vec<Message>,
-    /// The next message's number.
     pub next_message: u32,
 }
 

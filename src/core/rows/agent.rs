@@ -34,7 +34,6 @@ pub enum Owner {
 /// A start that is not finished.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
-    /// Who wants it.
     pub owner: Owner,
     /// The running effect: the start itself, then the wait for readiness.
     pub effect: Option<EffectKey>,
@@ -44,7 +43,6 @@ pub struct Start {
     pub claimed_pane: Option<u32>,
     /// The screen takes input, seen stable.
     pub ready: bool,
-    /// When it has failed.
     pub deadline: Deadline,
     /// What the screen of an agent that is gone showed last.
     #[serde(default)]
@@ -58,11 +56,9 @@ pub struct Start {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Primed {
-    /// Not yet.
     Never,
     /// The persona is being read; nothing was typed.
     Reading {
-        /// The effect.
         effect: EffectKey,
     },
     /// The text may have been typed. Never goes back, but for a proof that nothing was.
@@ -74,11 +70,9 @@ pub enum Primed {
 /// A shutdown that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shutdown {
-    /// The request.
     pub request_id: RequestId,
     /// The running effect, other than typing.
     pub effect: Option<EffectKey>,
-    /// When it has failed.
     pub deadline: Deadline,
 }
 
@@ -86,7 +80,6 @@ pub struct Shutdown {
 /// vanishes a moment before its process dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dying {
-    /// When it is judged.
     pub due: Deadline,
     /// Only the pane is known to be gone.
     pub lost: bool,
@@ -110,29 +103,20 @@ pub struct Session {
 /// One agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Agent {
-    /// Its id for life.
     pub agent_id: AgentId,
     /// Its persona; none for an anonymous agent.
     pub persona_slug: Option<Slug>,
-    /// Its profile.
     pub profile: String,
-    /// Its pane.
     pub pane: Option<PaneRef>,
-    /// Its own process.
     pub process: Option<Process>,
-    /// Where it works.
     pub cwd: Option<String>,
     /// The tmux session of its window.
     pub tmux_session: Option<String>,
-    /// Whose events count.
     pub session: Session,
     /// Where its CLI keeps the transcript.
     pub transcript_path: Option<String>,
-    /// What it is doing.
     pub state: AgentState,
-    /// Its predecessor.
     pub previous_agent_id: Option<AgentId>,
-    /// Its successor.
     pub successor_id: Option<AgentId>,
     /// The handoff in progress in which it goes out or comes in.
     pub handoff_id: Option<HandoffId>,
@@ -140,11 +124,9 @@ pub struct Agent {
     pub record_of: Option<HandoffId>,
     /// When the row was made.
     pub created_at: String,
-    /// When it registered.
     pub registered_at: Option<String>,
     /// When it ended or was lost.
     pub ended_at: Option<String>,
-    /// tasuki started it.
     pub ours: bool,
     /// It is a new session in the process of its predecessor: nothing was started for it.
     #[serde(default)]
@@ -157,7 +139,6 @@ pub struct Agent {
     pub open_turn: Option<String>,
     /// Its start, while that lasts.
     pub start: Option<Start>,
-    /// Its priming.
     pub primed: Primed,
     /// When a priming outside a handoff has failed.
     pub priming_deadline: Option<Deadline>,
@@ -168,7 +149,6 @@ pub struct Agent {
     /// The handoff, done by now, whose briefing it answers in this turn.
     #[serde(default)]
     pub answering: Option<HandoffId>,
-    /// Texts that wait.
     pub queue: Vec<Queued>,
     /// What is remembered of the work items that it was told of.
     #[serde(default)]
@@ -181,10 +161,8 @@ pub struct Agent {
     /// When it is looked at without anybody waiting for it: it is in a turn of which nothing is heard.
     #[serde(default)]
     pub unheard: Option<Deadline>,
-    /// The effect that looks.
     #[serde(default)]
     pub glance: Option<EffectKey>,
-    /// A shutdown under way.
     pub shutdown: Option<Shutdown>,
     /// It was seen to be gone; judged when this is due.
     pub dying: Option<Dying>,
@@ -193,7 +171,6 @@ pub struct Agent {
     pub promised: Vec<String>,
     /// How full its context is.
     pub context: Option<ContextGauge>,
-    /// What follows from that.
     #[serde(default)]
     pub watch: Watch,
     /// Prompts and answers of its session, as far as events told of them.

@@ -33,22 +33,16 @@ impl Step {
 /// One stay in one step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
-    /// Which.
     pub step: Step,
-    /// When it was entered.
     pub entered_at: String,
-    /// When it was left.
     pub left_at: Option<String>,
 }
 
 /// The last verdict on each of the three texts.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Verdicts {
-    /// On the instruction.
     pub instruction: Option<DeliveryVerdict>,
-    /// On the priming.
     pub priming: Option<DeliveryVerdict>,
-    /// On the briefing.
     pub briefing: Option<DeliveryVerdict>,
 }
 
@@ -57,13 +51,9 @@ pub struct Verdicts {
 pub struct HandoffError {
     /// The file in `errors/`.
     pub error_id: ErrorId,
-    /// Where.
     pub step: Step,
-    /// For programs.
     pub code: String,
-    /// For people.
     pub message: String,
-    /// What to do.
     pub hint: String,
 }
 
@@ -76,7 +66,6 @@ pub struct Record {
     pub sha256: String,
     /// The body of the briefing.
     pub injection_prompt: String,
-    /// When it was committed.
     pub created_at: String,
 }
 
@@ -98,13 +87,10 @@ pub enum Reading {
 /// One handoff.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handoff {
-    /// Its id.
     pub handoff_id: HandoffId,
-    /// The outgoing agent.
     pub agent_id: AgentId,
     /// Its persona, and the successor's.
     pub persona_slug: Slug,
-    /// Why.
     pub reason: String,
     /// What the document should dwell on.
     pub focus: Option<String>,
@@ -112,9 +98,7 @@ pub struct Handoff {
     pub tasks: Vec<String>,
     /// Do not wait for the end of a running turn.
     pub now: bool,
-    /// Who writes the document.
     pub author: Author,
-    /// Who takes over.
     pub successor: Successor,
     /// When it was asked for.
     pub created_at: String,
@@ -122,9 +106,7 @@ pub struct Handoff {
     pub file_path: String,
     /// Its name in the persona's folder.
     pub file_name: String,
-    /// Where it stands.
     pub step: Step,
-    /// Where it has been.
     pub steps: Vec<Span>,
     /// When this step has failed.
     pub deadline: Option<Deadline>,
@@ -140,7 +122,6 @@ pub struct Handoff {
     pub stopped_meanwhile: bool,
     /// Why the document is being read, while it is.
     pub reading: Option<Reading>,
-    /// The verdicts.
     pub verdicts: Verdicts,
     /// Why it halted; null after a retry.
     pub error: Option<HandoffError>,
@@ -152,7 +133,6 @@ pub struct Handoff {
     /// For author `agent_reply`, until it is recorded: the last text of the answer, as the end of the turn told it.
     #[serde(default)]
     pub last_text: Option<String>,
-    /// The record.
     pub record: Option<Record>,
     /// The successor, once one was asked for.
     pub successor_id: Option<AgentId>,

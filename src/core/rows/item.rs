@@ -29,15 +29,12 @@ pub struct FailedChild {
 /// The last completion, as far as its undoing needs it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completion {
-    /// Whose item it was.
     pub owner: Who,
     /// The children that it made, and those that were made later in place of failed ones.
     pub children: Vec<ItemId>,
     /// What the item held before.
     pub output_before: Option<Value>,
-    /// The same.
     pub completed_before: Option<(String, Who)>,
-    /// The same.
     pub failed_before: Vec<FailedChild>,
 }
 
@@ -51,9 +48,7 @@ pub struct Watch {
 /// An agent that was told of an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Told {
-    /// Which.
     pub agent_id: AgentId,
-    /// When that was known.
     pub at: String,
     /// Whether the notice has arrived; none for one that need not be told, for it has given the item back.
     pub verdict: Option<Verdict>,
@@ -64,16 +59,12 @@ pub struct Told {
 /// One item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Item {
-    /// Its id.
     pub item_id: ItemId,
     /// Its type, which has a rule.
     #[serde(rename = "type")]
     pub kind: String,
-    /// In one line.
     pub title: String,
-    /// In full.
     pub description: Option<String>,
-    /// Where it stands.
     pub status: Status,
     /// Since when, by the wall clock, in milliseconds since 1970.
     pub since_ms: i64,
@@ -83,15 +74,12 @@ pub struct Item {
     pub parent_id: Option<ItemId>,
     /// Those that belong to it and were not withdrawn.
     pub children: Vec<ItemId>,
-    /// How much it matters.
     pub priority: Priority,
     /// Where it stands among all items, by the time at which it was made.
     pub order: u64,
-    /// Who has it.
     pub claimed_by: Option<Who>,
     /// The handoff of its owner that keeps it for the successor.
     pub held_by: Option<HandoffId>,
-    /// What came of it.
     pub output: Option<Value>,
     /// What came of its parent.
     pub parent_output: Option<Value>,
@@ -103,17 +91,12 @@ pub struct Item {
     pub comments: Vec<Comment>,
     /// What was done to it.
     pub history: Vec<Entry>,
-    /// When it was made.
     pub created_at: String,
-    /// By whom.
     pub created_by: Who,
-    /// When it was completed.
     pub completed_at: Option<String>,
-    /// By whom.
     pub completed_by: Option<Who>,
     /// When it was escalated last.
     pub escalated_at: Option<String>,
-    /// Why.
     pub escalation_reason: Option<String>,
     /// Agents that have escalated it: they can't claim it back.
     pub escalated_by: Vec<AgentId>,

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 /// A request that was taken and is not answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenRequest {
-    /// Its kind.
     pub kind: String,
     /// SHA-256 of its bytes, hexadecimal.
     pub sha256: String,
@@ -19,14 +18,11 @@ pub struct OpenRequest {
 pub enum Meeting {
     /// A session started there that belongs to no agent we know.
     Event {
-        /// The session start.
         event: Box<HookEvent>,
         /// How often the pane was looked at before.
         looks: u8,
     },
-    /// The operator registers it.
     Request {
-        /// The request.
         request_id: RequestId,
         /// The persona that it gives.
         persona: Option<Slug>,

@@ -28,7 +28,6 @@ pub struct Copy {
     pub sha256: String,
     /// Whom it is from, as its name has it: `<slug>-<first 8 of the id>`.
     pub from: String,
-    /// Whom it is for.
     pub to: String,
 }
 
@@ -37,11 +36,8 @@ pub struct Copy {
 pub struct PublishError {
     /// The file in `errors/`.
     pub error_id: ErrorId,
-    /// For programs.
     pub code: String,
-    /// For people.
     pub message: String,
-    /// What to do.
     pub hint: String,
 }
 
@@ -52,7 +48,6 @@ pub struct Publishing {
     pub target: PublishTarget,
     /// A gist where that can't be.
     pub fallback: bool,
-    /// Where it stands.
     pub state: PublishState,
     /// Which publication of this handoff this is, from 1; 0 before the record.
     pub number: u32,
@@ -72,9 +67,7 @@ pub struct Publishing {
     pub purpose: Purpose,
     /// When the next try is due.
     pub due: Option<Deadline>,
-    /// What runs.
     pub effect: Option<EffectKey>,
-    /// When that began.
     pub began_at: Option<String>,
     /// When the first try of this publication began, by the wall clock in milliseconds since 1970 UTC.
     #[serde(default)]

@@ -25,17 +25,11 @@ pub struct RulesError {
 /// A type that JSON values have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueType {
-    /// Text.
     String,
-    /// A number.
     Number,
-    /// A whole number.
     Integer,
-    /// True or false.
     Boolean,
-    /// A list.
     Array,
-    /// An object.
     Object,
 }
 
@@ -73,7 +67,6 @@ pub struct Rule {
     pub ask_human: bool,
     /// So long its children may wait for somebody, in milliseconds.
     pub taken_within_ms: Option<u64>,
-    /// What undoes its completion.
     pub rollback_on: BTreeSet<Failure>,
 }
 
@@ -94,7 +87,6 @@ impl Rule {
 /// All rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
-    /// By type.
     pub types: BTreeMap<String, Rule>,
     /// Personas that play a role because the rules say so, by role.
     pub roles: BTreeMap<String, BTreeSet<Slug>>,

@@ -49,7 +49,6 @@ pub(super) struct Lines {
 
 #[derive(Debug, Default)]
 struct Count {
-    /// Bytes that wait.
     queued: AtomicUsize,
     /// Lines that were dropped and not told of.
     dropped: AtomicUsize,

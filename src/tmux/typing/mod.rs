@@ -73,7 +73,6 @@ pub(super) struct Delivery<'a> {
     stop: &'a CancellationToken,
     pieces: Vec<String>,
     due: Instant,
-    /// The mark was ours.
     seen_ours: bool,
     /// Something may have been typed, although the mark was not seen to be ours.
     doubt: bool,

@@ -8,7 +8,6 @@ use ratatui::style::{Color, Modifier, Style};
 pub struct Look {
     /// The terminal's sixteen colours may be used.
     pub colour: bool,
-    /// The locale is UTF-8.
     pub unicode: bool,
 }
 

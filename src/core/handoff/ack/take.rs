@@ -20,8 +20,11 @@ const MAX_QUOTED: usize = 600;
 enum Verdict {
     /// It was taken before: the same answer.
     Again(HandoffReply),
-    /// It is news.
-    New { id: HandoffId, agent_id: AgentId, late: bool },
+    New {
+        id: HandoffId,
+        agent_id: AgentId,
+        late: bool,
+    },
 }
 
 /// `ack`.

@@ -7,13 +7,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// A handoff's instruction.
     Instruction(HandoffId),
     /// The persona's skill, within a handoff or after an `agent_create`.
     Priming(Option<HandoffId>),
-    /// A handoff's injection prompt.
     Briefing(HandoffId),
-    /// A request's text.
     Send(RequestId),
     /// The notice of a work item.
     Work(ItemId),

@@ -18,10 +18,8 @@ pub enum Asker {
 /// A text that waits for its turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queued {
-    /// Who wants it typed.
     #[serde(flatten)]
     pub asker: Asker,
-    /// The text.
     pub text: String,
     /// When it is refused for want of an idle agent.
     pub deadline: Deadline,

@@ -9,9 +9,7 @@ use serde::{Deserialize, Serialize};
 /// A text on its way: from the commit that asks for it until its verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Typing {
-    /// The text's id.
     pub delivery_id: DeliveryId,
-    /// For whom.
     pub purpose: Purpose,
     /// The effect that types it; none once that is settled.
     pub effect: Option<EffectKey>,
@@ -38,7 +36,6 @@ pub struct Reported {
 /// A prompt of ours that was taken, whose turn has not ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OurTurn {
-    /// For whom.
     pub purpose: Purpose,
     /// The turn id that the receipt bore.
     pub turn_id: Option<String>,

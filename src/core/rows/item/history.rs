@@ -7,21 +7,16 @@ use serde::{Deserialize, Serialize};
 /// One line of an item's history. None is ever changed or taken away.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// When.
     pub at: String,
-    /// What.
     pub action: Action,
-    /// By whom.
     pub by: Who,
     /// The status before; none at the beginning.
     pub from: Option<Status>,
-    /// The status after.
     pub to: Status,
     /// Who has it from then on.
     pub owner: Option<Who>,
     /// How long it had been in the status before, in milliseconds by the wall clock.
     pub after_ms: Option<u64>,
-    /// Why.
     pub reason: Option<String>,
     /// The names of the output's fields.
     pub output_summary: Option<Vec<String>>,

@@ -13,7 +13,6 @@ pub enum Who {
     Human,
     /// tasuki itself, because of what has happened to an agent or a handoff.
     Tasuki,
-    /// An agent.
     Agent(AgentId),
 }
 
