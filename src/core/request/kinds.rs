@@ -1,15 +1,8 @@
 //! Every kind of request in one table, in the order of the contract: what it is called, and the body that it has.
 
-use super::ack::{AckAsked, ClarifyAsked, OverrideAsked};
-use super::agent::{CreateAsked, ForgetAsked, RegisterAsked, SendAsked, ShutdownAsked};
 use super::asked::{Asked, Needs, not_empty};
 use super::body::body;
-use super::handoff::{HandoffAsked, HandoffNamed, RetryAsked};
-use super::publish::PublishNow;
-use super::work::{
-    WorkClaimAsked, WorkCommentAsked, WorkCompleteAsked, WorkCreateAsked, WorkEscalateAsked, WorkImportAsked,
-    WorkReleaseAsked, WorkRetryAsked, WorkRollbackAsked,
-};
+use super::{ack, agent, handoff, publish, work};
 use crate::core::reply::Refused;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Deserialize;
@@ -52,51 +45,51 @@ macro_rules! requests {
 
 requests! {
     /// Hand an agent off.
-    Handoff(HandoffAsked) = "handoff",
+    Handoff(handoff::HandoffAsked) = "handoff",
     /// Go on at the step that failed.
-    HandoffRetry(RetryAsked) = "handoff_retry",
+    HandoffRetry(handoff::RetryAsked) = "handoff_retry",
     /// Close a failed handoff for good.
-    HandoffAbandon(HandoffNamed) = "handoff_abandon",
+    HandoffAbandon(handoff::HandoffNamed) = "handoff_abandon",
     /// Stop a handoff before its agent ends.
-    HandoffCancel(HandoffNamed) = "handoff_cancel",
+    HandoffCancel(handoff::HandoffNamed) = "handoff_cancel",
     /// Take the document now.
-    HandoffAccept(HandoffNamed) = "handoff_accept",
+    HandoffAccept(handoff::HandoffNamed) = "handoff_accept",
     /// Start an agent.
-    AgentCreate(CreateAsked) = "agent_create",
+    AgentCreate(agent::CreateAsked) = "agent_create",
     /// Adopt a pane.
-    AgentRegister(RegisterAsked) = "agent_register",
+    AgentRegister(agent::RegisterAsked) = "agent_register",
     /// End an agent.
-    AgentShutdown(ShutdownAsked) = "agent_shutdown",
+    AgentShutdown(agent::ShutdownAsked) = "agent_shutdown",
     /// Let go of an agent whose process does not run.
-    AgentForget(ForgetAsked) = "agent_forget",
+    AgentForget(agent::ForgetAsked) = "agent_forget",
     /// Type a text.
-    AgentSend(SendAsked) = "agent_send",
+    AgentSend(agent::SendAsked) = "agent_send",
     /// A successor acknowledges.
-    Ack(AckAsked) = "ack",
+    Ack(ack::AckAsked) = "ack",
     /// Answer its questions.
-    Clarify(ClarifyAsked) = "clarify",
+    Clarify(ack::ClarifyAsked) = "clarify",
     /// Go on without its ACK.
-    AckOverride(OverrideAsked) = "ack_override",
+    AckOverride(ack::OverrideAsked) = "ack_override",
     /// Publish a document now.
-    Publish(PublishNow) = "publish",
+    Publish(publish::PublishNow) = "publish",
     /// Make a work item.
-    WorkCreate(WorkCreateAsked) = "work_create",
+    WorkCreate(work::WorkCreateAsked) = "work_create",
     /// Take a work item.
-    WorkClaim(WorkClaimAsked) = "work_claim",
+    WorkClaim(work::WorkClaimAsked) = "work_claim",
     /// Hand over what came of a work item.
-    WorkComplete(WorkCompleteAsked) = "work_complete",
+    WorkComplete(work::WorkCompleteAsked) = "work_complete",
     /// Make children that a completion could not make.
-    WorkRetryChildren(WorkRetryAsked) = "work_retry_children",
+    WorkRetryChildren(work::WorkRetryAsked) = "work_retry_children",
     /// Give a work item back.
-    WorkRelease(WorkReleaseAsked) = "work_release",
+    WorkRelease(work::WorkReleaseAsked) = "work_release",
     /// Leave a work item to a person.
-    WorkEscalate(WorkEscalateAsked) = "work_escalate",
+    WorkEscalate(work::WorkEscalateAsked) = "work_escalate",
     /// Undo a completion.
-    WorkRollback(WorkRollbackAsked) = "work_rollback",
+    WorkRollback(work::WorkRollbackAsked) = "work_rollback",
     /// Say something of a work item.
-    WorkComment(WorkCommentAsked) = "work_comment",
+    WorkComment(work::WorkCommentAsked) = "work_comment",
     /// Take work items from elsewhere.
-    WorkImport(WorkImportAsked) = "work_import",
+    WorkImport(work::WorkImportAsked) = "work_import",
     /// Delete an error file.
     ErrorDismiss(DismissAsked) = "error_dismiss",
 }

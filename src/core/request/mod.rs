@@ -1,14 +1,14 @@
 //! What can be asked: every request kind with its fields (SPEC 3.5). All of them stand in one table, `kinds`; each has its
 //! checks, and what must be known before it is decided, beside its fields. How a request file is read stands in `read`.
 
-mod ack;
-mod agent;
+pub mod ack;
+pub mod agent;
 mod asked;
 mod body;
-mod handoff;
+pub mod handoff;
 mod integers;
 mod kinds;
-mod publish;
+pub mod publish;
 mod read;
 pub mod work;
 
