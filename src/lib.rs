@@ -62,16 +62,41 @@
 //! A room looks only into rooms that stand before it here; adapters do not look into each other. `tests/it/house.rs`
 //! holds this.
 //!
-//! 1. [`contract`], what others read as types, one for each file, and [`core`], the pure
-//!    part: begin with [`core::decide`], then [`core::handoff`], [`core::work`], their siblings for smaller
+//! 1. [`contract`], what others read as types, one for each file (what they write, requests, lies with its checks in
+//!    [`core::request`]), and [`core`], the pure part: begin with [`core::decide`], then [`core::handoff`], [`core::work`], their siblings for smaller
 //!    concerns, [`core::state`], and [`core::rows`], what is stored.
 //! 2. The adapters, each with one thing outside: [`spool`] (files in and out), [`store`] (the one truth), [`tmux`] (panes),
 //!    [`agents`] (profiles, screens, hooks and transcripts of agent CLIs), [`personas`], [`config`], [`notify`], [`publish`],
-//!    [`process`], [`clock`], [`service`] (systemd and launchd); and [`files`], [`child`] and [`limits`], which several of them use.
+//!    [`process`], [`clock`], [`service`] (systemd and launchd); and [`files`], [`child`] and [`limits`] (of the machine:
+//!    descriptors, threads, memory), which several of them use.
 //! 3. [`runner`] carries out effects, one lane for each pane.
 //! 4. [`sidecar`] is the loop: the only caller of `decide` and of `commit`.
 //! 5. [`cli`] is one file or folder for each command: clients of the spool and the views.
 //! 6. [`demo`] is an agent to try all this with: a terminal program with a composer, hooks and faults.
+//!
+//! Beside `src`: `data/` holds what is built in (`config.toml`, profiles of agent CLIs, prompts, rules, the page of
+//! `tasuki serve`), `packaging/schemas` what is generated from the types. SPEC, `flow.md` and the seeds, which comments name,
+//! are the papers that the program was built from; what users may rely on of them stands in the README.
+//!
+//! # To add one
+//!
+//! - **A step of the flow**: its word in [`contract::Step`]; its file in `core/handoff/steps`, and its line in the table there;
+//!   the step before it, which says that it follows; its limit in [`core::rows::handoff`] and [`core::settings`]. The compiler
+//!   then asks `core/handoff/ask.rs` what a retry does in it, and `core/handoff/ack/take.rs` what an ACK means. An effect that
+//!   it waits for is one of [`core::effect`], and is carried out in [`runner`]; it may run again after a crash.
+//! - **A kind of request**: its body, with its checks and what must be loaded for it, in `core/request`; its line in the table
+//!   `core/request/kinds.rs`; who answers it, and the route to that in `core/mod.rs`. Schema, OpenAPI and intake follow.
+//! - **A journal line**: its word and fields in `contract/journal.rs`, and the place that writes it.
+//! - **A datum of an agent's view**: the row in [`core::rows`], the type in [`contract`], `core/view.rs`; whoever shows it
+//!   reads it by type, and `data/page/page.js` by its name, which a test compares with the schema.
+//! - **A reason for which nothing is typed**: `core/pane.rs`, with its hint; whether it may pass, in
+//!   `core/handoff/ack/messages.rs`; the place that looks, in [`tmux`].
+//! - **An agent CLI**: a file in `data/profiles`, named in `agents/profile.rs`, its screens in `tests/screens`, its modes in
+//!   `tests/it/agents_modes.rs`.
+//!
+//! What is generated is written anew, and looked through, with `TASUKI_WRITE_SCHEMAS=1` (`test(/^examples/)`),
+//! `TASUKI_WRITE_TRACE=1` (`test(/^sim/)`: what two thousand lives do, and where handoffs go) and `TASUKI_WRITE_SCREENS=1`
+//! (`test(/^top_screens/)`). `tests/it/promises.rs` names the test that holds each sentence of what tasuki never does.
 
 pub mod contract;
 

@@ -3,6 +3,7 @@
 use super::error::CliError;
 use super::follow::{self, Progress};
 use super::output::{Out, Tone};
+use crate::contract::Step;
 use std::time::{Duration, Instant};
 
 /// Pause between two lines about a growing document, where no line is drawn again.
@@ -71,15 +72,16 @@ impl<'a> Live<'a> {
 
 /// What a step waits for, in a few words.
 pub(super) fn about(step: &str) -> &'static str {
+    let Some(step) = Step::ALL.iter().find(|known| known.word() == step) else { return "" };
     match step {
-        "waiting" => "for the end of the running turn",
-        "instructing" | "briefing" => "for the receipt",
-        "writing" => "for the document",
-        "ending" => "for the agent's end",
-        "starting" => "for the successor to be ready",
-        "priming" => "for the successor to have read its skill",
-        "reading" => "for the successor to have read its document",
-        "acknowledging" => "for the successor's acknowledgement",
-        _ => "",
+        Step::Waiting => "for the end of the running turn",
+        Step::Instructing | Step::Briefing => "for the receipt",
+        Step::Writing => "for the document",
+        Step::Ending => "for the agent's end",
+        Step::Starting => "for the successor to be ready",
+        Step::Priming => "for the successor to have read its skill",
+        Step::Reading => "for the successor to have read its document",
+        Step::Acknowledging => "for the successor's acknowledgement",
+        Step::Recording | Step::Done | Step::Failed | Step::Cancelled => "",
     }
 }

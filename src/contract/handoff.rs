@@ -40,6 +40,18 @@ words! {
 }
 
 impl Step {
+    /// The record is committed: nothing is lost if the agent ends, and it is too late to cancel.
+    #[must_use]
+    pub fn is_after_record(self) -> bool {
+        match self {
+            Step::Waiting | Step::Instructing | Step::Writing | Step::Recording => false,
+            Step::Ending | Step::Starting | Step::Priming | Step::Briefing | Step::Reading | Step::Acknowledging => {
+                true
+            }
+            Step::Done | Step::Failed | Step::Cancelled => false,
+        }
+    }
+
     /// No step follows by itself.
     #[must_use]
     pub fn is_end(self) -> bool {

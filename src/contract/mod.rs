@@ -1,6 +1,7 @@
-//! What others read and write, each described once: the core fills these types, the sidecar writes them, commands, `top` and
-//! `serve` read them, and `tasuki schema` is made of them. Every field may be added to; none is ever taken away within `v` 1.
-//! A field that can be null is always there unless it says otherwise.
+//! What others read, each described once: the core fills these types, the sidecar writes them, commands, `top` and `serve`
+//! read them, and `tasuki schema` is made of them. What others write, requests, lies with its checks in
+//! [`crate::core::request`]. Every field may be added to; none is ever taken away within `v` 1. A field that can be null is
+//! always there unless it says otherwise.
 //!
 //! Reading is more tolerant than the schema, for a file may have been written by an earlier version or a later one: what is
 //! not known is passed over, what is missing or of another kind is as if it was never said, and a word that is not known is

@@ -207,7 +207,17 @@ fn settled(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
                 handoff::publish::settled(tx, id, key, outcome);
             }
         }
-        (_, outcome) => {
+        // An outcome that does not belong to its effect changes nothing.
+        (Effect::Type(_) | Effect::Start(_) | Effect::AwaitIdle { .. } | Effect::AwaitReady { .. }, _) => {}
+        (
+            Effect::PrepareFolder { .. }
+            | Effect::ReadDocument { .. }
+            | Effect::ComposeDocument { .. }
+            | Effect::CompareDocument { .. }
+            | Effect::AwaitDeath { .. }
+            | Effect::HoldPlace { .. },
+            outcome,
+        ) => {
             let owner = tx.state.handoffs.values().find(|handoff| handoff.effect == Some(key));
             if let Some(id) = owner.map(|handoff| handoff.handoff_id) {
                 handoff::driver::settled(tx, id, outcome);

@@ -25,7 +25,21 @@ pub(super) fn outcome(effect: &Effect) -> Outcome {
         }
         Effect::ReadDocument { .. } => Outcome::Document(DocumentRead::Unsafe { why }),
         Effect::ComposeDocument { .. } => Outcome::Composed(Composed::Failed { why }),
-        _ => Outcome::Failed { why },
+        Effect::PrepareFolder { .. }
+        | Effect::CompareDocument { .. }
+        | Effect::ReadPersona { .. }
+        | Effect::AwaitDeath { .. }
+        | Effect::HoldPlace { .. }
+        | Effect::DropPlace { .. }
+        | Effect::Identify { .. }
+        | Effect::ReadGauge { .. }
+        | Effect::AwaitPrompt { .. }
+        | Effect::LookRound { .. }
+        | Effect::KillPane { .. }
+        | Effect::Tell(_)
+        | Effect::Notify(_)
+        | Effect::KeepCopy(_)
+        | Effect::Publish(_) => Outcome::Failed { why },
     }
 }
 

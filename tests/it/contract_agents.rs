@@ -5,6 +5,7 @@ use super::flow::{anonymous, by_hand};
 use super::support::stage::Stage;
 use serde_json::{Value, json};
 use std::fs;
+use tasuki::contract::LineType;
 
 const CLAIMED: &str = "0b0e4f6e-3a0f-4a52-9df0-5cf0e7c9a0aa";
 
@@ -213,9 +214,8 @@ fn views_say_what_the_contract_names() {
     let sidecar = fs::read_to_string(stage.home().join("view/sidecar.json")).expect("the sidecar's view");
     let sidecar: Value = serde_json::from_str(&sidecar).expect("JSON");
     has_all(&sidecar, "pid version started_at heartbeat tmux");
-    let types = ["handoff.step", "handoff.failed", "agent.state", "delivery", "ack", "reminder", "escalation", "error"];
     for line in stage.journal() {
-        assert!(line["at"].is_string() && types.iter().any(|kind| line["type"] == *kind), "{line}");
+        assert!(line["at"].is_string() && LineType::ALL.iter().any(|known| line["type"] == known.word()), "{line}");
     }
 }
 

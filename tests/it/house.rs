@@ -169,7 +169,7 @@ fn every_room_is_known_and_looks_only_downwards() {
         }
         let own = room(&file);
         let Some(rank) = ranks.get(own) else {
-            wrong.push(format!("{file}: the room {own} has no rank; give it one here and in the README"));
+            wrong.push(format!("{file}: the room {own} has no rank; give it one here, and a line in the README"));
             continue;
         };
         for other in looks_into(&text).iter().filter(|other| *other != own) {

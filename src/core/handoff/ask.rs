@@ -19,7 +19,7 @@ pub(crate) fn cancel(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
             let refused = ended(handoff);
             return tx.refuse(request, refused);
         }
-        Ok(handoff) if handoff.step >= Step::Ending => {
+        Ok(handoff) if handoff.step.is_after_record() => {
             let message = format!("It is too late to cancel: the handoff is in step {}", handoff.step.word());
             return tx
                 .refuse(request, Refused::new(409, "too_late", message).hint("the record is kept; let it finish"));
@@ -111,7 +111,7 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryAsked) -> Result<HandoffId, Refused> {
         return Err(Refused::new(409, "already_accepted", "The document is being accepted already"));
     }
     if let Some(successor) = &asked.successor {
-        if error.step < Step::Ending {
+        if !error.step.is_after_record() {
             return Err(Refused::bad("successor", "can be changed only after the record, from step ending on"));
         }
         if let Some(outgoing) = tx.agent(&handoff.agent_id) {

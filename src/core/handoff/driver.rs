@@ -1,5 +1,5 @@
 //! The one place that changes where a handoff stands. It asks the present step what follows from what has happened, and
-//! does that: no step knows another, and none leaves itself.
+//! does that: no step does another's work, and none leaves itself. Of the steps it knows only that the record has one.
 
 use super::ack::timeline;
 use super::duties::Duties;
@@ -70,8 +70,7 @@ pub(crate) fn nudge(tx: &mut Tx<'_>, id: HandoffId) {
     if !handoff.waits {
         return put(tx, id, |step, tx| step.nudge(tx, id));
     }
-    let agent_id = if handoff.step == Step::Ending { Some(handoff.agent_id) } else { handoff.successor_id };
-    let agent = agent_id.and_then(|id| tx.agent(&id));
+    let agent = steps::of(handoff.step).types_to(handoff).and_then(|id| tx.agent(&id));
     if agent.is_some_and(|agent| agent.typing.is_none() && agent.state == AgentState::Idle) {
         if let Some(handoff) = tx.handoff_mut(&id) {
             handoff.waits = false;
@@ -80,7 +79,8 @@ pub(crate) fn nudge(tx: &mut Tx<'_>, id: HandoffId) {
     }
 }
 
-/// The step's time is up, if it is, or one of its acknowledgement's. Whatever is done here ends the deadline, so that it is never due twice.
+/// The step's time is up, if it is, or one of its acknowledgement's. Whatever is done here ends the deadline, so that it is
+/// never due twice.
 pub(crate) fn due(tx: &mut Tx<'_>, id: HandoffId) {
     let now = tx.now;
     // A row that is not touched need not be written: there may be very many, and of one only is anything due.
@@ -114,7 +114,7 @@ pub(crate) fn go_on(tx: &mut Tx<'_>, id: HandoffId, mut next: Next) {
                     entered(tx, id, Step::Recording);
                 }
                 record::commit(tx, id, whole);
-                Next::Enter(Step::Ending)
+                steps::of(Step::Recording).recorded()
             }
         };
     }
@@ -206,7 +206,7 @@ fn halted(tx: &mut Tx<'_>, id: HandoffId, halt: Halt) {
         handoff.error = Some(HandoffError { error_id, step, code, message, hint });
     }
     hold::release_agents(tx, id);
-    if step >= Step::Ending {
+    if step.is_after_record() {
         hold::drop_place(tx, id);
     }
     tx.journal(line);

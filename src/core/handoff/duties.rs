@@ -4,9 +4,9 @@ use super::authors;
 use super::next::Next;
 use crate::core::effect::Outcome;
 use crate::core::fact::Fact;
-use crate::core::id::HandoffId;
+use crate::core::id::{AgentId, HandoffId};
 use crate::core::rows::agent::AgentState;
-use crate::core::rows::handoff::Step;
+use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::tx::Tx;
 
 /// For a handoff whose successor is gone.
@@ -38,6 +38,16 @@ pub(super) trait Duties {
     /// One of the handoff's agents has changed.
     fn nudge(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {
         Next::Stay
+    }
+
+    /// The record was committed: what follows. Asked of `recording` alone.
+    fn recorded(&self) -> Next {
+        Next::Stay
+    }
+
+    /// To whom it types.
+    fn types_to(&self, handoff: &Handoff) -> Option<AgentId> {
+        handoff.successor_id
     }
 
     /// The text that it had put off can be typed now.

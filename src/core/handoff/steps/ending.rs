@@ -5,11 +5,11 @@ use crate::core::fact::{Ended, Fact};
 use crate::core::handoff::duties::{Duties, Gone, gone};
 use crate::core::handoff::next::Next;
 use crate::core::handoff::{in_place, row};
-use crate::core::id::HandoffId;
+use crate::core::id::{AgentId, HandoffId};
 use crate::core::pane::Refusal;
 use crate::core::request::Successor;
 use crate::core::rows::agent::{AgentState, Purpose};
-use crate::core::rows::handoff::Step;
+use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::text::word;
 use crate::core::tx::Tx;
 use crate::core::typing;
@@ -63,6 +63,10 @@ impl Duties for Ending {
             Some(Gone { outgoing: true, lost: true }) => await_death(tx, id),
             Some(_) | None => Next::Stay,
         }
+    }
+
+    fn types_to(&self, handoff: &Handoff) -> Option<AgentId> {
+        Some(handoff.agent_id)
     }
 
     fn resume(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {

@@ -19,6 +19,10 @@ impl Duties for Recording {
         Next::Stay
     }
 
+    fn recorded(&self) -> Next {
+        Next::Enter(Step::Ending)
+    }
+
     fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
         reader::settled(tx, id, outcome)
     }
