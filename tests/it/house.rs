@@ -274,12 +274,12 @@ fn whatever_others_may_use_says_what_it_is() {
         let lines: Vec<&str> = text.lines().collect();
         for (number, line) in lines.iter().enumerate() {
             let Some(rest) = line.trim_start().strip_prefix("pub ") else { continue };
-            if !kinds.iter().any(|kind| rest.starts_with(kind)) {
+            // What a macro makes is described where the macro is used.
+            if !kinds.iter().any(|kind| rest.starts_with(kind)) || rest.contains('$') {
                 continue;
             }
-            let above = lines[..number].iter().rev().map(|line| line.trim_start());
-            let mut above = above.skip_while(|line| is_in_an_attribute(line));
-            if !above.next().is_some_and(|line| line.starts_with("///")) {
+            let above = without_attributes(&lines[..number]);
+            if !above.is_some_and(|line| line.starts_with("///")) {
                 silent.push(format!("src/{file}:{}: {}", number + 1, line.trim()));
             }
         }
@@ -287,9 +287,15 @@ fn whatever_others_may_use_says_what_it_is() {
     assert!(silent.is_empty(), "without a doc comment:\n{}", silent.join("\n"));
 }
 
-/// Of attributes that take several lines, the last ends in a bracket.
-fn is_in_an_attribute(line: &str) -> bool {
-    line.starts_with("#[") || line.ends_with(")]")
+/// The last line that is in no attribute. One that takes several lines ends with a bracket.
+fn without_attributes<'l>(above: &[&'l str]) -> Option<&'l str> {
+    let mut inside = false;
+    above.iter().rev().map(|line| line.trim_start()).find(|line| {
+        let begins = line.starts_with("#[");
+        let ends = line.ends_with(")]") || *line == "]";
+        inside = (inside || ends) && !begins;
+        !(begins || ends || inside)
+    })
 }
 
 #[test]
