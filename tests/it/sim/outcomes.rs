@@ -52,7 +52,7 @@ fn ways(effect: &Effect, rng: &mut Rng) -> Vec<Outcome> {
         Effect::Type(_) => vec![
             Outcome::Typed(Typed::Submitted { proven: false }),
             Outcome::Typed(Typed::Submitted { proven: true }),
-            Outcome::Typed(Typed::Refused { reason: REFUSALS[rng.below(16) as usize] }),
+            Outcome::Typed(Typed::Refused { reason: REFUSALS[rng.below(REFUSALS.len() as u64) as usize] }),
             Outcome::Typed(Typed::Unknown { reason: "not_seen".to_owned() }),
         ],
         Effect::Start(_) => starts(rng),
