@@ -3,7 +3,7 @@
 use super::error::CliError;
 use super::follow::{self, Progress};
 use super::output::{Out, Tone};
-use crate::contract::Step;
+use crate::contract::{Step, Word};
 use std::time::{Duration, Instant};
 
 /// Pause between two lines about a growing document, where no line is drawn again.
@@ -72,7 +72,7 @@ impl<'a> Live<'a> {
 
 /// What a step waits for, in a few words.
 pub(super) fn about(step: &str) -> &'static str {
-    let Some(step) = Step::ALL.iter().find(|known| known.word() == step) else { return "" };
+    let Some(step) = Word::<Step>::from(step).known() else { return "" };
     match step {
         Step::Waiting => "for the end of the running turn",
         Step::Instructing | Step::Briefing => "for the receipt",

@@ -4,11 +4,9 @@ use crate::support::decided::Decided;
 use crate::support::facts::demo_facts;
 use serde_json::json;
 use tasuki::core::effect::{Effect, EffectKey, Outcome, PersonaTexts};
-use tasuki::core::event::{Arrived, Event, RequestFacts};
+use tasuki::core::event::Event;
 use tasuki::core::id::AgentId;
 use tasuki::core::pane::{PaneRef, Refusal, ServerId, Typed};
-use tasuki::core::persona::PersonaFacts;
-use tasuki::core::request;
 use tasuki::core::rows::agent::{Agent, AgentState, Primed};
 use tasuki::core::rows::handoff::{Handoff, Step};
 
@@ -49,13 +47,8 @@ impl World {
 
     fn ask(&mut self) {
         let successor = json!({ "agent_id": id(2) });
-        let bytes = json!({"v": 1, "kind": "handoff", "agent_id": id(1), "reason": "r", "successor": successor});
-        let persona = PersonaFacts { exists: true, has_skill: true, ..PersonaFacts::default() };
-        let dev = "dev".parse().expect("a slug");
-        let facts = RequestFacts { persona: Some((dev, persona)), ..RequestFacts::default() };
-        let read = request::read(bytes.to_string().as_bytes());
-        let arrived = Arrived { id: "r1".parse().expect("an id"), sha256: String::new(), read, facts };
-        let decision = self.core.decide(Event::Request(Box::new(arrived)));
+        let request = json!({"v": 1, "kind": "handoff", "agent_id": id(1), "reason": "r", "successor": successor});
+        let decision = self.core.ask("r1", &request);
         assert_eq!(self.core.state.handoffs.len(), 1, "{:?}", decision.answers);
     }
 

@@ -5,13 +5,11 @@ use crate::support::facts::demo_facts;
 use serde_json::{Value, json};
 use tasuki::core::decision::Decision;
 use tasuki::core::effect::{Effect, EffectKey, Outcome, Readiness, Started};
-use tasuki::core::event::{Arrived, Event, Gone, RequestFacts};
+use tasuki::core::event::{Event, Gone};
 use tasuki::core::hook::{HookEvent, HookKind, SessionReason};
 use tasuki::core::id::AgentId;
 use tasuki::core::pane::{PaneFacts, PaneRef, Process, ServerId};
-use tasuki::core::persona::PersonaFacts;
 use tasuki::core::reply::Reply;
-use tasuki::core::request;
 use tasuki::core::rows::agent::{
     Agent, AgentState, Asker, Dying, OurTurn, Owner, Primed, Purpose, Queued, Shutdown, Start, Typing,
 };
@@ -123,12 +121,7 @@ fn every_deadline_of_another_boot_is_counted_in_this_one() {
 
 /// A handoff that waits for the busy agent.
 fn asks_for_a_handoff(world: &mut World) {
-    let bytes = json!({"v": 1, "kind": "handoff", "agent_id": AGENT, "reason": "r"}).to_string();
-    let persona = PersonaFacts { exists: true, has_skill: true, ..PersonaFacts::default() };
-    let facts = RequestFacts { persona: Some(("dev".parse().expect("a slug"), persona)), ..RequestFacts::default() };
-    let read = request::read(bytes.as_bytes());
-    let arrived = Arrived { id: "r1".parse().expect("an id"), sha256: String::new(), read, facts };
-    world.core.decide(Event::Request(Box::new(arrived)));
+    world.core.ask("r1", &json!({"v": 1, "kind": "handoff", "agent_id": AGENT, "reason": "r"}));
     assert_eq!(world.core.state.handoffs.len(), 1, "it waits for the agent");
 }
 
@@ -311,20 +304,11 @@ fn an_agent_that_took_our_prompt_into_the_turn_that_ran_is_free_when_it_rests() 
     assert!(watching(&world).is_none());
 }
 
-/// Asks, and gives the decision with its answer.
-fn asks(world: &mut World, name: &str, request: &Value) -> Decision {
-    let persona = PersonaFacts { exists: true, has_skill: true, ..PersonaFacts::default() };
-    let facts = RequestFacts { persona: Some(("dev".parse().expect("a slug"), persona)), ..RequestFacts::default() };
-    let read = request::read(request.to_string().as_bytes());
-    let arrived = Arrived { id: name.parse().expect("an id"), sha256: String::new(), read, facts };
-    world.core.decide(Event::Request(Box::new(arrived)))
-}
-
 #[test]
 fn a_start_of_which_no_tmux_server_tells_leaves_no_agent_that_starts_for_ever() {
     let mut world = World::new();
     let asked = json!({"v": 1, "kind": "agent_create", "persona_slug": "dev", "profile": "demo"});
-    let decision = asks(&mut world, "r1", &asked);
+    let decision = world.core.ask("r1", &asked);
     let key = decision.effects.iter().find(|(_, effect)| matches!(effect, Effect::Start(_))).expect("it starts").0;
     let decision = world.core.decide(Event::Settled { key, outcome: Outcome::Started(Started::NoTmux) });
     assert!(decision.answers[0].to_json(&world.core.now)["error"]["code"] == "no_tmux");
@@ -337,10 +321,10 @@ fn an_agent_without_a_pane_is_let_go_by_force() {
     let mut world = World::new();
     world.agent().pane = None;
     let gently = json!({"v": 1, "kind": "agent_shutdown", "agent_id": AGENT});
-    let decision = asks(&mut world, "r1", &gently);
+    let decision = world.core.ask("r1", &gently);
     assert_eq!(decision.answers[0].to_json(&world.core.now)["error"]["code"], "no_pane");
     let forced = json!({"v": 1, "kind": "agent_shutdown", "agent_id": AGENT, "force": true});
-    let decision = asks(&mut world, "r2", &forced);
+    let decision = world.core.ask("r2", &forced);
     let answer = decision.answers[0].to_json(&world.core.now);
     assert_eq!((&answer["status"], answer["result"]["ended_at"].is_string()), (&json!(200), true), "{answer}");
     assert_eq!(world.agent().state, AgentState::Lost);
@@ -381,11 +365,7 @@ fn a_text_that_has_waited_too_long_is_refused_with_what_it_waited_for() {
         [(AgentState::Blocked, "dialog"), (AgentState::Starting, "not_ready"), (AgentState::Busy, "busy")]
     {
         let mut world = World::new();
-        let request = json!({"v": 1, "kind": "agent_send", "agent_id": AGENT, "text": "Look."});
-        let read = request::read(request.to_string().as_bytes());
-        let id = "r3".parse().expect("an id");
-        let arrived = Arrived { id, sha256: String::new(), read, facts: RequestFacts::default() };
-        world.core.decide(Event::Request(Box::new(arrived)));
+        world.core.ask("r3", &json!({"v": 1, "kind": "agent_send", "agent_id": AGENT, "text": "Look."}));
         world.agent().state = state;
         let decision = world.core.pass(10 * 60_000);
         let refused = match &decision.answers[0].reply {

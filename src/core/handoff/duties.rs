@@ -50,9 +50,10 @@ pub(super) trait Duties {
         handoff.successor_id
     }
 
-    /// The text that it had put off can be typed now.
-    fn resume(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {
-        Next::Stay
+    /// The text that it had put off can be typed now: it begins again.
+    fn resume(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
+        let Some(step) = tx.handoff(&id).map(|handoff| handoff.step) else { return Next::Stay };
+        self.begin(tx, id, step)
     }
 
     /// Its time is up.

@@ -57,8 +57,13 @@ impl Trace {
     }
 }
 
-fn kept_in() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/sim/golden-trace")
+/// What is kept under that name beside this file; written anew first where that is asked for.
+pub(crate) fn kept(name: &str, now: &str) -> String {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/sim").join(name);
+    if std::env::var_os("TASUKI_WRITE_TRACE").is_some() {
+        fs::write(&path, now).expect("it can be written");
+    }
+    fs::read_to_string(&path).expect("what is kept")
 }
 
 /// Compares the first lives' traces, in the order of their seeds, with those that are kept.
@@ -69,10 +74,7 @@ pub(crate) fn compare(traces: &[[u8; 32]]) {
         format!("{from}..{} {}\n", from + traces.len(), tasuki::core::text::hex(&hash[..16]))
     });
     let now: String = lines.collect();
-    if std::env::var_os("TASUKI_WRITE_TRACE").is_some() {
-        fs::write(kept_in(), &now).expect("the traces can be written");
-    }
-    let kept = fs::read_to_string(kept_in()).expect("the kept traces");
+    let kept = kept("golden-trace", &now);
     let other: Vec<&str> = now
         .lines()
         .zip(kept.lines().chain(std::iter::repeat("")))

@@ -1,11 +1,9 @@
 //! Where handoffs go from each step, and what has happened then: a table that two thousand simulated lives have made, for
 //! readers. Whoever changes the flow sees it change.
 
+use super::golden::kept;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::PathBuf;
 use tasuki::core::decision::Decision;
-use tasuki::core::effect::Effect;
 use tasuki::core::event::Event;
 use tasuki::core::state::State;
 use tasuki::core::text::word;
@@ -44,12 +42,8 @@ impl Transitions {
 
     /// Compares them with those that are kept.
     pub(crate) fn compare(&self) {
-        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/sim/transitions.txt");
         let now: String = self.0.iter().map(line).collect();
-        if std::env::var_os("TASUKI_WRITE_TRACE").is_some() {
-            fs::write(&path, &now).expect("the table can be written");
-        }
-        let kept = fs::read_to_string(&path).expect("the kept table");
+        let kept = kept("transitions.txt", &now);
         assert!(
             now == kept,
             "handoffs go other ways than before:\n{}\nIf that is meant, run this test with TASUKI_WRITE_TRACE=1",
@@ -68,7 +62,10 @@ pub(crate) fn cause(state: &State, event: &Event) -> String {
     match event {
         Event::Request(arrived) => arrived.read.kind.clone().unwrap_or_else(|| "request".to_owned()),
         Event::Hook(event) => format!("hook {}", word(&event.kind)),
-        Event::Settled { key, .. } => state.outbox.get(key).map_or_else(|| "late answer".to_owned(), effect),
+        Event::Settled { key, .. } => match state.outbox.get(key) {
+            Some(effect) => format!("effect {}", effect.kind()),
+            None => "late answer".to_owned(),
+        },
         Event::AgentGone { .. } => "agent gone".to_owned(),
         Event::DocumentGrew { .. } => "document grew".to_owned(),
         Event::Server(_) => "tmux server".to_owned(),
@@ -77,10 +74,4 @@ pub(crate) fn cause(state: &State, event: &Event) -> String {
         Event::Probe => "probe".to_owned(),
         Event::Deadlines => "limit".to_owned(),
     }
-}
-
-fn effect(effect: &Effect) -> String {
-    let value = serde_json::to_value(effect).expect("an effect can be written down");
-    let name = value.as_object().and_then(|fields| fields.keys().next().cloned());
-    format!("effect {}", name.or_else(|| value.as_str().map(str::to_owned)).unwrap_or_default())
 }

@@ -1,9 +1,12 @@
 //! The core alone: a state, the time, and decisions that are applied one after the other.
 
+use serde_json::Value;
 use std::collections::BTreeMap;
 use tasuki::core::decision::{Decision, Turn};
-use tasuki::core::event::Event;
+use tasuki::core::event::{Arrived, Event, RequestFacts};
 use tasuki::core::pane::ServerId;
+use tasuki::core::persona::PersonaFacts;
+use tasuki::core::request;
 use tasuki::core::rows::agent::Agent;
 use tasuki::core::settings::{ProfileFacts, Settings};
 use tasuki::core::state::State;
@@ -29,6 +32,16 @@ impl Decided {
         let decision = tasuki::core::decide(&self.state, event, &Turn { now: self.now, entropy: [self.turns; 32] });
         self.state.apply(&decision);
         decision
+    }
+
+    /// A request arrives, in a home with a persona `dev`; the decision has its answer, if that comes at once.
+    pub(crate) fn ask(&mut self, id: &str, request: &Value) -> Decision {
+        let persona = PersonaFacts { exists: true, has_skill: true, ..PersonaFacts::default() };
+        let dev = "dev".parse().expect("a slug");
+        let facts = RequestFacts { persona: Some((dev, persona)), ..RequestFacts::default() };
+        let read = request::read(request.to_string().as_bytes());
+        let arrived = Arrived { id: id.parse().expect("an id"), sha256: String::new(), read, facts };
+        self.decide(Event::Request(Box::new(arrived)))
     }
 
     /// Time passes; what is due then.

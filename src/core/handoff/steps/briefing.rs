@@ -46,10 +46,6 @@ impl Duties for Briefing {
         without_successor(tx, id, fact, "it was briefed")
     }
 
-    fn resume(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
-        self.begin(tx, id, Step::Briefing)
-    }
-
     fn due(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {
         Next::fail("not_delivered", "The briefing was not typed in time", "look at the agent's pane, then retry")
     }

@@ -40,10 +40,6 @@ impl Duties for Priming {
         without_successor(tx, id, fact, "it was briefed")
     }
 
-    fn resume(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
-        self.begin(tx, id, Step::Priming)
-    }
-
     fn due(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {
         failed("The successor did not answer its priming in time")
     }

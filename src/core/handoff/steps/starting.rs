@@ -47,10 +47,6 @@ impl Duties for Starting {
         }
     }
 
-    fn resume(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
-        self.begin(tx, id, Step::Starting)
-    }
-
     fn due(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
         failed(tx, id, "successor_failed", "The successor was not ready in time")
     }
