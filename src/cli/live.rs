@@ -72,16 +72,5 @@ impl<'a> Live<'a> {
 
 /// What a step waits for, in a few words.
 pub(super) fn about(step: &str) -> &'static str {
-    let Some(step) = Word::<Step>::from(step).known() else { return "" };
-    match step {
-        Step::Waiting => "for the end of the running turn",
-        Step::Instructing | Step::Briefing => "for the receipt",
-        Step::Writing => "for the document",
-        Step::Ending => "for the agent's end",
-        Step::Starting => "for the successor to be ready",
-        Step::Priming => "for the successor to have read its skill",
-        Step::Reading => "for the successor to have read its document",
-        Step::Acknowledging => "for the successor's acknowledgement",
-        Step::Recording | Step::Done | Step::Failed | Step::Cancelled => "",
-    }
+    Word::<Step>::from(step).known().map_or("", Step::waits_for)
 }

@@ -52,6 +52,22 @@ impl Step {
         }
     }
 
+    /// What it waits for, in a few words.
+    #[must_use]
+    pub fn waits_for(self) -> &'static str {
+        match self {
+            Step::Waiting => "for the end of the running turn",
+            Step::Instructing | Step::Briefing => "for the receipt",
+            Step::Writing => "for the document",
+            Step::Ending => "for the agent's end",
+            Step::Starting => "for the successor to be ready",
+            Step::Priming => "for the successor to have read its skill",
+            Step::Reading => "for the successor to have read its document",
+            Step::Acknowledging => "for the successor's acknowledgement",
+            Step::Recording | Step::Done | Step::Failed | Step::Cancelled => "",
+        }
+    }
+
     /// No step follows by itself.
     #[must_use]
     pub fn is_end(self) -> bool {

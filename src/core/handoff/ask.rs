@@ -1,14 +1,14 @@
 //! What the operator may ask of a handoff: retry, cancel, accept, abandon (SPEC 3.5 and 12, "Doubt").
 
 use super::row::{ended, find};
-use super::{ack, authors, driver, hold, reader, successors};
+use super::{authors, driver, hold, reader, successors};
 use crate::contract::reply::HandoffReply;
 use crate::core::id::{HandoffId, RequestId};
 use crate::core::life;
 use crate::core::reply::{Refused, Reply};
-use crate::core::request::{Assume, RetryAsked, Successor};
-use crate::core::rows::agent::{Agent, AgentState, OurTurn, Primed, Purpose};
-use crate::core::rows::handoff::{Handoff, HandoffError, Reading, Step};
+use crate::core::request::{RetryAsked, Successor};
+use crate::core::rows::agent::AgentState;
+use crate::core::rows::handoff::{Handoff, Reading, Step};
 use crate::core::tx::Tx;
 
 /// `handoff_cancel`.
@@ -118,7 +118,7 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryAsked) -> Result<HandoffId, Refused> {
             successors::check(tx, successor, outgoing, Some(handoff.handoff_id))?;
         }
     }
-    if is_in_doubt(error) && asked.assume.is_none() && asked.successor.is_none() {
+    if driver::leaves_doubt(error) && asked.assume.is_none() && asked.successor.is_none() {
         let message = format!("It is not known whether the text of step {} arrived and was obeyed", error.step.word());
         let hint = "look at the pane, then retry with assume delivered or not_delivered";
         return Err(Refused::new(409, "in_doubt", message).hint(hint));
@@ -144,11 +144,6 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryAsked) -> Result<HandoffId, Refused> {
     Ok(handoff.handoff_id)
 }
 
-/// Whether it is not known what became of this step's text.
-fn is_in_doubt(error: &HandoffError) -> bool {
-    error.code == "unconfirmed" || (error.step == Step::Priming && error.code == "priming_failed")
-}
-
 /// A successor whose pane is gone but whose process lives: nothing is started beside it silently.
 fn lost_successor(tx: &Tx<'_>, handoff: &Handoff) -> Option<Refused> {
     let successor = handoff.successor_id.and_then(|id| tx.agent(&id))?;
@@ -162,41 +157,18 @@ fn go_on(tx: &mut Tx<'_>, id: HandoffId, asked: &RetryAsked) -> Result<(), Refus
     let Some(error) = tx.handoff(&id).and_then(|handoff| handoff.error.clone()) else { return Ok(()) };
     hold::take_up(tx, id)?;
     // What is known is not open to assumption.
-    let assume = asked.assume.filter(|_| is_in_doubt(&error));
+    let assume = asked.assume.filter(|_| driver::leaves_doubt(&error));
     if let Some(successor) = &asked.successor {
         change_successor(tx, id, successor);
         return Ok(());
     }
-    match error.step {
-        Step::Instructing if error.code == "unconfirmed" && assume == Some(Assume::Delivered) => {
-            await_assumed_turn(tx, id);
-        }
-        Step::Waiting | Step::Instructing => driver::enter(tx, id, Step::Waiting),
-        Step::Writing => {
-            driver::enter(tx, id, Step::Writing);
-            reader::begin(tx, id, Reading::Retry { instruct_anew: true });
-        }
-        Step::Ending => driver::enter(tx, id, Step::Ending),
-        Step::Starting => {
-            drop_dead_successor(tx, id);
-            driver::enter(tx, id, Step::Starting);
-        }
-        Step::Priming | Step::Briefing | Step::Reading | Step::Acknowledging => {
-            retry_successor(tx, id, error.step, assume);
-        }
-        Step::Recording => {
-            driver::enter(tx, id, Step::Recording);
-            // Whoever retries has seen what lies there: it is taken as it stands.
-            reader::begin(tx, id, Reading::Retry { instruct_anew: false });
-        }
-        Step::Done | Step::Failed | Step::Cancelled => {}
-    }
+    driver::retry(tx, id, error.step, assume);
     Ok(())
 }
 
 /// Goes on with another successor. What was asked for stays so for later retries.
 fn change_successor(tx: &mut Tx<'_>, id: HandoffId, successor: &Successor) {
-    replace_successor(tx, id);
+    successors::replace(tx, id);
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.successor = successor.clone();
     }
@@ -208,82 +180,4 @@ fn change_successor(tx: &mut Tx<'_>, id: HandoffId, successor: &Successor) {
     let outgoing = tx.handoff(&id).and_then(|handoff| tx.agent(&handoff.agent_id));
     let lives = outgoing.is_some_and(|agent| agent.state.is_live());
     driver::enter(tx, id, if lives { Step::Ending } else { Step::Starting });
-}
-
-/// The operator says that the instruction arrived. Its turn may be running, or be over already.
-fn await_assumed_turn(tx: &mut Tx<'_>, id: HandoffId) {
-    let Some(agent_id) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return };
-    driver::enter(tx, id, Step::Writing);
-    if tx.agent(&agent_id).is_some_and(|agent| agent.state == AgentState::Idle) {
-        return reader::begin(tx, id, Reading::Retry { instruct_anew: false });
-    }
-    if let Some(agent) = tx.agent_mut(&agent_id) {
-        agent.our_turn =
-            Some(OurTurn { purpose: Purpose::Instruction(id), turn_id: None, queued: false, paused: false });
-    }
-}
-
-/// A successor that is dead, or that was to be started in another life of the tmux server, gives way to a new one; its
-/// id is kept.
-fn drop_dead_successor(tx: &mut Tx<'_>, id: HandoffId) {
-    let successor_id = tx.handoff(&id).and_then(|handoff| handoff.successor_id);
-    let server = tx.state.server;
-    let can_be_adopted = |agent: &Agent| {
-        let life = agent.pane.map(|pane| pane.server).or(agent.start_server);
-        agent.state.is_live() && !agent.is_known_dead() && life == server
-    };
-    if successor_id.is_some_and(|id| !tx.agent(&id).is_some_and(can_be_adopted)) {
-        replace_successor(tx, id);
-    }
-}
-
-fn replace_successor(tx: &mut Tx<'_>, id: HandoffId) {
-    let Some(handoff) = tx.handoff_mut(&id) else { return };
-    let Some(former) = handoff.successor_id.take() else { return };
-    handoff.former_successors.push(former);
-    let outgoing = handoff.agent_id;
-    life::give_up(tx, &former);
-    if tx.agent(&former).is_some_and(|agent| agent.handoff_id == Some(id))
-        && let Some(agent) = tx.agent_mut(&former)
-    {
-        agent.handoff_id = None;
-    }
-    if tx.agent(&outgoing).is_some_and(|agent| agent.successor_id == Some(former))
-        && let Some(agent) = tx.agent_mut(&outgoing)
-    {
-        agent.successor_id = None;
-    }
-}
-
-fn retry_successor(tx: &mut Tx<'_>, id: HandoffId, step: Step, assume: Option<Assume>) {
-    let Some(successor_id) = tx.handoff(&id).and_then(|handoff| handoff.successor_id) else {
-        return driver::enter(tx, id, Step::Starting);
-    };
-    // Of one whose process is dead the last hooks may be waited for still: nothing can be typed to it any more.
-    if tx.agent(&successor_id).is_none_or(|agent| !agent.state.is_live() || agent.is_known_dead()) {
-        replace_successor(tx, id);
-        return driver::enter(tx, id, Step::Starting);
-    }
-    match (step, assume) {
-        (Step::Priming, Some(Assume::Delivered)) => {
-            if let Some(agent) = tx.agent_mut(&successor_id) {
-                agent.primed = Primed::Done;
-            }
-            driver::enter(tx, id, Step::Briefing);
-        }
-        (Step::Priming, Some(Assume::NotDelivered)) => {
-            if let Some(agent) = tx.agent_mut(&successor_id) {
-                agent.primed = Primed::Never;
-            }
-            driver::enter(tx, id, Step::Priming);
-        }
-        (Step::Briefing, Some(Assume::Delivered)) => driver::enter(tx, id, Step::Reading),
-        // Its turn has failed: the same successor is briefed anew.
-        (Step::Reading, _) => driver::enter(tx, id, Step::Briefing),
-        (Step::Acknowledging, _) => {
-            driver::enter(tx, id, Step::Acknowledging);
-            ack::timeline::ask_again(tx, id);
-        }
-        (step, _) => driver::enter(tx, id, step),
-    }
 }

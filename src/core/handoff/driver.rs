@@ -3,7 +3,7 @@
 
 use super::ack::timeline;
 use super::duties::Duties;
-use super::next::{Halt, Next};
+use super::next::{Entry, Halt, Next};
 use super::steps;
 use super::{hold, record};
 use crate::contract::{JournalLine, LineType, maybe};
@@ -12,6 +12,7 @@ use crate::core::fact::Fact;
 use crate::core::id::HandoffId;
 use crate::core::pane::DeliveryVerdict;
 use crate::core::reply::Refused;
+use crate::core::request::Assume;
 use crate::core::rows::agent::{AgentState, Purpose};
 use crate::core::rows::handoff::{Handoff, HandoffError, Reading, Span, Step};
 use crate::core::text::sentence;
@@ -30,6 +31,17 @@ pub(crate) fn enter(tx: &mut Tx<'_>, id: HandoffId, step: Step) {
 /// Halts the flow at its present step.
 pub(crate) fn fail(tx: &mut Tx<'_>, id: HandoffId, code: &str, message: impl Into<String>, hint: &str) {
     go_on(tx, id, Next::fail(code, message, hint));
+}
+
+/// A person asks for another try of the step that has failed. `assume`: what they say of its text.
+pub(crate) fn retry(tx: &mut Tx<'_>, id: HandoffId, failed: Step, assume: Option<Assume>) {
+    let next = steps::of(failed).retry(tx, id, assume);
+    go_on(tx, id, next);
+}
+
+/// Whether it is not known what became of the text of the step that has failed.
+pub(crate) fn leaves_doubt(error: &HandoffError) -> bool {
+    steps::of(error.step).leaves_doubt(&error.code)
 }
 
 /// The effect that this handoff waited for has ended.
@@ -108,10 +120,12 @@ pub(crate) fn go_on(tx: &mut Tx<'_>, id: HandoffId, mut next: Next) {
             Next::Stay => return,
             Next::Defer => return put_off(tx, id),
             Next::Fail(halt) => return halted(tx, id, halt),
-            Next::Enter(step) => entered(tx, id, step),
+            Next::Enter(step) => entered(tx, id, step, None),
+            Next::Again(step) => entered(tx, id, step, Some(Entry::Again)),
+            Next::Vouched(step) => entered(tx, id, step, Some(Entry::Vouched)),
             Next::Record(whole) => {
                 if tx.handoff(&id).is_some_and(|handoff| handoff.step != Step::Recording) {
-                    entered(tx, id, Step::Recording);
+                    entered(tx, id, Step::Recording, None);
                 }
                 record::commit(tx, id, whole);
                 steps::of(Step::Recording).recorded()
@@ -123,10 +137,10 @@ pub(crate) fn go_on(tx: &mut Tx<'_>, id: HandoffId, mut next: Next) {
 
 /// Leaves the present step and enters another: closes its span, cancels what it had running, sets the limit, writes
 /// the journal line, and does what the new step begins with.
-fn entered(tx: &mut Tx<'_>, id: HandoffId, step: Step) -> Next {
+fn entered(tx: &mut Tx<'_>, id: HandoffId, step: Step, how: Option<Entry>) -> Next {
     leave(tx, id);
     let now = tx.now;
-    let limit = step.limit_ms(&tx.state.settings.limits);
+    let limit = steps::of(step).limit_ms(&tx.state.settings.limits);
     let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
     let from = std::mem::replace(&mut handoff.step, step);
     handoff.deadline = limit.map(|limit| Deadline::after(&now, limit));
@@ -137,7 +151,7 @@ fn entered(tx: &mut Tx<'_>, id: HandoffId, step: Step) -> Next {
         step: Some(step.word().to_owned()),
         ..JournalLine::of_handoff(LineType::HandoffStep, &id, &agent_id)
     });
-    steps::of(step).begin(tx, id, from)
+    steps::of(step).begin(tx, id, how.unwrap_or(Entry::From(from)))
 }
 
 /// Ends the present step without entering one: what it had running is cancelled in the same commit.

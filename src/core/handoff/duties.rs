@@ -1,12 +1,14 @@
 //! What every step may be told, and what most of them need to know for that.
 
 use super::authors;
-use super::next::Next;
+use super::next::{Entry, Next};
 use crate::core::effect::Outcome;
 use crate::core::fact::Fact;
 use crate::core::id::{AgentId, HandoffId};
+use crate::core::request::Assume;
 use crate::core::rows::agent::AgentState;
-use crate::core::rows::handoff::{Handoff, Step};
+use crate::core::rows::handoff::Handoff;
+use crate::core::settings::Limits;
 use crate::core::tx::Tx;
 
 /// For a handoff whose successor is gone.
@@ -14,8 +16,13 @@ pub(super) const ANOTHER: &str = "document and record are kept; a retry starts a
 
 /// What a step does when it is told something. Whatever it does not say is no news to it.
 pub(super) trait Duties {
-    /// It was entered, from that step.
-    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, from: Step) -> Next;
+    /// Its time limit in milliseconds; none for a step that does not wait, or that keeps its own time.
+    fn limit_ms(&self, _limits: &Limits) -> Option<u64> {
+        None
+    }
+
+    /// It was entered.
+    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, how: Entry) -> Next;
 
     /// It is being left: what it alone has set going is stopped.
     fn leave(&self, _tx: &mut Tx<'_>, _id: HandoffId) {}
@@ -53,7 +60,15 @@ pub(super) trait Duties {
     /// The text that it had put off can be typed now: it begins again.
     fn resume(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
         let Some(step) = tx.handoff(&id).map(|handoff| handoff.step) else { return Next::Stay };
-        self.begin(tx, id, step)
+        self.begin(tx, id, Entry::From(step))
+    }
+
+    /// It has failed, and a person asks for another try. `assume`: what they say of its text, where that is in doubt.
+    fn retry(&self, tx: &mut Tx<'_>, id: HandoffId, assume: Option<Assume>) -> Next;
+
+    /// Whether a failure of it with this code leaves open what became of its text.
+    fn leaves_doubt(&self, code: &str) -> bool {
+        code == "unconfirmed"
     }
 
     /// Its time is up.

@@ -7,11 +7,26 @@ use crate::core::rows::handoff::Step;
 pub(crate) enum Next {
     Stay,
     Enter(Step),
+    /// A retry takes up the step that has failed.
+    Again(Step),
+    /// A person vouches for the text that this step waits to be obeyed.
+    Vouched(Step),
     /// This is the document: it is recorded, then the outgoing agent is ended.
     Record(Whole),
     /// The step's text is put off until its agent is free for it; the step's limit goes on.
     Defer,
     Fail(Halt),
+}
+
+/// How a step is entered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// From that step.
+    From(Step),
+    /// By a retry, for it has failed.
+    Again,
+    /// By a retry, because a person says that the text before it has arrived.
+    Vouched,
 }
 
 /// A document that was read whole.

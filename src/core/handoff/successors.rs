@@ -2,10 +2,13 @@
 //! that runs already.
 
 use super::in_place;
+use super::next::Next;
 use crate::core::id::{AgentId, HandoffId};
+use crate::core::life;
 use crate::core::reply::Refused;
 use crate::core::request::Successor;
 use crate::core::rows::agent::Agent;
+use crate::core::rows::handoff::Step;
 use crate::core::tx::Tx;
 
 /// Whether that one can take over from this agent; the id of one that runs already. `own`: the handoff that asks, which
@@ -70,5 +73,50 @@ pub(crate) fn reserve(tx: &mut Tx<'_>, id: HandoffId, successor_id: AgentId) {
     }
     if let Some(agent) = tx.agent_mut(&successor_id) {
         agent.handoff_id = Some(id);
+    }
+}
+
+/// The successor that a retry types to. One that is dead gives way to a new one, whose start follows. Of one whose process
+/// is dead the last hooks may be waited for still: nothing can be typed to it any more.
+pub(super) fn to_type_to(tx: &mut Tx<'_>, id: HandoffId) -> Result<AgentId, Next> {
+    let successor = tx.handoff(&id).and_then(|handoff| handoff.successor_id).and_then(|id| tx.agent(&id));
+    match successor {
+        Some(agent) if agent.state.is_live() && !agent.is_known_dead() => Ok(agent.agent_id),
+        _ => {
+            replace(tx, id);
+            Err(Next::Enter(Step::Starting))
+        }
+    }
+}
+
+/// A successor that is dead, or that was to be started in another life of the tmux server, gives way to a new one.
+pub(super) fn drop_what_can_not_be_adopted(tx: &mut Tx<'_>, id: HandoffId) {
+    let successor_id = tx.handoff(&id).and_then(|handoff| handoff.successor_id);
+    let server = tx.state.server;
+    let can_be_adopted = |agent: &Agent| {
+        let life = agent.pane.map(|pane| pane.server).or(agent.start_server);
+        agent.state.is_live() && !agent.is_known_dead() && life == server
+    };
+    if successor_id.is_some_and(|id| !tx.agent(&id).is_some_and(can_be_adopted)) {
+        replace(tx, id);
+    }
+}
+
+/// Lets go of the successor, so that another can take its place; its id is kept.
+pub(super) fn replace(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff_mut(&id) else { return };
+    let Some(former) = handoff.successor_id.take() else { return };
+    handoff.former_successors.push(former);
+    let outgoing = handoff.agent_id;
+    life::give_up(tx, &former);
+    if tx.agent(&former).is_some_and(|agent| agent.handoff_id == Some(id))
+        && let Some(agent) = tx.agent_mut(&former)
+    {
+        agent.handoff_id = None;
+    }
+    if tx.agent(&outgoing).is_some_and(|agent| agent.successor_id == Some(former))
+        && let Some(agent) = tx.agent_mut(&outgoing)
+    {
+        agent.successor_id = None;
     }
 }

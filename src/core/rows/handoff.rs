@@ -6,27 +6,16 @@ use crate::contract::handoff::{Author, Successor};
 use crate::core::effect::{EffectKey, Place};
 use crate::core::id::{AgentId, ErrorId, HandoffId, RequestId, Slug};
 use crate::core::pane::DeliveryVerdict;
-use crate::core::settings::Limits;
 use crate::core::time::Deadline;
 use serde::{Deserialize, Serialize};
 
 pub use crate::contract::handoff::{DocumentView as DocumentSeen, Read, Step};
 
 impl Step {
-    /// Its time limit in milliseconds; none for a step that does not wait, or that keeps its own time.
+    /// The successor has its briefing, and its word is waited for, or would be heard.
     #[must_use]
-    pub fn limit_ms(self, limits: &Limits) -> Option<u64> {
-        match self {
-            Step::Waiting => Some(limits.waiting_ms),
-            Step::Instructing => Some(limits.instructing_ms),
-            Step::Writing => Some(limits.writing_ms),
-            Step::Ending => Some(limits.ending_ms),
-            Step::Starting => Some(limits.starting_ms),
-            Step::Priming => Some(limits.priming_ms),
-            Step::Briefing => Some(limits.briefing_ms),
-            Step::Reading => Some(limits.reading_ms),
-            Step::Recording | Step::Acknowledging | Step::Done | Step::Failed | Step::Cancelled => None,
-        }
+    pub fn hears_successor(self) -> bool {
+        matches!(self, Step::Reading | Step::Acknowledging)
     }
 }
 

@@ -124,13 +124,28 @@ impl Times {
     fn not_early(&self, handoff: &Handoff, error: &HandoffError, since: Moment, limits: &Limits) -> Result<(), String> {
         let is_known = since.boots == self.now.boots || since.jumps >= self.jumps_before_boot;
         let ack = handoff.ack.as_ref().filter(|_| error.step == Step::Acknowledging);
-        let limit = ack.map_or(error.step.limit_ms(limits).unwrap_or(0), |ack| 2 * ack.limit_ms);
+        let limit = ack.map_or(limit_of(error.step, limits), |ack| 2 * ack.limit_ms);
         let passed = self.now.lived_ms - since.lived_ms;
         if is_known && passed < limit {
             let (id, step) = (handoff.handoff_id, error.step.word());
             return Err(format!("handoff {id}: {step} failed after {passed} of {limit} ms: {}", error.message));
         }
         Ok(())
+    }
+}
+
+/// How long the contract gives a step, in milliseconds; 0 for one without a limit.
+fn limit_of(step: Step, limits: &Limits) -> u64 {
+    match step {
+        Step::Waiting => limits.waiting_ms,
+        Step::Instructing => limits.instructing_ms,
+        Step::Writing => limits.writing_ms,
+        Step::Ending => limits.ending_ms,
+        Step::Starting => limits.starting_ms,
+        Step::Priming => limits.priming_ms,
+        Step::Briefing => limits.briefing_ms,
+        Step::Reading => limits.reading_ms,
+        Step::Recording | Step::Acknowledging | Step::Done | Step::Failed | Step::Cancelled => 0,
     }
 }
 

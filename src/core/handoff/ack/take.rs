@@ -63,22 +63,24 @@ fn check(tx: &Tx<'_>, asked: &AckAsked) -> Result<Verdict, Refused> {
     if let Some(received) = ack.received.as_ref().filter(|received| is_same(received, agent_id, asked)) {
         return Ok(Verdict::Again(answer(handoff, received)));
     }
-    let id = handoff.handoff_id;
-    match handoff.step {
-        Step::Reading | Step::Acknowledging => Ok(Verdict::New { id, agent_id, late: false }),
-        Step::Failed if timed_out(handoff) => Ok(Verdict::New { id, agent_id, late: true }),
-        Step::Done | Step::Failed | Step::Cancelled => Err(row::ended(handoff)),
-        step @ (Step::Waiting
-        | Step::Instructing
-        | Step::Writing
-        | Step::Recording
-        | Step::Ending
-        | Step::Starting
-        | Step::Priming
-        | Step::Briefing) => {
-            let message = format!("The briefing has not arrived yet: the handoff is in step {}", step.word());
-            Err(Refused::new(409, "not_briefed", message).hint("acknowledge when you have read the briefing"))
-        }
+    let late = is_heard(handoff, |step| {
+        let message = format!("The briefing has not arrived yet: the handoff is in step {}", step.word());
+        Refused::new(409, "not_briefed", message).hint("acknowledge when you have read the briefing")
+    })?;
+    Ok(Verdict::New { id: handoff.handoff_id, agent_id, late })
+}
+
+/// Whether an answer that is taken now comes late; `early` says why there can be none yet.
+fn is_heard(handoff: &Handoff, early: impl FnOnce(Step) -> Refused) -> Result<bool, Refused> {
+    let step = handoff.step;
+    if step.hears_successor() {
+        Ok(false)
+    } else if step == Step::Failed && timed_out(handoff) {
+        Ok(true)
+    } else if step.is_end() {
+        Err(row::ended(handoff))
+    } else {
+        Err(early(step))
     }
 }
 
@@ -214,8 +216,7 @@ pub(crate) fn malformed(tx: &mut Tx<'_>, asked: &MalformedAck) {
         tx.agent(&agent_id)?.handoff_id
     };
     let Some(id) = id.or_else(|| by_agent(tx)) else { return };
-    let is_asked = |step| matches!(step, Step::Reading | Step::Acknowledging);
-    let Some(handoff) = tx.handoff(&id).filter(|handoff| is_asked(handoff.step)) else { return };
+    let Some(handoff) = tx.handoff(&id).filter(|handoff| handoff.step.hears_successor()) else { return };
     if handoff.ack.as_ref().is_none_or(|ack| ack.form_typed) {
         return;
     }
@@ -256,20 +257,9 @@ pub(crate) fn overridden(tx: &mut Tx<'_>, request: &RequestId, asked: &OverrideA
 fn override_check(tx: &Tx<'_>, text: &str) -> Result<HandoffId, Refused> {
     let handoff = find(tx, text)?;
     wanted(handoff)?;
-    match handoff.step {
-        Step::Reading | Step::Acknowledging => Ok(handoff.handoff_id),
-        Step::Failed if timed_out(handoff) => Ok(handoff.handoff_id),
-        Step::Done | Step::Failed | Step::Cancelled => Err(row::ended(handoff)),
-        step @ (Step::Waiting
-        | Step::Instructing
-        | Step::Writing
-        | Step::Recording
-        | Step::Ending
-        | Step::Starting
-        | Step::Priming
-        | Step::Briefing) => {
-            let message = format!("No acknowledgement is waited for in step {}", step.word());
-            Err(Refused::new(409, "not_acknowledging", message).hint("wait until the successor is briefed"))
-        }
-    }
+    is_heard(handoff, |step| {
+        let message = format!("No acknowledgement is waited for in step {}", step.word());
+        Refused::new(409, "not_acknowledging", message).hint("wait until the successor is briefed")
+    })?;
+    Ok(handoff.handoff_id)
 }

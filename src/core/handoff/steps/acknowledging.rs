@@ -4,20 +4,28 @@ use crate::core::effect::Outcome;
 use crate::core::fact::Fact;
 use crate::core::handoff::ack::{clarify, messages, timeline};
 use crate::core::handoff::duties::{Duties, without_successor};
-use crate::core::handoff::next::Next;
+use crate::core::handoff::next::{Entry, Next};
+use crate::core::handoff::successors;
 use crate::core::id::HandoffId;
+use crate::core::request::Assume;
 use crate::core::rows::handoff::Step;
 use crate::core::tx::Tx;
 
 pub(super) struct Acknowledging;
 
 impl Duties for Acknowledging {
-    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, from: Step) -> Next {
+    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, how: Entry) -> Next {
         timeline::begin(tx, id);
-        if from == Step::Reading {
-            timeline::briefed(tx, id);
+        match how {
+            Entry::From(Step::Reading) => timeline::briefed(tx, id),
+            Entry::Again => timeline::ask_again(tx, id),
+            Entry::From(_) | Entry::Vouched => {}
         }
         Next::Stay
+    }
+
+    fn retry(&self, tx: &mut Tx<'_>, id: HandoffId, _assume: Option<Assume>) -> Next {
+        successors::to_type_to(tx, id).map_or_else(|next| next, |_| Next::Again(Step::Acknowledging))
     }
 
     /// Nothing falls due any more, and what waits for the successor is not typed any more.

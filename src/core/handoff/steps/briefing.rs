@@ -5,18 +5,24 @@ use crate::core::effect::{Effect, Outcome};
 use crate::core::fact::Fact;
 use crate::core::handoff::ack;
 use crate::core::handoff::duties::{Duties, without_successor};
-use crate::core::handoff::next::Next;
-use crate::core::handoff::row;
+use crate::core::handoff::next::{Entry, Next};
+use crate::core::handoff::{row, successors};
 use crate::core::id::HandoffId;
+use crate::core::request::Assume;
 use crate::core::rows::agent::Purpose;
 use crate::core::rows::handoff::Step;
+use crate::core::settings::Limits;
 use crate::core::tx::Tx;
 use crate::core::typing;
 
 pub(super) struct Briefing;
 
 impl Duties for Briefing {
-    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _from: Step) -> Next {
+    fn limit_ms(&self, limits: &Limits) -> Option<u64> {
+        Some(limits.briefing_ms)
+    }
+
+    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _how: Entry) -> Next {
         let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
         let Some(record) = &handoff.record else { return Next::Stay };
         let effect = Effect::CompareDocument {
@@ -26,6 +32,16 @@ impl Duties for Briefing {
         };
         row::run(tx, id, effect);
         Next::Stay
+    }
+
+    fn retry(&self, tx: &mut Tx<'_>, id: HandoffId, assume: Option<Assume>) -> Next {
+        if let Err(next) = successors::to_type_to(tx, id) {
+            return next;
+        }
+        match assume {
+            Some(Assume::Delivered) => Next::Vouched(Step::Reading),
+            Some(Assume::NotDelivered) | None => Next::Again(Step::Briefing),
+        }
     }
 
     fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {

@@ -3,13 +3,14 @@
 use crate::core::effect::{Effect, Outcome};
 use crate::core::fact::{Ended, Fact};
 use crate::core::handoff::duties::{Duties, Gone, gone};
-use crate::core::handoff::next::Next;
+use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{in_place, row};
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::pane::Refusal;
-use crate::core::request::Successor;
+use crate::core::request::{Assume, Successor};
 use crate::core::rows::agent::{AgentState, Purpose};
 use crate::core::rows::handoff::{Handoff, Step};
+use crate::core::settings::Limits;
 use crate::core::text::word;
 use crate::core::tx::Tx;
 use crate::core::typing;
@@ -17,8 +18,12 @@ use crate::core::typing;
 pub(super) struct Ending;
 
 impl Duties for Ending {
+    fn limit_ms(&self, limits: &Limits) -> Option<u64> {
+        Some(limits.ending_ms)
+    }
+
     /// The agent's place is kept first, for its end may destroy it.
-    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _from: Step) -> Next {
+    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _how: Entry) -> Next {
         let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
         let tag = handoff.place_tag();
         let Some(agent) = tx.agent(&handoff.agent_id) else { return Next::Stay };
@@ -33,6 +38,10 @@ impl Duties for Ending {
             }
             (_, Some(_)) => type_exit(tx, id),
         }
+    }
+
+    fn retry(&self, _tx: &mut Tx<'_>, _id: HandoffId, _assume: Option<Assume>) -> Next {
+        Next::Again(Step::Ending)
     }
 
     fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {

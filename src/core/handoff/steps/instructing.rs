@@ -4,25 +4,37 @@ use super::texts;
 use crate::core::effect::{Effect, Outcome};
 use crate::core::fact::{Ended, Fact};
 use crate::core::handoff::duties::{Duties, without_author};
-use crate::core::handoff::next::Next;
+use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::row;
 use crate::core::id::HandoffId;
 use crate::core::pane::Refusal;
 use crate::core::prompts;
-use crate::core::request::Author;
+use crate::core::request::{Assume, Author};
 use crate::core::rows::agent::{AgentState, Purpose};
 use crate::core::rows::handoff::Step;
+use crate::core::settings::Limits;
 use crate::core::tx::Tx;
 use crate::core::typing;
 
 pub(super) struct Instructing;
 
 impl Duties for Instructing {
-    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _from: Step) -> Next {
+    fn limit_ms(&self, limits: &Limits) -> Option<u64> {
+        Some(limits.instructing_ms)
+    }
+
+    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _how: Entry) -> Next {
         let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
         let persona = handoff.persona_slug.clone();
         row::run(tx, id, Effect::PrepareFolder { persona });
         Next::Stay
+    }
+
+    fn retry(&self, _tx: &mut Tx<'_>, _id: HandoffId, assume: Option<Assume>) -> Next {
+        match assume {
+            Some(Assume::Delivered) => Next::Vouched(Step::Writing),
+            Some(Assume::NotDelivered) | None => Next::Again(Step::Waiting),
+        }
     }
 
     fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {

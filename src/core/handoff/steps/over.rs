@@ -2,18 +2,22 @@
 
 use crate::core::effect::Outcome;
 use crate::core::handoff::duties::Duties;
-use crate::core::handoff::next::Next;
+use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{hold, reader};
 use crate::core::id::HandoffId;
-use crate::core::rows::handoff::Step;
+use crate::core::request::Assume;
 use crate::core::tx::Tx;
 
 /// Done or cancelled: nothing follows any more.
 pub(super) struct Over;
 
 impl Duties for Over {
-    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _from: Step) -> Next {
+    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _how: Entry) -> Next {
         hold::release(tx, id);
+        Next::Stay
+    }
+
+    fn retry(&self, _tx: &mut Tx<'_>, _id: HandoffId, _assume: Option<Assume>) -> Next {
         Next::Stay
     }
 }
@@ -22,7 +26,11 @@ impl Duties for Over {
 pub(super) struct Failed;
 
 impl Duties for Failed {
-    fn begin(&self, _tx: &mut Tx<'_>, _id: HandoffId, _from: Step) -> Next {
+    fn begin(&self, _tx: &mut Tx<'_>, _id: HandoffId, _how: Entry) -> Next {
+        Next::Stay
+    }
+
+    fn retry(&self, _tx: &mut Tx<'_>, _id: HandoffId, _assume: Option<Assume>) -> Next {
         Next::Stay
     }
 

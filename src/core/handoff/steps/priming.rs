@@ -3,18 +3,24 @@
 use super::texts;
 use crate::core::fact::Fact;
 use crate::core::handoff::duties::{Duties, without_successor};
-use crate::core::handoff::next::Next;
-use crate::core::handoff::row;
+use crate::core::handoff::next::{Entry, Next};
+use crate::core::handoff::{row, successors};
 use crate::core::id::HandoffId;
 use crate::core::priming;
+use crate::core::request::Assume;
 use crate::core::rows::agent::{Primed, Purpose};
 use crate::core::rows::handoff::Step;
+use crate::core::settings::Limits;
 use crate::core::tx::Tx;
 
 pub(super) struct Priming;
 
 impl Duties for Priming {
-    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _from: Step) -> Next {
+    fn limit_ms(&self, limits: &Limits) -> Option<u64> {
+        Some(limits.priming_ms)
+    }
+
+    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _how: Entry) -> Next {
         let Some(successor_id) = tx.handoff(&id).and_then(|handoff| handoff.successor_id) else { return Next::Stay };
         match tx.agent(&successor_id).map(|agent| &agent.primed) {
             Some(Primed::Done) => Next::Enter(Step::Briefing),
@@ -24,6 +30,27 @@ impl Duties for Priming {
                 Next::Stay
             }
         }
+    }
+
+    fn retry(&self, tx: &mut Tx<'_>, id: HandoffId, assume: Option<Assume>) -> Next {
+        let successor_id = match successors::to_type_to(tx, id) {
+            Ok(successor_id) => successor_id,
+            Err(next) => return next,
+        };
+        let Some(agent) = tx.agent_mut(&successor_id) else { return Next::Stay };
+        match assume {
+            Some(Assume::Delivered) => {
+                agent.primed = Primed::Done;
+                return Next::Vouched(Step::Briefing);
+            }
+            Some(Assume::NotDelivered) => agent.primed = Primed::Never,
+            None => {}
+        }
+        Next::Again(Step::Priming)
+    }
+
+    fn leaves_doubt(&self, code: &str) -> bool {
+        matches!(code, "unconfirmed" | "priming_failed")
     }
 
     fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {

@@ -3,19 +3,25 @@
 
 use crate::core::fact::Fact;
 use crate::core::handoff::duties::{Duties, Gone, gone};
-use crate::core::handoff::next::Next;
-use crate::core::handoff::row;
+use crate::core::handoff::next::{Entry, Next};
+use crate::core::handoff::{row, successors};
 use crate::core::hook::{HookEvent, HookKind};
 use crate::core::id::HandoffId;
+use crate::core::request::Assume;
 use crate::core::rows::agent::{AgentState, OurTurn, Purpose};
 use crate::core::rows::handoff::{Read, Step};
+use crate::core::settings::Limits;
 use crate::core::tx::Tx;
 
 pub(super) struct Reading;
 
 impl Duties for Reading {
+    fn limit_ms(&self, limits: &Limits) -> Option<u64> {
+        Some(limits.reading_ms)
+    }
+
     /// The briefing arrived: the end of its turn is waited for.
-    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _from: Step) -> Next {
+    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _how: Entry) -> Next {
         let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
         handoff.read = None;
         let Some(successor_id) = handoff.successor_id else { return Next::Stay };
@@ -33,6 +39,11 @@ impl Duties for Reading {
             paused: false,
         });
         Next::Stay
+    }
+
+    fn retry(&self, tx: &mut Tx<'_>, id: HandoffId, _assume: Option<Assume>) -> Next {
+        // Its turn has failed: the same successor is briefed anew.
+        successors::to_type_to(tx, id).map_or_else(|next| next, |_| Next::Again(Step::Briefing))
     }
 
     fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {

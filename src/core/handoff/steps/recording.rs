@@ -2,21 +2,31 @@
 
 use crate::core::effect::Outcome;
 use crate::core::handoff::duties::Duties;
-use crate::core::handoff::next::Next;
+use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{authors, reader};
 use crate::core::id::HandoffId;
+use crate::core::request::Assume;
 use crate::core::rows::handoff::{Reading, Step};
 use crate::core::tx::Tx;
 
 pub(super) struct Recording;
 
 impl Duties for Recording {
-    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _from: Step) -> Next {
+    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, how: Entry) -> Next {
+        if how == Entry::Again {
+            // Whoever retries has seen what lies there: it is taken as it stands.
+            reader::begin(tx, id, Reading::Retry { instruct_anew: false });
+            return Next::Stay;
+        }
         let handoff = tx.handoff(&id);
         if handoff.is_some_and(|handoff| authors::needs_no_agent(handoff.author) && handoff.record.is_none()) {
             reader::begin(tx, id, Reading::AtStop);
         }
         Next::Stay
+    }
+
+    fn retry(&self, _tx: &mut Tx<'_>, _id: HandoffId, _assume: Option<Assume>) -> Next {
+        Next::Again(Step::Recording)
     }
 
     fn recorded(&self) -> Next {

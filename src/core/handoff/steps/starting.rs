@@ -2,19 +2,24 @@
 
 use crate::core::fact::Fact;
 use crate::core::handoff::duties::{Duties, Gone, gone};
-use crate::core::handoff::hold;
-use crate::core::handoff::next::Next;
+use crate::core::handoff::next::{Entry, Next};
+use crate::core::handoff::{hold, successors};
 use crate::core::id::{AgentId, HandoffId};
-use crate::core::request::Successor;
+use crate::core::request::{Assume, Successor};
 use crate::core::rows::agent::Owner;
 use crate::core::rows::handoff::Step;
+use crate::core::settings::Limits;
 use crate::core::tx::Tx;
 use crate::core::{start, work};
 
 pub(super) struct Starting;
 
 impl Duties for Starting {
-    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _from: Step) -> Next {
+    fn limit_ms(&self, limits: &Limits) -> Option<u64> {
+        Some(limits.starting_ms)
+    }
+
+    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _how: Entry) -> Next {
         let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
         let deadline = handoff.deadline;
         match (&handoff.successor, handoff.successor_id) {
@@ -27,6 +32,11 @@ impl Duties for Starting {
             }
         }
         Next::Stay
+    }
+
+    fn retry(&self, tx: &mut Tx<'_>, id: HandoffId, _assume: Option<Assume>) -> Next {
+        successors::drop_what_can_not_be_adopted(tx, id);
+        Next::Again(Step::Starting)
     }
 
     fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {

@@ -3,21 +3,31 @@
 use crate::core::fact::Fact;
 use crate::core::handoff::authors;
 use crate::core::handoff::duties::{Duties, Gone, gone, without_author};
-use crate::core::handoff::next::Next;
+use crate::core::handoff::next::{Entry, Next};
 use crate::core::id::HandoffId;
+use crate::core::request::Assume;
 use crate::core::rows::agent::{Agent, AgentState};
 use crate::core::rows::handoff::Step;
+use crate::core::settings::Limits;
 use crate::core::tx::Tx;
 
 pub(super) struct Waiting;
 
 impl Duties for Waiting {
-    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _from: Step) -> Next {
+    fn limit_ms(&self, limits: &Limits) -> Option<u64> {
+        Some(limits.waiting_ms)
+    }
+
+    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _how: Entry) -> Next {
         let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
         // One limit for all of it: also where a try has met a busy agent, and it waits again.
         handoff.deadline = handoff.wait_until.or(handoff.deadline);
         handoff.wait_until = handoff.deadline;
         self.nudge(tx, id)
+    }
+
+    fn retry(&self, _tx: &mut Tx<'_>, _id: HandoffId, _assume: Option<Assume>) -> Next {
+        Next::Again(Step::Waiting)
     }
 
     fn nudge(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {

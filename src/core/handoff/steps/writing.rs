@@ -4,13 +4,14 @@ use crate::contract::{JournalLine, LineType};
 use crate::core::effect::Outcome;
 use crate::core::fact::Fact;
 use crate::core::handoff::duties::{Duties, without_author};
-use crate::core::handoff::next::Next;
+use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{reader, row};
 use crate::core::hook::{HookEvent, HookKind};
 use crate::core::id::HandoffId;
-use crate::core::request::Author;
-use crate::core::rows::agent::Purpose;
+use crate::core::request::{Assume, Author};
+use crate::core::rows::agent::{AgentState, OurTurn, Purpose};
 use crate::core::rows::handoff::{DocumentSeen, Reading, Step};
+use crate::core::settings::Limits;
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 
@@ -20,8 +21,21 @@ const READING_MS: u64 = 30_000;
 pub(super) struct Writing;
 
 impl Duties for Writing {
-    fn begin(&self, _tx: &mut Tx<'_>, _id: HandoffId, _from: Step) -> Next {
+    fn limit_ms(&self, limits: &Limits) -> Option<u64> {
+        Some(limits.writing_ms)
+    }
+
+    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, how: Entry) -> Next {
+        match how {
+            Entry::From(_) => {}
+            Entry::Again => reader::begin(tx, id, Reading::Retry { instruct_anew: true }),
+            Entry::Vouched => await_vouched_turn(tx, id),
+        }
         Next::Stay
+    }
+
+    fn retry(&self, _tx: &mut Tx<'_>, _id: HandoffId, _assume: Option<Assume>) -> Next {
+        Next::Again(Step::Writing)
     }
 
     fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
@@ -46,6 +60,18 @@ impl Duties for Writing {
         };
         handoff.deadline = Some(later);
         Next::Stay
+    }
+}
+
+/// The operator says that the instruction arrived. Its turn may be running, or be over already.
+fn await_vouched_turn(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(agent_id) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return };
+    if tx.agent(&agent_id).is_some_and(|agent| agent.state == AgentState::Idle) {
+        return reader::begin(tx, id, Reading::Retry { instruct_anew: false });
+    }
+    if let Some(agent) = tx.agent_mut(&agent_id) {
+        agent.our_turn =
+            Some(OurTurn { purpose: Purpose::Instruction(id), turn_id: None, queued: false, paused: false });
     }
 }
 
