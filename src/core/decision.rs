@@ -1,13 +1,14 @@
 //! What `decide` hands back: everything that one commit writes, and what may be done after it.
 
-use super::effect::{Effect, EffectKey};
+use super::effect::EffectKey;
 use super::id::{AgentId, ErrorId, HandoffId, ItemId, RequestId, Slug};
 use super::pane::ServerId;
 use super::reply::Answer;
 use super::rows::agent::Agent;
 use super::rows::handoff::Handoff;
 use super::rows::item::Item;
-use super::rows::lookup::{Meeting, OpenRequest};
+use super::rows::lookup::OpenRequest;
+use super::rows::outbox::Pending;
 use super::rules::Rules;
 use super::time::Now;
 use crate::contract::ErrorFile;
@@ -67,12 +68,8 @@ pub struct Decision {
     /// Requests taken and not answered yet.
     pub opened: Vec<(RequestId, OpenRequest)>,
     pub answers: Vec<Answer>,
-    pub effects: Vec<(EffectKey, Effect)>,
+    pub effects: Vec<(EffectKey, Pending)>,
     pub dropped: Vec<EffectKey>,
-    /// Panes that are to be looked at.
-    pub meetings: Vec<(EffectKey, Meeting)>,
-    /// Panes that were looked at.
-    pub met: Vec<EffectKey>,
     pub errors: Vec<ErrorRow>,
     pub dismissed: Vec<ErrorId>,
     pub journal: Vec<(u64, Value)>,
@@ -101,8 +98,6 @@ impl Decision {
         self.answers.extend(later.answers);
         self.effects.extend(later.effects);
         self.dropped.extend(later.dropped);
-        self.meetings.extend(later.meetings);
-        self.met.extend(later.met);
         self.errors.extend(later.errors);
         self.dismissed.extend(later.dismissed);
         self.journal.extend(later.journal);

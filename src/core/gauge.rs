@@ -52,7 +52,7 @@ pub(crate) fn turn_ended(tx: &mut Tx<'_>, agent_id: &AgentId) {
     if let Some(key) = before {
         tx.drop_effect(key);
     }
-    let key = tx.effect(Effect::ReadGauge { agent_id, profile, path });
+    let key = tx.effect_of(&agent_id, Effect::ReadGauge { agent_id, profile, path });
     if let Some(agent) = tx.agent_mut(&agent_id) {
         agent.watch.reading = Some(key);
     }
@@ -124,7 +124,7 @@ fn look_round(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some((pane, persona)) = agent.pane.zip(agent.persona_slug.clone()).filter(|_| is_at_rest(agent)) else {
         return;
     };
-    let key = tx.effect(Effect::LookRound { agent_id: *agent_id, pane, persona });
+    let key = tx.effect_of(agent_id, Effect::LookRound { agent_id: *agent_id, pane, persona });
     if let Some(agent) = tx.agent_mut(agent_id) {
         agent.watch.looking = Some(key);
     }

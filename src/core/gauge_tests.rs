@@ -93,7 +93,7 @@ fn said(decision: &Decision) -> Vec<(String, Option<String>)> {
 }
 
 fn notices(decision: &Decision) -> usize {
-    decision.effects.iter().filter(|(_, effect)| matches!(effect, Effect::Tell(_))).count()
+    decision.effects.iter().filter(|(_, pending)| matches!(pending.effect, Effect::Tell(_))).count()
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(crate) fn mind(tx: &mut Tx<'_>, agent_id: &AgentId) {
         (None, Some(_)) if look_again => {}
         (None, Some(pane)) => {
             let profile = agent.profile.clone();
-            let key = tx.effect(Effect::AwaitIdle { agent_id: *agent_id, pane, profile, brief: false });
+            let key = tx.effect_of(agent_id, Effect::AwaitIdle { agent_id: *agent_id, pane, profile, brief: false });
             set(tx, agent_id, Some(key));
         }
         (Some(key), None) => {
@@ -68,7 +68,7 @@ pub(crate) fn deadline(tx: &mut Tx<'_>, agent_id: &AgentId) -> Option<AgentState
     }
     let pane = agent.pane?;
     let profile = agent.profile.clone();
-    let key = tx.effect(Effect::AwaitIdle { agent_id: *agent_id, pane, profile, brief: true });
+    let key = tx.effect_of(agent_id, Effect::AwaitIdle { agent_id: *agent_id, pane, profile, brief: true });
     if let Some(agent) = tx.agent_mut(agent_id) {
         agent.unheard = None;
         agent.glance = Some(key);

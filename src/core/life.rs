@@ -25,7 +25,7 @@ pub(crate) fn shut_down(tx: &mut Tx<'_>, agent_id: &AgentId, request: &RequestId
     let Some(agent) = tx.agent(agent_id) else { return };
     let process = agent.process;
     let effect = match agent.pane {
-        Some(pane) if force => Some(tx.effect(Effect::KillPane { agent_id: *agent_id, pane, process })),
+        Some(pane) if force => Some(tx.effect_of(agent_id, Effect::KillPane { agent_id: *agent_id, pane, process })),
         _ => None,
     };
     if let Some(agent) = tx.agent_mut(agent_id) {

@@ -11,6 +11,7 @@ use super::reply::{Refused, Reply};
 use super::request::{ForgetAsked, RegisterAsked, SendAsked, ShutdownAsked, pane_number};
 use super::rows::agent::{Agent, AgentState, Asker, Queued};
 use super::rows::lookup::Meeting;
+use super::rows::outbox::Waiter;
 use super::time::Deadline;
 use super::tx::Tx;
 use super::{life, start, strangers};
@@ -38,8 +39,7 @@ pub(crate) fn session_of_a_stranger(tx: &mut Tx<'_>, event: &HookEvent) {
 }
 
 fn look_at(tx: &mut Tx<'_>, pane: u32, meeting: Meeting) {
-    let effect = tx.effect(Effect::Identify { pane });
-    tx.out.meetings.push((effect, meeting));
+    tx.effect(Waiter::Meeting(meeting), Effect::Identify { pane });
 }
 
 /// tmux did not answer when it was asked about a pane: it is asked again, a few times, for an agent that is registered

@@ -51,8 +51,8 @@ use id::AgentId;
 use reply::{Answer, Refused, Reply};
 use request::Request;
 use rows::agent::{Agent, Primed};
-use rows::handoff::Handoff;
 use rows::lookup::OpenRequest;
+use rows::outbox::{Pending, Waiter};
 use state::State;
 use std::collections::BTreeSet;
 use tx::Tx;
@@ -166,72 +166,57 @@ fn dismiss(tx: &mut Tx<'_>, request: &id::RequestId, text: &str, known: bool) {
     }
 }
 
-/// Hands an effect's end to whoever asked for it. One that is not in the outbox any more is answered too late.
+/// Hands an effect's end to whoever waits for it. One that is not in the outbox any more is answered too late.
 fn settled(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
-    let Some(effect) = tx.state.outbox.get(&key) else { return };
+    let Some(Pending { waiter, effect }) = tx.state.outbox.get(&key) else { return };
     tx.out.dropped.push(key);
-    match (effect, outcome) {
-        (Effect::Type(plan), Outcome::Typed(typed)) => typing::settled(tx, &plan.agent_id, key, typed),
-        (Effect::Start(plan), Outcome::Started(started)) => {
-            if let Some(state) = start::settled(tx, &plan.agent_id, key, started) {
-                follow::facts(tx);
-                life::end(tx, &plan.agent_id, state);
-            }
-        }
-        (Effect::AwaitIdle { agent_id, .. }, Outcome::Readiness(readiness)) => {
-            idle::seen(tx, agent_id, key, &readiness);
-        }
-        (Effect::AwaitReady { agent_id, .. }, Outcome::Readiness(readiness)) => {
-            start::ready_settled(tx, agent_id, key, readiness);
-        }
-        (Effect::ReadPersona { .. }, outcome) => persona_read(tx, key, outcome),
-        (Effect::KillPane { agent_id, .. }, Outcome::Failed { why }) => life::pane_killed(tx, agent_id, Some(&why)),
-        (Effect::KillPane { agent_id, .. }, _) => life::pane_killed(tx, agent_id, None),
-        (Effect::Identify { .. }, outcome) => identified(tx, key, outcome),
-        (Effect::ReadGauge { agent_id, .. }, outcome) => {
-            let found = if let Outcome::Gauge(found) = outcome { found } else { None };
-            gauge::measured(tx, agent_id, key, found);
-        }
-        (Effect::AwaitPrompt { agent_id, .. }, outcome) => {
-            taken::settled(tx, agent_id, key, outcome == Outcome::Done);
-        }
-        (Effect::LookRound { agent_id, .. }, outcome) => {
-            let round = if let Outcome::Round(round) = outcome { Some(*round) } else { None };
-            gauge::looked(tx, agent_id, key, round);
-        }
-        (Effect::Notify(plan), outcome) => handoff::ack::messages::notified(tx, plan, outcome),
-        (Effect::Tell(_) | Effect::DropPlace { .. }, _) => {}
-        (Effect::KeepCopy(_) | Effect::Publish(_), outcome) => {
-            let runs = |handoff: &&Handoff| handoff.publish.as_ref().is_some_and(|of| of.effect == Some(key));
-            if let Some(id) = tx.state.handoffs.values().find(runs).map(|handoff| handoff.handoff_id) {
-                handoff::publish::settled(tx, id, key, outcome);
-            }
-        }
-        // An outcome that does not belong to its effect changes nothing.
-        (Effect::Type(_) | Effect::Start(_) | Effect::AwaitIdle { .. } | Effect::AwaitReady { .. }, _) => {}
-        (
-            Effect::PrepareFolder { .. }
-            | Effect::ReadDocument { .. }
-            | Effect::ComposeDocument { .. }
-            | Effect::CompareDocument { .. }
-            | Effect::AwaitDeath { .. }
-            | Effect::HoldPlace { .. },
-            outcome,
-        ) => {
-            let owner = tx.state.handoffs.values().find(|handoff| handoff.effect == Some(key));
-            if let Some(id) = owner.map(|handoff| handoff.handoff_id) {
-                handoff::driver::settled(tx, id, outcome);
-            }
-        }
+    match waiter {
+        Waiter::Nobody => {}
+        Waiter::Agent(agent_id) => settled_of_agent(tx, agent_id, effect, key, outcome),
+        Waiter::Step(id) => handoff::driver::settled(tx, *id, key, outcome),
+        Waiter::Publishing(id) => handoff::publish::settled(tx, *id, key, outcome),
+        Waiter::Message(id, number) => handoff::ack::messages::notified(tx, *id, *number, outcome),
+        Waiter::Meeting(meeting) => match outcome {
+            Outcome::Pane(facts) => meet::identified(tx, meeting.clone(), facts),
+            _ => meet::not_identified(tx, meeting.clone()),
+        },
     }
 }
 
-fn persona_read(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
-    let reads = |state: &State| {
-        let mut agents = state.agents.values();
-        agents.find(|agent| agent.primed == Primed::Reading { effect: key }).map(|agent| agent.agent_id)
-    };
-    let Some(agent_id) = reads(tx.state) else { return };
+/// One of an agent's machines waits for it. An outcome that does not belong to its effect changes nothing.
+fn settled_of_agent(tx: &mut Tx<'_>, agent_id: &AgentId, effect: &Effect, key: EffectKey, outcome: Outcome) {
+    match (effect, outcome) {
+        (Effect::Type(_), Outcome::Typed(typed)) => typing::settled(tx, agent_id, key, typed),
+        (Effect::Start(_), Outcome::Started(started)) => {
+            if let Some(state) = start::settled(tx, agent_id, key, started) {
+                follow::facts(tx);
+                life::end(tx, agent_id, state);
+            }
+        }
+        (Effect::AwaitIdle { .. }, Outcome::Readiness(readiness)) => idle::seen(tx, agent_id, key, &readiness),
+        (Effect::AwaitReady { .. }, Outcome::Readiness(readiness)) => {
+            start::ready_settled(tx, agent_id, key, readiness)
+        }
+        (Effect::ReadPersona { .. }, outcome) => persona_read(tx, agent_id, key, outcome),
+        (Effect::KillPane { .. }, Outcome::Failed { why }) => life::pane_killed(tx, agent_id, Some(&why)),
+        (Effect::KillPane { .. }, _) => life::pane_killed(tx, agent_id, None),
+        (Effect::ReadGauge { .. }, outcome) => {
+            let found = if let Outcome::Gauge(found) = outcome { found } else { None };
+            gauge::measured(tx, agent_id, key, found);
+        }
+        (Effect::AwaitPrompt { .. }, outcome) => taken::settled(tx, agent_id, key, outcome == Outcome::Done),
+        (Effect::LookRound { .. }, outcome) => {
+            let round = if let Outcome::Round(round) = outcome { Some(*round) } else { None };
+            gauge::looked(tx, agent_id, key, round);
+        }
+        (_, _) => {}
+    }
+}
+
+fn persona_read(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, outcome: Outcome) {
+    if tx.agent(agent_id).is_none_or(|agent| agent.primed != Primed::Reading { effect: key }) {
+        return;
+    }
     let read = if let Outcome::Persona(Some(texts)) = outcome {
         Ok(texts)
     } else if let Outcome::Failed { why } = outcome {
@@ -239,17 +224,7 @@ fn persona_read(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
     } else {
         Err(": it is missing".to_owned())
     };
-    priming::persona_read(tx, &agent_id, read);
-}
-
-fn identified(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
-    let Some(meeting) = tx.state.meetings.get(&key).cloned() else { return };
-    tx.out.met.push(key);
-    if let Outcome::Pane(facts) = outcome {
-        meet::identified(tx, meeting, facts);
-    } else {
-        meet::not_identified(tx, meeting);
-    }
+    priming::persona_read(tx, agent_id, read);
 }
 
 fn deadlines(tx: &mut Tx<'_>) {

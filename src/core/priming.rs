@@ -14,7 +14,7 @@ use super::typing::{self, Text};
 pub(crate) fn begin(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id).filter(|agent| agent.primed == Primed::Never) else { return };
     let Some(persona) = agent.persona_slug.clone() else { return };
-    let effect = tx.effect(Effect::ReadPersona { persona });
+    let effect = tx.effect_of(agent_id, Effect::ReadPersona { persona });
     if let Some(agent) = tx.agent_mut(agent_id) {
         agent.primed = Primed::Reading { effect };
     }

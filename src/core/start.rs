@@ -114,7 +114,7 @@ pub(crate) fn create(tx: &mut Tx<'_>, wanted: Wanted, owner: Owner, deadline: Op
         previous: wanted.previous,
         server: tx.state.server,
     });
-    let key = tx.effect(effect);
+    let key = tx.effect_of(&agent_id, effect);
     let deadline = deadline.unwrap_or_else(|| Deadline::after(&tx.now, tx.state.settings.limits.starting_ms));
     agent.start = Some(Start {
         owner,
@@ -142,7 +142,7 @@ pub(crate) fn adopt(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: HandoffId, dea
     let Some(agent) = tx.agent(agent_id) else { return };
     let Some(effect) = start_again(agent, size) else { return };
     let registered = agent.registered_at.is_some();
-    let key = tx.effect(effect);
+    let key = tx.effect_of(agent_id, effect);
     let deadline = deadline.unwrap_or_else(|| Deadline::after(&tx.now, tx.state.settings.limits.starting_ms));
     if let Some(agent) = tx.agent_mut(agent_id) {
         agent.start = Some(Start {
@@ -192,7 +192,7 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, start
             agent.start_server = Some(pane.server);
             agent.process = process;
             let profile = agent.profile.clone();
-            let ready = tx.effect(Effect::AwaitReady { agent_id: *agent_id, pane, profile });
+            let ready = tx.effect_of(agent_id, Effect::AwaitReady { agent_id: *agent_id, pane, profile });
             if let Some(start) = tx.agent_mut(agent_id).and_then(|agent| agent.start.as_mut()) {
                 start.effect = Some(ready);
             }

@@ -50,7 +50,7 @@ pub(crate) fn look_again(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let due = agent.start.as_ref().and_then(|start| start.look_again).is_some_and(|due| due.is_due(&now));
     let Some(pane) = agent.pane.filter(|_| due) else { return };
     let profile = agent.profile.clone();
-    let key = tx.effect(Effect::AwaitReady { agent_id: *agent_id, pane, profile });
+    let key = tx.effect_of(agent_id, Effect::AwaitReady { agent_id: *agent_id, pane, profile });
     if let Some(start) = tx.agent_mut(agent_id).and_then(|agent| agent.start.as_mut()) {
         start.look_again = None;
         start.effect = Some(key);

@@ -2,7 +2,7 @@
 //! handoffs are history; the sidecar puts a row of history back here before an event that names it is decided.
 
 use super::decision::Decision;
-use super::effect::{Effect, EffectKey};
+use super::effect::EffectKey;
 use super::id::{AgentId, HandoffId, ItemId, RequestId, Slug};
 use super::pane::ServerId;
 use super::rows::ack::Ack;
@@ -10,7 +10,8 @@ use super::rows::agent::Agent;
 use super::rows::handoff::Handoff;
 use super::rows::item::Item;
 use super::rows::items::Items;
-use super::rows::lookup::{Meeting, OpenRequest};
+use super::rows::lookup::OpenRequest;
+use super::rows::outbox::Pending;
 use super::settings::Settings;
 use super::time::{Deadline, Now};
 use std::collections::BTreeMap;
@@ -24,9 +25,7 @@ pub struct State {
     pub items: Items,
     pub open_requests: BTreeMap<RequestId, OpenRequest>,
     /// Effects that are not settled.
-    pub outbox: BTreeMap<EffectKey, Effect>,
-    /// Panes that are being looked at, by the effect that looks.
-    pub meetings: BTreeMap<EffectKey, Meeting>,
+    pub outbox: BTreeMap<EffectKey, Pending>,
     pub next_effect: u64,
     /// The next journal line's number.
     pub next_seq: u64,
@@ -57,17 +56,11 @@ impl State {
         for answer in &decision.answers {
             self.open_requests.remove(&answer.request_id);
         }
-        for (key, effect) in &decision.effects {
-            self.outbox.insert(*key, effect.clone());
+        for (key, pending) in &decision.effects {
+            self.outbox.insert(*key, pending.clone());
         }
         for key in &decision.dropped {
             self.outbox.remove(key);
-        }
-        for (key, meeting) in &decision.meetings {
-            self.meetings.insert(*key, meeting.clone());
-        }
-        for key in &decision.met {
-            self.meetings.remove(key);
         }
         self.next_effect = self.next_effect.max(decision.next_effect);
         self.next_seq = self.next_seq.max(decision.next_seq);

@@ -29,7 +29,8 @@ pub(super) fn reported(tx: &mut Tx<'_>, agent_id: &AgentId, remark: Option<Strin
     if path.is_none() && remark.is_none() {
         return finish(tx, agent_id, &Ended::Delivered(None));
     }
-    let key = path.map(|path| tx.effect(Effect::AwaitPrompt { agent_id: *agent_id, profile, path, delivery_id }));
+    let key = path
+        .map(|path| tx.effect_of(agent_id, Effect::AwaitPrompt { agent_id: *agent_id, profile, path, delivery_id }));
     let latest = Deadline::after(&tx.now, if key.is_some() { TAKEN_MS } else { CALM_MS });
     let now = tx.now;
     let Some(typing) = tx.agent_mut(agent_id).and_then(|agent| agent.typing.as_mut()) else { return };

@@ -7,6 +7,7 @@ use super::id::{AgentId, DeliveryId, ErrorId, HandoffId, RequestId};
 use super::reply::{Answer, Refused, Reply};
 use super::rows::agent::{Agent, AgentState};
 use super::rows::handoff::Handoff;
+use super::rows::outbox::{Pending, Waiter};
 use super::state::State;
 use super::text::sentence;
 use super::time::Now;
@@ -111,12 +112,17 @@ impl<'s> Tx<'s> {
         self.facts.pop_front()
     }
 
-    /// Adds an effect to the outbox.
-    pub(crate) fn effect(&mut self, effect: Effect) -> EffectKey {
+    /// Adds an effect to the outbox, with whoever waits for its end.
+    pub(crate) fn effect(&mut self, waiter: Waiter, effect: Effect) -> EffectKey {
         let key = EffectKey(self.out.next_effect);
         self.out.next_effect += 1;
-        self.out.effects.push((key, effect));
+        self.out.effects.push((key, Pending { waiter, effect }));
         key
+    }
+
+    /// The same for one of an agent's machines.
+    pub(crate) fn effect_of(&mut self, agent_id: &AgentId, effect: Effect) -> EffectKey {
+        self.effect(Waiter::Agent(*agent_id), effect)
     }
 
     /// Takes an effect out of the outbox: it is settled, or nobody wants it any more.
@@ -172,7 +178,10 @@ impl<'s> Tx<'s> {
         let is_handoff = row.step.as_deref().is_some_and(|step| step != "publishing");
         let what = if is_handoff { "Handoff failed: " } else { "" };
         let text = format!("tasuki: {what}{} ({}). {}", row.message, row.code, row.hint);
-        self.effect(Effect::Tell(Notice { error_id: Some(row.error_id), text, json: json!(row.file()) }));
+        self.effect(
+            Waiter::Nobody,
+            Effect::Tell(Notice { error_id: Some(row.error_id), text, json: json!(row.file()) }),
+        );
         let error_id = row.error_id;
         self.out.errors.push(row);
         error_id
@@ -210,7 +219,10 @@ impl<'s> Tx<'s> {
         fields["v"] = json!(1);
         fields["at"] = json!(self.now.stamp());
         fields["notice"] = json!(text);
-        self.effect(Effect::Tell(Notice { error_id: None, text: format!("tasuki: {text}"), json: fields }));
+        self.effect(
+            Waiter::Nobody,
+            Effect::Tell(Notice { error_id: None, text: format!("tasuki: {text}"), json: fields }),
+        );
     }
 
     /// Changes what an agent is doing, with its journal line if that is a change.

@@ -79,7 +79,7 @@ fn start(
     effect: Effect,
     deadline: Option<Deadline>,
 ) {
-    let key = tx.effect(effect);
+    let key = tx.effect_of(agent_id, effect);
     let deadline = deadline.unwrap_or_else(|| Deadline::after(&tx.now, DEFAULT_LIMIT_MS));
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     if matches!(purpose, Purpose::Priming(_)) {

@@ -35,9 +35,9 @@ impl Sidecar {
     pub(super) fn resume_outbox(&mut self) {
         let initial = std::mem::take(&mut self.left.effects);
         let ended: BTreeSet<EffectKey> = self.events.iter().filter_map(settled_key).collect();
-        for (key, effect) in self.state.outbox.clone() {
+        for (key, pending) in self.state.outbox.clone() {
             if !self.runner.has(key) && !ended.contains(&key) {
-                self.runner.submit(key, effect, initial.contains(&key));
+                self.runner.submit(key, pending.effect, initial.contains(&key));
             }
         }
     }

@@ -5,6 +5,7 @@ use super::tests::{Ground, NOTHING};
 use crate::core::decision::Decision;
 use crate::core::effect::{Effect, EffectKey, Outcome};
 use crate::core::event::Event;
+use crate::core::rows::outbox::{Pending, Waiter};
 use crate::core::time::Deadline;
 use crate::store::Batch;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
@@ -130,11 +131,12 @@ async fn what_could_not_be_written_is_not_taken_for_written_by_a_checkpoint() {
 async fn an_effect_whose_end_can_not_be_committed_is_not_done_again() {
     let mut ground = Ground::new().await;
     ground.settle();
-    let (key, effect) = (EffectKey(78), Effect::DropPlace { tag: "0".to_owned() });
-    let decision = Decision { effects: vec![(key, effect.clone())], ..Decision::default() };
+    let effect = Effect::DropPlace { tag: "0".to_owned() };
+    let (key, pending) = (EffectKey(78), Pending { waiter: Waiter::Nobody, effect });
+    let decision = Decision { effects: vec![(key, pending.clone())], ..Decision::default() };
     let now = ground.sidecar.clock.now();
     ground.sidecar.store.commit(&Batch { decision: &decision, now, seen: &[] }).expect("a commit");
-    ground.sidecar.state.outbox.insert(key, effect);
+    ground.sidecar.state.outbox.insert(key, pending);
     ground.without_state();
     assert!(ground.sidecar.store.reopen().is_err(), "it is closed");
     ground.sidecar.events.push(Event::Settled { key, outcome: Outcome::Done });

@@ -6,6 +6,7 @@ use crate::core::effect::{Attachment, Effect, EffectKey, How, TypeText};
 use crate::core::id::AgentId;
 use crate::core::pane::{PaneRef, ServerId};
 use crate::core::rows::agent::{Agent, AgentState};
+use crate::core::rows::outbox::{Pending, Waiter};
 use crate::core::time::Now;
 use crate::spool::age::MOST_VIEWS;
 use crate::store::{Batch, SeenEvent};
@@ -163,7 +164,7 @@ async fn files_of_texts_go_after_a_week_unless_they_are_still_typed() {
         attachment: Some(attachment),
         allow_busy: false,
     };
-    ground.sidecar.state.outbox.insert(EffectKey(900), Effect::Type(plan));
+    ground.sidecar.state.outbox.insert(EffectKey(900), Pending { waiter: Waiter::Nobody, effect: Effect::Type(plan) });
     let left = || {
         let mut names: Vec<String> = std::fs::read_dir(&texts)
             .expect("a folder")

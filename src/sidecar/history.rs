@@ -8,6 +8,7 @@ use crate::core::request::{Asked, Needs, PersonaOf, Request};
 use crate::core::rows::agent::Agent;
 use crate::core::rows::handoff::Handoff;
 use crate::core::rows::lookup::Meeting;
+use crate::core::rows::outbox::Waiter;
 use crate::core::state::State;
 use crate::store::{Error, Store};
 use std::collections::BTreeSet;
@@ -86,8 +87,8 @@ impl Pages<'_> {
                 self.page_in_predecessors()?;
                 self.page_in_briefed(|agent| agent.probe == Some(*key) || agent.glance == Some(*key))?;
                 let Outcome::Pane(facts) = outcome else { return Ok(()) };
-                let named = match self.state.meetings.get(key) {
-                    Some(Meeting::Event { event, .. }) => event.agent_id,
+                let named = match self.state.outbox.get(key).map(|pending| &pending.waiter) {
+                    Some(Waiter::Meeting(Meeting::Event { event, .. })) => event.agent_id,
                     _ => None,
                 };
                 let in_pane = facts.as_ref().and_then(|facts| facts.agent_id);

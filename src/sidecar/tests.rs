@@ -10,6 +10,7 @@ use crate::core::effect::{Effect, EffectKey, Outcome};
 use crate::core::event::Event;
 use crate::core::id::{AgentId, ErrorId};
 use crate::core::rows::agent::Agent;
+use crate::core::rows::outbox::{Pending, Waiter};
 use crate::core::time::{Deadline, Now};
 use crate::runner::Ended;
 use crate::spool::Place;
@@ -272,7 +273,11 @@ async fn what_has_ended_and_is_not_decided_is_not_done_again() {
     let mut ground = Ground::new().await;
     ground.settle();
     let process = crate::process::identify(std::process::id()).expect("this process");
-    ground.sidecar.state.outbox.insert(EffectKey(78), Effect::AwaitDeath { process });
+    ground
+        .sidecar
+        .state
+        .outbox
+        .insert(EffectKey(78), Pending { waiter: Waiter::Nobody, effect: Effect::AwaitDeath { process } });
     ground.sidecar.events.push(Event::Settled { key: EffectKey(78), outcome: Outcome::Done });
     ground.sidecar.resume_outbox();
     assert!(!ground.sidecar.runner.has(EffectKey(78)));

@@ -102,7 +102,7 @@ impl Tidy {
 
 /// The files of texts that are typed, or wait for a receipt.
 fn texts_in_flight(state: &State) -> BTreeSet<String> {
-    let typed = state.outbox.values().filter_map(|effect| match effect {
+    let typed = state.outbox.values().filter_map(|pending| match &pending.effect {
         Effect::Type(plan) => plan.attachment.as_ref().map(|attachment| attachment.file_name.clone()),
         _ => None,
     });

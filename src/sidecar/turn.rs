@@ -148,9 +148,9 @@ impl Sidecar {
         }
         self.events.extend(self.learned.new_roles(&self.home, &decision));
         if self.intake.drained {
-            for (key, effect) in decision.effects {
+            for (key, pending) in decision.effects {
                 if self.state.outbox.contains_key(&key) {
-                    self.runner.submit(key, effect, false);
+                    self.runner.submit(key, pending.effect, false);
                 }
             }
         }

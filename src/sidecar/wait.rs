@@ -156,7 +156,10 @@ impl Sidecar {
         while self.runner.running() > 0 {
             let Ok(Some(ended)) = tokio::time::timeout_at(deadline, sources.ended.recv()).await else { break };
             self.runner.finished(ended.key);
-            let is_notice = matches!(self.state.outbox.get(&ended.key), Some(Effect::Tell(_) | Effect::Notify(_)));
+            let is_notice = matches!(
+                self.state.outbox.get(&ended.key).map(|pending| &pending.effect),
+                Some(Effect::Tell(_) | Effect::Notify(_))
+            );
             if is_notice && ended.outcome == Outcome::Done {
                 told.push(Event::Settled { key: ended.key, outcome: ended.outcome });
             }

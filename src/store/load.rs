@@ -47,14 +47,12 @@ fn load_state(store: &Store, read: &redb::ReadTransaction) -> Result<State, Erro
         items.insert(item);
     }
     let outbox = rows(store, read, tables::OUTBOX)?.into_iter();
-    let meetings = rows(store, read, tables::MEETINGS)?.into_iter();
     Ok(State {
         agents: agents.map(|(key, row)| (AgentId(Uuid::from_u128(key)), row)).collect(),
         handoffs: handoffs.map(|(key, row)| (HandoffId(Uuid::from_u128(key)), row)).collect(),
         items,
         open_requests: open_requests(store, read)?,
         outbox: outbox.map(|(key, row)| (EffectKey(key), row)).collect(),
-        meetings: meetings.map(|(key, row)| (EffectKey(key), row)).collect(),
         next_effect: store.number("next_effect")?,
         next_seq: store.number("next_seq")?,
         ..State::default()

@@ -17,6 +17,7 @@ mod peek;
 mod rows;
 mod seal;
 mod tables;
+mod upgrade;
 
 use crate::core::decision::Decision;
 use crate::core::id::ErrorId;
@@ -133,7 +134,7 @@ impl Store {
         if found > SCHEMA {
             return Err(Error::NewerSchema { path: self.path.clone(), found });
         }
-        if found < SCHEMA { self.write(tables::upgrade) } else { Ok(()) }
+        if found < SCHEMA { self.write(upgrade::upgrade) } else { Ok(()) }
     }
 
     fn find_ends(&mut self) -> Result<(), Error> {

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use uuid::Uuid;
 
 /// The schema that this version writes.
-pub const SCHEMA: u64 = 3;
+pub const SCHEMA: u64 = 4;
 
 type Bytes = &'static [u8];
 
@@ -26,8 +26,6 @@ pub(crate) const WORK: TableDefinition<'static, u128, Bytes> = TableDefinition::
 pub(crate) const DOCUMENTS: TableDefinition<'static, u128, &'static str> = TableDefinition::new("documents");
 /// Effects that are not settled.
 pub(crate) const OUTBOX: TableDefinition<'static, u64, Bytes> = TableDefinition::new("outbox");
-/// Panes that are being looked at.
-pub(crate) const MEETINGS: TableDefinition<'static, u64, Bytes> = TableDefinition::new("meetings");
 /// Requests that were taken, and their answers.
 pub(crate) const LEDGER: TableDefinition<'static, &'static str, Bytes> = TableDefinition::new("ledger");
 /// Request ids in the order in which they were taken or answered.
@@ -45,7 +43,7 @@ pub(crate) const JOURNAL: TableDefinition<'static, u64, Bytes> = TableDefinition
 /// Views that are not known to be on the disk: `agents/<id>`, `handoffs/<id>`, `work/<id>`.
 pub(crate) const DIRTY: TableDefinition<'static, &'static str, ()> = TableDefinition::new("dirty_views");
 
-fn json<T: Serialize>(value: &T) -> Vec<u8> {
+pub(crate) fn json<T: Serialize>(value: &T) -> Vec<u8> {
     serde_json::to_vec(value).expect("rows have string keys and no non-finite numbers")
 }
 
@@ -65,21 +63,13 @@ pub(crate) fn create(database: &Database, home: u64) -> Result<(), redb::Error> 
     Ok(())
 }
 
-/// Brings a store of an older schema up to date: 2 has packs of history, 3 has work items.
-pub(crate) fn upgrade(write: &WriteTransaction) -> Result<(), redb::Error> {
-    open_all(write)?;
-    write.open_table(META)?.insert("schema", SCHEMA)?;
-    Ok(())
-}
-
-fn open_all(write: &WriteTransaction) -> Result<(), redb::Error> {
+pub(crate) fn open_all(write: &WriteTransaction) -> Result<(), redb::Error> {
     history::create(write)?;
     write.open_table(AGENTS)?;
     write.open_table(HANDOFFS)?;
     write.open_table(WORK)?;
     write.open_table(DOCUMENTS)?;
     write.open_table(OUTBOX)?;
-    write.open_table(MEETINGS)?;
     write.open_table(LEDGER)?;
     write.open_table(LEDGER_ORDER)?;
     write.open_table(OPEN)?;
@@ -184,20 +174,11 @@ fn put_rows<'r, R: Serialize + 'r>(
 fn put_outbox(write: &WriteTransaction, decision: &Decision) -> Result<(), redb::Error> {
     if !decision.effects.is_empty() || !decision.dropped.is_empty() {
         let mut outbox = write.open_table(OUTBOX)?;
-        for (key, effect) in &decision.effects {
-            outbox.insert(outbox_key(*key), json(effect).as_slice())?;
+        for (key, pending) in &decision.effects {
+            outbox.insert(outbox_key(*key), json(pending).as_slice())?;
         }
         for key in &decision.dropped {
             outbox.remove(outbox_key(*key))?;
-        }
-    }
-    if !decision.meetings.is_empty() || !decision.met.is_empty() {
-        let mut meetings = write.open_table(MEETINGS)?;
-        for (key, meeting) in &decision.meetings {
-            meetings.insert(outbox_key(*key), json(meeting).as_slice())?;
-        }
-        for key in &decision.met {
-            meetings.remove(outbox_key(*key))?;
         }
     }
     Ok(())

@@ -9,6 +9,7 @@ use tasuki::core::id::AgentId;
 use tasuki::core::pane::{PaneRef, Refusal, ServerId, Typed};
 use tasuki::core::rows::agent::{Agent, AgentState, Primed};
 use tasuki::core::rows::handoff::{Handoff, Step};
+use tasuki::core::rows::outbox::{Pending, Waiter};
 
 const SERVER: ServerId = ServerId { pid: 7, start_time: 1 };
 
@@ -33,7 +34,11 @@ impl World {
         });
         let mut core = Decided::new(SERVER, demo_facts(), agents);
         let effect = EffectKey(900);
-        core.state.outbox.insert(effect, Effect::ReadPersona { persona: "dev".parse().expect("a slug") });
+        let pending = Pending {
+            waiter: Waiter::Agent(id(2)),
+            effect: Effect::ReadPersona { persona: "dev".parse().expect("a slug") },
+        };
+        core.state.outbox.insert(effect, pending);
         core.state.next_effect = 901;
         core.state.agents.get_mut(&id(2)).expect("it is there").primed = Primed::Reading { effect };
         let mut world = World { core };

@@ -13,6 +13,7 @@ use tasuki::core::reply::Reply;
 use tasuki::core::rows::agent::{
     Agent, AgentState, Asker, Dying, OurTurn, Owner, Primed, Purpose, Queued, Shutdown, Start, Typing,
 };
+use tasuki::core::rows::outbox::Pending;
 use tasuki::core::settings::ProfileFacts;
 use tasuki::core::state::State;
 use tasuki::core::time::{Deadline, Now};
@@ -258,7 +259,9 @@ fn a_session_that_begins_in_the_pane_of_one_that_has_just_died_is_seen() {
         ..HookEvent::new(HookKind::SessionStart)
     };
     let decision = world.core.decide(Event::Hook(Box::new(event)));
-    let [(key, Effect::Identify { pane: 3 })] = decision.effects[..] else { panic!("nobody looks: {decision:?}") };
+    let [(key, Pending { effect: Effect::Identify { pane: 3 }, .. })] = decision.effects[..] else {
+        panic!("nobody looks: {decision:?}")
+    };
     let facts = PaneFacts {
         pane: PANE,
         session_name: "work".to_owned(),
@@ -309,7 +312,7 @@ fn a_start_of_which_no_tmux_server_tells_leaves_no_agent_that_starts_for_ever() 
     let mut world = World::new();
     let asked = json!({"v": 1, "kind": "agent_create", "persona_slug": "dev", "profile": "demo"});
     let decision = world.core.ask("r1", &asked);
-    let key = decision.effects.iter().find(|(_, effect)| matches!(effect, Effect::Start(_))).expect("it starts").0;
+    let key = decision.effects.iter().find(|(_, row)| matches!(row.effect, Effect::Start(_))).expect("it starts").0;
     let decision = world.core.decide(Event::Settled { key, outcome: Outcome::Started(Started::NoTmux) });
     assert!(decision.answers[0].to_json(&world.core.now)["error"]["code"] == "no_tmux");
     let agent = decision.agents.values().next().expect("its row");
@@ -328,7 +331,7 @@ fn an_agent_without_a_pane_is_let_go_by_force() {
     let answer = decision.answers[0].to_json(&world.core.now);
     assert_eq!((&answer["status"], answer["result"]["ended_at"].is_string()), (&json!(200), true), "{answer}");
     assert_eq!(world.agent().state, AgentState::Lost);
-    assert!(!decision.effects.iter().any(|(_, effect)| matches!(effect, Effect::KillPane { .. })));
+    assert!(!decision.effects.iter().any(|(_, row)| matches!(row.effect, Effect::KillPane { .. })));
 }
 
 /// The codes of the notices that an agent's death leaves.
@@ -336,7 +339,7 @@ fn told_of_death(world: &mut World) -> Vec<Value> {
     world.core.decide(Event::AgentGone { agent_id: id(), how: Gone::Dead });
     let decision = world.core.pass(2_000);
     assert_eq!(world.agent().state, AgentState::Ended);
-    let notices = decision.effects.iter().filter_map(|(_, effect)| match effect {
+    let notices = decision.effects.iter().filter_map(|(_, row)| match &row.effect {
         Effect::Tell(notice) => Some(notice.json["code"].clone()),
         _ => None,
     });

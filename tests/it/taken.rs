@@ -84,7 +84,7 @@ impl World {
         let arrived =
             Arrived { id: "r1".parse().expect("an id"), sha256: String::new(), read, facts: RequestFacts::default() };
         core.decide(Event::Request(Box::new(arrived)));
-        let text = core.state.outbox.values().find_map(|effect| match effect {
+        let text = core.state.outbox.values().find_map(|pending| match &pending.effect {
             Effect::Type(plan) => Some(plan.text.clone()),
             _ => None,
         });

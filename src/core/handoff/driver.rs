@@ -7,7 +7,7 @@ use super::next::{Entry, Halt, Next};
 use super::steps;
 use super::{hold, record};
 use crate::contract::{JournalLine, LineType, maybe};
-use crate::core::effect::Outcome;
+use crate::core::effect::{EffectKey, Outcome};
 use crate::core::fact::Fact;
 use crate::core::id::HandoffId;
 use crate::core::pane::DeliveryVerdict;
@@ -45,7 +45,10 @@ pub(crate) fn leaves_doubt(error: &HandoffError) -> bool {
 }
 
 /// The effect that this handoff waited for has ended.
-pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) {
+pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, key: EffectKey, outcome: Outcome) {
+    if tx.handoff(&id).is_none_or(|handoff| handoff.effect != Some(key)) {
+        return;
+    }
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.effect = None;
     }

@@ -5,6 +5,7 @@ use crate::core::id::{AgentId, HandoffId};
 use crate::core::reply::Refused;
 use crate::core::request::Successor;
 use crate::core::rows::handoff::Step;
+use crate::core::rows::outbox::Waiter;
 use crate::core::tx::Tx;
 use crate::core::work;
 use serde_json::json;
@@ -78,5 +79,5 @@ fn release_agent(tx: &mut Tx<'_>, agent_id: &AgentId, id: HandoffId) {
 pub(crate) fn drop_place(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let tag = handoff.place_tag();
-    tx.effect(Effect::DropPlace { tag });
+    tx.effect(Waiter::Nobody, Effect::DropPlace { tag });
 }

@@ -10,6 +10,7 @@ use crate::core::effect::{CopyPlan, Effect, EffectKey, Outcome, Posted, PublishF
 use crate::core::id::{ErrorId, HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::{AssumePublished, PublishNow, PublishTarget};
+use crate::core::rows::outbox::Waiter;
 use crate::core::rows::publishing::{Attempt, AttemptError, Copy, PublishError, PublishState, Publishing, Purpose};
 use crate::core::text::sentence;
 use crate::core::time::Deadline;
@@ -75,7 +76,7 @@ fn keep_copy(tx: &mut Tx<'_>, id: HandoffId, text: Option<String>) {
         sha256: copy.sha256,
         text,
     });
-    let key = tx.effect(effect);
+    let key = tx.effect(Waiter::Publishing(id), effect);
     if let Some(publishing) = publishing_mut(tx, id) {
         publishing.effect = Some(key);
         publishing.began_at = Some(stamp);
@@ -113,7 +114,7 @@ fn attempt(tx: &mut Tx<'_>, id: HandoffId, insist: bool) {
         limit_ms,
         since_ms: first_try_ms.map(|first| first.saturating_sub(CLOCKS_DIFFER_MS)),
     };
-    let key = tx.effect(Effect::Publish(plan));
+    let key = tx.effect(Waiter::Publishing(id), Effect::Publish(plan));
     if let Some(publishing) = publishing_mut(tx, id) {
         publishing.first_try_ms = first_try_ms;
         publishing.effect = Some(key);

@@ -4,6 +4,7 @@ use crate::core::effect::Effect;
 use crate::core::id::HandoffId;
 use crate::core::reply::Refused;
 use crate::core::rows::handoff::{Handoff, Step};
+use crate::core::rows::outbox::Waiter;
 use crate::core::tx::Tx;
 
 /// Finds the handoff that a request names.
@@ -22,7 +23,7 @@ pub(crate) fn ended(handoff: &Handoff) -> Refused {
 
 /// Adds an effect of which the present step waits for the outcome.
 pub(crate) fn run(tx: &mut Tx<'_>, id: HandoffId, effect: Effect) {
-    let key = tx.effect(effect);
+    let key = tx.effect(Waiter::Step(id), effect);
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.effect = Some(key);
     }

@@ -7,4 +7,5 @@ pub mod handoff;
 pub mod item;
 pub mod items;
 pub mod lookup;
+pub mod outbox;
 pub mod publishing;

@@ -87,7 +87,6 @@ impl Disk {
         }
         self.state.open_requests = state.open_requests.clone();
         self.state.outbox = state.outbox.clone();
-        self.state.meetings = state.meetings.clone();
         self.state.next_effect = state.next_effect;
         self.state.next_seq = state.next_seq;
         self.trace.add(decision);

@@ -35,8 +35,8 @@ impl Trace {
         for (seq, line) in &decision.journal {
             let _ = writeln!(lines, "journal {seq} {line}");
         }
-        for (key, effect) in &decision.effects {
-            let effect = serde_json::to_string(effect).expect("an effect can be written down");
+        for (key, pending) in &decision.effects {
+            let effect = serde_json::to_string(&pending.effect).expect("an effect can be written down");
             let _ = writeln!(lines, "effect {key:?} {effect}");
         }
         for key in &decision.dropped {

@@ -114,15 +114,15 @@ impl Sidecar {
         self.state.agents.retain(|_, agent| !agent.is_past());
         self.state.handoffs.retain(|_, handoff| !handoff.is_past());
         if self.drained {
-            for (key, effect) in &whole.effects {
+            for (key, pending) in &whole.effects {
                 if self.state.outbox.contains_key(key) {
-                    self.runs.push(Run::new(*key, effect.clone(), false));
+                    self.runs.push(Run::new(*key, pending.effect.clone(), false));
                 }
             }
         } else if empty {
             self.drained = true;
-            for (key, effect) in &self.state.outbox {
-                self.runs.push(Run::new(*key, effect.clone(), self.initial.contains(key)));
+            for (key, pending) in &self.state.outbox {
+                self.runs.push(Run::new(*key, pending.effect.clone(), self.initial.contains(key)));
             }
         }
     }

@@ -181,7 +181,8 @@ impl AckWorld {
     /// Every effect that is left is carried out, and the successor ends the turns that it was given.
     pub(crate) fn go_on(&mut self) {
         for _ in 0..200 {
-            let Some((key, effect)) = self.state.outbox.iter().next().map(|(key, effect)| (*key, effect.clone()))
+            let Some((key, effect)) =
+                self.state.outbox.iter().next().map(|(key, pending)| (*key, pending.effect.clone()))
             else {
                 return;
             };

@@ -11,6 +11,7 @@ use crate::core::queue;
 use crate::core::rows::ack::{Kind, Message, Sending, Timer};
 use crate::core::rows::agent::{AgentState, Asker, Purpose, Queued};
 use crate::core::rows::handoff::Step;
+use crate::core::rows::outbox::Waiter;
 use crate::core::settings::Target;
 use crate::core::text::word;
 use crate::core::time::Deadline;
@@ -97,7 +98,10 @@ pub(crate) fn tell(tx: &mut Tx<'_>, id: HandoffId, kind: Kind, target: &Target, 
 fn notify(tx: &mut Tx<'_>, handoff_id: HandoffId, number: u32, command: Option<Vec<String>>, json: Value) {
     let text = format!("tasuki: {}", notes::in_one_line(&json));
     let notice = Notice { error_id: None, text, json };
-    let effect = tx.effect(Effect::Notify(NotifyPlan { handoff_id, number, command, notice }));
+    let effect = tx.effect(
+        Waiter::Message(handoff_id, number),
+        Effect::Notify(NotifyPlan { handoff_id, number, command, notice }),
+    );
     if let Some(message) = find(tx, handoff_id, number) {
         message.effect = Some(effect);
     }
@@ -215,10 +219,10 @@ pub(crate) fn tries_due(tx: &mut Tx<'_>, id: HandoffId) {
 }
 
 /// The effect that told the operator, or ran the command, has ended.
-pub(crate) fn notified(tx: &mut Tx<'_>, plan: &NotifyPlan, outcome: Outcome) {
+pub(crate) fn notified(tx: &mut Tx<'_>, id: HandoffId, number: u32, outcome: Outcome) {
     let why = if let Outcome::Failed { why } = outcome { Some(why) } else { None };
     let sending = if why.is_some() { Sending::Failed } else { Sending::Sent };
-    settle(tx, plan.handoff_id, plan.number, sending, why.as_deref());
+    settle(tx, id, number, sending, why.as_deref());
 }
 
 /// A text that waited for another agent will not be typed any more.

@@ -120,7 +120,7 @@ impl World {
         }
         self.journal.extend(decision.journal.iter().map(|(_, line)| line.clone()));
         for (_, effect) in &decision.effects {
-            if let crate::core::effect::Effect::Tell(notice) = effect {
+            if let crate::core::effect::Effect::Tell(notice) = &effect.effect {
                 self.told.push(notice.text.clone());
             }
         }

@@ -7,7 +7,7 @@ use crate::core::pane::{Refusal, Typed};
 /// The texts that a decision wants typed: the effect's key, whom, what.
 fn typed(decision: &Decision) -> Vec<(EffectKey, AgentId, TypeText)> {
     let plans = decision.effects.iter().filter_map(|(key, effect)| {
-        let Effect::Type(plan) = effect else { return None };
+        let Effect::Type(plan) = &effect.effect else { return None };
         Some((*key, plan.agent_id, plan.clone()))
     });
     plans.collect()

@@ -1,0 +1,96 @@
+//! Brings a store of an older schema up to date: 2 has packs of history, 3 has work items, and from 4 on a row of the
+//! outbox says who waits for it.
+
+use super::tables::{self, AGENTS, HANDOFFS, META, OUTBOX, SCHEMA, json};
+use crate::core::effect::{Effect, EffectKey};
+use crate::core::rows::agent::{Agent, Primed};
+use crate::core::rows::handoff::Handoff;
+use crate::core::rows::lookup::Meeting;
+use crate::core::rows::outbox::{Pending, Waiter};
+use redb::{ReadableTable, TableDefinition, WriteTransaction};
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+
+/// Up to schema 3: panes that were being looked at, by the effect that looks.
+const MEETINGS: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new("meetings");
+
+pub(super) fn upgrade(write: &WriteTransaction) -> Result<(), redb::Error> {
+    tables::open_all(write)?;
+    let former = Former {
+        agents: rows(write, AGENTS)?.into_values().collect(),
+        handoffs: rows(write, HANDOFFS)?.into_values().collect(),
+        meetings: rows(write, MEETINGS)?,
+    };
+    let effects: BTreeMap<u64, Effect> = rows(write, OUTBOX)?;
+    let mut outbox = write.open_table(OUTBOX)?;
+    for (key, effect) in effects {
+        let waiter = former.waiter(EffectKey(key), &effect);
+        outbox.insert(key, json(&Pending { waiter, effect }).as_slice())?;
+    }
+    drop(outbox);
+    write.delete_table(MEETINGS)?;
+    write.open_table(META)?.insert("schema", SCHEMA)?;
+    Ok(())
+}
+
+/// The rows of a table that can be read. Those that can't are refused when the working set is read, by their name.
+fn rows<K, T>(
+    write: &WriteTransaction,
+    table: TableDefinition<'static, K, &'static [u8]>,
+) -> Result<BTreeMap<K, T>, redb::Error>
+where
+    K: redb::Key + 'static + for<'a> redb::Value<SelfType<'a> = K> + Copy + Ord,
+    T: DeserializeOwned,
+{
+    let table = write.open_table(table)?;
+    let mut rows = BTreeMap::new();
+    for entry in table.iter()? {
+        let (key, value) = entry?;
+        if let Ok(row) = serde_json::from_slice(value.value()) {
+            rows.insert(key.value(), row);
+        }
+    }
+    Ok(rows)
+}
+
+/// What tells who waits for an effect whose row does not say so.
+struct Former {
+    agents: Vec<Agent>,
+    handoffs: Vec<Handoff>,
+    meetings: BTreeMap<u64, Meeting>,
+}
+
+impl Former {
+    fn waiter(&self, key: EffectKey, effect: &Effect) -> Waiter {
+        match effect {
+            Effect::Type(plan) => Waiter::Agent(plan.agent_id),
+            Effect::Start(plan) => Waiter::Agent(plan.agent_id),
+            Effect::AwaitIdle { agent_id, .. }
+            | Effect::AwaitReady { agent_id, .. }
+            | Effect::AwaitPrompt { agent_id, .. }
+            | Effect::ReadGauge { agent_id, .. }
+            | Effect::LookRound { agent_id, .. }
+            | Effect::KillPane { agent_id, .. } => Waiter::Agent(*agent_id),
+            Effect::ReadPersona { .. } => {
+                let mut readers = self.agents.iter().filter(|agent| agent.primed == Primed::Reading { effect: key });
+                readers.next().map_or(Waiter::Nobody, |agent| Waiter::Agent(agent.agent_id))
+            }
+            Effect::Identify { .. } => self.meetings.get(&key.0).cloned().map_or(Waiter::Nobody, Waiter::Meeting),
+            Effect::Notify(plan) => Waiter::Message(plan.handoff_id, plan.number),
+            Effect::Tell(_) | Effect::DropPlace { .. } => Waiter::Nobody,
+            Effect::KeepCopy(_) | Effect::Publish(_) => {
+                let runs = |of: &&Handoff| of.publish.as_ref().is_some_and(|publish| publish.effect == Some(key));
+                self.handoffs.iter().find(runs).map_or(Waiter::Nobody, |of| Waiter::Publishing(of.handoff_id))
+            }
+            Effect::PrepareFolder { .. }
+            | Effect::ReadDocument { .. }
+            | Effect::ComposeDocument { .. }
+            | Effect::CompareDocument { .. }
+            | Effect::AwaitDeath { .. }
+            | Effect::HoldPlace { .. } => {
+                let mut waiting = self.handoffs.iter().filter(|handoff| handoff.effect == Some(key));
+                waiting.next().map_or(Waiter::Nobody, |handoff| Waiter::Step(handoff.handoff_id))
+            }
+        }
+    }
+}
