@@ -153,14 +153,18 @@ impl World {
             let ids = self.stage.views("agents");
             ids.iter().filter(is_free).filter_map(|view| view["agent_id"].as_str().map(str::to_owned)).collect()
         };
-        while free().len() < wanted {
+        loop {
+            // The same look that has found them: one of them may be in a turn at the next.
+            let free = free();
+            if free.len() >= wanted {
+                return free;
+            }
             let answer = self.ask(&json!({"kind": "agent_create", "persona_slug": "dev"}));
             assert!(answer["ok"] == true, "{answer}\n{}", self.story());
             let made = answer["result"]["agent_id"].as_str().expect("an id");
             self.wait("the new agent is idle", || (self.stage.agent_view(made)["state"] == "idle").then_some(()));
             self.come_to_rest();
         }
-        free()
     }
 
     pub(super) fn living(&self) -> Vec<Value> {
