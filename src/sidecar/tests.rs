@@ -145,7 +145,9 @@ fn view(ground: &Ground) -> serde_json::Value {
 async fn a_loop_that_turns_and_answers_nobody_is_told_and_its_heart_stands_still() {
     let mut ground = Ground::new().await;
     ground.settle();
-    let mut now = ground.sidecar.clock.now();
+    // Counted from its last turn, and everything was answered until then, however long this machine takes.
+    let mut now = ground.sidecar.timers.last_turn.expect("it has turned");
+    ground.sidecar.answers.begin(&now);
     ground.ask("r.json", NOTHING);
     ground.sidecar.timers.tmux_unknown = Some(Deadline::after(&now, 3_600_000));
     let beat = |ground: &mut Ground, now: &mut Now| {
