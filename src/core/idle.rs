@@ -53,16 +53,15 @@ fn listen(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
-/// It is time to watch it again; or it was silent for long: its screen is looked at, once; what has no screen is lost, which
-/// is what is given.
+/// It is time to watch it again.
+pub(crate) fn watch_again(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    not_before(tx, agent_id, None);
+}
+
+/// It was silent for long: its screen is looked at, once; what has no screen is lost, which is what is given.
 #[must_use]
-pub(crate) fn deadline(tx: &mut Tx<'_>, agent_id: &AgentId) -> Option<AgentState> {
-    let now = tx.now;
-    let due = |deadline: Option<Deadline>| deadline.is_some_and(|due| due.is_due(&now));
-    if due(tx.agent(agent_id).and_then(|agent| agent.look_again)) {
-        not_before(tx, agent_id, None);
-    }
-    let agent = tx.agent(agent_id).filter(|agent| due(agent.unheard))?;
+pub(crate) fn was_silent(tx: &mut Tx<'_>, agent_id: &AgentId) -> Option<AgentState> {
+    let agent = tx.agent(agent_id)?;
     if strangers::is_one(agent) {
         return Some(AgentState::Lost);
     }

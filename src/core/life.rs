@@ -89,7 +89,8 @@ pub(crate) fn gone(tx: &mut Tx<'_>, agent_id: &AgentId, how: Gone) {
 }
 
 /// What was seen of an agent that is gone has lasted long enough to be believed.
-pub(crate) fn judge(tx: &mut Tx<'_>, agent_id: &AgentId, dying: Dying) {
+pub(crate) fn is_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let Some(dying) = tx.agent(agent_id).and_then(|agent| agent.dying) else { return };
     tell_death(tx, agent_id, dying.lost);
     end(tx, agent_id, if dying.lost { AgentState::Lost } else { AgentState::Ended });
 }

@@ -39,12 +39,8 @@ pub(crate) fn not_typed(tx: &mut Tx<'_>, queued: Queued, refused: Refused) {
 }
 
 /// Texts that have waited too long are refused with what stands against them now.
-pub(crate) fn deadline(tx: &mut Tx<'_>, agent_id: &AgentId) {
+pub(crate) fn is_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let now = tx.now;
-    // A row that is not touched need not be written.
-    if !tx.agent(agent_id).is_some_and(|agent| agent.queue.iter().any(|queued| queued.deadline.is_due(&now))) {
-        return;
-    }
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     let (late, waiting): (Vec<_>, Vec<_>) =
         std::mem::take(&mut agent.queue).into_iter().partition(|queued| queued.deadline.is_due(&now));

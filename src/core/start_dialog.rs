@@ -45,10 +45,8 @@ pub(crate) fn blocked(tx: &mut Tx<'_>, agent_id: &AgentId, screen: &str) -> Opti
 
 /// It is time to look whether the dialog was answered.
 pub(crate) fn look_again(tx: &mut Tx<'_>, agent_id: &AgentId) {
-    let now = tx.now;
     let Some(agent) = tx.agent(agent_id) else { return };
-    let due = agent.start.as_ref().and_then(|start| start.look_again).is_some_and(|due| due.is_due(&now));
-    let Some(pane) = agent.pane.filter(|_| due) else { return };
+    let Some(pane) = agent.pane else { return };
     let profile = agent.profile.clone();
     let key = tx.effect_of(agent_id, Effect::AwaitReady { agent_id: *agent_id, pane, profile });
     if let Some(start) = tx.agent_mut(agent_id).and_then(|agent| agent.start.as_mut()) {

@@ -5,7 +5,6 @@ use super::decision::Decision;
 use super::effect::EffectKey;
 use super::id::{AgentId, HandoffId, ItemId, RequestId, Slug};
 use super::pane::ServerId;
-use super::rows::ack::Ack;
 use super::rows::agent::Agent;
 use super::rows::handoff::Handoff;
 use super::rows::item::Item;
@@ -102,11 +101,7 @@ impl State {
     /// Every deadline that is running.
     fn deadlines(&self) -> impl Iterator<Item = &Deadline> {
         let of_agents = self.agents.values().flat_map(Agent::deadlines);
-        let of_handoffs = self.handoffs.values().flat_map(|handoff| {
-            let publish = handoff.publish.as_ref().and_then(|publish| publish.due.as_ref());
-            let ack = handoff.ack.iter().flat_map(Ack::deadlines);
-            [handoff.deadline.as_ref(), publish].into_iter().flatten().chain(ack)
-        });
+        let of_handoffs = self.handoffs.values().flat_map(Handoff::deadlines);
         of_agents.chain(of_handoffs).chain(self.items.due().map(|(_, deadline)| deadline))
     }
 
@@ -118,18 +113,10 @@ impl State {
 
     /// Counts every deadline in the present boot, once, after a restart.
     pub fn rebase(&mut self, now: &Now) {
-        for agent in self.agents.values_mut() {
-            for deadline in agent.deadlines_mut() {
-                *deadline = deadline.rebased(now);
-            }
-        }
-        for handoff in self.handoffs.values_mut() {
-            let publish = handoff.publish.as_mut().and_then(|publish| publish.due.as_mut());
-            let deadlines = [handoff.deadline.as_mut(), handoff.wait_until.as_mut(), publish];
-            let of_ack = handoff.ack.as_mut().into_iter().flat_map(Ack::deadlines_mut);
-            for deadline in deadlines.into_iter().flatten().chain(of_ack) {
-                *deadline = deadline.rebased(now);
-            }
+        let of_agents = self.agents.values_mut().flat_map(Agent::deadlines_mut);
+        let of_handoffs = self.handoffs.values_mut().flat_map(Handoff::deadlines_mut);
+        for deadline in of_agents.chain(of_handoffs) {
+            *deadline = deadline.rebased(now);
         }
         self.items.rebase(now);
     }

@@ -194,12 +194,8 @@ pub(crate) fn is_ours(agent: &Agent, prompt: Option<&str>) -> bool {
 }
 
 /// The delivery's time is up.
-pub(crate) fn deadline(tx: &mut Tx<'_>, agent_id: &AgentId) {
-    let now = tx.now;
+pub(crate) fn is_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(typing) = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()) else { return };
-    if !typing.deadline.is_due(&now) {
-        return;
-    }
     if typing.purpose.is_command() {
         let effect = typing.effect;
         command_typed(tx, agent_id, false);

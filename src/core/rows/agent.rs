@@ -5,6 +5,7 @@ mod notices;
 mod purpose;
 mod queued;
 mod texts;
+pub(crate) mod timers;
 
 use crate::contract::{JournalLine, LineType, known, maybe};
 use crate::core::effect::EffectKey;
@@ -260,39 +261,6 @@ impl Agent {
     #[must_use]
     pub fn keeps_time(&self) -> bool {
         self.state != AgentState::Ended
-    }
-
-    /// Every deadline of it that is running.
-    pub(crate) fn deadlines(&self) -> impl Iterator<Item = &Deadline> {
-        let others = [
-            self.start.as_ref().map(|start| &start.deadline),
-            self.start.as_ref().and_then(|start| start.look_again.as_ref()),
-            self.typing.as_ref().map(|typing| &typing.deadline),
-            self.shutdown.as_ref().map(|shutdown| &shutdown.deadline),
-            self.priming_deadline.as_ref(),
-            self.look_again.as_ref(),
-            self.unheard.as_ref(),
-            self.dying.as_ref().map(|dying| &dying.due),
-            self.notices.not_before.as_ref(),
-        ];
-        let all = others.into_iter().flatten().chain(self.queue.iter().map(|queued| &queued.deadline));
-        all.filter(|_| self.keeps_time())
-    }
-
-    /// The same, and those that are not minded, to be counted anew.
-    pub(crate) fn deadlines_mut(&mut self) -> impl Iterator<Item = &mut Deadline> {
-        let others = [
-            self.typing.as_mut().map(|typing| &mut typing.deadline),
-            self.shutdown.as_mut().map(|shutdown| &mut shutdown.deadline),
-            self.priming_deadline.as_mut(),
-            self.look_again.as_mut(),
-            self.unheard.as_mut(),
-            self.dying.as_mut().map(|dying| &mut dying.due),
-            self.notices.not_before.as_mut(),
-        ];
-        let start = self.start.as_mut().map(|start| [Some(&mut start.deadline), start.look_again.as_mut()]);
-        let start = start.into_iter().flatten();
-        others.into_iter().chain(start).flatten().chain(self.queue.iter_mut().map(|queued| &mut queued.deadline))
     }
 
     /// Its row is history: nothing can happen to it without being asked for by name.

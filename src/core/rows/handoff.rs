@@ -154,6 +154,20 @@ impl Handoff {
         self.step.is_end() && self.effect.is_none() && !publishes && !awaits_ack
     }
 
+    /// Every deadline of it that is running.
+    pub(crate) fn deadlines(&self) -> impl Iterator<Item = &Deadline> {
+        let publish = self.publish.as_ref().and_then(|publish| publish.due.as_ref());
+        let of_ack = self.ack.iter().flat_map(Ack::deadlines);
+        [self.deadline.as_ref(), publish].into_iter().flatten().chain(of_ack)
+    }
+
+    /// The same, and the one that is kept for later, to be counted anew.
+    pub(crate) fn deadlines_mut(&mut self) -> impl Iterator<Item = &mut Deadline> {
+        let publish = self.publish.as_mut().and_then(|publish| publish.due.as_mut());
+        let of_ack = self.ack.as_mut().into_iter().flat_map(Ack::deadlines_mut);
+        [self.deadline.as_mut(), self.wait_until.as_mut(), publish].into_iter().flatten().chain(of_ack)
+    }
+
     /// The step in which it is, or in which it failed.
     #[must_use]
     pub fn place_in_flow(&self) -> Step {

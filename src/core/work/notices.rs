@@ -145,11 +145,8 @@ pub(crate) fn turn_over(tx: &mut Tx<'_>, agent_id: &AgentId, id: ItemId) {
 }
 
 /// The pause after a notice that could not be typed is over.
-pub(crate) fn deadline(tx: &mut Tx<'_>, agent_id: &AgentId) {
-    let now = tx.now;
-    let is_due =
-        tx.agent(agent_id).and_then(|agent| agent.notices.not_before).is_some_and(|deadline| deadline.is_due(&now));
-    if is_due && let Some(agent) = tx.agent_mut(agent_id) {
+pub(crate) fn is_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    if let Some(agent) = tx.agent_mut(agent_id) {
         agent.notices.not_before = None;
     }
 }
