@@ -125,7 +125,7 @@ fn is_waited_for(tx: &Tx<'_>, agent: &Agent) -> bool {
     let holds_up = handoff.is_some_and(|handoff| {
         let is_told = handoff.step == Step::Acknowledging && handoff.ack.as_ref().is_some_and(Ack::has_waiting);
         let is_waiting = handoff.step == Step::Waiting && handoff.agent_id == agent.agent_id;
-        handoff.waits || is_waiting || (is_told && handoff.successor_id == Some(agent.agent_id))
+        handoff.stay.waits || is_waiting || (is_told && handoff.successor_id == Some(agent.agent_id))
     });
     may_be_over || answers_us || holds_up || !agent.queue.is_empty()
 }

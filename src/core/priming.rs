@@ -27,7 +27,7 @@ pub(crate) fn persona_read(tx: &mut Tx<'_>, agent_id: &AgentId, read: Result<Per
     let slug = agent.persona_slug.clone();
     let handoff = coming_in(tx, agent_id);
     let deadline = handoff
-        .and_then(|id| tx.handoff(&id).and_then(|handoff| handoff.deadline))
+        .and_then(|id| tx.handoff(&id).and_then(|handoff| handoff.stay.deadline))
         .or_else(|| tx.agent(agent_id).and_then(|agent| agent.priming_deadline));
     // Its receipt comes as soon as any other one; only the turn that answers it may take longer.
     let receipt = Deadline::after(&tx.now, tx.state.settings.limits.instructing_ms);

@@ -77,7 +77,7 @@ pub fn handoff(handoff: &Handoff) -> HandoffView {
         former_successors: handoff.former_successors.iter().map(ToString::to_string).collect(),
         step: handoff.step.into(),
         steps: handoff.steps.iter().map(StepView::from).collect(),
-        deadline: handoff.deadline.map(|deadline| deadline.stamp()).or_else(ack_ends),
+        deadline: handoff.stay.deadline.map(|deadline| deadline.stamp()).or_else(ack_ends),
         document: handoff.document.clone(),
         verdicts: verdicts(&handoff.verdicts),
         warnings: handoff.warnings.clone(),

@@ -88,7 +88,7 @@ impl Former {
             | Effect::CompareDocument { .. }
             | Effect::AwaitDeath { .. }
             | Effect::HoldPlace { .. } => {
-                let mut waiting = self.handoffs.iter().filter(|handoff| handoff.effect == Some(key));
+                let mut waiting = self.handoffs.iter().filter(|handoff| handoff.stay.effect == Some(key));
                 waiting.next().map_or(Waiter::Nobody, |handoff| Waiter::Step(handoff.handoff_id))
             }
         }

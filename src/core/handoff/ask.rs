@@ -75,7 +75,7 @@ fn accept_check(handoff: &Handoff) -> Result<(), Refused> {
     if matches!(handoff.step, Step::Done | Step::Cancelled) {
         return Err(ended(handoff));
     }
-    if handoff.reading.is_some() {
+    if handoff.stay.reading.is_some() {
         return Err(Refused::new(409, "already_accepted", "The document is being read already"));
     }
     if handoff.place_in_flow() == Step::Writing {
@@ -107,7 +107,7 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryAsked) -> Result<HandoffId, Refused> {
     let Some(error) = handoff.error.as_ref().filter(|_| handoff.step == Step::Failed) else {
         return Err(Refused::new(409, "handoff_in_progress", "The handoff is running: there is nothing to retry"));
     };
-    if matches!(handoff.reading, Some(Reading::Accepted(_))) {
+    if matches!(handoff.stay.reading, Some(Reading::Accepted(_))) {
         return Err(Refused::new(409, "already_accepted", "The document is being accepted already"));
     }
     if let Some(successor) = &asked.successor {

@@ -14,7 +14,7 @@ use crate::core::pane::DeliveryVerdict;
 use crate::core::reply::Refused;
 use crate::core::request::Assume;
 use crate::core::rows::agent::{AgentState, Purpose};
-use crate::core::rows::handoff::{Handoff, HandoffError, Reading, Span, Step};
+use crate::core::rows::handoff::{Handoff, HandoffError, Reading, Span, Stay, Step};
 use crate::core::text::sentence;
 use crate::core::time::Deadline;
 use crate::core::tx::{Failure, Tx};
@@ -46,11 +46,11 @@ pub(crate) fn leaves_doubt(error: &HandoffError) -> bool {
 
 /// The effect that this handoff waited for has ended.
 pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, key: EffectKey, outcome: Outcome) {
-    if tx.handoff(&id).is_none_or(|handoff| handoff.effect != Some(key)) {
+    if tx.handoff(&id).is_none_or(|handoff| handoff.stay.effect != Some(key)) {
         return;
     }
     if let Some(handoff) = tx.handoff_mut(&id) {
-        handoff.effect = None;
+        handoff.stay.effect = None;
     }
     put(tx, id, |step, tx| step.settled(tx, id, outcome));
 }
@@ -82,13 +82,13 @@ pub(crate) fn answered(tx: &mut Tx<'_>, id: HandoffId) {
 /// One of its agents has changed: that may be what it has waited for.
 pub(crate) fn nudge(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
-    if !handoff.waits {
+    if !handoff.stay.waits {
         return put(tx, id, |step, tx| step.nudge(tx, id));
     }
     let agent = steps::of(handoff.step).types_to(handoff).and_then(|id| tx.agent(&id));
     if agent.is_some_and(|agent| agent.typing.is_none() && agent.state == AgentState::Idle) {
         if let Some(handoff) = tx.handoff_mut(&id) {
-            handoff.waits = false;
+            handoff.stay.waits = false;
         }
         put(tx, id, |step, tx| step.resume(tx, id));
     }
@@ -99,9 +99,9 @@ pub(crate) fn nudge(tx: &mut Tx<'_>, id: HandoffId) {
 pub(crate) fn due(tx: &mut Tx<'_>, id: HandoffId) {
     let now = tx.now;
     // A row that is not touched need not be written: there may be very many, and of one only is anything due.
-    if tx.handoff(&id).and_then(|handoff| handoff.deadline).is_some_and(|deadline| deadline.is_due(&now)) {
+    if tx.handoff(&id).and_then(|handoff| handoff.stay.deadline).is_some_and(|deadline| deadline.is_due(&now)) {
         if let Some(handoff) = tx.handoff_mut(&id) {
-            handoff.deadline = None;
+            handoff.stay.deadline = None;
         }
         put(tx, id, |step, tx| step.due(tx, id));
     }
@@ -146,7 +146,7 @@ fn entered(tx: &mut Tx<'_>, id: HandoffId, step: Step, how: Option<Entry>) -> Ne
     let limit = steps::of(step).limit_ms(&tx.state.settings.limits);
     let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
     let from = std::mem::replace(&mut handoff.step, step);
-    handoff.deadline = limit.map(|limit| Deadline::after(&now, limit));
+    handoff.stay.deadline = limit.map(|limit| Deadline::after(&now, limit));
     handoff.steps.push(Span { step, entered_at: now.stamp(), left_at: None });
     let (agent_id, successor_id) = (handoff.agent_id, handoff.successor_id);
     tx.journal(JournalLine {
@@ -166,11 +166,7 @@ fn leave(tx: &mut Tx<'_>, id: HandoffId) {
     if let Some(span) = handoff.steps.last_mut() {
         span.left_at.get_or_insert(stamp);
     }
-    handoff.deadline = None;
-    handoff.waits = false;
-    handoff.stopped_meanwhile = false;
-    let reading = handoff.reading.take();
-    let effect = handoff.effect.take();
+    let Stay { reading, effect, .. } = std::mem::take(&mut handoff.stay);
     let agents = [Some(handoff.agent_id), handoff.successor_id];
     if let Some(key) = effect {
         tx.drop_effect(key);
@@ -186,7 +182,7 @@ fn leave(tx: &mut Tx<'_>, id: HandoffId) {
 
 fn put_off(tx: &mut Tx<'_>, id: HandoffId) {
     if let Some(handoff) = tx.handoff_mut(&id) {
-        handoff.waits = true;
+        handoff.stay.waits = true;
     }
 }
 

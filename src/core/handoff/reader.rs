@@ -13,7 +13,7 @@ use crate::core::tx::Tx;
 /// Begins to read; what was being read before is forgotten.
 pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId, reading: Reading) {
     let Some(handoff) = tx.handoff_mut(&id) else { return };
-    handoff.reading = Some(reading);
+    handoff.stay.reading = Some(reading);
     row::stop(tx, id);
     let Some(handoff) = tx.handoff(&id) else { return };
     match authors::composition(tx, handoff) {
@@ -58,8 +58,8 @@ fn written(tx: &mut Tx<'_>, id: HandoffId, composed: Composed) -> Next {
 
 fn found(tx: &mut Tx<'_>, id: HandoffId, read: DocumentRead) -> Next {
     let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
-    let Some(reading) = handoff.reading.take() else { return Next::Stay };
-    let stopped = std::mem::take(&mut handoff.stopped_meanwhile);
+    let Some(reading) = handoff.stay.reading.take() else { return Next::Stay };
+    let stopped = std::mem::take(&mut handoff.stay.stopped_meanwhile);
     let problem = match read {
         DocumentRead::Whole { text, sha256 } => return is_there(tx, id, &reading, Whole { text, sha256 }),
         DocumentRead::Missing => "document_missing",

@@ -25,13 +25,13 @@ pub(crate) fn ended(handoff: &Handoff) -> Refused {
 pub(crate) fn run(tx: &mut Tx<'_>, id: HandoffId, effect: Effect) {
     let key = tx.effect(Waiter::Step(id), effect);
     if let Some(handoff) = tx.handoff_mut(&id) {
-        handoff.effect = Some(key);
+        handoff.stay.effect = Some(key);
     }
 }
 
 /// Nobody waits any more for the effect that the present step has running.
 pub(crate) fn stop(tx: &mut Tx<'_>, id: HandoffId) {
-    if let Some(key) = tx.handoff_mut(&id).and_then(|handoff| handoff.effect.take()) {
+    if let Some(key) = tx.handoff_mut(&id).and_then(|handoff| handoff.stay.effect.take()) {
         tx.drop_effect(key);
     }
 }

@@ -10,7 +10,7 @@ use crate::core::reply::{Refused, Reply};
 use crate::core::request::{Fallback, HandoffAsked, Issue, PublishAsked, PublishTarget, publish_target};
 use crate::core::rows::ack::Ack;
 use crate::core::rows::agent::AgentState;
-use crate::core::rows::handoff::{Handoff, Step, Verdicts};
+use crate::core::rows::handoff::{Handoff, Stay, Step, Verdicts};
 use crate::core::rows::publishing::Publishing;
 use crate::core::tx::Tx;
 
@@ -134,12 +134,8 @@ fn begin(tx: &mut Tx<'_>, asked: HandoffAsked, checked: &Checked<'_>, facts: &Re
         file_name: file_name.clone(),
         step: Step::Waiting,
         steps: Vec::new(),
-        deadline: None,
+        stay: Stay::default(),
         wait_until: None,
-        effect: None,
-        waits: false,
-        stopped_meanwhile: false,
-        reading: None,
         verdicts: Verdicts::default(),
         error: None,
         document: None,

@@ -73,6 +73,23 @@ pub enum Reading {
     },
 }
 
+/// What belongs to the present stay in a step alone: whoever leaves the step leaves all of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Stay {
+    /// When this step has failed.
+    pub deadline: Option<Deadline>,
+    /// This step's running effect, other than typing and what the successor's start runs.
+    pub effect: Option<EffectKey>,
+    /// The text of this step waits until its agent is free for it.
+    #[serde(default)]
+    pub waits: bool,
+    /// Our turn ended while the operator's accept was being looked at.
+    #[serde(default)]
+    pub stopped_meanwhile: bool,
+    /// Why the document is being read, while it is.
+    pub reading: Option<Reading>,
+}
+
 /// One handoff.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handoff {
@@ -96,21 +113,12 @@ pub struct Handoff {
     /// Its name in the persona's folder.
     pub file_name: String,
     pub step: Step,
+    /// What it knows of its present stay there.
+    #[serde(flatten)]
+    pub stay: Stay,
     pub steps: Vec<Span>,
-    /// When this step has failed.
-    pub deadline: Option<Deadline>,
     /// When waiting for the agent has failed; kept over a try that met a busy agent.
     pub wait_until: Option<Deadline>,
-    /// This step's running effect, other than typing and what the successor's start runs.
-    pub effect: Option<EffectKey>,
-    /// The text of this step waits until its agent is free for it.
-    #[serde(default)]
-    pub waits: bool,
-    /// Our turn ended while the operator's accept was being looked at.
-    #[serde(default)]
-    pub stopped_meanwhile: bool,
-    /// Why the document is being read, while it is.
-    pub reading: Option<Reading>,
     pub verdicts: Verdicts,
     /// Why it halted; null after a retry.
     pub error: Option<HandoffError>,
@@ -151,21 +159,21 @@ impl Handoff {
     pub fn is_past(&self) -> bool {
         let publishes = self.publish.as_ref().is_some_and(Publishing::is_active);
         let awaits_ack = self.ack.as_ref().is_some_and(Ack::is_open);
-        self.step.is_end() && self.effect.is_none() && !publishes && !awaits_ack
+        self.step.is_end() && self.stay.effect.is_none() && !publishes && !awaits_ack
     }
 
     /// Every deadline of it that is running.
     pub(crate) fn deadlines(&self) -> impl Iterator<Item = &Deadline> {
         let publish = self.publish.as_ref().and_then(|publish| publish.due.as_ref());
         let of_ack = self.ack.iter().flat_map(Ack::deadlines);
-        [self.deadline.as_ref(), publish].into_iter().flatten().chain(of_ack)
+        [self.stay.deadline.as_ref(), publish].into_iter().flatten().chain(of_ack)
     }
 
     /// The same, and the one that is kept for later, to be counted anew.
     pub(crate) fn deadlines_mut(&mut self) -> impl Iterator<Item = &mut Deadline> {
         let publish = self.publish.as_mut().and_then(|publish| publish.due.as_mut());
         let of_ack = self.ack.as_mut().into_iter().flat_map(Ack::deadlines_mut);
-        [self.deadline.as_mut(), self.wait_until.as_mut(), publish].into_iter().flatten().chain(of_ack)
+        [self.stay.deadline.as_mut(), self.wait_until.as_mut(), publish].into_iter().flatten().chain(of_ack)
     }
 
     /// The step in which it is, or in which it failed.

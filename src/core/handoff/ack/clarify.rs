@@ -45,7 +45,7 @@ fn check(tx: &Tx<'_>, asked: &ClarifyAsked, facts: &RequestFacts) -> Result<(Han
         let message = "The successor has asked nothing that is not answered";
         return Err(Refused::new(409, "no_questions", message).hint("see: tasuki handoffs show HANDOFF"));
     };
-    if ack.clarifying.is_some() || handoff.effect.is_some() {
+    if ack.clarifying.is_some() || handoff.stay.effect.is_some() {
         return Err(Refused::new(409, "already_clarifying", "Other answers are on their way already"));
     }
     if asked.document.is_none() {

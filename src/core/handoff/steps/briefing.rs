@@ -75,7 +75,7 @@ fn brief(tx: &mut Tx<'_>, id: HandoffId, unchanged: bool) {
     let mut body = record.injection_prompt.clone();
     let sha256 = record.sha256.clone();
     let first_line = format!("Here is your handoff from agent {}.", handoff.agent_id.short());
-    let (deadline, url) = (handoff.deadline, handoff.published_url().map(str::to_owned));
+    let (deadline, url) = (handoff.stay.deadline, handoff.published_url().map(str::to_owned));
     if !unchanged {
         row::warn(tx, id, "the document was changed after it was recorded");
         body = format!("{body}\n\n{}", tx.state.settings.prompts.changed(&sha256));

@@ -114,7 +114,7 @@ fn await_death(tx: &mut Tx<'_>, id: HandoffId) -> Next {
 /// turn.
 fn type_exit(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
-    let (agent_id, deadline) = (handoff.agent_id, handoff.deadline);
+    let (agent_id, deadline) = (handoff.agent_id, handoff.stay.deadline);
     let Some(agent) = tx.agent(&agent_id) else { return Next::Stay };
     if agent.typing.is_some() || agent.state.is_in_a_turn() {
         return Next::Defer;

@@ -80,6 +80,6 @@ fn instruct(tx: &mut Tx<'_>, id: HandoffId) {
         }
     };
     let text = typing::Text { first_line: first_line.to_owned(), body, allow_busy: handoff.now };
-    let (agent_id, deadline) = (handoff.agent_id, handoff.deadline);
+    let (agent_id, deadline) = (handoff.agent_id, handoff.stay.deadline);
     typing::begin(tx, &agent_id, Purpose::Instruction(id), text, deadline);
 }

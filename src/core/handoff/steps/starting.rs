@@ -21,7 +21,7 @@ impl Duties for Starting {
 
     fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _how: Entry) -> Next {
         let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
-        let deadline = handoff.deadline;
+        let deadline = handoff.stay.deadline;
         match (&handoff.successor, handoff.successor_id) {
             (Successor::Existing { .. }, Some(successor_id)) => return take_over(tx, id, &successor_id),
             (_, Some(successor_id)) => start::adopt(tx, &successor_id, id, deadline),
@@ -76,7 +76,7 @@ fn start_new(tx: &mut Tx<'_>, id: HandoffId) {
         size: place.map_or(start::DEFAULT_SIZE, |place| place.size),
         previous: Some(handoff.agent_id),
     };
-    let deadline = handoff.deadline;
+    let deadline = handoff.stay.deadline;
     let successor_id = start::create(tx, wanted, Owner::Handoff(id), deadline);
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.successor_id = Some(successor_id);

@@ -21,8 +21,8 @@ impl Duties for Waiting {
     fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _how: Entry) -> Next {
         let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
         // One limit for all of it: also where a try has met a busy agent, and it waits again.
-        handoff.deadline = handoff.wait_until.or(handoff.deadline);
-        handoff.wait_until = handoff.deadline;
+        handoff.stay.deadline = handoff.wait_until.or(handoff.stay.deadline);
+        handoff.wait_until = handoff.stay.deadline;
         self.nudge(tx, id)
     }
 

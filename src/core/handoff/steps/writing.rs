@@ -54,11 +54,11 @@ impl Duties for Writing {
 
     fn due(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
         let later = Deadline::after(&tx.now, READING_MS);
-        let Some(handoff) = tx.handoff_mut(&id).filter(|handoff| handoff.reading.is_some()) else {
+        let Some(handoff) = tx.handoff_mut(&id).filter(|handoff| handoff.stay.reading.is_some()) else {
             let hint = "if the document is good: tasuki accept HANDOFF; else retry";
             return Next::fail("stop_never_came", "The agent did not end its turn in time", hint);
         };
-        handoff.deadline = Some(later);
+        handoff.stay.deadline = Some(later);
         Next::Stay
     }
 }
@@ -81,8 +81,8 @@ fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: &HookEvent) -> Next {
     if handoff.author == Author::AgentReply {
         handoff.last_text.clone_from(&event.last_text);
     }
-    if handoff.reading.is_some() {
-        handoff.stopped_meanwhile = true;
+    if handoff.stay.reading.is_some() {
+        handoff.stay.stopped_meanwhile = true;
         return Next::Stay;
     }
     let look = "look at the agent's pane, then: tasuki retry HANDOFF";
@@ -107,7 +107,7 @@ fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: &HookEvent) -> Next {
 
 /// It has ended without an event: the document must be there all the same.
 fn turn_inferred(tx: &mut Tx<'_>, id: HandoffId) -> Next {
-    if tx.handoff(&id).is_some_and(|handoff| handoff.reading.is_none()) {
+    if tx.handoff(&id).is_some_and(|handoff| handoff.stay.reading.is_none()) {
         row::warn(tx, id, "stop_inferred");
         reader::begin(tx, id, Reading::AtStop);
     }
