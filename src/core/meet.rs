@@ -176,6 +176,13 @@ fn occupant(tx: &Tx<'_>, facts: &PaneFacts) -> Option<AgentId> {
     tx.agent_ids().into_iter().find(|id| lives_there(id))
 }
 
+/// Whether nothing but an agent that has just died is in that pane: it ends, or falls back to its shell, a moment later.
+fn is_left_behind(tx: &Tx<'_>, facts: &PaneFacts) -> bool {
+    let is_its = |agent: &Agent| agent.is_known_dead() && agent.pane == Some(facts.pane);
+    let dead = tx.agent_ids().into_iter().find_map(|id| tx.agent(&id).filter(|agent| is_its(agent)));
+    dead.is_some_and(|agent| facts.agent.is_none() || facts.agent == agent.process)
+}
+
 /// Registers what runs in a pane, or gives a persona to an anonymous agent that is known there.
 fn adopt(
     tx: &mut Tx<'_>,
@@ -197,6 +204,10 @@ fn adopt(
             agent.profile = profile.or(facts.profile).unwrap_or_else(|| agent.profile.clone());
         }
         return Ok(agent_id);
+    }
+    if is_left_behind(tx, &facts) {
+        let refused = Refused::new(404, "no_pane", "The agent in that pane has just ended");
+        return Err(refused.hint("start another one there, then register it").field("pane"));
     }
     if let Some(home) = &facts.claimed_by {
         let message =

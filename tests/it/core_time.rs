@@ -262,21 +262,48 @@ fn a_session_that_begins_in_the_pane_of_one_that_has_just_died_is_seen() {
     let [(key, Pending { effect: Effect::Identify { pane: 3 }, .. })] = decision.effects[..] else {
         panic!("nobody looks: {decision:?}")
     };
-    let facts = PaneFacts {
-        pane: PANE,
-        session_name: "work".to_owned(),
-        cwd: "/w".to_owned(),
-        agent: Some(Process { pid: 99, start_ticks: 2 }),
-        bare_shell: false,
-        profile: Some("demo".to_owned()),
-        agent_id: None,
-        claimed_by: None,
-    };
-    world.core.decide(Event::Settled { key, outcome: Outcome::Pane(Some(facts)) });
+    world.core.decide(Event::Settled { key, outcome: Outcome::Pane(Some(front(Some(99)))) });
     let new = world.core.state.agents.values().find(|agent| agent.agent_id != id()).expect("it is registered");
     assert_eq!((new.session.id.as_deref(), new.pane), (Some("new"), Some(PANE)));
     world.core.pass(2_000);
     assert_eq!(world.agent().state, AgentState::Ended);
+}
+
+/// What is seen of the pane, with that process in front.
+fn front(pid: Option<u32>) -> PaneFacts {
+    PaneFacts {
+        pane: PANE,
+        session_name: "work".to_owned(),
+        cwd: "/w".to_owned(),
+        agent: pid.map(|pid| Process { pid, start_ticks: 2 }),
+        bare_shell: false,
+        profile: Some("demo".to_owned()),
+        agent_id: None,
+        claimed_by: None,
+    }
+}
+
+/// A person ends it and registers its pane in the same moment: what is left of it there is no other agent.
+#[test]
+fn what_is_left_of_an_agent_that_has_just_died_is_not_registered_as_another() {
+    for (pid, is_another) in [(None, false), (Some(42), false), (Some(99), true)] {
+        let mut world = World::new();
+        world.agent().process = Some(Process { pid: 42, start_ticks: 2 });
+        world.core.decide(Event::AgentGone { agent_id: id(), how: Gone::Dead });
+        let request = json!({"v": 1, "kind": "agent_register", "pane": "%3", "persona_slug": "dev"});
+        let decision = world.core.ask("r1", &request);
+        let [(key, Pending { effect: Effect::Identify { pane: 3 }, .. })] = decision.effects[..] else {
+            panic!("nobody looks: {decision:?}")
+        };
+        let decision = world.core.decide(Event::Settled { key, outcome: Outcome::Pane(Some(front(pid))) });
+        let reply = &decision.answers[0].reply;
+        let is_refused = matches!(reply, Reply::Refused(refused) if refused.code == "no_pane");
+        assert_eq!(
+            (is_refused, world.core.state.agents.len()),
+            (!is_another, 1 + usize::from(is_another)),
+            "{reply:?}"
+        );
+    }
 }
 
 #[test]
