@@ -2,15 +2,30 @@
 
 use super::error::Error;
 use super::tables;
+use nix::errno::Errno;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
 use redb::Database;
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Memory that redb may use for pages, in bytes: its own default of 1 GiB is meant for servers.
 const CACHE_BYTES: usize = 16 * 1024 * 1024;
+
+/// A child that was being made when its sidecar was killed holds the lock until it has become another program.
+const LEFT_BEHIND: Duration = Duration::from_secs(10);
+/// Pause before the lock is tried again.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// Whether there is such a process; one that can't be read counts as alive, for nothing is known of it.
+fn is_alive(pid: &str) -> bool {
+    let Ok(pid) = pid.parse() else { return true };
+    !matches!(kill(Pid::from_raw(pid), None), Err(Errno::ESRCH))
+}
 
 /// Takes the home's lock; the file holds the pid of whoever has it.
 pub(super) fn lock(lock_path: &Path, state_path: &Path) -> Result<File, Error> {
@@ -25,13 +40,20 @@ pub(super) fn lock(lock_path: &Path, state_path: &Path) -> Result<File, Error> {
         .mode(0o600)
         .open(lock_path)
         .map_err(|error| failed("opened", error))?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(std::fs::TryLockError::WouldBlock) => {
-            let pid = std::fs::read_to_string(lock_path).unwrap_or_default().trim().chars().take(10).collect();
-            return Err(Error::Locked { path: state_path.to_path_buf(), pid });
+    let until = Instant::now() + LEFT_BEHIND;
+    loop {
+        match file.try_lock() {
+            Ok(()) => break,
+            Err(std::fs::TryLockError::WouldBlock) => {
+                let pid: String =
+                    std::fs::read_to_string(lock_path).unwrap_or_default().trim().chars().take(10).collect();
+                if is_alive(&pid) || Instant::now() >= until {
+                    return Err(Error::Locked { path: state_path.to_path_buf(), pid });
+                }
+                std::thread::sleep(LOOK_AGAIN);
+            }
+            Err(std::fs::TryLockError::Error(error)) => return Err(failed("locked", error)),
         }
-        Err(std::fs::TryLockError::Error(error)) => return Err(failed("locked", error)),
     }
     let pid = format!("{}\n", std::process::id());
     file.set_len(0).and_then(|()| file.write_all(pid.as_bytes())).map_err(|error| failed("written", error))?;

@@ -23,6 +23,33 @@ fn spoil(path: &Path, work: impl FnOnce(&redb::WriteTransaction)) {
     write.commit().expect("a commit");
 }
 
+/// The process that has just been killed may have been making a child, which holds the lock for a moment longer.
+#[test]
+fn a_lock_that_a_dead_process_has_left_behind_is_waited_for_and_that_of_a_living_one_is_not() {
+    let dir = tempfile::tempdir().expect("a folder");
+    drop(Store::open(dir.path()).expect("a new store"));
+    let path = dir.path().join("tasuki.lock");
+    let held = || {
+        let file = std::fs::File::options().read(true).write(true).open(&path).expect("the lock file");
+        file.try_lock().expect("free");
+        file
+    };
+    let dead = std::process::Command::new("true").spawn().and_then(|mut child| child.wait().map(|_| child.id()));
+    std::fs::write(&path, format!("{}\n", dead.expect("it ran"))).expect("written");
+    let left_behind = held();
+    let lets_go = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        drop(left_behind);
+    });
+    drop(Store::open(dir.path()).expect("it is let go of"));
+    lets_go.join().expect("it ends");
+    let _held = held();
+    std::fs::write(&path, format!("{}\n", std::process::id())).expect("written");
+    let begun = std::time::Instant::now();
+    assert!(matches!(Store::open(dir.path()), Err(Error::Locked { .. })));
+    assert!(begun.elapsed() < std::time::Duration::from_secs(5), "at once");
+}
+
 #[test]
 fn a_link_that_leads_nowhere_is_never_replaced() {
     let (dir, state) = folder();
