@@ -89,7 +89,9 @@ pub fn no_thread() -> Option<String> {
     ))
 }
 
-fn in_words(error: &io::Error) -> Option<String> {
+/// What is short and what helps, if this error says that something is.
+#[must_use]
+pub fn in_words(error: &io::Error) -> Option<String> {
     match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EMFILE) => {
             let most =

@@ -176,10 +176,13 @@ fn settled(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
         Waiter::Step(id) => handoff::driver::settled(tx, *id, key, outcome),
         Waiter::Publishing(id) => handoff::publish::settled(tx, *id, key, outcome),
         Waiter::Message(id, number) => handoff::ack::messages::notified(tx, *id, *number, outcome),
-        Waiter::Meeting(meeting) => match outcome {
-            Outcome::Pane(facts) => meet::identified(tx, meeting.clone(), facts),
-            _ => meet::not_identified(tx, meeting.clone()),
-        },
+        Waiter::Meeting(meeting) => {
+            if let Outcome::Pane(facts) = outcome {
+                meet::identified(tx, meeting.clone(), facts);
+            } else {
+                meet::not_identified(tx, meeting.clone());
+            }
+        }
     }
 }
 

@@ -104,15 +104,15 @@ pub fn rename_new(from: impl AsFd, old: &OsStr, to: impl AsFd, new: &OsStr) -> i
     Ok(unlinkat(from, old, UnlinkatFlags::NoRemoveDir)?)
 }
 
-/// Writes over the beginning of a plain file of ours that is there.
+/// Opens a regular file of ours to be written over, of its size and in its place.
 ///
 /// # Errors
-/// The system's; then the file may hold a part of it.
-pub fn overwrite_at(dir: impl AsFd, name: &OsStr, bytes: &[u8]) -> io::Result<()> {
+/// The system's, or what is wrong with what lies there.
+pub fn open_to_overwrite(dir: impl AsFd, name: &OsStr) -> io::Result<File> {
     let flags = OFlag::O_WRONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
-    let mut file = File::from(openat(dir, name, flags, Mode::empty())?);
+    let file = File::from(openat(dir, name, flags, Mode::empty())?);
     check_readable(&meta(&file)?, u64::MAX).map_err(|unfit| io::Error::other(unfit.to_string()))?;
-    file.write_all(bytes)
+    Ok(file)
 }
 
 /// Lets two names of a directory change places; where nothing lies under the second, the first moves there.

@@ -18,6 +18,25 @@ fn without_descriptors<T>(work: impl FnOnce() -> T) -> Option<T> {
 }
 
 #[tokio::test]
+async fn that_no_descriptor_is_left_is_told_also_when_none_at_all_is_left() {
+    if std::env::var("NEXTEST_EXECUTION_MODE").as_deref() != Ok("process-per-test") {
+        return;
+    }
+    let mut ground = Ground::new().await;
+    ground.settle();
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("a limit");
+    setrlimit(Resource::RLIMIT_NOFILE, 128, hard).expect("lowered");
+    let taken: Vec<_> = std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()).collect();
+    for _ in 0..2 {
+        let now = ground.sidecar.clock.now();
+        ground.sidecar.heartbeat(&now);
+    }
+    drop(taken);
+    let view = super::tests::view(&ground);
+    assert!(view["problem"].as_str().unwrap_or_default().contains("descriptor"), "{view}");
+}
+
+#[tokio::test]
 async fn a_request_whose_persona_can_not_be_read_for_want_of_files_waits() {
     let mut ground = Ground::new().await;
     ground.settle();

@@ -135,7 +135,7 @@ async fn a_sidecar_that_turns_and_takes_no_requests_says_since_when() {
     assert!(ground.sidecar.answers.taken_at >= taken && ground.count("spool/requests") == 0);
 }
 
-fn view(ground: &Ground) -> serde_json::Value {
+pub(super) fn view(ground: &Ground) -> serde_json::Value {
     let view = std::fs::read_to_string(ground.path("view/sidecar.json")).expect("a view");
     serde_json::from_str(&view).expect("JSON")
 }

@@ -4,6 +4,7 @@ use super::age::{Ager, Old};
 use super::error::Error;
 use super::lane::{Lane, LaneState};
 use super::rejected::Rejected;
+use super::reserve::Reserve;
 use super::rooms::{Room, Rooms};
 use super::sweep::Sweeper;
 use crate::core::time::Now;
@@ -19,6 +20,7 @@ pub struct Spool {
     pub(super) rejected: Rejected,
     sweeper: Sweeper,
     ager: Ager,
+    pub(super) reserve: Reserve,
 }
 
 impl Spool {
@@ -28,14 +30,18 @@ impl Spool {
     /// [`ErrorKind::NotAllowed`](super::ErrorKind) if others could get at them: SPEC section 10; `Layout` if they are
     /// links or lie on several file systems; else the system's.
     pub fn open(home: &Path) -> Result<Spool, Error> {
-        Ok(Spool {
+        let mut spool = Spool {
             rooms: Rooms::open(home)?,
             requests: LaneState::default(),
             events: LaneState::default(),
             rejected: Rejected::default(),
             sweeper: Sweeper::default(),
             ager: Ager::default(),
-        })
+            reserve: Reserve::default(),
+        };
+        // Where it can't be kept now, it is kept when the view was written.
+        let _ = spool.reserve.keep(spool.rooms.dir(Room::View));
+        Ok(spool)
     }
 
     /// The home, absolute and without links.

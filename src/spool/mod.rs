@@ -19,6 +19,7 @@ mod lane;
 mod lying;
 mod order;
 mod rejected;
+mod reserve;
 mod rooms;
 pub mod scan;
 pub mod survey;

@@ -10,6 +10,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+/// One writer, one thread: one temporary name for each folder is enough, and a crash leaves at most that one behind.
+pub(super) const TEMP: &str = ".tasuki-new";
+
 /// One folder of the contract. The order is that of [`ROOMS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Room {

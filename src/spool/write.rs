@@ -3,11 +3,10 @@
 
 use super::error::Error;
 use super::home::Spool;
-use super::rooms::Room;
+use super::rooms::{Room, TEMP};
 use crate::core::id::{AgentId, ErrorId, HandoffId, RequestId};
 use crate::files::{self, Grade, Unfit};
 use std::ffi::OsStr;
-use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use uuid::Uuid;
@@ -16,12 +15,6 @@ use uuid::Uuid;
 const MAX_PROJECTION_BYTES: u64 = 64 * 1024 * 1024;
 /// The most ids that a listing gives.
 const MAX_IDS: usize = 1_000_000;
-/// One writer, one thread: one temporary name for each folder is enough, and a crash leaves at most that one behind.
-const TEMP: &str = ".tasuki-new";
-
-/// A file that is kept beside `view/sidecar.json`, with room for another one of this size in bytes: where the disk is
-/// full, or has no inode left, that must still be told.
-const RESERVE: (&str, usize) = (".sidecar-reserve", 4096);
 
 /// A file that tasuki writes for others.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -105,35 +98,17 @@ impl Spool {
     ///
     /// # Errors
     /// The system's; then the file is as it was.
-    pub fn put_sidecar(&self, bytes: &[u8]) -> Result<(), Error> {
+    pub fn put_sidecar(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let written = self.put(&Place::Sidecar, bytes);
-        let kept = if written.is_ok() { self.keep_reserve() } else { self.put_into_reserve(bytes) };
+        let (dir, name) = (self.rooms.dir(Room::View), Place::Sidecar.name());
+        let kept = match written {
+            Ok(()) => self.reserve.keep(dir),
+            Err(_) => self.reserve.put(dir, OsStr::new(&name), bytes),
+        };
         match (written, kept) {
             (Err(error), Err(_)) => Err(error),
             _ => Ok(()),
         }
-    }
-
-    /// Writes room for another one, if there is none.
-    fn keep_reserve(&self) -> io::Result<()> {
-        let (dir, name) = (self.dir(Room::View), OsStr::new(RESERVE.0));
-        if files::meta_at(dir, name)?.is_none() {
-            files::replace_at(dir, OsStr::new(TEMP), name, &[b' '; RESERVE.1], Grade::Fast)?;
-        }
-        Ok(())
-    }
-
-    /// Writes into the room that is there and swaps the names, which takes neither a block nor an inode. White space
-    /// behind the object fills the room.
-    fn put_into_reserve(&self, bytes: &[u8]) -> io::Result<()> {
-        let (dir, name) = (self.dir(Room::View), OsStr::new(RESERVE.0));
-        if bytes.len() > RESERVE.1 {
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
-        let mut padded = [b' '; RESERVE.1];
-        padded[..bytes.len()].copy_from_slice(bytes);
-        files::overwrite_at(dir, name, &padded)?;
-        files::swap(dir, name, OsStr::new(&Place::Sidecar.name()))
     }
 
     /// Writes an error file, synced, unless there is one of that id already, which is never written again. Whether it
