@@ -45,6 +45,7 @@ mod flow_reading;
 mod flow_rules;
 mod flow_starts;
 mod fuzzed;
+mod guards;
 mod hostile_files;
 mod hostile_log;
 mod hostile_text;

@@ -61,7 +61,7 @@ pub(crate) fn check_table(source: &str, rows: usize) {
 }
 
 /// Whether there is such a test in one of the files that the module's name may mean.
-fn exists(name: &str) -> bool {
+pub(crate) fn exists(name: &str) -> bool {
     let Some((module, test)) = name.rsplit_once("::") else { return false };
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let place = if module.starts_with("src/") { root.join(module) } else { root.join("tests/it").join(module) };
