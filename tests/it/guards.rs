@@ -13,7 +13,6 @@ struct Guard {
     old: Vec<String>,
     new: Vec<String>,
     test: String,
-    is_long: bool,
 }
 
 fn root() -> PathBuf {
@@ -34,7 +33,6 @@ fn read(text: &str) -> Result<Vec<Guard>, String> {
             Some(("-", text)) => guard.old.push(text.to_owned()),
             Some(("+", text)) => guard.new.push(text.to_owned()),
             Some(("fails", test)) => test.clone_into(&mut guard.test),
-            None if line == "long" => guard.is_long = true,
             _ => return Err(line.to_owned()),
         }
     }
@@ -77,19 +75,4 @@ fn every_guard_is_where_its_record_says_and_has_its_test() {
     }
     assert!(wrong.is_empty(), "a guard that was moved or changed needs its record mended: {wrong:#?}");
     assert!(count > 0, "no guards at all");
-}
-
-/// What the script takes for a long suite is one, or a test that its table could leave out for ever would never be run.
-#[test]
-fn only_long_suites_are_left_to_a_long_run() {
-    let suites = fs::read_to_string(root().join("tests/long-suites")).expect("the long suites");
-    for table in fs::read_dir(root().join("tests/guards")).expect("the tables") {
-        let text = fs::read_to_string(table.expect("a table").path()).expect("readable");
-        for guard in read(&text).expect("records").iter().filter(|guard| guard.is_long) {
-            let (module, name) = guard.test.rsplit_once("::").expect("a path");
-            let is_one =
-                suites.lines().any(|line| line.ends_with(&format!(" {name}")) || line.ends_with(&format!(" {module}")));
-            assert!(is_one, "{}: {} is in no line of tests/long-suites", guard.heading, guard.test);
-        }
-    }
 }
