@@ -80,10 +80,13 @@
 //!
 //! # To add one
 //!
-//! - **A step of the flow**: its word in [`contract::Step`]; its file in `core/handoff/steps`, and its line in the table there;
-//!   the step before it, which says that it follows; its limit in [`core::rows::handoff`] and [`core::settings`]. The compiler
-//!   then asks `core/handoff/ask.rs` what a retry does in it, and `core/handoff/ack/take.rs` what an ACK means. An effect that
-//!   it waits for is one of [`core::effect`], and is carried out in [`runner`]; it may run again after a crash.
+//! - **A step of the flow**: its word in [`contract::Step`], with what it waits for; its file in `core/handoff/steps`, which says
+//!   what it begins with, what follows, its limit and what a retry does; its line in the table there; and the step before it,
+//!   which says that it follows. A limit that can be set stands in [`core::settings`] and `config/values.rs`. An effect that it
+//!   waits for is one of [`core::effect`], with its waiter in the outbox, and is carried out in [`runner`]; it may run again
+//!   after a crash.
+//! - **A limit of an agent**: the list in `core/rows/agent/timers.rs`, from which everything else about time follows; what is
+//!   done when it is due, in `core/due.rs`.
 //! - **A kind of request**: its body, with its checks and what must be loaded for it, in `core/request`; its line in the table
 //!   `core/request/kinds.rs`; who answers it, and the route to that in `core/mod.rs`. Schema, OpenAPI and intake follow.
 //! - **A journal line**: its word and fields in `contract/journal.rs`, and the place that writes it.
