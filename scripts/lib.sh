@@ -90,7 +90,7 @@ need_component() {
   rustup component add "$1"
 }
 
-# closing_table FOLDER: adds up what the tests counted there (tests/it/support/tally.rs): what was tried, what of it was
+# closing_table FOLDER: adds up what the tests counted there (tests/support/tally.rs): what was tried, what of it was
 # lost or happened twice, and what was skipped, with the reason.
 closing_table() {
   local counted=("$1"/*)

@@ -83,28 +83,44 @@ def runs(line, style):
                 style.take(found.group(1))
 
 
+def rows_of(screen, rows):
+    """Each row of a screen as SVG."""
+    style = Style()
+    return ["\n".join(row_of(row, line, style)) for row, line in enumerate(screen.split("\n")[:rows])]
+
+
+def row_of(row, line, style):
+    top = EDGE + row * LINE
+    for column, text, (ink, ground, bold, faint) in runs(line, style):
+        x, length = EDGE + column * CELL, width(text) * CELL
+        if ground:
+            yield f'<rect x="{x:.1f}" y="{top}" width="{length:.1f}" height="{LINE}" fill="{ground}"/>'
+        # Viewers fold blanks together, so each part behind two blanks gets a place of its own.
+        for part in re.finditer(r"\S+(?: \S+)*", text):
+            x = EDGE + (column + width(text[: part.start()])) * CELL
+            length = width(part.group()) * CELL
+            look = (' font-weight="bold"' if bold else "") + (' opacity="0.6"' if faint else "")
+            place = f'x="{x:.1f}" y="{top + 13}" textLength="{length:.1f}" fill="{ink}"'
+            yield f"<text {place}{look}>{escape(part.group())}</text>"
+
+
+def svg(columns, rows, title, body, style=""):
+    """The whole picture."""
+    wide, high = columns * CELL + 2 * EDGE, rows * LINE + 2 * EDGE
+    return "\n".join([
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:.0f} {high:.0f}" width="{wide:.0f}" role="img">',
+        f"<title>{escape(title)}</title>",
+        *([f"<style>{style}</style>"] if style else []),
+        f'<rect width="100%" height="100%" rx="8" fill="{GROUND}"/>',
+        '<g font-family="ui-monospace, \'DejaVu Sans Mono\', Menlo, Consolas, monospace" font-size="14">',
+        *body,
+        "</g>\n</svg>",
+    ])
+
+
 def main():
     columns, rows, title = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-    wide, high = columns * CELL + 2 * EDGE, rows * LINE + 2 * EDGE
-    print(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:.0f} {high:.0f}" width="{wide:.0f}" role="img">')
-    print(f"<title>{escape(title)}</title>")
-    print(f'<rect width="100%" height="100%" rx="8" fill="{GROUND}"/>')
-    print('<g font-family="ui-monospace, \'DejaVu Sans Mono\', Menlo, Consolas, monospace" font-size="14">')
-    style = Style()
-    for row, line in enumerate(sys.stdin.read().split("\n")[:rows]):
-        top = EDGE + row * LINE
-        for column, text, (ink, ground, bold, faint) in runs(line, style):
-            x, length = EDGE + column * CELL, width(text) * CELL
-            if ground:
-                print(f'<rect x="{x:.1f}" y="{top}" width="{length:.1f}" height="{LINE}" fill="{ground}"/>')
-            # Viewers fold blanks together, so that what stands behind two of them is placed anew.
-            for part in re.finditer(r"\S+(?: \S+)*", text):
-                x = EDGE + (column + width(text[: part.start()])) * CELL
-                length = width(part.group()) * CELL
-                look = (' font-weight="bold"' if bold else "") + (' opacity="0.6"' if faint else "")
-                place = f'x="{x:.1f}" y="{top + 13}" textLength="{length:.1f}" fill="{ink}"'
-                print(f"<text {place}{look}>{escape(part.group())}</text>")
-    print("</g>\n</svg>")
+    print(svg(columns, rows, title, filter(None, rows_of(sys.stdin.read(), rows))))
 
 
 if __name__ == "__main__":

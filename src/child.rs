@@ -1,6 +1,8 @@
-//! What every program that tasuki starts beside its agents has in common.
+//! What all programs that tasuki starts beside its agents have in common: an environment without the service's own
+//! variables, a process group of their own, and an end no later than the sidecar's.
 
-use nix::sys::signal::{Signal, killpg};
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use std::io;
 use std::time::Duration;
@@ -12,8 +14,14 @@ const NOT_FOR_CHILDREN: [&str; 7] =
 
 /// The first pause where the system has no room for another process, and the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
-/// How long is waited for room.
 const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Whether there is a process of that id, ours or not.
+#[must_use]
+pub fn answers(pid: u32) -> bool {
+    let Ok(pid) = i32::try_from(pid) else { return false };
+    !matches!(kill(Pid::from_raw(pid), None), Err(Errno::ESRCH))
+}
 
 /// Takes from a child's environment what belongs to the sidecar's own service.
 fn leave_service(command: &mut Command) {
@@ -34,7 +42,7 @@ pub fn die_with_us(command: &mut Command) {
         unsafe {
             command.pre_exec(move || {
                 nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?;
-                // Whoever ended before the call gives no signal any more.
+                // A parent that ended before the call sends no signal any more.
                 if nix::unistd::getppid() != parent {
                     return Err(nix::errno::Errno::ESRCH.into());
                 }
@@ -46,8 +54,8 @@ pub fn die_with_us(command: &mut Command) {
     let _ = command;
 }
 
-/// A child in a process group of its own. Whoever gives it up before its end, or drops it, ends all of the group by force:
-/// a wrapper that is ended alone would leave behind what it has started, and that would go on.
+/// A child in a process group of its own. Dropping it before its end kills the whole group: a wrapper that is killed
+/// alone would leave the programs that it started running.
 #[derive(Debug)]
 pub struct Grouped {
     child: Child,
@@ -63,8 +71,8 @@ impl Grouped {
         Ok(Grouped { child: command.process_group(0).kill_on_drop(true).spawn()? })
     }
 
-    /// Starts it, and waits where the system has no descriptor, process or memory left for another one: that passes, and
-    /// what was to be done by the child must not be lost for it. For a day at most.
+    /// Starts it, and waits where the system has no descriptor, process or memory left for another one: that passes,
+    /// and what was to be done by the child must not be lost for it. For a day at most.
     ///
     /// # Errors
     /// As for [`Command::spawn`].
@@ -74,7 +82,7 @@ impl Grouped {
         loop {
             match Grouped::spawn(command) {
                 Err(error) if is_shortage(&error) && begun.elapsed() < PATIENCE => {
-                    tracing::warn!(%error, "a command can't be started; it is tried again");
+                    tracing::warn!(%error, "could not start a command; tasuki tries again");
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(PAUSE.1);
                 }
@@ -83,7 +91,7 @@ impl Grouped {
         }
     }
 
-    /// The child itself.
+    /// The child process, to wait for it or to read its output.
     pub fn child(&mut self) -> &mut Child {
         &mut self.child
     }

@@ -1,8 +1,8 @@
-//! The exit codes of every command, in one place (SPEC section 9); and the end by a fault of our own.
+//! The exit codes of every command, in one place, since scripts rely on them; and the exit after a panic.
 
-/// Done.
+/// The command did what it was asked.
 pub const DONE: u8 = 0;
-/// Refused or failed.
+/// The request was refused, or failed.
 pub const REFUSED: u8 = 1;
 /// The command line is wrong.
 pub const USAGE: u8 = 2;
@@ -10,24 +10,24 @@ pub const USAGE: u8 = 2;
 pub const UNAVAILABLE: u8 = 69;
 /// A fault of our own has ended it. Service managers start the program again.
 pub const FAULT: u8 = 70;
-/// Try again later.
+/// Not now: try again later.
 pub const TRY_AGAIN: u8 = 75;
-/// Not allowed.
+/// The user, or a file's permissions, do not allow it.
 pub const NOT_ALLOWED: u8 = 77;
 /// The configuration or the state is not usable; a restart does not help.
 pub const CONFIG: u8 = 78;
 
-/// From here on a panic in any thread or task ends the whole process with [`FAULT`], after `say`; but one is only told of
-/// where it `is_minded`: somebody waits for what panicked, and tells of it. What a panic says may hold a text that is
-/// nobody's business, so only its place is told.
+/// From here on a panic in any thread or task ends the whole process with [`FAULT`], after `say`. Where `is_minded`
+/// says that somebody waits for the panicking task and reports its failure, the panic is only logged. A panic's message
+/// may contain a text that must stay private, so only its place is reported.
 pub fn end_on_fault(is_minded: fn() -> bool, say: fn(&str)) {
     std::panic::set_hook(Box::new(move |info| {
         let place = info.location().map(ToString::to_string).unwrap_or_default();
         if is_minded() {
-            return tracing::error!(place, "a fault of tasuki's own");
+            return tracing::error!(place, "an internal error");
         }
         let thread = std::thread::current();
-        say(&format!("A fault of its own at {place}, in thread {}, has ended it.", thread.name().unwrap_or("?")));
+        say(&format!("Internal error at {place} in thread {}: the program was ended.", thread.name().unwrap_or("?")));
         std::process::exit(i32::from(FAULT));
     }));
 }
@@ -58,7 +58,7 @@ mod tests {
         let output = command.args(["--exact", own, "--nocapture"]).env(HAS_FAULT, "1").output().expect("it runs");
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(i32::from(FAULT)), "{said}");
-        assert!(said.contains("A fault of its own at src/exit.rs:") && said.contains("in thread side"), "{said}");
+        assert!(said.contains("Internal error at src/exit.rs:") && said.contains("in thread side"), "{said}");
         assert!(!said.contains("business"), "{said}");
         let unit = include_str!("../packaging/systemd/tasuki.service");
         let never = unit.lines().find_map(|line| line.strip_prefix("RestartPreventExitStatus=")).expect("it says so");

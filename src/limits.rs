@@ -1,5 +1,5 @@
-//! What the system lets this process have: how many files it may hold open, and whether it is short of them. That a thing
-//! could not be looked at says nothing of the thing; this says why it could not.
+//! What the system lets this process have: how many files it may hold open, and whether it runs out of them. A failed
+//! look at a thing says nothing about the thing; this file says why the look failed.
 
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -13,35 +13,35 @@ const LITTLE: usize = 64 * 1024;
 /// With fewer than this left, a look may fail half way.
 const SPARE: usize = 4;
 
-/// Lifts this process's own limit on open files as far as the system lets it, for it holds one for each agent.
+/// Raises this process's own limit on open files as far as the system allows, because it holds one for each agent.
 pub fn raise() {
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return };
     let wanted = hard.min(MOST);
     if soft < wanted
         && let Err(error) = setrlimit(Resource::RLIMIT_NOFILE, wanted, hard)
     {
-        tracing::warn!(%error, soft, "the limit on open files could not be raised");
+        tracing::warn!(%error, soft, "could not raise the limit on open files");
     }
 }
 
-/// Whether an error says that something is short, and nothing of what was looked at.
+/// Whether an error means a shortage, and so says nothing about the thing that was looked at.
 #[must_use]
 pub fn is_shortage(error: &io::Error) -> bool {
     let short = [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::ENOBUFS, Errno::EAGAIN];
     error.raw_os_error().is_some_and(|code| short.contains(&Errno::from_raw(code)))
 }
 
-/// Whether an error may pass by itself: something is short, or a disk does not answer. It says nothing of what was looked
-/// at, and another look may.
+/// Whether an error may pass by itself: a shortage, or a disk that does not answer. It says nothing about the thing
+/// that was looked at, and another look may succeed.
 #[must_use]
 pub fn is_passing(error: &io::Error) -> bool {
     let passing = [Errno::EIO, Errno::EINTR, Errno::ESTALE, Errno::ETIMEDOUT];
     is_shortage(error) || error.raw_os_error().is_some_and(|code| passing.contains(&Errno::from_raw(code)))
 }
 
-/// Whether an error says nothing of what was looked at: it may pass, or we may not look there.
+/// Whether an error says nothing about the thing that was looked at: it may pass, or we lack permission.
 #[must_use]
-pub fn tells_nothing(error: &io::Error) -> bool {
+pub fn is_unavailable(error: &io::Error) -> bool {
     is_passing(error) || error.kind() == io::ErrorKind::PermissionDenied
 }
 
@@ -52,7 +52,7 @@ pub fn is_absence(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|code| absent.contains(&Errno::from_raw(code)))
 }
 
-/// What a read of `/proc` has told: none where there is no such process, or it is nothing that we may ever look at.
+/// The result of reading `/proc`: none if there is no such process, or if we may never look at it.
 ///
 /// # Errors
 /// Those that may pass: another look may tell.
@@ -84,8 +84,8 @@ pub fn no_thread() -> Option<String> {
     let begun = std::thread::Builder::new().name("look".to_owned()).stack_size(LITTLE).spawn(|| ());
     let error = begun.err()?;
     Some(format!(
-        "no thread or process can be begun ({error}); nothing is lost by it, and what needs one waits; end other \
-         programs, or raise the limit (ulimit -u, TasksMax, pids.max)"
+        "the system lets tasuki start no further thread or process ({error}); nothing is lost, and work that needs one \
+         waits; end other programs, or raise the limit (ulimit -u, TasksMax, pids.max)"
     ))
 }
 
@@ -94,15 +94,15 @@ pub fn no_thread() -> Option<String> {
 pub fn in_words(error: &io::Error) -> Option<String> {
     match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EMFILE) => {
-            let most =
-                getrlimit(Resource::RLIMIT_NOFILE).map_or_else(|_| String::new(), |(soft, _)| format!(" of {soft}"));
+            let most = getrlimit(Resource::RLIMIT_NOFILE)
+                .map_or_else(|_| String::new(), |(soft, _)| format!(" (its limit is {soft})"));
             Some(format!(
-                "hardly a file descriptor{most} is left; nobody is taken for dead meanwhile, and work waits; \
-                 raise the limit (ulimit -n, LimitNOFILE) and start again"
+                "tasuki has hardly any file descriptors left{most}; meanwhile no agent is taken for dead, and work \
+                 waits; raise the limit (ulimit -n, LimitNOFILE) and restart the sidecar"
             ))
         }
         Some(Errno::ENFILE | Errno::ENOMEM | Errno::ENOBUFS) => Some(format!(
-            "the machine lets nobody open files ({error}); nobody is taken for dead meanwhile, and work waits; end \
+            "the system can't open more files ({error}); meanwhile no agent is taken for dead, and work waits; end \
              other programs"
         )),
         // Without a /dev/null nothing can be told this way.
@@ -124,11 +124,11 @@ mod tests {
             assert!(is_shortage(&error(short)) && is_passing(&error(short)) && !is_absence(&error(short)), "{short}");
         }
         assert!(
-            is_passing(&error(Errno::EIO)) && tells_nothing(&error(Errno::EIO)) && !is_shortage(&error(Errno::EIO))
+            is_passing(&error(Errno::EIO)) && is_unavailable(&error(Errno::EIO)) && !is_shortage(&error(Errno::EIO))
         );
-        assert!(tells_nothing(&error(Errno::EACCES)) && !is_passing(&error(Errno::EACCES)));
+        assert!(is_unavailable(&error(Errno::EACCES)) && !is_passing(&error(Errno::EACCES)));
         for absent in [Errno::ENOENT, Errno::ENOTDIR, Errno::ESRCH] {
-            assert!(is_absence(&error(absent)) && !tells_nothing(&error(absent)), "{absent}");
+            assert!(is_absence(&error(absent)) && !is_unavailable(&error(absent)), "{absent}");
         }
     }
 

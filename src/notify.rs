@@ -1,5 +1,5 @@
-//! Telling the operator through a command of their own choice: `[notify] command` in the configuration, or a command that is
-//! an orchestrator or an escalation target.
+//! Notifies the operator through a command of their own: `[notify] command` in the configuration, or a command that is
+//! the orchestrator or the escalation target.
 
 use crate::child::Grouped;
 use std::process::Stdio;
@@ -9,11 +9,11 @@ use tokio::process::{Child, Command};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-/// How long the command may take.
+/// How long the operator's command may take.
 pub const LIMIT: Duration = Duration::from_secs(10);
 
-/// Commands that run at once. A thousand agents have hundreds of notices in one moment, and each command costs a process
-/// and descriptors that the agents' own work needs.
+/// Commands that run at once. A thousand agents have hundreds of notices in one moment, and each command costs a
+/// process and descriptors that the agents' own work needs.
 const AT_ONCE: usize = 8;
 static ROOM: Semaphore = Semaphore::const_new(AT_ONCE);
 
@@ -27,20 +27,19 @@ pub enum Error {
     /// It did not end in time and was killed.
     #[error("the command {program:?} took more than {seconds} s and was stopped")]
     TooSlow { program: String, seconds: u64 },
-    /// It was not started, for the sidecar ends.
-    #[error("it waited for its turn, and was not begun")]
+    /// It was not started, because the sidecar is ending.
+    #[error("the command was not started, because the sidecar is stopping")]
     Stopped,
     #[error("the command {program:?} failed ({status})")]
     Failed { program: String, status: std::process::ExitStatus },
-    /// Its end could not be awaited.
-    #[error("the command {program:?} was lost: {source}")]
+    #[error("the end of the command {program:?} could not be awaited: {source}")]
     Lost { program: String, source: std::io::Error },
 }
 
 /// Runs the command (a list of arguments, no shell) with `json` on its standard input, for at most [`LIMIT`]. If it is
-/// slower, it is killed with all that it has started; so it is when the future is dropped. A few run at once, the others
-/// wait for their turn, and one that the system has no room for is started later. After `stop` none is started; what runs
-/// by then has been told, and may end.
+/// slower, it is killed with all that it has started; also when the future is dropped. A few run at once, the others
+/// wait for their turn, and a command that the system has no room for is started later. After `stop` none is started; a
+/// command that already runs has its input, and may end.
 ///
 /// # Errors
 /// It could not be started, was too slow, or ended with another code than 0.

@@ -1,4 +1,4 @@
-//! Personas: folders in `data/personas/`. The folder is the registration, and `skill.md` makes it one (SPEC 12, Persona).
+//! Personas: folders in `data/personas/`. A folder with a `skill.md` is a persona; there is no other registration.
 
 use crate::core::id::Slug;
 use crate::core::text::{line_of, quotable};
@@ -15,9 +15,8 @@ use std::path::{Path, PathBuf};
 pub const MAX_TEXT_BYTES: u64 = 1024 * 1024;
 /// The most that `persona.toml` may hold, in bytes.
 const MAX_TOML_BYTES: u64 = 64 * 1024;
-/// The most personas that are listed.
 const MAX_PERSONAS: usize = 10_000;
-/// The most names of documents that are told.
+/// Most document names that are listed.
 const MAX_DOCUMENTS: usize = 100_000;
 /// The fixed temporary name of a file in a folder that nobody else sees yet.
 const TEMP: &str = ".tasuki-new";
@@ -45,11 +44,9 @@ pub struct PersonaFile {
 
 /// What is known of one persona, for a decision.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PersonaFacts {
+pub struct PersonaOnDisk {
     pub exists: bool,
-    /// It has a plain `skill.md`.
     pub has_skill: bool,
-    /// What its `persona.toml` says.
     pub file: PersonaFile,
     /// The names in its `handoffs/`, in order; not complete beyond 100,000.
     pub handoff_files: Vec<String>,
@@ -59,11 +56,8 @@ pub struct PersonaFacts {
 #[derive(Debug, Clone, Copy)]
 pub struct Example {
     pub slug: &'static str,
-    /// Its `persona.toml`.
     pub toml: &'static str,
-    /// Its `skill.md`.
     pub skill: &'static str,
-    /// Its `experience.md`, if it has one.
     pub experience: Option<&'static str>,
 }
 
@@ -92,29 +86,23 @@ pub const EXAMPLES: [Example; 3] = [
 /// Trouble with a persona's files. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no such persona, or it has no `skill.md`.
+    /// The persona does not exist, or has no `skill.md`.
     #[error("{path}: there is no such file; a persona is a folder with a skill.md")]
     Missing { path: String },
     /// A file is not fit to be read.
-    #[error("{path}: {why}; it was left untouched")]
-    Unfit {
-        path: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// `persona.toml` is wrong.
+    #[error("{path}: {why}; nothing was changed")]
+    Unfit { path: String, why: String },
     #[error("{path}, line {line}: {message}")]
     Wrong {
         path: String,
-        /// In which line, from 1.
+        /// The line, from 1.
         line: usize,
         message: String,
     },
-    /// There is one of that name already.
-    #[error("{path}: there is a persona of that name; nothing was changed. Choose another name")]
+    /// The name is taken.
+    #[error("{path}: a persona with that name already exists; nothing was changed. Choose another name")]
     Taken { path: String },
-    /// The system would not let us.
-    #[error("{path}: could not {action}: {source}")]
+    #[error("could not {action} {path}: {source}")]
     Io {
         /// What was tried, as a verb.
         action: &'static str,
@@ -128,11 +116,11 @@ impl Error {
         Error::Io { action, path: path.display().to_string(), source }
     }
 
-    /// The system's reason, where that says nothing of what was looked at.
+    /// The system's error, if it says nothing about the thing that was looked at.
     #[must_use]
-    pub fn untold(&self) -> Option<&io::Error> {
+    pub fn unavailable(&self) -> Option<&io::Error> {
         match self {
-            Error::Io { source, .. } if limits::tells_nothing(source) => Some(source),
+            Error::Io { source, .. } if limits::is_unavailable(source) => Some(source),
             _ => None,
         }
     }
@@ -146,13 +134,13 @@ impl Error {
     }
 }
 
-/// What is known of a persona; one that is not there is a fact too. `personas` is `HOME/data/personas`.
+/// What is known of a persona; that it does not exist is a fact too. `personas` is `HOME/data/personas`.
 ///
 /// # Errors
 /// Its folder is a link, or its `persona.toml` is wrong: file and line are named.
-pub fn facts(personas: &Path, slug: &Slug) -> Result<PersonaFacts, Error> {
+pub fn facts(personas: &Path, slug: &Slug) -> Result<PersonaOnDisk, Error> {
     let path = personas.join(slug.as_str());
-    let Some(dir) = open(personas, slug)? else { return Ok(PersonaFacts::default()) };
+    let Some(dir) = open(personas, slug)? else { return Ok(PersonaOnDisk::default()) };
     let skill =
         files::meta_at(&dir, "skill.md").map_err(|error| Error::io("look at", &path.join("skill.md"), error))?;
     let has_skill = skill.is_some_and(|meta| files::check_readable(&meta, MAX_TEXT_BYTES).is_ok());
@@ -160,13 +148,13 @@ pub fn facts(personas: &Path, slug: &Slug) -> Result<PersonaFacts, Error> {
         guard(&path.join("skill.md"))?;
     }
     let file = read_toml(&dir, &path.join("persona.toml"))?;
-    Ok(PersonaFacts { exists: true, has_skill, file, handoff_files: documents(&dir, &path)? })
+    Ok(PersonaOnDisk { exists: true, has_skill, file, handoff_files: documents(&dir, &path)? })
 }
 
-/// What tells one state of a persona's own file from another; none while there is no such file.
+/// The stamp of a persona's own file; none if it does not exist.
 #[must_use]
-pub fn stamp(personas: &Path, slug: &Slug) -> Option<files::Stamp> {
-    files::stamp(&personas.join(slug.as_str()).join("persona.toml"))
+pub fn file_id(personas: &Path, slug: &Slug) -> Option<files::FileId> {
+    files::file_id(&personas.join(slug.as_str()).join("persona.toml"))
 }
 
 /// The role that a persona's own file names.
@@ -200,7 +188,7 @@ pub fn list(personas: &Path) -> Result<Vec<Slug>, Error> {
     Ok(slugs)
 }
 
-/// The skill, and the experience if there is one: what a successor is primed with.
+/// The skill, and the experience if there is one: the texts that prime a successor.
 ///
 /// # Errors
 /// There is no skill, or a file is a link, too large or not UTF-8.
@@ -216,14 +204,14 @@ pub fn read_texts(personas: &Path, slug: &Slug) -> Result<(String, Option<String
     }
 }
 
-/// Makes a persona from the example of the same name, or else from the first one, with `file` over what the example
-/// says. It appears whole or not at all. Gives its folder.
+/// Makes a persona from the example of the same name, or else from the first one, with `file` over the example's
+/// values. It appears whole or not at all. Returns its folder.
 ///
 /// # Errors
 /// There is one of that name, or the system refuses.
 pub fn create(personas: &Path, slug: &Slug, file: &PersonaFile) -> Result<PathBuf, Error> {
     let path = personas.join(slug.as_str());
-    let failed = |error: io::Error| Error::io("make the persona", &path, error);
+    let failed = |error: io::Error| Error::io("create the persona", &path, error);
     let example = EXAMPLES.iter().find(|example| example.slug == slug.as_str());
     let (example, own) = (example.unwrap_or(&EXAMPLES[0]), example.is_some());
     let toml = toml_of(example, own, file, slug).map_err(|error| failed(io::Error::other(error)))?;
@@ -231,8 +219,8 @@ pub fn create(personas: &Path, slug: &Slug, file: &PersonaFile) -> Result<PathBu
         .create(personas)
         .map_err(failed)?;
     let root = files::open_dir(personas).map_err(failed)?;
-    // Made under a name that is no slug, so that nobody takes half a persona for one; what a crash leaves is taken up
-    // again.
+    // Made under a name that is not a slug, so that nobody takes half a persona for one; a later call continues what a
+    // crash left.
     let temp = format!(".new-{slug}");
     let dir = files::make_dir_at(&root, &temp).map_err(failed)?;
     let write = |name: &str, text: &str| {
@@ -258,7 +246,8 @@ pub fn create(personas: &Path, slug: &Slug, file: &PersonaFile) -> Result<PathBu
     }
 }
 
-/// A plain rename would take the place of an empty folder; asked first, for no system has it otherwise for folders.
+/// A plain rename would replace an empty folder. That is checked first, because systems have no rename without
+/// replacement for folders.
 fn move_folder(root: &OwnedFd, temp: &str, slug: &Slug) -> io::Result<()> {
     if files::meta_at(root, slug.as_str())?.is_some() {
         return Err(io::Error::from(io::ErrorKind::AlreadyExists));
@@ -296,8 +285,8 @@ fn open(personas: &Path, slug: &Slug) -> Result<Option<OwnedFd>, Error> {
     }
 }
 
-/// What lies there is typed, and names a folder and a profile: nobody else may be able to change it. What is missing, or
-/// a link, is told where it is read.
+/// The files there are typed, and name a folder and a profile: nobody else may be able to change them. A missing file
+/// or a link is reported where it is read.
 fn guard(path: &Path) -> Result<(), Error> {
     match way::trust_if_there(path) {
         Err(way::Unsafe::Exposed { path, what, fix }) => {
@@ -338,7 +327,7 @@ fn utf8(bytes: Vec<u8>, path: &Path) -> Result<String, Error> {
 fn documents(dir: &OwnedFd, path: &Path) -> Result<Vec<String>, Error> {
     let handoffs = match files::open_dir_at(dir, "handoffs") {
         Ok(handoffs) => handoffs,
-        // A link or a file there is told when a document is to be written.
+        // A link or a file there is reported when a document is to be written.
         Err(error) if error.kind() == io::ErrorKind::NotFound || files::is_not_a_dir(&error) => return Ok(Vec::new()),
         Err(error) => return Err(Error::io("open the folder", &path.join("handoffs"), error)),
     };

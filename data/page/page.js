@@ -129,7 +129,7 @@ async function isOurs(secret, of) {
   return proof === toHex(await crypto.subtle.sign("HMAC", key, bytes(`tasuki serve\n${location.host}\n${nonce}`)));
 }
 
-const WRONG = "This token is not the one. Was the server started anew? Then open the address that it has printed.";
+const WRONG = "This token does not match. If the server was restarted, open the address that it printed.";
 
 const ask = (kind, fields) => api("/api/requests", { v: 1, kind, ...fields });
 
@@ -180,7 +180,7 @@ function makeAgent(agent) {
       onkeydown: (event) => event.key === "Escape" && show(false),
     },
     el("label", {}, "Reason", reason),
-    el("label", {}, "Focus (what the document should dwell on)", focus),
+    el("label", {}, "Focus (what the document should concentrate on)", focus),
     el("div", { class: "row" }, go, el("button", { type: "button", onclick: () => show(false) }, "Not now")),
     says,
   );
@@ -215,7 +215,7 @@ function updateAgent(card, agent) {
   const shut = !agent.persona_slug || Boolean(agent.handoff_id);
   if (shut && document.activeElement === open) card.focus();
   open.disabled = shut;
-  open.title = agent.persona_slug ? "" : "An agent without a persona is left alone";
+  open.title = agent.persona_slug ? "" : "An agent without a persona can't be handed off";
   open.setAttribute("aria-label", `Hand off ${nameOf(agent)} ${short(agent.agent_id)}`);
 }
 
@@ -245,9 +245,9 @@ function makeHandoff(handoff) {
       button("accept", "Accept the document", "handoff_accept"),
       button("cancel", "Cancel", "handoff_cancel"),
       button("retry", "Retry", "handoff_retry"),
-      button("arrived", "It arrived: go on", "handoff_retry", { assume: "delivered" }),
+      button("arrived", "It arrived: continue", "handoff_retry", { assume: "delivered" }),
       button("lost", "It did not arrive: type it again", "handoff_retry", { assume: "not_delivered" }),
-      button("abandon", "Give it up", "handoff_abandon"),
+      button("abandon", "Abandon", "handoff_abandon"),
     ),
     makeAnswers(id),
     makeOverride(id),
@@ -256,8 +256,8 @@ function makeHandoff(handoff) {
       "div",
       { class: "row" },
       button("publish-now", "Publish now", "publish"),
-      button("is-there", "It is published", "publish", { assume: "published" }),
-      button("is-not", "It is not there: publish it", "publish", { assume: "not_published" }),
+      button("is-there", "It was published", "publish", { assume: "published" }),
+      button("is-not", "It was not published: publish it", "publish", { assume: "not_published" }),
     ),
     says,
   );
@@ -282,13 +282,13 @@ function makeAnswers(id) {
 /** Going on without a successor's acknowledgement. */
 function makeOverride(id) {
   const says = el("p", { class: "says", role: "alert" });
-  const go = el("button", { type: "submit" }, "Go on without its word");
+  const go = el("button", { type: "submit" }, "Continue without it");
   const reason = el("input", { name: "override", required: true, maxlength: 2000, autocomplete: "off" });
   const onsubmit = (event) => {
     event.preventDefault();
     press(go, says, () => ask("ack_override", { handoff_id: id, reason: reason.value.trim() }));
   };
-  const label = el("label", {}, "Why it may go on without an acknowledgement", reason);
+  const label = el("label", {}, "Why the handoff may continue without an acknowledgement", reason);
   return el("form", { hidden: true, "data-part": "override", onsubmit }, label, el("div", { class: "row" }, go), says);
 }
 
@@ -467,7 +467,7 @@ function drawLineage() {
     row += 1;
   }
   const [width, height] = [columns * (wide + gapX) - gapX + 4, row * (high + gapY) - gapY + 4];
-  if (!roots.length) return at("lineage").replaceChildren(el("p", { class: "faint" }, "Nobody yet."));
+  if (!roots.length) return at("lineage").replaceChildren(el("p", { class: "faint" }, "No agents yet."));
   const told = boxes.length === 1 ? "One agent" : `${boxes.length} agents, each beside its predecessor`;
   const title = svg("title");
   title.textContent = told;
@@ -616,7 +616,7 @@ function tellLink() {
 /** Looks whether a sidecar lives, as every command does: by its heartbeat. */
 async function feelPulse() {
   if (!proven || !token) return;
-  const old = "what is shown is what was last known";
+  const old = "this page shows the last known state";
   try {
     const response = await fetch("/api/sidecar", { headers: { Authorization: `Bearer ${token}` }, cache: "no-store" });
     const { heartbeat } = response.ok ? await response.json() : {};
@@ -677,7 +677,7 @@ at("door").addEventListener("submit", (event) => {
 
 /** Exchanges the code of the address for the token: a browser keeps addresses, and this one is worth nothing any more. */
 async function enter(code) {
-  const used = "This address was used already, or is too old. Start tasuki serve anew, or type the token.";
+  const used = "This address was already used or has expired. Restart tasuki serve, or enter the token.";
   try {
     if (!(await isOurs(code, "code"))) return lock(used);
     const options = { method: "POST", headers: { Authorization: `Code ${code}` }, cache: "no-store" };

@@ -1,5 +1,5 @@
-//! A captured screen as cells. `capture-pane -e` gives one line for each row, with SGR escapes where the looks change;
-//! the looks go on over the end of a line.
+//! A captured screen as cells. `capture-pane -e` prints one line for each row, with an SGR escape wherever colour or
+//! attributes change; they stay in force across the end of a line.
 
 /// How a cell's foreground is coloured, as far as ghosts must be told from text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -10,21 +10,20 @@ pub enum Colour {
     Sgr(String),
 }
 
-/// How a cell looks.
+/// The colours and attributes of a cell.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Look {
+pub struct CellStyle {
     pub dim: bool,
     /// SGR 7: a cursor that the program draws itself.
     pub reverse: bool,
     pub colour: Colour,
 }
 
-/// One character and its look.
+/// One cell of the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell {
-    /// The character.
     pub char: char,
-    pub look: Look,
+    pub look: CellStyle,
 }
 
 /// Largest capture that is read, in bytes; a screen of 500 × 200 cells with an escape before each stays below it.
@@ -51,8 +50,8 @@ pub fn cells(screen: &str, width: u16, height: u16) -> Vec<Vec<Cell>> {
 
 #[derive(Default)]
 struct Reader {
-    look: Look,
-    /// Between SO and SI letters stand for line-drawing characters.
+    look: CellStyle,
+    /// Between SO and SI letters mean line-drawing characters.
     drawing: bool,
 }
 
@@ -113,7 +112,7 @@ impl Reader {
                 continue;
             }
             match word.trim_start_matches('0') {
-                "" => self.look = Look::default(),
+                "" => self.look = CellStyle::default(),
                 "2" => self.look.dim = true,
                 "22" => self.look.dim = false,
                 "7" => self.look.reverse = true,

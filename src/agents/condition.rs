@@ -1,4 +1,4 @@
-//! What a profile looks for: a pattern in a text, a place in JSON, and a condition on what stands there.
+//! What a profile searches for: a pattern in a text, a place in JSON, and a condition on the value there.
 
 use regex::{Regex, RegexBuilder};
 use schemars::JsonSchema;
@@ -14,7 +14,7 @@ pub struct Pattern(pub Regex);
 const REGEX_LIMIT: usize = 1 << 20;
 
 impl Pattern {
-    /// Compiles a pattern; `^` and `$` stand for the ends of the text unless the pattern switches on `(?m)`.
+    /// Compiles a pattern; `^` and `$` match the ends of the text unless the pattern switches on `(?m)`.
     ///
     /// # Errors
     /// When the text is not a regular expression, or compiles to more than 1 MiB.
@@ -52,18 +52,17 @@ impl<'de> Deserialize<'de> for Pointer {
         if text.starts_with('/') && text.len() <= 256 {
             Ok(Pointer(text))
         } else {
-            Err(serde::de::Error::custom("a JSON pointer begins with / and has at most 256 characters"))
+            Err(serde::de::Error::custom("a JSON pointer must begin with / and have at most 256 characters"))
         }
     }
 }
 
 impl Pointer {
-    /// A pointer of the program's own.
     pub(super) fn constant(text: &'static str) -> Self {
         Pointer(text.to_owned())
     }
 
-    /// The value that it points to.
+    /// The value in `value` that the pointer names.
     #[must_use]
     pub fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         self.0[1..].split('/').try_fold(value, |value, token| {

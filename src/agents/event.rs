@@ -1,9 +1,9 @@
-//! The sidecar's side of an event file (SPEC 3.3): any program may write one, so everything in it is checked, cut to
-//! size and cleaned before the core sees it.
+//! Reads event files on the sidecar's side. Any program may write one, so every field is checked, cut to size and
+//! cleaned before the core sees it.
 
 use super::profile::{Profile, Profiles};
 use super::rules::Extract;
-use crate::core::hook::{ContextGauge, HookEvent, HookKind, SessionReason};
+use crate::core::hook::{ContextUsage, HookEvent, HookKind, SessionReason};
 use crate::core::id::{AgentId, Slug};
 use crate::core::text::{quotable, sanitise};
 use schemars::JsonSchema;
@@ -16,9 +16,7 @@ use serde_json::{Map, Value};
 pub struct EventError {
     /// A code for programs: `bad_json`, `unsupported_version`, `unknown_event`, `unknown_field`, `bad_field`.
     pub code: &'static str,
-    /// For people.
     pub message: String,
-    /// The field that is wrong.
     pub field: Option<String>,
 }
 
@@ -79,7 +77,7 @@ pub struct EventFile {
     /// What the CLI says, for people.
     pub message: Option<String>,
     /// How full the context is.
-    pub context: Option<ContextGauge>,
+    pub context: Option<ContextUsage>,
     /// Process ids from the reporter's parent upwards.
     pub ancestors: Option<Vec<u32>>,
 }
@@ -100,7 +98,6 @@ pub struct TextDigest {
 const MAX_ID: usize = 200;
 const MAX_PATH: usize = 4096;
 const MAX_MESSAGE: usize = 500;
-/// Most ancestors that are looked at.
 const MAX_ANCESTORS: usize = 8;
 
 /// Reads an event file.
@@ -122,8 +119,7 @@ pub fn read_event(bytes: &[u8], profiles: &Profiles) -> Result<HookEvent, EventE
     build(file, found, profile)
 }
 
-/// The version and the event's name are looked at first, so that a file from a later tasuki is told apart from a
-/// wrong one.
+/// Checks the version and the event's name first, so that a file from a later tasuki is not taken for an invalid one.
 fn check_envelope(map: &Map<String, Value>) -> Result<(), EventError> {
     match map.get("v") {
         Some(Value::Number(v)) if v.as_u64() == Some(1) => {}
@@ -131,7 +127,7 @@ fn check_envelope(map: &Map<String, Value>) -> Result<(), EventError> {
             return Err(EventError::field(
                 "unsupported_version",
                 "v",
-                format!("version {v} is not known; this tasuki reads 1"),
+                format!("version {v} is not known; tasuki reads version 1"),
             ));
         }
         _ => return Err(EventError::field("bad_field", "v", "field `v` must be the number 1")),

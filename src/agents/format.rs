@@ -1,5 +1,5 @@
-//! The profile format: everything that driving one agent CLI takes, as data (SPEC section 2). The doc comments here
-//! are what `tasuki schema profile` prints.
+//! The profile format: everything that tasuki must know to drive one agent CLI, as data, so that a new CLI needs a TOML
+//! file and no Rust. `tasuki schema profile` prints the doc comments of this file.
 
 use super::condition::Pattern;
 use super::hook_format::HooksSection;
@@ -336,7 +336,11 @@ fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::E
     let text = String::deserialize(deserializer)?;
     let value = humantime::parse_duration(&text)
         .map_err(|why| serde::de::Error::custom(format!("not a duration such as \"150ms\": {why}")))?;
-    if value <= Duration::from_secs(600) { Ok(value) } else { Err(serde::de::Error::custom("at most 10 minutes")) }
+    if value <= Duration::from_secs(600) {
+        Ok(value)
+    } else {
+        Err(serde::de::Error::custom("the duration must be at most 10 minutes"))
+    }
 }
 
 fn ms<const N: u64>() -> Duration {

@@ -1,13 +1,14 @@
-//! `tasuki hook <profile> [--event NAME] [--home DIR]`: run by an agent's CLI for each of its hook events, with the
-//! hook's JSON on standard input. It leaves one file in `spool/events/` and is gone within a few milliseconds. It never
-//! prints, never fails and never makes the agent wait: exit 2 or a line on standard output would be acted on by some
-//! CLIs. So there is no argument parser here, no runtime, no compiled pattern, and only the `hooks` part of the profile.
+//! `tasuki hook <profile> [--event NAME] [--home DIR]`: an agent's CLI runs it for each of its hook events, with the
+//! hook's JSON on standard input. It writes one file to `spool/events/` and exits within a few milliseconds. It never
+//! prints, never fails and never makes the agent wait, because some CLIs act on exit code 2 or on a line on standard
+//! output. So this file uses no argument parser, no runtime, no compiled pattern, and only the `hooks` part of the
+//! profile.
 
 use super::hook_format::HooksSection;
+use super::hook_time::{HookTime, ancestors};
 use super::profile::{self, BUILT_IN};
 use super::prune::{digest, prune, tail};
 use super::rules::Extract;
-use super::stamp::{Stamp, ancestors};
 use crate::core::hook::HookKind;
 use crate::core::id::{AgentId, Slug};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -42,18 +43,18 @@ const MAX_ANCESTORS: usize = 8;
 /// The whole command. `args` are those after `hook`; `usual` is the user's own home, for a command that names none (a
 /// plugin's, which is the same on every machine). The exit code is always 0.
 pub fn main(args: impl Iterator<Item = OsString>, usual: fn() -> Option<PathBuf>) -> u8 {
-    let stamp = Stamp::take();
-    let options = Options::parse(args);
-    // The default hook would print; nothing of ours may reach the CLI.
+    let hook_time = HookTime::take();
+    let options = HookOptions::parse(args);
+    // The default hook would print, and no output of ours may reach the CLI.
     std::panic::set_hook(Box::new(|_| {}));
     let _ = std::panic::catch_unwind(|| {
         if let Some(home) = options.home(usual) {
             let input = if io::stdin().is_terminal() { Vec::new() } else { read_all(&mut io::stdin().lock()) };
-            let event = event(&options, &home, &input, &stamp, &|name| std::env::var(name).ok());
-            // There is nobody to tell: the agent must not be disturbed, and the sidecar sees hooks that are missing.
+            let event = event(&options, &home, &input, &hook_time, &|name| std::env::var(name).ok());
+            // A failure has nobody to go to: the agent must not be disturbed, and the sidecar notices missing hooks.
             let _ = match (probe(&input), event) {
                 (Some(id), event) => write(&home, &probe_name(&id), &event.unwrap_or_else(|| json!({"v": 1}))),
-                (None, Some(event)) => write(&home, &stamp.file_name(), &event),
+                (None, Some(event)) => write(&home, &hook_time.file_name(), &event),
                 (None, None) => Ok(()),
             };
         }
@@ -78,7 +79,8 @@ pub fn is_probe(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| name.starts_with(PROBE_START) && name.ends_with(".json"))
 }
 
-/// The test that the input is of, if it is of one. What is large is no test, and is not read a second time.
+/// The id of the test event that the input is, if it is one. A large input is not a test, and is not parsed a second
+/// time.
 fn probe(input: &[u8]) -> Option<uuid::Uuid> {
     #[derive(Deserialize)]
     struct Probed {
@@ -90,18 +92,17 @@ fn probe(input: &[u8]) -> Option<uuid::Uuid> {
     serde_json::from_slice::<Probed>(input).ok().map(|probed| probed.tasuki_probe)
 }
 
-/// What the command line says.
 #[derive(Debug, Default)]
-pub(super) struct Options {
+pub(super) struct HookOptions {
     pub(super) profile: String,
     pub(super) event: Option<String>,
     pub(super) home: Option<PathBuf>,
 }
 
-impl Options {
+impl HookOptions {
     /// Unknown words are passed over: a later tasuki may have written the hook's command.
     pub(super) fn parse(mut args: impl Iterator<Item = OsString>) -> Self {
-        let mut options = Options::default();
+        let mut options = HookOptions::default();
         while let Some(arg) = args.next() {
             match arg.to_str() {
                 Some("--event") => options.event = args.next().and_then(|name| name.into_string().ok()),
@@ -113,8 +114,8 @@ impl Options {
         options
     }
 
-    /// The home that the launch put into the environment, else the one that `hooks install` wrote into the command, else
-    /// the user's own.
+    /// The home that the launch put into the environment, else the one that `hooks install` wrote into the command,
+    /// else the user's own.
     pub(super) fn home(&self, usual: fn() -> Option<PathBuf>) -> Option<PathBuf> {
         let from_env = std::env::var_os("TASUKI_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
         from_env.or_else(|| self.home.clone()).or_else(usual).filter(|home| home.is_absolute())
@@ -156,7 +157,7 @@ fn is_readable(input: &impl AsFd, time: Duration) -> bool {
     poll(&mut fds, time).is_ok_and(|count| count > 0)
 }
 
-/// The profile's `hooks` part alone; the rest of the file is not looked at.
+/// The profile's `hooks` part alone; the rest of the file is ignored.
 #[derive(Deserialize)]
 struct HooksOnly {
     hooks: HooksSection<IgnoredAny>,
@@ -164,7 +165,7 @@ struct HooksOnly {
 
 fn hooks_of(name: &str, home: &Path) -> Result<HooksSection<IgnoredAny>, String> {
     if !profile::is_name(name) {
-        return Err("the hook's command names no profile".into());
+        return Err("the hook's command does not name a valid profile".into());
     }
     let path = home.join("data/profiles").join(format!("{name}.toml"));
     let built_in = BUILT_IN.iter().find(|(built_in, _)| *built_in == name).map(|(_, text)| (*text).to_owned());
@@ -183,10 +184,10 @@ fn hooks_of(name: &str, home: &Path) -> Result<HooksSection<IgnoredAny>, String>
 /// The event file's content; `None` if the profile wants this hook ignored. Whatever is wrong becomes a `notification`
 /// that says so, or, where the event's name can still be made out, that event with a message.
 fn event(
-    options: &Options,
+    options: &HookOptions,
     home: &Path,
     input: &[u8],
-    stamp: &Stamp,
+    hook_time: &HookTime,
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Option<Value> {
     let (payload, mut complaint) = parse(input);
@@ -211,7 +212,7 @@ fn event(
     if let Some(complaint) = complaint {
         found.message = Some(format!("tasuki hook: {complaint}"));
     }
-    found.kind.map(|kind| assemble(kind, found, payload, options, stamp, env))
+    found.kind.map(|kind| assemble(kind, found, payload, options, hook_time, env))
 }
 
 /// The input as JSON, or an empty object and what is wrong.
@@ -245,8 +246,8 @@ pub(super) fn assemble(
     kind: HookKind,
     found: Extract,
     payload: Value,
-    options: &Options,
-    stamp: &Stamp,
+    options: &HookOptions,
+    hook_time: &HookTime,
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Value {
     let agent_id = env("TASUKI_AGENT_ID").filter(|id| id.parse::<AgentId>().is_ok());
@@ -262,7 +263,7 @@ pub(super) fn assemble(
         "pane": pane,
         "tmux": env("TMUX"),
         "profile": options.profile,
-        "at": crate::core::time::stamp(stamp.wall_ms),
+        "at": crate::core::time::rfc3339(hook_time.wall_ms),
         "payload": prune(payload, MAX_PAYLOAD),
         "ancestors": ancestors(MAX_ANCESTORS),
     });

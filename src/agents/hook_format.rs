@@ -1,4 +1,4 @@
-//! The `hooks` part of the profile format: which of a CLI's own events mean what, and where in their JSON things stand.
+//! The `hooks` part of the profile format: what each of a CLI's own events means, and where in its JSON the values are.
 
 use super::condition::{Pattern, Pointer, When};
 use crate::core::hook::HookKind;

@@ -5,7 +5,7 @@ use super::*;
 const AGENT: &str = "6f1c3a52-8f0e-4d5b-9a57-2f64c1f6f0aa";
 
 fn told(options: &[&str], input: &[u8]) -> Option<Value> {
-    let options = Options::parse(options.iter().map(OsString::from));
+    let options = HookOptions::parse(options.iter().map(OsString::from));
     let env = |name: &str| match name {
         "TASUKI_AGENT_ID" => Some(AGENT.to_owned()),
         "TMUX_PANE" => Some("%3".to_owned()),
@@ -13,7 +13,7 @@ fn told(options: &[&str], input: &[u8]) -> Option<Value> {
         "TASUKI_PERSONA" => Some("dev".to_owned()),
         _ => None,
     };
-    event(&options, Path::new("/nowhere"), input, &Stamp { boot_ns: 1, wall_ms: 0 }, &env)
+    event(&options, Path::new("/nowhere"), input, &HookTime { boot_ns: 1, wall_ms: 0 }, &env)
 }
 
 #[test]
@@ -109,10 +109,10 @@ fn large_payloads_and_prompts_stay_within_their_bounds() {
 
 #[test]
 fn ids_from_the_environment_are_checked() {
-    let options = Options::parse(["claude"].iter().map(OsString::from));
-    let stamp = Stamp { boot_ns: 1, wall_ms: 0 };
+    let options = HookOptions::parse(["claude"].iter().map(OsString::from));
+    let hook_time = HookTime { boot_ns: 1, wall_ms: 0 };
     let nonsense = |_: &str| Some("../../etc".to_owned());
-    let event = event(&options, Path::new("/nowhere"), br#"{"hook_event_name":"Stop"}"#, &stamp, &nonsense);
+    let event = event(&options, Path::new("/nowhere"), br#"{"hook_event_name":"Stop"}"#, &hook_time, &nonsense);
     let event = event.expect("an event");
     assert!(event["agent_id"].is_null() && event["pane"].is_null() && event.get("persona_slug").is_none());
 }

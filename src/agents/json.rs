@@ -1,40 +1,40 @@
-//! JSON as other programs write it. JavaScript cuts a text between the two halves of an emoji and writes the half that is
-//! left as an escape, which is no character: everything else in that document is as good as ever.
+//! JSON as other programs write it. JavaScript may cut a text between the two halves of an emoji and write the
+//! remaining half as an escape, which is not a valid character. The rest of such a document is still read.
 
 use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 
-/// What stands for half a character, as an escape of the same length.
+/// Replaces half a character, as an escape of the same length.
 const REPLACEMENT: &[u8; 6] = b"\\ufffd";
 
-/// Reads JSON, with U+FFFD for each escape that is half a character.
+/// Parses JSON, with U+FFFD for each escape that is half a character.
 ///
 /// # Errors
 /// It is no JSON, or not of that shape.
 pub(super) fn read<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
-    serde_json::from_slice(bytes).or_else(|error| match mended(bytes) {
-        Cow::Owned(mended) => serde_json::from_slice(&mended),
+    serde_json::from_slice(bytes).or_else(|error| match with_valid_surrogates(bytes) {
+        Cow::Owned(with_valid_surrogates) => serde_json::from_slice(&with_valid_surrogates),
         Cow::Borrowed(_) => Err(error),
     })
 }
 
 /// The same bytes, with every lone surrogate replaced.
-fn mended(bytes: &[u8]) -> Cow<'_, [u8]> {
-    let mut mended = Cow::Borrowed(bytes);
+fn with_valid_surrogates(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let mut valid = Cow::Borrowed(bytes);
     let mut at = 0;
     while let Some(found) = bytes[at..].iter().position(|byte| *byte == b'\\') {
         at += found;
         match (unit(bytes, at), unit(bytes, at + 6)) {
             (Some(0xd800..0xdc00), Some(0xdc00..0xe000)) => at += 12,
             (Some(0xd800..0xe000), _) => {
-                mended.to_mut()[at..at + 6].copy_from_slice(REPLACEMENT);
+                valid.to_mut()[at..at + 6].copy_from_slice(REPLACEMENT);
                 at += 6;
             }
             // A backslash and what it escapes, which may be another one.
             _ => at = (at + 2).min(bytes.len()),
         }
     }
-    mended
+    valid
 }
 
 /// The number of the `\uXXXX` at that place.
@@ -66,6 +66,6 @@ mod tests {
         for wrong in [r#""\ud83d"#, r#""\ud8"#, r#"{"\ud83d":}"#, "\\", r#""\u+123""#] {
             assert!(read::<Value>(wrong.as_bytes()).is_err(), "{wrong}");
         }
-        assert!(matches!(mended(br#""\ud83d\ude00 \\ud83d""#), Cow::Borrowed(_)));
+        assert!(matches!(with_valid_surrogates(br#""\ud83d\ude00 \\ud83d""#), Cow::Borrowed(_)));
     }
 }

@@ -1,4 +1,4 @@
-//! From a profile to the arguments and the environment of a new agent. No shell sees any of it.
+//! Makes the arguments and the environment of a new agent from its profile. No shell sees any of it.
 
 use super::placeholder::{FILE, TEXT, fill};
 use super::profile::Profile;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Below the home's `state/`: the folder with one folder of launch files for each profile.
 pub const FILES_FOLDER: &str = "launch";
 
-/// What a launch is told.
+/// What a launch line may refer to.
 #[derive(Debug, Clone, Copy)]
 pub struct LaunchContext<'a> {
     pub home: &'a Path,
@@ -18,7 +18,6 @@ pub struct LaunchContext<'a> {
     pub persona_slug: &'a Slug,
     /// The absolute path of the folder of the persona's documents.
     pub handoffs_dir: &'a Path,
-    /// The path of the tasuki program.
     pub program: &'a Path,
     /// The directory in which the agent works.
     pub cwd: &'a Path,
@@ -72,8 +71,8 @@ impl Profile {
     }
 }
 
-/// Where the files of a profile's launch line lie. They are the same for all agents of a profile, so there are never
-/// more of them than profiles name.
+/// The folder of the files that a profile's launch line names. They are the same for all agents of a profile, so their
+/// number does not grow.
 fn files_folder(home: &Path, profile: &str) -> PathBuf {
     home.join("state").join(FILES_FOLDER).join(profile)
 }

@@ -1,12 +1,12 @@
-//! What tasuki knows of agent CLIs, all of it data: one TOML profile each says how the CLI is launched, how its screen
-//! is read and which of its own hook events mean what. This room knows no tmux and no spool; it turns screens into
-//! [`crate::core::pane::View`]s, hook JSON into event files and event files into [`crate::core::hook::HookEvent`]s.
+//! What tasuki knows of agent CLIs, all of it as data: one TOML profile for each CLI says how it is launched, how its
+//! screen is read and what its own hook events mean. This module knows neither tmux nor the spool. It turns screens
+//! into [`crate::core::pane::View`]s, hook JSON into event files, and event files into
+//! [`crate::core::hook::HookEvent`]s.
 //!
-//! In reading order: [`condition`], [`mod@format`] and [`hook_format`] (the TOML), [`profile`] (loading), [`launch`], [`ansi`] and
-//! [`screen`] (screens), [`rules`] (which hook event means what), [`hook`] and [`statusline`] (the commands that
-//! CLIs run), [`event`] (the sidecar's side),
-//! [`transcript_format`] and [`transcript`] (what was said, and how full the context is),
-//! [`install`] (putting hooks into a CLI's own configuration).
+//! In reading order: [`condition`], [`mod@format`] and [`hook_format`] (the TOML), [`profile`] (loading), [`launch`],
+//! [`ansi`] and [`screen`] (screens), [`rules`] (what each hook event means), [`hook`] and [`statusline`] (the commands
+//! that CLIs run), [`event`] (the sidecar's side), [`transcript_format`] and [`transcript`] (the conversation, and how
+//! full the context is), [`install`] (hooks in a CLI's own configuration).
 
 pub mod ansi;
 pub mod condition;
@@ -14,6 +14,7 @@ pub mod event;
 pub mod format;
 pub mod hook;
 pub mod hook_format;
+pub mod hook_time;
 pub mod install;
 mod json;
 pub mod launch;
@@ -23,7 +24,6 @@ mod prune;
 pub mod rules;
 mod salvage;
 pub mod screen;
-pub mod stamp;
 pub mod statusline;
 pub mod transcript;
 pub mod transcript_format;
@@ -33,4 +33,4 @@ pub use format::{InputMode, ProfileFile};
 pub use install::{Change, InstallError};
 pub use launch::{Launch, LaunchContext};
 pub use profile::{Profile, ProfileError, Profiles};
-pub use transcript::{Said, Transcript, TranscriptError};
+pub use transcript::{Transcript, TranscriptError, TranscriptMessage};

@@ -1,15 +1,15 @@
-//! The words in braces that a profile's texts may hold: what replaces them, and which are known where.
+//! The words in braces that a profile's texts may contain: what replaces each, and where each is allowed.
 
 use super::format::LaunchSection;
 use crate::core::text::sha256;
 
-/// What comes before the name of one of the profile's own files in a placeholder: its path.
+/// The prefix of a placeholder for the path of one of the profile's own files.
 pub(super) const FILE: &str = "file:";
-/// What comes before the name of one of the profile's own texts in a placeholder: the text, filled in.
+/// The prefix of a placeholder for one of the profile's own texts, filled in.
 pub(super) const TEXT: &str = "text:";
-/// The names that may stand in braces in a file: what is the same for all agents of a profile.
+/// The names that may be used in braces in a file: they have the same value for all agents of a profile.
 const FILE_NAMES: [&str; 3] = ["home", "program", "profile"];
-/// The names that may stand in braces.
+/// The names that may be used in braces.
 const NAMES: [&str; 9] =
     ["home", "program", "agent_id", "creation", "persona", "handoffs", "cwd", "previous", "profile"];
 
@@ -26,19 +26,19 @@ impl LaunchSection {
             return Some(("launch.argv", "must name a program".into()));
         }
         if let Some(name) = self.argv.iter().chain(self.env.values()).find_map(|text| unknown(text, &NAMES)) {
-            return Some(("launch", format!("no placeholder is called {{{name}}}")));
+            return Some(("launch", format!("there is no placeholder {{{name}}}")));
         }
-        // They stand for a text of their own, so they may not hold each other.
+        // They are texts of their own, so they may not contain each other.
         if let Some(name) = self.texts.values().find_map(|text| unknown_plain(text, &NAMES)) {
-            return Some(("launch.texts", format!("no placeholder is called {{{name}}} here")));
+            return Some(("launch.texts", format!("there is no placeholder {{{name}}} here")));
         }
         if let Some(name) = self.files.values().find_map(|text| unknown_plain(text, &FILE_NAMES)) {
-            return Some(("launch.files", format!("no placeholder is called {{{name}}} here")));
+            return Some(("launch.files", format!("there is no placeholder {{{name}}} here")));
         }
         if self.files.keys().any(|name| !is_file_name(name)) {
             return Some((
                 "launch.files",
-                "a file's name has a-z, 0-9, _, - and . only, and begins with a letter".into(),
+                "a file name may hold only a-z, 0-9, _, - and ., and must begin with a letter".into(),
             ));
         }
         let is_variable = |name: &String| {
@@ -47,7 +47,7 @@ impl LaunchSection {
                 && !name.as_bytes()[0].is_ascii_digit()
         };
         if !self.unset.iter().chain(self.env.keys()).all(is_variable) {
-            return Some(("launch", "a variable's name has letters, digits and _ only".into()));
+            return Some(("launch", "a variable name may hold only letters, digits and _".into()));
         }
         None
     }
@@ -67,8 +67,8 @@ struct Hole<'t> {
     after: &'t str,
 }
 
-/// The first `{word}` or `{word:filter}` of small letters, or one of the profile's own texts or files; other braces, such
-/// as those of JSON or of a script, are plain text.
+/// The first `{word}` or `{word:filter}` of small letters, or one of the profile's own texts or files; other braces,
+/// such as those of JSON or of a script, are plain text.
 fn next_hole(text: &str) -> Option<Hole<'_>> {
     text.match_indices('{').find_map(|(at, _)| {
         let (inside, after) = text[at + 1..].split_once('}')?;
@@ -82,7 +82,6 @@ fn next_hole(text: &str) -> Option<Hole<'_>> {
     })
 }
 
-/// The text with its placeholders replaced.
 pub(super) fn fill(text: &str, value: impl Fn(&str) -> String) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
@@ -109,12 +108,12 @@ fn unknown_placeholder(text: &str, names: &[&str], section: &LaunchSection) -> O
     first_unknown(text, |name| names.contains(&name) || has_own(name))
 }
 
-/// The same where the profile's own texts and files may not stand.
+/// The same where the profile's own texts and files are not allowed.
 fn unknown_plain(text: &str, names: &[&str]) -> Option<String> {
     first_unknown(text, |name| names.contains(&name))
 }
 
-/// The first placeholder of a text of which nothing is known.
+/// The first placeholder in a text that is not known.
 pub(super) fn first_unknown(text: &str, is_known: impl Fn(&str) -> bool) -> Option<String> {
     let mut rest = text;
     while let Some(hole) = next_hole(rest) {

@@ -1,10 +1,10 @@
-//! Profiles as they are used: the built-in ones, and those that a home adds or puts in their place.
+//! Loads and checks profiles: the built-in ones, and those of a home, which add to them or replace them.
 
 use super::format::{LaunchSection, ProfileFile};
 use super::hook_format::{HookRule, Meaning};
 use crate::core::hook::HookKind;
 use crate::core::settings::{NewSession, ProfileFacts};
-use crate::core::text::{line_of, quotable};
+use crate::core::text::{line_of, quotable, quotable_key, sanitise};
 use crate::files::{self, way};
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,6 @@ pub(super) const BUILT_IN: &[(&str, &str)] = &[
     ("pi", include_str!("../../data/profiles/pi.toml")),
 ];
 
-/// Largest profile file, in bytes.
 pub(super) const MAX_BYTES: u64 = 256 * 1024;
 /// Most characters of a key, and of what is wrong with it, that a message quotes.
 const MAX_QUOTED: usize = 400;
@@ -32,19 +31,14 @@ const MAX_FILES: usize = 256;
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     /// The folder or a file could not be read.
-    #[error("cannot read {path}: {source}")]
+    #[error("could not read {path}: {source}")]
     Read { path: PathBuf, source: io::Error },
-    /// The file is not one that is read.
+    /// The file must not be read.
     #[error("{path} {rule}; the profile was not loaded")]
-    Unfit {
-        path: PathBuf,
-        /// The rule that it breaks.
-        rule: &'static str,
-    },
+    Unfit { path: PathBuf, rule: &'static str },
     /// Others could change what it says, and it names programs that are run.
     #[error("{0}; no profile was loaded")]
     Exposed(way::Unsafe),
-    /// The text is not a profile.
     #[error("{path}, line {line}, key `{key}`: {message}")]
     Wrong {
         path: PathBuf,
@@ -52,12 +46,11 @@ pub enum ProfileError {
         line: usize,
         /// The key, as a dotted path.
         key: String,
-        /// What is wrong with it.
         message: String,
     },
 }
 
-/// One profile, ready for use.
+/// One profile, read and checked.
 #[derive(Debug, Clone)]
 pub struct Profile {
     /// Its name: the file's name less `.toml`.
@@ -74,7 +67,7 @@ impl Profile {
         let wrong = |line: usize, key: String, message: String| ProfileError::Wrong {
             path: path.to_owned(),
             line,
-            key: quotable(&key, MAX_QUOTED),
+            key: quotable_key(&key, MAX_QUOTED),
             message: quotable(&message, MAX_QUOTED),
         };
         let deserializer = toml::Deserializer::parse(text)
@@ -89,16 +82,16 @@ impl Profile {
         Ok(profile)
     }
 
-    /// What serde can't check.
+    /// Checks the rules that serde cannot.
     fn check(&self) -> Result<(), (&'static str, String)> {
         if let Some(fault) = self.file.launch.as_ref().and_then(LaunchSection::fault) {
             return Err(fault);
         }
         if !is_command(&self.file.exit.command) {
-            return Err(("exit.command", "must be one line of 1 to 200 characters".into()));
+            return Err(("exit.command", "must be one line of 1 to 200 visible characters".into()));
         }
         if self.file.new_session.as_ref().is_some_and(|new| !is_command(&new.command)) {
-            return Err(("new_session.command", "must be one line of 1 to 200 characters".into()));
+            return Err(("new_session.command", "must be one line of 1 to 200 visible characters".into()));
         }
         if !(1..=4_000).contains(&self.file.input.piece_chars) {
             return Err(("input.piece_chars", "must be from 1 to 4000".into()));
@@ -131,8 +124,8 @@ impl Profile {
                 .new_session
                 .as_ref()
                 .map(|new| if new.lazy { NewSession::Lazy } else { NewSession::Reported }),
-            tells_answers: self.file.hooks.on.iter().any(tells),
-            tells_context: self.file.transcript.as_ref().is_some_and(|rules| rules.context.is_some()),
+            reports_answers: self.file.hooks.on.iter().any(tells),
+            reports_context: self.file.transcript.as_ref().is_some_and(|rules| rules.context.is_some()),
             proves_prompts: self.file.transcript.as_ref().is_some_and(|rules| rules.proves_prompts),
             has_transcript: self.file.transcript.as_ref().is_some_and(|rules| !rules.messages.is_empty()),
         }
@@ -164,7 +157,7 @@ pub struct Profiles {
 }
 
 impl Profiles {
-    /// The built-in profiles, and in their place or beside them those in `dir` (HOME/data/profiles), if it is there.
+    /// The built-in profiles, and those in `dir` (HOME/data/profiles), if it exists, which add to them or replace them.
     ///
     /// # Errors
     /// When a file can't be read, is not a regular file of at most 256 KiB with a legal name, or is not a profile.
@@ -177,7 +170,7 @@ impl Profiles {
         for path in dir.map(files_in).transpose()?.unwrap_or_default() {
             let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
             if !is_name(&name) {
-                let rule = "is not named with a-z, 0-9 and - (1 to 64 characters, not beginning with -)";
+                let rule = "does not have a profile's name: 1 to 64 of a-z, 0-9 and -, not beginning with -";
                 return Err(ProfileError::Unfit { path, rule });
             }
             let text = read_regular(&path)?;
@@ -186,7 +179,7 @@ impl Profiles {
         Ok(Profiles { by_name })
     }
 
-    /// The profile of that name.
+    /// The profile with that name, if there is one.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Profile> {
         self.by_name.get(name)
@@ -263,7 +256,7 @@ pub(super) fn is_name(name: &str) -> bool {
 }
 
 fn is_command(text: &str) -> bool {
-    !text.is_empty() && text.len() <= 200 && !text.chars().any(char::is_control)
+    !text.is_empty() && text.len() <= 200 && !text.contains(['\n', '\t']) && sanitise(text) == text
 }
 
 /// The line on which a dotted key's last part is set, for rules that are checked after parsing.

@@ -1,4 +1,5 @@
-//! Cutting a hook's JSON down to a size that a spool should carry: prompts and conversations can be of any length.
+//! Cuts a hook's JSON down to a size that the spool should carry, because prompts and conversations can be of any
+//! length.
 
 use crate::core::text::{normalise, sha256};
 use serde_json::{Value, json};
@@ -34,7 +35,7 @@ fn head(text: &str, max: usize) -> &str {
     &text[..end]
 }
 
-/// The last `max` bytes of a text, at a character's edge. The end is kept, for it bears the delivery id.
+/// The last `max` bytes of a text, at a character's edge. The end is kept because it contains the delivery id.
 pub(super) fn tail(text: &str, max: usize) -> &str {
     let from = text.len().saturating_sub(max);
     let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());

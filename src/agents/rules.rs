@@ -1,9 +1,9 @@
-//! Which hook event of a CLI means what: the profile's rules, applied to one hook's JSON. Used by the hook command,
-//! which writes what is found to the top level of the event file, and by the sidecar for what is missing there.
+//! Applies a profile's rules to one hook's JSON: what the event means, and the values in it. The hook command writes
+//! what it finds to the top level of the event file; the sidecar finds what is missing there.
 
 use super::condition::{Pointer, When};
 use super::hook_format::{ContextRule, HookRule, HooksSection, Ignore, Meaning, ReasonRule};
-use crate::core::hook::{ContextGauge, HookKind, SessionReason};
+use crate::core::hook::{ContextUsage, HookKind, SessionReason};
 use serde_json::Value;
 
 /// What a hook's JSON says, by the profile's rules.
@@ -15,16 +15,13 @@ pub struct Extract {
     pub turn_id: Option<String>,
     /// The submitted prompt, still in the CLI's wrapper.
     pub text: Option<String>,
-    /// The last text of the answer.
     pub last_text: Option<String>,
     pub transcript_path: Option<String>,
     pub cwd: Option<String>,
-    /// Why a session began or ended.
     pub reason: Option<SessionReason>,
     pub paused: bool,
     pub message: Option<String>,
-    /// How full the context is.
-    pub context: Option<ContextGauge>,
+    pub context: Option<ContextUsage>,
 }
 
 impl<W> HooksSection<W> {
@@ -104,11 +101,11 @@ fn reason(rule: &ReasonRule, payload: &Value) -> SessionReason {
     }
 }
 
-fn context(rule: &ContextRule, payload: &Value) -> Option<ContextGauge> {
+fn context(rule: &ContextRule, payload: &Value) -> Option<ContextUsage> {
     let numbers: Vec<u64> = rule.used.iter().filter_map(|at| at.find(payload)?.as_u64()).collect();
     let used = numbers.iter().fold(0_u64, |sum, number| sum.saturating_add(*number));
     let window = rule.window.as_ref().and_then(|at| at.find(payload)?.as_u64());
-    (!numbers.is_empty()).then_some(ContextGauge { used, window })
+    (!numbers.is_empty()).then_some(ContextUsage { used, window })
 }
 
 fn is_something(value: &Value) -> bool {

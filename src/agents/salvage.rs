@@ -1,6 +1,6 @@
-//! The tail of a talk as Markdown, for the successor of an agent that could not write its document any more.
+//! The end of a conversation as Markdown, for the successor of an agent that could not write its document.
 
-use super::transcript::{Role, Said, Transcript};
+use super::transcript::{Role, Transcript, TranscriptMessage};
 use crate::core::text::sanitise;
 
 impl Transcript {
@@ -23,7 +23,7 @@ impl Transcript {
     }
 }
 
-fn part(said: &Said, most: usize) -> String {
+fn part(said: &TranscriptMessage, most: usize) -> String {
     let heading = match said.role {
         Role::User => "### User",
         Role::Assistant => "### Agent",
@@ -43,8 +43,8 @@ fn shorten(text: &str, most: usize) -> String {
     format!("{}\n[… {} bytes are left out here …]\n{}", &text[..head], tail - head, &text[tail..])
 }
 
-/// A fence that the text can't end: longer than any run of its character inside. Of the two characters that make
-/// fences, the one that needs the shorter fence.
+/// A fence that the text can't close: longer than any run of its character in the text. Of the two fence characters it
+/// uses the one that needs the shorter fence.
 fn fence(text: &str) -> String {
     let longest = |mark: char| text.split(|c| c != mark).map(str::len).max().unwrap_or(0);
     let (ticks, tildes) = (longest('`'), longest('~'));

@@ -1,11 +1,11 @@
-//! One look at an agent's screen: what the program is doing and what stands in its composer. Where a screen can be
-//! read in two ways, the one that keeps tasuki from typing is taken.
+//! Reads an agent's screen: what the program is doing, and what its composer holds. Where a screen is ambiguous, the
+//! reading that keeps tasuki from typing wins.
 
 use super::ansi::{self, Cell, Colour};
 use super::condition::Pattern;
 use super::format::{Anchor, ComposerSection, GhostLook, ScreenSection};
 use super::profile::Profile;
-use crate::core::pane::{Activity, Composer, View};
+use crate::core::pane::{Activity, ComposerContent, View};
 use std::ops::Range;
 
 /// A screen's rows, with their plain text beside the cells.
@@ -14,7 +14,7 @@ struct Rows {
     text: Vec<String>,
 }
 
-/// Where the composer's text stands: rows `text`, and all that belongs to it: rows `whole`.
+/// The position of the composer: its text in the rows `text`, the whole of it in the rows `whole`.
 struct Place {
     text: Range<usize>,
     whole: Range<usize>,
@@ -34,7 +34,7 @@ impl Profile {
         let place = rows.find_composer(section, usize::from(cursor.1));
         let composer = match &place {
             Some(place) => rows.composer(&section.composer, place),
-            None => Composer::Unreadable,
+            None => ComposerContent::Unreadable,
         };
         let activity = if rows.is_blocked(section, place.as_ref()) {
             Activity::Blocked
@@ -61,7 +61,7 @@ impl Rows {
 
     fn find_composer(&self, screen: &ScreenSection, cursor_row: usize) -> Option<Place> {
         let section = &screen.composer;
-        // Below a `top` on the screen's last row there is no row to look at.
+        // Below a `top` on the screen's last row there is no further row.
         let is = |pattern: &Pattern, row: usize| self.text.get(row).is_some_and(|line| pattern.0.is_match(line));
         let all = 0..self.text.len();
         let places = |top: usize, bottom: usize| {
@@ -110,7 +110,7 @@ impl Rows {
         self.lines(rows).count() >= TALL
     }
 
-    fn composer(&self, section: &ComposerSection, place: &Place) -> Composer {
+    fn composer(&self, section: &ComposerSection, place: &Place) -> ComposerContent {
         let (mut text, mut with_ghosts) = (String::new(), String::new());
         for row in place.text.clone() {
             let cells = &self.cells[row];
@@ -126,8 +126,8 @@ impl Rows {
                 }
             }
         }
-        // Some CLIs draw the placeholder itself faint, so it is looked for among the ghosts too.
-        // With its blanks first: without them two numbers side by side are one.
+        // Some CLIs draw the placeholder itself faint, so ghost text is searched too. Blanks are kept at first: without
+        // them two numbers beside each other become one.
         let spaced = self.spaced(section, place);
         let readings = [&spaced, &text, &with_ghosts];
         let placeholder = section
@@ -136,14 +136,14 @@ impl Rows {
             .find_map(|pattern| readings.into_iter().find_map(|text| pattern.0.0.captures(text)));
         if let Some(found) = placeholder {
             let size = found.name("size").and_then(|size| size.as_str().parse().ok());
-            return Composer::Collapsed { size };
+            return ComposerContent::Collapsed { size };
         }
         if text.is_empty() || section.ghost_texts.iter().any(|ghost| ghost.0.is_match(&spaced)) {
-            Composer::Empty
+            ComposerContent::Empty
         } else if place.is_cut {
-            Composer::Tail(text)
+            ComposerContent::Tail(text)
         } else {
-            Composer::Text(text)
+            ComposerContent::Text(text)
         }
     }
 

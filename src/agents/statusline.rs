@@ -1,11 +1,11 @@
-//! `tasuki statusline [--home DIR] [-- COMMAND ARGS…]`: what Claude Code runs to draw its status line, with JSON about the
-//! session on standard input. It leaves a `context` event in the spool where the numbers have changed, and prints what
-//! the user's own status line command prints. It costs a few milliseconds besides that command, and always exits 0.
+//! `tasuki statusline [--home DIR] [-- COMMAND ARGS…]`: Claude Code runs it to draw its status line, with JSON about
+//! the session on standard input. It drops a `context` event into the spool when the numbers have changed, and prints
+//! what the user's own status line command prints. It adds a few milliseconds to that command, and always exits 0.
 
-use super::hook::{self, Options};
+use super::hook::{self, HookOptions};
+use super::hook_time::HookTime;
 use super::rules::Extract;
-use super::stamp::Stamp;
-use crate::core::hook::{ContextGauge, HookKind};
+use crate::core::hook::{ContextUsage, HookKind};
 use crate::core::text::sha256;
 use crate::files;
 use serde_json::{Value, json};
@@ -26,19 +26,19 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// Longest note of what was reported, in bytes.
 const MAX_NOTE: u64 = 128;
 
-/// The whole command. `args` are those after `statusline`; `usual` is the user's own home, for a command that names none.
-/// The exit code is always 0.
+/// The whole command. `args` are those after `statusline`; `usual` is the user's own home, for a command that names
+/// none. The exit code is always 0.
 pub fn main(args: impl Iterator<Item = OsString>, usual: fn() -> Option<PathBuf>) -> u8 {
-    let stamp = Stamp::take();
+    let hook_time = HookTime::take();
     let (options, command) = parse(args);
-    // A message of the default hook would stand in the user's terminal.
+    // A message of the default hook would appear in the user's terminal.
     std::panic::set_hook(Box::new(|_| {}));
     let _ = std::panic::catch_unwind(|| {
         let input = if io::stdin().is_terminal() { Vec::new() } else { hook::read_all(&mut io::stdin().lock()) };
         // The user's own line comes first: it is what the CLI waits for.
         let child = start(&command, &input);
         if let Some(home) = options.home(usual) {
-            report(&options, &home, &input, &stamp);
+            report(&options, &home, &input, &hook_time);
         }
         if let Some(child) = child {
             wait(child);
@@ -48,10 +48,10 @@ pub fn main(args: impl Iterator<Item = OsString>, usual: fn() -> Option<PathBuf>
 }
 
 /// Our own options, and the user's command behind `--`.
-fn parse(args: impl Iterator<Item = OsString>) -> (Options, Vec<OsString>) {
+fn parse(args: impl Iterator<Item = OsString>) -> (HookOptions, Vec<OsString>) {
     let all: Vec<OsString> = args.collect();
     let own = all.iter().position(|arg| arg == "--").unwrap_or(all.len());
-    let options = Options { profile: PROFILE.to_owned(), ..Options::parse(all[..own].iter().cloned()) };
+    let options = HookOptions { profile: PROFILE.to_owned(), ..HookOptions::parse(all[..own].iter().cloned()) };
     (options, all.into_iter().skip(own + 1).collect())
 }
 
@@ -79,14 +79,14 @@ fn wait(mut child: Child) {
     }
 }
 
-/// Leaves the event, unless the last one of this session said the same.
-fn report(options: &Options, home: &Path, input: &[u8], stamp: &Stamp) {
+/// Drops the event, unless the last event of this session said the same.
+fn report(options: &HookOptions, home: &Path, input: &[u8], hook_time: &HookTime) {
     let Ok(payload) = super::json::read::<Value>(input) else { return };
-    let Some(gauge) = gauge(&payload) else { return };
+    let Some(context_usage) = context_usage(&payload) else { return };
     let text = |key: &str| payload.get(key).and_then(Value::as_str).map(str::to_owned);
     let session = text("session_id").unwrap_or_default();
     let note = note_path(home, &session);
-    let numbers = format!("{} {}", gauge.used, gauge.window.unwrap_or(0));
+    let numbers = format!("{} {}", context_usage.used, context_usage.window.unwrap_or(0));
     if read_note(&note).as_deref() == Some(&numbers) {
         return;
     }
@@ -94,19 +94,19 @@ fn report(options: &Options, home: &Path, input: &[u8], stamp: &Stamp) {
         session_id: text("session_id"),
         transcript_path: text("transcript_path"),
         cwd: text("cwd"),
-        context: Some(gauge),
+        context: Some(context_usage),
         ..Extract::default()
     };
     let env = |name: &str| std::env::var(name).ok();
-    let event = hook::assemble(HookKind::Context, found, json!({}), options, stamp, &env);
-    // There is nobody to tell: the next change is reported again.
-    if hook::write(home, &stamp.file_name(), &event).is_ok() {
+    let event = hook::assemble(HookKind::Context, found, json!({}), options, hook_time, &env);
+    // A failure has nobody to go to: the next change is reported again.
+    if hook::write(home, &hook_time.file_name(), &event).is_ok() {
         let _ = write_note(&note, &numbers);
     }
 }
 
-/// How full the context is. Before the first answer nothing is told.
-fn gauge(payload: &Value) -> Option<ContextGauge> {
+/// How full the context is; nothing before the first answer.
+fn context_usage(payload: &Value) -> Option<ContextUsage> {
     let window = payload.pointer("/context_window/context_window_size").and_then(Value::as_u64);
     let usage = payload.pointer("/context_window/current_usage").filter(|usage| usage.is_object());
     let counted = usage.and_then(|usage| {
@@ -115,10 +115,10 @@ fn gauge(payload: &Value) -> Option<ContextGauge> {
     });
     let share = payload.pointer("/context_window/used_percentage").and_then(Value::as_f64);
     let by_share = || Some((window? as f64 * share?.clamp(0.0, 100.0) / 100.0) as u64);
-    Some(ContextGauge { used: counted.or_else(by_share)?, window: window.filter(|window| *window > 0) })
+    Some(ContextUsage { used: counted.or_else(by_share)?, window: window.filter(|window| *window > 0) })
 }
 
-/// What was reported last lies among the spool's scratch files, which are swept.
+/// The file that remembers the last report: one of the spool's scratch files, which are swept.
 fn note_path(home: &Path, session: &str) -> PathBuf {
     let hash = sha256(session.as_bytes());
     home.join("spool/tmp").join(format!("statusline-{}.tmp", &hash[..16]))
@@ -144,18 +144,18 @@ mod tests {
 
     #[test]
     fn the_numbers_are_found_and_none_are_made_up() {
-        let gauge = |window: Value| gauge(&json!({ "context_window": window }));
+        let context_usage = |window: Value| context_usage(&json!({ "context_window": window }));
         let before = json!({"context_window_size": 200_000, "current_usage": null, "used_percentage": null});
-        assert_eq!(gauge(before), None);
+        assert_eq!(context_usage(before), None);
         let usage = json!({"input_tokens": 8, "output_tokens": 99, "cache_creation_input_tokens": 30, "cache_read_input_tokens": 2});
         let whole = json!({"context_window_size": 200_000, "current_usage": usage, "used_percentage": 1});
-        assert_eq!(gauge(whole), Some(ContextGauge { used: 40, window: Some(200_000) }));
+        assert_eq!(context_usage(whole), Some(ContextUsage { used: 40, window: Some(200_000) }));
         let share = json!({"context_window_size": 200_000, "used_percentage": 42.5});
-        assert_eq!(gauge(share), Some(ContextGauge { used: 85_000, window: Some(200_000) }));
-        assert_eq!(gauge(json!({"used_percentage": 5})), None);
+        assert_eq!(context_usage(share), Some(ContextUsage { used: 85_000, window: Some(200_000) }));
+        assert_eq!(context_usage(json!({"used_percentage": 5})), None);
         let odd = json!({"context_window_size": 200_000, "current_usage": {"input_tokens": "many"}});
-        assert_eq!(gauge(odd), None, "a CLI that writes it another way has not said 0");
-        assert_eq!(gauge(Value::Null), None);
+        assert_eq!(context_usage(odd), None, "a CLI that writes it another way has not said 0");
+        assert_eq!(context_usage(Value::Null), None);
     }
 
     #[test]

@@ -1,14 +1,15 @@
-//! What an agent and its user have said, and how full its context is, as the CLI's own transcript tells.
+//! Reads the CLI's own transcript: the conversation, and how full the context is.
 //!
-//! The file is the CLI's and may be anything: it is opened without following a link and without waiting, only its tail
-//! is read, and a line that is no JSON, or too long, is passed over. It lags the events by some ten milliseconds and
-//! holds one message as several lines, so whoever needs the last one looks again until it is there.
+//! The file belongs to the CLI and may contain anything. It is opened without following a link and without waiting,
+//! only its end is read, and a line that is too long or not JSON is skipped. The file lags behind the events by some
+//! ten milliseconds and may split one message over several lines, so a caller that needs the last message reads again
+//! until it is there.
 
 use super::condition::When;
 use super::profile::Profile;
 use super::rules::{fits, text_at};
 use super::transcript_format::{GaugeRule, MessageRule, TranscriptSection};
-use crate::core::hook::ContextGauge;
+use crate::core::hook::ContextUsage;
 use crate::files::{self, Meta};
 use crate::limits;
 use serde_json::Value;
@@ -22,14 +23,14 @@ pub use super::transcript_format::Role;
 pub const MAX_READ: u64 = 8 << 20;
 /// How much of it is read for the gauge alone, in bytes.
 const MAX_GAUGE_READ: u64 = 1 << 20;
-/// Longest line that is looked at, in bytes.
+/// Longest line that is parsed, in bytes.
 const MAX_LINE: usize = 1 << 20;
-/// How many messages back a line may still belong to one that was begun: a tool's result may stand between its lines.
+/// How many messages back a line may continue an earlier one: a tool's result may come between its lines.
 const MAX_BACK: usize = 64;
 
-/// One message.
+/// One message of a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct TranscriptMessage {
     pub role: Role,
     /// The CLI's id of it, where it has one.
     pub id: Option<String>,
@@ -41,11 +42,11 @@ pub struct Said {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Transcript {
     /// The messages that have text, oldest first.
-    pub said: Vec<Said>,
+    pub said: Vec<TranscriptMessage>,
     /// How many messages were seen, those without text included.
     pub messages: u64,
     /// How full the context was at the last message.
-    pub context: Option<ContextGauge>,
+    pub context: Option<ContextUsage>,
     /// The window's size is the profile's guess by the model's name.
     pub window_is_guess: bool,
     /// Only the tail was read; there is more before it.
@@ -57,35 +58,29 @@ pub struct Transcript {
 /// Why a transcript can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TranscriptError {
-    /// The profile does not say how.
-    #[error("the profile {profile} does not say how a transcript is read; add a [transcript] section to it")]
+    #[error("the profile {profile} does not say how to read a transcript; add a [transcript] section to the profile")]
     NoRules { profile: String },
-    /// The system would not let us.
-    #[error("the transcript {path} can't be read: {source}")]
+    #[error("could not read the transcript {path}: {source}")]
     Read { path: PathBuf, source: io::Error },
     /// It is not a file that is read.
     #[error("the transcript {path} {rule}; it was not read")]
-    Unfit {
-        path: PathBuf,
-        /// The rule that it breaks.
-        rule: &'static str,
-    },
+    Unfit { path: PathBuf, rule: &'static str },
 }
 
 impl TranscriptError {
-    /// Something was short.
+    /// Whether the read failed because the machine ran short of something, so that a later try may succeed.
     #[must_use]
     pub fn is_shortage(&self) -> bool {
         matches!(self, TranscriptError::Read { source, .. } if limits::is_shortage(source))
     }
 
-    /// It could not be looked at, which says nothing of it, and another look may.
+    /// Whether the look itself failed, which says nothing about the file, so that another look may succeed.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         matches!(self, TranscriptError::Read { source, .. } if limits::is_passing(source))
     }
 
-    /// There is no such file: several CLIs make it with the first prompt.
+    /// Whether the file does not exist: several CLIs create it with the first prompt.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         matches!(self, TranscriptError::Read { source, .. } if source.kind() == io::ErrorKind::NotFound)
@@ -109,14 +104,14 @@ pub fn read(profile: &Profile, path: &Path) -> Result<Transcript, TranscriptErro
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_gauge(profile: &Profile, path: &Path) -> Result<Option<(ContextGauge, bool)>, TranscriptError> {
+pub fn read_context_usage(profile: &Profile, path: &Path) -> Result<Option<(ContextUsage, bool)>, TranscriptError> {
     let rules = rules(profile)?;
     let Some(gauge) = &rules.context else { return Ok(None) };
     let (bytes, _) = tail(path, MAX_GAUGE_READ)?;
     Ok(lines(&bytes).rev().filter(|line| !is_skipped(rules, line)).find_map(|line| measure(gauge, &line)))
 }
 
-/// Whether a message of the user's with this mark stands in the last 1 MiB.
+/// Whether the last 1 MiB has a message of the user's with this mark.
 ///
 /// # Errors
 /// As [`read`].
@@ -155,12 +150,12 @@ fn tail(path: &Path, max: u64) -> Result<(Vec<u8>, bool), TranscriptError> {
     if !path.is_absolute() {
         return Err(unfit("is not an absolute path"));
     }
-    // Looked at before it is opened, for opening a device can do things.
+    // Checked before it is opened, because opening a device can have effects.
     check(&nix::sys::stat::lstat(path).map_err(|errno| failed(errno.into()))?.into()).map_err(unfit)?;
     let (mut file, meta) = files::open(path).map_err(failed)?;
     check(&meta).map_err(unfit)?;
-    // One byte more tells whether the tail begins with a whole line.
-    let from = meta.stamp.size.saturating_sub(max.saturating_add(1));
+    // One more byte shows whether the tail begins with a whole line.
+    let from = meta.file_id.size.saturating_sub(max.saturating_add(1));
     file.seek(SeekFrom::Start(from)).map_err(failed)?;
     let mut bytes = Vec::new();
     file.take(max.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
@@ -197,9 +192,9 @@ fn is_skipped(rules: &TranscriptSection, line: &Value) -> bool {
     rules.skip.iter().any(|when| fits(Some(when), line))
 }
 
-/// What a line tells of the context; none where it tells nothing, or no tokens, as a CLI's own error message does. A
-/// guess that is smaller than what is used is none.
-fn measure(rule: &GaugeRule, line: &Value) -> Option<(ContextGauge, bool)> {
+/// The context usage that a line reports; none if it reports none, or no tokens, as a CLI's own error message does. A
+/// guessed window that is smaller than what is used is ignored.
+fn measure(rule: &GaugeRule, line: &Value) -> Option<(ContextUsage, bool)> {
     if !fit(&rule.when, line) {
         return None;
     }
@@ -209,7 +204,7 @@ fn measure(rule: &GaugeRule, line: &Value) -> Option<(ContextGauge, bool)> {
     let model = rule.model.as_ref().and_then(|at| text_at(line, at)).unwrap_or_default();
     let guess = || rule.windows.iter().find(|window| window.model.0.is_match(&model)).map(|window| window.tokens);
     let window = told.or_else(|| guess().filter(|window| *window >= used));
-    (used > 0).then_some((ContextGauge { used, window }, told.is_none() && window.is_some()))
+    (used > 0).then_some((ContextUsage { used, window }, told.is_none() && window.is_some()))
 }
 
 /// A message that was begun: later lines may add to it.
@@ -267,7 +262,7 @@ impl<'r> Reader<'r> {
             }
             None => {
                 begun.place = Some(self.out.said.len());
-                self.out.said.push(Said { role: begun.role, id: begun.id.clone(), text });
+                self.out.said.push(TranscriptMessage { role: begun.role, id: begun.id.clone(), text });
             }
         }
         self.out.silent_end = false;

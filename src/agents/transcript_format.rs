@@ -1,4 +1,5 @@
-//! The `transcript` part of the profile format: how a CLI's own record of the talk, one JSON object a line, is read.
+//! The `transcript` part of the profile format: how a CLI's own record of the conversation, one JSON object a line, is
+//! read.
 
 use super::condition::{Pattern, Pointer, When};
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! Transcripts as each CLI writes them, and as nobody should.
+//! Transcripts as each CLI writes them, and broken ones.
 
 use super::super::profile::Profiles;
 use super::*;
@@ -50,10 +50,10 @@ fn a_real_turn_of_each_cli_is_read() {
         assert_eq!(found.said.len(), 2, "{name}: {:?}", found.said);
         assert!(found.said[0].role == Role::User && found.said[0].text.ends_with(PROMPT), "{name}");
         assert!(found.last_reply().is_some_and(|text| text.starts_with("HANDOFF WRITTEN /home/me/")), "{name}");
-        assert_eq!(found.context, Some(ContextGauge { used, window }), "{name}");
+        assert_eq!(found.context, Some(ContextUsage { used, window }), "{name}");
         assert_eq!((found.messages, found.cut, found.window_is_guess), (messages, false, name == "claude"), "{name}");
-        let gauge = read_gauge(&profile(name), written(lines).path()).expect("read");
-        assert_eq!(gauge, Some((ContextGauge { used, window }, name == "claude")), "{name}");
+        let gauge = read_context_usage(&profile(name), written(lines).path()).expect("read");
+        assert_eq!(gauge, Some((ContextUsage { used, window }, name == "claude")), "{name}");
     }
 }
 
@@ -102,7 +102,7 @@ fn what_the_cli_puts_among_the_words_is_left_out() {
         .map(|line| format!("{line}\n"))
         .collect::<String>(),
     );
-    assert_eq!(found.said, [Said { role: Role::User, id: None, text: "mine".to_owned() }]);
+    assert_eq!(found.said, [TranscriptMessage { role: Role::User, id: None, text: "mine".to_owned() }]);
     assert_eq!((found.messages, found.context), (1, None));
 }
 
@@ -151,7 +151,7 @@ fn the_last_line_with_tokens_counts_and_the_model_gives_the_window() {
     let line = |model: &str, used: u64| json!({"type":"assistant","message":{"id":"m","model":model,"content":"x","usage":{"input_tokens":used,"cache_read_input_tokens":5}}});
     let gauge =
         |lines: &[Value]| read_as("claude", &lines.iter().map(|line| format!("{line}\n")).collect::<String>()).context;
-    assert_eq!(gauge(&[line("x[1m]", 10)]), Some(ContextGauge { used: 15, window: Some(1_000_000) }));
+    assert_eq!(gauge(&[line("x[1m]", 10)]), Some(ContextUsage { used: 15, window: Some(1_000_000) }));
     assert_eq!(gauge(&[line("claude-opus-4-1", 10)]).and_then(|gauge| gauge.window), Some(200_000));
     assert_eq!(gauge(&[line("claude-opus-4-1", 300_000)]).map(|gauge| gauge.window), Some(None));
     assert_eq!(gauge(&[line("x", 10), json!({"type":"assistant","message":{}})]).map(|gauge| gauge.used), Some(15));

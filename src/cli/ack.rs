@@ -1,8 +1,8 @@
 //! `ack`, `clarify` and `ack-override`.
 
-use super::Session;
+use super::CliSession;
 use super::error::CliError;
-use super::view::{Seen, said, shown};
+use super::view::{ViewFile, said, shown};
 use super::{handoff, input, names, view};
 use crate::contract::ack::Standing;
 use crate::contract::reply::HandoffReply;
@@ -18,33 +18,33 @@ pub struct AckArgs {
     /// The whole acknowledgement as JSON instead of flags: a file, or `-` for standard input.
     #[arg(value_name = "FILE", conflicts_with_all = ["understanding", "starting_from", "questions", "status"])]
     pub file: Option<PathBuf>,
-    /// Handoff id or its beginning [else the handoff that the agent in this pane was briefed with].
+    /// Handoff id or a unique prefix [default: the handoff that the agent in this pane was briefed with].
     #[arg(long, value_name = "ID")]
     pub handoff: Option<String>,
     /// The task in one line, in your own words.
     #[arg(long, value_name = "TEXT", required_unless_present = "file")]
     pub understanding: Option<String>,
-    /// Where you go on: the checkpoint that the document names.
+    /// Where you continue: the checkpoint that the document names.
     #[arg(long, value_name = "TEXT", required_unless_present = "file")]
     pub starting_from: Option<String>,
-    /// A question that must be answered first; may be given several times.
+    /// A question that you need answered before you start; may be given several times.
     #[arg(long = "question", value_name = "TEXT")]
     pub questions: Vec<String>,
-    /// What you will do [else ready-to-proceed, with questions needs-clarification].
+    /// Your answer to the handoff [default: ready-to-proceed, or needs-clarification with --question].
     #[arg(long, value_enum)]
-    pub status: Option<AckStatus>,
+    pub status: Option<AckStatusArg>,
 }
 
-/// What a successor says of its handoff.
+/// What a successor answers to its handoff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum AckStatus {
-    /// Understood; you begin.
+pub enum AckStatusArg {
+    /// You understand the task and begin.
     #[value(alias = "ready_to_proceed")]
     ReadyToProceed,
     /// You have questions and wait for the answers.
     #[value(alias = "needs_clarification")]
     NeedsClarification,
-    /// You can't set up what you need.
+    /// Something that you need is missing or does not work.
     #[value(alias = "environment_issue")]
     EnvironmentIssue,
     /// You can't take the task.
@@ -54,15 +54,15 @@ pub enum AckStatus {
 /// `clarify`.
 #[derive(Debug, Args)]
 pub struct ClarifyArgs {
-    /// Handoff id or its beginning.
+    /// Handoff id or a unique prefix.
     pub handoff: String,
-    /// An answer, in the order of the open questions; give one for each.
+    /// The answer to one question; give one --answer for each open question, in their order.
     #[arg(long = "answer", value_name = "TEXT", required_unless_present = "file")]
     pub answers: Vec<String>,
     /// The answers as JSON instead: a list of {"question","answer"} in a file, or `-` for standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "answers")]
     pub file: Option<PathBuf>,
-    /// The handoff document, brought up to date: a file.
+    /// An updated handoff document: a file.
     #[arg(long, value_name = "FILE")]
     pub document: Option<PathBuf>,
 }
@@ -70,9 +70,9 @@ pub struct ClarifyArgs {
 /// `ack-override`.
 #[derive(Debug, Args)]
 pub struct OverrideArgs {
-    /// Handoff id or its beginning.
+    /// Handoff id or a unique prefix.
     pub handoff: String,
-    /// Why no acknowledgement is waited for any longer.
+    /// Why the handoff continues without an acknowledgement.
     #[arg(long, value_name = "TEXT")]
     pub reason: String,
 }
@@ -81,7 +81,7 @@ pub struct OverrideArgs {
 ///
 /// # Errors
 /// What the sidecar refused; a usage error when this runs in no agent's pane.
-pub fn ack(session: &Session, args: &AckArgs) -> Result<(), CliError> {
+pub fn ack(session: &CliSession, args: &AckArgs) -> Result<(), CliError> {
     let mut fields = match &args.file {
         Some(file) => object(file)?,
         None => flags(args),
@@ -95,28 +95,28 @@ pub fn ack(session: &Session, args: &AckArgs) -> Result<(), CliError> {
         let agent = fields.get("agent_id").and_then(Value::as_str).unwrap_or_default().to_owned();
         fields.insert("handoff_id".to_owned(), briefed_with(session, &agent)?.into());
     }
-    let answer: Seen<HandoffReply> = session.ask("ack", fields, super::ANSWER_SOON)?;
+    let answer: ViewFile<HandoffReply> = session.ask("ack", fields, super::ANSWER_SOON)?;
     let what = match Word::from(answer.status.as_str()).known() {
-        Some(Standing::Acknowledged) => "acknowledged: go on with the work",
+        Some(Standing::Acknowledged) => "acknowledged: start with the work",
         Some(Standing::NeedsClarification) => {
-            "your questions are on their way: wait for the answers, which are typed here"
+            "your questions were sent: wait, the answers will be typed into this pane"
         }
-        Some(Standing::EnvironmentIssue) => "the operator is told what you need: wait",
-        Some(Standing::Rejected) => "the operator is told that you can't take it: stop here",
-        _ => "taken",
+        Some(Standing::EnvironmentIssue) => "the operator was told what you need: wait",
+        Some(Standing::Rejected) => "the operator was told that you can't take the task: stop here",
+        _ => "acknowledgement received",
     };
     let late = if answer.late == Some(true) { " (late)" } else { "" };
     let id = sanitise(&shown(answer.handoff_id.as_str()));
-    session.tell(&answer.json(), &format!("handoff {id} {what}{late}"))
+    session.report(&answer.json(), &format!("handoff {id} {what}{late}"))
 }
 
 fn flags(args: &AckArgs) -> Map<String, Value> {
     let asks = !args.questions.is_empty();
     let status = match args.status {
-        Some(AckStatus::ReadyToProceed) => "ready_to_proceed",
-        Some(AckStatus::NeedsClarification) => "needs_clarification",
-        Some(AckStatus::EnvironmentIssue) => "environment_issue",
-        Some(AckStatus::Rejected) => "rejected",
+        Some(AckStatusArg::ReadyToProceed) => "ready_to_proceed",
+        Some(AckStatusArg::NeedsClarification) => "needs_clarification",
+        Some(AckStatusArg::EnvironmentIssue) => "environment_issue",
+        Some(AckStatusArg::Rejected) => "rejected",
         None if asks => "needs_clarification",
         None => "ready_to_proceed",
     };
@@ -135,31 +135,31 @@ fn text_of(file: &Path) -> Result<String, CliError> {
 
 fn json_of(file: &Path) -> Result<Value, CliError> {
     serde_json::from_str(&text_of(file)?)
-        .map_err(|error| CliError::refused("not_json", format!("That is not JSON: {error}. Nothing was sent.")))
+        .map_err(|error| CliError::refused("not_json", format!("The file is not JSON: {error}. Nothing was sent.")))
 }
 
 /// The acknowledgement in a file; what every request has is added anyway.
 fn object(file: &Path) -> Result<Map<String, Value>, CliError> {
     let Value::Object(mut fields) = json_of(file)? else {
-        return Err(CliError::refused("not_json", "An acknowledgement is a JSON object. Nothing was sent."));
+        return Err(CliError::refused("not_json", "An acknowledgement must be a JSON object. Nothing was sent."));
     };
     fields.remove("v");
     fields.remove("kind");
     Ok(fields)
 }
 
-/// The handoff whose successor this agent is: the one that waits for it, else the last one that wanted its word.
-fn briefed_with(session: &Session, agent: &str) -> Result<String, CliError> {
-    let views: Vec<Seen<HandoffView>> = view::all(&session.home.handoff_views())?;
-    let is_of = |seen: &Seen<HandoffView>| {
+/// The handoff whose successor this agent is: the one that waits for its ACK, else the last one that asked for one.
+fn briefed_with(session: &CliSession, agent: &str) -> Result<String, CliError> {
+    let views: Vec<ViewFile<HandoffView>> = view::all(&session.home.handoff_views())?;
+    let is_of = |seen: &ViewFile<HandoffView>| {
         seen.ack.is_some() && seen.successor_id.as_deref().is_some_and(|id| id.eq_ignore_ascii_case(agent))
     };
     let of = views.into_iter().filter(is_of);
     let last = of.max_by_key(|seen| (seen.step == Step::Acknowledging, shown(seen.created_at.as_str())));
     let found = last.and_then(|seen| said(seen.handoff_id.as_str()).map(str::to_owned));
     found.ok_or_else(|| {
-        CliError::refused("no_handoff", "No handoff waits for an acknowledgement of this agent.")
-            .hint("Name it with --handoff ID; `tasuki handoffs` lists them.")
+        CliError::refused("no_handoff", "No handoff is waiting for an acknowledgement from this agent.")
+            .hint("Name the handoff with --handoff ID; `tasuki handoffs` lists the handoffs.")
     })
 }
 
@@ -167,7 +167,7 @@ fn briefed_with(session: &Session, agent: &str) -> Result<String, CliError> {
 ///
 /// # Errors
 /// What the sidecar refused; a usage error when there are not as many answers as questions.
-pub fn clarify(session: &Session, args: &ClarifyArgs) -> Result<(), CliError> {
+pub fn clarify(session: &CliSession, args: &ClarifyArgs) -> Result<(), CliError> {
     let id = names::handoff(&session.home, &args.handoff)?;
     let clarifications = match &args.file {
         Some(file) => json_of(file)?,
@@ -179,29 +179,28 @@ pub fn clarify(session: &Session, args: &ClarifyArgs) -> Result<(), CliError> {
     if let Some(path) = &args.document {
         fields.insert("document".to_owned(), handoff::document(session, path)?);
     }
-    let answer: Seen<HandoffReply> = session.ask("clarify", fields, super::ANSWER_SOON)?;
+    let answer: ViewFile<HandoffReply> = session.ask("clarify", fields, super::ANSWER_SOON)?;
     let path = said(answer.file_path.as_ref().and_then(Option::as_deref));
     let document = path.map(|path| format!("; document {}", sanitise(path))).unwrap_or_default();
-    session.tell(&answer.json(), &format!("handoff {id}: the answers are typed to the successor{document}"))
+    session.report(&answer.json(), &format!("handoff {id}: the answers are being typed to the successor{document}"))
 }
 
-/// Each open question with its answer.
-fn pairs(session: &Session, id: &str, answers: &[String]) -> Result<Value, CliError> {
+fn pairs(session: &CliSession, id: &str, answers: &[String]) -> Result<Value, CliError> {
     let seen = view::handoff(&session.home, id)?;
     let questions = seen.and_then(|seen| Some(seen.ack.clone()?.questions)).unwrap_or_default();
     if questions.is_empty() {
-        return Err(CliError::refused("no_questions", "The successor has asked nothing; nothing was typed.")
+        return Err(CliError::refused("no_questions", "The successor has not asked any questions. Nothing was sent.")
             .hint(format!("See: tasuki handoffs show {id}")));
     }
     if questions.len() != answers.len() {
         let lines = questions.iter().map(|question| format!("\n  {}", sanitise(question)));
         let message = format!(
-            "The successor asks {} questions, and {} answers were given:{}",
+            "The successor has asked {} questions, but {} answers were given:{}",
             questions.len(),
             answers.len(),
             lines.collect::<String>()
         );
-        return Err(CliError::usage(message).hint("Give one --answer for each, in this order."));
+        return Err(CliError::usage(message).hint("Give one --answer for each question, in this order."));
     }
     let pair = |(question, answer): (&String, &String)| json!({"question": question, "answer": answer});
     Ok(questions.iter().zip(answers).map(pair).collect())
@@ -211,11 +210,11 @@ fn pairs(session: &Session, id: &str, answers: &[String]) -> Result<Value, CliEr
 ///
 /// # Errors
 /// What the sidecar refused.
-pub fn ack_override(session: &Session, args: &OverrideArgs) -> Result<(), CliError> {
+pub fn ack_override(session: &CliSession, args: &OverrideArgs) -> Result<(), CliError> {
     let id = names::handoff(&session.home, &args.handoff)?;
     let mut fields = Map::new();
     fields.insert("handoff_id".to_owned(), id.clone().into());
     fields.insert("reason".to_owned(), args.reason.clone().into());
-    let answer: Seen<HandoffReply> = session.ask("ack_override", fields, super::ANSWER_SOON)?;
-    session.tell(&answer.json(), &format!("handoff {id} goes on as acknowledged with delay"))
+    let answer: ViewFile<HandoffReply> = session.ask("ack_override", fields, super::ANSWER_SOON)?;
+    session.report(&answer.json(), &format!("handoff {id} continues without an acknowledgement"))
 }

@@ -1,9 +1,9 @@
 //! `agents`, `agent create|register|shutdown|forget`, `send`.
 
-use super::Session;
+use super::CliSession;
 use super::error::CliError;
 use super::output::Tone;
-use super::view::{Seen, said, shown};
+use super::view::{ViewFile, said, shown};
 use super::{input, names, view};
 use crate::contract::reply::AgentReply;
 use crate::contract::{AgentState, AgentView, Verdict};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// `agents`.
 #[derive(Debug, Args)]
 pub struct AgentsArgs {
-    /// Also those that have ended.
+    /// Show agents that have ended too.
     #[arg(long, short)]
     pub all: bool,
 }
@@ -23,25 +23,25 @@ pub struct AgentsArgs {
 /// `send`.
 #[derive(Debug, Args)]
 pub struct SendArgs {
-    /// Agent id, its beginning, its persona, its pane such as `%3`, or `.` for the agent in whose pane this runs.
+    /// Agent id or a unique prefix, persona, pane such as `%3`, or `.` for the agent in this pane.
     pub agent: String,
-    /// The text, or `-` for standard input. It is typed as a message from the operator, with the delivery's mark below.
+    /// The text, or `-` for standard input. tasuki types it as a message from the operator, with a delivery mark below.
     pub text: String,
 }
 
 /// `agent …`.
 #[derive(Debug, Subcommand)]
 pub enum AgentCommand {
-    /// Start an agent of a persona; it is primed with the persona's skill.
+    /// Start an agent with a persona and prime it with the persona's skill.
     #[command(after_help = "Example:\n  tasuki agent create kai --profile demo --cwd ~/src/app")]
     Create(CreateArgs),
     /// Adopt an agent that already runs in a pane. Nothing is typed into it.
     #[command(after_help = "Example:\n  tasuki agent register %3 --persona kai")]
     Register(RegisterArgs),
-    /// End an agent by its profile's exit command.
+    /// End an agent with its profile's exit command.
     #[command(after_help = "Example:\n  tasuki agent shutdown kai")]
     Shutdown(ShutdownArgs),
-    /// Let go of an agent whose process does not run, and that is shown as living. Nothing is done in tmux.
+    /// Forget an agent that is listed as running although its process has ended. Nothing changes in tmux.
     #[command(after_help = "Example:\n  tasuki agent forget 6f1c3a52")]
     Forget(ForgetArgs),
 }
@@ -51,16 +51,16 @@ pub enum AgentCommand {
 pub struct CreateArgs {
     /// The persona's slug.
     pub persona: String,
-    /// The profile, where the persona names none or another is wanted.
+    /// The profile [default: the profile that the persona names].
     #[arg(long)]
     pub profile: Option<String>,
-    /// The folder to work in.
+    /// The agent's working folder.
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
     /// The tmux session to open the window in.
     #[arg(long)]
     pub session: Option<String>,
-    /// The agent whose work this one goes on with.
+    /// The agent whose work the new agent continues.
     #[arg(long, value_name = "AGENT")]
     pub previous: Option<String>,
 }
@@ -68,12 +68,12 @@ pub struct CreateArgs {
 /// `agent register`.
 #[derive(Debug, Args)]
 pub struct RegisterArgs {
-    /// The pane, such as `%3`; `.` is the pane in which this runs. Inside tmux, panes of that server are meant.
+    /// The pane, such as `%3`, or `.` for this pane. Inside tmux, it is a pane of the tmux server that you are in.
     pub pane: String,
-    /// The persona that the agent is to have; without one it is seen, and left alone.
+    /// The persona to give the agent. Without a persona, tasuki lists the agent and otherwise leaves it alone.
     #[arg(long, value_name = "SLUG")]
     pub persona: Option<String>,
-    /// The profile, where the screen does not tell.
+    /// The profile, if tasuki can't recognise it from the screen.
     #[arg(long)]
     pub profile: Option<String>,
 }
@@ -81,7 +81,7 @@ pub struct RegisterArgs {
 /// `agent shutdown`.
 #[derive(Debug, Args)]
 pub struct ShutdownArgs {
-    /// Agent id, its beginning, its persona, or its pane such as `%3`.
+    /// Agent id or a unique prefix, persona, or pane such as `%3`.
     pub agent: String,
     /// Close the pane if the agent does not end; only for agents that tasuki started.
     #[arg(long)]
@@ -91,7 +91,7 @@ pub struct ShutdownArgs {
 /// `agent forget`.
 #[derive(Debug, Args)]
 pub struct ForgetArgs {
-    /// Agent id, its beginning, its persona, or its pane such as `%3`.
+    /// Agent id or a unique prefix, persona, or pane such as `%3`.
     pub agent: String,
 }
 
@@ -99,13 +99,13 @@ pub struct ForgetArgs {
 ///
 /// # Errors
 /// When the views can't be read, or there are none.
-pub fn list(session: &Session, args: &AgentsArgs) -> Result<(), CliError> {
+pub fn list(session: &CliSession, args: &AgentsArgs) -> Result<(), CliError> {
     session.require_views()?;
-    let mut agents: Vec<Seen<AgentView>> = view::all(&session.home.agent_views())?;
+    let mut agents: Vec<ViewFile<AgentView>> = view::all(&session.home.agent_views())?;
     agents.retain(|agent| args.all || agent.is_living());
     agents.sort_by_cached_key(|agent| place(agent));
     if session.out.is_json() {
-        return session.out.document(&agents.iter().map(Seen::json).collect());
+        return session.out.document(&agents.iter().map(ViewFile::json).collect());
     }
     if agents.is_empty() {
         session.out.note("No agents. Start one with: tasuki agent create PERSONA");
@@ -115,9 +115,9 @@ pub fn list(session: &Session, args: &AgentsArgs) -> Result<(), CliError> {
         agents.iter().filter(|agent| agent.handoff_suggested).filter_map(|agent| said(agent.persona_slug.as_deref()))
     {
         let slug = sanitise(slug);
-        let reason = crate::core::gauge::REASON;
+        let reason = crate::core::agent::context_usage::REASON;
         session.out.note(&format!(
-            "The context of {slug} is nearly full; hand it off with: tasuki handoff {slug} --reason {reason} --wait"
+            "The context of {slug} is nearly full; to hand it off: tasuki handoff {slug} --reason {reason} --wait"
         ));
     }
     let asks = |agent: &AgentView| {
@@ -141,19 +141,18 @@ pub fn list(session: &Session, args: &AgentsArgs) -> Result<(), CliError> {
     session.out.toned(&headings, &rows, &tones)
 }
 
-/// Where an agent stands among others: by its registration.
+/// The agent's position in lists: by its registration.
 pub(super) fn place(agent: &AgentView) -> (String, String) {
     (shown(agent.registered_at.as_deref()), shown(agent.agent_id.as_str()))
 }
 
-/// An agent in the list.
 struct Line<'a> {
     agent: &'a AgentView,
     /// It has taken over a handoff, and asks a person about it.
     asks: bool,
 }
 
-/// The agents as rows; the context is shown where at least one CLI tells it.
+/// The agents as rows, with the context if at least one CLI reports it.
 fn table(agents: &[Line<'_>], unicode: bool) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let ids = agents.iter().flat_map(|Line { agent, .. }| [Some(agent.agent_id.as_str()), agent.handoff_id.as_deref()]);
     let short = names::short(ids.filter_map(said));
@@ -161,7 +160,7 @@ fn table(agents: &[Line<'_>], unicode: bool) -> (Vec<&'static str>, Vec<Vec<Stri
     let with_context = gauges.iter().any(Option::is_some);
     let row = |(Line { agent, asks }, gauge): (&Line<'_>, Option<String>)| {
         let id = |id: Option<&str>| id.and_then(|id| short.get(id)).cloned().unwrap_or_else(|| "-".to_owned());
-        let state = if *asks { "asks you" } else { agent.state.word() };
+        let state = if *asks { "asks you" } else { agent.state.as_str() };
         let mut row = vec![id(Some(&agent.agent_id)), shown(agent.persona_slug.as_deref())];
         row.extend([shown(agent.profile.as_str()), shown(agent.pane.as_deref()), shown(state)]);
         row.extend(with_context.then(|| gauge.unwrap_or_else(|| "-".to_owned())));
@@ -199,7 +198,7 @@ pub(super) fn bar(percent: u64, unicode: bool) -> String {
 ///
 /// # Errors
 /// What the sidecar refused.
-pub fn command(session: &Session, command: &AgentCommand) -> Result<(), CliError> {
+pub fn command(session: &CliSession, command: &AgentCommand) -> Result<(), CliError> {
     match command {
         AgentCommand::Create(args) => create(session, args),
         AgentCommand::Register(args) => register(session, args),
@@ -208,7 +207,7 @@ pub fn command(session: &Session, command: &AgentCommand) -> Result<(), CliError
     }
 }
 
-fn create(session: &Session, args: &CreateArgs) -> Result<(), CliError> {
+fn create(session: &CliSession, args: &CreateArgs) -> Result<(), CliError> {
     let mut fields = Map::from_iter([("persona_slug".to_owned(), args.persona.clone().into())]);
     let mut put = |key: &str, value: Option<String>| {
         if let Some(value) = value {
@@ -219,31 +218,32 @@ fn create(session: &Session, args: &CreateArgs) -> Result<(), CliError> {
     put("session", args.session.clone());
     put("cwd", args.cwd.as_deref().map(folder).transpose()?);
     put("previous_agent_id", args.previous.as_deref().map(|name| names::agent(&session.home, name)).transpose()?);
-    let answer: Seen<AgentReply> = session.ask("agent_create", fields, super::ANSWER_LATE)?;
+    let answer: ViewFile<AgentReply> = session.ask("agent_create", fields, super::ANSWER_LATE)?;
     let (id, pane) = (shown(answer.agent_id.as_deref()), shown(answer.pane.as_ref().and_then(Option::as_deref)));
-    session.tell(&answer.json(), &format!("agent {id} in pane {pane}"))?;
+    session.report(&answer.json(), &format!("agent {id} in pane {pane}"))?;
     let seen = view::agent(&session.home, &id).ok().flatten();
     if let Some(name) = seen.as_ref().and_then(|agent| said(agent.tmux_session.as_deref())) {
         let name = sanitise(name);
-        session.out.note(&format!("It lives in the tmux session {name}; go there with: tmux switch-client -t {name}"));
+        session
+            .out
+            .note(&format!("The agent runs in the tmux session {name}; go there with: tmux switch-client -t {name}"));
     }
     Ok(())
 }
 
-/// A folder as an absolute path in UTF-8, for JSON carries no other.
+/// A folder as an absolute path in UTF-8, because JSON carries no other.
 pub fn folder(path: &Path) -> Result<String, CliError> {
-    let full = std::fs::canonicalize(path).map_err(|error| CliError::file("There is no folder", path, &error))?;
+    let full = std::fs::canonicalize(path).map_err(|error| CliError::file("Can't find the folder", path, &error))?;
     full.into_os_string()
         .into_string()
         .map_err(|name| CliError::usage(format!("The path {} is not UTF-8.", Path::new(&name).display())))
 }
 
-fn register(session: &Session, args: &RegisterArgs) -> Result<(), CliError> {
+fn register(session: &CliSession, args: &RegisterArgs) -> Result<(), CliError> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let pane = match args.pane.as_str() {
-        "." => {
-            variable("TMUX_PANE").ok_or_else(|| CliError::usage("This runs in no tmux pane (TMUX_PANE is not set)."))?
-        }
+        "." => variable("TMUX_PANE")
+            .ok_or_else(|| CliError::usage("This command does not run in a tmux pane (TMUX_PANE is not set)."))?,
         pane => pane.to_owned(),
     };
     let mut fields = Map::from_iter([("pane".to_owned(), pane.clone().into())]);
@@ -255,9 +255,9 @@ fn register(session: &Session, args: &RegisterArgs) -> Result<(), CliError> {
     put("tmux", variable("TMUX"));
     put("persona_slug", args.persona.clone());
     put("profile", args.profile.clone());
-    let answer: Seen<AgentReply> = session.ask("agent_register", fields, super::ANSWER_SOON)?;
+    let answer: ViewFile<AgentReply> = session.ask("agent_register", fields, super::ANSWER_SOON)?;
     let id = shown(answer.agent_id.as_deref());
-    session.tell(&answer.json(), &format!("agent {id} in pane {}", sanitise(&pane)))?;
+    session.report(&answer.json(), &format!("agent {id} in pane {}", sanitise(&pane)))?;
     if let Some(slug) = &args.persona {
         note_of_others(session, slug)?;
     }
@@ -265,55 +265,57 @@ fn register(session: &Session, args: &RegisterArgs) -> Result<(), CliError> {
 }
 
 /// A persona names its one living agent: with another one it names none any more.
-fn note_of_others(session: &Session, slug: &str) -> Result<(), CliError> {
-    let agents: Vec<Seen<AgentView>> = view::all(&session.home.agent_views())?;
-    let has_it = |agent: &&Seen<AgentView>| {
+fn note_of_others(session: &CliSession, slug: &str) -> Result<(), CliError> {
+    let agents: Vec<ViewFile<AgentView>> = view::all(&session.home.agent_views())?;
+    let has_it = |agent: &&ViewFile<AgentView>| {
         agent.is_living() && agent.pane.is_some() && agent.persona_slug.as_deref() == Some(slug)
     };
     let count = agents.iter().filter(has_it).count();
     if count > 1 {
         let slug = sanitise(slug);
-        session.out.note(&format!("{slug} names {count} agents now: name them by their ids, or end all but one."));
+        session
+            .out
+            .note(&format!("{count} agents have the persona {slug} now: name them by their ids, or end all but one."));
     }
     Ok(())
 }
 
-fn shutdown(session: &Session, args: &ShutdownArgs) -> Result<(), CliError> {
+fn shutdown(session: &CliSession, args: &ShutdownArgs) -> Result<(), CliError> {
     let id = names::agent(&session.home, &args.agent)?;
     let mut fields = Map::from_iter([("agent_id".to_owned(), id.clone().into())]);
     if args.force {
         fields.insert("force".to_owned(), Value::Bool(true));
     }
-    let answer: Seen<AgentReply> = session.ask("agent_shutdown", fields, super::ANSWER_LATE)?;
+    let answer: ViewFile<AgentReply> = session.ask("agent_shutdown", fields, super::ANSWER_LATE)?;
     let ended_at = shown(answer.ended_at.as_ref().and_then(Option::as_deref));
-    session.tell(&answer.json(), &format!("agent {id} ended at {ended_at}"))
+    session.report(&answer.json(), &format!("agent {id} ended at {ended_at}"))
 }
 
-fn forget(session: &Session, args: &ForgetArgs) -> Result<(), CliError> {
+fn forget(session: &CliSession, args: &ForgetArgs) -> Result<(), CliError> {
     let id = names::agent(&session.home, &args.agent)?;
     let fields = Map::from_iter([("agent_id".to_owned(), id.clone().into())]);
-    let answer: Seen<AgentReply> = session.ask("agent_forget", fields, super::ANSWER_SOON)?;
-    session.tell(&answer.json(), &format!("agent {id} is forgotten; its files are left as they are"))
+    let answer: ViewFile<AgentReply> = session.ask("agent_forget", fields, super::ANSWER_SOON)?;
+    session.report(&answer.json(), &format!("agent {id} is forgotten; its files were left as they are"))
 }
 
-/// Types a text into an agent's composer and says what became of it.
+/// Types a text into an agent's composer and prints the verdict.
 ///
 /// # Errors
 /// What the sidecar refused; exit code 1 too when the verdict is not `delivered`.
-pub fn send(session: &Session, args: &SendArgs) -> Result<(), CliError> {
+pub fn send(session: &CliSession, args: &SendArgs) -> Result<(), CliError> {
     let id = names::agent(&session.home, &args.agent)?;
     let text = if args.text == "-" { input::standard_input()? } else { args.text.clone() };
     let fields = Map::from_iter([("agent_id".to_owned(), id.clone().into()), ("text".to_owned(), text.into())]);
     let answer = session.ask_to_type(fields, &id)?;
-    let verdict = sanitise(&shown(answer.verdict.word()));
+    let verdict = sanitise(&shown(answer.verdict.as_str()));
     let tone = if answer.verdict == Verdict::Delivered { Tone::Good } else { Tone::Bad };
-    session.tell(&answer.json(), &session.out.paint(tone, &verdict))?;
+    session.report(&answer.json(), &session.out.paint(tone, &verdict))?;
     if answer.verdict == Verdict::Delivered {
         return Ok(());
     }
     let reason = said(answer.reason.as_deref()).map(|reason| format!(" ({})", sanitise(reason))).unwrap_or_default();
-    Err(CliError::refused(verdict, format!("The text's arrival is not proven{reason}."))
-        .hint("Look at the pane before you send it again: it may be there."))
+    Err(CliError::refused(verdict, format!("tasuki could not confirm that the text arrived{reason}."))
+        .hint("Look at the pane before you send the text again: it may have arrived."))
 }
 
 #[cfg(test)]

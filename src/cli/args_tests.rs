@@ -1,7 +1,7 @@
 //! What the command line takes, and what it refuses.
 
 use super::*;
-use crate::cli::handoff::{Author, Urgency};
+use crate::cli::handoff::{AuthorArg, UrgencyArg};
 use clap::CommandFactory;
 
 fn parse(line: &str) -> Result<Cli, clap::error::ErrorKind> {
@@ -20,7 +20,7 @@ fn a_handoff_takes_all_its_dials() {
     let Command::Handoff(args) = cli.command else { panic!("not a handoff") };
     assert!(cli.json && args.now && args.wait);
     assert_eq!(args.tasks, ["a", "b"]);
-    assert_eq!((args.author, args.urgency), (Some(Author::AgentFile), Some(Urgency::WhenAvailable)));
+    assert_eq!((args.author, args.urgency), (Some(AuthorArg::AgentFile), Some(UrgencyArg::WhenAvailable)));
 }
 
 #[test]

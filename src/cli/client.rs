@@ -1,8 +1,8 @@
-//! The client's half of the spool: drop a request so that it survives a power cut, wait for its one answer as long as a
-//! sidecar lives, and say honestly what became of a request that got none (SPEC 3.1, 3.2 and 12, Time).
+//! The client's half of the spool: drops a request so that it survives a power cut, waits for its one answer while a
+//! sidecar runs, and says what became of a request that got no answer.
 
 use super::error::CliError;
-use super::view::Seen;
+use super::view::ViewFile;
 use crate::clock::Clock;
 use crate::config::Home;
 use crate::contract::ResultFile;
@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::time::{Duration, Instant};
 
-pub use crate::spool::client::Sidecar;
+pub use crate::spool::client::SidecarPresence;
 
 /// A heartbeat that was seen to change counts for this long.
 const STALE_AFTER: Duration = Duration::from_secs(15);
@@ -21,7 +21,7 @@ const STALE_AFTER: Duration = Duration::from_secs(15);
 /// A sidecar that slept with the machine beats again within this time.
 const WAKE_UP: Duration = Duration::from_secs(6);
 
-/// How often the heartbeat is looked at while an answer is waited for.
+/// How often the heartbeat is checked while a command waits for an answer.
 pub(super) const PULSE_EVERY: Duration = Duration::from_millis(500);
 
 /// Watches one sidecar's heartbeat over a longer time.
@@ -35,7 +35,7 @@ pub struct Pulse<'a> {
 }
 
 impl<'a> Pulse<'a> {
-    /// Starts watching.
+    /// Begins to watch the heartbeat of this home's sidecar.
     #[must_use]
     pub fn new(home: &'a Home) -> Self {
         Pulse { home, clock: Clock::new(), last: None, changed: None, kept: None }
@@ -43,28 +43,30 @@ impl<'a> Pulse<'a> {
 
     /// What the view says at this moment. A beat that was seen to change within the last 15 s counts whatever the wall
     /// clock says, so that a clock that jumps ends no wait.
-    pub fn check(&mut self) -> Sidecar {
+    pub fn check(&mut self) -> SidecarPresence {
         let seen = client::sidecar_alive(self.home.root(), &self.clock.now());
-        if let Sidecar::Alive { beat_ms, .. } | Sidecar::Stale { beat_ms, .. } = seen {
+        if let SidecarPresence::Alive { beat_ms, .. } | SidecarPresence::Stale { beat_ms, .. } = seen {
             if self.last.is_some_and(|last| last != beat_ms) {
                 self.changed = Some(Instant::now());
             }
             // One that is young at the first look was seen to change too, as it were: when it was written.
-            if self.last.is_none() && matches!(seen, Sidecar::Alive { .. }) {
+            if self.last.is_none() && matches!(seen, SidecarPresence::Alive { .. }) {
                 let age_ms = u64::try_from(self.clock.now().wall_ms.saturating_sub(beat_ms)).unwrap_or(0);
                 self.changed = Instant::now().checked_sub(Duration::from_millis(age_ms));
             }
             self.last = Some(beat_ms);
         }
         match seen {
-            Sidecar::Stale { pid, beat_ms, .. } if self.has_beaten() => Sidecar::Alive { pid, beat_ms },
+            SidecarPresence::Stale { pid, beat_ms, .. } if self.has_heartbeat() => {
+                SidecarPresence::Alive { pid, beat_ms }
+            }
             seen => seen,
         }
     }
 
     /// Whether a sidecar answers at this moment.
-    pub fn beats(&mut self) -> bool {
-        matches!(self.check(), Sidecar::Alive { .. })
+    pub fn is_alive(&mut self) -> bool {
+        matches!(self.check(), SidecarPresence::Alive { .. })
     }
 
     /// Looks once every so often while somebody waits.
@@ -77,47 +79,47 @@ impl<'a> Pulse<'a> {
         }
         let seen = self.check();
         self.kept = Some(Instant::now());
-        if matches!(seen, Sidecar::Alive { .. }) { Ok(()) } else { Err(no_sidecar(self.home, &seen)) }
+        if matches!(seen, SidecarPresence::Alive { .. }) { Ok(()) } else { Err(no_sidecar(self.home, &seen)) }
     }
 
     /// Whether a beat was seen to change within the last 15 s.
-    fn has_beaten(&self) -> bool {
+    fn has_heartbeat(&self) -> bool {
         self.changed.is_some_and(|changed| changed.elapsed() < STALE_AFTER)
     }
 }
 
-/// Refuses with exit code 69 when no sidecar answers. One whose process is there but whose beat is old may just have
-/// been asleep with the machine, and is given a few seconds.
+/// Refuses with exit code 69 when no sidecar answers. A sidecar whose process exists but whose heartbeat is old may
+/// just have been asleep with the machine, so it gets a few seconds.
 ///
 /// # Errors
 /// `no_sidecar`.
 pub fn require_sidecar(home: &Home) -> Result<(), CliError> {
     let mut pulse = Pulse::new(home);
     let seen = pulse.check();
-    if let Sidecar::Stale { pid, .. } = seen {
+    if let SidecarPresence::Stale { pid, .. } = seen {
         let end = Instant::now() + WAKE_UP;
         while process_exists(pid) && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(100));
-            if pulse.beats() {
+            if pulse.is_alive() {
                 return Ok(());
             }
         }
     }
     match seen {
-        Sidecar::Alive { .. } => Ok(()),
+        SidecarPresence::Alive { .. } => Ok(()),
         other => Err(no_sidecar(home, &other)),
     }
 }
 
 /// The error of every command that finds no sidecar.
 #[must_use]
-pub fn no_sidecar(home: &Home, seen: &Sidecar) -> CliError {
+pub fn no_sidecar(home: &Home, seen: &SidecarPresence) -> CliError {
     let root = home.root().display();
     let message = match seen {
-        Sidecar::Stale { age_ms, .. } => {
+        SidecarPresence::Stale { age_ms, .. } => {
             format!("No sidecar answers for {root}: its last heartbeat was {} s ago.", age_ms.saturating_abs() / 1_000)
         }
-        Sidecar::Alive { .. } | Sidecar::None => format!("No sidecar runs for {root}."),
+        SidecarPresence::Alive { .. } | SidecarPresence::None => format!("No sidecar runs for {root}."),
     };
     CliError::new(exit::UNAVAILABLE, "no_sidecar", message)
         .hint(format!("Start one in another pane: tasuki run --home {root}"))
@@ -128,11 +130,10 @@ fn process_exists(pid: u32) -> bool {
     pid.is_some_and(|pid| nix::sys::signal::kill(pid, None) != Err(nix::errno::Errno::ESRCH))
 }
 
-/// A request on its way.
+/// A request that was dropped and has no answer yet.
 #[derive(Debug)]
-pub struct Request<'a> {
+pub struct SentRequest<'a> {
     pub kind: &'a str,
-    /// The fields of that kind.
     pub fields: Map<String, Value>,
     /// How long to wait for the answer.
     pub patience: Duration,
@@ -143,7 +144,7 @@ pub struct Request<'a> {
 /// # Errors
 /// What the sidecar refused, with its code; 69 when none answers; 75 when the answer did not come in time. The last two
 /// say whether the request was taken back or is still on its way.
-pub fn ask<T: DeserializeOwned + Default>(home: &Home, request: &Request<'_>) -> Result<Seen<T>, CliError> {
+pub fn ask<T: DeserializeOwned + Default>(home: &Home, request: &SentRequest<'_>) -> Result<ViewFile<T>, CliError> {
     ask_meanwhile(home, request, &mut || {})
 }
 
@@ -153,40 +154,40 @@ pub fn ask<T: DeserializeOwned + Default>(home: &Home, request: &Request<'_>) ->
 /// As [`ask`].
 pub fn ask_meanwhile<T: DeserializeOwned + Default>(
     home: &Home,
-    request: &Request<'_>,
+    request: &SentRequest<'_>,
     meanwhile: &mut dyn FnMut(),
-) -> Result<Seen<T>, CliError> {
+) -> Result<ViewFile<T>, CliError> {
     require_sidecar(home)?;
     let mut body = request.fields.clone();
     body.insert("v".to_owned(), Value::from(1));
     body.insert("kind".to_owned(), Value::from(request.kind));
     let bytes = Value::Object(body).to_string().into_bytes();
     if bytes.len() as u64 > MAX_INPUT_BYTES {
-        let message = format!("The request has {} bytes, and the spool takes 1 MiB. Nothing was sent.", bytes.len());
+        let message = format!("The request has {} bytes; the limit is 1 MiB. Nothing was sent.", bytes.len());
         return Err(CliError::refused("too_large", message));
     }
     let name = format!("cli-{}", uuid::Uuid::now_v7());
-    let id: RequestId = name.parse().map_err(|_| CliError::refused("bug", format!("{name} is no request id.")))?;
+    let id: RequestId = name.parse().map_err(|_| CliError::refused("bug", format!("{name} is not a request id.")))?;
     client::drop_request(home.root(), &id, &bytes)?;
     let answer = wait_for_answer(home, &id, request.patience, meanwhile)?;
     read_answer(&answer)
 }
 
 /// The `result` of an answer, or its error.
-fn read_answer<T: DeserializeOwned + Default>(answer: &ResultFile) -> Result<Seen<T>, CliError> {
+fn read_answer<T: DeserializeOwned + Default>(answer: &ResultFile) -> Result<ViewFile<T>, CliError> {
     match answer.ok {
         true => Ok(answer.result.clone().unwrap_or_default().into()),
         false => Err(CliError::from_answer(answer)),
     }
 }
 
-/// The answer to a request, once there is one.
+/// The answer to a request, once it exists.
 ///
 /// # Errors
 /// It is there but can't be read.
-pub fn answer(home: &Home, id: &RequestId) -> Result<Option<Seen<ResultFile>>, CliError> {
+pub fn answer(home: &Home, id: &RequestId) -> Result<Option<ViewFile<ResultFile>>, CliError> {
     let Some(bytes) = client::read_result(home.root(), id)? else { return Ok(None) };
-    Seen::read(bytes)
+    ViewFile::read(bytes)
         .map_err(|error| CliError::refused("not_json", format!("spool/results/{id}.json is not JSON: {error}.")))
 }
 
@@ -196,7 +197,7 @@ fn wait_for_answer(
     id: &RequestId,
     patience: Duration,
     meanwhile: &mut dyn FnMut(),
-) -> Result<Seen<ResultFile>, CliError> {
+) -> Result<ViewFile<ResultFile>, CliError> {
     let start = Instant::now();
     let mut pulse = Pulse::new(home);
     loop {
@@ -224,16 +225,16 @@ fn nap(waited: Duration) -> Duration {
     })
 }
 
-/// Takes an unanswered request back, if it still lies in the spool, and says which of the two has happened.
-fn unanswered(home: &Home, id: &RequestId, error: CliError) -> Result<Seen<ResultFile>, CliError> {
+/// Withdraws an unanswered request if it is still in the spool, and says whether that succeeded.
+fn unanswered(home: &Home, id: &RequestId, error: CliError) -> Result<ViewFile<ResultFile>, CliError> {
     let taken_back = std::fs::remove_file(home.requests().join(format!("{id}.json"))).is_ok();
     if let Some(answer) = answer(home, id)? {
         return Ok(answer);
     }
     let fate = if taken_back {
-        format!("The request was taken back; should results/{id}.json still appear, it had just been read.")
+        format!("The request was withdrawn. If results/{id}.json still appears, the sidecar had already picked it up.")
     } else {
-        format!("The request was taken and may still be carried out; its answer will be results/{id}.json.")
+        format!("The sidecar picked up the request and may still carry it out; the answer will be results/{id}.json.")
     };
     Err(CliError { message: format!("{} {fate}", error.message), ..error })
 }
@@ -245,7 +246,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_its_result_or_its_error() {
-        let answer = |answer: Value| Seen::<ResultFile>::from(answer);
+        let answer = |answer: Value| ViewFile::<ResultFile>::from(answer);
         let granted = read_answer::<Value>(&answer(json!({"ok": true, "status": 200, "result": {"a": 1}})));
         assert_eq!(granted.map(|granted| granted.json()), Ok(json!({"a": 1})));
         let refused = json!({"ok": false, "status": 404, "error": {"code": "no_agent", "message": "Agent not found"}});
@@ -259,17 +260,17 @@ mod tests {
         let home = Home::at(dir.path()).expect("a home");
         std::fs::create_dir(dir.path().join("view")).expect("a folder");
         let beat = |ahead_ms: i64| {
-            let at = crate::core::time::stamp(Clock::new().now().wall_ms + ahead_ms);
+            let at = crate::core::time::rfc3339(Clock::new().now().wall_ms + ahead_ms);
             let view = json!({"pid": 1, "heartbeat": at}).to_string();
             std::fs::write(dir.path().join("view/sidecar.json"), view).expect("a view");
         };
         const TEN_YEARS_MS: i64 = 315_000_000_000;
         let mut pulse = Pulse::new(&home);
         beat(-TEN_YEARS_MS);
-        assert!(!pulse.beats(), "an old beat is no beat");
+        assert!(!pulse.is_alive(), "an old beat is no beat");
         for ahead_ms in [TEN_YEARS_MS, -TEN_YEARS_MS] {
             beat(ahead_ms);
-            assert!(pulse.beats(), "it has changed while we looked");
+            assert!(pulse.is_alive(), "it has changed while we looked");
         }
     }
 }

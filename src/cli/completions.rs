@@ -1,9 +1,9 @@
-//! `completions`: a script for a shell, which asks this program at each Tab, so that it offers the agents, handoffs and
-//! personas that there are.
+//! `completions`: a shell script that runs this program at each Tab, so that it offers the agents, handoffs and
+//! personas that exist at that moment.
 
 use super::error::CliError;
-use super::view::{Seen, said, shown};
-use super::{Session, schema, view};
+use super::view::{ViewFile, said, shown};
+use super::{CliSession, schema, view};
 use crate::agents::Profiles;
 use crate::config::Home;
 use crate::contract::{AgentView, ErrorFile, HandoffView, WorkView};
@@ -22,16 +22,17 @@ pub struct CompletionsArgs {
     pub shell: clap_complete::Shell,
 }
 
-/// By which variable a script asks.
+/// The environment variable by which the shell's script asks for completions.
 const VARIABLE: &str = "TASUKI_COMPLETE";
 /// Most things of one kind that are offered, the newest first.
 const MOST_OFFERED: usize = 100;
 
-/// Prints a completion script. It is made in memory first, so that a closed output is met by us and not by the maker.
+/// Prints a completion script. It is made in memory first, so that our code handles a closed output, and not the
+/// generator.
 ///
 /// # Errors
 /// When the output is closed.
-pub fn command(session: &Session, args: &CompletionsArgs) -> Result<(), CliError> {
+pub fn command(session: &CliSession, args: &CompletionsArgs) -> Result<(), CliError> {
     let mut script = Vec::new();
     let shell = args.shell.to_string();
     let shells = Shells::builtins();
@@ -40,11 +41,13 @@ pub fn command(session: &Session, args: &CompletionsArgs) -> Result<(), CliError
         .map(|completer| completer.write_registration(VARIABLE, "tasuki", "tasuki", "tasuki", &mut script));
     match made {
         Some(Ok(())) => session.out.raw(&String::from_utf8_lossy(&script)),
-        Some(Err(_)) | None => Err(CliError::refused("no_script", format!("No script can be made for {shell}."))),
+        Some(Err(_)) | None => {
+            Err(CliError::refused("no_script", format!("tasuki has no completion script for {shell}.")))
+        }
     }
 }
 
-/// Answers a script that asks what could stand where the cursor is; whether this was such a question.
+/// Answers a script that asks what could be typed at the cursor; returns whether this was such a question.
 pub(super) fn answer(args: &[OsString], command: fn() -> clap::Command) -> bool {
     if std::env::var_os(VARIABLE).is_none() {
         return false;
@@ -78,8 +81,8 @@ fn one(name: &str, about: &str) -> CompletionCandidate {
 }
 
 /// The newest files of a folder that say something. A view's name begins with chance, so that its time is what counts.
-fn newest<T: DeserializeOwned>(folder: fn(&Home) -> PathBuf, at: fn(&T) -> &str) -> Vec<Seen<T>> {
-    let mut all: Vec<Seen<T>> = home().and_then(|home| view::all(&folder(&home)).ok()).unwrap_or_default();
+fn newest<T: DeserializeOwned>(folder: fn(&Home) -> PathBuf, at: fn(&T) -> &str) -> Vec<ViewFile<T>> {
+    let mut all: Vec<ViewFile<T>> = home().and_then(|home| view::all(&folder(&home)).ok()).unwrap_or_default();
     all.sort_by(|one, other| at(other).cmp(at(one)));
     all.truncate(MOST_OFFERED);
     all
@@ -97,11 +100,11 @@ fn short(id: &str) -> &str {
 /// Living agents, by their persona where no other has it, else by the beginning of their ids.
 fn agents() -> Vec<CompletionCandidate> {
     let all = newest(Home::agent_views, |agent: &AgentView| agent.registered_at.as_deref().unwrap_or_default());
-    let living: Vec<&Seen<AgentView>> = all.iter().filter(|agent| agent.is_living()).collect();
+    let living: Vec<&ViewFile<AgentView>> = all.iter().filter(|agent| agent.is_living()).collect();
     let is_alone = |slug: &str| living.iter().filter(|one| one.persona_slug.as_deref() == Some(slug)).count() == 1;
     let named = living.iter().filter_map(|agent| {
         let id = said(agent.agent_id.as_str())?;
-        let about = format!("{} {} {}", short(id), shown(agent.profile.as_str()), shown(agent.state.word()));
+        let about = format!("{} {} {}", short(id), shown(agent.profile.as_str()), shown(agent.state.as_str()));
         Some(match said(agent.persona_slug.as_deref()).filter(|slug| is_alone(slug)) {
             Some(slug) => one(slug, &about),
             None => one(short(id), &about),
@@ -112,13 +115,13 @@ fn agents() -> Vec<CompletionCandidate> {
 
 fn handoffs() -> Vec<CompletionCandidate> {
     let all = newest(Home::handoff_views, |handoff: &HandoffView| &handoff.created_at);
-    let about = |seen: &HandoffView| format!("{} {}", shown(seen.persona_slug.as_str()), shown(seen.step.word()));
+    let about = |seen: &HandoffView| format!("{} {}", shown(seen.persona_slug.as_str()), shown(seen.step.as_str()));
     all.iter().filter_map(|seen| by_id(&seen.handoff_id, &about(seen))).collect()
 }
 
 fn items() -> Vec<CompletionCandidate> {
     let all = newest(Home::work_views, |item: &WorkView| &item.created_at);
-    let about = |seen: &WorkView| format!("{} {}", shown(seen.status.word()), shown(seen.title.as_str()));
+    let about = |seen: &WorkView| format!("{} {}", shown(seen.status.as_str()), shown(seen.title.as_str()));
     all.iter().filter_map(|seen| by_id(&seen.item_id, &about(seen))).collect()
 }
 

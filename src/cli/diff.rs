@@ -1,4 +1,4 @@
-//! The difference of two texts, line by line, as `diff -u` shows it.
+//! The difference between two texts, line by line, as `diff -u` shows it.
 
 use similar::TextDiff;
 

@@ -1,8 +1,7 @@
-//! What a command says when it does not do what it was asked: one code for programs, one sentence for people, one hint,
-//! and the exit code (SPEC section 9).
+//! The error of a command: a code for programs, a message and a hint for people, and the exit code.
 
 use crate::contract::ResultFile;
-use crate::contract::answer::Refused as Refusal;
+use crate::contract::answer::RefusedView as Refusal;
 use crate::core::text::{sanitise, sentence};
 use crate::files::Unfit;
 use crate::{agents, config, exit, personas, spool};
@@ -15,13 +14,11 @@ pub const CLOSED_PIPE: u8 = 141;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct CliError {
-    /// The exit code of the process.
     pub exit: u8,
-    /// A short word for programs.
+    /// A stable code for programs, such as `no_agent`.
     pub code: String,
     /// What happened, to which file or agent, and what was left untouched.
     pub message: String,
-    /// What to do.
     pub hint: Option<String>,
 }
 
@@ -31,7 +28,7 @@ impl CliError {
         CliError { exit, code: code.into(), message: message.into(), hint: None }
     }
 
-    /// Refused or failed: exit code 1.
+    /// Exit code 1: the request was refused or failed.
     pub fn refused(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(exit::REFUSED, code, message)
     }
@@ -59,14 +56,14 @@ impl CliError {
         Self::new(CLOSED_PIPE, "closed_pipe", "The output was closed.")
     }
 
-    /// Adds what to do.
+    /// Adds a hint that says what to do.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(sentence(&hint.into()));
         self
     }
 
-    /// A failure as the sidecar has told it (SPEC 3.4); what is empty was not told.
+    /// The error of a view, as the sidecar wrote it; an empty string means that the field is missing.
     #[must_use]
     pub fn told(code: &str, message: &str, hint: &str) -> Self {
         let text = |text: &str| Some(sanitise(text)).filter(|text| !text.is_empty());
@@ -78,7 +75,7 @@ impl CliError {
         }
     }
 
-    /// The error of a result file (SPEC 3.2).
+    /// The error of a result file.
     #[must_use]
     pub fn from_answer(answer: &ResultFile) -> Self {
         let Refusal { code, message, hint, errors, .. } = answer.error.clone().unwrap_or_default();
@@ -97,7 +94,7 @@ impl CliError {
         json!({"error": {"code": self.code, "message": self.message, "hint": self.hint}})
     }
 
-    /// As people read it.
+    /// The error as it is printed for people: message, code and hint.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = format!("tasuki: {} ({})", self.message, self.code);

@@ -1,13 +1,13 @@
 //! `errors` and `errors dismiss`.
 
-use super::Session;
+use super::CliSession;
 use super::client::Pulse;
 use super::error::CliError;
-use super::view::{Seen, said, shown};
+use super::view::{ViewFile, said, shown};
 use super::{names, view};
 use crate::contract::reply::DismissReply;
 use crate::contract::{ErrorFile, HandoffView, Step, Word};
-use crate::core::glance::halted;
+use crate::core::status_line::halted;
 use crate::core::text::sanitise;
 use clap::{Args, Subcommand};
 use serde_json::{Map, json};
@@ -15,10 +15,10 @@ use serde_json::{Map, json};
 /// `errors`.
 #[derive(Debug, Args)]
 pub struct ErrorsArgs {
-    /// The newest so many.
+    /// How many errors to show, newest first.
     #[arg(long, default_value_t = 20)]
     pub limit: usize,
-    /// Dismiss instead.
+    /// Dismiss failures instead of listing them.
     #[command(subcommand)]
     pub command: Option<ErrorsCommand>,
 }
@@ -26,7 +26,7 @@ pub struct ErrorsArgs {
 /// `errors …`.
 #[derive(Debug, Subcommand)]
 pub enum ErrorsCommand {
-    /// Dismiss one failure, or all.
+    /// Dismiss one failure, or all of them.
     #[command(after_help = "Example:\n  tasuki errors dismiss 5f2a\n  tasuki errors dismiss --all")]
     Dismiss(DismissArgs),
 }
@@ -35,9 +35,9 @@ pub enum ErrorsCommand {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub struct DismissArgs {
-    /// Error id or its beginning.
+    /// Error id or a unique prefix.
     pub error: Option<String>,
-    /// All of them.
+    /// Dismiss all failures.
     #[arg(long)]
     pub all: bool,
 }
@@ -46,18 +46,18 @@ pub struct DismissArgs {
 ///
 /// # Errors
 /// When the files can't be read, or the sidecar refused.
-pub fn command(session: &Session, args: &ErrorsArgs) -> Result<(), CliError> {
+pub fn command(session: &CliSession, args: &ErrorsArgs) -> Result<(), CliError> {
     match &args.command {
         Some(ErrorsCommand::Dismiss(what)) => dismiss(session, what),
         None => list(session, args.limit),
     }
 }
 
-fn list(session: &Session, limit: usize) -> Result<(), CliError> {
+fn list(session: &CliSession, limit: usize) -> Result<(), CliError> {
     session.require_views()?;
-    let errors: Vec<Seen<ErrorFile>> = view::latest(&session.home.errors(), limit)?;
+    let errors: Vec<ViewFile<ErrorFile>> = view::latest(&session.home.errors(), limit)?;
     if session.out.is_json() {
-        return session.out.document(&errors.iter().map(Seen::json).collect());
+        return session.out.document(&errors.iter().map(ViewFile::json).collect());
     }
     if errors.is_empty() {
         session.out.note("No errors.");
@@ -69,7 +69,7 @@ fn list(session: &Session, limit: usize) -> Result<(), CliError> {
         }
     }
     if !errors.is_empty() {
-        session.out.note("When you have seen to one: tasuki errors dismiss ID (or --all)");
+        session.out.note("Once you have dealt with a failure: tasuki errors dismiss ID (or --all)");
     }
     Ok(())
 }
@@ -85,12 +85,12 @@ pub(super) fn lines(error: &ErrorFile, handoff: Option<&HandoffView>) -> Vec<Str
         .filter_map(|(name, id)| Some(format!("{name} {}", sanitise(said(id.as_deref())?))));
     let mut lines = vec![format!("{}  {message} ({code})", view::clock(&at))];
     let since = handoff.filter(|_| halted(&code, &step)).map(|handoff| &handoff.step);
-    match since.and_then(|since| said(since.word())).zip(since.map(Word::known)) {
+    match since.and_then(|since| said(since.as_str())).zip(since.map(Word::known)) {
         Some((step, Some(Step::Done | Step::Cancelled))) => {
-            lines.push(format!("  since then the handoff is {step}: nothing is left to do"));
+            lines.push(format!("  the handoff is {step} by now: nothing is left to do"));
         }
         Some((step, known)) if known != Some(Step::Failed) => {
-            lines.push(format!("  since then the handoff goes on: {}", sanitise(step)));
+            lines.push(format!("  the handoff has continued since then: {}", sanitise(step)));
         }
         Some(_) | None => lines.extend(said(error.hint.as_str()).map(|hint| format!("  {}", sanitise(hint)))),
     }
@@ -101,11 +101,11 @@ pub(super) fn lines(error: &ErrorFile, handoff: Option<&HandoffView>) -> Vec<Str
     lines
 }
 
-fn dismiss(session: &Session, args: &DismissArgs) -> Result<(), CliError> {
+fn dismiss(session: &CliSession, args: &DismissArgs) -> Result<(), CliError> {
     let known = view::stems(&session.home.errors())?;
     let chosen = match &args.error {
         Some(text) => {
-            let hint = "`tasuki errors` lists them.";
+            let hint = "`tasuki errors` lists the failures.";
             vec![names::pick_id("error", text, &known).map_err(|error| names::with_hint(error, hint))?]
         }
         None => known,
@@ -113,14 +113,15 @@ fn dismiss(session: &Session, args: &DismissArgs) -> Result<(), CliError> {
     for id in &chosen {
         dismiss_one(session, id)?;
     }
-    session.tell(&json!({"dismissed": chosen}), &format!("{} dismissed", chosen.len()))
+    session.report(&json!({"dismissed": chosen}), &format!("{} dismissed", chosen.len()))
 }
 
-/// By request where a sidecar runs, so that its journal says so; else by deleting the file, which is what dismissing is.
-pub(super) fn dismiss_one(session: &Session, id: &str) -> Result<(), CliError> {
-    if Pulse::new(&session.home).beats() {
+/// By request where a sidecar runs, so that its journal says so; else by deleting the file, which is what dismissing
+/// is.
+pub(super) fn dismiss_one(session: &CliSession, id: &str) -> Result<(), CliError> {
+    if Pulse::new(&session.home).is_alive() {
         let fields = Map::from_iter([("error_id".to_owned(), id.into())]);
-        return session.ask("error_dismiss", fields, super::ANSWER_SOON).map(|_: Seen<DismissReply>| ());
+        return session.ask("error_dismiss", fields, super::ANSWER_SOON).map(|_: ViewFile<DismissReply>| ());
     }
     let path = session.home.errors().join(format!("{id}.json"));
     match std::fs::remove_file(&path) {

@@ -1,4 +1,5 @@
-//! A handoff as it passes, step by step. Pure: snapshots of its view go in, what is new comes out.
+//! Turns the changes of a handoff's view into news, step by step. Pure: snapshots of the view go in, what is new comes
+//! out.
 
 use super::error::CliError;
 use super::view::{millis_between, said};
@@ -7,38 +8,36 @@ use crate::core::text::sanitise;
 
 /// How a handoff ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// The successor has its briefing.
+pub enum FlowEnd {
     Done,
     /// It stopped at a step and waits for a person.
     Failed,
-    /// An operator called it off.
     Cancelled,
 }
 
-impl Outcome {
-    /// The contract's word for it.
+impl FlowEnd {
+    /// The outcome's wire name.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
-            Outcome::Done => "done",
-            Outcome::Failed => "failed",
-            Outcome::Cancelled => "cancelled",
+            FlowEnd::Done => "done",
+            FlowEnd::Failed => "failed",
+            FlowEnd::Cancelled => "cancelled",
         }
     }
 
     /// The end that a step is, if it is one.
     pub(super) fn of(step: &Word<Step>) -> Option<Self> {
         match step.known()? {
-            Step::Done => Some(Outcome::Done),
-            Step::Failed => Some(Outcome::Failed),
-            Step::Cancelled => Some(Outcome::Cancelled),
+            Step::Done => Some(FlowEnd::Done),
+            Step::Failed => Some(FlowEnd::Failed),
+            Step::Cancelled => Some(FlowEnd::Cancelled),
             _ => None,
         }
     }
 }
 
-/// Something new.
+/// A change in a handoff's view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
     Entered {
@@ -46,7 +45,6 @@ pub enum Progress {
     },
     /// The document that is being written has another size.
     Grew {
-        /// Its size in bytes.
         bytes: u64,
     },
     /// A dialog in an agent's pane waits for a person.
@@ -54,24 +52,23 @@ pub enum Progress {
         agent_id: String,
         pane: String,
     },
-    /// A step is behind us.
+    /// The handoff left this step.
     Passed {
         step: String,
         /// How long it took, in milliseconds.
         took_ms: Option<u64>,
-        /// What became of the text that it typed.
+        /// The verdict on the text that it typed.
         verdict: Option<String>,
     },
-    /// The handoff stopped at this step.
     Stopped {
         step: String,
         /// How long it had been there, in milliseconds.
         took_ms: Option<u64>,
     },
-    Ended(Outcome),
+    Ended(FlowEnd),
 }
 
-/// Remembers what was told already.
+/// Compares a handoff's view with what was already printed.
 #[derive(Debug, Default)]
 pub struct Follower {
     entered: usize,
@@ -88,12 +85,12 @@ impl Follower {
         Follower::default()
     }
 
-    /// Follows a handoff that goes on after `before`, its view from before it was asked to: steps told there are not
-    /// told again, and its old end is not taken for a new one.
+    /// Follows a handoff that continues after `before`, its view from before the request: steps of that view are not
+    /// printed again, and its old end is not taken for a new one.
     #[must_use]
     pub fn after(before: &HandoffView) -> Self {
         let steps = before.steps.len();
-        match Outcome::of(&before.step) {
+        match FlowEnd::of(&before.step) {
             Some(_) => Follower { entered: steps, left: steps, ignore_until: steps + 1, ..Follower::default() },
             None => Follower::default(),
         }
@@ -105,10 +102,10 @@ impl Follower {
         if self.ended || steps.len() < self.ignore_until {
             return Vec::new();
         }
-        let outcome = Outcome::of(&view.step);
+        let outcome = FlowEnd::of(&view.step);
         let mut news = Vec::new();
         while let Some(entry) = steps.get(self.left) {
-            let name = sanitise(said(entry.step.word()).unwrap_or("?"));
+            let name = sanitise(said(entry.step.as_str()).unwrap_or("?"));
             if self.entered <= self.left {
                 self.entered = self.left + 1;
                 if !ends(entry) {
@@ -125,7 +122,7 @@ impl Follower {
                 continue;
             }
             let took_ms = left_at.and_then(|left_at| millis_between(&entry.entered_at, left_at));
-            let stopped = last && matches!(outcome, Some(Outcome::Failed | Outcome::Cancelled));
+            let stopped = last && matches!(outcome, Some(FlowEnd::Failed | FlowEnd::Cancelled));
             news.push(match stopped {
                 true => Progress::Stopped { step: name, took_ms },
                 false => Progress::Passed { verdict: verdict(view, &entry.step), step: name, took_ms },
@@ -145,7 +142,7 @@ impl Follower {
 }
 
 fn ends(entry: &StepView) -> bool {
-    Outcome::of(&entry.step).is_some()
+    FlowEnd::of(&entry.step).is_some()
 }
 
 /// The verdict on the text that a step types.
@@ -156,7 +153,7 @@ fn verdict(view: &HandoffView, step: &Word<Step>) -> Option<String> {
         Step::Briefing => &view.verdicts.briefing,
         _ => return None,
     };
-    said(verdict.as_ref()?.verdict.word()).map(sanitise)
+    said(verdict.as_ref()?.verdict.as_str()).map(sanitise)
 }
 
 /// A length of time for people: tenths of a second, and minutes where there are some.
@@ -169,7 +166,7 @@ pub fn span(ms: u64) -> String {
     }
 }
 
-/// A size for people.
+/// A number of bytes as people read it.
 #[must_use]
 pub fn size(bytes: u64) -> String {
     match bytes {
@@ -187,7 +184,7 @@ pub fn line(news: &Progress) -> Option<(String, bool)> {
         Progress::Grew { bytes } => Some((format!("{:<13} {:>10}", "  document", size(*bytes)), true)),
         Progress::Blocked { agent_id, pane } => {
             let who: String = agent_id.chars().take(8).collect();
-            Some((format!("agent {who} waits for you: look at its pane {pane} and answer its dialog"), false))
+            Some((format!("agent {who} is waiting for you: answer the dialog in its pane {pane}"), false))
         }
         Progress::Passed { step, took_ms, verdict } => {
             let verdict = verdict.as_deref().unwrap_or_default();
@@ -208,9 +205,9 @@ pub fn summary(view: &HandoffView) -> Vec<String> {
         let growing = view.document.as_ref().map(|document| document.bytes);
         let state = match (view.bytes, growing) {
             (Some(bytes), _) => format!("{path} ({bytes} bytes)"),
-            (None, Some(bytes)) => format!("{path} ({bytes} bytes so far, not recorded)"),
+            (None, Some(bytes)) => format!("{path} ({bytes} bytes so far, not recorded yet)"),
             (None, None) if matches!(view.step.known(), Some(Step::Waiting | Step::Instructing | Step::Writing)) => {
-                format!("{path} (not there yet)")
+                format!("{path} (not written yet)")
             }
             (None, None) => path.to_owned(),
         };
@@ -224,7 +221,7 @@ pub fn summary(view: &HandoffView) -> Vec<String> {
     }
     let typed = view.verdicts.typed().filter_map(|(name, verdict)| {
         let reason = said(verdict.reason.as_deref()).map(|reason| format!(" ({reason})")).unwrap_or_default();
-        Some(format!("{name} {}{reason}", said(verdict.verdict.word())?))
+        Some(format!("{name} {}{reason}", said(verdict.verdict.as_str())?))
     });
     let verdicts: Vec<String> = typed.collect();
     if !verdicts.is_empty() {
@@ -236,19 +233,19 @@ pub fn summary(view: &HandoffView) -> Vec<String> {
 
 /// The error of a handoff that did not end well.
 #[must_use]
-pub fn failure(view: &HandoffView, outcome: Outcome) -> Option<CliError> {
+pub fn failure(view: &HandoffView, outcome: FlowEnd) -> Option<CliError> {
     match outcome {
-        Outcome::Done => None,
-        Outcome::Failed => {
+        FlowEnd::Done => None,
+        FlowEnd::Failed => {
             let StepError { code, message, hint, .. } = view.error.clone().unwrap_or_default();
             let error = CliError::told(&code, &message, &hint);
             let id = said(view.handoff_id.as_str()).unwrap_or("HANDOFF");
             Some(match error.hint {
-                None => error.hint(format!("When the cause is mended: tasuki retry {}", sanitise(id))),
+                None => error.hint(format!("Fix the cause, then: tasuki retry {}", sanitise(id))),
                 Some(_) => error,
             })
         }
-        Outcome::Cancelled => Some(CliError::refused("cancelled", "The handoff was cancelled.")),
+        FlowEnd::Cancelled => Some(CliError::refused("cancelled", "The handoff was cancelled.")),
     }
 }
 

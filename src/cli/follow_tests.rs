@@ -16,7 +16,7 @@ fn step(name: &str, from: u32, to: Option<u32>) -> Value {
 fn lines(follower: &mut Follower, views: &[Value]) -> Vec<String> {
     let told = |news: &Progress| match news {
         Progress::Entered { step } => format!("> {step}"),
-        Progress::Ended(outcome) => format!("= {}", outcome.word()),
+        Progress::Ended(outcome) => format!("= {}", outcome.as_str()),
         other => line(other).expect("a line").0,
     };
     views.iter().flat_map(|view| follower.observe(&seen(view))).map(|news| told(&news)).collect()
@@ -53,9 +53,9 @@ fn a_failure_is_told_at_its_step_whether_or_not_the_step_was_left() {
         let told = lines(&mut Follower::new(), std::slice::from_ref(&view));
         assert!(told.iter().any(|line| line.starts_with("writing") && line.ends_with("stopped here")), "{told:?}");
         assert_eq!(told.last().map(String::as_str), Some("= failed"));
-        let error = failure(&seen(&view), Outcome::Failed).expect("an error");
+        let error = failure(&seen(&view), FlowEnd::Failed).expect("an error");
         assert_eq!((error.exit, error.code.as_str()), (1, "document_missing"));
-        assert_eq!(error.hint.as_deref(), Some("When the cause is mended: tasuki retry h1"));
+        assert_eq!(error.hint.as_deref(), Some("Fix the cause, then: tasuki retry h1"));
     }
 }
 
@@ -77,8 +77,8 @@ fn cancelled_is_told_apart_from_failed() {
         lines(&mut Follower::new(), std::slice::from_ref(&view)).last().map(String::as_str),
         Some("= cancelled")
     );
-    assert_eq!(failure(&seen(&view), Outcome::Cancelled).map(|error| error.code).as_deref(), Some("cancelled"));
-    assert_eq!(failure(&seen(&view), Outcome::Done), None);
+    assert_eq!(failure(&seen(&view), FlowEnd::Cancelled).map(|error| error.code).as_deref(), Some("cancelled"));
+    assert_eq!(failure(&seen(&view), FlowEnd::Done), None);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! `handoff`, `retry`, `cancel`, `accept`, `abandon`.
 
-use super::Session;
+use super::CliSession;
 use super::error::CliError;
 use super::follow::Follower;
-use super::view::{Seen, said};
+use super::view::{ViewFile, said};
 use super::{input, names, view, wait};
 use crate::contract::reply::HandoffReply;
 use crate::contract::{HandoffView, Word};
@@ -19,34 +19,33 @@ pub(super) const REASON: &str = "requested by the operator";
 /// `handoff`.
 #[derive(Debug, Args)]
 pub struct HandoffArgs {
-    /// Agent id, its beginning, its persona, or its pane such as `%3`; without it, or with `.`, the agent in whose pane
-    /// this runs.
+    /// Agent id or a unique prefix, persona, or pane such as `%3` [default: `.`, the agent in this pane].
     pub agent: Option<String>,
-    /// The agent in whose pane this runs: said aloud, for scripts.
+    /// Hand off the agent in this pane; the same as `.`, for scripts.
     #[arg(long = "self", conflicts_with = "agent")]
     pub own: bool,
-    /// Why.
+    /// Why the agent is handed off.
     #[arg(long, default_value = REASON)]
     pub reason: String,
-    /// What the document should dwell on.
+    /// What the document should concentrate on.
     #[arg(long)]
     pub focus: Option<String>,
     /// Who writes the document.
     #[arg(long, value_enum)]
-    pub author: Option<Author>,
+    pub author: Option<AuthorArg>,
     /// The document itself, for `--author provided`: a file, or `-` for standard input.
     #[arg(long, value_name = "FILE", required_if_eq("author", "provided"))]
     pub document: Option<PathBuf>,
-    /// Who goes on: `new`, `same-pane`, or an agent that runs already.
+    /// Who takes over: `new`, `same-pane`, or an agent that is already running.
     #[arg(long, value_name = "WHO")]
     pub successor: Option<String>,
-    /// Ask the successor for an acknowledgement, this urgently; reminders and escalation follow.
+    /// Ask the successor for an acknowledgement within a time; if none comes, reminders and escalation follow.
     #[arg(long, value_enum)]
-    pub urgency: Option<Urgency>,
-    /// Publish the document by your own `gh`: as a comment on `owner/repo#42`, or as a secret `gist`.
+    pub urgency: Option<UrgencyArg>,
+    /// Publish the document with your own `gh`: as a comment on `owner/repo#42`, or as a secret `gist`.
     #[arg(long, value_name = "WHERE")]
     pub publish: Option<String>,
-    /// What is done where a comment can't be made: `gist`, which is open to whoever has its link.
+    /// What to publish if the comment is refused: `gist`, which anyone who has its link can read.
     #[arg(long, value_name = "HOW", requires = "publish")]
     pub fallback: Option<String>,
     /// A task for the successor; may be given several times.
@@ -60,24 +59,24 @@ pub struct HandoffArgs {
     pub wait: bool,
 }
 
-/// Who writes the document (SPEC 4.2).
+/// Who writes the document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Author {
+pub enum AuthorArg {
     /// The agent, with its own tools.
     #[value(alias = "agent_file")]
     AgentFile,
-    /// The agent, as its answer.
+    /// The agent, as its reply.
     #[value(alias = "agent_reply")]
     AgentReply,
     /// tasuki, from the transcript; for agents that have died.
     Salvage,
-    /// You.
+    /// You, with --document.
     Provided,
 }
 
-/// How urgent the acknowledgement is (SPEC section 8).
+/// How soon the successor must acknowledge the handoff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Urgency {
+pub enum UrgencyArg {
     /// Within 5 minutes.
     Immediate,
     /// Within 15 minutes.
@@ -90,19 +89,19 @@ pub enum Urgency {
 /// One handoff.
 #[derive(Debug, Args)]
 pub struct HandoffName {
-    /// Handoff id or its beginning.
+    /// Handoff id or a unique prefix.
     pub handoff: String,
 }
 
 /// `retry`.
 #[derive(Debug, Args)]
 pub struct RetryArgs {
-    /// Handoff id or its beginning.
+    /// Handoff id or a unique prefix.
     pub handoff: String,
-    /// Whether the text whose verdict is `unconfirmed` arrived, as you have seen it in the pane.
+    /// For a text with the verdict `unconfirmed`: whether it arrived, as you see it in the pane.
     #[arg(long, value_enum)]
-    pub assume: Option<Assume>,
-    /// Go on with another successor: `new`, `same-pane`, or an agent that runs already.
+    pub assume: Option<AssumeArg>,
+    /// Continue with another successor: `new`, `same-pane`, or an agent that is already running.
     #[arg(long, value_name = "WHO")]
     pub successor: Option<String>,
     /// Show each step as it passes, and exit only when the handoff has ended.
@@ -112,21 +111,21 @@ pub struct RetryArgs {
 
 /// What a person has seen of a text in doubt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Assume {
-    /// It is there: go on.
+pub enum AssumeArg {
+    /// The text is in the pane: continue.
     Delivered,
-    /// It is not there: type it anew.
+    /// The text is not in the pane: type it again.
     #[value(alias = "not_delivered")]
     NotDelivered,
 }
 
-impl Assume {
-    /// Its word in a request.
+impl AssumeArg {
+    /// Its wire name in a request.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
-            Assume::Delivered => "delivered",
-            Assume::NotDelivered => "not_delivered",
+            AssumeArg::Delivered => "delivered",
+            AssumeArg::NotDelivered => "not_delivered",
         }
     }
 }
@@ -134,7 +133,7 @@ impl Assume {
 /// `accept`.
 #[derive(Debug, Args)]
 pub struct AcceptArgs {
-    /// Handoff id or its beginning.
+    /// Handoff id or a unique prefix.
     pub handoff: String,
     /// Show each step as it passes, and exit only when the handoff has ended.
     #[arg(long)]
@@ -145,17 +144,19 @@ pub struct AcceptArgs {
 ///
 /// # Errors
 /// What the sidecar refused, or, with `--wait`, how the handoff failed.
-pub fn handoff(session: &Session, args: &HandoffArgs) -> Result<(), CliError> {
+pub fn handoff(session: &CliSession, args: &HandoffArgs) -> Result<(), CliError> {
     let agent_id = match args.agent.as_deref() {
         Some(name) => names::agent(&session.home, name)?,
         None => names::own_id(&session.home)?,
     };
     if args.wait && names::own_id(&session.home).is_ok_and(|own| own.eq_ignore_ascii_case(&agent_id)) {
-        return Err(CliError::usage("An agent can't wait for its own handoff: it begins when the agent's turn ends.")
-            .hint("Ask without --wait, and end the turn."));
+        return Err(CliError::usage(
+            "An agent can't wait for its own handoff: the handoff begins when the agent's turn ends.",
+        )
+        .hint("Run the command without --wait, then end the turn."));
     }
     let fields = handoff_fields(session, args, &agent_id)?;
-    let answer: Seen<HandoffReply> = session.ask("handoff", fields, super::ANSWER_SOON)?;
+    let answer: ViewFile<HandoffReply> = session.ask("handoff", fields, super::ANSWER_SOON)?;
     let (id, path) = (answer.handoff_id.clone(), answer.file_path.as_ref().and_then(Option::as_deref));
     if session.out.is_json() {
         if !args.wait {
@@ -176,7 +177,7 @@ pub fn handoff(session: &Session, args: &HandoffArgs) -> Result<(), CliError> {
 }
 
 /// The fields of the request; absent is what was not asked for, so that the sidecar's defaults hold.
-fn handoff_fields(session: &Session, args: &HandoffArgs, agent_id: &str) -> Result<Map<String, Value>, CliError> {
+fn handoff_fields(session: &CliSession, args: &HandoffArgs, agent_id: &str) -> Result<Map<String, Value>, CliError> {
     let mut fields = Map::new();
     let mut put = |key: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -191,30 +192,30 @@ fn handoff_fields(session: &Session, args: &HandoffArgs, agent_id: &str) -> Resu
     put("document", args.document.as_deref().map(|path| document(session, path)).transpose()?);
     put("successor", args.successor.as_deref().map(|who| successor(session, who)).transpose()?);
     put("tasks", (!args.tasks.is_empty()).then(|| args.tasks.clone().into()));
-    put("publish", super::publish::dial(args.publish.as_deref(), args.fallback.as_deref())?);
+    put("publish", super::publish::publish_option(args.publish.as_deref(), args.fallback.as_deref())?);
     put("now", args.now.then_some(Value::Bool(true)));
     Ok(fields)
 }
 
-fn author_word(author: Author) -> &'static str {
+fn author_word(author: AuthorArg) -> &'static str {
     match author {
-        Author::AgentFile => "agent_file",
-        Author::AgentReply => "agent_reply",
-        Author::Salvage => "salvage",
-        Author::Provided => "provided",
+        AuthorArg::AgentFile => "agent_file",
+        AuthorArg::AgentReply => "agent_reply",
+        AuthorArg::Salvage => "salvage",
+        AuthorArg::Provided => "provided",
     }
 }
 
-fn urgency_word(urgency: Urgency) -> &'static str {
+fn urgency_word(urgency: UrgencyArg) -> &'static str {
     match urgency {
-        Urgency::Immediate => "immediate",
-        Urgency::Prepare => "prepare",
-        Urgency::WhenAvailable => "when_available",
+        UrgencyArg::Immediate => "immediate",
+        UrgencyArg::Prepare => "prepare",
+        UrgencyArg::WhenAvailable => "when_available",
     }
 }
 
-/// The successor dial: two words, else an agent.
-fn successor(session: &Session, who: &str) -> Result<Value, CliError> {
+/// Parses the successor option: one of two words, else an agent.
+fn successor(session: &CliSession, who: &str) -> Result<Value, CliError> {
     match who {
         "new" => Ok("new".into()),
         "same-pane" | "same_pane" => Ok("same_pane".into()),
@@ -223,7 +224,7 @@ fn successor(session: &Session, who: &str) -> Result<Value, CliError> {
 }
 
 /// A document inside HOME goes by its path, any other by its text.
-pub(super) fn document(session: &Session, path: &Path) -> Result<Value, CliError> {
+pub(super) fn document(session: &CliSession, path: &Path) -> Result<Value, CliError> {
     if path == Path::new("-") {
         return Ok(json!({"text": input::standard_input()?}));
     }
@@ -239,12 +240,12 @@ pub(super) fn document(session: &Session, path: &Path) -> Result<Value, CliError
 ///
 /// # Errors
 /// What the sidecar refused, or, with `--wait`, how the handoff failed.
-pub fn retry(session: &Session, args: &RetryArgs) -> Result<(), CliError> {
+pub fn retry(session: &CliSession, args: &RetryArgs) -> Result<(), CliError> {
     let id = names::handoff(&session.home, &args.handoff)?;
     let mut fields = Map::new();
     fields.insert("handoff_id".to_owned(), id.clone().into());
     if let Some(assume) = args.assume {
-        fields.insert("assume".to_owned(), assume.word().into());
+        fields.insert("assume".to_owned(), assume.as_str().into());
     }
     if let Some(who) = args.successor.as_deref() {
         fields.insert("successor".to_owned(), successor(session, who)?);
@@ -256,19 +257,25 @@ pub fn retry(session: &Session, args: &RetryArgs) -> Result<(), CliError> {
 ///
 /// # Errors
 /// What the sidecar refused, or, with `--wait`, how the handoff failed.
-pub fn accept(session: &Session, args: &AcceptArgs) -> Result<(), CliError> {
+pub fn accept(session: &CliSession, args: &AcceptArgs) -> Result<(), CliError> {
     let id = names::handoff(&session.home, &args.handoff)?;
     let fields = Map::from_iter([("handoff_id".to_owned(), id.clone().into())]);
     go_on(session, "handoff_accept", &id, fields, args.wait)
 }
 
-fn go_on(session: &Session, kind: &str, id: &str, fields: Map<String, Value>, and_wait: bool) -> Result<(), CliError> {
+fn go_on(
+    session: &CliSession,
+    kind: &str,
+    id: &str,
+    fields: Map<String, Value>,
+    and_wait: bool,
+) -> Result<(), CliError> {
     let before = view::handoff(&session.home, id)?;
     let before = before.as_deref().cloned().unwrap_or_default();
-    let answer: Seen<HandoffReply> = session.ask(kind, fields, super::ANSWER_SOON)?;
+    let answer: ViewFile<HandoffReply> = session.ask(kind, fields, super::ANSWER_SOON)?;
     let line = goes_on(id, &before, &answer);
     if !and_wait {
-        return session.tell(&answer.json(), &line);
+        return session.report(&answer.json(), &line);
     }
     if session.out.is_json() {
         session.out.record(&json!({"v": 1, "type": "resumed", "handoff_id": id}))?;
@@ -278,21 +285,20 @@ fn go_on(session: &Session, kind: &str, id: &str, fields: Map<String, Value>, an
     wait::follow_to_end(session, id, Follower::after(&before)).map(|_| ())
 }
 
-/// What goes on, and after what.
 pub(super) fn goes_on(id: &str, before: &HandoffView, answer: &HandoffReply) -> String {
-    let step = said(answer.step.as_ref().map(Word::word));
+    let step = said(answer.step.as_ref().map(Word::as_str));
     let step = step.map(|step| format!(" at {}", sanitise(step))).unwrap_or_default();
     let error = before.error.as_ref();
-    let after = error.and_then(|error| said(error.step.word()).zip(said(error.code.as_str())));
+    let after = error.and_then(|error| said(error.step.as_str()).zip(said(error.code.as_str())));
     let after = after.map(|(step, code)| format!("; it had failed at {} ({})", sanitise(step), sanitise(code)));
-    format!("handoff {id} goes on{step}{}", after.unwrap_or_default())
+    format!("handoff {id} continues{step}{}", after.unwrap_or_default())
 }
 
 /// Calls a handoff off.
 ///
 /// # Errors
 /// What the sidecar refused.
-pub fn cancel(session: &Session, args: &HandoffName) -> Result<(), CliError> {
+pub fn cancel(session: &CliSession, args: &HandoffName) -> Result<(), CliError> {
     end(session, "handoff_cancel", args, "is cancelled")
 }
 
@@ -300,13 +306,13 @@ pub fn cancel(session: &Session, args: &HandoffName) -> Result<(), CliError> {
 ///
 /// # Errors
 /// What the sidecar refused.
-pub fn abandon(session: &Session, args: &HandoffName) -> Result<(), CliError> {
+pub fn abandon(session: &CliSession, args: &HandoffName) -> Result<(), CliError> {
     end(session, "handoff_abandon", args, "is closed; its document and record are kept")
 }
 
-fn end(session: &Session, kind: &str, args: &HandoffName, what: &str) -> Result<(), CliError> {
+fn end(session: &CliSession, kind: &str, args: &HandoffName, what: &str) -> Result<(), CliError> {
     let id = names::handoff(&session.home, &args.handoff)?;
     let fields = Map::from_iter([("handoff_id".to_owned(), id.clone().into())]);
-    let answer: Seen<HandoffReply> = session.ask(kind, fields, super::ANSWER_SOON)?;
-    session.tell(&answer.json(), &format!("handoff {id} {what}"))
+    let answer: ViewFile<HandoffReply> = session.ask(kind, fields, super::ANSWER_SOON)?;
+    session.report(&answer.json(), &format!("handoff {id} {what}"))
 }

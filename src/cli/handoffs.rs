@@ -1,11 +1,11 @@
 //! `handoffs` and `handoffs show`.
 
-use super::Session;
+use super::CliSession;
 use super::error::CliError;
 use super::follow::{self, Progress};
 use super::handoff::HandoffName;
 use super::output::{Tone, short_text};
-use super::view::{Seen, said, shown};
+use super::view::{ViewFile, said, shown};
 use super::{names, past, view, wait};
 use crate::contract::handoff::PointView;
 use crate::contract::{AckView, HandoffView, Step};
@@ -15,10 +15,10 @@ use clap::{Args, Subcommand};
 /// `handoffs`.
 #[derive(Debug, Args)]
 pub struct HandoffsArgs {
-    /// The newest so many.
+    /// How many handoffs to show, newest first.
     #[arg(long, default_value_t = 20)]
     pub limit: usize,
-    /// Show one instead.
+    /// Show or follow one handoff instead of listing them.
     #[command(subcommand)]
     pub command: Option<HandoffsCommand>,
 }
@@ -29,7 +29,7 @@ pub enum HandoffsCommand {
     /// Show one handoff with its steps.
     #[command(after_help = "Example:\n  tasuki handoffs show 5f2a")]
     Show(HandoffName),
-    /// Look on at one, step by step, until it has ended; Ctrl-C leaves it alone.
+    /// Follow a handoff step by step until it has ended; Ctrl-C ends the display, not the handoff.
     #[command(after_help = "Example:\n  tasuki handoffs follow 5f2a")]
     Follow(HandoffName),
 }
@@ -38,7 +38,7 @@ pub enum HandoffsCommand {
 ///
 /// # Errors
 /// When the views can't be read, or there are none.
-pub fn command(session: &Session, args: &HandoffsArgs) -> Result<(), CliError> {
+pub fn command(session: &CliSession, args: &HandoffsArgs) -> Result<(), CliError> {
     session.require_views()?;
     match &args.command {
         Some(HandoffsCommand::Show(name)) => show(session, name),
@@ -50,11 +50,11 @@ pub fn command(session: &Session, args: &HandoffsArgs) -> Result<(), CliError> {
     }
 }
 
-fn list(session: &Session, limit: usize) -> Result<(), CliError> {
-    let mut handoffs: Vec<Seen<HandoffView>> = view::latest(&session.home.handoff_views(), limit)?;
+fn list(session: &CliSession, limit: usize) -> Result<(), CliError> {
+    let mut handoffs: Vec<ViewFile<HandoffView>> = view::latest(&session.home.handoff_views(), limit)?;
     handoffs.sort_by_key(|handoff| std::cmp::Reverse(shown(handoff.created_at.as_str())));
     if session.out.is_json() {
-        return session.out.document(&handoffs.iter().map(Seen::json).collect());
+        return session.out.document(&handoffs.iter().map(ViewFile::json).collect());
     }
     if handoffs.is_empty() {
         session.out.note("No handoffs. Ask for one with: tasuki handoff AGENT --wait");
@@ -62,7 +62,7 @@ fn list(session: &Session, limit: usize) -> Result<(), CliError> {
     }
     let short = names::short(handoffs.iter().flat_map(|handoff| ids(handoff)).filter_map(said));
     let row = |handoff: &HandoffView| {
-        let step = shown(handoff.step.word());
+        let step = shown(handoff.step.as_str());
         let code = handoff.error.as_ref().and_then(|error| said(error.code.as_str()));
         let news = code.or_else(|| handoff.asks().then_some("asks you"));
         let state = news.map_or_else(|| step.clone(), |news| format!("{step}: {news}"));
@@ -73,13 +73,13 @@ fn list(session: &Session, limit: usize) -> Result<(), CliError> {
         vec![own, shown(handoff.persona_slug.as_str()), created, state, from, to, reason]
     };
     let rows: Vec<Vec<String>> = handoffs.iter().map(|handoff| row(handoff)).collect();
-    let tone = |handoff: &Seen<HandoffView>| match handoff.step.known() {
+    let tone = |handoff: &ViewFile<HandoffView>| match handoff.step.known() {
         Some(Step::Failed) => Tone::Bad,
         _ if handoff.asks() => Tone::Care,
         _ => Tone::Plain,
     };
     let tones: Vec<Tone> = handoffs.iter().map(tone).collect();
-    session.out.toned(&["HANDOFF", "PERSONA", "ASKED FOR", "STEP", "FROM", "TO", "REASON"], &rows, &tones)
+    session.out.toned(&["HANDOFF", "PERSONA", "REQUESTED", "STEP", "FROM", "TO", "REASON"], &rows, &tones)
 }
 
 /// The handoff's own id, and those of its two agents.
@@ -90,7 +90,7 @@ fn ids(handoff: &HandoffView) -> [Option<&str>; 3] {
 /// As much of a reason as a row shows: it may be as long as a request.
 const LONGEST_REASON: usize = 120;
 
-fn show(session: &Session, name: &HandoffName) -> Result<(), CliError> {
+fn show(session: &CliSession, name: &HandoffName) -> Result<(), CliError> {
     let id = names::handoff(&session.home, &name.handoff)?;
     let seen = past::handoff(&session.home, &id)?;
     let seen = seen.ok_or_else(|| CliError::refused("no_handoff", "Handoff not found"))?;
@@ -100,17 +100,16 @@ fn show(session: &Session, name: &HandoffName) -> Result<(), CliError> {
     lines(&seen).iter().try_for_each(|line| session.out.line(line))
 }
 
-/// One handoff as text.
 pub(super) fn lines(seen: &HandoffView) -> Vec<String> {
     let mut lines = vec![format!("handoff {}", sanitise(&shown(seen.handoff_id.as_str())))];
     let at = |at: Option<&str>| said(at).map(view::clock);
     let fields = [
-        ("step", said(seen.step.word()).map(str::to_owned)),
+        ("step", said(seen.step.as_str()).map(str::to_owned)),
         ("from", said(seen.agent_id.as_str()).map(str::to_owned)),
         ("persona", said(seen.persona_slug.as_str()).map(str::to_owned)),
         ("reason", said(seen.reason.as_str()).map(str::to_owned)),
         ("focus", said(seen.focus.as_deref()).map(str::to_owned)),
-        ("asked for", at(Some(&seen.created_at))),
+        ("requested", at(Some(&seen.created_at))),
         ("deadline", at(seen.deadline.as_deref())),
     ];
     for (name, text) in fields {
@@ -135,7 +134,7 @@ fn step_lines(seen: &HandoffView) -> Vec<String> {
             Progress::Entered { step } => open = Some(step.clone()),
             Progress::Passed { .. } | Progress::Stopped { .. } => open = None,
             Progress::Grew { .. } | Progress::Blocked { .. } => continue,
-            Progress::Ended(outcome) => lines.push(format!("    {}", outcome.word())),
+            Progress::Ended(outcome) => lines.push(format!("    {}", outcome.as_str())),
         }
         lines.extend(follow::line(&news).map(|(line, good)| format!("  {} {line}", if good { " " } else { "!" })));
     }
@@ -143,7 +142,7 @@ fn step_lines(seen: &HandoffView) -> Vec<String> {
     lines
 }
 
-/// In one line, so that a text can't look like a line of ours.
+/// One line, so that a text can't look like a line of ours.
 fn plain(text: &str) -> String {
     sanitise(text).replace(['\n', '\t'], " ")
 }
@@ -153,9 +152,9 @@ fn acknowledgement(seen: &HandoffView, ack: &AckView) -> Vec<String> {
     let mut lines = vec!["  acknowledgement".to_owned()];
     let mut say = |name: &str, what: &str| lines.push(format!("    {name:<14} {}", plain(what)));
     let late = if ack.late { " (late)" } else { "" };
-    say("status", &format!("{}{late}, urgency {}", shown(ack.status.word()), shown(ack.urgency.word())));
+    say("status", &format!("{}{late}, urgency {}", shown(ack.status.as_str()), shown(ack.urgency.as_str())));
     if let Some(next) = &ack.next {
-        say("next", &format!("{} at {}", shown(next.what.word()), view::clock(&shown(next.at.as_str()))));
+        say("next", &format!("{} at {}", shown(next.what.as_str()), view::clock(&shown(next.at.as_str()))));
     }
     ack.tasks.iter().for_each(|task| say("task", task));
     for (name, text) in
@@ -173,7 +172,7 @@ fn acknowledgement(seen: &HandoffView, ack: &AckView) -> Vec<String> {
         for sent in all {
             let at = said(sent.at.as_deref()).map(view::clock).unwrap_or_default();
             let why = said(sent.reason.as_deref()).map(|why| format!(" ({why})")).unwrap_or_default();
-            say(name, &format!("to {}: {} {at}{why}", shown(sent.to.as_str()), shown(sent.outcome.word())));
+            say(name, &format!("to {}: {} {at}{why}", shown(sent.to.as_str()), shown(sent.outcome.as_str())));
         }
     }
     if let Some(by) = ack.r#override.as_ref().and_then(|by| said(by.reason.as_str())) {

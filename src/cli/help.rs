@@ -1,26 +1,27 @@
-//! The command line as people see it: commands in groups, the options of every command apart, and names to choose from
-//! where a shell completes.
+//! The help: commands in groups, the options of every command apart from its own, and names to choose from where a
+//! shell completes.
 
 use super::args::Cli;
 use super::completions;
+use super::guide::Chapter;
 use clap::{Command, CommandFactory};
 use std::fmt::Write as _;
 
 /// What the commands are about, in the order in which `--help` lists them.
 const GROUPS: [(&str, &[&str]); 7] = [
-    ("Begin", &["run", "demo", "service", "doctor"]),
+    ("Get started", &["run", "demo", "service", "doctor", "help"]),
     ("Hand off", &["handoff", "handoffs", "retry", "cancel", "accept", "abandon", "publish"]),
     ("Acknowledgements", &["ack", "clarify", "ack-override"]),
     ("Agents and personas", &["agents", "agent", "send", "lineage", "persona"]),
-    ("Look", &["top", "serve", "errors"]),
+    ("Watch", &["top", "serve", "errors"]),
     ("Work items", &["work", "rules"]),
     ("For agent CLIs, shells and programs", &["hooks", "hook", "statusline", "schema", "completions", "man"]),
 ];
 
-/// The whole command line.
+/// The command line as clap knows it, with all subcommands.
 #[must_use]
 pub fn command() -> Command {
-    let whole = with_names(Cli::command());
+    let whole = with_chapters(with_names(Cli::command()));
     let template = format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}Options:\n{{options}}{{after-help}}",
         groups(&whole)
@@ -43,7 +44,7 @@ fn groups(whole: &Command) -> String {
     text
 }
 
-/// Lets a shell ask us for what an argument can be, wherever one of that name stands.
+/// Lets a shell ask us for the values of an argument, wherever an argument of that name occurs.
 fn with_names(command: Command) -> Command {
     let is_schema = command.get_name() == "schema";
     let command = command.mut_args(|arg| {
@@ -60,8 +61,26 @@ fn with_names(command: Command) -> Command {
     names.into_iter().fold(command, |command, name| command.mut_subcommand(name, with_names))
 }
 
+/// Names the chapter of the guide below the help of each command that has one.
+fn with_chapters(command: Command) -> Command {
+    let names: Vec<String> = command.get_subcommands().map(|own| own.get_name().to_owned()).collect();
+    names.into_iter().fold(command, |command, name| match Chapter::of_command(&name) {
+        Some(chapter) => command.mut_subcommand(&name, |own| with_chapter(own, chapter)),
+        None => command,
+    })
+}
+
+fn with_chapter(command: Command, chapter: &Chapter) -> Command {
+    let names: Vec<String> = command.get_subcommands().map(|own| own.get_name().to_owned()).collect();
+    let command =
+        names.into_iter().fold(command, |command, name| command.mut_subcommand(name, |own| with_chapter(own, chapter)));
+    let before = command.get_after_help().map(|text| format!("{text}\n\n")).unwrap_or_default();
+    command.after_help(format!("{before}Guide: tasuki help {}", chapter.topic))
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::guide::CHAPTERS;
     use super::*;
 
     #[test]
@@ -73,5 +92,17 @@ mod tests {
         all.sort_unstable();
         assert_eq!(grouped, all);
         whole.debug_assert();
+    }
+
+    #[test]
+    fn every_command_that_a_chapter_names_is_there() {
+        let whole = command();
+        for name in CHAPTERS.iter().flat_map(Chapter::commands) {
+            let own = whole.find_subcommand(name).unwrap_or_else(|| panic!("there is no command {name}"));
+            assert!(
+                own.get_after_help().is_some_and(|text| text.to_string().contains("Guide: tasuki help ")),
+                "{name}"
+            );
+        }
     }
 }

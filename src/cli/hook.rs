@@ -1,5 +1,6 @@
-//! `hook`: what an agent CLI runs at its own events. It is found here before anything else is looked at, for it must
-//! cost a few milliseconds, must never fail in a way that the CLI would act on, and so never meets the argument parser.
+//! `hook`: what an agent CLI runs at its own events. The program recognises it before anything else and without the
+//! argument parser, because it must take only a few milliseconds and must never fail in a way that the CLI would act
+//! on.
 
 use crate::config::Home;
 use clap::Args;
@@ -9,7 +10,7 @@ use std::path::PathBuf;
 /// `hook`.
 #[derive(Debug, Args)]
 pub struct HookArgs {
-    /// The profile of the agent CLI that calls.
+    /// The profile of the calling agent CLI.
     pub profile: Option<String>,
     /// What the profile's hook takes beside that.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]

@@ -1,7 +1,7 @@
-//! `hooks`: makes agents that people start themselves report their events, by putting the profile's hooks into the CLI's
-//! own configuration, and takes them out again.
+//! `hooks`: puts a profile's hooks into the CLI's own configuration, so that agents that people start themselves report
+//! their events, and removes them again.
 
-use super::Session;
+use super::CliSession;
 use super::diff;
 use super::error::CliError;
 use super::output::Tone;
@@ -16,13 +16,13 @@ use std::path::PathBuf;
 /// `hooks …`.
 #[derive(Debug, Subcommand)]
 pub enum HooksCommand {
-    /// Put tasuki's hooks into the CLI's own configuration, beside what is there.
+    /// Add tasuki's hooks to an agent CLI's own configuration, without changing its other settings.
     #[command(after_help = "Example:\n  tasuki hooks install claude --dry-run\n  tasuki hooks install claude")]
     Install(InstallArgs),
-    /// Take them out again: the file is as it was before.
+    /// Remove tasuki's hooks: the file is as it was before.
     #[command(after_help = "Example:\n  tasuki hooks uninstall claude")]
     Uninstall(InstallArgs),
-    /// Print what would be put in, and into which file.
+    /// Print what `hooks install` would add, and to which file.
     #[command(after_help = "Example:\n  tasuki hooks show claude")]
     Show(ProfileName),
 }
@@ -32,7 +32,7 @@ pub enum HooksCommand {
 pub struct InstallArgs {
     /// The profile's name.
     pub profile: String,
-    /// Show the change, and change nothing.
+    /// Show the change without making it.
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -44,7 +44,6 @@ pub struct ProfileName {
     pub profile: String,
 }
 
-/// Which way the hooks go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     In,
@@ -54,9 +53,9 @@ enum Way {
 /// Installs, uninstalls or shows a profile's hooks.
 ///
 /// # Errors
-/// When there is no such profile, or one of the home's profiles is wrong, or the CLI's configuration is not one that can
-/// be changed. Nothing was changed then.
-pub fn command(session: &Session, command: &HooksCommand) -> Result<(), CliError> {
+/// When there is no such profile, or one of the home's profiles is wrong, or the CLI's configuration is not one that
+/// can be changed. Nothing was changed then.
+pub fn command(session: &CliSession, command: &HooksCommand) -> Result<(), CliError> {
     match command {
         HooksCommand::Install(args) => change(session, args, Way::In),
         HooksCommand::Uninstall(args) => change(session, args, Way::Out),
@@ -64,17 +63,18 @@ pub fn command(session: &Session, command: &HooksCommand) -> Result<(), CliError
     }
 }
 
-fn load(session: &Session, name: &str) -> Result<Profile, CliError> {
+fn load(session: &CliSession, name: &str) -> Result<Profile, CliError> {
     let profiles = Profiles::load(Some(&session.home.profiles()))?;
     profiles.get(name).cloned().ok_or_else(|| unknown(name, &profiles))
 }
 
 fn program() -> Result<PathBuf, CliError> {
-    std::env::current_exe()
-        .map_err(|error| CliError::refused("program", format!("This program's own path is not known: {error}.")))
+    std::env::current_exe().map_err(|error| {
+        CliError::refused("program", format!("tasuki can't find the path of its own program: {error}."))
+    })
 }
 
-fn change(session: &Session, args: &InstallArgs, way: Way) -> Result<(), CliError> {
+fn change(session: &CliSession, args: &InstallArgs, way: Way) -> Result<(), CliError> {
     let profile = load(session, &args.profile)?;
     let program = program()?;
     let context = Context { program: &program, home: session.home.root(), env: &|name| std::env::var_os(name) };
@@ -108,10 +108,10 @@ fn change(session: &Session, args: &InstallArgs, way: Way) -> Result<(), CliErro
     }
     session.out.line(&sentence(status, &sanitise(&profile.file.title), &file, removed))?;
     if let Some(target) = target {
-        session.out.note(&format!("It is a link; the file itself is {target}."));
+        session.out.note(&format!("{file} is a link to {target}."));
     }
     if let Some(copy) = copy {
-        session.out.note(&format!("What it was before is kept in {}.", sanitise(&copy.display().to_string())));
+        session.out.note(&format!("The previous version is kept in {}.", sanitise(&copy.display().to_string())));
     }
     if let Some(note) = note.filter(|_| !args.dry_run) {
         session.out.note(&sanitise(&note));
@@ -132,18 +132,26 @@ fn status(way: Way, nothing: bool, dry: bool) -> &'static str {
 
 fn sentence(status: &str, title: &str, file: &str, removed: bool) -> String {
     match status {
-        "already_installed" => format!("{title}: the hooks are in {file} already; nothing was changed."),
-        "not_installed" => format!("{title}: there are no hooks of tasuki in {file}; nothing was changed."),
-        "would_install" => format!("{title}: nothing was changed; without --dry-run, {file} is changed so."),
-        "would_uninstall" if removed => format!("{title}: nothing was changed; without --dry-run, {file} is removed."),
-        "would_uninstall" => format!("{title}: nothing was changed; without --dry-run, {file} is changed so."),
-        "installed" => format!("{title}: the hooks are in {file}. Agents that you start from now on report."),
-        _ if removed => format!("{title}: {file} held nothing else, and is removed."),
-        _ => format!("{title}: the hooks are out of {file}."),
+        "already_installed" => format!("{title}: the hooks are already in {file}; nothing was changed."),
+        "not_installed" => format!("{title}: {file} has no hooks of tasuki; nothing was changed."),
+        "would_install" => {
+            format!("{title}: nothing was changed; without --dry-run, {file} would be changed like this.")
+        }
+        "would_uninstall" if removed => {
+            format!("{title}: nothing was changed; without --dry-run, {file} would be removed.")
+        }
+        "would_uninstall" => {
+            format!("{title}: nothing was changed; without --dry-run, {file} would be changed like this.")
+        }
+        "installed" => {
+            format!("{title}: the hooks were added to {file}. Agents that you start from now on report their events.")
+        }
+        _ if removed => format!("{title}: {file} held only the hooks and was removed."),
+        _ => format!("{title}: the hooks were removed from {file}."),
     }
 }
 
-fn painted(session: &Session, diff: &str) -> String {
+fn painted(session: &CliSession, diff: &str) -> String {
     let tone = |line: &str| match line.as_bytes().first() {
         Some(b'+') => Tone::Good,
         Some(b'-') => Tone::Bad,
@@ -154,7 +162,7 @@ fn painted(session: &Session, diff: &str) -> String {
 }
 
 /// Prints a profile's hooks: the text alone on standard output, what to do with it on standard error.
-fn show(session: &Session, ProfileName { profile: name }: &ProfileName) -> Result<(), CliError> {
+fn show(session: &CliSession, ProfileName { profile: name }: &ProfileName) -> Result<(), CliError> {
     let profile = load(session, name)?;
     let program = program()?;
     let title = sanitise(&profile.file.title);
@@ -162,21 +170,21 @@ fn show(session: &Session, ProfileName { profile: name }: &ProfileName) -> Resul
     match profile.shown(&context)? {
         Some(shown) => {
             let file = sanitise(&shown.file.display().to_string());
-            let how = if shown.is_whole { "this is the file" } else { "put this beside what is in" };
-            session.out.note(&format!("For {title}: {how} {file}. `tasuki hooks install {name}` does it for you."));
+            let how = if shown.is_whole { "this is the whole of" } else { "add this to" };
+            session.out.note(&format!("For {title}: {how} {file}. `tasuki hooks install {name}` does that for you."));
             let answer = json!({"profile": name, "title": title, "file": file, "configuration": shown.text});
-            session.tell(&answer, shown.text.trim_end())
+            session.report(&answer, shown.text.trim_end())
         }
         None => {
             let answer = json!({"profile": name, "title": title, "file": null, "configuration": null});
-            session.tell(&answer, &format!("{title}: nothing is to be configured. {}", why_nothing(&profile)))
+            session.report(&answer, &format!("{title}: there is nothing to configure. {}", why_nothing(&profile)))
         }
     }
 }
 
 fn why_nothing(profile: &Profile) -> &'static str {
     match profile.file.launch {
-        Some(_) => "Agents that tasuki starts are told by their launch line what to report.",
+        Some(_) => "tasuki passes the hooks on the command line of the agents that it starts.",
         None => "The profile does not say how its CLI reports events.",
     }
 }
@@ -185,13 +193,14 @@ fn why_nothing(profile: &Profile) -> &'static str {
 fn explained(error: InstallError, profile: &Profile) -> CliError {
     let hint = match &error {
         InstallError::NoInstall { .. } => Some(why_nothing(profile).to_owned()),
-        InstallError::Wrong { .. } => Some(format!(
-            "Mend the file, or put the hooks in yourself: `tasuki hooks show {}` prints them.",
-            profile.name
-        )),
-        InstallError::Foreign { .. } => Some("Look at it, and move it away or delete it yourself.".to_owned()),
+        InstallError::Wrong { .. } => {
+            Some(format!("Fix the file, or add the hooks yourself: `tasuki hooks show {}` prints them.", profile.name))
+        }
+        InstallError::Foreign { .. } => Some("Look at the file, then move or delete it yourself.".to_owned()),
         InstallError::Changed { .. } => Some("Try again.".to_owned()),
-        InstallError::DanglingLink { .. } => Some("Make the file that it names, or remove the link.".to_owned()),
+        InstallError::DanglingLink { .. } => {
+            Some("Create the file that the link points to, or remove the link.".to_owned())
+        }
         _ => None,
     };
     let error = CliError::from(error);
@@ -201,9 +210,9 @@ fn explained(error: InstallError, profile: &Profile) -> CliError {
     }
 }
 
-/// There is no such profile; these there are.
+/// The error for an unknown profile, with the known ones.
 pub(super) fn unknown(name: &str, profiles: &Profiles) -> CliError {
     let names: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
     CliError::refused("no_profile", format!("There is no profile {}.", sanitise(name)))
-        .hint(format!("There are: {}. Your own lie in HOME/data/profiles/NAME.toml.", names.join(", ")))
+        .hint(format!("Profiles: {}. Your own profiles are HOME/data/profiles/NAME.toml.", names.join(", ")))
 }

@@ -1,4 +1,4 @@
-//! Text that a command takes: from a file or from standard input, bounded, and UTF-8.
+//! Reads a text for a command, from a file or from standard input: bounded, and UTF-8.
 
 use super::error::CliError;
 use super::view;

@@ -1,5 +1,5 @@
-//! Signals, on a thread of their own: Ctrl-C and its kin, so that a stage is cleared whatever ends the play, and a wait
-//! leaves its terminal in order.
+//! Signals, on a thread of their own: after Ctrl-C and the like a demo is still removed, and `--wait` leaves the
+//! terminal in order.
 
 use std::io;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
-/// Takes these signals from here on, and says which came. By handlers, not by a mask, which would be inherited by what is
-/// started.
+/// Takes these signals from here on, and says which came. By handlers, not by a mask, which would be inherited by what
+/// is started.
 ///
 /// # Errors
 /// When the system refuses.
@@ -38,8 +38,8 @@ pub(super) fn take(kinds: &[SignalKind], heard: impl Fn(SignalKind) + Clone + Se
 pub(super) struct Interrupts(Arc<AtomicBool>);
 
 impl Interrupts {
-    /// Takes SIGINT, SIGQUIT, SIGTERM and SIGHUP from here on. A second signal changes nothing: clearing up is bounded, and
-    /// must not be cut short.
+    /// Takes SIGINT, SIGQUIT, SIGTERM and SIGHUP from here on. A second signal changes nothing: clearing up is bounded,
+    /// and must not be cut short.
     pub(super) fn watch() -> io::Result<Self> {
         let interrupts = Interrupts::default();
         let seen = Arc::clone(&interrupts.0);
@@ -48,7 +48,6 @@ impl Interrupts {
         Ok(interrupts)
     }
 
-    /// Whether one came.
     pub(super) fn seen(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }

@@ -1,9 +1,9 @@
 //! `lineage`: who came before and after an agent, as a small tree.
 
-use super::Session;
+use super::CliSession;
 use super::error::CliError;
 use super::output::Tone;
-use super::view::{Seen, said};
+use super::view::{ViewFile, said};
 use super::{names, past, view};
 use crate::contract::{AgentView, HandoffView};
 use crate::core::text::sanitise;
@@ -16,7 +16,7 @@ use std::path::Path;
 /// One agent.
 #[derive(Debug, Args)]
 pub struct AgentName {
-    /// Agent id, its beginning, its persona, its pane such as `%3`, or `.` for the agent in whose pane this runs.
+    /// Agent id or a unique prefix, persona, pane such as `%3`, or `.` for the agent in this pane.
     pub agent: String,
 }
 
@@ -25,22 +25,22 @@ const MOST_HANDOFFS: usize = 1_000;
 
 /// One agent of a lineage.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
+pub struct LineageMember {
     pub id: String,
     /// How many generations below the first ancestor.
     pub depth: usize,
     /// Its view; none when the agent is named by another, but has no view.
-    pub view: Option<Seen<AgentView>>,
+    pub view: Option<ViewFile<AgentView>>,
 }
 
 /// Shows an agent's lineage.
 ///
 /// # Errors
 /// When the agent is not known or the views can't be read.
-pub fn command(session: &Session, args: &AgentName) -> Result<(), CliError> {
+pub fn command(session: &CliSession, args: &AgentName) -> Result<(), CliError> {
     session.require_views()?;
     let id = names::agent(&session.home, &args.agent)?;
-    let mut agents: Vec<Seen<AgentView>> = view::all(&session.home.agent_views())?;
+    let mut agents: Vec<ViewFile<AgentView>> = view::all(&session.home.agent_views())?;
     if !agents.iter().any(|agent| agent.agent_id == id) {
         agents.extend(past::agent(&session.home, &id)?);
     }
@@ -52,9 +52,9 @@ pub fn command(session: &Session, args: &AgentName) -> Result<(), CliError> {
 }
 
 /// Prints a lineage, with the agent that was asked for marked.
-pub(crate) fn print(session: &Session, id: &str, members: &[Member]) -> Result<(), CliError> {
+pub(crate) fn print(session: &CliSession, id: &str, members: &[LineageMember]) -> Result<(), CliError> {
     if session.out.is_json() {
-        let agents: Vec<Value> = members.iter().filter_map(|member| member.view.as_ref().map(Seen::json)).collect();
+        let agents: Vec<Value> = members.iter().filter_map(|member| member.view.as_ref().map(ViewFile::json)).collect();
         return session.out.document(&json!({"agent_id": id, "lineage": agents}));
     }
     let short = names::short(members.iter().map(|member| member.id.as_str()));
@@ -72,9 +72,12 @@ pub(crate) fn print(session: &Session, id: &str, members: &[Member]) -> Result<(
     Ok(())
 }
 
-/// The handoffs by which agents came, by the agent. A handoff's view has changed last soon after its successor has
-/// registered, so those of about that time are looked at first, and mostly nothing else is.
-fn handoffs<'m>(folder: &Path, members: &'m [Member]) -> Result<BTreeMap<&'m str, Seen<HandoffView>>, CliError> {
+/// The handoffs that led to agents, by the agent. A handoff's view last changed soon after its successor registered, so
+/// views from about that time are read first, and mostly no others.
+fn handoffs<'m>(
+    folder: &Path,
+    members: &'m [LineageMember],
+) -> Result<BTreeMap<&'m str, ViewFile<HandoffView>>, CliError> {
     let came = members.iter().filter(|member| member.view.as_ref().is_some_and(|agent| previous(agent).is_some()));
     let mut missing: BTreeMap<&str, i64> = came.map(|member| (member.id.as_str(), registered_ms(member))).collect();
     let mut found = BTreeMap::new();
@@ -87,7 +90,8 @@ fn handoffs<'m>(folder: &Path, members: &'m [Member]) -> Result<BTreeMap<&'m str
         while let Some(next) = nearest(&left, at).filter(|_| looked < MOST_HANDOFFS) {
             left.remove(&next);
             looked += 1;
-            let read: Option<Seen<HandoffView>> = view::read(&folder.join(format!("{}.json", next.1))).ok().flatten();
+            let read: Option<ViewFile<HandoffView>> =
+                view::read(&folder.join(format!("{}.json", next.1))).ok().flatten();
             let Some(handoff) = read else { continue };
             let Some(successor) = said(handoff.successor_id.as_deref()) else { continue };
             if successor == agent {
@@ -105,46 +109,45 @@ fn handoffs<'m>(folder: &Path, members: &'m [Member]) -> Result<BTreeMap<&'m str
 }
 
 /// When an agent was registered, in milliseconds since 1970.
-fn registered_ms(member: &Member) -> i64 {
+fn registered_ms(member: &LineageMember) -> i64 {
     registered_at(member).and_then(millis).unwrap_or(i64::MAX)
 }
 
-fn registered_at(member: &Member) -> Option<&str> {
+fn registered_at(member: &LineageMember) -> Option<&str> {
     member.view.as_ref().and_then(|agent| said(agent.registered_at.as_deref()))
 }
 
-/// The one that changed at the time nearest to that.
+/// The one that changed nearest to that time.
 fn nearest(left: &BTreeSet<(i64, String)>, at_ms: i64) -> Option<(i64, String)> {
     let from = (at_ms, String::new());
     let around = [left.range(from.clone()..).next(), left.range(..from).next_back()];
     around.into_iter().flatten().min_by_key(|(changed_ms, _)| changed_ms.abs_diff(at_ms)).cloned()
 }
 
-/// Where an agent's line begins.
-fn indent(member: &Member) -> String {
+fn indent(member: &LineageMember) -> String {
     "   ".repeat(member.depth.min(40).saturating_sub(1))
 }
 
-fn line(member: &Member, shown: &str) -> String {
+fn line(member: &LineageMember, shown: &str) -> String {
     let branch = if member.depth == 0 { String::new() } else { format!("{}└─ ", indent(member)) };
     let agent = member.view.as_ref();
     let persona = agent.and_then(|agent| agent.persona_slug.as_deref());
-    let (state, pane) = (agent.map(|agent| agent.state.word()), agent.and_then(|agent| agent.pane.as_deref()));
+    let (state, pane) = (agent.map(|agent| agent.state.as_str()), agent.and_then(|agent| agent.pane.as_deref()));
     let about = format!("{}  {}  {}", view::shown(persona), view::shown(state), view::shown(pane));
     let when = registered_at(member).map(view::clock).unwrap_or_default();
     sanitise(format!("{branch}{shown}  {about}  {when}").trim_end())
 }
 
-/// By which handoff an agent came, and where its document lies.
-fn came_by(member: &Member, handoff: &HandoffView) -> [String; 2] {
+/// The handoff that led to an agent, and the path of its document.
+fn came_by(member: &LineageMember, handoff: &HandoffView) -> [String; 2] {
     let id: String = view::shown(handoff.handoff_id.as_str()).chars().take(8).collect();
     let space = if member.depth == 0 { String::new() } else { indent(member) + "   " };
-    let [step, reason, path] = [handoff.step.word(), &handoff.reason, &handoff.file_path].map(view::shown);
+    let [step, reason, path] = [handoff.step.as_str(), &handoff.reason, &handoff.file_path].map(view::shown);
     [format!("{space}by handoff {id} ({step}): {reason}"), format!("{space}document {path}")]
         .map(|line| sanitise(&line))
 }
 
-/// Who came from whom.
+/// Who succeeded whom.
 #[derive(Debug)]
 pub(crate) struct Links<'a> {
     previous: BTreeMap<&'a str, &'a str>,
@@ -152,7 +155,7 @@ pub(crate) struct Links<'a> {
 }
 
 impl<'a> Links<'a> {
-    /// Links of agents that come in the order of their registration, each with the one whose work it goes on with.
+    /// Links of agents in the order of their registration, each with its predecessor.
     pub(crate) fn new(agents: impl Iterator<Item = (&'a str, Option<&'a str>)>) -> Self {
         let mut links = Links { previous: BTreeMap::new(), children: BTreeMap::new() };
         for (id, previous) in agents {
@@ -164,7 +167,7 @@ impl<'a> Links<'a> {
         links
     }
 
-    /// The first ancestor of an agent. An agent is met once, so a circle, which no sidecar writes, ends.
+    /// The first ancestor of an agent. Each agent is visited once, so even a circle, which no sidecar writes, ends.
     pub(crate) fn first(&self, id: &'a str) -> &'a str {
         let mut first = id;
         let mut climbed = BTreeSet::from([first]);
@@ -192,20 +195,20 @@ impl<'a> Links<'a> {
     }
 }
 
-/// The agent whose work it goes on with.
+/// The agent's predecessor.
 fn previous(agent: &AgentView) -> Option<&str> {
     said(agent.previous_agent_id.as_deref())
 }
 
 /// The first ancestor of an agent and everyone who came after it, in depth-first order.
 #[must_use]
-pub fn members(id: &str, agents: &[Seen<AgentView>]) -> Vec<Member> {
-    let by_id: BTreeMap<&str, &Seen<AgentView>> =
+pub fn members(id: &str, agents: &[ViewFile<AgentView>]) -> Vec<LineageMember> {
+    let by_id: BTreeMap<&str, &ViewFile<AgentView>> =
         agents.iter().filter_map(|agent| Some((said(agent.agent_id.as_str())?, agent))).collect();
-    let mut ordered: Vec<(&str, &Seen<AgentView>)> = by_id.iter().map(|(id, agent)| (*id, *agent)).collect();
+    let mut ordered: Vec<(&str, &ViewFile<AgentView>)> = by_id.iter().map(|(id, agent)| (*id, *agent)).collect();
     ordered.sort_by_key(|(_, agent)| view::shown(agent.registered_at.as_deref()));
     let links = Links::new(ordered.iter().map(|(id, agent)| (*id, previous(agent))));
-    let member = |(id, depth): (&str, usize)| Member {
+    let member = |(id, depth): (&str, usize)| LineageMember {
         id: id.to_owned(),
         depth,
         view: by_id.get(id).map(|view| (*view).clone()),
@@ -217,12 +220,12 @@ pub fn members(id: &str, agents: &[Seen<AgentView>]) -> Vec<Member> {
 mod tests {
     use super::*;
 
-    fn agent(id: &str, previous: Option<&str>, at: u32) -> Seen<AgentView> {
+    fn agent(id: &str, previous: Option<&str>, at: u32) -> ViewFile<AgentView> {
         let view = json!({"agent_id": id, "previous_agent_id": previous, "registered_at": format!("2026-01-01T00:00:{at:02}Z")});
-        Seen::read(view.to_string().into_bytes()).expect("JSON").expect("an object")
+        ViewFile::read(view.to_string().into_bytes()).expect("JSON").expect("an object")
     }
 
-    fn tree(id: &str, agents: &[Seen<AgentView>]) -> Vec<(String, usize)> {
+    fn tree(id: &str, agents: &[ViewFile<AgentView>]) -> Vec<(String, usize)> {
         members(id, agents).into_iter().map(|member| (member.id, member.depth)).collect()
     }
 

@@ -1,4 +1,4 @@
-//! The running step's line on a terminal, drawn again and again until the step is over.
+//! The line of the running step on a terminal, redrawn until the step is over.
 
 use super::error::CliError;
 use super::follow::{self, Progress};
@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 /// Pause between two lines about a growing document, where no line is drawn again.
 const GROWTH_EVERY: Duration = Duration::from_secs(10);
 
-/// The line, and what it says.
-pub(super) struct Live<'a> {
+pub(super) struct LiveLine<'a> {
     out: &'a Out,
     step: Option<(String, Instant)>,
     about: String,
@@ -19,16 +18,14 @@ pub(super) struct Live<'a> {
     shown: bool,
 }
 
-impl<'a> Live<'a> {
+impl<'a> LiveLine<'a> {
     const SIGNS: [&'static str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
     const PLAIN_SIGNS: [&'static str; 4] = ["-", "\\", "|", "/"];
 
-    /// No step yet.
     pub(super) fn new(out: &'a Out) -> Self {
-        Live { out, step: None, about: String::new(), grew: None, frame: 0, shown: false }
+        LiveLine { out, step: None, about: String::new(), grew: None, frame: 0, shown: false }
     }
 
-    /// Takes news in.
     pub(super) fn note(&mut self, news: &Progress) {
         match news {
             Progress::Entered { step } => {
@@ -36,13 +33,13 @@ impl<'a> Live<'a> {
                 about(step).clone_into(&mut self.about);
             }
             Progress::Grew { bytes } => self.about = format!("{} so far", follow::size(*bytes)),
-            Progress::Blocked { .. } => "waits for a person".clone_into(&mut self.about),
+            Progress::Blocked { .. } => "waiting for a person".clone_into(&mut self.about),
             Progress::Passed { .. } | Progress::Stopped { .. } | Progress::Ended(_) => self.step = None,
         }
     }
 
-    /// Whether news deserves a line that stays. Growth is seen in the running line; where there is none, it is told at
-    /// first and then now and then.
+    /// Whether news deserves a line that stays. The running line shows growth; without it growth is printed at first
+    /// and then now and then.
     pub(super) fn wants_line(&mut self, news: &Progress) -> bool {
         let Progress::Grew { .. } = news else { return true };
         if self.out.is_live() || self.grew.is_some_and(|grew| grew.elapsed() < GROWTH_EVERY) {
@@ -52,7 +49,6 @@ impl<'a> Live<'a> {
         true
     }
 
-    /// Draws the line anew.
     pub(super) fn draw(&mut self) -> Result<(), CliError> {
         let Some((step, since)) = self.step.as_ref().filter(|_| self.out.is_live()) else { return Ok(()) };
         let signs = if self.out.is_unicode() { &Self::SIGNS[..] } else { &Self::PLAIN_SIGNS[..] };
@@ -64,7 +60,6 @@ impl<'a> Live<'a> {
         self.out.raw(&format!("\r\x1b[K{sign} {step:<13} {rest}"))
     }
 
-    /// Takes the line away.
     pub(super) fn clear(&mut self) -> Result<(), CliError> {
         if std::mem::take(&mut self.shown) { self.out.raw("\r\x1b[K") } else { Ok(()) }
     }

@@ -1,7 +1,8 @@
-//! `man`: the manual's pages, made from the same words as `--help`, and one of the configuration.
+//! `man`: the manual pages, made from the same texts as `--help`, and a page about the configuration.
 
-use super::Session;
+use super::CliSession;
 use super::error::CliError;
+use super::guide;
 use crate::config;
 use clap::{Args, Command};
 use clap_mangen::Man;
@@ -13,81 +14,83 @@ use std::path::{Path, PathBuf};
 /// `man`.
 #[derive(Debug, Args)]
 pub struct ManArgs {
-    /// The folder for the pages; without it `tasuki(1)` is printed.
+    /// Write the pages into this folder; without it, `tasuki(1)` is printed.
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
 }
 
-/// Where things are, for `tasuki(1)`.
 const FILES: [(&str, &str); 8] = [
     ("config.toml", "limits and switches; see tasuki-config(5)"),
     ("data/personas/SLUG/", "skill.md, experience.md, persona.toml, handoffs/*.md"),
-    ("data/profiles/*.toml, data/prompts/*.md, data/rules.toml", "your own, over the built-in ones"),
-    ("spool/requests/ID.json", "what is asked for; written to spool/tmp/ first, then renamed"),
-    ("spool/results/ID.json", "the answers"),
+    ("data/profiles/*.toml, data/prompts/*.md, data/rules.toml", "your own files; they override the built-in ones"),
+    ("spool/requests/ID.json", "requests; written to spool/tmp/ first, then renamed"),
+    ("spool/results/ID.json", "the answers to requests"),
     ("spool/errors/", "one file for each failure that nobody has dismissed"),
-    ("view/", "agents, handoffs and work items as they are; for reading"),
-    ("state/", "tasuki's own"),
+    ("view/", "the current state of agents, handoffs and work items; for reading only"),
+    ("state/", "tasuki's own files; leave them alone"),
 ];
-/// What is read from the environment.
 const ENVIRONMENT: [(&str, &str); 7] = [
-    ("TASUKI_HOME", "the folder that everything lies in, from the root; else the user's data folder"),
+    ("TASUKI_HOME", "tasuki's home folder, an absolute path; by default tasuki in the user's data folder"),
     ("TASUKI_TMUX", "the tmux server: a name as for tmux -L, or a path"),
     ("TASUKI_LOG", "how much the sidecar logs: warn, info or debug"),
-    ("TASUKI_AGENT_ID, TASUKI_PERSONA", "set for each agent that tasuki starts: which one it is"),
-    ("TMUX, TMUX_PANE", "where the command runs: `.` is the agent in that pane"),
-    ("NO_COLOR, CLICOLOR_FORCE", "no colours, or colours also where no terminal is"),
-    ("HOME", "the user's home folder, from the root"),
+    ("TASUKI_AGENT_ID, TASUKI_PERSONA", "set in each agent that tasuki starts: the agent's id and persona"),
+    ("TMUX, TMUX_PANE", "the pane in which the command runs; `.` names the agent in that pane"),
+    ("NO_COLOR, CLICOLOR_FORCE", "no colours; colours even when the output is not a terminal"),
+    ("HOME", "the user's home folder, an absolute path"),
 ];
-/// What the exit codes mean.
 const EXITS: [(&str, &str); 8] = [
     ("0", "done"),
     ("1", "refused or failed"),
     ("2", "the command line is wrong"),
     ("69", "no sidecar answers"),
-    ("70", "run or serve was ended by a fault of its own"),
+    ("70", "internal error in run or serve"),
     ("75", "try again later"),
     ("77", "not allowed"),
-    ("78", "the configuration or the state is not usable"),
+    ("78", "the configuration or the state can't be used"),
 ];
 
-/// Prints `tasuki(1)`, or writes it, a page for each command, and `tasuki-config(5)` into a folder.
+/// Prints `tasuki(1)`, or writes it, a page for each command, `tasuki-config(5)` and a page for each chapter of the guide
+/// into a folder.
 ///
 /// # Errors
 /// The folder can't be made or written, or the output is closed.
-pub fn command(session: &Session, args: &ManArgs, cli: Command) -> Result<(), CliError> {
-    let mut cli = cli.disable_help_subcommand(true);
+pub fn command(session: &CliSession, args: &ManArgs, cli: Command) -> Result<(), CliError> {
+    let mut cli = cli;
     cli.build();
     let Some(folder) = &args.dir else {
         return session.out.raw(&String::from_utf8_lossy(&page(&cli)?));
     };
-    std::fs::create_dir_all(folder).map_err(|error| CliError::file("make", folder, &error))?;
+    std::fs::create_dir_all(folder).map_err(|error| CliError::file("Can't create the folder", folder, &error))?;
     let mut written = Vec::new();
     write_all(&cli, folder, &mut written)?;
     write(&folder.join("tasuki-config.5"), &configuration()?, &mut written)?;
-    let line = format!("{} pages are in {}.", written.len(), folder.display());
-    session.tell(&json!({"status": "written", "files": written}), &line)
+    for chapter in &guide::CHAPTERS {
+        write(&folder.join(format!("tasuki-{}.7", chapter.topic)), &guide::page(chapter), &mut written)?;
+    }
+    let line = format!("{} pages were written to {}.", written.len(), folder.display());
+    session.report(&json!({"status": "written", "files": written}), &line)
 }
 
 /// A command's page, then those of its own commands. Hidden ones have none.
 fn write_all(command: &Command, folder: &Path, written: &mut Vec<String>) -> Result<(), CliError> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
     write(&folder.join(format!("{name}.1")), &page(command)?, written)?;
-    let own = command.get_subcommands().filter(|own| !own.is_hide_set() && own.get_name() != "help");
+    let own = command.get_subcommands().filter(|own| !own.is_hide_set());
     own.into_iter().try_for_each(|own| write_all(own, folder, written))
 }
 
 fn write(path: &Path, page: &[u8], written: &mut Vec<String>) -> Result<(), CliError> {
-    std::fs::write(path, page).map_err(|error| CliError::file("write", path, &error))?;
+    std::fs::write(path, page).map_err(|error| CliError::file("Can't write", path, &error))?;
     written.push(path.display().to_string());
     Ok(())
 }
 
 fn page(command: &Command) -> Result<Vec<u8>, CliError> {
-    made(command).map_err(|error| CliError::refused("man", format!("The page can't be made: {error}.")))
+    made(command).map_err(|error| CliError::refused("man", format!("Can't make the manual page: {error}.")))
 }
 
-/// A page: the maker's sections where they are fit, ours where it leaves arguments out or fills lines that stand alone.
+/// A page: the generator's sections where they are right, ours where it leaves out arguments or reflows lines that must
+/// stay apart.
 fn made(command: &Command) -> std::io::Result<Vec<u8>> {
     let mut page = Vec::new();
     let man = Man::new(command.clone()).source(concat!("tasuki ", env!("CARGO_PKG_VERSION")));
@@ -107,7 +110,12 @@ fn made(command: &Command) -> std::io::Result<Vec<u8>> {
     }
     if command.get_display_name().is_none_or(|name| name == "tasuki") {
         let mut more = Roff::new();
-        table(&mut more, "FILES", "In the home, which is --home, TASUKI_HOME, or tasuki in your data folder:", &FILES);
+        table(
+            &mut more,
+            "FILES",
+            "In tasuki's home, which is --home, TASUKI_HOME, or tasuki in your data folder:",
+            &FILES,
+        );
         table(&mut more, "ENVIRONMENT", "", &ENVIRONMENT);
         table(&mut more, "EXIT STATUS", "", &EXITS);
         more.to_writer(&mut page)?;
@@ -118,8 +126,29 @@ fn made(command: &Command) -> std::io::Result<Vec<u8>> {
         as_written(&mut examples, text.to_string().lines());
         examples.to_writer(&mut page)?;
     }
+    let mut others = Roff::new();
+    see_also(&mut others, command);
+    others.to_writer(&mut page)?;
     page.flush()?;
     Ok(page)
+}
+
+/// The chapters of the guide: all of them for `tasuki(1)`, its own for a command.
+fn see_also(page: &mut Roff, command: &Command) {
+    let name = command.get_display_name().unwrap_or("tasuki");
+    let command = name.trim_start_matches("tasuki-");
+    let is_own = |own: &str| command == own || command.strip_prefix(own).is_some_and(|rest| rest.starts_with('-'));
+    let own = guide::CHAPTERS.iter().filter(|chapter| name == "tasuki" || chapter.commands().any(is_own));
+    let topics: Vec<&str> = own.map(|chapter| chapter.topic).collect();
+    if topics.is_empty() {
+        return;
+    }
+    page.control("SH", ["SEE ALSO"]);
+    let pages = topics.iter().enumerate().flat_map(|(at, topic)| {
+        let after = if at + 1 == topics.len() { "(7)" } else { "(7), " };
+        [bold(format!("tasuki-{topic}")), roman(after)]
+    });
+    page.text(pages.collect::<Vec<_>>());
 }
 
 /// Lines that stay lines.
@@ -143,23 +172,25 @@ fn table(page: &mut Roff, title: &str, before: &str, rows: &[(&str, &str)]) {
     }
 }
 
-/// `tasuki-config(5)`: the example with every key, as it lies in the repository.
+/// `tasuki-config(5)`: the example with every key, as it is in the repository.
 fn configuration() -> Result<Vec<u8>, CliError> {
     let mut page = Roff::new();
     page.control("TH", ["tasuki-config", "5", "", concat!("tasuki ", env!("CARGO_PKG_VERSION"))]);
     page.control("SH", ["NAME"]);
     page.text([roman("tasuki-config - limits and switches of tasuki")]);
     page.control("SH", ["SYNOPSIS"]);
-    page.text([roman("config.toml, in tasuki's home or in tasuki's folder of your configuration")]);
+    page.text([roman("config.toml, in tasuki's home or in tasuki in your configuration folder")]);
     page.control("SH", ["DESCRIPTION"]);
     page.text([roman(
-        "TOML. Every key has a default, which stands here. A wrong one is an error that names file, key and line.",
+        "The file is TOML. The example shows every key with its default. An invalid key is an error \
+         that names the file, the key and the line.",
     )]);
     page.control("SH", ["EXAMPLE"]);
     as_written(&mut page, config::EXAMPLE.lines());
     page.control("SH", ["SEE ALSO"]);
     page.text([bold("tasuki"), roman("(1)")]);
     let mut text = Vec::new();
-    page.to_writer(&mut text).map_err(|error| CliError::refused("man", format!("The page can't be made: {error}.")))?;
+    page.to_writer(&mut text)
+        .map_err(|error| CliError::refused("man", format!("Can't make the manual page: {error}.")))?;
     Ok(text)
 }

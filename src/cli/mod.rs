@@ -1,8 +1,8 @@
-//! The command line: one file or folder for each command. All but `run`, `hook` and `demo` are clients of the spool and the views;
-//! none opens the database (SPEC section 9).
+//! The command line: one file or folder for each command. All but `run`, `hook` and `demo` are clients of the spool and
+//! the views, and none of the clients opens the database: the sidecar alone does.
 //!
-//! Read [`args`] for what there is, [`client`] for how a request is dropped and answered, [`names`] for how agents,
-//! handoffs and work items are named, [`follow`] and [`wait`] for `--wait`.
+//! Read [`args`] for the list of commands, [`client`] for how a request is dropped and answered, [`names`] for how
+//! agents, handoffs and work items are named, [`follow`] and [`wait`] for `--wait`.
 
 pub mod ack;
 pub mod agents;
@@ -15,6 +15,7 @@ pub mod doctor;
 pub mod error;
 pub mod errors;
 pub mod follow;
+pub mod guide;
 pub mod handoff;
 pub mod handoffs;
 pub mod help;
@@ -44,7 +45,7 @@ pub mod wait;
 mod waiting;
 pub mod work;
 
-pub use session::{ANSWER_LATE, ANSWER_SOON, Session};
+pub use session::{ANSWER_LATE, ANSWER_SOON, CliSession};
 
 use crate::config::Home;
 use crate::core::text::{plain_json, sanitise};
@@ -101,7 +102,7 @@ fn usage(args: &[OsString], error: &clap::Error) -> u8 {
         eprint_quietly(&format!("tasuki: {}", quoted.trim_end().trim_start_matches("error: ")));
         return exit::USAGE;
     }
-    // The reader of a help text may go away before its end; that is no failure.
+    // The reader of a help text may close the output before its end; that is not a failure.
     let _ = error.print();
     exit::DONE
 }
@@ -117,7 +118,11 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
     if let Command::Demo = cli.command {
         return demo::command(cli.json);
     }
-    let session = Session { home: Home::resolve(cli.home.as_deref())?, out: Out::new(cli.json), timeout: cli.timeout };
+    if let Command::Help(args) = &cli.command {
+        return guide::command(&Out::new(cli.json), args, help::command()).map(|()| exit::DONE);
+    }
+    let session =
+        CliSession { home: Home::resolve(cli.home.as_deref())?, out: Out::new(cli.json), timeout: cli.timeout };
     match &cli.command {
         Command::Run(args) => return Ok(run::start(session.home, args, cli.json)),
         Command::Handoff(args) => handoff::handoff(&session, args),
@@ -147,7 +152,7 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Man(args) => man::command(&session, args, Cli::command()),
         Command::Completions(args) => completions::command(&session, args),
         // These are taken before the parser; their arms are for help and completions.
-        Command::Hook(_) | Command::Statusline(_) | Command::Demo => Ok(()),
+        Command::Hook(_) | Command::Statusline(_) | Command::Demo | Command::Help(_) => Ok(()),
     }?;
     Ok(exit::DONE)
 }

@@ -1,8 +1,8 @@
-//! Which agent or handoff a person means: a whole id, the beginning of one that no other has, or, for agents, the slug
-//! of a persona that one living agent has (SPEC section 9), or its pane; for handoffs, the persona whose last one it is.
+//! Finds the agent or handoff that a person names. Both have an id, whole or as a unique prefix. An agent also has its
+//! pane, and its persona's slug if it is the persona's only living agent; a persona's slug also names its last handoff.
 
 use super::error::CliError;
-use super::view::{Seen, said, shown};
+use super::view::{ViewFile, said, shown};
 use super::{client, view};
 use crate::config::Home;
 use crate::contract::{AgentView, HandoffView};
@@ -15,7 +15,7 @@ pub const OWN_ID: &str = "TASUKI_AGENT_ID";
 
 /// What naming needs to know of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known {
+pub struct NamedAgent {
     pub id: String,
     pub slug: Option<String>,
     pub living: bool,
@@ -25,14 +25,14 @@ pub struct Known {
     pub about: String,
 }
 
-impl Known {
-    fn read(agent: &Seen<AgentView>) -> Option<Self> {
-        Some(Known {
+impl NamedAgent {
+    fn read(agent: &ViewFile<AgentView>) -> Option<Self> {
+        Some(NamedAgent {
             id: said(agent.agent_id.as_str())?.to_owned(),
             slug: said(agent.persona_slug.as_deref()).map(str::to_owned),
             living: agent.is_living(),
             pane: said(agent.pane.as_deref()).map(str::to_owned),
-            about: format!("{} {}", shown(agent.state.word()), shown(agent.pane.as_deref())),
+            about: format!("{} {}", shown(agent.state.as_str()), shown(agent.pane.as_deref())),
         })
     }
 
@@ -55,21 +55,21 @@ pub fn agent(home: &Home, text: &str) -> Result<String, CliError> {
     if is_pane(text) {
         check_server(home)?;
         return in_pane(text, &known(home)?).ok_or_else(|| {
-            CliError::refused("no_agent", format!("No agent is known in the pane {text}."))
-                .hint(format!("Adopt it first: tasuki agent register {text} --persona SLUG"))
+            CliError::refused("no_agent", format!("tasuki knows no agent in pane {text}."))
+                .hint(format!("Adopt the agent first: tasuki agent register {text} --persona SLUG"))
         });
     }
     pick_agent(text, &known(home)?).map_err(|error| unknown(home, text, error))
 }
 
-/// Why nobody is named so, where the home can tell: it has no sidecar that would know of agents, or the persona is there
-/// and nobody has it yet.
+/// The error for a name that nobody has, with a reason if the home knows one: it has no sidecar that would know of
+/// agents, or the persona exists and no agent has it yet.
 fn unknown(home: &Home, text: &str, error: CliError) -> CliError {
     if error.code == "ambiguous" {
         return error;
     }
     let seen = client::Pulse::new(home).check();
-    if !matches!(seen, client::Sidecar::Alive { .. }) {
+    if !matches!(seen, client::SidecarPresence::Alive { .. }) {
         let none = client::no_sidecar(home, &seen);
         return CliError { message: format!("{}. {}", error.message.trim_end_matches('.'), none.message), ..none };
     }
@@ -82,13 +82,12 @@ fn unknown(home: &Home, text: &str, error: CliError) -> CliError {
 
 const NOT_FOUND: &str = "Agent not found";
 
-/// Whether a persona has this slug.
 fn is_persona(home: &Home, text: &str) -> bool {
     text.parse::<Slug>().is_ok() && home.personas().join(text).is_dir()
 }
 
-fn known(home: &Home) -> Result<Vec<Known>, CliError> {
-    Ok(view::all(&home.agent_views())?.iter().filter_map(Known::read).collect())
+fn known(home: &Home) -> Result<Vec<NamedAgent>, CliError> {
+    Ok(view::all(&home.agent_views())?.iter().filter_map(NamedAgent::read).collect())
 }
 
 fn is_pane(text: &str) -> bool {
@@ -97,7 +96,7 @@ fn is_pane(text: &str) -> bool {
 
 /// The living agent in a pane. Of several (a pane that was taken over a moment ago) none.
 #[must_use]
-pub fn in_pane(pane: &str, known: &[Known]) -> Option<String> {
+pub fn in_pane(pane: &str, known: &[NamedAgent]) -> Option<String> {
     let mut found = known.iter().filter(|agent| agent.living && agent.pane.as_deref() == Some(pane));
     let first = found.next()?;
     found.next().is_none().then(|| first.id.clone())
@@ -109,8 +108,8 @@ pub(super) fn check_server(home: &Home) -> Result<(), CliError> {
     let theirs = view::sidecar(home)?.and_then(|view| Some(u64::from(view.tmux.as_ref()?.pid)));
     match (here, theirs) {
         (Some(here), Some(theirs)) if here != theirs => {
-            Err(CliError::refused("other_server", "This pane belongs to another tmux server than the sidecar's.")
-                .hint("Name the agent by its id or its persona. `tasuki agents` lists them."))
+            Err(CliError::refused("other_server", "This pane is on another tmux server than the sidecar's.")
+                .hint("Name the agent by its id or its persona. `tasuki agents` lists the agents."))
         }
         _ => Ok(()),
     }
@@ -120,8 +119,8 @@ pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// The agent in whose pane the command runs: the one that the environment names, unless that has ended (a new session
-/// in the same process keeps the environment of the former one), else the one that lives in this pane.
+/// The agent in whose pane the command runs: the one in the environment, unless that has ended (a new session in the
+/// same process keeps the old environment), else the living agent of this pane.
 ///
 /// # Errors
 /// A usage error when it runs in none.
@@ -136,25 +135,25 @@ pub fn own_id(home: &Home) -> Result<String, CliError> {
     let here = pane.as_ref().and_then(|pane| in_pane(pane, &all)).or(named);
     here.ok_or_else(|| {
         let reason = match &pane {
-            Some(pane) => format!("tasuki knows of no agent in this pane, {pane}"),
-            None => format!("this is no agent's pane ({OWN_ID} is not set)"),
+            Some(pane) => format!("tasuki knows no agent in this pane ({pane})"),
+            None => format!("this is not an agent's pane ({OWN_ID} is not set)"),
         };
-        CliError::usage(format!("No agent is named, and {reason}."))
-            .hint("Name an agent by id, by the beginning of its id, by its persona, or by its pane. `tasuki agents` lists them.")
+        CliError::usage(format!("You named no agent, and {reason}."))
+            .hint("Name an agent by id, a unique prefix of it, persona or pane. `tasuki agents` lists the agents.")
     })
 }
 
-/// Finds the agent among those that are known. A persona that one living agent has goes before ids that begin alike, for
-/// most beginnings of ids are somebody's, and short names are made of the same letters.
+/// Finds an agent among the known ones. A persona with one living agent wins over prefixes of ids, because short names
+/// consist of the same letters as ids, and most prefixes match some id.
 ///
 /// # Errors
 /// `no_agent` or `ambiguous`, the latter with the candidates.
-pub fn pick_agent(text: &str, known: &[Known]) -> Result<String, CliError> {
+pub fn pick_agent(text: &str, known: &[NamedAgent]) -> Result<String, CliError> {
     let wanted = text.to_ascii_lowercase();
-    let same_slug: Vec<&Known> = known.iter().filter(|agent| agent.slug.as_deref() == Some(text)).collect();
-    let living: Vec<&Known> = same_slug.iter().copied().filter(|agent| agent.living).collect();
+    let same_slug: Vec<&NamedAgent> = known.iter().filter(|agent| agent.slug.as_deref() == Some(text)).collect();
+    let living: Vec<&NamedAgent> = same_slug.iter().copied().filter(|agent| agent.living).collect();
     // A session without a pane has the persona by its word alone, and takes the name from nobody whose pane is known.
-    let seen: Vec<&Known> = living.iter().copied().filter(|agent| agent.pane.is_some()).collect();
+    let seen: Vec<&NamedAgent> = living.iter().copied().filter(|agent| agent.pane.is_some()).collect();
     let living = if seen.len() == 1 { seen } else { living };
     let by_id = || known.iter().filter(|agent| !wanted.is_empty() && agent.id.starts_with(&wanted));
     let found = match (living.is_empty(), same_slug.len()) {
@@ -164,10 +163,10 @@ pub fn pick_agent(text: &str, known: &[Known]) -> Result<String, CliError> {
             let text = sanitise(text);
             return Err(CliError::refused(
                 "no_agent",
-                format!("{text} has no living agent: all its {all} have ended."),
+                format!("No agent of {text} is running: all {all} have ended."),
             )
             .hint(format!(
-                "Start one: tasuki agent create {text}. `tasuki agents --all` lists those that have ended."
+                "Start one: tasuki agent create {text}. `tasuki agents --all` also lists the agents that have ended."
             )));
         }
         (true, _) => by_id().collect(),
@@ -191,18 +190,18 @@ pub fn handoff(home: &Home, text: &str) -> Result<String, CliError> {
     if is_persona(home, text) {
         let last = last_of(home, text)?;
         return last.ok_or_else(|| {
-            CliError::refused("no_handoff", format!("No agent of {text} was handed off lately."))
+            CliError::refused("no_handoff", format!("There is no recent handoff of an agent of {text}."))
                 .hint("`tasuki handoffs` lists the handoffs.")
         });
     }
     pick_id("handoff", text, &view::stems(&home.handoff_views())?)
-        .map_err(|error| unknown(home, text, with_hint(error, "`tasuki handoffs` lists them.")))
+        .map_err(|error| unknown(home, text, with_hint(error, "`tasuki handoffs` lists the handoffs.")))
 }
 
 /// The handoff of a persona that was asked for last, among those that have changed last.
 fn last_of(home: &Home, slug: &str) -> Result<Option<String>, CliError> {
     const LOOK_AT: usize = 2_000;
-    let latest: Vec<Seen<HandoffView>> = view::latest(&home.handoff_views(), LOOK_AT)?;
+    let latest: Vec<ViewFile<HandoffView>> = view::latest(&home.handoff_views(), LOOK_AT)?;
     let own = latest.iter().filter(|handoff| handoff.persona_slug == slug);
     let last = own.max_by_key(|handoff| &handoff.created_at);
     Ok(last.and_then(|handoff| view::said(handoff.handoff_id.as_str())).map(str::to_owned))
@@ -225,7 +224,7 @@ pub fn item(home: &Home, text: &str) -> Result<String, CliError> {
         None => unknown(
             home,
             text,
-            CliError { code: "no_item".to_owned(), ..error.hint("`tasuki work list --all` lists them.") },
+            CliError { code: "no_item".to_owned(), ..error.hint("`tasuki work list --all` lists the work items.") },
         ),
         Some(_) => error,
     })
@@ -248,8 +247,8 @@ pub fn pick_id(what: &str, text: &str, ids: &[String]) -> Result<String, CliErro
     }
 }
 
-/// The beginnings of ids that tables show: 8 characters, more only where two would look alike. Each can be typed instead
-/// of the whole id.
+/// The beginnings of ids that tables show: 8 characters, more only where two would look alike. Each can be typed
+/// instead of the whole id.
 #[must_use]
 pub fn short<'a>(ids: impl IntoIterator<Item = &'a str>) -> BTreeMap<String, String> {
     const SHORTEST: usize = 8;
@@ -283,7 +282,7 @@ fn ambiguous(what: &str, text: &str, candidates: impl Iterator<Item = String>) -
         shown.push(format!("… and {} more", all.len() - MOST));
     }
     let text = sanitise(text);
-    CliError::refused("ambiguous", format!("\"{text}\" names {} {what}.", all.len()))
+    CliError::refused("ambiguous", format!("\"{text}\" matches {} {what}.", all.len()))
         .hint(format!("Name one of them by its id:\n    {}", shown.join("\n    ")))
 }
 

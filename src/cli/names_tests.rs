@@ -1,13 +1,13 @@
-//! Texts and agents that are known in, an id or a refusal out.
+//! A text and a list of known agents go in, an id or a refusal comes out.
 
 use super::*;
 
-fn known(id: &str, slug: Option<&str>, living: bool) -> Known {
+fn known(id: &str, slug: Option<&str>, living: bool) -> NamedAgent {
     let pane = Some(format!("%{}", &id[..1]));
-    Known { id: id.to_owned(), slug: slug.map(str::to_owned), living, pane, about: "idle %1".to_owned() }
+    NamedAgent { id: id.to_owned(), slug: slug.map(str::to_owned), living, pane, about: "idle %1".to_owned() }
 }
 
-fn some() -> Vec<Known> {
+fn some() -> Vec<NamedAgent> {
     vec![
         known("aaaa1111-0000", Some("kai"), false),
         known("aaab2222-0000", Some("kai"), true),
@@ -76,7 +76,7 @@ fn a_persona_with_a_living_agent_goes_before_ids_that_begin_alike() {
 
 #[test]
 fn a_session_without_a_pane_takes_the_name_from_nobody_who_has_one() {
-    let nowhere = |id: &str| Known { pane: None, ..known(id, Some("mia"), true) };
+    let nowhere = |id: &str| NamedAgent { pane: None, ..known(id, Some("mia"), true) };
     let in_pane = known("aaaa1111-0", Some("mia"), true);
     assert_eq!(pick_agent("mia", &[nowhere("bbbb1111-0"), in_pane.clone(), nowhere("cccc1111-0")]), Ok(in_pane.id));
     assert_eq!(pick_agent("mia", &[nowhere("bbbb1111-0")]), Ok("bbbb1111-0".to_owned()));
@@ -90,7 +90,7 @@ fn a_persona_whose_agents_have_all_ended_is_told_so() {
     let error = pick_agent("mia", &all).expect_err("nobody lives");
     assert_eq!(
         (error.code.as_str(), error.message.as_str()),
-        ("no_agent", "mia has no living agent: all its 3 have ended.")
+        ("no_agent", "No agent of mia is running: all 3 have ended.")
     );
     assert!(error.hint.expect("what to do").contains("tasuki agent create mia"));
 }

@@ -22,13 +22,12 @@ pub enum Tone {
     Plain,
     Good,
     Bad,
-    /// It is worth a look.
     Care,
     Faint,
     Strong,
 }
 
-/// Where and how a command prints.
+/// Where a command prints, and in which form.
 #[derive(Debug, Clone)]
 pub struct Out {
     json: bool,
@@ -40,7 +39,6 @@ pub struct Out {
 /// What of the environment decides about colour.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
-    /// Standard output is a terminal.
     pub terminal: bool,
     /// `NO_COLOR` is set and not empty.
     pub no_colour: bool,
@@ -52,7 +50,7 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// Reads them from this process.
+    /// Reads them from this process: its environment and standard output.
     #[must_use]
     pub fn read() -> Self {
         let var = |name: &str| std::env::var(name).unwrap_or_default();
@@ -81,7 +79,7 @@ impl Out {
         Self::with(json, &Surroundings::read())
     }
 
-    /// Output for given surroundings.
+    /// An output for the given surroundings, which tests choose.
     #[must_use]
     pub fn with(json: bool, around: &Surroundings) -> Self {
         Out {
@@ -92,7 +90,7 @@ impl Out {
         }
     }
 
-    /// Whether JSON is wanted.
+    /// Whether `--json` was given.
     #[must_use]
     pub fn is_json(&self) -> bool {
         self.json
@@ -116,7 +114,7 @@ impl Out {
         self.unicode
     }
 
-    /// The text in its tone.
+    /// The text in the tone's colour, or as it is where no colour is wanted.
     #[must_use]
     pub fn paint(&self, tone: Tone, text: &str) -> String {
         let code = match tone {
@@ -181,7 +179,8 @@ impl Out {
         self.toned(headings, rows, &[])
     }
 
-    /// The same, each row in its tone. On a terminal no line is longer than it is wide: a line that wraps looks like two.
+    /// The same, each row in its tone. On a terminal no line is longer than it is wide: a line that wraps looks like
+    /// two.
     ///
     /// # Errors
     /// When the output is closed or can't be written.
@@ -212,8 +211,8 @@ pub fn short_text(text: &str, columns: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// The last door before a terminal: whatever a view, a file's name or an error of the system has brought along, only our
-/// own colours are left.
+/// The last door before a terminal: whatever a view, a file's name or an error of the system has brought along, only
+/// our own colours are left.
 fn harmless(text: &str) -> String {
     let mut parts = text.split('\x1b');
     let mut clean = sanitise(parts.next().unwrap_or_default());
@@ -225,7 +224,7 @@ fn harmless(text: &str) -> String {
     clean
 }
 
-/// Writes to standard error; that nobody reads it is no failure of the command.
+/// Writes to standard error; a closed standard error is not a failure of the command.
 pub fn eprint_quietly(text: &str) {
     let text = harmless(text);
     let mut stderr = io::stderr().lock();

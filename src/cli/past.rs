@@ -1,9 +1,9 @@
-//! Views of history that were removed for their age: the store has what they told, and the sidecar writes one again for
-//! whoever wishes to see it.
+//! Views that were removed for their age. The store still has their contents, and the sidecar writes a view again on
+//! request.
 
-use super::client::{Pulse, Sidecar};
+use super::client::{Pulse, SidecarPresence};
 use super::error::CliError;
-use super::view::{self, Seen};
+use super::view::{self, ViewFile};
 use crate::config::Home;
 use crate::contract::{AgentView, HandoffView};
 use crate::spool::wishes::WISH;
@@ -14,14 +14,13 @@ use std::time::{Duration, Instant};
 
 /// How long the sidecar may take: it looks for wishes every five seconds.
 const WITHIN: Duration = Duration::from_secs(12);
-/// Pause between two looks.
 const EVERY: Duration = Duration::from_millis(50);
 
 /// One handoff's view, written again if need be.
 ///
 /// # Errors
 /// When it can't be read.
-pub fn handoff(home: &Home, id: &str) -> Result<Option<Seen<HandoffView>>, CliError> {
+pub fn handoff(home: &Home, id: &str) -> Result<Option<ViewFile<HandoffView>>, CliError> {
     again(home, id, || view::handoff(home, id))
 }
 
@@ -29,27 +28,27 @@ pub fn handoff(home: &Home, id: &str) -> Result<Option<Seen<HandoffView>>, CliEr
 ///
 /// # Errors
 /// When it can't be read.
-pub fn agent(home: &Home, id: &str) -> Result<Option<Seen<AgentView>>, CliError> {
+pub fn agent(home: &Home, id: &str) -> Result<Option<ViewFile<AgentView>>, CliError> {
     again(home, id, || view::agent(home, id))
 }
 
-/// Where nobody can be asked, what lies there is the answer.
+/// If no sidecar can be asked, the present view is the answer.
 fn again<T>(home: &Home, id: &str, read: impl Fn() -> Result<Option<T>, CliError>) -> Result<Option<T>, CliError> {
     if let Some(found) = read()? {
         return Ok(Some(found));
     }
-    if !matches!(Pulse::new(home).check(), Sidecar::Alive { .. }) || id.parse::<uuid::Uuid>().is_err() {
+    if !matches!(Pulse::new(home).check(), SidecarPresence::Alive { .. }) || id.parse::<uuid::Uuid>().is_err() {
         return Ok(None);
     }
     let wish = home.view().join(format!("{WISH}{id}"));
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&wish) {
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        // Whoever may only read the views gets what lies there.
+        // A user who may only read the views gets the present one.
         Err(_) => return Ok(None),
     }
     let until = Instant::now() + WITHIN;
-    // The view is written first, and the wish goes then, whether there is such a view or not.
+    // The view is written before the wish is removed; the wish is removed even if there is no such view.
     while wish.exists() && Instant::now() < until {
         std::thread::sleep(EVERY);
     }

@@ -1,7 +1,7 @@
-//! `persona new` and `persona list`. A persona is a folder; making the folder is the registration, so no sidecar is
-//! needed for it (SPEC section 12, Persona).
+//! `persona new` and `persona list`. A persona is a folder, and making the folder registers it, so neither command
+//! needs a sidecar.
 
-use super::Session;
+use super::CliSession;
 use super::agents;
 use super::error::CliError;
 use super::hooks;
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 /// `persona …`.
 #[derive(Debug, Subcommand)]
 pub enum PersonaCommand {
-    /// Make a persona's folder with a skill to edit.
+    /// Create a persona: a folder with a skill to edit.
     #[command(after_help = "Example:\n  tasuki persona new kai --name Kai --role developer --profile demo")]
     New(PersonaArgs),
     /// List the personas.
@@ -31,10 +31,10 @@ pub enum PersonaCommand {
 pub struct PersonaArgs {
     /// The folder's name: 1 to 64 of a-z, 0-9 and -.
     pub slug: Slug,
-    /// The name that it goes by.
+    /// The persona's display name.
     #[arg(long)]
     pub name: Option<String>,
-    /// Its role, such as `developer`.
+    /// The persona's role, such as `developer`.
     #[arg(long)]
     pub role: Option<String>,
     /// The profile that its agents run with.
@@ -49,14 +49,14 @@ pub struct PersonaArgs {
 ///
 /// # Errors
 /// When a folder can't be read or made, or is there already.
-pub fn command(session: &Session, command: &PersonaCommand) -> Result<(), CliError> {
+pub fn command(session: &CliSession, command: &PersonaCommand) -> Result<(), CliError> {
     match command {
         PersonaCommand::New(args) => create(session, args),
         PersonaCommand::List => list(session),
     }
 }
 
-fn create(session: &Session, args: &PersonaArgs) -> Result<(), CliError> {
+fn create(session: &CliSession, args: &PersonaArgs) -> Result<(), CliError> {
     if let Some(name) = &args.profile {
         let profiles = Profiles::load(Some(&session.home.profiles()))?;
         if profiles.get(name).is_none() {
@@ -72,20 +72,20 @@ fn create(session: &Session, args: &PersonaArgs) -> Result<(), CliError> {
     };
     let folder = personas::create(&session.home.personas(), &args.slug, &file)?;
     let answer = json!({"persona_slug": args.slug.as_str(), "path": folder});
-    session.tell(&answer, &format!("persona {} in {}", args.slug, folder.display()))?;
+    session.report(&answer, &format!("persona {} in {}", args.slug, folder.display()))?;
     let profile = if args.profile.is_some() { "" } else { " --profile NAME" };
     session.out.note(&format!("Edit its skill.md, then start an agent: tasuki agent create {}{profile}", args.slug));
     Ok(())
 }
 
-fn list(session: &Session) -> Result<(), CliError> {
+fn list(session: &CliSession) -> Result<(), CliError> {
     let folder = session.home.personas();
     let found: Vec<About> = personas::list(&folder)?.iter().map(|slug| about(session, slug)).collect();
     if session.out.is_json() {
         return session.out.document(&json!(found));
     }
     if found.is_empty() {
-        session.out.note("No personas. Make one with: tasuki persona new SLUG");
+        session.out.note("No personas. Create one with: tasuki persona new SLUG");
         return Ok(());
     }
     let row = |persona: &About| {
@@ -94,7 +94,7 @@ fn list(session: &Session) -> Result<(), CliError> {
     };
     let rows: Vec<_> = found.iter().map(row).collect();
     session.out.table(&["PERSONA", "NAME", "ROLE", "PROFILE", "DOCUMENTS"], &rows)?;
-    session.out.note(&format!("They lie in {}.", folder.display()));
+    session.out.note(&format!("The personas are in {}.", folder.display()));
     Ok(())
 }
 
@@ -111,11 +111,11 @@ struct About {
     path: PathBuf,
 }
 
-/// What a persona's folder says of itself. A `persona.toml` that can't be read is said so, and the list goes on.
-fn about(session: &Session, slug: &Slug) -> About {
+/// What a persona's folder says. A `persona.toml` that can't be read is reported, and the list continues.
+fn about(session: &CliSession, slug: &Slug) -> About {
     let facts = personas::facts(&session.home.personas(), slug).unwrap_or_else(|error| {
         eprint_quietly(&format!("tasuki: {}", CliError::from(error).message));
-        personas::PersonaFacts::default()
+        personas::PersonaOnDisk::default()
     });
     About {
         persona_slug: slug.to_string(),

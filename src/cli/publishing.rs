@@ -1,22 +1,22 @@
-//! How a handoff's publishing stands, for people.
+//! Shows people the state of a handoff's publishing.
 
 use super::view::{self, said};
 use crate::contract::{PublishState, PublishView};
 
 /// The line of a handoff's publishing for people; none if nothing is said of it.
 pub(super) fn summary(seen: &PublishView) -> Option<String> {
-    let state = said(seen.state.word())?;
-    let to = said(seen.to.word()).unwrap_or("?");
+    let state = said(seen.state.as_str())?;
+    let to = said(seen.to.as_str()).unwrap_or("?");
     let error = seen.attempts.last().and_then(|last| last.error.as_ref());
     let code = error.and_then(|error| said(error.code.as_str())).map(|code| format!(" ({code})")).unwrap_or_default();
     Some(match (seen.state.known(), said(seen.url.as_deref())) {
         (Some(PublishState::Published), Some(url)) => url.to_owned(),
-        (Some(PublishState::Published), None) => format!("{to}: published, at an address that is not known"),
+        (Some(PublishState::Published), None) => format!("{to}: published, at an unknown address"),
         (Some(PublishState::Retrying), _) => {
             let at = said(seen.next_try_at.as_deref()).map(view::clock).unwrap_or_default();
             format!("{to}: retrying at {at}{code}")
         }
-        (Some(PublishState::Waiting), _) => format!("{to}: waits for the record"),
+        (Some(PublishState::Waiting), _) => format!("{to}: waiting until the document is recorded"),
         (Some(PublishState::Running), _) => format!("{to}: running"),
         _ => format!("{to}: {}{code}", state.replace('_', " ")),
     })

@@ -1,6 +1,6 @@
-//! `rules check`: whether the rules for work items can be used, and what they say. Needs no sidecar.
+//! `rules check`: whether the rules for work items are valid, and what they say. It needs no sidecar.
 
-use super::Session;
+use super::CliSession;
 use super::error::CliError;
 use crate::config::rules as file;
 use crate::core::rules::{HUMAN, Rule, Rules};
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// `rules …`.
 #[derive(Debug, Subcommand)]
 pub enum RulesCommand {
-    /// Say whether the rules can be used, and what they say.
+    /// Check that the rules can be used, and show them.
     #[command(after_help = "Example:\n  tasuki rules check")]
     Check(RulesArgs),
 }
@@ -22,7 +22,7 @@ pub enum RulesCommand {
 /// `rules check`.
 #[derive(Debug, Args)]
 pub struct RulesArgs {
-    /// The file [else HOME/data/rules.toml].
+    /// The file with the rules [default: HOME/data/rules.toml].
     pub file: Option<PathBuf>,
 }
 
@@ -30,13 +30,13 @@ pub struct RulesArgs {
 ///
 /// # Errors
 /// They can't be used: 78, with line and column.
-pub fn command(session: &Session, command: &RulesCommand) -> Result<(), CliError> {
+pub fn command(session: &CliSession, command: &RulesCommand) -> Result<(), CliError> {
     match command {
         RulesCommand::Check(args) => check(session, args),
     }
 }
 
-fn check(session: &Session, args: &RulesArgs) -> Result<(), CliError> {
+fn check(session: &CliSession, args: &RulesArgs) -> Result<(), CliError> {
     let path = args.file.clone().unwrap_or_else(|| session.home.rules());
     let rules = file::load(&path)
         .map_err(|error| CliError::config("bad_rules", format!("{}.", sanitise(&error.to_string()))))?;
@@ -60,7 +60,7 @@ fn check(session: &Session, args: &RulesArgs) -> Result<(), CliError> {
 }
 
 /// The personas of each role that a rule names.
-fn players(session: &Session, rules: &Rules) -> BTreeMap<String, Vec<String>> {
+fn players(session: &CliSession, rules: &Rules) -> BTreeMap<String, Vec<String>> {
     let folder = session.home.personas();
     let slugs = personas::list(&folder).unwrap_or_default();
     let named: BTreeSet<&String> = rules.types.values().flat_map(|rule| &rule.processed_by).collect();
@@ -88,7 +88,7 @@ fn requirements(rule: &Rule) -> Vec<String> {
 fn type_json(name: &str, rule: &Rule) -> Value {
     json!({
         "type": name, "processed_by": rule.processed_by, "output": rule.output, "creates": rule.creates,
-        "all": rule.all, "any": rule.any, "non_empty": rule.non_empty, "next_status": rule.next_status.word(),
+        "all": rule.all, "any": rule.any, "non_empty": rule.non_empty, "next_status": rule.next_status.as_str(),
         "ask_human": rule.ask_human,
     })
 }

@@ -1,4 +1,4 @@
-//! `run` hands over to the sidecar, `demo-agent` to the demo agent.
+//! `run` starts the sidecar, `demo-agent` the demo agent.
 
 use crate::config::Home;
 use crate::{demo, sidecar};
@@ -8,15 +8,15 @@ use std::ffi::OsString;
 /// `run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// The tmux server: a name as for `tmux -L`, or a path if it has a slash [else TASUKI_TMUX, else your default server].
+    /// The tmux server: a name as for `tmux -L`, or a path with a slash [default: TASUKI_TMUX, else your default server].
     #[arg(long, value_name = "SOCKET")]
     pub tmux: Option<String>,
 }
 
-/// Runs the sidecar until it is told to end; returns its exit code. The one place where the command line meets it.
+/// Runs the sidecar until it is told to end; returns its exit code. Only here the command line calls it.
 #[must_use]
 pub fn start(home: Home, args: &RunArgs, json: bool) -> u8 {
-    sidecar::run(&sidecar::Options { home, tmux: args.tmux.clone(), json })
+    sidecar::run(&sidecar::SidecarOptions { home, tmux: args.tmux.clone(), json })
 }
 
 /// Runs the built-in demo agent in this terminal; returns its exit code. The one place where the command line meets it.

@@ -1,7 +1,7 @@
-//! `schema`: the JSON Schema of every file format of the contract. What others write is described by the very types that
-//! it is read with; what the sidecar writes by the types that it is written with.
+//! `schema`: the JSON Schema of every file format of the contract. It is made from the types that read what others
+//! write, and from the types that write what the sidecar writes, so it cannot differ from the code.
 
-use super::Session;
+use super::CliSession;
 use super::error::CliError;
 use crate::agents::{EventFile, ProfileFile};
 use crate::contract;
@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 /// `schema`.
 #[derive(Debug, Args)]
 pub struct SchemaArgs {
-    /// Which; without it, their names.
+    /// The format whose schema to print; without it, the names of all formats.
     pub kind: Option<String>,
 }
 
-/// One file format.
+/// A file format with a JSON Schema.
 #[derive(Debug, Clone)]
 pub struct Format {
     /// Its name on the command line; a request's is its kind.
@@ -34,7 +34,7 @@ pub fn requests() -> Vec<Format> {
     asked::schemas().into_iter().map(|(kind, fields)| request(kind, fields)).collect()
 }
 
-/// The names of all of them.
+/// The names that `tasuki schema` takes.
 #[must_use]
 pub fn names() -> Vec<&'static str> {
     all().into_iter().map(|format| format.name).collect()
@@ -73,7 +73,7 @@ fn written<T: JsonSchema>() -> Schema {
 fn request(kind: &'static str, fields: Schema) -> Format {
     let mut schema = Value::from(fields);
     schema["properties"]["v"] = json!({"description": "The format's version: 1.", "const": 1});
-    schema["properties"]["kind"] = json!({"description": "What is asked for.", "const": kind});
+    schema["properties"]["kind"] = json!({"description": "The kind of the request.", "const": kind});
     let mut required = vec![json!("v"), json!("kind")];
     required.extend(schema["required"].as_array().cloned().unwrap_or_default());
     schema["required"] = Value::Array(required);
@@ -84,7 +84,7 @@ fn request(kind: &'static str, fields: Schema) -> Format {
 ///
 /// # Errors
 /// When there is no such format.
-pub fn command(session: &Session, args: &SchemaArgs) -> Result<(), CliError> {
+pub fn command(session: &CliSession, args: &SchemaArgs) -> Result<(), CliError> {
     let all = all();
     let Some(kind) = args.kind.as_deref() else {
         if session.out.is_json() {
@@ -98,7 +98,7 @@ pub fn command(session: &Session, args: &SchemaArgs) -> Result<(), CliError> {
     let names: Vec<&str> = all.iter().map(|format| format.name).collect();
     let found = all.iter().find(|format| format.name == kind).ok_or_else(|| {
         CliError::refused("no_schema", format!("There is no format {}.", crate::core::text::sanitise(kind)))
-            .hint(format!("There are: {}.", names.join(", ")))
+            .hint(format!("Formats: {}.", names.join(", ")))
     })?;
     session.out.document(&found.schema)
 }

@@ -3,7 +3,7 @@
 use super::client;
 use super::error::CliError;
 use super::output::{Out, Tone};
-use super::view::Seen;
+use super::view::ViewFile;
 use crate::config::Home;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -15,17 +15,17 @@ pub const ANSWER_SOON: Duration = Duration::from_secs(60);
 /// How long an answer may take that waits for an agent: to start, to take a text, to end.
 pub const ANSWER_LATE: Duration = Duration::from_secs(30 * 60);
 
-/// What every command works with.
+/// What every command works with: the home, the output and `--timeout`.
 #[derive(Debug)]
-pub struct Session {
+pub struct CliSession {
     pub home: Home,
     pub out: Out,
     /// `--timeout`.
     pub timeout: Option<Duration>,
 }
 
-impl Session {
-    /// Drops a request and waits for its answer, for `patience` where `--timeout` says nothing.
+impl CliSession {
+    /// Drops a request and waits for its answer, for `patience` unless `--timeout` was given.
     ///
     /// # Errors
     /// As [`client::ask`].
@@ -34,16 +34,16 @@ impl Session {
         kind: &str,
         fields: Map<String, Value>,
         patience: Duration,
-    ) -> Result<Seen<T>, CliError> {
+    ) -> Result<ViewFile<T>, CliError> {
         let patience = self.timeout.unwrap_or(patience);
-        client::ask(&self.home, &client::Request { kind, fields, patience })
+        client::ask(&self.home, &client::SentRequest { kind, fields, patience })
     }
 
     /// Prints an answer: as it is under `--json`, else as a line for people.
     ///
     /// # Errors
     /// When the output is closed.
-    pub fn tell(&self, answer: &Value, line: &str) -> Result<(), CliError> {
+    pub fn report(&self, answer: &Value, line: &str) -> Result<(), CliError> {
         if self.out.is_json() { self.out.document(answer) } else { self.out.line(line) }
     }
 
@@ -53,9 +53,9 @@ impl Session {
     /// `no_sidecar`.
     pub fn require_views(&self) -> Result<(), CliError> {
         match client::Pulse::new(&self.home).check() {
-            client::Sidecar::Alive { .. } => Ok(()),
+            client::SidecarPresence::Alive { .. } => Ok(()),
             seen if self.home.view().is_dir() => {
-                let note = format!("{} This is what was last known.", client::no_sidecar(&self.home, &seen).message);
+                let note = format!("{} You see the last known state.", client::no_sidecar(&self.home, &seen).message);
                 self.out.note(&self.out.paint(Tone::Faint, &note));
                 Ok(())
             }

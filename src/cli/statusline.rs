@@ -1,5 +1,5 @@
-//! `statusline`: what Claude Code runs to draw its status line. Like `hook` it is found before anything is parsed, for it
-//! must cost little, must never fail, and hands on a command line that is not ours.
+//! `statusline`: what Claude Code runs to draw its status line. Like `hook` it is recognised before anything is parsed:
+//! it must be fast and must never fail, and the command line that it passes on is the user's.
 
 use clap::Args;
 use std::ffi::OsString;

@@ -1,5 +1,5 @@
-//! Reading what the sidecar wrote: views, results, error files. Every read is bounded and follows no link, and a file
-//! that is missing is an answer, not an error.
+//! Reads what the sidecar wrote: views, results, error files. Every read is bounded and follows no link, and a missing
+//! file is an answer, not an error.
 
 use super::error::CliError;
 use crate::config::Home;
@@ -27,7 +27,7 @@ pub fn open(path: &Path) -> std::io::Result<fs::File> {
     }
 }
 
-/// The bytes of a file of at most `limit` bytes; `None` when there is none.
+/// The bytes of a file of at most `limit` bytes; `None` if it does not exist.
 ///
 /// # Errors
 /// When it can't be read, or is no regular file, or is larger.
@@ -46,38 +46,38 @@ pub fn read_bytes(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, CliError> 
     Ok(Some(bytes))
 }
 
-/// A file as it lies there, and what it says.
+/// A file's JSON, and its contents as a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen<T> {
+pub struct ViewFile<T> {
     text: Vec<u8>,
     said: T,
 }
 
-impl<T: DeserializeOwned> Seen<T> {
+impl<T: DeserializeOwned> ViewFile<T> {
     /// Reads a file's text; `None` where it is JSON, but no object.
     ///
     /// # Errors
     /// When it is not JSON.
     pub fn read(text: Vec<u8>) -> serde_json::Result<Option<Self>> {
-        Ok(contract::read(&text)?.map(|said| Seen { text, said }))
+        Ok(contract::read(&text)?.map(|said| ViewFile { text, said }))
     }
 }
 
-impl<T: DeserializeOwned + Default> From<Value> for Seen<T> {
+impl<T: DeserializeOwned + Default> From<Value> for ViewFile<T> {
     fn from(text: Value) -> Self {
-        Seen { said: contract::understood(text.clone()).unwrap_or_default(), text: text.to_string().into_bytes() }
+        ViewFile { said: contract::understood(text.clone()).unwrap_or_default(), text: text.to_string().into_bytes() }
     }
 }
 
-impl<T> Seen<T> {
-    /// All that stands there, for programs: what this version does not know, too.
+impl<T> ViewFile<T> {
+    /// The whole file, for programs: fields that this version does not know, too.
     #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.text).unwrap_or_default()
     }
 }
 
-impl<T> Deref for Seen<T> {
+impl<T> Deref for ViewFile<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -89,16 +89,17 @@ impl<T> Deref for Seen<T> {
 ///
 /// # Errors
 /// When it can't be read or is not JSON.
-pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<Seen<T>>, CliError> {
+pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<ViewFile<T>>, CliError> {
     let Some(bytes) = read_bytes(path, LARGEST)? else { return Ok(None) };
-    Seen::read(bytes).map_err(|error| not_json(path, &error))
+    ViewFile::read(bytes).map_err(|error| not_json(path, &error))
 }
 
-/// All files of a folder that say something. One that vanishes meanwhile or can't be read is left out: the rest is still true.
+/// All files of a folder that say something. One that vanishes meanwhile or can't be read is left out: the rest is
+/// still true.
 ///
 /// # Errors
 /// When the folder can't be read.
-pub fn all<T: DeserializeOwned>(folder: &Path) -> Result<Vec<Seen<T>>, CliError> {
+pub fn all<T: DeserializeOwned>(folder: &Path) -> Result<Vec<ViewFile<T>>, CliError> {
     let one = |stem: String| read(&folder.join(format!("{stem}.json"))).ok().flatten();
     Ok(stems(folder)?.into_iter().filter_map(one).collect())
 }
@@ -107,7 +108,7 @@ pub fn all<T: DeserializeOwned>(folder: &Path) -> Result<Vec<Seen<T>>, CliError>
 ///
 /// # Errors
 /// When the folder can't be read.
-pub fn latest<T: DeserializeOwned>(folder: &Path, most: usize) -> Result<Vec<Seen<T>>, CliError> {
+pub fn latest<T: DeserializeOwned>(folder: &Path, most: usize) -> Result<Vec<ViewFile<T>>, CliError> {
     let mut found = by_change(folder)?;
     found.sort_unstable_by(|a, b| b.cmp(a));
     let one = |(_, stem): (i64, String)| read(&folder.join(format!("{stem}.json"))).ok().flatten();
@@ -116,7 +117,7 @@ pub fn latest<T: DeserializeOwned>(folder: &Path, most: usize) -> Result<Vec<See
 
 fn not_json(path: &Path, error: &serde_json::Error) -> CliError {
     CliError::refused("not_json", format!("{} is not JSON: {error}.", path.display()))
-        .hint("The sidecar writes this file whole; if it does not mend itself, restart the sidecar.")
+        .hint("The sidecar rewrites this file whole; if the file stays broken, restart the sidecar.")
 }
 
 /// The names, less `.json`, of a folder's JSON files, sorted. A folder that is not there has none.
@@ -129,7 +130,7 @@ pub fn stems(folder: &Path) -> Result<Vec<String>, CliError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(CliError::file("Can't read", folder, &error)),
     };
-    // All of them, however many: the one that is asked for, or that lives, may come last.
+    // All of them, however many: the one that was asked for, or that lives, may come last.
     let names = entries.filter_map(Result::ok).filter_map(|entry| entry.file_name().into_string().ok());
     let mut stems: Vec<String> = names
         .filter(|name| !name.starts_with('.'))
@@ -149,7 +150,7 @@ pub fn by_change(folder: &Path) -> Result<Vec<(i64, String)>, CliError> {
     let Ok(dir) = crate::files::open_dir(folder) else { return Ok(Vec::new()) };
     let changed = |stem: String| {
         let meta = crate::files::meta_at(&dir, format!("{stem}.json")).ok()??;
-        Some((meta.stamp.mtime_ns / 1_000_000, stem))
+        Some((meta.file_id.mtime_ns / 1_000_000, stem))
     };
     Ok(stems.into_iter().filter_map(changed).collect())
 }
@@ -158,15 +159,15 @@ pub fn by_change(folder: &Path) -> Result<Vec<(i64, String)>, CliError> {
 ///
 /// # Errors
 /// When it can't be read.
-pub fn agent(home: &Home, agent_id: &str) -> Result<Option<Seen<AgentView>>, CliError> {
+pub fn agent(home: &Home, agent_id: &str) -> Result<Option<ViewFile<AgentView>>, CliError> {
     read(&home.agent_views().join(format!("{agent_id}.json")))
 }
 
-/// The sidecar's own view; none of one that has ended in good order.
+/// The sidecar's own view; none if the sidecar ended properly.
 ///
 /// # Errors
 /// When it can't be read.
-pub fn sidecar(home: &Home) -> Result<Option<Seen<SidecarView>>, CliError> {
+pub fn sidecar(home: &Home) -> Result<Option<ViewFile<SidecarView>>, CliError> {
     read(&home.view().join("sidecar.json"))
 }
 
@@ -174,7 +175,7 @@ pub fn sidecar(home: &Home) -> Result<Option<Seen<SidecarView>>, CliError> {
 ///
 /// # Errors
 /// When it can't be read.
-pub fn handoff(home: &Home, handoff_id: &str) -> Result<Option<Seen<HandoffView>>, CliError> {
+pub fn handoff(home: &Home, handoff_id: &str) -> Result<Option<ViewFile<HandoffView>>, CliError> {
     read(&home.handoff_views().join(format!("{handoff_id}.json")))
 }
 
@@ -182,11 +183,11 @@ pub fn handoff(home: &Home, handoff_id: &str) -> Result<Option<Seen<HandoffView>
 ///
 /// # Errors
 /// When it can't be read.
-pub fn item(home: &Home, item_id: &str) -> Result<Option<Seen<WorkView>>, CliError> {
+pub fn item(home: &Home, item_id: &str) -> Result<Option<ViewFile<WorkView>>, CliError> {
     read(&home.work_views().join(format!("{item_id}.json")))
 }
 
-/// A text, if there is one that is not empty.
+/// A text, if it is not empty.
 pub fn said<'a>(text: impl Into<Option<&'a str>>) -> Option<&'a str> {
     text.into().filter(|text| !text.is_empty())
 }
@@ -214,7 +215,8 @@ pub fn clock(at: &str) -> String {
     read.map_or_else(|_| at.to_owned(), |at| local(at).format("%Y-%m-%d %H:%M:%S").to_string())
 }
 
-/// How long ago a time of the contract was, in one unit, for lists that people look at; a time to come is told as it is.
+/// How long ago a time of the contract was, in one unit, for lists that people read; a time in the future is printed as
+/// it is.
 #[must_use]
 pub fn ago(at: &str, now: chrono::DateTime<chrono::Utc>) -> String {
     let Ok(then) = chrono::DateTime::parse_from_rfc3339(at) else { return at.to_owned() };
@@ -273,7 +275,7 @@ mod tests {
 
     #[test]
     fn of_very_many_names_none_is_left_out() {
-        // In memory, where there is such a place: so many files take a disk half a minute.
+        // In memory, if the system has such a folder: a disk needs half a minute for that many files.
         let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder");
         for number in 0..200_100 {
             fs::write(dir.path().join(format!("{number}.json")), "").expect("a file");

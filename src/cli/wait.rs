@@ -1,14 +1,14 @@
-//! `--wait`: shows a handoff's steps while they pass. The view is one small file, replaced whole at each change, so
-//! looking at it twenty times a second is cheap and misses nothing that it keeps: the steps are a list.
+//! `--wait`: shows a handoff's steps as they pass. The view is one small file that is replaced whole at each change, so
+//! reading it twenty times a second is cheap. No step is missed, because the view keeps the list of steps.
 
-use super::Session;
+use super::CliSession;
 use super::client::Pulse;
 use super::error::CliError;
-use super::follow::{self, Follower, Outcome, Progress};
+use super::follow::{self, FlowEnd, Follower, Progress};
 use super::interrupts::Interrupts;
-use super::live::Live;
+use super::live::LiveLine;
 use super::output::Tone;
-use super::view::{self, Seen};
+use super::view::{self, ViewFile};
 use crate::contract::{AgentState, HandoffView};
 use crate::core::text::sanitise;
 use crate::exit;
@@ -31,9 +31,13 @@ pub(super) const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 /// # Errors
 /// The handoff's own failure (exit code 1), 69 when the sidecar's heartbeat stops, 75 when `--timeout` is over. In the
 /// last two cases the handoff itself is not touched.
-pub fn follow_to_end(session: &Session, handoff_id: &str, follower: Follower) -> Result<Seen<HandoffView>, CliError> {
+pub fn follow_to_end(
+    session: &CliSession,
+    handoff_id: &str,
+    follower: Follower,
+) -> Result<ViewFile<HandoffView>, CliError> {
     let interrupts = Interrupts::watch()
-        .map_err(|error| CliError::refused("signals", format!("Signals can't be taken: {error}.")))?;
+        .map_err(|error| CliError::refused("signals", format!("Can't listen for signals: {error}.")))?;
     let patience = session.timeout.unwrap_or(LONGEST);
     follow_until(session, handoff_id, follower, patience, &|| interrupts.seen()).map_err(|error| {
         match error.code.as_str() {
@@ -43,33 +47,33 @@ pub fn follow_to_end(session: &Session, handoff_id: &str, follower: Follower) ->
     })
 }
 
-/// As [`follow_to_end`], for so long, and until `stop` says so.
+/// As [`follow_to_end`], but at most for this long, and only until `stop` says so.
 ///
 /// # Errors
 /// As [`follow_to_end`].
 pub(crate) fn follow_until(
-    session: &Session,
+    session: &CliSession,
     handoff_id: &str,
     mut follower: Follower,
     patience: Duration,
     stop: &dyn Fn() -> bool,
-) -> Result<Seen<HandoffView>, CliError> {
-    let mut live = Live::new(&session.out);
+) -> Result<ViewFile<HandoffView>, CliError> {
+    let mut live = LiveLine::new(&session.out);
     let ended = watch(session, handoff_id, &mut follower, &mut live, patience, stop);
     live.clear()?;
     let (view, outcome) = ended?;
-    tell_end(session, &view, outcome)?;
+    report_end(session, &view, outcome)?;
     follow::failure(&view, outcome).map_or(Ok(view), Err)
 }
 
 fn watch(
-    session: &Session,
+    session: &CliSession,
     handoff_id: &str,
     follower: &mut Follower,
-    live: &mut Live<'_>,
+    live: &mut LiveLine<'_>,
     patience: Duration,
     stop: &dyn Fn() -> bool,
-) -> Result<(Seen<HandoffView>, Outcome), CliError> {
+) -> Result<(ViewFile<HandoffView>, FlowEnd), CliError> {
     let start = Instant::now();
     let mut pulse = Pulse::new(&session.home);
     let mut dialogs = Dialogs::default();
@@ -79,17 +83,17 @@ fn watch(
                 if let Progress::Ended(outcome) = news {
                     return Ok((seen, outcome));
                 }
-                tell(session, handoff_id, live, &news)?;
+                report(session, handoff_id, live, &news)?;
             }
             if let Some(news) = dialogs.look(session, &seen)? {
-                tell(session, handoff_id, live, &news)?;
+                report(session, handoff_id, live, &news)?;
             }
         }
         live.draw()?;
         pulse.keep(PULSE_EVERY).map_err(|gone| left_alone(gone, handoff_id))?;
         if stop() {
             return Err(left_alone(CliError::refused("interrupted", "Interrupted."), handoff_id)
-                .hint(format!("Look on again: tasuki handoffs follow {handoff_id}")));
+                .hint(format!("Follow the handoff again: tasuki handoffs follow {handoff_id}")));
         }
         if start.elapsed() >= patience {
             let message = format!("The handoff has not ended within {}.", humantime::format_duration(patience));
@@ -107,7 +111,7 @@ struct Dialogs {
 }
 
 impl Dialogs {
-    fn look(&mut self, session: &Session, handoff: &HandoffView) -> Result<Option<Progress>, CliError> {
+    fn look(&mut self, session: &CliSession, handoff: &HandoffView) -> Result<Option<Progress>, CliError> {
         if self.looked.is_some_and(|looked| looked.elapsed() < AGENT_EVERY) {
             return Ok(None);
         }
@@ -132,11 +136,11 @@ impl Dialogs {
 
 fn left_alone(error: CliError, handoff_id: &str) -> CliError {
     let when = if error.exit == exit::UNAVAILABLE { " when a sidecar runs again" } else { "" };
-    let message = format!("{} The handoff {handoff_id} is not touched by this and goes on{when}.", error.message);
+    let message = format!("{} The handoff {handoff_id} is not affected and continues{when}.", error.message);
     CliError { message, ..error }
 }
 
-fn tell(session: &Session, handoff_id: &str, live: &mut Live<'_>, news: &Progress) -> Result<(), CliError> {
+fn report(session: &CliSession, handoff_id: &str, live: &mut LiveLine<'_>, news: &Progress) -> Result<(), CliError> {
     if session.out.is_json() {
         return session.out.record(&news_json(handoff_id, news));
     }
@@ -167,15 +171,15 @@ fn news_json(handoff_id: &str, news: &Progress) -> Value {
         Progress::Stopped { step, took_ms } => {
             json!({"v": 1, "type": "stopped", "handoff_id": handoff_id, "step": step, "took_ms": took_ms})
         }
-        Progress::Ended(outcome) => json!({"v": 1, "type": outcome.word(), "handoff_id": handoff_id}),
+        Progress::Ended(outcome) => json!({"v": 1, "type": outcome.as_str(), "handoff_id": handoff_id}),
     }
 }
 
-fn tell_end(session: &Session, seen: &Seen<HandoffView>, outcome: Outcome) -> Result<(), CliError> {
+fn report_end(session: &CliSession, seen: &ViewFile<HandoffView>, outcome: FlowEnd) -> Result<(), CliError> {
     if session.out.is_json() {
-        return session.out.record(&json!({"v": 1, "type": outcome.word(), "handoff": seen.json()}));
+        return session.out.record(&json!({"v": 1, "type": outcome.as_str(), "handoff": seen.json()}));
     }
-    let tone = if outcome == Outcome::Done { Tone::Good } else { Tone::Bad };
-    session.out.line(&session.out.paint(tone, outcome.word()))?;
+    let tone = if outcome == FlowEnd::Done { Tone::Good } else { Tone::Bad };
+    session.out.line(&session.out.paint(tone, outcome.as_str()))?;
     follow::summary(seen).iter().try_for_each(|line| session.out.line(&format!("  {line}")))
 }

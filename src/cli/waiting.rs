@@ -1,33 +1,32 @@
-//! What a text waits for, told while it waits: an agent that starts, that is in a turn, or that asks its person something.
+//! Says what a text waits for while it waits: an agent that is starting, is in a turn, or has a dialog open.
 
 use super::error::CliError;
 use super::output::Tone;
-use super::view::{Seen, said, shown};
-use super::{ANSWER_LATE, Session, client, view};
+use super::view::{ViewFile, said, shown};
+use super::{ANSWER_LATE, CliSession, client, view};
 use crate::contract::{AgentState, AgentView, DeliveryView};
 use crate::core::text::sanitise;
 use serde_json::{Map, Value};
 use std::time::{Duration, Instant};
 
-/// So long nothing is said: mostly a text is typed at once.
+/// Nothing is printed for this long: mostly a text is typed at once.
 const SILENT: Duration = Duration::from_secs(1);
-/// Pause between two looks.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// Looks at the agent, and tells each cause once.
+/// Watches the agent, and prints each cause once.
 struct Waiting<'s> {
-    session: &'s Session,
+    session: &'s CliSession,
     agent_id: &'s str,
     next: Instant,
     told: String,
 }
 
 impl<'s> Waiting<'s> {
-    fn new(session: &'s Session, agent_id: &'s str) -> Self {
+    fn new(session: &'s CliSession, agent_id: &'s str) -> Self {
         Waiting { session, agent_id, next: Instant::now() + SILENT, told: String::new() }
     }
 
-    /// Looks, if it is time to. A view that can't be read tells nothing.
+    /// Looks, if it is time to. A view that can't be read changes nothing.
     fn look(&mut self) {
         if Instant::now() < self.next {
             return;
@@ -40,13 +39,14 @@ impl<'s> Waiting<'s> {
     }
 }
 
-impl Session {
-    /// Drops the request for a text, and waits for its answer; while it waits, it says on standard error what it waits for.
+impl CliSession {
+    /// Drops the request for a text, and waits for its answer; while it waits, it says on standard error what it waits
+    /// for.
     ///
     /// # Errors
     /// As [`client::ask`].
-    pub fn ask_to_type(&self, fields: Map<String, Value>, agent_id: &str) -> Result<Seen<DeliveryView>, CliError> {
-        let request = client::Request { kind: "agent_send", fields, patience: self.timeout.unwrap_or(ANSWER_LATE) };
+    pub fn ask_to_type(&self, fields: Map<String, Value>, agent_id: &str) -> Result<ViewFile<DeliveryView>, CliError> {
+        let request = client::SentRequest { kind: "agent_send", fields, patience: self.timeout.unwrap_or(ANSWER_LATE) };
         let mut waiting = Waiting::new(self, agent_id);
         client::ask_meanwhile(&self.home, &request, &mut || waiting.look())
     }
@@ -62,8 +62,8 @@ fn cause(agent: &AgentView) -> Option<String> {
             let pane = sanitise(&shown(agent.pane.as_deref()));
             Some(format!("{who} has a dialog open in {pane}; answer it there"))
         }
-        Some(AgentState::Busy) => Some(format!("{who} is in a turn")),
-        Some(AgentState::Idle) if !agent.primed => Some(format!("{who} is being given its skill")),
+        Some(AgentState::Busy) => Some(format!("{who} is busy with a turn")),
+        Some(AgentState::Idle) if !agent.primed => Some(format!("{who} is being primed with its skill")),
         Some(AgentState::Idle | AgentState::Ended | AgentState::Lost) | None => None,
     }
 }
@@ -85,11 +85,11 @@ mod tests {
         };
         assert_eq!(cause(&agent(AgentState::Starting)).as_deref(), Some("kai is starting"));
         assert_eq!(cause(&agent(AgentState::Blocked)).as_deref(), Some("kai has a dialog open in %7; answer it there"));
-        assert_eq!(cause(&agent(AgentState::Busy)).as_deref(), Some("kai is in a turn"));
+        assert_eq!(cause(&agent(AgentState::Busy)).as_deref(), Some("kai is busy with a turn"));
         assert_eq!(cause(&agent(AgentState::Idle)), None);
         let unprimed = AgentView { primed: false, ..agent(AgentState::Idle) };
-        assert_eq!(cause(&unprimed).as_deref(), Some("kai is being given its skill"));
+        assert_eq!(cause(&unprimed).as_deref(), Some("kai is being primed with its skill"));
         let nameless = AgentView { persona_slug: None, ..agent(AgentState::Busy) };
-        assert_eq!(cause(&nameless).as_deref(), Some("aaaa1111 is in a turn"));
+        assert_eq!(cause(&nameless).as_deref(), Some("aaaa1111 is busy with a turn"));
     }
 }

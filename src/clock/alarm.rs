@@ -1,9 +1,10 @@
-//! The alarm that the loop sleeps by. A runtime's own timers are made for many short waits: one of 5 s wakes the machine
-//! every 4 s as well, to sort its wheel, and counts no time in which the machine slept. The kernel's timer does neither.
+//! The alarm that ends the loop's sleep. A runtime's own timers are made for many short waits: one of 5 s wakes the
+//! machine every 4 s as well, to sort the timer wheel, and does not count the time that the machine sleeps. The
+//! kernel's timer does neither.
 
 use std::time::Duration;
 
-/// One alarm.
+/// An alarm that rings after a time in which sleep of the machine counts.
 #[derive(Debug)]
 pub struct Alarm {
     #[cfg(target_os = "linux")]
@@ -21,8 +22,8 @@ impl Alarm {
         }
     }
 
-    /// Returns after so long, sleep of the machine included; after no time at all it still lets others have their turn.
-    /// Safe to drop half-way: the next call counts anew.
+    /// Returns after this time, in which sleep of the machine counts; with no time at all it still lets other tasks
+    /// run. Safe to drop half-way: the next call counts from the beginning.
     pub async fn ring_after(&mut self, wait: Duration) {
         if wait.is_zero() {
             return tokio::task::yield_now().await;
@@ -71,7 +72,7 @@ mod timer {
         }
 
         pub(super) async fn expire_after(&self, wait: Duration) -> io::Result<()> {
-            // Setting it anew forgets an expiry that nobody has read.
+            // Setting it again forgets an expiry that nobody has read.
             self.timer.set(Expiration::OneShot(wait.into()), TimerSetTimeFlags::empty())?;
             loop {
                 let mut guard = self.ready.readable().await?;

@@ -1,4 +1,4 @@
-//! The only place that reads a clock, and where the loop's alarm is.
+//! Reads the clocks, and nothing else in the program does; and holds the loop's alarm.
 
 pub mod alarm;
 
@@ -7,7 +7,7 @@ use nix::time::{ClockId, clock_gettime};
 
 #[cfg(target_os = "linux")]
 const BOOT_CLOCK: ClockId = ClockId::CLOCK_BOOTTIME;
-// On macOS the monotonic clock is the one that goes on while the machine sleeps.
+// On macOS the monotonic clock is the one that keeps running while the machine sleeps.
 #[cfg(not(target_os = "linux"))]
 const BOOT_CLOCK: ClockId = ClockId::CLOCK_MONOTONIC;
 

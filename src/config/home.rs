@@ -1,17 +1,18 @@
-//! HOME: the one folder that everything lies in. Every path below it is built here (SPEC section 2).
+//! HOME: the one folder that holds all of tasuki's files. Only this file builds paths below it.
 
 use super::ConfigError;
 use std::path::{Path, PathBuf};
 
-/// The one folder below which everything lies.
+/// The one folder that holds everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
     root: PathBuf,
-    /// Where `config.toml` may lie too, if the home is the default one.
+    /// Another place for `config.toml`, if the home is the default one.
     config_place: Option<PathBuf>,
 }
 
-/// A variable counts in every folder alike: a path in it that counts from the present one would be another home in each.
+/// A variable counts in every folder alike: a path in it that counts from the present one would be another home in
+/// each.
 fn from_the_root(name: &'static str, path: &Path) -> Result<(), ConfigError> {
     match path.is_absolute() || path.as_os_str().is_empty() {
         true => Ok(()),
@@ -23,8 +24,8 @@ impl Home {
     /// The environment variable that names it; tasuki puts it into the environment of every agent that it starts.
     pub const VARIABLE: &str = "TASUKI_HOME";
 
-    /// The home that a person means: `--home`, else `TASUKI_HOME`, else the user's own data place. Nothing is created or
-    /// read.
+    /// The home that a person means: `--home`, else `TASUKI_HOME`, else the user's own data place. Nothing is created
+    /// or read.
     ///
     /// # Errors
     /// The system knows no home folder of this user, or the path can't be made absolute.
@@ -45,8 +46,8 @@ impl Home {
         }
     }
 
-    /// The home at a path; a relative one counts from the present folder. Links in it are followed here, once: whoever
-    /// could let one lead elsewhere later must not move the home that was checked.
+    /// The home at a path; a relative one counts from the present folder. Links in it are followed here, once: a user
+    /// who could change a link later must not move the home that was checked.
     ///
     /// # Errors
     /// The path can't be made absolute.
@@ -55,13 +56,14 @@ impl Home {
         Ok(Home { root: without_links(&root), config_place: None })
     }
 
-    /// The home itself.
+    /// The home folder, absolute and without links.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// `config.toml`: in the home, or, for the default home, where the user's configurations lie if it is there only.
+    /// `config.toml`: in the home, or, for the default home, in the user's configuration folder if it exists only
+    /// there.
     #[must_use]
     pub fn config(&self) -> PathBuf {
         let here = self.root.join("config.toml");

@@ -1,8 +1,8 @@
-//! Reading `config.toml`.
+//! Reads `config.toml`.
 
 use super::ConfigError;
 use super::values::{Config, Raw};
-use crate::core::text::{line_of, quotable};
+use crate::core::text::{line_of, quotable, quotable_key};
 use crate::files::{self, Meta};
 use std::io::Read;
 use std::path::Path;
@@ -43,7 +43,7 @@ impl Config {
     pub fn parse(path: &Path, text: &str) -> Result<Config, ConfigError> {
         let wrong = |key: String, span: Option<std::ops::Range<usize>>, message: &str| ConfigError::Wrong {
             path: path.to_owned(),
-            key: quotable(&key, MAX_QUOTED),
+            key: quotable_key(&key, MAX_QUOTED),
             line: line_of(text, span),
             message: quotable(message.trim(), MAX_QUOTED),
         };
@@ -67,8 +67,8 @@ fn check(path: &Path, meta: &Meta) -> Result<(), ConfigError> {
     if meta.mode & 0o022 != 0 {
         return refuse(format!("can be written by other users (mode {:04o})", meta.mode));
     }
-    if meta.stamp.size > MAX_CONFIG_BYTES {
-        return refuse(format!("has {} bytes, more than {MAX_CONFIG_BYTES}", meta.stamp.size));
+    if meta.file_id.size > MAX_CONFIG_BYTES {
+        return refuse(format!("has {} bytes, more than {MAX_CONFIG_BYTES}", meta.file_id.size));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Where everything lies ([`Home`]) and what the operator has set ([`Config`]): SPEC section 2.
+//! Where tasuki keeps its files ([`Home`]) and what the operator has set ([`Config`]).
 
 mod error;
 mod home;
@@ -11,5 +11,5 @@ pub use error::ConfigError;
 pub use home::Home;
 pub use values::{Config, schema};
 
-/// The example with every key and its default, as it lies in the repository's `data/`.
+/// The example with every key and its default, as it is in the repository's `data/`.
 pub const EXAMPLE: &str = include_str!("../../data/config.toml");

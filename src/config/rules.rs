@@ -1,4 +1,5 @@
-//! `data/rules.toml`: the user's rules for work items, over the built-in ones. What they mean stands in `core::work`.
+//! Reads `data/rules.toml`: the user's rules for work items, on top of the built-in ones. `core::work` says what they
+//! mean.
 
 use crate::core::rules::{Rules, RulesError, RulesFile};
 use crate::files::{self, Unfit, way};
@@ -9,19 +10,14 @@ use std::path::{Path, PathBuf};
 /// The most that `rules.toml` may hold, in bytes.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Why rules can't be used.
+/// Why the rules in `rules.toml` can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesFileError {
-    /// The file can't be read.
     #[error("{path}: {why}", path = .path.display())]
     Unfit { path: PathBuf, why: String },
     /// A key or a value is wrong.
     #[error("{path}, {error}", path = .path.display())]
-    Wrong {
-        path: PathBuf,
-        /// Where in it, and what.
-        error: RulesError,
-    },
+    Wrong { path: PathBuf, error: RulesError },
 }
 
 /// The JSON Schema of `rules.toml`.

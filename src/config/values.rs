@@ -1,4 +1,4 @@
-//! What can be set, the shape of `config.toml`, and the values in it that have rules of their own.
+//! The settings of `config.toml`, and the values in it that have rules of their own.
 
 use crate::core::request::is_host;
 use crate::core::settings::{AckTimes, ContextLimits, Limits, PublishLimits, Target};
@@ -149,7 +149,6 @@ struct RawPublish {
     hosts: Option<Hosts>,
 }
 
-/// A target as it is written.
 fn target_form(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]})
 }
@@ -228,7 +227,7 @@ impl<'de> Deserialize<'de> for Span {
         let span = humantime::parse_duration(&text)
             .map_err(|error| de::Error::custom(format!("{text:?} is not {example}: {error}")))?;
         if span < SHORTEST || span > LONGEST {
-            let message = format!("{text:?} is out of bounds: at least \"100ms\", at most \"7days\"");
+            let message = format!("{text:?} is out of bounds: it must be at least \"100ms\" and at most \"7days\"");
             return Err(de::Error::custom(message));
         }
         Ok(Span(u64::try_from(span.as_millis()).unwrap_or(u64::MAX)))
@@ -237,33 +236,36 @@ impl<'de> Deserialize<'de> for Span {
 
 /// Most hosts that documents may go to.
 const MOST_HOSTS: usize = 32;
-/// Most tries after the first.
 const MOST_PAUSES: usize = 20;
 
-/// Pauses before further tries, in milliseconds.
 struct Pauses(Vec<u64>);
 
 impl<'de> Deserialize<'de> for Pauses {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let spans: Vec<Span> = Vec::deserialize(deserializer)?;
         if spans.len() > MOST_PAUSES {
-            return Err(de::Error::custom(format!("{} pauses are too many: at most {MOST_PAUSES}", spans.len())));
+            return Err(de::Error::custom(format!(
+                "{} pauses are too many: at most {MOST_PAUSES} are allowed",
+                spans.len()
+            )));
         }
         Ok(Pauses(spans.into_iter().map(|span| span.0).collect()))
     }
 }
 
-/// Names of hosts, in small letters.
 struct Hosts(Vec<String>);
 
 impl<'de> Deserialize<'de> for Hosts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let names: Vec<String> = Vec::deserialize(deserializer)?;
         if names.len() > MOST_HOSTS {
-            return Err(de::Error::custom(format!("{} hosts are too many: at most {MOST_HOSTS}", names.len())));
+            return Err(de::Error::custom(format!(
+                "{} hosts are too many: at most {MOST_HOSTS} are allowed",
+                names.len()
+            )));
         }
         match names.iter().find(|name| !is_host(name)) {
-            Some(bad) => Err(de::Error::custom(format!("{bad:?} is not the name of a host, such as \"github.com\""))),
+            Some(bad) => Err(de::Error::custom(format!("{bad:?} is not a host name such as \"github.com\""))),
             None => Ok(Hosts(names.iter().map(|name| name.to_ascii_lowercase()).collect())),
         }
     }
@@ -276,7 +278,7 @@ impl<'de> Deserialize<'de> for Program {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let is_good = !text.is_empty() && (text.starts_with('/') || !text.contains('/')) && !text.contains('\0');
-        if is_good { Ok(Program(text)) } else { Err(de::Error::custom("a program is a name, or a path from the root")) }
+        if is_good { Ok(Program(text)) } else { Err(de::Error::custom("a program must be a name or an absolute path")) }
     }
 }
 
@@ -287,7 +289,7 @@ impl<'de> Deserialize<'de> for Percent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let number = i64::deserialize(deserializer)?;
         let percent = u64::try_from(number).ok().filter(|percent| (1..=100).contains(percent));
-        percent.map(Percent).ok_or_else(|| de::Error::custom(format!("{number} is no percentage from 1 to 100")))
+        percent.map(Percent).ok_or_else(|| de::Error::custom(format!("{number} is not a percentage from 1 to 100")))
     }
 }
 
@@ -317,7 +319,7 @@ impl<'de> Deserialize<'de> for Socket {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         if text.is_empty() || text.chars().any(char::is_control) {
-            return Err(de::Error::custom("a socket is a name, or a path with a slash"));
+            return Err(de::Error::custom("a socket must be a name, or a path with a slash"));
         }
         Ok(Socket(text))
     }
@@ -326,19 +328,19 @@ impl<'de> Deserialize<'de> for Socket {
 impl<'de> Deserialize<'de> for Target {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        #[serde(untagged, expecting = "a target is \"operator\", \"agent:<id or slug>\" or a list of arguments")]
+        #[serde(untagged, expecting = "a target must be \"operator\", \"agent:<id or slug>\" or a list of arguments")]
         enum Form {
             Text(String),
             List(Vec<String>),
         }
-        let rule = "a target is \"operator\", \"agent:<id or slug>\" or a list of arguments";
+        let rule = "a target must be \"operator\", \"agent:<id or slug>\" or a list of arguments";
         match Form::deserialize(deserializer)? {
             Form::Text(text) if text == "operator" => Ok(Target::Operator),
             Form::Text(text) => match text.strip_prefix("agent:") {
                 Some(agent) if !agent.is_empty() && agent.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') => {
                     Ok(Target::Agent(agent.to_owned()))
                 }
-                _ => Err(de::Error::custom(format!("{text:?} is no target; {rule}"))),
+                _ => Err(de::Error::custom(format!("{text:?} is not a target; {rule}"))),
             },
             Form::List(words) if words.is_empty() => Err(de::Error::custom(format!("the list is empty; {rule}"))),
             Form::List(words) => check_argv(words).map(Target::Command).map_err(de::Error::custom),

@@ -20,11 +20,11 @@ words! {
 
 words! {
     listed
-    /// The priority that the messages of a handoff bear.
+    /// The priority of a handoff's messages.
     Weight {
         /// Of an immediate one.
         Urgent = "urgent",
-        /// Of one to prepare for.
+        /// Of `prepare`.
         High = "high",
         /// Of one for when there is time.
         Normal = "normal",
@@ -58,7 +58,7 @@ words! {
 
 words! {
     listed
-    /// Where an acknowledgement stands.
+    /// The state of an acknowledgement.
     Standing {
         /// The successor is not briefed yet.
         NotAsked = "not_asked",
@@ -102,7 +102,6 @@ words! {
         Reminder = "reminder",
         /// The right form of an ACK.
         Form = "form",
-        /// Answers.
         Clarification = "clarification",
         /// That the operator asks again after a failure.
         AskedAgain = "asked_again",

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 words! {
     listed
-    /// What an agent does (SPEC 3.4).
+    /// What an agent is doing, as its view says it.
     AgentState {
         /// It was started and has not registered, or is not ready.
         Starting = "starting",
@@ -39,11 +39,9 @@ impl AgentState {
 
 words! {
     listed
-    /// Whether an agent's hooks are heard.
+    /// Whether any hook of the agent has reported yet.
     Hooks {
-        /// One was.
         Seen = "seen",
-        /// None was, so far.
         Unseen = "unseen",
     }
 }
@@ -102,7 +100,7 @@ pub struct AgentView {
     pub context: Option<ContextView>,
 }
 
-/// Whether an agent was primed is told of those that wait for it; of one of which nothing is said, nothing is waited for.
+/// The value for a view that does not have the field: nothing then waits for the priming.
 fn yes() -> bool {
     true
 }

@@ -25,7 +25,7 @@ pub struct ResultFile {
     pub result: Option<Value>,
     /// Why not; only there when `ok` is false.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<Refused>,
+    pub error: Option<RefusedView>,
     /// When it was decided: UTC, milliseconds, `Z`.
     pub at: String,
     /// SHA-256 of the request file's bytes, in lower-case hexadecimal; empty where they were not read.
@@ -36,7 +36,8 @@ pub struct ResultFile {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = without_defaults)]
-pub struct Refused {
+#[schemars(rename = "Refused")]
+pub struct RefusedView {
     /// A short word for programs.
     pub code: String,
     /// One sentence for people.

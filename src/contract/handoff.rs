@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 words! {
     listed
-    /// The steps of the flow, in their order (SPEC 4.3), and its three ends.
+    /// The steps of a handoff, in their order, and its three ends.
     Step {
         /// For the agent's running turn.
         Waiting = "waiting",
@@ -30,9 +30,8 @@ words! {
         Reading = "reading",
         /// Waits for the successor's acknowledgement, where one is wanted.
         Acknowledging = "acknowledging",
-        /// Finished.
         Done = "done",
-        /// Halted; a retry may go on.
+        /// Halted; a retry may continue it.
         Failed = "failed",
         /// Stopped by the operator.
         Cancelled = "cancelled",

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 words! {
     listed
-    /// What a line tells.
+    /// What a line reports.
     LineType {
         /// A step began, or the document grew.
         HandoffStep = "handoff.step",
@@ -18,9 +18,9 @@ words! {
         Delivery = "delivery",
         /// An acknowledgement was taken or overridden, its questions were answered, or a message about it was sent.
         Ack = "ack",
-        /// What became of a reminder.
+        /// The result of a reminder.
         Reminder = "reminder",
-        /// What became of an escalation.
+        /// The result of an escalation.
         Escalation = "escalation",
         /// The publishing has another state.
         Publish = "publish",

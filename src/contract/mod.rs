@@ -1,11 +1,10 @@
-//! What others read, each described once: the core fills these types, the sidecar writes them, commands, `top` and `serve`
-//! read them, and `tasuki schema` is made of them. What others write, requests, lies with its checks in
-//! [`crate::core::request`]. Every field may be added to; none is ever taken away within `v` 1. A field that can be null is
-//! always there unless it says otherwise.
+//! What others read, each type described once: the core fills these types, the sidecar writes them, commands, `top` and
+//! `serve` read them, and `tasuki schema` is made from them. What others write, requests, is with its checks in
+//! [`crate::core::request`]. A type may get more fields; none is removed within `v` 1. A field that can be null is
+//! always present unless it says otherwise.
 //!
-//! Reading is more tolerant than the schema, for a file may have been written by an earlier version or a later one: what is
-//! not known is passed over, what is missing or of another kind is as if it was never said, and a word that is not known is
-//! kept as it is.
+//! Reading is more tolerant than the schema, because another version may have written the file: unknown fields are
+//! ignored, a missing field or a value of another type counts as absent, and an unknown word is kept as it is.
 
 pub mod ack;
 pub mod agent;
@@ -38,7 +37,7 @@ use serde_path_to_error::{Path, Segment};
 /// How many things of another kind than they should be are passed over in one file.
 const MOST_ODD: usize = 100;
 
-/// A file's text: its fields stand in the order of the alphabet, in whatever order the type has them.
+/// A file's text, with its fields in alphabetical order, whatever their order in the type.
 #[must_use]
 pub fn text(written: &impl Serialize) -> String {
     json!(written).to_string()
@@ -73,7 +72,7 @@ pub fn understood<T: DeserializeOwned>(mut object: Value) -> Option<T> {
     None
 }
 
-/// Removes what stands at a path; whether there was something.
+/// Removes the value at a path, and returns whether there was one.
 fn leave_out(object: &mut Value, path: &Path) -> bool {
     let is_place = |segment: &&Segment| matches!(segment, Segment::Map { .. } | Segment::Seq { .. });
     let mut places = path.iter().take_while(is_place).peekable();
@@ -113,8 +112,8 @@ mod tests {
         }));
         assert_eq!((seen.v, seen.agent_id.as_str(), seen.pane.as_deref()), (2, "a", Some("%3")));
         assert_eq!((seen.profile.as_str(), seen.persona_slug, seen.pid), ("", None, None));
-        assert_eq!((&seen.state, seen.state.word()), (&Word::Other("dreaming".to_owned()), "dreaming"));
-        assert_eq!((seen.hooks.word(), seen.ended_at), ("", None));
+        assert_eq!((&seen.state, seen.state.as_str()), (&Word::Other("dreaming".to_owned()), "dreaming"));
+        assert_eq!((seen.hooks.as_str(), seen.ended_at), ("", None));
         let context = seen.context.expect("what is left of it");
         assert_eq!((context.used, context.window), (5, None));
         assert!(seen.primed, "a version that did not say so typed only into agents that were");

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 words! {
     listed
-    /// Where the publishing stands. It never holds the handoff up.
+    /// The state of the publishing. It never delays the handoff.
     PublishState {
         /// For the record.
         Waiting = "waiting",
@@ -19,7 +19,7 @@ words! {
         Published = "published",
         /// It is not there; it may be asked for again.
         Failed = "failed",
-        /// It is not known whether it is there; the operator decides.
+        /// Nobody knows whether it was stored; the operator decides.
         InDoubt = "in_doubt",
     }
 }

@@ -1,5 +1,5 @@
-//! What a request is answered with when it was carried out: `result` in its file. One type for each family of kinds; which
-//! of a type's fields are there depends on the kind.
+//! The `result` of a request that was carried out. There is one type for each family of request kinds; which of its
+//! fields are present depends on the kind.
 
 use super::agent::Hooks;
 use super::handoff::Step;
@@ -7,13 +7,13 @@ use super::words::{MaybeNull, Word, told};
 use super::work::{FailedChildView, Status};
 use serde::{Deserialize, Serialize};
 
-/// Of a request about a handoff.
+/// The answer to a request about a handoff.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HandoffReply {
     pub status: String,
     pub handoff_id: String,
-    /// Of a retry: the step at which it goes on.
+    /// For a retry: the step at which it continues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<Word<Step>>,
     /// The document's path, of a handoff that begins; or of answers, where it was brought up to date with them.
@@ -28,29 +28,29 @@ pub struct HandoffReply {
 }
 
 impl HandoffReply {
-    /// What became of a handoff.
+    /// A reply with a status and nothing else.
     #[must_use]
     pub fn new(handoff_id: &impl ToString, status: &str) -> Self {
         HandoffReply { status: status.to_owned(), handoff_id: handoff_id.to_string(), ..HandoffReply::default() }
     }
 }
 
-/// Of a request about an agent, but for a text that was sent, which is answered with its verdict.
+/// The answer to a request about an agent. A text that was sent is answered with its verdict instead.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentReply {
-    /// What became of it, where that is not plain.
+    /// The new status, where the kind has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// Of one that lives: its pane.
+    /// For a living agent: its pane.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "told")]
     pub pane: MaybeNull,
-    /// Of one that was adopted: whether its hooks are heard.
+    /// For an adopted agent: whether its hooks report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hooks: Option<Word<Hooks>>,
-    /// Of one that was ended or forgotten: when it ended.
+    /// For an agent that was ended or forgotten: when it ended.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "told")]
     pub ended_at: MaybeNull,
 }

@@ -19,7 +19,7 @@ words! {
     listed
     /// How a sidecar learns of new files.
     Watch {
-        /// The system tells of them at once.
+        /// The system reports changes at once.
         Armed = "armed",
         /// It looks for them.
         Poll = "poll",

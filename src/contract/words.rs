@@ -1,38 +1,39 @@
-//! Words of the contract: each closed list is one enum, by which the core decides, and one word in JSON for each variant.
+//! The words of the contract: each closed list is one enum, which the core matches on, with one wire name for each
+//! variant.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// A closed list of words.
+/// A closed list of words of the contract.
 pub trait Words: Copy + 'static {
     /// All of them, in their order.
     const ALL: &'static [Self];
 
-    /// The contract's word.
-    fn word(self) -> &'static str;
+    /// The word as it stands in JSON and TOML.
+    fn as_str(self) -> &'static str;
 }
 
-/// What stands where a word of a list is expected. Another version may write another one: it is read as it stands there.
+/// A value where a word of a list is expected. Another version may write another word: it is kept as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Word<T> {
     Known(T),
-    /// A word of another version; empty where none stands there.
+    /// A word of another version; empty where the field is missing.
     Other(String),
 }
 
 impl<T: Words> Word<T> {
-    /// The word as it stands there.
+    /// The word as it was read.
     #[must_use]
-    pub fn word(&self) -> &str {
+    pub fn as_str(&self) -> &str {
         match self {
-            Word::Known(known) => known.word(),
+            Word::Known(known) => known.as_str(),
             Word::Other(word) => word,
         }
     }
 
-    /// The one of the list, if it is one.
+    /// The variant, if the list has this word.
     #[must_use]
     pub fn known(&self) -> Option<T> {
         match self {
@@ -56,7 +57,7 @@ impl<T: Words> From<T> for Word<T> {
 
 impl<T: Words> From<&str> for Word<T> {
     fn from(word: &str) -> Self {
-        let known = T::ALL.iter().find(|known| known.word() == word);
+        let known = T::ALL.iter().find(|known| known.as_str() == word);
         known.map_or_else(|| Word::Other(word.to_owned()), |known| Word::Known(*known))
     }
 }
@@ -69,7 +70,7 @@ impl<T: Words + PartialEq> PartialEq<T> for Word<T> {
 
 impl<T: Words> Serialize for Word<T> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(self.word())
+        to.serialize_str(self.as_str())
     }
 }
 
@@ -98,7 +99,8 @@ impl<T: JsonSchema> JsonSchema for Word<T> {
     }
 }
 
-/// A closed list of words. One that derives its schema says there what each of them means; one that is `listed` names them.
+/// Makes a closed list of words. A list that derives its schema describes each word there; a list marked `listed` only
+/// names them.
 macro_rules! words {
     ($(#[$about:meta])* $name:ident { $($(#[$says:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$about])*
@@ -113,7 +115,7 @@ macro_rules! words {
 
             /// The contract's word.
             #[must_use]
-            pub const fn word(self) -> &'static str {
+            pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)+
                 }
@@ -123,8 +125,8 @@ macro_rules! words {
         impl $crate::contract::words::Words for $name {
             const ALL: &'static [Self] = Self::ALL;
 
-            fn word(self) -> &'static str {
-                self.word()
+            fn as_str(self) -> &'static str {
+                self.as_str()
             }
         }
     };
@@ -141,7 +143,7 @@ macro_rules! words {
             }
 
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                let words: Vec<&str> = Self::ALL.iter().map(|known| known.word()).collect();
+                let words: Vec<&str> = Self::ALL.iter().map(|known| known.as_str()).collect();
                 schemars::json_schema!({"type": "string", "enum": words})
             }
         }
@@ -152,19 +154,19 @@ pub(super) use words;
 /// A text that may be null, or not be there at all.
 pub type MaybeNull = Option<Option<String>>;
 
-/// A text that is known.
+/// A value that is known, as opposed to null.
 #[must_use]
 pub fn known(text: &impl ToString) -> MaybeNull {
     Some(Some(text.to_string()))
 }
 
-/// A text that is told as null where it is not known.
+/// A text that is written as null where it is not known.
 #[must_use]
 pub fn maybe(text: Option<impl ToString>) -> MaybeNull {
     Some(text.map(|text| text.to_string()))
 }
 
-/// What stands there was told, and be it that there is nothing.
+/// Reads a field that is present, even if its value is null.
 pub(super) fn told<'de, D: Deserializer<'de>>(from: D) -> Result<MaybeNull, D::Error> {
     Option::deserialize(from).map(Some)
 }
@@ -176,7 +178,8 @@ pub(super) fn null_first(schema: &mut Schema) {
     }
 }
 
-/// Takes what a reader supposes of a field that is missing out of a schema: it describes what is written, and that has all.
+/// Takes what a reader supposes of a field that is missing out of a schema: it describes what is written, and that has
+/// all.
 pub(super) fn without_defaults(schema: &mut Schema) {
     let fields = schema.get_mut("properties").and_then(Value::as_object_mut);
     for field in fields.into_iter().flatten().filter_map(|(_, field)| field.as_object_mut()) {

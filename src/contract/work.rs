@@ -210,7 +210,7 @@ pub struct ToldView {
     pub verdict: Option<Word<Verdict>>,
 }
 
-/// What a list shows of an item: a part of its view, for who reads a great many.
+/// The part of an item's view that a list shows, for programs that read a great many.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct WorkBrief {
     pub item_id: String,
@@ -240,8 +240,8 @@ pub struct WorkPast {
 }
 
 impl WorkBrief {
-    /// Whether it is not done. A mark in `view/work/open` goes only after the view that says so was written, so that marks
-    /// alone name too many for a moment.
+    /// Whether it is not done. A mark in `view/work/open` goes only after the view that says so was written, so that
+    /// marks alone name too many for a moment.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.status.known().is_some_and(Status::is_open)

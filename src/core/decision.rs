@@ -1,4 +1,4 @@
-//! What `decide` hands back: everything that one commit writes, and what may be done after it.
+//! What `decide` returns: everything that one commit writes, and what may be done after the commit.
 
 use super::effect::EffectKey;
 use super::id::{AgentId, ErrorId, HandoffId, ItemId, RequestId, Slug};
@@ -16,14 +16,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What one turn of the loop brings besides the event: both clocks, and random bytes from which ids are made.
+/// The input of one cycle besides the event: both clocks, and random bytes from which ids are made.
 #[derive(Debug, Clone, Copy)]
-pub struct Turn {
+pub struct Cycle {
     pub now: Now,
     pub entropy: [u8; 32],
 }
 
-/// A failure that was told to the operator: the content of a file in `errors/`.
+/// A failure that the operator is notified of: the content of a file in `errors/`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorRow {
     /// Its id, and the file's name.
@@ -40,7 +40,7 @@ pub struct ErrorRow {
 }
 
 impl ErrorRow {
-    /// The error file's content.
+    /// The content of its file in `errors/`.
     #[must_use]
     pub fn file(&self) -> ErrorFile {
         ErrorFile {
@@ -83,7 +83,7 @@ pub struct Decision {
     pub rules: Option<Rules>,
     /// The roles of personas, if they have changed.
     pub roles: Option<BTreeMap<Slug, String>>,
-    /// The loop's own question was among what was decided. Nothing is written for it.
+    /// The loop's own probe was among the events. Nothing is written for it.
     pub probed: bool,
 }
 
@@ -111,7 +111,7 @@ impl Decision {
         self.probed |= later.probed;
     }
 
-    /// Whether a commit would write nothing.
+    /// Whether there is nothing to commit.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.agents.is_empty()

@@ -1,39 +1,40 @@
-//! What is due of an agent: each of its limits is put to the machine that has set it, and what follows from that comes before
-//! the next.
+//! The deadlines of an agent: each that has passed goes to the machine that set it, and its consequences are handled
+//! before the next one.
 
+use super::agent::{exit, idle, priming, queue, start, start_dialog, typing};
 use super::id::AgentId;
-use super::rows::agent::timers::Timer;
+use super::rows::agent::timers::AgentTimer;
 use super::tx::Tx;
-use super::{follow, idle, life, priming, queue, start, start_dialog, typing, work};
+use super::{follow, work};
 
-/// Ends what is due of this agent.
+/// Handles each deadline of this agent that has passed.
 pub(crate) fn agent(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let now = tx.now;
-    for timer in Timer::IN_ORDER {
-        if tx.agent(agent_id).is_some_and(|agent| agent.is_due(timer, &now)) {
-            is_due(tx, agent_id, timer);
-            follow::facts(tx);
-        }
+    let mut last = None;
+    while let Some(timer) = tx.agent(agent_id).and_then(|agent| agent.next_due(last, &now)) {
+        is_due(tx, agent_id, timer);
+        follow::facts(tx);
+        last = Some(timer);
     }
 }
 
-fn is_due(tx: &mut Tx<'_>, agent_id: &AgentId, timer: Timer) {
+fn is_due(tx: &mut Tx<'_>, agent_id: &AgentId, timer: AgentTimer) {
     match timer {
-        Timer::Typing => typing::is_due(tx, agent_id),
-        Timer::Dying => life::is_due(tx, agent_id),
-        Timer::Start => {
-            start::failed(tx, agent_id, "successor_failed", "The agent had not registered and become ready in time");
+        AgentTimer::Typing => typing::is_due(tx, agent_id),
+        AgentTimer::PendingExit => exit::pending_exit_due(tx, agent_id),
+        AgentTimer::Start => {
+            start::failed(tx, agent_id, "successor_failed", "The agent did not register and become ready in time");
         }
-        Timer::Priming => priming::is_over(tx, agent_id, Some("The agent did not answer its priming in time")),
-        Timer::Watch => idle::watch_again(tx, agent_id),
-        Timer::Unheard => {
-            if let Some(state) = idle::was_silent(tx, agent_id) {
-                life::end(tx, agent_id, state);
+        AgentTimer::Priming => priming::is_over(tx, agent_id, Some("The agent did not answer its priming in time")),
+        AgentTimer::Watch => idle::watch_again(tx, agent_id),
+        AgentTimer::Silence => {
+            if let Some(state) = idle::silence_elapsed(tx, agent_id) {
+                exit::end(tx, agent_id, state);
             }
         }
-        Timer::Dialog => start_dialog::look_again(tx, agent_id),
-        Timer::Notices => work::notices::is_due(tx, agent_id),
-        Timer::Shutdown => life::shutdown_failed(tx, agent_id),
-        Timer::Queued => queue::is_due(tx, agent_id),
+        AgentTimer::Dialog => start_dialog::look_again(tx, agent_id),
+        AgentTimer::Notices => work::notices::is_due(tx, agent_id),
+        AgentTimer::Shutdown => exit::shutdown_failed(tx, agent_id),
+        AgentTimer::Queued => queue::is_due(tx, agent_id),
     }
 }

@@ -1,4 +1,4 @@
-//! What can happen.
+//! Everything that can happen to the core.
 
 use super::effect::{EffectKey, Outcome};
 use super::hook::HookEvent;
@@ -23,57 +23,55 @@ pub struct RequestFacts {
     pub messages: Option<u64>,
     /// For `agent_create` with `cwd`: there is no such folder.
     pub no_cwd: bool,
-    /// For `agent_forget`: whether the process runs that is the agent's, or its pane's where the agent's own is not known;
-    /// none where it has neither, or that could not be looked at.
+    /// For `agent_forget`: whether the agent's process runs, or its pane's if the agent's own is unknown; none if it
+    /// has neither, or the look failed.
     pub runs: Option<bool>,
 }
 
 /// What the ledger says of a request id.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known {
+pub struct LedgerEntry {
     /// SHA-256 of the bytes that came first, hexadecimal.
     pub sha256: String,
-    /// The answer, if it was given.
     pub result: Option<Value>,
 }
 
 /// A request file that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Arrived {
+pub struct IncomingRequest {
     pub id: RequestId,
     /// SHA-256 of its bytes, hexadecimal.
     pub sha256: String,
-    pub read: request::Read,
+    pub read: request::ParsedRequest,
     pub facts: RequestFacts,
 }
 
-/// How an agent went.
+/// How an agent's process or pane disappeared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gone {
+pub enum Exit {
     Dead,
     /// Its pane is gone, and its process is not known to be dead.
     PaneGone,
 }
 
-/// What can happen.
+/// Everything that can happen to the core.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// A request was read for the first time.
-    Request(Box<Arrived>),
+    Request(Box<IncomingRequest>),
     Hook(Box<HookEvent>),
     Settled {
         key: EffectKey,
         outcome: Outcome,
     },
     /// An agent is gone. Comes only after all events that lay in the spool when that was seen.
-    AgentGone {
+    AgentExit {
         agent_id: AgentId,
-        how: Gone,
+        how: Exit,
     },
     /// The awaited document has another size.
     DocumentGrew {
         handoff_id: HandoffId,
-        /// Its size in bytes.
         bytes: u64,
     },
     /// The rules for work items have changed; or they can't be used, and why: then the old ones stay in force.
@@ -82,8 +80,8 @@ pub enum Event {
     Roles(BTreeMap<Slug, String>),
     /// Another tmux server answers, or none.
     Server(Option<ServerId>),
-    /// A question of the loop's own, which comes in with requests and asks for nothing: that it is decided shows that they
-    /// are.
+    /// A question of the loop's own, which comes in with requests and asks for nothing: that it is decided shows that
+    /// they are.
     Probe,
     /// A deadline is due. Comes only after all events that lay in the spool when it became so.
     Deadlines,

@@ -1,23 +1,23 @@
-//! What an agent's machines have learned and those above them may act on: agents know nothing of handoffs and work items,
-//! so what concerns these rises as a fact, through the queue of the decision that is being written.
+//! What an agent's machines have learned. They know nothing of handoffs and work items, so what concerns these rises as
+//! a fact, through a queue of the decision that is being written.
 
 use super::event::RequestFacts;
 use super::hook::HookEvent;
 use super::id::{AgentId, DeliveryId, HandoffId};
 use super::pane::{DeliveryVerdict, Refusal, Verdict};
 use super::rows::agent::Purpose;
-use super::text::word;
+use super::text::wire_name;
 
 /// What was learned. It is acted on in the order in which it was learned, and in the same commit.
 #[derive(Debug)]
 pub(crate) enum Fact {
     /// A text has its verdict.
-    Verdict { agent_id: AgentId, purpose: Purpose, verdict: DeliveryVerdict, ended: Ended },
+    Verdict { agent_id: AgentId, purpose: Purpose, verdict: DeliveryVerdict, ended: DeliveryEnd },
     /// The command for a new session was submitted.
     NewSessionAsked { handoff_id: HandoffId },
     /// A text that waited for its turn will not be typed.
     NotTyped { handoff_id: HandoffId, number: u32, why: String },
-    /// The turn that answers a text of ours has ended: as the event says, or without one.
+    /// The turn that answers a text of ours has ended; with the event that said so, if there was one.
     TurnEnded { agent_id: AgentId, purpose: Purpose, event: Option<Box<HookEvent>> },
     /// A turn has ended, whosever it was.
     TurnOver { agent_id: AgentId },
@@ -37,23 +37,22 @@ pub(crate) enum Fact {
     Ended { agent_id: AgentId },
 }
 
-/// How a delivery ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum DeliveryEnd {
     /// A receipt came; with a remark, if there is one.
     Delivered(Option<String>),
-    /// It can't be known, and why.
+    /// The text may or may not have been typed; the reason, for people.
     Unconfirmed(String),
-    /// Nothing was typed, and why.
+    /// Nothing was typed; the reason.
     Refused(Refusal),
 }
 
-impl Ended {
+impl DeliveryEnd {
     pub(crate) fn verdict(&self, delivery_id: DeliveryId, at: String) -> DeliveryVerdict {
         let (verdict, reason) = match self {
-            Ended::Delivered(remark) => (Verdict::Delivered, remark.clone()),
-            Ended::Unconfirmed(reason) => (Verdict::Unconfirmed, Some(reason.clone())),
-            Ended::Refused(reason) => (Verdict::NotDelivered, Some(word(reason))),
+            DeliveryEnd::Delivered(remark) => (Verdict::Delivered, remark.clone()),
+            DeliveryEnd::Unconfirmed(reason) => (Verdict::Unconfirmed, Some(reason.clone())),
+            DeliveryEnd::Refused(reason) => (Verdict::NotDelivered, Some(wire_name(reason))),
         };
         DeliveryVerdict { delivery_id, verdict, reason, at }
     }

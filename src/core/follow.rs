@@ -1,13 +1,12 @@
-//! What follows for handoffs and work items from what was learned of agents. Whoever lies below tells it as a fact; here it
-//! finds its owner.
+//! Handles the facts that agents' machines have queued: each goes to the handoff or the work item that it concerns.
 
+use super::agent::{context_usage, exit, priming};
 use super::fact::Fact;
 use super::handoff::{ack, dialogs, driver, trigger};
 use super::id::AgentId;
 use super::rows::agent::Purpose;
 use super::tx::Tx;
-use super::work::{carry, notices};
-use super::{gauge, life, priming};
+use super::work::{notices, transfer};
 
 /// More facts than this never follow from one another: each ends something that was begun before.
 const MOST: usize = 100_000;
@@ -33,7 +32,7 @@ fn follow(tx: &mut Tx<'_>, fact: &Fact) {
         Fact::Verdict { agent_id, purpose: Purpose::Priming(None), ended, .. } => {
             priming::failed_outside(tx, agent_id, ended);
         }
-        Fact::Verdict { agent_id, purpose: Purpose::Exit(None), ended, .. } => life::exit_refused(tx, agent_id, ended),
+        Fact::Verdict { agent_id, purpose: Purpose::Exit(None), ended, .. } => exit::exit_refused(tx, agent_id, ended),
         Fact::Verdict { purpose, .. } | Fact::TurnEnded { purpose, .. } => {
             if let Some(id) = purpose.handoff() {
                 driver::learned(tx, id, fact);
@@ -48,13 +47,13 @@ fn follow(tx: &mut Tx<'_>, fact: &Fact) {
         Fact::Blocked { agent_id, message } => blocked(tx, agent_id, message.as_deref()),
         Fact::SessionReplaced { agent_id, .. } => to_its_handoff(tx, agent_id, fact),
         Fact::ContextFull { agent_id, percent, facts } => {
-            match trigger::by_itself(tx, agent_id, gauge::REASON, facts) {
-                Ok(handoff_id) => gauge::begun(tx, agent_id, *percent, handoff_id),
-                Err(refused) => gauge::put_off(tx, agent_id, *percent, &refused.message),
+            match trigger::by_itself(tx, agent_id, context_usage::REASON, facts) {
+                Ok(handoff_id) => context_usage::auto_handoff_begun(tx, agent_id, *percent, handoff_id),
+                Err(refused) => context_usage::defer(tx, agent_id, *percent, &refused.message),
             }
         }
         Fact::Ended { agent_id } => {
-            carry::agent_ended(tx, agent_id);
+            transfer::agent_ended(tx, agent_id);
             to_its_handoff(tx, agent_id, fact);
         }
     }

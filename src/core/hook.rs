@@ -1,11 +1,11 @@
-//! An agent's own event, as the core sees it: read from the spool by the agents adapter, with the CLI's names and
-//! wrappers taken away.
+//! An agent's own event, as the core sees it: the agents adapter has read it from the spool and removed the CLI's names
+//! and wrappers.
 
 use super::id::{AgentId, Slug};
 use super::pane::{Process, ServerId};
 use serde::{Deserialize, Serialize};
 
-/// What happened (SPEC 3.3). The names are the contract's.
+/// What happened. The names are part of the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HookKind {
@@ -29,28 +29,29 @@ pub enum HookKind {
     SessionEnd,
 }
 
-/// Why a session began or ended, as far as the flow must tell it apart.
+/// Why a session began or ended, as far as a handoff must know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionReason {
     /// The process started, or is about to end.
     Process,
-    /// The same process goes on with another session id: `/clear`, `/new`, a resume.
+    /// The same process continues with another session id: `/clear`, `/new`, a resume.
     Replaced,
-    /// The same session goes on: a compaction.
+    /// The same session continues: a compaction.
     Same,
 }
 
 /// How full an agent's context is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct ContextGauge {
+#[schemars(rename = "ContextGauge")]
+pub struct ContextUsage {
     /// Tokens used.
     pub used: u64,
     /// Size of the context window in tokens, where the CLI tells it.
     pub window: Option<u64>,
 }
 
-impl ContextGauge {
+impl ContextUsage {
     /// How much of the window is used, rounded down; more than 100 where the CLI says so.
     #[must_use]
     pub fn percent(&self) -> Option<u64> {
@@ -60,13 +61,12 @@ impl ContextGauge {
 
 /// An agent CLI among the processes above a hook, known by its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cli {
+pub struct AgentCli {
     pub process: Process,
-    /// The profile that its arguments fit.
     pub profile: String,
 }
 
-/// One event of one agent.
+/// One event of one agent, from its CLI's hooks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookEvent {
     pub kind: HookKind,
@@ -76,19 +76,14 @@ pub struct HookEvent {
     pub pane: Option<u32>,
     /// The server pid that `$TMUX` names (its start time is not in there).
     pub server_pid: Option<u32>,
-    /// The profile that reported it.
     pub profile: Option<String>,
-    /// The persona that the reporter names.
     pub persona_slug: Option<Slug>,
-    /// The CLI's own session id.
     pub session_id: Option<String>,
     /// The CLI's id of the turn that this belongs to.
     pub turn_id: Option<String>,
     /// The submitted prompt, the CLI's wrapper taken off.
     pub text: Option<String>,
-    /// The last text of the answer.
     pub last_text: Option<String>,
-    /// Where the CLI keeps its transcript.
     pub transcript_path: Option<String>,
     pub cwd: Option<String>,
     /// For session starts and ends.
@@ -97,17 +92,17 @@ pub struct HookEvent {
     pub paused: bool,
     /// For blocked, notification and failure: what the CLI says, at most 500 characters, sanitised.
     pub message: Option<String>,
-    /// Process ids from the hook's parent upwards, at most 8; empty where the reporter does not tell.
+    /// Process ids from the hook's parent upwards, at most 8; empty if the reporter does not say.
     pub ancestors: Vec<u32>,
-    /// Those of them that are agent CLIs, nearest first; one that begins by running itself again counts once. Looked up
-    /// when the event is read, where it matters whose it is.
+    /// The agent CLIs among them, nearest first; a CLI that begins by running itself again counts once. Looked up when
+    /// the event is read, if it matters whose event it is.
     #[serde(default)]
-    pub clis: Vec<Cli>,
-    pub context: Option<ContextGauge>,
+    pub clis: Vec<AgentCli>,
+    pub context: Option<ContextUsage>,
 }
 
 impl HookEvent {
-    /// An event of which nothing but its kind is known.
+    /// An event with nothing but its kind.
     #[must_use]
     pub fn new(kind: HookKind) -> Self {
         HookEvent {
@@ -132,14 +127,14 @@ impl HookEvent {
         }
     }
 
-    /// The CLI that ran the hook: the nearest one of the profile that reports.
+    /// The CLI that ran the hook: the nearest CLI of the reporting profile.
     #[must_use]
-    pub fn cli(&self) -> Option<&Cli> {
+    pub fn cli(&self) -> Option<&AgentCli> {
         self.clis.iter().find(|cli| self.profile.as_ref().is_none_or(|profile| *profile == cli.profile))
     }
 
-    /// Whether the only agent CLI from the hook up to that process is one of that profile: then whatever else stands
-    /// between is a launcher (npx, a version manager), and no other agent that this one runs.
+    /// Whether the only agent CLI between the hook and that process belongs to that profile. If so, every other process
+    /// between them is a launcher (npx, a version manager), and not another agent that this one runs.
     #[must_use]
     pub fn is_of_the_only_cli_below(&self, top: &Process, profile: &str) -> bool {
         let Some(place) = self.ancestors.iter().position(|pid| *pid == top.pid) else { return false };

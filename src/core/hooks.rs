@@ -1,18 +1,20 @@
-//! What agents report: whose event is it, and what does it change (`flow.md` rules 1 to 8).
+//! Takes the events of agents: finds the agent of each event, and changes its rows. An event may come from another
+//! session, from a CLI that the agent runs, or from a process that has ended, so each is checked before it counts.
 
+use super::agent::acceptance::{self, Sign};
+use super::agent::{context_usage, exit, idle, priming, register, start, typing, unlocated};
 use super::fact::Fact;
+use super::follow;
 use super::hook::{HookEvent, HookKind, SessionReason};
 use super::id::AgentId;
 use super::rows::agent::{Agent, AgentState, OurTurn, Purpose};
 use super::state::State;
 use super::tx::Tx;
-use super::{follow, gauge, idle, life, meet, priming, start, strangers, taken, typing};
 
-/// Takes one event of one agent.
 pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
     let Some(agent_id) = whose(tx, event) else {
         if event.kind == HookKind::SessionStart {
-            meet::session_of_a_stranger(tx, event);
+            register::unknown_session(tx, event);
         }
         return;
     };
@@ -27,14 +29,14 @@ pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
         HookKind::Stop => {
             turn_end(tx, &agent_id, event);
             follow::facts(tx);
-            gauge::turn_ended(tx, &agent_id);
+            context_usage::turn_ended(tx, &agent_id);
         }
         HookKind::StopFailure | HookKind::Interrupted => turn_end(tx, &agent_id, event),
         HookKind::Blocked => idle::blocked(tx, &agent_id, event.message.as_deref()),
         HookKind::Notification => {}
         HookKind::Context => {
             if let Some(gauge) = event.context {
-                gauge::told(tx, &agent_id, gauge);
+                context_usage::reported(tx, &agent_id, gauge);
             }
         }
         HookKind::SessionEnd => session_end(tx, &agent_id, event),
@@ -63,8 +65,8 @@ fn whose(tx: &Tx<'_>, event: &HookEvent) -> Option<AgentId> {
     by_session.or_else(by_pane).map(|agent| agent.agent_id)
 }
 
-/// Whether a session that starts can't be this agent's: its process is known to be dead, and only its last hooks are
-/// waited for. Whoever quits a CLI and starts it again in the same pane is as quick as that.
+/// Whether a starting session can't be this agent's, because its process is known to be dead and only its last hooks
+/// are awaited. A person may quit a CLI and start it again in the same pane that quickly.
 fn is_dead_to(agent: &Agent, event: &HookEvent) -> bool {
     let is_other = event.session_id.is_some() && event.session_id != agent.session.id;
     event.kind == HookKind::SessionStart && is_other && agent.is_known_dead()
@@ -84,7 +86,7 @@ fn counts(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> bool {
     let Some(agent) = tx.agent(agent_id) else { return false };
     let Some(session) = &event.session_id else { return true };
     let is_former = agent.session.former.as_ref() == Some(session);
-    // A compaction of the session before tells nothing of this one's.
+    // A compaction of the former session says nothing about this one.
     if is_former && (event.kind != HookKind::SessionStart || event.reason == Some(SessionReason::Same)) {
         return false;
     }
@@ -92,7 +94,7 @@ fn counts(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> bool {
     match &agent.session.id {
         Some(bound) if bound == session => true,
         None => {
-            // Our text was typed into this very pane, so whoever was given it is the agent.
+            // Our text was typed into this very pane, so the process that received it is the agent.
             let is_own = is_own(agent, event) || is_first(agent, event) || is_receipt;
             if is_own && let Some(agent) = tx.agent_mut(agent_id) {
                 agent.session.id = Some(session.clone());
@@ -125,22 +127,22 @@ fn is_own(agent: &Agent, event: &HookEvent) -> bool {
     is_direct || event.is_of_the_only_cli_below(&process, &agent.profile)
 }
 
-/// Whether it matters for this event which of the processes above it are agent CLIs: a session begins, or it may be of an
-/// agent whose session or whose process is not known.
+/// Whether it matters for this event which of the processes above it are agent CLIs: a session begins, or it may be of
+/// an agent whose session or whose process is not known.
 pub(crate) fn wants_clis(state: &State, event: &HookEvent) -> bool {
     let may_be_its = |agent: &Agent| {
         event.agent_id == Some(agent.agent_id)
             || (event.session_id.is_some() && event.session_id == agent.session.id)
             || event.pane.is_some_and(|pane| is_in_pane(agent, pane, event))
     };
-    let is_unsure = |agent: &Agent| agent.session.id.is_none() || strangers::is_one(agent);
+    let is_unsure = |agent: &Agent| agent.session.id.is_none() || unlocated::is_unlocated(agent);
     let begins = event.kind == HookKind::SessionStart;
     let unsure = || state.agents.values().any(|agent| agent.state.is_live() && is_unsure(agent) && may_be_its(agent));
     !event.ancestors.is_empty() && (begins || unsure())
 }
 
-/// Whether this is the session that a start waits for. Launchers may stand between the pane's process and the CLI (npx,
-/// a version manager); but as long as an agent starts, it runs no other CLI yet.
+/// Whether this is the session that a start waits for. There may be launchers between the pane's process and the CLI
+/// (npx, a version manager); but an agent that is still starting runs no other CLI yet.
 fn is_first(agent: &Agent, event: &HookEvent) -> bool {
     let is_below = agent.process.is_some_and(|process| event.ancestors.contains(&process.pid));
     // In a process that lives on, only a session that replaces another one is the new one.
@@ -148,14 +150,12 @@ fn is_first(agent: &Agent, event: &HookEvent) -> bool {
     event.kind == HookKind::SessionStart && agent.start.is_some() && is_below && begins
 }
 
-/// What every event tells.
 fn note(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
-    idle::forget(tx, agent_id);
+    idle::clear_silence(tx, agent_id);
+    unlocated::find_process(tx, agent_id, event);
     let Some(agent) = tx.agent_mut(agent_id) else { return };
-    // A status line is no hook: with it alone no prompt is ever reported.
+    // A status line is not a hook: with it alone no prompt is ever reported.
     agent.hooks_seen |= event.kind != HookKind::Context;
-    strangers::find_process(tx, agent_id, event);
-    let Some(agent) = tx.agent_mut(agent_id) else { return };
     if let Some(path) = &event.transcript_path {
         agent.transcript_path = Some(path.clone());
     }
@@ -167,9 +167,9 @@ fn session_start(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     {
         agent.open_turn = None;
         agent.messages = 0;
-        gauge::forget(agent);
+        context_usage::reset(agent);
     }
-    // A CLI that tells only of the new session: the old one has ended with it, and this event is the successor's.
+    // A CLI that reports only the new session: the old one has ended with it, and this event is the successor's.
     let successor = match event.reason {
         Some(SessionReason::Replaced) => session_replaced(tx, agent_id, event),
         Some(SessionReason::Same | SessionReason::Process) | None => None,
@@ -186,7 +186,8 @@ fn session_start(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     start::session_started(tx, &successor, event);
 }
 
-/// The session gives way to another one. Gives the successor that lives on in it, where a handoff has waited for that.
+/// Another session replaces this one. Returns the successor that lives on in the process, if a handoff has waited for
+/// that.
 fn session_replaced(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> Option<AgentId> {
     let session = &tx.agent(agent_id)?.session;
     let is_start = event.kind == HookKind::SessionStart;
@@ -216,7 +217,7 @@ fn end_superseded(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     let turn_id = event.turn_id.as_deref();
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     if agent.our_turn.as_ref().is_some_and(|turn| turn.is_superseded_by(turn_id)) {
-        taken::another_turn(tx, agent_id);
+        acceptance::heard(tx, agent_id, Sign::AnotherTurn);
         follow::facts(tx);
         let Some(agent) = tx.agent_mut(agent_id) else { return };
         let ours = agent.our_turn.take();
@@ -225,7 +226,7 @@ fn end_superseded(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     }
 }
 
-/// A turn pauses: what it started is still running, and goes on by itself.
+/// A turn pauses: something that it started is still running, and will continue it.
 fn pause(tx: &mut Tx<'_>, agent_id: &AgentId) {
     if let Some(turn) = tx.agent_mut(agent_id).and_then(|agent| agent.our_turn.as_mut()) {
         turn.paused = true;
@@ -241,7 +242,7 @@ fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     let is_ours = agent.our_turn.as_ref().is_some_and(|turn| turn.ends_with(event.turn_id.as_deref()));
     if is_ours {
-        taken::answered(tx, agent_id);
+        acceptance::heard(tx, agent_id, Sign::Answered);
         follow::facts(tx);
     }
     let Some(agent) = tx.agent_mut(agent_id) else { return };
@@ -254,9 +255,9 @@ fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     if let Purpose::Priming(_) = turn.purpose {
         let said = event.message.as_deref().map(|said| format!(": {said}")).unwrap_or_default();
         let failed = (event.kind == HookKind::StopFailure)
-            .then(|| format!("The turn that answers the priming ended in an error{said}"));
+            .then(|| format!("The agent's turn after the priming ended in an error{said}"));
         let interrupted = (event.kind == HookKind::Interrupted)
-            .then(|| "The turn that answers the priming was interrupted".to_owned());
+            .then(|| "The agent's turn after the priming was interrupted".to_owned());
         priming::is_over(tx, agent_id, failed.or(interrupted).as_deref());
     }
     let event = Some(Box::new(event.clone()));
@@ -275,7 +276,7 @@ fn session_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
         }
         Some(SessionReason::Process) | None if agent.process.is_none() && agent.start.is_none() => {
             agent.session.closed = true;
-            life::end(tx, agent_id, AgentState::Ended);
+            exit::end(tx, agent_id, AgentState::Ended);
         }
         Some(SessionReason::Process) | None => agent.session.closed = true,
     }

@@ -1,5 +1,5 @@
-//! The identifiers of the contract: each is a type with one checked door, so that nothing unchecked becomes part of a
-//! path, a pane target or a log line (SPEC sections 3.1 and 10).
+//! The identifiers of the contract. Each is a type that only a checked constructor makes, so no unchecked text becomes
+//! part of a path, a pane target or a log line.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -8,11 +8,10 @@ use uuid::Uuid;
 
 /// Why a text is not an identifier. The text itself is not repeated: it came from outside.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("is not a valid {what}: {rule}")]
+#[error("is not a valid {what}: it must be {rule}")]
 pub struct InvalidId {
     /// What the text was meant to be, in the operator's words.
     pub what: &'static str,
-    /// The rule that it breaks.
     pub rule: &'static str,
 }
 
@@ -49,12 +48,12 @@ macro_rules! uuid_id {
 }
 
 uuid_id!(
-    /// One coding-agent process in one tmux pane, for its whole life (the "session UUID" of the seeds).
+    /// One coding-agent process in one tmux pane, for its whole life; the CLI's own session id may change meanwhile.
     AgentId,
     "agent id"
 );
 uuid_id!(
-    /// One run of the handoff flow.
+    /// One handoff.
     HandoffId,
     "handoff id"
 );
@@ -75,7 +74,7 @@ uuid_id!(
 pub struct DeliveryId(String);
 
 impl DeliveryId {
-    /// Number of hexadecimal digits.
+    /// How many hexadecimal digits an id has.
     pub const DIGITS: usize = 12;
 
     /// Makes an id from random bits; the lower 48 are used.
@@ -84,7 +83,7 @@ impl DeliveryId {
         DeliveryId(format!("{:012x}", bits & 0xffff_ffff_ffff))
     }
 
-    /// The 12 digits.
+    /// The id as its 12 hexadecimal digits.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

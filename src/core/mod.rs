@@ -1,56 +1,46 @@
-//! The pure core: knows no file, no clock, no process and no randomness. [`decide`] takes the state and one event and
-//! says what is to be written and done; it cannot fail, for bad input is data too.
+//! The pure core: no file, no clock, no process and no randomness. [`decide`] takes the state and one event and returns
+//! what to write and to do. It cannot fail, because bad input is data too.
 
-// Whoever adds a state or an outcome says for each place what becomes of it.
+// A new state or outcome must be handled in every match, so no match may have a wildcard.
 #![warn(clippy::wildcard_enum_match_arm)]
 
+pub mod agent;
 pub mod decision;
 mod due;
 pub mod effect;
 pub mod event;
 mod fact;
 mod follow;
-pub mod gauge;
-pub mod glance;
 pub mod handoff;
 pub mod hook;
 mod hooks;
 pub mod id;
-mod idle;
-mod life;
-mod meet;
 pub mod pane;
 pub mod persona;
-mod priming;
 pub mod prompts;
-mod queue;
 pub mod reply;
 pub mod request;
 pub mod rows;
 pub mod rules;
 pub mod settings;
-mod start;
-mod start_dialog;
 pub mod state;
-mod strangers;
-mod taken;
+pub mod status_line;
 pub mod text;
 pub mod time;
 mod tx;
-mod typing;
-mod verdict;
 pub mod view;
 pub mod work;
 
 use crate::contract::reply::DismissReply;
-use decision::{Decision, Turn};
+use agent::{acceptance, context_usage, exit, idle, priming, queue, register, start, typing};
+use decision::{Cycle, Decision};
 use effect::{Effect, EffectKey, Outcome};
-use event::{Arrived, Event};
+use event::{Event, IncomingRequest};
 use hook::HookEvent;
 use id::AgentId;
 use reply::{Answer, Refused, Reply};
 use request::Request;
-use rows::agent::{Agent, Primed};
+use rows::agent::Agent;
 use rows::lookup::OpenRequest;
 use rows::outbox::{Pending, Waiter};
 use state::State;
@@ -65,13 +55,13 @@ pub fn wants_clis(state: &State, event: &HookEvent) -> bool {
 
 /// Decides one event. The caller applies the decision to the state before it asks about the next one.
 #[must_use]
-pub fn decide(state: &State, event: Event, turn: &Turn) -> Decision {
-    let mut tx = Tx::new(state, turn);
+pub fn decide(state: &State, event: Event, cycle: &Cycle) -> Decision {
+    let mut tx = Tx::new(state, cycle);
     match event {
         Event::Request(arrived) => request_arrived(&mut tx, *arrived),
         Event::Hook(event) => hooks::arrived(&mut tx, &event),
         Event::Settled { key, outcome } => settled(&mut tx, key, outcome),
-        Event::AgentGone { agent_id, how } => life::gone(&mut tx, &agent_id, how),
+        Event::AgentExit { agent_id, how } => exit::detected(&mut tx, &agent_id, how),
         Event::DocumentGrew { handoff_id, bytes } => handoff::steps::writing::document_grew(&mut tx, handoff_id, bytes),
         Event::Server(server) => tx.out.server = Some(server),
         Event::Rules(rules) => work::rules_read(&mut tx, rules),
@@ -80,39 +70,39 @@ pub fn decide(state: &State, event: Event, turn: &Turn) -> Decision {
         Event::Deadlines => deadlines(&mut tx),
     }
     follow::facts(&mut tx);
-    nudge(&mut tx);
+    run_ready(&mut tx);
     tx.out
 }
 
 /// Whatever has changed for an agent, or for its handoff, may be what a handoff or a text has waited for.
-fn nudge(tx: &mut Tx<'_>) {
+fn run_ready(tx: &mut Tx<'_>) {
     let mut touched: BTreeSet<AgentId> = tx.out.agents.keys().copied().collect();
     for handoff in tx.out.handoffs.values() {
         touched.extend([Some(handoff.agent_id), handoff.successor_id].into_iter().flatten());
     }
     for agent_id in touched {
         if let Some(id) = tx.agent(&agent_id).and_then(|agent| agent.handoff_id) {
-            handoff::driver::nudge(tx, id);
+            handoff::driver::run_ready(tx, id);
             follow::facts(tx);
         }
-        queue::pump(tx, &agent_id);
+        queue::drain_queue(tx, &agent_id);
         follow::facts(tx);
-        work::notices::pump(tx, &agent_id);
+        work::notices::drain_queue(tx, &agent_id);
         follow::facts(tx);
-        idle::mind(tx, &agent_id);
+        idle::update_idle_watch(tx, &agent_id);
     }
     if !work::notices::is_news(tx) {
         return;
     }
-    // Something has become ready, or roles have changed: every agent that is free is told.
+    // Something has become ready, or roles have changed: every free agent is notified.
     for agent_id in tx.agent_ids() {
-        work::notices::pump(tx, &agent_id);
+        work::notices::drain_queue(tx, &agent_id);
         follow::facts(tx);
     }
 }
 
-fn request_arrived(tx: &mut Tx<'_>, arrived: Arrived) {
-    let Arrived { id, sha256, read, facts } = arrived;
+fn request_arrived(tx: &mut Tx<'_>, arrived: IncomingRequest) {
+    let IncomingRequest { id, sha256, read, facts } = arrived;
     let request = match read.request {
         Ok(request) => request,
         Err(refused) => {
@@ -132,10 +122,10 @@ fn request_arrived(tx: &mut Tx<'_>, arrived: Arrived) {
         Request::HandoffCancel(asked) => handoff::ask::cancel(tx, &id, &asked.handoff_id),
         Request::HandoffAccept(asked) => handoff::ask::accept(tx, &id, &asked.handoff_id),
         Request::AgentCreate(asked) => start::create_asked(tx, &id, &asked, &facts),
-        Request::AgentRegister(asked) => meet::register_asked(tx, &id, asked, &facts),
-        Request::AgentShutdown(asked) => meet::shutdown_asked(tx, &id, &asked),
-        Request::AgentForget(asked) => meet::forget_asked(tx, &id, &asked, &facts),
-        Request::AgentSend(asked) => meet::send_asked(tx, &id, asked),
+        Request::AgentRegister(asked) => register::register_asked(tx, &id, asked, &facts),
+        Request::AgentShutdown(asked) => register::shutdown_asked(tx, &id, &asked),
+        Request::AgentForget(asked) => register::forget_asked(tx, &id, &asked, &facts),
+        Request::AgentSend(asked) => register::send_asked(tx, &id, asked),
         Request::Ack(asked) => handoff::ack::take::asked(tx, &id, &asked),
         Request::Clarify(asked) => handoff::ack::clarify::asked(tx, &id, asked, &facts),
         Request::AckOverride(asked) => handoff::ack::take::overridden(tx, &id, &asked),
@@ -166,7 +156,7 @@ fn dismiss(tx: &mut Tx<'_>, request: &id::RequestId, text: &str, known: bool) {
     }
 }
 
-/// Hands an effect's end to whoever waits for it. One that is not in the outbox any more is answered too late.
+/// Hands an effect's outcome to its waiter. The outcome of an effect that has left the outbox comes too late.
 fn settled(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
     let Some(Pending { waiter, effect }) = tx.state.outbox.get(&key) else { return };
     tx.out.dropped.push(key);
@@ -176,11 +166,11 @@ fn settled(tx: &mut Tx<'_>, key: EffectKey, outcome: Outcome) {
         Waiter::Step(id) => handoff::driver::settled(tx, *id, key, outcome),
         Waiter::Publishing(id) => handoff::publish::settled(tx, *id, key, outcome),
         Waiter::Message(id, number) => handoff::ack::messages::notified(tx, *id, *number, outcome),
-        Waiter::Meeting(meeting) => {
+        Waiter::PaneLookup(lookup) => {
             if let Outcome::Pane(facts) = outcome {
-                meet::identified(tx, meeting.clone(), facts);
+                register::identified(tx, lookup.clone(), facts);
             } else {
-                meet::not_identified(tx, meeting.clone());
+                register::not_identified(tx, lookup.clone());
             }
         }
     }
@@ -193,41 +183,45 @@ fn settled_of_agent(tx: &mut Tx<'_>, agent_id: &AgentId, effect: &Effect, key: E
         (Effect::Start(_), Outcome::Started(started)) => {
             if let Some(state) = start::settled(tx, agent_id, key, started) {
                 follow::facts(tx);
-                life::end(tx, agent_id, state);
+                exit::end(tx, agent_id, state);
             }
         }
         (Effect::AwaitIdle { .. }, Outcome::Readiness(readiness)) => idle::seen(tx, agent_id, key, &readiness),
         (Effect::AwaitReady { .. }, Outcome::Readiness(readiness)) => {
             start::ready_settled(tx, agent_id, key, readiness)
         }
-        (Effect::ReadPersona { .. }, outcome) => persona_read(tx, agent_id, key, outcome),
-        (Effect::KillPane { .. }, Outcome::Failed { why }) => life::pane_killed(tx, agent_id, Some(&why)),
-        (Effect::KillPane { .. }, _) => life::pane_killed(tx, agent_id, None),
-        (Effect::ReadGauge { .. }, outcome) => {
-            let found = if let Outcome::Gauge(found) = outcome { found } else { None };
-            gauge::measured(tx, agent_id, key, found);
+        (Effect::ReadPersona { .. }, outcome) => priming::settled(tx, agent_id, key, outcome),
+        (Effect::KillPane { .. }, Outcome::Failed { why }) => exit::pane_killed(tx, agent_id, Some(&why)),
+        (Effect::KillPane { .. }, _) => exit::pane_killed(tx, agent_id, None),
+        (Effect::ReadContextUsage { .. }, outcome) => {
+            let found = if let Outcome::ContextUsage(found) = outcome { found } else { None };
+            context_usage::measured(tx, agent_id, key, found);
         }
-        (Effect::AwaitPrompt { .. }, outcome) => taken::settled(tx, agent_id, key, outcome == Outcome::Done),
-        (Effect::LookRound { .. }, outcome) => {
-            let round = if let Outcome::Round(round) = outcome { Some(*round) } else { None };
-            gauge::looked(tx, agent_id, key, round);
+        (Effect::AwaitPrompt { .. }, outcome) => acceptance::settled(tx, agent_id, key, outcome == Outcome::Done),
+        (Effect::CheckAutoHandoff { .. }, outcome) => {
+            let round = if let Outcome::AutoHandoffCheck(round) = outcome { Some(*round) } else { None };
+            context_usage::auto_handoff_checked(tx, agent_id, key, round);
         }
-        (_, _) => {}
+        (
+            Effect::Type(_)
+            | Effect::Start(_)
+            | Effect::AwaitIdle { .. }
+            | Effect::AwaitReady { .. }
+            | Effect::PrepareFolder { .. }
+            | Effect::ReadDocument { .. }
+            | Effect::ComposeDocument { .. }
+            | Effect::CompareDocument { .. }
+            | Effect::AwaitDeath { .. }
+            | Effect::HoldPlaceholder { .. }
+            | Effect::DropPlaceholder { .. }
+            | Effect::Identify { .. }
+            | Effect::KeepCopy(_)
+            | Effect::Publish(_)
+            | Effect::NotifyOperator(_)
+            | Effect::Notify(_),
+            _,
+        ) => {}
     }
-}
-
-fn persona_read(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, outcome: Outcome) {
-    if tx.agent(agent_id).is_none_or(|agent| agent.primed != Primed::Reading { effect: key }) {
-        return;
-    }
-    let read = if let Outcome::Persona(Some(texts)) = outcome {
-        Ok(texts)
-    } else if let Outcome::Failed { why } = outcome {
-        Err(format!(": {why}"))
-    } else {
-        Err(": it is missing".to_owned())
-    };
-    priming::persona_read(tx, agent_id, read);
 }
 
 fn deadlines(tx: &mut Tx<'_>) {

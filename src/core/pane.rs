@@ -1,4 +1,4 @@
-//! What the core knows of tmux: which pane is meant, what was seen of it, and what became of a text that was to be
+//! What the core knows of tmux: which pane is meant, what was seen in it, and what happened to a text that was to be
 //! typed there. Plain data; the tmux adapter fills it in.
 
 use super::id::DeliveryId;
@@ -15,10 +15,9 @@ pub struct ServerId {
     pub start_time: u64,
 }
 
-/// A pane, known by all that identifies it (SPEC 5.6).
+/// A pane, identified by server, pane id and pid together: a restarted server gives out the same pane ids again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PaneRef {
-    /// The server that it lives in.
     pub server: ServerId,
     /// The number behind `%`.
     pub pane: u32,
@@ -32,7 +31,7 @@ impl fmt::Display for PaneRef {
     }
 }
 
-/// A process, known by its id and the time it started (clock ticks since boot), for ids are used again.
+/// A process, identified by its id and its start time (clock ticks since boot), because ids are used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Process {
     pub pid: u32,
@@ -40,11 +39,11 @@ pub struct Process {
     pub start_ticks: u64,
 }
 
-/// What the agent's program is doing, as far as its screen tells.
+/// What the agent's program is doing, as far as its screen shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Activity {
-    /// The composer is there and waits for input.
+    /// The composer is shown and takes input.
     Ready,
     Busy,
     /// A dialog waits for a person: nothing may be typed.
@@ -53,10 +52,10 @@ pub enum Activity {
     Unknown,
 }
 
-/// What stands in the composer (the box in which an agent's next prompt is written).
+/// The content of the composer (the box in which an agent's next prompt is written).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Composer {
+pub enum ComposerContent {
     Empty,
     /// Text, as far as the screen shows it, with white space and borders taken away.
     Text(String),
@@ -73,13 +72,11 @@ pub enum Composer {
 /// One look at a pane, read by the agent's profile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
-    /// What the program is doing.
     pub activity: Activity,
-    /// What stands in its composer.
-    pub composer: Composer,
+    pub composer: ComposerContent,
 }
 
-/// Why nothing was typed. The words are part of the contract: they stand in `verdicts.*.reason`.
+/// Why nothing was typed. The wire names are part of the contract: they appear in `verdicts.*.reason`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
@@ -119,19 +116,24 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// What the operator is told to do.
+    /// What the operator should do.
     #[must_use]
     pub fn hint(self) -> &'static str {
         match self {
-            Refusal::PaneGone => "the agent's pane is closed; hand it off with author salvage, or start a new agent",
-            Refusal::PaneChanged => "the pane runs another process now; register it again if it is an agent",
+            Refusal::PaneGone => {
+                "the agent's pane is closed; hand the agent off with author salvage, or start a new agent"
+            }
+            Refusal::PaneChanged => {
+                "the pane runs another process now; if that process is an agent, register the pane again"
+            }
             Refusal::PaneDead => "the pane's program has ended; close the pane",
             Refusal::PaneClaimed => {
-                "the pane was registered with another home; register it again here if that is wrong"
+                "the pane is registered with another tasuki home; to use it with this home, register it here again"
             }
-            Refusal::AgentEnded => "the agent has ended; hand it off with author salvage, or start a new agent",
+            Refusal::AgentEnded => "the agent has ended; hand the agent off with author salvage, or start a new agent",
             Refusal::BareShell => {
-                "a shell is in front of the agent; bring the agent back (fg) or close the pane; a script that starts it must use exec"
+                "a shell is in the foreground of the pane instead of the agent; bring the agent back (fg) or close the \
+                 pane; a script that starts the agent must use exec"
             }
             Refusal::Dialog => "answer the dialog in the pane, then retry",
             Refusal::Draft => "send or clear the draft in the composer, then retry",
@@ -139,22 +141,23 @@ impl Refusal {
             Refusal::NotReady => "look at the pane; retry when the agent waits for input",
             Refusal::InputOff => "switch input to the pane on again (select-pane -e), then retry",
             Refusal::CopyMode => {
-                "leave copy mode in the pane (q), then retry: in it a text with tabs can't be pasted as one"
+                "leave copy mode in the pane (q), then retry: in copy mode a text with tabs can't be pasted in one \
+                 piece"
             }
-            Refusal::CookedMode => "the program in the pane does not read single keys; look at the pane",
+            Refusal::CookedMode => "the program in the pane reads whole lines, not single keys; look at the pane",
             Refusal::NoTmux => "start the tmux server, or check --tmux; then retry",
             Refusal::HooksUnseen => "install the agent's hooks (tasuki hooks show PROFILE) and restart the agent",
-            Refusal::BadText => "remove the characters that a terminal can't be given",
+            Refusal::BadText => "remove the characters that can't be typed into a terminal",
             Refusal::TextFile => {
-                "the text's file below data/personas could not be written (the sidecar's log says why): make room on the \
-                 disk, or mend the folder; then retry"
+                "tasuki could not write the text to a file below data/personas (the sidecar's log says why): free disk \
+                 space or fix the folder, then retry"
             }
         }
     }
 }
 
-/// What became of one text that was to be typed. Proof of arrival is not here: that is a receipt, which comes as an
-/// event from the agent's own hook.
+/// The result of typing one text. Proof of arrival is not here: that is a receipt, which comes as an event from the
+/// agent's own hook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Typed {
@@ -168,7 +171,8 @@ pub enum Typed {
     },
     /// Something may have been typed, and it can't be known how much of it arrived. Never typed again by itself.
     Unknown {
-        /// A short code: `not_seen`, `mixed_draft`, `ambiguous_mark`, `server_lost`, `pane_lost`, `deadline`, `stopped` …
+        /// A short code: `not_seen`, `mixed_draft`, `ambiguous_mark`, `server_lost`, `pane_lost`, `deadline`, `stopped`
+        /// …
         reason: String,
     },
 }
@@ -183,7 +187,7 @@ pub struct DeliveryVerdict {
     pub at: String,
 }
 
-/// What an identified pane is, for registration.
+/// What the lookup of a pane found, for registration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PaneFacts {
     pub pane: PaneRef,

@@ -1,4 +1,4 @@
-//! What is known of a persona, as it was read from its folder.
+//! What is known of a persona, as its folder was read.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PersonaFacts {
     pub exists: bool,
-    /// It has a `skill.md`.
     pub has_skill: bool,
     /// Its `persona.toml` can't be read: why.
     pub broken: Option<String>,
@@ -16,6 +15,5 @@ pub struct PersonaFacts {
     pub session: Option<String>,
     /// The names in its `handoffs/` folder.
     pub handoff_files: BTreeSet<String>,
-    /// The absolute path of that folder.
     pub handoffs_dir: String,
 }

@@ -1,17 +1,15 @@
-//! The texts that tasuki itself writes, from templates that a user may override (`HOME/data/prompts/*.md`).
+//! The texts that tasuki writes itself, from templates that a user may override (`HOME/data/prompts/*.md`).
 
 mod template;
 
 use minijinja::{Environment, context};
 use std::collections::BTreeMap;
 
-/// A template that can't be used.
+/// A prompt template that can't be used.
 #[derive(Debug, thiserror::Error)]
 #[error("prompt template {name}.md: {why}")]
 pub struct PromptError {
-    /// Which.
     pub name: String,
-    /// What is wrong, and where.
     pub why: String,
 }
 
@@ -47,29 +45,25 @@ impl Default for Prompts {
     }
 }
 
-/// What an instruction says.
+/// The values of the instruction's template.
 #[derive(Debug, Clone)]
 pub struct Instruction<'a> {
-    /// Why the agent is handed off.
     pub reason: &'a str,
     pub file_path: &'a str,
-    /// What it should dwell on.
     pub focus: Option<&'a str>,
 }
 
-/// What stands before a document that was salvaged.
+/// The values of the text before a salvaged transcript.
 #[derive(Debug, Clone)]
 pub struct Salvage<'a> {
     pub agent_id: &'a str,
     pub persona: &'a str,
-    /// Why it is handed off.
     pub reason: &'a str,
-    /// What the successor should dwell on.
     pub focus: Option<&'a str>,
     pub cwd: Option<&'a str>,
 }
 
-/// What a briefing says.
+/// The values of the briefing's template.
 #[derive(Debug, Clone)]
 pub struct Briefing<'a> {
     pub predecessor_id: &'a str,
@@ -77,9 +71,7 @@ pub struct Briefing<'a> {
     pub reason: &'a str,
     pub file_path: &'a str,
     pub focus: Option<&'a str>,
-    /// Where the outgoing agent worked.
     pub cwd: Option<&'a str>,
-    /// What there is to do.
     pub tasks: &'a [String],
     pub summary: Option<&'a str>,
 }
@@ -97,13 +89,12 @@ pub struct Acknowledge<'a> {
     pub how: &'a str,
 }
 
-/// How a handoff is acknowledged.
+/// The values of the template that says how to acknowledge.
 #[derive(Debug, Clone)]
 pub struct How<'a> {
     /// The command line that reaches this home.
     pub command: &'a str,
     pub requests_dir: &'a str,
-    /// The right form of an ACK.
     pub form: &'a str,
 }
 
@@ -115,7 +106,6 @@ pub struct WorkNotice<'a> {
     pub priority: &'a str,
     pub title: &'a str,
     pub description: Option<&'a str>,
-    /// What its output must hold.
     pub needs: &'a [String],
     /// Types of the children that its completion may make.
     pub creates: &'a [String],
@@ -197,7 +187,7 @@ impl Prompts {
         })
     }
 
-    /// The instruction's body.
+    /// The body of the instruction to the outgoing agent.
     #[must_use]
     pub fn instruction(&self, values: &Instruction<'_>) -> String {
         self.render_or_built_in("instruction", &instruction_context(values))
@@ -209,7 +199,7 @@ impl Prompts {
         self.render_or_built_in("reply", &instruction_context(values))
     }
 
-    /// What stands before a salvaged transcript.
+    /// The text before a salvaged transcript.
     #[must_use]
     pub fn salvage(&self, values: &Salvage<'_>) -> String {
         self.render_or_built_in("salvage", &salvage_context(values))
@@ -239,7 +229,7 @@ impl Prompts {
         self.render_or_built_in("acknowledge", &acknowledge_context(values))
     }
 
-    /// How a handoff is acknowledged.
+    /// The text that says how to acknowledge a handoff.
     #[must_use]
     pub fn how(&self, values: &How<'_>) -> String {
         self.render_or_built_in("how", &how_context(values))
@@ -257,7 +247,7 @@ impl Prompts {
         self.render_or_built_in("work", &work_context(values))
     }
 
-    /// The body that stands for a text in a file.
+    /// The body that replaces a text in a file.
     #[must_use]
     pub fn long(&self, file_path: &str) -> String {
         self.render_or_built_in("long", &context! { file_path => file_path })

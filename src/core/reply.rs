@@ -1,4 +1,4 @@
-//! Answers: what a dashboard finds in `results/` (SPEC 3.2).
+//! Answers to requests, which a dashboard finds in `results/`.
 
 use super::id::RequestId;
 use super::text::{quotable, sentence};
@@ -55,14 +55,14 @@ impl Refused {
     /// 409 for an id that was used for other bytes before.
     #[must_use]
     pub fn id_reused() -> Self {
-        Refused::new(409, "id_reused", "This request id was used before, with other bytes")
-            .hint("drop the request again under an id that was never used; nothing was done")
+        Refused::new(409, "id_reused", "This request id was already used for a request with other bytes")
+            .hint("nothing was done; send the request again under an id that was never used")
     }
 
     /// 503: no tmux server answers.
     #[must_use]
     pub fn no_tmux() -> Self {
-        Refused::new(503, "no_tmux", "No tmux server answers").hint("start tmux, or check --tmux; nothing was done")
+        Refused::new(503, "no_tmux", "No tmux server answers").hint("nothing was done; start tmux, or check --tmux")
     }
 
     /// 400 `bad_request` for one field.
@@ -71,14 +71,14 @@ impl Refused {
         Refused::new(400, "bad_request", format!("{field} {what}")).field(field)
     }
 
-    /// Adds what to do.
+    /// Adds a hint that says what to do.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(sentence(&hint.into()));
         self
     }
 
-    /// Adds the field.
+    /// Adds the name of the field that is wrong.
     #[must_use]
     pub fn field(mut self, field: impl Into<String>) -> Self {
         self.field = Some(quotable(&field.into(), MAX_FIELD));
@@ -94,14 +94,14 @@ impl Refused {
         }
     }
 
-    /// Adds everything that is wrong.
+    /// Adds all faults of an input that has several.
     #[must_use]
     pub fn faults(mut self, errors: Vec<Fault>) -> Self {
         self.errors = errors;
         self
     }
 
-    /// Adds the position.
+    /// Adds the line and the column of the fault.
     #[must_use]
     pub fn at(mut self, line: u64, column: u64) -> Self {
         self.line = Some(line);
@@ -110,7 +110,7 @@ impl Refused {
     }
 }
 
-/// What is answered.
+/// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
     /// 200 with what the kind promises.
@@ -122,7 +122,7 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// 200 with this.
+    /// 200 with this result.
     #[must_use]
     pub fn ok(result: &impl Serialize) -> Self {
         Reply::Ok(json!(result))
@@ -148,7 +148,7 @@ impl Answer {
             "v": 1,
             "request_id": self.request_id.as_str(),
             "kind": self.kind,
-            "at": now.stamp(),
+            "at": now.rfc3339(),
             "request_sha256": self.request_sha256,
         });
         match &self.reply {

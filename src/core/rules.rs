@@ -1,16 +1,16 @@
-//! The rules: who processes which type of item, what its output must hold, and what comes after. They are data, built in
-//! for six types; a user's `data/rules.toml` adds types or puts its own in their place, each as a whole.
+//! The rules for work items: who processes which type, what its output must hold, and which type follows. They are
+//! data, built in for six types. A user's `data/rules.toml` adds types, or replaces a built-in type as a whole.
 
 mod form;
 mod rule;
 
 pub use form::RulesFile;
-pub use rule::{Failure, HUMAN, Rule, Rules, RulesError, ValueType};
+pub use rule::{FailureRule, HUMAN, Rule, Rules, RulesError, ValueType};
 
 use crate::core::id::Slug;
 use std::collections::BTreeSet;
 
-/// The built-in rules, as they lie in the repository's `data/`.
+/// The built-in rules, as they are in the repository's `data/`.
 pub const BUILT_IN: &str = include_str!("../../data/rules.toml");
 
 impl Default for Rules {

@@ -1,11 +1,12 @@
-//! What the core is told at start and at a reload: limits and the facts of each profile. Not durable.
+//! What the core is configured with, at start and after a reload: limits, and what it must know of each profile. Not
+//! durable.
 
 use super::prompts::Prompts;
 use super::request::Urgency;
 use super::rules::Rules;
 use std::collections::BTreeMap;
 
-/// The time limit of each step of the flow, in milliseconds (SPEC 4.3).
+/// The time limit of each step of a handoff, in milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// For the agent's running turn to end.
@@ -40,7 +41,7 @@ impl Default for Limits {
     }
 }
 
-/// The time T of each urgency, in milliseconds (SPEC section 8).
+/// How long a successor of each urgency has until the first reminder (the time T), in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AckTimes {
     /// Of `immediate`.
@@ -70,7 +71,7 @@ impl AckTimes {
     }
 }
 
-/// Who is told.
+/// Who is notified.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Target {
     /// The operator, by every configured channel.
@@ -83,7 +84,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// How messages and views name it.
+    /// Its name in messages and views.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -108,19 +109,18 @@ pub struct ProfileFacts {
     pub turn_ids: bool,
     /// A new session can be begun in the same pane, and how it shows.
     pub new_session: Option<NewSession>,
-    /// The end of a turn tells the last text of the answer.
-    pub tells_answers: bool,
-    /// Its transcript can be read.
+    /// The event at the end of a turn has the last text of the answer.
+    pub reports_answers: bool,
     pub has_transcript: bool,
-    /// Its transcript tells how full its context is.
-    pub tells_context: bool,
-    /// A prompt that it has taken stands in its transcript at once.
+    /// Its transcript says how full its context is.
+    pub reports_context: bool,
+    /// A prompt that it has taken is in its transcript at once.
     pub proves_prompts: bool,
 }
 
 #[cfg(test)]
 impl ProfileFacts {
-    /// A profile that can do all but begin a new session, for tests.
+    /// A profile that can do everything but begin a new session, for tests.
     pub(crate) fn demo() -> Self {
         ProfileFacts {
             name: "demo".to_owned(),
@@ -130,9 +130,9 @@ impl ProfileFacts {
             starts_at_launch: true,
             turn_ids: true,
             new_session: None,
-            tells_answers: true,
+            reports_answers: true,
             has_transcript: true,
-            tells_context: true,
+            reports_context: true,
             proves_prompts: false,
         }
     }
@@ -149,13 +149,13 @@ pub enum NewSession {
 /// When something follows from a full context, in percent of the window; none: never.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ContextLimits {
-    /// The operator is told, once in a session.
+    /// The operator is notified, once in a session.
     pub suggest_at: Option<u64>,
     /// A handoff begins by itself.
     pub auto_at: Option<u64>,
 }
 
-/// How a document is published.
+/// How documents are published.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublishLimits {
     /// How long one call of `gh` may take, in milliseconds.
@@ -174,15 +174,13 @@ impl Default for PublishLimits {
     }
 }
 
-/// All that the core is told.
+/// Everything that the core is configured with.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     pub limits: Limits,
-    /// What follows from a full context.
     pub context: ContextLimits,
-    /// How long an acknowledgement may take.
     pub ack: AckTimes,
-    /// Whom an acknowledgement that never came is told to.
+    /// Who is notified of an acknowledgement that never came.
     pub escalation: Target,
     /// Who is asked when a successor needs clarification.
     pub orchestrator: Target,
@@ -190,13 +188,11 @@ pub struct Settings {
     pub command: String,
     /// Absolute path of the folder into which requests are dropped.
     pub requests_dir: String,
-    /// How a document is published.
     pub publish: PublishLimits,
     pub profiles: BTreeMap<String, ProfileFacts>,
-    /// The rules for work items.
     pub rules: Rules,
     /// The templates of our own texts.
     pub prompts: Prompts,
-    /// Absolute path of the folder in which the personas lie: a text that is too long for a pane is named by its path.
+    /// Absolute path of the personas' folder: a text that is too long for a pane is typed as a path.
     pub personas_dir: String,
 }

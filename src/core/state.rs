@@ -1,5 +1,5 @@
 //! The working set: everything that can still change, in memory, rebuilt from the store at start. Ended agents and
-//! handoffs are history; the sidecar puts a row of history back here before an event that names it is decided.
+//! handoffs are history; the sidecar loads a row of history into this state before it decides an event that names it.
 
 use super::decision::Decision;
 use super::effect::EffectKey;
@@ -15,7 +15,7 @@ use super::settings::Settings;
 use super::time::{Deadline, Now};
 use std::collections::BTreeMap;
 
-/// The working set.
+/// The working set: all rows that the core may need, in memory.
 #[derive(Debug, Clone, Default)]
 pub struct State {
     pub agents: BTreeMap<AgentId, Agent>,
@@ -98,7 +98,6 @@ impl State {
         }
     }
 
-    /// Every deadline that is running.
     fn deadlines(&self) -> impl Iterator<Item = &Deadline> {
         let of_agents = self.agents.values().flat_map(Agent::deadlines);
         let of_handoffs = self.handoffs.values().flat_map(Handoff::deadlines);

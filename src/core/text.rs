@@ -1,5 +1,5 @@
-//! Texts that are typed into panes: what is stripped, the two lines that frame them, and how a receipt is judged
-//! (SPEC sections 5 and 12).
+//! Texts that are typed into panes: which characters are stripped, the line before and the line after the body, and how
+//! a receipt is compared with the text.
 
 use super::id::DeliveryId;
 use serde::Serialize;
@@ -9,13 +9,13 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use unicode_normalization::UnicodeNormalization as _;
 
-/// Longest text, in bytes, that is put into a pane; a longer one goes to a file that a short text names (SPEC 5.4).
+/// Longest text, in bytes, that is put into a pane; a longer one goes to a file that a short text names.
 pub const MAX_TYPED_BYTES: usize = 64 * 1024;
 
 /// The contract's word for a refusal or verdict.
-pub fn word<T: Serialize>(value: &T) -> String {
+pub fn wire_name<T: Serialize>(value: &T) -> String {
     match serde_json::to_value(value) {
-        Ok(Value::String(word)) => word,
+        Ok(Value::String(wire_name)) => wire_name,
         _ => String::new(),
     }
 }
@@ -49,7 +49,7 @@ pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// The line in which a place of the text lies, from 1.
+/// The line of the text, from 1, in which the span begins.
 #[must_use]
 pub fn line_of(text: &str, span: Option<std::ops::Range<usize>>) -> usize {
     let start = span.map_or(0, |span| span.start).min(text.len());
@@ -67,7 +67,8 @@ pub fn shell_word(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// What a message may quote of a text from outside: nothing in it drives a terminal, and after `max` characters it is cut.
+/// What a message may quote of a text from outside: nothing in it drives a terminal, and after `max` characters it is
+/// cut.
 #[must_use]
 pub fn quotable(text: &str, max: usize) -> String {
     let mut quoted = sanitise(text);
@@ -78,8 +79,15 @@ pub fn quotable(text: &str, max: usize) -> String {
     quoted
 }
 
-/// JSON in which nothing drives a terminal that it is printed on: what JSON itself lets stand of [`sanitise`]'s list is
-/// written as an escape. It means the same, for in JSON such a character stands inside strings only.
+/// A key of a file from outside, as a message names it: one in which nothing can be seen is shown as `""`.
+#[must_use]
+pub fn quotable_key(key: &str, max: usize) -> String {
+    let shown = quotable(key, max);
+    if shown.trim().is_empty() { "\"\"".to_owned() } else { shown }
+}
+
+/// JSON that drives no terminal when it is printed: characters of [`sanitise`]'s list that JSON itself allows are
+/// written as escapes. The meaning stays the same, because in JSON such characters occur only inside strings.
 #[must_use]
 pub fn plain_json(json: &str) -> Cow<'_, str> {
     if !json.chars().any(is_forbidden) {
@@ -116,8 +124,8 @@ pub fn frame(first_line: &str, body: &str, id: &DeliveryId) -> String {
     format!("{}\n{}\n{}", typed(first_line), body.trim_matches('\n'), signature(id))
 }
 
-/// What of a text is typed. Soft hyphens are left out: they mean nothing but where a line may be broken, and terminals and
-/// programs count them differently, so that a composer with one in it is drawn over other things.
+/// What of a text is typed. Soft hyphens are left out: they mean nothing but where a line may be broken, and terminals
+/// and programs count them differently, so that a composer with one in it is drawn over other things.
 fn typed(text: &str) -> String {
     sanitise(text).replace('\u{ad}', "")
 }
@@ -126,17 +134,17 @@ fn typed(text: &str) -> String {
 #[must_use]
 pub fn normalise(text: &str) -> String {
     let mut normal = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
+    for wire_name in text.split_whitespace() {
         if !normal.is_empty() {
             normal.push(' ');
         }
-        normal.push_str(word);
+        normal.push_str(wire_name);
     }
     normal
 }
 
-/// A text as far as it is seen: letters composed (NFC), and without the characters that Unicode lets every program leave
-/// out. CLIs compose letters and drop such characters; a file name from macOS has its letters decomposed.
+/// A text as it is seen: letters composed (NFC), and without the characters that Unicode allows every program to leave
+/// out. CLIs compose letters and drop such characters; a file name from macOS has decomposed letters.
 #[must_use]
 pub fn seen(text: &str) -> String {
     text.nfc().filter(|c| !is_ignorable(*c)).collect()
@@ -169,8 +177,8 @@ pub enum Match {
     Foreign,
 }
 
-/// Compares a prompt, as a CLI reports it, with a text that was typed, as far as both are seen. The CLI's own wrapper has
-/// been taken off `prompt`.
+/// Compares a prompt, as a CLI reports it, with a text that was typed, as far as both are seen. The CLI's own wrapper
+/// has been taken off `prompt`.
 #[must_use]
 pub fn compare(expected: &str, id: &DeliveryId, prompt: &str) -> Match {
     let (prompt, expected) = (normalise(&seen(prompt)), normalise(&seen(expected)));
@@ -185,14 +193,14 @@ pub fn compare(expected: &str, id: &DeliveryId, prompt: &str) -> Match {
     }
 }
 
-/// Whether a text that a person sends would be acted on by a CLI instead of being sent (SPEC 5.5).
+/// Whether a CLI would act on this text as its own command (`/`, `!`, `#`, `@`) instead of sending it to the model.
 #[must_use]
 pub fn begins_like_a_command(text: &str) -> bool {
     text.trim_start().starts_with(['/', '!', '#', '@'])
 }
 
-/// A hint as every error has it: a whole sentence, with a capital, unless a path or a program's name begins it, and with a full
-/// stop, unless a command or an example ends it, of which one would take it for a part.
+/// Formats a hint as every error has it: a whole sentence. It gets a capital, unless a path or a program's name begins
+/// it, and a full stop, unless a command or an example ends it, where the stop could be taken for a part of it.
 #[must_use]
 pub fn sentence(hint: &str) -> String {
     const PROGRAMS: [&str; 3] = ["tasuki", "tmux", "gh"];

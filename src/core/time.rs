@@ -1,5 +1,5 @@
-//! Time as data. The core reads no clock: both clocks come in with each turn of the loop, and a deadline is stored so
-//! that neither a restart, nor a suspend, nor a clock that jumps can lose it, double it or fire it early (SPEC 12, Time).
+//! Time as data. The core reads no clock: both clocks come in with each cycle of the loop. A deadline is stored so that
+//! neither a restart, nor a suspend, nor a jump of the wall clock can lose it, double it or fire it early.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
@@ -11,21 +11,21 @@ pub struct Now {
     pub wall_ms: i64,
     /// Which boot of the machine this is: a hash of the kernel's boot id.
     pub boot: u64,
-    /// `CLOCK_BOOTTIME`, milliseconds since that boot; it goes on while the machine sleeps.
+    /// `CLOCK_BOOTTIME`, milliseconds since that boot; it keeps running while the machine sleeps.
     pub boot_ms: u64,
 }
 
 impl Now {
     /// The wall clock as the contract writes it: UTC, milliseconds, `Z`.
     #[must_use]
-    pub fn stamp(&self) -> String {
-        stamp(self.wall_ms)
+    pub fn rfc3339(&self) -> String {
+        rfc3339(self.wall_ms)
     }
 }
 
 /// Formats milliseconds since 1970 as the contract writes times.
 #[must_use]
-pub fn stamp(wall_ms: i64) -> String {
+pub fn rfc3339(wall_ms: i64) -> String {
     date(wall_ms).to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
@@ -62,9 +62,9 @@ impl Deadline {
         }
     }
 
-    /// The deadline that follows this one: `length_ms` milliseconds from when this one came, however late that is
-    /// noticed. Where that is past too (the machine slept, or nobody ran), so long from `now`: what follows a deadline
-    /// never falls together with it.
+    /// The deadline after this one: `length_ms` milliseconds after this one passed, however late that is noticed. If
+    /// that is in the past too (the machine slept, or no sidecar ran), `length_ms` from `now`, so that the two never
+    /// fall together.
     #[must_use]
     pub fn following(&self, now: &Now, length_ms: u64) -> Self {
         let wall = i64::try_from(length_ms).unwrap_or(i64::MAX);
@@ -88,7 +88,7 @@ impl Deadline {
         }
     }
 
-    /// Whether the moment has come.
+    /// Whether the deadline has passed.
     #[must_use]
     pub fn is_due(&self, now: &Now) -> bool {
         self.remaining_ms(now) == 0
@@ -107,22 +107,22 @@ impl Deadline {
 
     /// When it will come by the wall clock, for people to read.
     #[must_use]
-    pub fn stamp(&self) -> String {
-        self.stamp_after(0)
+    pub fn rfc3339(&self) -> String {
+        self.rfc3339_after(0)
     }
 
     /// When so many milliseconds more will have passed.
     #[must_use]
-    pub fn stamp_after(&self, more_ms: u64) -> String {
-        stamp(self.due_wall_ms.saturating_add(i64::try_from(more_ms).unwrap_or(i64::MAX)))
+    pub fn rfc3339_after(&self, more_ms: u64) -> String {
+        rfc3339(self.due_wall_ms.saturating_add(i64::try_from(more_ms).unwrap_or(i64::MAX)))
     }
 }
 
 /// How long the wall clock must have stood so far at least before it is believed, by boot time, in milliseconds.
 const BELIEVED_AFTER_MS: u64 = 10 * 60_000;
 
-/// The wall clock where things are removed for their age: only what it said ten minutes of boot time ago counts, and never
-/// more than it says now. A clock that jumps ahead and is set right again makes nothing old.
+/// The wall clock where things are removed for their age: only what it said ten minutes of boot time ago counts, and
+/// never more than it says now. A clock that jumps ahead and is set right again makes nothing old.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BelievedClock {
     noted: Option<(i64, u64)>,
@@ -130,7 +130,7 @@ pub struct BelievedClock {
 }
 
 impl BelievedClock {
-    /// The latest time that is believed; none before it was looked at for ten minutes.
+    /// The latest time that is believed; none before the clock was watched for ten minutes.
     pub fn wall_ms(&mut self, now: &Now) -> Option<i64> {
         let (noted_ms, since) = *self.noted.get_or_insert((now.wall_ms, now.boot_ms));
         if now.boot_ms.saturating_sub(since) >= BELIEVED_AFTER_MS {

@@ -1,6 +1,7 @@
-//! The pencil with which the flows write a decision: reads go to the rows already changed in it first, then to the state.
+//! Write access to rows while a decision is made: a read finds a row as this decision has already changed it, or else
+//! as the state has it.
 
-use super::decision::{Decision, ErrorRow, Turn};
+use super::decision::{Cycle, Decision, ErrorRow};
 use super::effect::{Effect, EffectKey, Notice};
 use super::fact::Fact;
 use super::id::{AgentId, DeliveryId, ErrorId, HandoffId, RequestId};
@@ -18,8 +19,8 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use uuid::Uuid;
 
-/// A row to be changed: the one that this decision has changed already, else a copy of the one before it; none if there is
-/// none.
+/// A row to change: as this decision has already changed it, or else a copy from the state; none if there is no such
+/// row.
 pub(crate) fn to_change<'t, K: Ord + Copy, R: Clone + 't>(
     changed: &'t mut BTreeMap<K, R>,
     id: &K,
@@ -31,7 +32,7 @@ pub(crate) fn to_change<'t, K: Ord + Copy, R: Clone + 't>(
     }
 }
 
-/// A decision being written.
+/// A decision in the making: the state as it was, and the rows that the decision changes.
 pub(crate) struct Tx<'s> {
     pub(crate) state: &'s State,
     pub(crate) now: Now,
@@ -42,9 +43,9 @@ pub(crate) struct Tx<'s> {
 }
 
 impl<'s> Tx<'s> {
-    pub(crate) fn new(state: &'s State, turn: &Turn) -> Self {
+    pub(crate) fn new(state: &'s State, cycle: &Cycle) -> Self {
         let out = Decision { next_effect: state.next_effect, next_seq: state.next_seq, ..Decision::default() };
-        Tx { state, now: turn.now, entropy: turn.entropy, drawn: 0, facts: VecDeque::new(), out }
+        Tx { state, now: cycle.now, entropy: cycle.entropy, drawn: 0, facts: VecDeque::new(), out }
     }
 
     /// 32 bytes that no other call of this decision gets.
@@ -102,7 +103,7 @@ impl<'s> Tx<'s> {
         ids
     }
 
-    /// Notes what was learned, for those who lie above.
+    /// Queues a fact for the layers above.
     pub(crate) fn learn(&mut self, fact: Fact) {
         self.facts.push_back(fact);
     }
@@ -112,7 +113,7 @@ impl<'s> Tx<'s> {
         self.facts.pop_front()
     }
 
-    /// Adds an effect to the outbox, with whoever waits for its end.
+    /// Adds an effect to the outbox, with what waits for its outcome.
     pub(crate) fn effect(&mut self, waiter: Waiter, effect: Effect) -> EffectKey {
         let key = EffectKey(self.out.next_effect);
         self.out.next_effect += 1;
@@ -134,15 +135,15 @@ impl<'s> Tx<'s> {
         }
     }
 
-    /// Gives a line its place and its time.
+    /// Gives a journal line its number and its time.
     pub(crate) fn journal(&mut self, line: JournalLine) {
         let seq = self.out.next_seq;
-        let line = JournalLine { seq, at: self.now.stamp(), ..line };
+        let line = JournalLine { seq, at: self.now.rfc3339(), ..line };
         self.out.journal.push((seq, json!(line)));
         self.out.next_seq += 1;
     }
 
-    /// Answers an open request; one that was answered already is left alone.
+    /// Answers an open request, unless it was answered already.
     pub(crate) fn answer(&mut self, request_id: &RequestId, reply: Reply) {
         let opened = self.out.opened.iter().find(|(id, _)| id == request_id).map(|(_, open)| open);
         let Some(open) = opened.or_else(|| self.state.open_requests.get(request_id)) else { return };
@@ -163,10 +164,10 @@ impl<'s> Tx<'s> {
     }
 
     /// Tells a failure: one error file, and every configured channel. The journal line is the caller's.
-    pub(crate) fn tell_failure(&mut self, failure: Failure) -> ErrorId {
+    pub(crate) fn notify_failure(&mut self, failure: Failure) -> ErrorId {
         let row = ErrorRow {
             error_id: ErrorId(self.draw_uuid()),
-            at: self.now.stamp(),
+            at: self.now.rfc3339(),
             code: failure.code,
             message: failure.message,
             hint: sentence(&failure.hint),
@@ -180,7 +181,7 @@ impl<'s> Tx<'s> {
         let text = format!("tasuki: {what}{} ({}). {}", row.message, row.code, row.hint);
         self.effect(
             Waiter::Nobody,
-            Effect::Tell(Notice { error_id: Some(row.error_id), text, json: json!(row.file()) }),
+            Effect::NotifyOperator(Notice { error_id: Some(row.error_id), text, json: json!(row.file()) }),
         );
         let error_id = row.error_id;
         self.out.errors.push(row);
@@ -188,10 +189,10 @@ impl<'s> Tx<'s> {
     }
 
     /// A failure that halts no handoff: error file, channels and one journal line.
-    pub(crate) fn tell_error(&mut self, failure: Failure) {
+    pub(crate) fn notify_error(&mut self, failure: Failure) {
         let (code, message, agent_id) = (failure.code.clone(), failure.message.clone(), failure.agent_id);
         let handoff_id = failure.handoff_id;
-        let error_id = self.tell_failure(failure);
+        let error_id = self.notify_failure(failure);
         self.journal(JournalLine {
             error_id: Some(error_id.to_string()),
             code: Some(code),
@@ -203,8 +204,8 @@ impl<'s> Tx<'s> {
     }
 
     /// A failure that concerns one agent alone.
-    pub(crate) fn tell_of_agent(&mut self, agent_id: &AgentId, code: &str, message: &str, hint: &str) {
-        self.tell_error(Failure {
+    pub(crate) fn notify_agent_failure(&mut self, agent_id: &AgentId, code: &str, message: &str, hint: &str) {
+        self.notify_error(Failure {
             code: code.to_owned(),
             message: message.to_owned(),
             hint: hint.to_owned(),
@@ -214,27 +215,27 @@ impl<'s> Tx<'s> {
         });
     }
 
-    /// Tells the operator something that is no failure.
-    pub(crate) fn tell_notice(&mut self, text: &str, mut fields: Value) {
+    /// Notifies the operator of something that is not a failure.
+    pub(crate) fn notify_operator(&mut self, text: &str, mut fields: Value) {
         fields["v"] = json!(1);
-        fields["at"] = json!(self.now.stamp());
+        fields["at"] = json!(self.now.rfc3339());
         fields["notice"] = json!(text);
         self.effect(
             Waiter::Nobody,
-            Effect::Tell(Notice { error_id: None, text: format!("tasuki: {text}"), json: fields }),
+            Effect::NotifyOperator(Notice { error_id: None, text: format!("tasuki: {text}"), json: fields }),
         );
     }
 
     /// Changes what an agent is doing, with its journal line if that is a change.
     pub(crate) fn set_state(&mut self, id: &AgentId, state: AgentState) {
-        let stamp = self.now.stamp();
+        let timestamp = self.now.rfc3339();
         let Some(agent) = self.agent_mut(id) else { return };
         if agent.state == state {
             return;
         }
         agent.state = state;
         if !state.is_live() {
-            agent.ended_at.get_or_insert(stamp);
+            agent.ended_at.get_or_insert(timestamp);
             agent.open_turn = None;
         }
         let line = agent.line();
@@ -242,7 +243,6 @@ impl<'s> Tx<'s> {
     }
 }
 
-/// What is told of a failure.
 pub(crate) struct Failure {
     pub(crate) code: String,
     pub(crate) message: String,

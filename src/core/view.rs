@@ -1,13 +1,13 @@
-//! What a dashboard reads: rows as the contract shows them (SPEC 3.4).
+//! Makes the views that a dashboard reads from the rows that the store keeps.
 
-use super::gauge;
+use super::agent::context_usage;
 use super::handoff::ack;
-use super::hook::ContextGauge;
+use super::hook::ContextUsage;
 use super::pane::DeliveryVerdict;
 use super::rows::agent::{Agent, Primed};
-use super::rows::handoff::{Handoff, HandoffError, Span, Verdicts};
-use super::rows::item::{Entry, Item, Status, Told, Who};
-use super::time::stamp;
+use super::rows::handoff::{Handoff, HandoffError, LastVerdicts, Span};
+use super::rows::item::{Entry, Item, NotifiedAgent, Status, Who};
+use super::time::rfc3339;
 use crate::contract::work::{EntryView, FailedChildView, ToldView};
 use crate::contract::{
     self, AgentView, ContextView, DeliveryView, HandoffView, Hooks, StepError, StepView, Word, WorkView,
@@ -38,12 +38,12 @@ pub fn agent(agent: &Agent) -> AgentView {
         hooks: if agent.hooks_seen { Hooks::Seen } else { Hooks::Unseen }.into(),
         primed: agent.primed == Primed::Done,
         waiting_texts: agent.queue.len() as u64,
-        handoff_suggested: gauge::is_suggested(agent),
+        handoff_suggested: context_usage::is_suggested(agent),
         context: agent.context.map(|context| context_of(agent, &context)),
     }
 }
 
-fn context_of(agent: &Agent, context: &ContextGauge) -> ContextView {
+fn context_of(agent: &Agent, context: &ContextUsage) -> ContextView {
     ContextView {
         used: context.used,
         window: context.window,
@@ -77,7 +77,7 @@ pub fn handoff(handoff: &Handoff) -> HandoffView {
         former_successors: handoff.former_successors.iter().map(ToString::to_string).collect(),
         step: handoff.step.into(),
         steps: handoff.steps.iter().map(StepView::from).collect(),
-        deadline: handoff.stay.deadline.map(|deadline| deadline.stamp()).or_else(ack_ends),
+        deadline: handoff.stay.deadline.map(|deadline| deadline.rfc3339()).or_else(ack_ends),
         document: handoff.document.clone(),
         verdicts: verdicts(&handoff.verdicts),
         warnings: handoff.warnings.clone(),
@@ -96,7 +96,7 @@ impl From<&Span> for StepView {
     }
 }
 
-fn verdicts(verdicts: &Verdicts) -> contract::handoff::Verdicts {
+fn verdicts(verdicts: &LastVerdicts) -> contract::handoff::Verdicts {
     let view = |verdict: &Option<DeliveryVerdict>| verdict.as_ref().map(DeliveryView::from);
     contract::handoff::Verdicts {
         instruction: view(&verdicts.instruction),
@@ -144,7 +144,7 @@ pub fn item(item: &Item) -> WorkView {
         children: item.children.iter().map(ToString::to_string).collect(),
         priority: item.priority.into(),
         claimed_by: who(item.claimed_by),
-        claimed_at: (item.status == Status::Claimed).then(|| stamp(item.since_ms)),
+        claimed_at: (item.status == Status::Claimed).then(|| rfc3339(item.since_ms)),
         held_by: item.held_by.map(|id| id.to_string()),
         output: item.output.clone(),
         parent_output: item.parent_output.clone(),
@@ -152,7 +152,7 @@ pub fn item(item: &Item) -> WorkView {
         failed_children: item.failed_children.iter().map(FailedChildView::from).collect(),
         comments: item.comments.clone(),
         history: item.history.iter().map(EntryView::from).collect(),
-        told: item.told.iter().map(ToldView::from).collect(),
+        told: item.notified.iter().map(ToldView::from).collect(),
         created_at: item.created_at.clone(),
         created_by: item.created_by.to_string(),
         completed_at: item.completed_at.clone(),
@@ -180,8 +180,8 @@ impl From<&Entry> for EntryView {
     }
 }
 
-impl From<&Told> for ToldView {
-    fn from(told: &Told) -> Self {
+impl From<&NotifiedAgent> for ToldView {
+    fn from(told: &NotifiedAgent) -> Self {
         ToldView { agent_id: told.agent_id.to_string(), at: told.at.clone(), verdict: told.verdict.map(Word::from) }
     }
 }

@@ -1,4 +1,4 @@
-//! What lies in `view/` of rows of which every field is filled, byte for byte: others read it.
+//! The views of rows in which every field is filled, byte for byte, because others read them.
 
 use super::*;
 use crate::contract::text;
@@ -26,7 +26,7 @@ fn an_agent() -> Agent {
     let deadline = Deadline::after(&Now { wall_ms: 0, boot: 1, boot_ms: 0 }, 5);
     let asker = Asker::Message(HandoffId(Uuid::from_u128(4)), 1);
     agent.queue = vec![Queued { asker, text: "hello".to_owned(), deadline }];
-    agent.context = Some(ContextGauge { used: 90_000, window: Some(200_000) });
+    agent.context = Some(ContextUsage { used: 90_000, window: Some(200_000) });
     agent.watch.guessed = true;
     agent
 }
@@ -50,7 +50,7 @@ fn an_agent_s_view_stays_as_it_is() {
     );
     for state in ["starting", "idle", "busy", "blocked", "ended", "lost"] {
         agent.state = serde_json::from_value(state.into()).expect("a state");
-        assert_eq!(super::agent(&agent).state.word(), state);
+        assert_eq!(super::agent(&agent).state.as_str(), state);
     }
 }
 

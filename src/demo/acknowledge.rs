@@ -1,5 +1,5 @@
-//! How the demo agent acknowledges its handoff, when a prompt tells it to: by the command that the prompt names, or by a
-//! file, and with faults not at all, wrongly or late.
+//! How the demo agent acknowledges its handoff when a prompt tells it to: with the command that the prompt names, or by
+//! a file. With faults it acknowledges wrongly, late or not at all.
 
 use super::document::read_document;
 use super::faults::Faults;
@@ -15,30 +15,28 @@ const WITHIN: Duration = Duration::from_secs(60);
 
 /// What a prompt says of how to acknowledge.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct AckInstructions {
     /// The command's words, up to `ack`.
     pub command: Vec<String>,
     pub requests: PathBuf,
-    /// The right form of the file.
     pub form: Value,
 }
 
-/// What is done about it.
+/// What the demo agent does about the request for an ACK.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Deed {
-    /// Run the command with these arguments.
+pub enum AckAction {
     Run(Vec<String>),
     Drop(PathBuf, Value),
 }
 
 /// Finds in a prompt how to acknowledge.
 #[must_use]
-pub fn asked(prompt: &str) -> Option<Asked> {
+pub fn asked(prompt: &str) -> Option<AckInstructions> {
     let line = prompt.lines().find(|line| line.contains(" ack --understanding "))?;
     let command = words(line.split(" ack --understanding ").next()?);
     let form = prompt.lines().map(str::trim).find(|line| line.starts_with("{\"v\":1,\"kind\":\"ack\""))?;
     let requests = prompt.split('`').find(|part| part.starts_with('/') && part.ends_with("requests"))?;
-    Some(Asked { command, requests: requests.into(), form: serde_json::from_str(form).ok()? })
+    Some(AckInstructions { command, requests: requests.into(), form: serde_json::from_str(form).ok()? })
 }
 
 /// A shell's words, as far as single quotes go.
@@ -62,9 +60,9 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// What this agent does when it is asked so. `document`: what it has read, for the checkpoint in it.
+/// What this agent does when it is asked so. `document`: the document that it has read, for the checkpoint in it.
 #[must_use]
-pub fn deeds(prompt: &str, asked: &Asked, document: Option<&Path>, faults: &Faults) -> Vec<Deed> {
+pub fn actions(prompt: &str, asked: &AckInstructions, document: Option<&Path>, faults: &Faults) -> Vec<AckAction> {
     let is_reminder = prompt.contains("[REMINDER]");
     if faults.has("ack_never") || (faults.has("ack_on_reminder") && !is_reminder) {
         return Vec::new();
@@ -107,25 +105,25 @@ pub fn deeds(prompt: &str, asked: &Asked, document: Option<&Path>, faults: &Faul
         words.extend(["--handoff".to_owned(), other.to_owned()]);
     }
     let times = if faults.has("ack_twice") { 2 } else { 1 };
-    vec![Deed::Run(words); times]
+    vec![AckAction::Run(words); times]
 }
 
-fn drop_of(asked: &Asked, form: Value) -> Deed {
-    Deed::Drop(asked.requests.clone(), form)
+fn drop_of(asked: &AckInstructions, form: Value) -> AckAction {
+    AckAction::Drop(asked.requests.clone(), form)
 }
 
 /// Does it beside the turn, one after the other: a tool that hangs does not hang the terminal.
-pub fn begin(deeds: Vec<Deed>) {
-    std::thread::spawn(move || deeds.iter().for_each(perform));
+pub fn begin(actions: Vec<AckAction>) {
+    std::thread::spawn(move || actions.iter().for_each(perform));
 }
 
-fn perform(deed: &Deed) {
-    match deed {
-        Deed::Run(words) => run(words),
-        Deed::Drop(requests, form) => {
+fn perform(action: &AckAction) {
+    match action {
+        AckAction::Run(words) => run(words),
+        AckAction::Drop(requests, form) => {
             let name = format!("ack-{}.json", super::hooks::new_id());
             let scratch = requests.with_file_name("tmp").join(&name);
-            // An agent whose file can't be written goes on, and is reminded.
+            // An agent that can't write the file continues, and is reminded.
             if fs::write(&scratch, form.to_string()).is_ok() {
                 let _ = fs::rename(&scratch, requests.join(&name));
             }
@@ -149,8 +147,8 @@ mod tests {
     const PROMPT: &str = "Read `/h/x.md`.\n\n/opt/my\\ x --home '/h o/m' ack --understanding \"the task\" --status s\n\
         into `/h o/m/spool/requests` instead:\n\n{\"v\":1,\"kind\":\"ack\",\"handoff_id\":\"h\",\"agent_id\":\"a\"}\n";
 
-    fn done(faults: &str, prompt: &str) -> Vec<Deed> {
-        deeds(prompt, &asked(prompt).expect("it is asked"), None, &Faults::parse(faults))
+    fn done(faults: &str, prompt: &str) -> Vec<AckAction> {
+        actions(prompt, &asked(prompt).expect("it is asked"), None, &Faults::parse(faults))
     }
 
     #[test]
@@ -164,16 +162,16 @@ mod tests {
     #[test]
     fn faults_change_what_is_done() {
         assert!(
-            matches!(done("", PROMPT).as_slice(), [Deed::Run(words)] if words.contains(&"ready_to_proceed".to_owned()))
+            matches!(done("", PROMPT).as_slice(), [AckAction::Run(words)] if words.contains(&"ready_to_proceed".to_owned()))
         );
         assert!(done("ack_never", PROMPT).is_empty() && done("ack_on_reminder", PROMPT).is_empty());
         assert_eq!(done("ack_on_reminder", &format!("[REMINDER]\n{PROMPT}")).len(), 1);
         assert_eq!(done("ack_twice", PROMPT).len(), 2);
         let wrong = done("ack_malformed", PROMPT);
-        assert!(matches!(wrong.as_slice(), [Deed::Drop(_, form)] if form["understanding"] == ""));
+        assert!(matches!(wrong.as_slice(), [AckAction::Drop(_, form)] if form["understanding"] == ""));
         let right = done("ack_malformed", &format!("Yours did not have the right form.\n{PROMPT}"));
-        assert!(matches!(right.as_slice(), [Deed::Run(_)]));
+        assert!(matches!(right.as_slice(), [AckAction::Run(_)]));
         let asks = done("ack_questions", PROMPT);
-        assert!(matches!(asks.as_slice(), [Deed::Run(words)] if words.contains(&"--question".to_owned())));
+        assert!(matches!(asks.as_slice(), [AckAction::Run(words)] if words.contains(&"--question".to_owned())));
     }
 }

@@ -1,9 +1,9 @@
-//! The loop of the demo agent: one thread that waits for the terminal, for signals and for what is due.
+//! The loop of the demo agent: one thread that waits for the terminal, for signals and for deadlines.
 
 use super::app::App;
-use super::faults::Source;
-use super::keys::Parser;
-use super::terminal::{self, Notice, Terminal};
+use super::faults::FaultSource;
+use super::keys::KeyParser;
+use super::terminal::{self, SignalNotice, Terminal};
 use crate::exit;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::time::{Duration, Instant};
 
-/// Says that the shell is there already.
+/// Set when the shell is already running.
 const IN_SHELL: &str = "--in-shell";
 /// An escape character with nothing behind it for this long was the Escape key.
 const ESCAPE_TIME: Duration = Duration::from_millis(50);
@@ -27,7 +27,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> u8 {
         super::hooks::nested();
         return exit::DONE;
     }
-    if Source::from_env().read().has("in_shell") && !args.iter().any(|arg| arg == IN_SHELL) {
+    if FaultSource::from_env().read().has("in_shell") && !args.iter().any(|arg| arg == IN_SHELL) {
         let why = become_a_shell();
         complain(&format!("no shell can be started: {why}"));
         return exit::REFUSED;
@@ -46,7 +46,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> u8 {
     }
 }
 
-/// Says it to whoever still reads it.
+/// Prints it for anybody who still reads.
 fn complain(why: &str) {
     let _ = writeln!(io::stderr(), "tasuki demo-agent: {why}");
 }
@@ -60,7 +60,7 @@ fn become_a_shell() -> io::Error {
 }
 
 fn run(app: &mut App, mut signals: UnixStream, screen: &Terminal) {
-    let (mut parser, mut resized) = (Parser::default(), false);
+    let (mut parser, mut resized) = (KeyParser::default(), false);
     terminal::write(&app.paint(terminal::size(), false, Instant::now()));
     app.start();
     let reason = loop {
@@ -76,8 +76,8 @@ fn run(app: &mut App, mut signals: UnixStream, screen: &Terminal) {
         let ready = wait(&signals, sleep(app, &parser, now));
         if ready.signal {
             match next_notice(&mut signals) {
-                Some(Notice::Resized) => resized = true,
-                Some(Notice::End) | None => break "other",
+                Some(SignalNotice::Resized) => resized = true,
+                Some(SignalNotice::End) | None => break "other",
             }
         }
         let keys = match ready.input {
@@ -97,7 +97,7 @@ fn run(app: &mut App, mut signals: UnixStream, screen: &Terminal) {
 }
 
 /// How long nothing will happen by itself.
-fn sleep(app: &App, parser: &Parser, now: Instant) -> Duration {
+fn sleep(app: &App, parser: &KeyParser, now: Instant) -> Duration {
     let due = app.next_due(now).map_or(LONGEST, |due| due.saturating_duration_since(now));
     let escape = if parser.is_waiting() { ESCAPE_TIME } else { LONGEST };
     due.min(escape).min(LONGEST)
@@ -121,10 +121,10 @@ fn wait(signals: &UnixStream, time: Duration) -> Readiness {
     Readiness { input: is_ready(&fds[0]), signal: is_ready(&fds[1]) }
 }
 
-fn next_notice(signals: &mut UnixStream) -> Option<Notice> {
+fn next_notice(signals: &mut UnixStream) -> Option<SignalNotice> {
     let mut byte = [0];
     signals.read_exact(&mut byte).ok()?;
-    Notice::from_byte(byte[0])
+    SignalNotice::from_byte(byte[0])
 }
 
 /// What the terminal has; `None` when it is gone. It is read past Rust's own buffer, which poll would not see.

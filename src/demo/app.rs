@@ -1,12 +1,12 @@
-//! The agent's state: its session, what it says and what it shows. What changes it: `turns`, and above them `input`.
+//! The demo agent's state: its session, what it says and what it shows. `turns` changes it, and above that `input`.
 
 use super::composer::Composer;
-use super::draw::{Block, Painter, Scene, block, draft_columns};
-use super::faults::{Faults, Source};
-use super::hooks::Hooks;
+use super::draw::{BlockContent, DrawnBlock, Painter, block, draft_columns};
+use super::faults::{FaultSource, Faults};
+use super::hooks::DemoHooks;
 use super::model::Memory;
 use super::record::Recorder;
-use super::transcript::Transcript;
+use super::transcript::DemoTranscript;
 use super::turn::Turn;
 use serde_json::json;
 use std::collections::VecDeque;
@@ -17,16 +17,15 @@ const MAX_SAID: usize = 500;
 /// Most lines of a prompt that are repeated on the screen.
 const MAX_ECHO: usize = 6;
 
-/// The whole agent.
+/// The demo agent: its screen, its session and the turn that it plays.
 pub struct App {
-    pub(super) source: Source,
+    pub(super) source: FaultSource,
     pub(super) faults: Faults,
     pub(super) recorder: Recorder,
-    pub(super) hooks: Hooks,
-    pub(super) transcript: Transcript,
+    pub(super) hooks: DemoHooks,
+    pub(super) transcript: DemoTranscript,
     pub(super) memory: Memory,
     pub(super) turn: Option<Turn>,
-    /// What goes on after a Stop.
     pub(super) late: Vec<Turn>,
     pub(super) queue: VecDeque<String>,
     pub(super) dialog: Option<String>,
@@ -48,11 +47,11 @@ impl App {
     /// An agent as the environment describes it.
     #[must_use]
     pub fn new(now: Instant) -> Self {
-        let source = Source::from_env();
+        let source = FaultSource::from_env();
         let faults = source.read();
         let text = |name| std::env::var(name).unwrap_or_default();
-        let mut hooks = Hooks::new();
-        let transcript = Transcript::new(&hooks.session_id);
+        let mut hooks = DemoHooks::new();
+        let transcript = DemoTranscript::new(&hooks.session_id);
         hooks.transcript_path = Some(transcript.path());
         let id = Some(text("TASUKI_AGENT_ID")).filter(|id| !id.is_empty()).unwrap_or_else(|| hooks.session_id.clone());
         let cwd = std::env::current_dir().map(|dir| dir.display().to_string()).unwrap_or_default();
@@ -82,7 +81,7 @@ impl App {
         }
     }
 
-    /// What happens before the composer is there.
+    /// What happens before the composer appears.
     pub fn start(&mut self) {
         if self.faults.dies_at("start") {
             self.die();
@@ -102,7 +101,7 @@ impl App {
         }
     }
 
-    /// Whether bracketed paste is switched on.
+    /// Whether the terminal sends bracketed pastes.
     #[must_use]
     pub fn is_bracketed(&self) -> bool {
         !self.faults.has("no_bracket")
@@ -191,12 +190,10 @@ impl App {
         std::process::abort()
     }
 
-    /// Puts lines above the block.
     pub(super) fn say(&mut self, text: &str) {
         self.fresh.extend(text.lines().map(|line| line.replace('\t', "    ")));
     }
 
-    /// Repeats a prompt on the screen.
     pub(super) fn echo(&mut self, prompt: &str) {
         let lines: Vec<&str> = prompt.lines().collect();
         for line in lines.iter().take(MAX_ECHO) {
@@ -228,7 +225,7 @@ impl App {
         self.fresh.drain(..).fold(leave, |out, line| out + &line + "\r\n")
     }
 
-    fn block(&self, width: u16, height: u16, now: Instant) -> Block {
+    fn block(&self, width: u16, height: u16, now: Instant) -> DrawnBlock {
         let turn = self.turn.as_ref();
         let picture = usize::try_from(now.duration_since(self.began).as_millis() / 100).unwrap_or(0);
         let queued = if self.queue.is_empty() { String::new() } else { format!(" · {} queued", self.queue.len()) };
@@ -236,11 +233,11 @@ impl App {
         let who = if self.memory.persona.is_empty() { "demo" } else { &self.memory.persona };
         let status = format!("  {who} · session {session}{queued}");
         let scene = if self.starting_until.is_some() {
-            Scene::Starting
+            BlockContent::Starting
         } else if let Some(question) = &self.dialog {
-            Scene::Dialog { question }
+            BlockContent::Dialog { question }
         } else {
-            Scene::Composer {
+            BlockContent::Composer {
                 draft: (!self.composer.is_empty()).then(|| self.composer.rows(draft_columns(width))),
                 busy: turn.map(|turn| (picture, turn.seconds(now))),
                 odd_ghost: self.faults.has("ghost"),

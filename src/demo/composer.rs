@@ -2,7 +2,6 @@
 
 use super::width;
 
-/// What the composer is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Item {
     Char(char),
@@ -24,19 +23,17 @@ pub struct Composer {
     pastes: usize,
 }
 
-/// The composer as it is shown.
+/// The composer's lines, wrapped to the terminal's width.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rows {
     /// Each at most as wide as was asked for.
     pub rows: Vec<String>,
-    /// The cursor's row.
     pub row: usize,
-    /// The cursor's column.
     pub column: usize,
 }
 
 impl Composer {
-    /// Whether there is no draft.
+    /// Whether the composer holds no draft.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()

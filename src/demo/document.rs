@@ -1,4 +1,4 @@
-//! Reading a document.
+//! Reads a predecessor's document.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -1,24 +1,23 @@
-//! From the agent's state to what is written to the terminal: plain ANSI on the normal screen. What was said scrolls
-//! up as ordinary output; below it stands a block (spinner, composer or dialog, status) that is painted anew.
+//! Draws the demo agent's state: plain ANSI on the normal screen. What was said scrolls up as ordinary output; the
+//! block below it (spinner, composer or dialog, status) is repainted.
 
 use super::composer::Rows;
 use super::width;
 
-/// The spinner's pictures.
 const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 /// The narrowest terminal in which a composer is drawn.
 const MIN_WIDTH: usize = 8;
 
-/// What the block shows.
+/// What the block at the bottom of the screen shows.
 #[derive(Debug, Clone)]
-pub enum Scene<'a> {
+pub enum BlockContent<'a> {
     /// The agent is starting: there is no composer.
     Starting,
     /// A permission dialog takes the composer's place.
     Dialog { question: &'a str },
     /// The composer, and a spinner above it while a turn runs.
     Composer {
-        /// The draft; `None` when it is empty and ghost text stands there.
+        /// The draft; `None` when it is empty and ghost text is shown.
         draft: Option<Rows>,
         /// The spinner's picture number and the seconds since the turn began.
         busy: Option<(usize, u64)>,
@@ -30,7 +29,7 @@ pub enum Scene<'a> {
 
 /// The block as lines, none wider than the terminal, no more than it has rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Block {
+pub struct DrawnBlock {
     pub lines: Vec<String>,
     /// The cursor's row in the block and its column.
     pub cursor: (usize, usize),
@@ -44,25 +43,27 @@ pub fn draft_columns(width: u16) -> usize {
 
 /// Draws the block for a terminal of that size.
 #[must_use]
-pub fn block(scene: &Scene<'_>, width: u16, height: u16) -> Block {
+pub fn block(scene: &BlockContent<'_>, width: u16, height: u16) -> DrawnBlock {
     let (columns, rows) = (usize::from(width).max(1), usize::from(height).max(1));
     let plain = |lines: Vec<String>| {
         let lines: Vec<String> = lines.iter().take(rows).map(|line| width::cut(line, columns).to_owned()).collect();
         let cursor = (lines.len() - 1, 0);
-        Block { lines, cursor }
+        DrawnBlock { lines, cursor }
     };
     match scene {
-        Scene::Starting => plain(vec!["Starting the demo agent…".into()]),
-        Scene::Dialog { question } => {
+        BlockContent::Starting => plain(vec!["Starting the demo agent…".into()]),
+        BlockContent::Dialog { question } => {
             let menu = ["❯ 1. Yes".into(), "  2. No".into(), "  Enter to choose".into()];
             let head = [format!("Permission needed: {question}")];
             let lines: Vec<String> =
                 if rows > menu.len() { head.into_iter().chain(menu).collect() } else { menu.into() };
             plain(lines)
         }
-        Scene::Composer { busy: Some(busy), .. } if rows < 4 || columns < MIN_WIDTH => plain(vec![spinner(*busy)]),
-        Scene::Composer { .. } if rows < 3 || columns < MIN_WIDTH => plain(vec![">".into()]),
-        Scene::Composer { draft, busy, odd_ghost, status } => {
+        BlockContent::Composer { busy: Some(busy), .. } if rows < 4 || columns < MIN_WIDTH => {
+            plain(vec![spinner(*busy)])
+        }
+        BlockContent::Composer { .. } if rows < 3 || columns < MIN_WIDTH => plain(vec![">".into()]),
+        BlockContent::Composer { draft, busy, odd_ghost, status } => {
             let mut lines: Vec<String> =
                 busy.iter().map(|busy| width::cut(&spinner(*busy), columns).to_owned()).collect();
             let above = lines.len();
@@ -78,7 +79,7 @@ pub fn block(scene: &Scene<'_>, width: u16, height: u16) -> Block {
             if with_status {
                 lines.push(format!("\u{1b}[2m{}\u{1b}[0m", width::cut(status, columns)));
             }
-            Block { lines, cursor: (above + 1 + row, 4 + column) }
+            DrawnBlock { lines, cursor: (above + 1 + row, 4 + column) }
         }
     }
 }
@@ -117,7 +118,7 @@ fn ghost_line(columns: usize, odd: bool) -> String {
     }
 }
 
-/// Where the terminal's cursor stands in the block that was painted last.
+/// Paints the block, and remembers where the terminal's cursor is in it.
 #[derive(Debug, Default)]
 pub struct Painter {
     row: usize,
@@ -125,7 +126,7 @@ pub struct Painter {
 
 impl Painter {
     /// Output that puts new lines above the block and paints the block again.
-    pub fn paint(&mut self, said: &[String], block: &Block) -> String {
+    pub fn paint(&mut self, said: &[String], block: &DrawnBlock) -> String {
         let mut out = String::from("\u{1b}[?25l\r");
         if self.row > 0 {
             out.push_str(&format!("\u{1b}[{}A", self.row));
@@ -135,8 +136,8 @@ impl Painter {
     }
 
     /// Output that clears the screen and paints what fits of `said` and the block: after a change of size nothing on
-    /// the screen stands where it was left.
-    pub fn repaint(&mut self, said: &[String], block: &Block, height: u16) -> String {
+    /// the screen is where it was.
+    pub fn repaint(&mut self, said: &[String], block: &DrawnBlock, height: u16) -> String {
         let room = usize::from(height).saturating_sub(block.lines.len());
         let last = &said[said.len().saturating_sub(room)..];
         self.finish("\u{1b}[?25l\u{1b}[H\u{1b}[2J".to_owned(), last, block)
@@ -149,7 +150,7 @@ impl Painter {
         format!("\r{up}\u{1b}[J\u{1b}[?25h")
     }
 
-    fn finish(&mut self, mut out: String, said: &[String], block: &Block) -> String {
+    fn finish(&mut self, mut out: String, said: &[String], block: &DrawnBlock) -> String {
         for line in said {
             out.push_str(line);
             out.push_str("\r\n");
@@ -176,11 +177,11 @@ mod tests {
     use super::super::composer::Composer;
     use super::*;
 
-    fn scene(text: &str, width: u16, busy: bool) -> Scene<'static> {
+    fn scene(text: &str, width: u16, busy: bool) -> BlockContent<'static> {
         let mut composer = Composer::default();
         composer.paste(text, false);
         let draft = (!composer.is_empty()).then(|| composer.rows(draft_columns(width)));
-        Scene::Composer { draft, busy: busy.then_some((0, 1)), odd_ghost: false, status: "demo · ready" }
+        BlockContent::Composer { draft, busy: busy.then_some((0, 1)), odd_ghost: false, status: "demo · ready" }
     }
 
     fn plain(line: &str) -> String {
@@ -202,7 +203,7 @@ mod tests {
         for width in 1..40_u16 {
             for height in 1..12_u16 {
                 let composer = [scene("", width, false), scene(&text, width, true), scene("x", width, false)];
-                let others = [Scene::Starting, Scene::Dialog { question: "write a file" }];
+                let others = [BlockContent::Starting, BlockContent::Dialog { question: "write a file" }];
                 for scene in composer.iter().chain(&others) {
                     let block = block(scene, width, height);
                     assert!(block.lines.len() <= usize::from(height), "{width}x{height} {scene:?}");

@@ -65,7 +65,6 @@ use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 
-/// All names that mean something.
 const NAMES: [&str; 58] = [
     "work",
     "swallow_enter",
@@ -127,10 +126,9 @@ const NAMES: [&str; 58] = [
     "ack_file",
 ];
 
-/// Largest fault file, in bytes.
 const MAX_FILE: u64 = 64 * 1024;
 
-/// The faults that are in force.
+/// The faults that are switched on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Faults {
     set: BTreeMap<String, String>,
@@ -176,7 +174,7 @@ impl Faults {
         faults
     }
 
-    /// Whether a fault is in force.
+    /// Whether the fault of that name is switched on.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.set.contains_key(name)
@@ -201,21 +199,21 @@ impl Faults {
     }
 }
 
-/// Where faults come from.
+/// Where the list of faults is read from.
 #[derive(Debug, Clone, Default)]
-pub struct Source {
+pub struct FaultSource {
     list: String,
     file: Option<PathBuf>,
     persona: String,
     agent_id: String,
 }
 
-impl Source {
-    /// From the environment.
+impl FaultSource {
+    /// The source that the environment names.
     #[must_use]
     pub fn from_env() -> Self {
         let text = |name| std::env::var(name).unwrap_or_default();
-        Source {
+        FaultSource {
             list: text("TASUKI_DEMO_FAULTS"),
             file: std::env::var_os("TASUKI_DEMO_FAULTS_FILE").filter(|path| !path.is_empty()).map(PathBuf::from),
             persona: text("TASUKI_PERSONA"),

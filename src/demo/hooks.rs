@@ -12,12 +12,11 @@ use std::time::{Duration, Instant};
 /// How long a hook may take before it is killed.
 const HOOK_TIME: Duration = Duration::from_secs(5);
 
-/// One session's hooks.
+/// The hooks of one session, and the programs that they run.
 #[derive(Debug)]
-pub struct Hooks {
+pub struct DemoHooks {
     program: PathBuf,
     cwd: String,
-    /// Hooks that run beside the turn.
     late: Vec<JoinHandle<()>>,
     /// The session's id; `/clear` changes it.
     pub session_id: String,
@@ -25,11 +24,11 @@ pub struct Hooks {
     pub transcript_path: Option<PathBuf>,
 }
 
-impl Hooks {
+impl DemoHooks {
     /// A new session whose hooks are run by this very program.
     #[must_use]
     pub fn new() -> Self {
-        Hooks {
+        DemoHooks {
             program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("tasuki")),
             cwd: std::env::current_dir().map(|dir| dir.display().to_string()).unwrap_or_default(),
             late: Vec::new(),
@@ -80,7 +79,7 @@ impl Hooks {
         }
     }
 
-    /// Runs a command of tasuki's, as an agent's tool would; gives what it says.
+    /// Runs a command of tasuki's, as an agent's tool would; returns its output.
     pub fn run_tool(&self, words: &[String]) -> String {
         let (said, granted) = super::work::run(&self.program, words);
         if granted { format!("I ran it: {said}") } else { format!("I was refused: {said}") }
@@ -99,22 +98,22 @@ impl Hooks {
     }
 }
 
-impl Default for Hooks {
+impl Default for DemoHooks {
     fn default() -> Self {
-        Hooks::new()
+        DemoHooks::new()
     }
 }
 
 /// What the second agent does: one turn in a session of its own.
 pub fn nested() {
-    let (mut hooks, faults, turn) = (Hooks::new(), Faults::default(), new_id());
+    let (mut hooks, faults, turn) = (DemoHooks::new(), Faults::default(), new_id());
     hooks.fire("SessionStart", json!({"source": "startup"}), &faults);
     hooks.fire("UserPromptSubmit", json!({"prompt_id": turn, "prompt": "a prompt of a nested agent"}), &faults);
     hooks.fire("Stop", json!({"prompt_id": turn, "last_assistant_message": "done", "background_tasks": []}), &faults);
     hooks.fire("SessionEnd", json!({"reason": "other"}), &faults);
 }
 
-/// A new session or turn id.
+/// A random id for a session or a turn.
 #[must_use]
 pub fn new_id() -> String {
     uuid::Uuid::new_v4().to_string()
@@ -127,7 +126,7 @@ fn run(program: &std::path::Path, input: &str) {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn();
-    // A CLI goes on when its hook can't be run; so does this one.
+    // A CLI continues when its hook can't be run; so does this one.
     let Ok(mut child) = child else { return };
     if let Some(mut stdin) = child.stdin.take() {
         let _ = stdin.write_all(input.as_bytes());

@@ -1,4 +1,4 @@
-//! What keys and commands do to the agent.
+//! What keys and commands do to the demo agent.
 
 use super::app::App;
 use super::keys::Key;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 const TWICE: Duration = Duration::from_secs(1);
 
 impl App {
-    /// Takes one key.
+    /// Acts on one key.
     pub fn key(&mut self, key: Key, now: Instant) {
         if self.starting_until.is_some() {
             return;

@@ -1,9 +1,8 @@
-//! What a terminal sends, as keys. Pure: bytes in, keys out, wherever the reads were cut.
+//! Turns what a terminal sends into keys. Pure: bytes in, keys out, wherever the reads were cut.
 
 /// One key, or one bracketed paste.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key {
-    /// A character to insert.
     Char(char),
     Enter,
     /// Line feed (C-j), or a carriage return in the middle of a burst: a new line in the draft.
@@ -12,13 +11,9 @@ pub enum Key {
     Interrupt,
     EndOfInput,
     KillLine,
-    /// Arrow.
     Left,
-    /// Arrow.
     Right,
-    /// Arrow.
     Up,
-    /// Arrow.
     Down,
     PageUp,
     PageDown,
@@ -39,15 +34,15 @@ const MAX_PASTE: usize = 1 << 20;
 const MAX_SEQUENCE: usize = 32;
 const PASTE_END: &[u8] = b"\x1b[201~";
 
-/// The state between two reads.
+/// Turns bytes into keys; keeps what a read cut off.
 #[derive(Debug, Default)]
-pub struct Parser {
+pub struct KeyParser {
     pending: Vec<u8>,
     paste: Option<Vec<u8>>,
 }
 
-impl Parser {
-    /// Takes what one read gave.
+impl KeyParser {
+    /// Takes the bytes of one read, and gives the keys that they complete.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Key> {
         self.pending.extend_from_slice(bytes);
         let mut keys = Vec::new();
@@ -181,7 +176,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn feed(chunks: &[&[u8]]) -> Vec<Key> {
-        let mut parser = Parser::default();
+        let mut parser = KeyParser::default();
         chunks.iter().flat_map(|chunk| parser.feed(chunk)).collect()
     }
 
@@ -211,7 +206,7 @@ mod tests {
 
     #[test]
     fn escape_alone_is_known_only_when_nothing_follows() {
-        let mut parser = Parser::default();
+        let mut parser = KeyParser::default();
         assert!(parser.feed(b"\x1b").is_empty() && parser.is_waiting());
         assert_eq!(parser.give_up(), [Key::Escape]);
         assert!(!parser.is_waiting() && parser.give_up().is_empty());
@@ -226,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_paste_that_never_ends_is_bounded() {
-        let mut parser = Parser::default();
+        let mut parser = KeyParser::default();
         parser.feed(b"\x1b[200~");
         for _ in 0..40 {
             assert!(parser.feed(&[b'x'; 64 * 1024]).is_empty());
@@ -255,7 +250,7 @@ mod tests {
 
         #[test]
         fn no_input_makes_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-            let mut parser = Parser::default();
+            let mut parser = KeyParser::default();
             parser.feed(&bytes);
             parser.give_up();
         }

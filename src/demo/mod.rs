@@ -1,9 +1,9 @@
-//! The demo agent: a small real terminal program with a composer and hooks, so that the whole main job can be shown
-//! and tested on any machine with tmux. It behaves as real agent CLIs do, and by [`faults`] it misbehaves as they do.
+//! The demo agent: a small real terminal program with a composer and hooks, so that a whole handoff can be shown and
+//! tested on any machine with tmux. It behaves like real agent CLIs, and by [`faults`] it misbehaves like them.
 //!
 //! Pure: [`keys`] (bytes → keys), [`composer`], [`draw`] (state → ANSI), [`model`] (what a prompt asks and what to
-//! answer), [`plan`] (a turn as a list of timed acts), [`faults`]. With the world: [`acknowledge`], [`terminal`], [`hooks`],
-//! [`record`], [`transcript`], [`work`] (items that it is told of), [`app`] (the state and what changes it) and [`agent`]
+//! answer), [`plan`] (a turn as a list of timed acts), [`faults`]. With side effects: [`acknowledge`], [`terminal`],
+//! [`hooks`], [`record`], [`transcript`], [`work`] (work items), [`app`] (the state and what changes it) and [`agent`]
 //! (the loop).
 
 pub mod acknowledge;

@@ -1,47 +1,41 @@
-//! The demo agent's mind: what a prompt asks, and what to answer. Pure; it remembers what it was told, so that each
-//! agent's document is its own.
+//! The demo agent's understanding: what a prompt asks, and what to answer. Pure. It remembers earlier prompts, so that
+//! each agent's document is different.
 
-use super::work::{Work, notice};
+use super::work::{NotifiedWork, notice};
 use std::path::PathBuf;
 
-/// What a prompt asks for.
+/// What a prompt asks the demo agent for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Task {
     /// To write a handoff document at a path.
     Write(PathBuf),
-    /// To read a document and go on from it.
+    /// To read a document and continue its work.
     Read(PathBuf),
-    /// To act on a text that was too long to be typed and lies in a file.
+    /// To act on a text in a file, because it was too long to be typed.
     Follow(PathBuf),
     /// To give the handoff document as its answer.
     Reply,
-    /// To deal with a work item.
-    Work(Work),
+    Work(NotifiedWork),
     Answer,
 }
 
-/// Most earlier prompts that are remembered.
 const MAX_MEMORY: usize = 20;
 /// Longest gist of a prompt, in characters.
 const MAX_GIST: usize = 160;
 
-/// What the agent knows.
+/// What the demo agent remembers.
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
-    /// Its own id, or what stands for it.
+    /// Its own id, or a substitute.
     pub agent: String,
-    /// Its persona, if it has one.
     pub persona: String,
-    /// The directory it works in.
     pub cwd: String,
     /// The gists of what it was asked, oldest first.
     pub prompts: Vec<String>,
-    /// The document it went on from.
     pub inherited: Option<String>,
 }
 
-/// Finds out what a prompt asks: by its beginning, where that says it, or else the word `write` or `read` that stands
-/// nearest before a path decides.
+/// Finds out what a prompt asks: by its beginning, or else by the word `write` or `read` that is nearest before a path.
 #[must_use]
 pub fn understand(prompt: &str) -> Task {
     // A line of tasuki's may go before the text.
@@ -68,7 +62,7 @@ pub fn understand(prompt: &str) -> Task {
     }
 }
 
-/// The first absolute path in backticks that ends in `.md`, and where it stands.
+/// The first absolute path in backticks that ends in `.md`, and its position.
 fn document_path(prompt: &str) -> Option<(usize, &str)> {
     let mut rest = 0;
     while let Some(open) = prompt[rest..].find('`').map(|at| rest + at) {
@@ -91,7 +85,7 @@ fn nearest_verb(text: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether a prompt is one that tasuki typed.
+/// Whether tasuki typed this prompt.
 #[must_use]
 pub fn is_delivered(prompt: &str) -> bool {
     prompt.contains("(tasuki delivery ")
@@ -116,7 +110,7 @@ fn is_frame(line: &str) -> bool {
 }
 
 impl Memory {
-    /// Remembers a prompt.
+    /// Remembers a prompt, to name it in the document.
     pub fn remember(&mut self, prompt: &str) {
         let gist = gist(prompt);
         if !gist.is_empty() {
@@ -190,7 +184,7 @@ impl Memory {
         format!("I have read the handoff document ({} characters). I will go on: {next}", document.chars().count())
     }
 
-    /// A short answer to anything else.
+    /// A short answer to a prompt that asks for nothing special.
     #[must_use]
     pub fn answer(&self, prompt: &str) -> String {
         format!("Understood ({} so far): {}", self.prompts.len(), gist(prompt))

@@ -1,7 +1,7 @@
-//! A turn as a list of timed acts, faults included. Pure: what is done when is decided here and can be read off a list;
-//! [`super::app`] only carries it out.
+//! A turn as a list of timed acts, faults included. Pure: what is done when is decided here; [`super::app`] only
+//! carries it out.
 
-use super::acknowledge::{self, Deed};
+use super::acknowledge::{self, AckAction};
 use super::faults::Faults;
 use super::model::{Memory, Task, is_delivered};
 use super::work;
@@ -12,31 +12,25 @@ use std::path::{Path, PathBuf};
 pub enum Act {
     /// Wait for that many milliseconds before the next act.
     Wait(u64),
-    /// Print a line of the answer.
     Say(String),
-    /// Print an answer of several blocks.
     Reply(Vec<String>),
     /// Open a permission dialog and wait until it is answered.
     Dialog(String),
-    /// Create or replace a file.
     Create(PathBuf, Vec<u8>),
     /// Write on at the end of a file.
     Append(PathBuf, Vec<u8>),
     Folder(PathBuf),
     /// Create a symbolic link: where, and to what.
     Link(PathBuf, PathBuf),
-    /// Read a document and answer.
     Read(PathBuf),
     /// Acknowledge the handoff, as the prompt says.
-    Acknowledge(Vec<Deed>),
-    /// Run a command of tasuki's.
+    Acknowledge(Vec<AckAction>),
     Run(Vec<String>),
     /// Run a second agent with the same environment.
     Nested,
     Clear,
-    /// Report a Stop; `background` says that something still runs, and then the turn goes on.
+    /// Report a Stop; `background` means that something still runs, and then the turn continues.
     Stop {
-        /// Whether background tasks are named.
         background: bool,
     },
     /// Report a failure, and end the turn.
@@ -96,10 +90,10 @@ pub fn turn(prompt: &str, task: &Task, memory: &Memory, faults: &Faults) -> Vec<
 fn acknowledge(acts: &mut Vec<Act>, prompt: &str, task: &Task, faults: &Faults) {
     let Some(asked) = acknowledge::asked(prompt) else { return };
     let document = if let Task::Read(path) = task { Some(path.as_path()) } else { None };
-    let deeds = acknowledge::deeds(prompt, &asked, document, faults);
+    let actions = acknowledge::actions(prompt, &asked, document, faults);
     match faults.number("ack_late") {
-        Some(late) => acts.extend([Act::Wait(late), Act::Acknowledge(deeds)]),
-        None => acts.insert(acts.len().saturating_sub(1), Act::Acknowledge(deeds)),
+        Some(late) => acts.extend([Act::Wait(late), Act::Acknowledge(actions)]),
+        None => acts.insert(acts.len().saturating_sub(1), Act::Acknowledge(actions)),
     }
 }
 

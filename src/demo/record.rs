@@ -1,5 +1,5 @@
-//! The recorder: with `TASUKI_DEMO_LOG=FILE` each prompt that the agent was given, and each event of interest, is one
-//! JSON line in that file. Tests count by it: what was typed twice stands there twice.
+//! The recorder: with `TASUKI_DEMO_LOG=FILE` each prompt that the agent was given, and each event of interest, becomes
+//! one JSON line in that file. Tests count the lines: a text that was typed twice is there twice.
 
 use serde_json::{Value, json};
 use std::fs::OpenOptions;
@@ -16,7 +16,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// From the environment.
+    /// A recorder that writes where the environment says.
     #[must_use]
     pub fn from_env() -> Self {
         let text = |name| std::env::var(name).unwrap_or_default();
@@ -27,7 +27,7 @@ impl Recorder {
         }
     }
 
-    /// A prompt was submitted.
+    /// Records that a prompt was submitted.
     pub fn prompt(&self, text: &str) {
         self.line(json!({"text": text}));
     }
@@ -40,7 +40,7 @@ impl Recorder {
     fn line(&self, mut line: Value) {
         let Some(path) = &self.file else { return };
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        line["at"] = json!(crate::core::time::stamp(i64::try_from(now.as_millis()).unwrap_or(i64::MAX)));
+        line["at"] = json!(crate::core::time::rfc3339(i64::try_from(now.as_millis()).unwrap_or(i64::MAX)));
         line["agent_id"] = json!(self.agent_id);
         line["persona"] = json!(self.persona);
         line["pid"] = json!(std::process::id());

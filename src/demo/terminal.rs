@@ -50,7 +50,7 @@ impl Drop for Terminal {
     }
 }
 
-/// Writes to the terminal. When it is gone the next read says so; there is nobody to tell before.
+/// Writes to the terminal. If it is gone, the next read says so; nobody needs to know before.
 pub fn write(text: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes());
@@ -84,23 +84,21 @@ mod window {
 /// What a signal asks for; the numbers are the bytes that go through the pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Notice {
-    /// The size changed.
+pub enum SignalNotice {
     Resized = 1,
-    /// The process is to end.
     End = 2,
 }
 
-impl Notice {
-    /// The notice behind a byte.
+impl SignalNotice {
+    /// The notice that a byte of the pipe means.
     #[must_use]
     pub fn from_byte(byte: u8) -> Option<Self> {
-        [Notice::Resized, Notice::End].into_iter().find(|notice| *notice as u8 == byte)
+        [SignalNotice::Resized, SignalNotice::End].into_iter().find(|notice| *notice as u8 == byte)
     }
 }
 
-/// Turns SIGWINCH, SIGHUP and SIGTERM into bytes on a pipe. To be called before other threads are started, for they
-/// inherit which signals are held back.
+/// Turns SIGWINCH, SIGHUP and SIGTERM into bytes on a pipe. To be called before other threads are started, because they
+/// inherit the signal mask.
 ///
 /// # Errors
 /// When the system refuses.
@@ -111,8 +109,8 @@ pub fn signals() -> io::Result<UnixStream> {
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         loop {
             let notice = match set.wait() {
-                Ok(Signal::SIGWINCH) => Notice::Resized,
-                Ok(_) => Notice::End,
+                Ok(Signal::SIGWINCH) => SignalNotice::Resized,
+                Ok(_) => SignalNotice::End,
                 Err(_) => continue,
             };
             if sender.write_all(&[notice as u8]).is_err() {

@@ -1,6 +1,6 @@
-//! The demo agent's transcript: what was said, one JSON object a line, as Claude Code writes it. It lies in
-//! `TASUKI_DEMO_DIR`, or else in a folder of the user's own among the temporary files, is named by the session's id,
-//! and is made with the first prompt.
+//! The demo agent's transcript: the conversation, one JSON object a line, as Claude Code writes it. The file is in
+//! `TASUKI_DEMO_DIR`, or else in a folder of this user's among the temporary files. Its name is the session's id, and
+//! the first prompt creates it.
 
 use super::faults::Faults;
 use serde_json::{Value, json};
@@ -18,9 +18,9 @@ const BASE: u64 = 1_000;
 /// How many characters the agent counts as one token.
 const CHARS_PER_TOKEN: u64 = 4;
 
-/// One session's transcript.
+/// The transcript file of one session.
 #[derive(Debug, Default)]
-pub struct Transcript {
+pub struct DemoTranscript {
     dir: PathBuf,
     session_id: String,
     chars: u64,
@@ -28,32 +28,36 @@ pub struct Transcript {
     waiting: VecDeque<(Instant, String)>,
 }
 
-impl Transcript {
+impl DemoTranscript {
     /// For a session that begins, in the folder that the environment names.
     #[must_use]
     pub fn new(session_id: &str) -> Self {
         let named = std::env::var_os("TASUKI_DEMO_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
         let own = || std::env::temp_dir().join(format!("tasuki-demo-agent-{}", nix::unistd::geteuid()));
-        Transcript { dir: named.unwrap_or_else(own), session_id: session_id.to_owned(), ..Transcript::default() }
+        DemoTranscript {
+            dir: named.unwrap_or_else(own),
+            session_id: session_id.to_owned(),
+            ..DemoTranscript::default()
+        }
     }
 
-    /// Another session begins.
+    /// Continues in the file of another session.
     pub fn change_session(&mut self, session_id: &str) {
         self.flush();
-        *self = Transcript {
+        *self = DemoTranscript {
             dir: std::mem::take(&mut self.dir),
             session_id: session_id.to_owned(),
-            ..Transcript::default()
+            ..DemoTranscript::default()
         };
     }
 
-    /// Where it is, or will be.
+    /// The file's path; the file may not exist yet.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.dir.join(format!("{}.jsonl", self.session_id))
     }
 
-    /// A prompt was taken.
+    /// Writes a prompt.
     pub fn user(&mut self, prompt: &str, faults: &Faults, now: Instant) {
         self.count(prompt);
         let line = json!({"type": "user", "message": {"role": "user", "content": prompt}});
@@ -81,13 +85,13 @@ impl Transcript {
         }
     }
 
-    /// When the next line is due.
+    /// When the next delayed line is due.
     #[must_use]
     pub fn due(&self) -> Option<Instant> {
         self.waiting.front().map(|(due, _)| *due)
     }
 
-    /// Writes what is due.
+    /// Writes the delayed lines that are due.
     pub fn advance(&mut self, now: Instant) {
         while self.due().is_some_and(|due| now >= due) {
             if let Some((_, line)) = self.waiting.pop_front() {
@@ -96,7 +100,7 @@ impl Transcript {
         }
     }
 
-    /// Writes all that waits.
+    /// Writes all delayed lines, due or not.
     pub fn flush(&mut self) {
         while let Some((_, line)) = self.waiting.pop_front() {
             self.write(&line);
@@ -117,7 +121,7 @@ impl Transcript {
         self.advance(now);
     }
 
-    /// An agent that can't keep its transcript goes on all the same.
+    /// An agent that can't write its transcript continues nevertheless.
     fn write(&self, line: &str) {
         let _ = DirBuilder::new().recursive(true).mode(0o700).create(&self.dir);
         let is_own = |meta: &fs::Metadata| meta.is_dir() && meta.uid() == nix::unistd::geteuid().as_raw();
@@ -134,10 +138,11 @@ impl Transcript {
 mod tests {
     use super::*;
 
-    /// What stands in the file after a talk, line by line.
-    fn written(talk: impl FnOnce(&mut Transcript, Instant)) -> Vec<Value> {
+    /// The lines of the file after a conversation.
+    fn written(talk: impl FnOnce(&mut DemoTranscript, Instant)) -> Vec<Value> {
         let dir = tempfile::tempdir().expect("a folder");
-        let mut kept = Transcript { dir: dir.path().join("t"), session_id: "s".to_owned(), ..Transcript::default() };
+        let mut kept =
+            DemoTranscript { dir: dir.path().join("t"), session_id: "s".to_owned(), ..DemoTranscript::default() };
         talk(&mut kept, Instant::now());
         let text = fs::read_to_string(kept.path()).unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
@@ -170,7 +175,7 @@ mod tests {
     #[test]
     fn it_can_lag_be_missing_and_lie_about_its_tokens() {
         let late = Faults::parse("transcript_lag=50,tokens=90000");
-        let talk = |kept: &mut Transcript, now| {
+        let talk = |kept: &mut DemoTranscript, now| {
             kept.assistant(&blocks(), &late, now);
             kept.advance(now);
         };

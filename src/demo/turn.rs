@@ -1,4 +1,4 @@
-//! A turn that runs: what is still to be done, and when.
+//! A running turn: the acts that are left, and when each is due.
 
 use super::plan::Act;
 use std::collections::VecDeque;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 pub(super) struct Turn {
     pub(super) id: String,
     pub(super) acts: VecDeque<Act>,
-    /// `None`: never.
+    /// When the next act is due; `None`: never.
     pub(super) due: Option<Instant>,
     pub(super) began: Instant,
     pub(super) last_said: String,

@@ -1,4 +1,4 @@
-//! Turns: submitting a prompt, and carrying out what [`super::plan`] has laid down.
+//! Turns: submits a prompt, and carries out what [`super::plan`] has planned.
 
 use super::app::App;
 use super::document::read_document;
@@ -15,7 +15,7 @@ use std::time::Instant;
 const MAX_QUEUE: usize = 100;
 
 impl App {
-    /// A prompt was submitted. While a turn runs it is queued, and its receipt bears the running turn's id.
+    /// A prompt was submitted. While a turn runs it is queued, and its receipt has the running turn's id.
     pub(super) fn submit(&mut self, text: &str, now: Instant) {
         self.recorder.prompt(text);
         self.echo(text);
@@ -87,7 +87,7 @@ impl App {
         }
     }
 
-    /// Carries out all that is due.
+    /// Carries out the acts that are due.
     pub fn advance(&mut self, now: Instant) {
         self.transcript.advance(now);
         while self.dialog.is_none()
@@ -116,7 +116,7 @@ impl App {
         }
     }
 
-    /// Does one act; the turn comes back if it goes on.
+    /// Carries out one act; returns the turn if it continues.
     fn perform(&mut self, act: Act, mut turn: Turn, now: Instant) -> Option<Turn> {
         match act {
             Act::Say(text) => self.answer(vec![text], &mut turn, now),
@@ -161,7 +161,7 @@ impl App {
         Some(turn)
     }
 
-    /// Says something in one message; only its last block stands in the Stop, as in the CLIs that were measured.
+    /// Says something in one message; only its last block is in the Stop, as in the real CLIs.
     fn answer(&mut self, mut blocks: Vec<String>, turn: &mut Turn, now: Instant) {
         blocks.iter().for_each(|block| self.say(block));
         self.transcript.assistant(&blocks, &self.faults, now);
@@ -187,8 +187,8 @@ impl App {
             }
             Act::Folder(path) => fs::create_dir(path),
             Act::Link(path, target) => std::os::unix::fs::symlink(target, path),
-            Act::Acknowledge(deeds) => {
-                super::acknowledge::begin(deeds.clone());
+            Act::Acknowledge(actions) => {
+                super::acknowledge::begin(actions.clone());
                 Ok(())
             }
             _ => Ok(()),

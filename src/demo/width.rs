@@ -1,26 +1,14 @@
-//! How many columns a character takes. An approximation that is right for what people write; the block is painted with
-//! automatic wrapping off, so that where it is wrong a line is only cut.
+//! How many columns a text takes, and the parts of it that fit.
 
-/// 0, 1 or 2 columns.
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// 0, 1 or 2 columns; a control character takes none.
 pub(super) fn of_char(c: char) -> usize {
-    match u32::from(c) {
-        0x0300..=0x036f | 0x200b..=0x200f | 0x20d0..=0x20ff | 0xfe00..=0xfe0f => 0,
-        0x1100..=0x115f
-        | 0x2e80..=0xa4cf
-        | 0xac00..=0xd7a3
-        | 0xf900..=0xfaff
-        | 0xfe30..=0xfe6f
-        | 0xff00..=0xff60
-        | 0xffe0..=0xffe6
-        | 0x1f300..=0x1faff
-        | 0x20000..=0x3fffd => 2,
-        _ => 1,
-    }
+    c.width().unwrap_or_default()
 }
 
-/// The columns of a text.
 pub(super) fn of(text: &str) -> usize {
-    text.chars().map(of_char).sum()
+    text.width()
 }
 
 /// The longest beginning of a text that fits into `columns`.

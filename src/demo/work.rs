@@ -1,15 +1,14 @@
-//! What the demo agent does with a work item that it is told of: it takes it, and hands over an output that meets the
-//! built-in rules, with what follows from it. Its only hands are the commands that the notice names, and by those the files
-//! that they drop.
+//! What the demo agent does when it is notified of a work item: it claims the item, and completes it with an output and
+//! children that meet the built-in rules. It acts only by the commands that the notice names.
 
 use super::faults::Faults;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A work item as its notice tells of it.
+/// A work item, as its notice describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Work {
+pub struct NotifiedWork {
     pub item_id: String,
     pub kind: String,
     pub title: String,
@@ -17,9 +16,9 @@ pub struct Work {
     pub creates: Option<String>,
 }
 
-/// Reads a notice: a line such as "Work item `5f2a…` (story, priority normal): A title".
+/// Parses a notice: a line such as "Work item `5f2a…` (story, priority normal): A title".
 #[must_use]
-pub fn notice(prompt: &str) -> Option<Work> {
+pub fn notice(prompt: &str) -> Option<NotifiedWork> {
     let line = prompt.lines().find_map(|line| line.trim_start().strip_prefix("Work item `"))?;
     let (item_id, rest) = line.split_once("` (")?;
     let (about, title) = rest.split_once("): ")?;
@@ -27,18 +26,18 @@ pub fn notice(prompt: &str) -> Option<Work> {
     uuid::Uuid::try_parse(item_id).ok()?;
     let follows = prompt.split("a JSON list of objects with type (").nth(1).and_then(|rest| rest.split(')').next());
     let creates = follows.and_then(|types| types.split(" or ").next()).map(str::to_owned);
-    Some(Work { item_id: item_id.to_owned(), kind: kind.to_owned(), title: title.trim().to_owned(), creates })
+    Some(NotifiedWork { item_id: item_id.to_owned(), kind: kind.to_owned(), title: title.trim().to_owned(), creates })
 }
 
 /// What a handed over item comes to: enough for each of the built-in rules.
-fn output(work: &Work) -> Value {
+fn output(work: &NotifiedWork) -> Value {
     json!({
         "requirements": [format!("what {} asks for", work.title)], "prd": { "goal": work.title },
         "stories": [format!("as a user, I want: {}", work.title)], "completed": true, "by": "the demo agent",
     })
 }
 
-fn children(work: &Work, bad: bool) -> Vec<Value> {
+fn children(work: &NotifiedWork, bad: bool) -> Vec<Value> {
     let Some(kind) = &work.creates else { return Vec::new() };
     let child = |number: usize| json!({ "type": kind, "title": format!("{} ({number})", work.title) });
     if bad {
@@ -51,7 +50,7 @@ fn children(work: &Work, bad: bool) -> Vec<Value> {
 
 /// The command lines that deal with an item, each without the program's name.
 #[must_use]
-pub fn commands(work: &Work, faults: &Faults) -> Vec<Vec<String>> {
+pub fn commands(work: &NotifiedWork, faults: &Faults) -> Vec<Vec<String>> {
     let line = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let claim = line(&["work", "claim", &work.item_id]);
     let list = |bad: bool| Value::Array(children(work, bad)).to_string();

@@ -1,4 +1,4 @@
-//! Folders: opened so that no link leads astray, made, and listed.
+//! Folders: made, opened without following links, and listed.
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
@@ -34,7 +34,7 @@ pub fn open_dir_at(dir: impl AsFd, name: impl AsRef<OsStr>) -> io::Result<OwnedF
     Ok(openat(dir, name.as_ref(), flags, Mode::empty())?)
 }
 
-/// Whether an open failed because a link or a file lies where a directory was expected.
+/// Whether an open failed because a link or a file is where a directory was expected.
 #[must_use]
 pub fn is_not_a_dir(error: &io::Error) -> bool {
     let codes = [Errno::ENOTDIR, Errno::ELOOP];

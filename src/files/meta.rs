@@ -1,4 +1,4 @@
-//! What lies under a name, as `stat` tells it.
+//! What `stat` says about a file.
 
 use super::open_dir;
 use nix::errno::Errno;
@@ -11,10 +11,10 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-/// Which state of which file was seen. Two equal stamps mean that nobody changed the file in between, as far as a file
+/// Identifies one state of one file. Two equal stamps mean that nobody changed the file in between, as far as a file
 /// system can tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Stamp {
+pub struct FileId {
     pub dev: u64,
     pub ino: u64,
     pub size: u64,
@@ -24,25 +24,25 @@ pub struct Stamp {
     pub ctime_ns: i64,
 }
 
-impl Stamp {
+impl FileId {
     /// Whether both name the same file, whatever it holds.
     #[must_use]
-    pub fn is_same_file(&self, other: &Stamp) -> bool {
+    pub fn is_same_file(&self, other: &FileId) -> bool {
         (self.dev, self.ino) == (other.dev, other.ino)
     }
 }
 
-/// What tells one state of a file from another; none while there is no such file.
+/// The stamp of a file; none if it does not exist.
 #[must_use]
-pub fn stamp(path: &Path) -> Option<Stamp> {
+pub fn file_id(path: &Path) -> Option<FileId> {
     let dir = open_dir(path.parent()?).ok()?;
-    meta_at(&dir, path.file_name()?).ok()?.map(|meta| meta.stamp)
+    meta_at(&dir, path.file_name()?).ok()?.map(|meta| meta.file_id)
 }
 
-/// What `stat` tells of a file, in types that are the same on every system.
+/// What `stat` says about a file, in types that are the same on every system.
 #[derive(Debug, Clone, Copy)]
 pub struct Meta {
-    pub stamp: Stamp,
+    pub file_id: FileId,
     pub uid: u32,
     /// Permission bits, sticky bit included.
     pub mode: u32,
@@ -79,13 +79,13 @@ impl Meta {
 }
 
 impl From<FileStat> for Meta {
-    // The widths of these fields differ between systems; every one of them fits.
+    // These fields have different widths on different systems; all of them fit.
     #[allow(clippy::unnecessary_cast, clippy::cast_sign_loss)]
     fn from(stat: FileStat) -> Meta {
         let ns = |seconds: i64, part: i64| seconds.saturating_mul(1_000_000_000).saturating_add(part);
         let mode = stat.st_mode as u32;
         Meta {
-            stamp: Stamp {
+            file_id: FileId {
                 dev: stat.st_dev as u64,
                 ino: stat.st_ino as u64,
                 size: stat.st_size.max(0) as u64,
@@ -109,7 +109,7 @@ pub fn meta(file: impl AsFd) -> io::Result<Meta> {
     Ok(Meta::from(fstat(file)?))
 }
 
-/// What lies under a name; a link is not followed. `None` where nothing lies.
+/// What is found under a name; a link is not followed. `None` if nothing is.
 ///
 /// # Errors
 /// The system's.

@@ -1,5 +1,5 @@
-//! The ground that the file adapters stand on: opening, reading and replacing files so that no link, pipe, foreign file
-//! or half-written copy can lead us astray (SPEC section 10). It knows bytes and inodes, and nothing of ours.
+//! What all file adapters share: opens, reads and replaces files so that no link, pipe, foreign file or half-written
+//! copy can mislead tasuki. It knows bytes and inodes, and nothing of tasuki's formats.
 
 mod folder;
 mod meta;
@@ -9,7 +9,7 @@ pub mod way;
 mod write;
 
 pub use folder::{is_not_a_dir, is_plain, make_dir_at, names, open_dir, open_dir_at, open_listing};
-pub use meta::{Meta, Stamp, meta, meta_at, stamp};
+pub use meta::{FileId, Meta, file_id, meta, meta_at};
 pub use read::{Unfit, check_readable, open, read_at};
 pub use scratch::scratch_name;
 pub use write::{Grade, create_at, open_to_overwrite, remove_at, rename_new, replace_at, swap};

@@ -1,6 +1,6 @@
-//! Files that are read whole, or not at all.
+//! Reads a file whole, or not at all.
 
-use super::{Meta, Stamp, meta, meta_at};
+use super::{FileId, Meta, meta, meta_at};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
@@ -13,10 +13,8 @@ use std::path::Path;
 /// Why a file is not read.
 #[derive(Debug, thiserror::Error)]
 pub enum Unfit {
-    /// There is no such file.
     #[error("there is no such file")]
     Missing,
-    /// It is a symbolic link.
     #[error("it is a link; links are not followed")]
     Link,
     /// It is a directory, pipe, socket or device.
@@ -30,15 +28,12 @@ pub enum Unfit {
     /// It is larger than allowed.
     #[error("it has {size} bytes; at most {limit} are allowed")]
     TooLarge {
-        /// Its size in bytes.
         size: u64,
         /// The most that is read, in bytes.
         limit: u64,
     },
-    /// It changed while it was read.
     #[error("it is still being written")]
     Changing,
-    /// The system would not let us.
     #[error("it can't be read: {0}")]
     Io(#[from] io::Error),
 }
@@ -64,9 +59,9 @@ impl Unfit {
 ///
 /// # Errors
 /// Each rule that it breaks is a variant of [`Unfit`].
-pub fn read_at(dir: impl AsFd, name: &OsStr, limit: u64) -> Result<(Vec<u8>, Stamp), Unfit> {
+pub fn read_at(dir: impl AsFd, name: &OsStr, limit: u64) -> Result<(Vec<u8>, FileId), Unfit> {
     let dir = dir.as_fd();
-    // Looked at before it is opened, for opening a device can do things.
+    // Checked before it is opened, because opening a device can have effects.
     let seen = meta_at(dir, name)?.ok_or(Unfit::Missing)?;
     check_readable(&seen, limit)?;
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
@@ -79,17 +74,17 @@ pub fn read_at(dir: impl AsFd, name: &OsStr, limit: u64) -> Result<(Vec<u8>, Sta
     };
     let before = meta(&file)?;
     check_readable(&before, limit)?;
-    let room = usize::try_from(before.stamp.size).unwrap_or(0).saturating_add(1);
+    let room = usize::try_from(before.file_id.size).unwrap_or(0).saturating_add(1);
     let mut bytes = Vec::with_capacity(room);
     (&mut file).take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     let after = meta(&file)?;
-    if after.stamp != before.stamp || bytes.len() as u64 != after.stamp.size {
+    if after.file_id != before.file_id || bytes.len() as u64 != after.file_id.size {
         return Err(Unfit::Changing);
     }
-    Ok((bytes, after.stamp))
+    Ok((bytes, after.file_id))
 }
 
-/// Opens what lies at a path to be read, whatever it is: no link at its end is followed, and no pipe is waited for.
+/// Opens the file at a path for reading, whatever it is: no link at its end is followed, and no pipe is waited for.
 ///
 /// # Errors
 /// The system's.
@@ -115,8 +110,8 @@ pub fn check_readable(meta: &Meta, limit: u64) -> Result<(), Unfit> {
         Err(Unfit::Missing)
     } else if meta.links != 1 {
         Err(Unfit::Linked(meta.links))
-    } else if meta.stamp.size > limit {
-        Err(Unfit::TooLarge { size: meta.stamp.size, limit })
+    } else if meta.file_id.size > limit {
+        Err(Unfit::TooLarge { size: meta.file_id.size, limit })
     } else {
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! Temporary names that are given once: two writers in one folder never write into, rename or remove each other's file.
-//! What a crash leaves under such a name goes when the next process writes in that folder.
+//! Temporary names that are used only once: two writers in one folder never write, rename or remove each other's file.
+//! What a crash leaves under such a name is removed when the next process writes in that folder.
 
 use super::{meta, names, remove_at};
 use std::collections::HashSet;
@@ -14,10 +14,10 @@ const END: &str = ".new";
 const FORMER: &str = ".tasuki-new";
 /// The most leftovers that are removed at once.
 const MAX_LEFT: usize = 1_000;
-/// The most folders of which it is remembered that they were cleaned; cleaning one again is harmless.
+/// Most folders that are remembered as cleaned; cleaning one again is harmless.
 const MAX_CLEANED: usize = 10_000;
 
-/// What tells this process's names from those of the ones before it.
+/// Distinguishes this process's names from those of earlier processes.
 static OURS: LazyLock<String> = LazyLock::new(|| uuid::Uuid::new_v4().simple().to_string());
 static NEXT: AtomicU64 = AtomicU64::new(0);
 static CLEANED: LazyLock<Mutex<HashSet<(u64, u64)>>> = LazyLock::new(Mutex::default);
@@ -37,14 +37,14 @@ fn remove_leftovers(dir: impl AsFd) {
         if cleaned.len() >= MAX_CLEANED {
             cleaned.clear();
         }
-        cleaned.insert((meta.stamp.dev, meta.stamp.ino))
+        cleaned.insert((meta.file_id.dev, meta.file_id.ino))
     };
     if is_new && let Ok((left, _)) = names(dir, MAX_LEFT, is_leftover) {
         left.iter().for_each(|name| drop(remove_at(dir, name)));
     }
 }
 
-/// Whether a name was given by a process that is no more.
+/// Whether a name belongs to a process that no longer runs.
 fn is_leftover(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
     let given = || {

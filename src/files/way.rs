@@ -1,7 +1,8 @@
-//! Who could change what lies at a path: whoever owns a folder or a link on the way to it, or may write there.
+//! Who could change what a path leads to: the owner of a folder or link on the way to it, and everybody who may write
+//! there.
 //!
-//! The way is walked as the system walks it, link by link, so that also a link which somebody else has put there, and
-//! which leads to a place of ours just now, is seen.
+//! The way is walked as the system walks it, link by link. So a link that another user has put there is found, even if
+//! at this moment it leads to one of our own files.
 
 use super::{Meta, is_plain};
 use nix::errno::Errno;
@@ -14,27 +15,21 @@ use std::path::{Component, Path, PathBuf};
 
 /// As many links as Linux follows.
 const MOST_LINKS: usize = 40;
-/// In such a folder nobody can rename or remove what belongs to somebody else.
+/// In such a folder nobody can rename or remove another user's files.
 const STICKY: u32 = 0o1000;
 
 /// Why a path can't be trusted.
 #[derive(Debug)]
 pub enum Unsafe {
-    /// Somebody else could change what lies there.
+    /// Another user could change what the path leads to.
     Exposed {
-        /// The folder, link or file on the way that gives them the chance.
+        /// The folder, link or file on the way that makes that possible.
         path: PathBuf,
-        /// What is the matter with it.
         what: String,
-        /// What the user can do.
         fix: String,
     },
     /// It could not be followed to its end.
-    Io {
-        /// What could not be looked at.
-        path: PathBuf,
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 impl fmt::Display for Unsafe {
@@ -47,7 +42,7 @@ impl fmt::Display for Unsafe {
 }
 
 impl Unsafe {
-    /// Whether it only says that nothing lies there.
+    /// Whether the only fault is that nothing is there.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         matches!(self, Unsafe::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
@@ -67,12 +62,12 @@ impl Unsafe {
     }
 }
 
-/// What lies at the end of a way.
+/// What is found at the end of a way.
 #[derive(Debug)]
 pub struct End {
     pub path: PathBuf,
     pub meta: Meta,
-    /// The folder that it lies in; for the root it is the root.
+    /// The folder that contains it; for the root the root itself.
     pub folder: Meta,
 }
 
@@ -133,7 +128,7 @@ pub fn trust(path: &Path) -> Result<End, Unsafe> {
     Ok(end)
 }
 
-/// The same of what may be missing; whether it is there.
+/// The same for a path that may be missing; returns whether it exists.
 ///
 /// # Errors
 /// As for [`walk`], but that it is missing is none.
@@ -160,11 +155,11 @@ fn look(path: &Path) -> Result<Meta, Unsafe> {
     meta.map_err(|errno| Unsafe::Io { path: path.to_owned(), source: errno.into() })
 }
 
-/// A folder on the way: its owner is root or us, and nobody else can rename what lies in it.
+/// Checks a folder on the way: its owner is root or us, and nobody else can rename its contents.
 fn check_folder(path: &Path, meta: &Meta) -> Result<(), Unsafe> {
-    check_owner(path, meta, "could replace what lies in it")?;
+    check_owner(path, meta, "could replace what is in it")?;
     if meta.mode & 0o022 != 0 && meta.mode & STICKY == 0 {
-        let what = format!("can be written by other users (mode {:04o}), who could replace what lies in it", meta.mode);
+        let what = format!("can be written by other users (mode {:04o}), who could replace what is in it", meta.mode);
         return Err(Unsafe::exposed(path, what, format!("run: chmod go-w '{}'", path.display())));
     }
     Ok(())
@@ -195,7 +190,7 @@ mod tests {
         symlink(root.join("a/b"), root.join("links/other")).expect("a link");
         let end = walk(&root.join("a/link/../b/file")).expect("ours");
         assert_eq!((end.path, end.meta.is_file(), end.folder.is_dir()), (root.join("a/b/file"), true, true));
-        // The folder of a link in the middle counts, though nothing of the end's own path lies in it.
+        // The folder of a link in the middle counts, though nothing of the end's own path is in it.
         fs::set_permissions(root.join("links"), fs::Permissions::from_mode(0o777)).expect("a mode");
         let Err(Unsafe::Exposed { path, fix, .. }) = walk(&root.join("a/link/file")) else { panic!("trusted") };
         assert_eq!((path, fix.contains("chmod go-w")), (root.join("links"), true));

@@ -1,4 +1,4 @@
-//! Files that appear whole or not at all, and names that are never taken from somebody else.
+//! Writes files that appear whole or not at all, and never under a name that somebody else uses.
 
 use super::{check_readable, meta, meta_at};
 use nix::errno::Errno;
@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 
-/// How firmly a file is written.
+/// Whether a write must survive a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grade {
     /// Seen whole or not at all, whatever is killed; a power cut may lose it.
@@ -36,8 +36,8 @@ pub fn replace_at(dir: impl AsFd, temp: &OsStr, name: &OsStr, bytes: &[u8], grad
     Ok(())
 }
 
-/// Writes a file whole under `temp` in one directory and moves it to `name` in another (which may be the same), where
-/// nothing may lie. `false` if something lies there; then it is as it was.
+/// Writes a file whole under `temp` in one directory and moves it to `name` in another (which may be the same), if that
+/// name is free. `false` if it is taken; then that file is as it was.
 ///
 /// # Errors
 /// The system's.
@@ -81,7 +81,7 @@ fn write_temp(dir: impl AsFd, temp: &OsStr, bytes: &[u8], grade: Grade) -> io::R
     written
 }
 
-/// Moves a file to a name where nothing may lie.
+/// Moves a file to a name that must be free.
 ///
 /// # Errors
 /// `AlreadyExists` if something lies there, else the system's.
@@ -104,7 +104,7 @@ pub fn rename_new(from: impl AsFd, old: &OsStr, to: impl AsFd, new: &OsStr) -> i
     Ok(unlinkat(from, old, UnlinkatFlags::NoRemoveDir)?)
 }
 
-/// Opens a regular file of ours to be written over, of its size and in its place.
+/// Opens a regular file of ours, to overwrite it in its place and at its size.
 ///
 /// # Errors
 /// The system's, or what is wrong with what lies there.
@@ -115,7 +115,7 @@ pub fn open_to_overwrite(dir: impl AsFd, name: &OsStr) -> io::Result<File> {
     Ok(file)
 }
 
-/// Lets two names of a directory change places; where nothing lies under the second, the first moves there.
+/// Swaps two names of a directory; if the second does not exist, the first is moved there.
 ///
 /// # Errors
 /// The system's; then both are as they were.

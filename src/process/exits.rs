@@ -1,4 +1,4 @@
-//! The moment at which processes end.
+//! Notices the exit of processes.
 
 use super::is_alive;
 use crate::core::pane::Process;
@@ -7,14 +7,14 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// How often a process is looked at where its end can't be waited for.
+/// How often a process is checked if its end can't be awaited.
 const POLL: Duration = Duration::from_millis(500);
 /// The most processes that are watched at once.
 const MAX_WATCHED: usize = 4_096;
 /// The most ends that wait to be received.
 const QUEUE: usize = 256;
 
-/// Tells when processes end: of each one that is watched, once.
+/// Reports when processes end: each watched process once.
 #[derive(Debug)]
 pub struct ExitWatch {
     tasks: HashMap<Process, JoinHandle<()>>,
@@ -29,15 +29,15 @@ impl ExitWatch {
         (ExitWatch { tasks: HashMap::new(), ended }, receiver)
     }
 
-    /// Watches a process until it ends; one that has ended already is told at once. `false` if too many are watched.
-    /// Must be called within a tokio runtime.
+    /// Watches a process until it ends; if it has ended already, that is reported at once. `false` if too many are
+    /// watched. Must be called within a tokio runtime.
     pub fn watch(&mut self, process: Process) -> bool {
         self.tasks.retain(|_, task| !task.is_finished());
         if self.tasks.contains_key(&process) {
             return true;
         }
         if self.tasks.len() >= MAX_WATCHED {
-            tracing::warn!(pid = process.pid, "too many processes are watched; this one is not");
+            tracing::warn!(pid = process.pid, "too many processes are watched; tasuki does not watch this one");
             return false;
         }
         let ended = self.ended.clone();
@@ -66,7 +66,7 @@ impl Drop for ExitWatch {
 
 async fn wait_for_end(process: &Process) {
     while is_alive(process) {
-        // Where no descriptor is to be had, the process is looked at again and again until there is one.
+        // Without a free descriptor the process is checked repeatedly until there is one.
         #[cfg(target_os = "linux")]
         if let Ok(fd) = pidfd_open(process.pid)
             // Between our look and the open, the id may have been given to another process.

@@ -1,5 +1,6 @@
-//! Who a process is, whether it lives, and what it was started with.
+//! Which process has an id, whether it runs, and how it was started.
 
+use crate::child::answers;
 use crate::core::pane::Process;
 use crate::limits;
 use std::io;
@@ -25,14 +26,15 @@ struct Stat {
 
 /// What a look at a process has told. That we could not look says nothing of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Life {
+pub enum ProcessState {
     Alive,
     Gone,
     /// There was no way to look: something is short.
     Unknown,
 }
 
-/// The time at which a process started, in clock ticks since boot; `None` if there is no such process, or no way to know.
+/// The time at which a process started, in clock ticks since boot; `None` if there is no such process, or if the system
+/// does not say.
 #[must_use]
 pub fn start_ticks(pid: u32) -> Option<u64> {
     stat(pid).map(|stat| stat.start_ticks)
@@ -52,7 +54,7 @@ pub fn find(pid: u32) -> io::Result<Option<Process>> {
     Ok(limits::of_proc(look_up(pid))?.flatten())
 }
 
-/// The same, where that we could not look is told.
+/// The same, but a failed look is an error.
 fn look_up(pid: u32) -> io::Result<Option<Process>> {
     Ok(match look(pid)? {
         Some(stat) => Some(Process { pid, start_ticks: stat.start_ticks }),
@@ -63,25 +65,25 @@ fn look_up(pid: u32) -> io::Result<Option<Process>> {
 
 /// Whether that very process still runs. A zombie does not: it has ended, and only its parent has not looked.
 #[must_use]
-pub fn life(process: &Process) -> Life {
+pub fn life(process: &Process) -> ProcessState {
     if !cfg!(target_os = "linux") {
-        return if answers(process.pid) { Life::Alive } else { Life::Gone };
+        return if answers(process.pid) { ProcessState::Alive } else { ProcessState::Gone };
     }
     match look(process.pid) {
         Ok(Some(stat)) if stat.start_ticks == process.start_ticks && !matches!(stat.state, b'Z' | b'X' | b'x') => {
-            Life::Alive
+            ProcessState::Alive
         }
-        Ok(_) => Life::Gone,
-        // A signal needs no descriptor, and tells of an id that nobody has.
-        Err(_) if !answers(process.pid) => Life::Gone,
-        Err(_) => Life::Unknown,
+        Ok(_) => ProcessState::Gone,
+        // A signal needs no descriptor, and shows that nobody has the id.
+        Err(_) if !answers(process.pid) => ProcessState::Gone,
+        Err(_) => ProcessState::Unknown,
     }
 }
 
-/// Whether that very process still runs, as far as is known: only one that is known to be gone is not alive.
+/// Whether that very process still runs, as far as is known: only a process that is known to be gone counts as dead.
 #[must_use]
 pub fn is_alive(process: &Process) -> bool {
-    life(process) != Life::Gone
+    life(process) != ProcessState::Gone
 }
 
 /// Whether there is a process of that id, a zombie included, as far as is known.
@@ -93,18 +95,18 @@ pub fn exists(pid: u32) -> bool {
     }
 }
 
-/// Whether a process stands still because somebody has stopped it.
+/// Whether somebody has stopped a process (SIGSTOP).
 #[must_use]
 pub fn is_stopped(pid: u32) -> bool {
     stat(pid).is_some_and(|stat| matches!(stat.state, b'T' | b't'))
 }
 
-/// Whether a file is there that this user may execute, as far as is known.
+/// Whether a path leads to a file that this user may execute, as far as is known.
 #[must_use]
 pub fn is_program(path: &Path) -> bool {
     match std::fs::metadata(path) {
         Ok(meta) => meta.is_file() && nix::unistd::access(path, nix::unistd::AccessFlags::X_OK).is_ok(),
-        // It may be there: whoever starts it is told by the system.
+        // It may exist: starting it will show.
         Err(error) => limits::is_passing(&error),
     }
 }
@@ -124,8 +126,8 @@ pub fn ancestors(pid: u32, max: usize) -> Vec<u32> {
     found
 }
 
-/// Of a pane's process, the program in front: the leader of the foreground group of its terminal, or that process itself
-/// where there is none; none if it is gone, or is nothing that we may look at.
+/// Of a pane's process, the program in front: the leader of the foreground group of its terminal, or that process
+/// itself where there is none; none if it is gone, or is nothing that we may look at.
 ///
 /// # Errors
 /// There was no way to look, and that may pass.
@@ -211,7 +213,7 @@ fn read_proc(pid: u32, file: &str, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What `/proc` says of a process; none if there is no such process. An error says nothing of it.
+/// What `/proc` says about a process; none if there is no such process. An error says nothing about it.
 #[cfg(target_os = "linux")]
 fn look(pid: u32) -> io::Result<Option<Stat>> {
     match read_proc(pid, "stat", 4096) {
@@ -253,12 +255,6 @@ fn parse_stat(line: &[u8]) -> Option<Stat> {
         foreground: field.get(5)?.parse().ok()?,
         start_ticks: field.get(19)?.parse().ok()?,
     })
-}
-
-/// Whether there is a process of that id, ours or not.
-fn answers(pid: u32) -> bool {
-    let Ok(pid) = i32::try_from(pid) else { return false };
-    !matches!(nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None), Err(nix::errno::Errno::ESRCH))
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
-//! What a failed call of `gh` was: every failure is exit code 1, so its words must tell.
+//! Finds out why a call of `gh` failed. Every failure has exit code 1, so only its messages tell.
 
 use regex::Regex;
 use std::sync::OnceLock;
 
-/// Most characters of what `gh` said that are told on.
+/// Most characters of `gh`'s own message that are passed on.
 const MAX_SAID: usize = 300;
 
 /// Why a document was not published, as far as that is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// For programs: `gh_missing`, `gh_auth`, `gh_forbidden`, `gh_rate_limited`, `gh_no_issue`, `gh_offline`, `gh_server`,
-    /// `gh_too_large`, `gh_too_many`, `gh_timeout`, `gh_refused` or `gh_failed`.
+pub struct GhError {
+    /// For programs: `gh_missing`, `gh_auth`, `gh_forbidden`, `gh_rate_limited`, `gh_no_issue`, `gh_offline`,
+    /// `gh_server`, `gh_too_large`, `gh_too_many`, `gh_timeout`, `gh_refused` or `gh_failed`.
     pub code: &'static str,
     pub message: String,
     /// What was sent may have been stored all the same.
@@ -21,31 +21,31 @@ pub struct Fault {
     pub refused: bool,
 }
 
-impl Fault {
+impl GhError {
     /// A failure before anything was sent, which another try would meet again.
     #[must_use]
-    pub fn new(code: &'static str, message: impl Into<String>) -> Fault {
-        Fault { code, message: message.into(), maybe_stored: false, again: false, refused: false }
+    pub fn new(code: &'static str, message: impl Into<String>) -> GhError {
+        GhError { code, message: message.into(), maybe_stored: false, again: false, refused: false }
     }
 
-    fn refused(self) -> Fault {
-        Fault { refused: true, ..self }
+    fn refused(self) -> GhError {
+        GhError { refused: true, ..self }
     }
 
-    fn again(self) -> Fault {
-        Fault { again: true, ..self }
+    fn again(self) -> GhError {
+        GhError { again: true, ..self }
     }
 
     /// The same, where what was sent may have been stored.
     #[must_use]
-    pub fn unclear(self) -> Fault {
-        Fault { maybe_stored: true, ..self }
+    pub fn unclear(self) -> GhError {
+        GhError { maybe_stored: true, ..self }
     }
 }
 
 /// What was asked of `gh` when it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum GhCall {
     Issue,
     /// Something about a gist, or about the user.
     Other,
@@ -53,16 +53,16 @@ pub enum Asked {
 
 /// What `gh` meant that ended with this code (none if a signal ended it) and these words on standard error.
 #[must_use]
-pub fn read(asked: Asked, code: Option<i32>, stderr: &str) -> Fault {
+pub fn read(asked: GhCall, code: Option<i32>, stderr: &str) -> GhError {
     let said = shown(stderr);
-    let fault = |code: &'static str| Fault::new(code, said.clone());
+    let fault = |code: &'static str| GhError::new(code, said.clone());
     let has = |words: &[&str]| words.iter().any(|word| stderr.to_lowercase().contains(word));
     // By this code gh says that nobody is logged in.
     if code == Some(4) {
         return fault("gh_auth");
     }
     if code.is_none() {
-        return Fault::new("gh_failed", "gh was ended by a signal").unclear();
+        return GhError::new("gh_failed", "gh was ended by a signal").unclear();
     }
     if let Some(status) = http_status(stderr) {
         return by_status(asked, status, &said, &has);
@@ -90,14 +90,14 @@ pub fn read(asked: Asked, code: Option<i32>, stderr: &str) -> Fault {
     fault("gh_failed").unclear()
 }
 
-fn by_status(asked: Asked, status: u16, said: &str, has: &dyn Fn(&[&str]) -> bool) -> Fault {
-    let fault = |code: &'static str| Fault::new(code, said.to_owned());
+fn by_status(asked: GhCall, status: u16, said: &str, has: &dyn Fn(&[&str]) -> bool) -> GhError {
+    let fault = |code: &'static str| GhError::new(code, said.to_owned());
     match status {
         401 => fault("gh_auth"),
         403 | 429 if status == 429 || has(&["rate limit", "abuse detection"]) => fault("gh_rate_limited"),
         403 => fault("gh_forbidden").refused(),
-        404 | 410 if asked == Asked::Issue => fault("gh_no_issue").refused(),
-        // A token without the right to make gists is told so.
+        404 | 410 if asked == GhCall::Issue => fault("gh_no_issue").refused(),
+        // A token without the right to make gists gets this answer.
         404 => fault("gh_forbidden"),
         413 => fault("gh_too_large").refused(),
         422 if has(&["too long", "too large"]) => fault("gh_too_large").refused(),
@@ -106,8 +106,8 @@ fn by_status(asked: Asked, status: u16, said: &str, has: &dyn Fn(&[&str]) -> boo
     }
 }
 
-fn by_graphql(said: &str, has: &dyn Fn(&[&str]) -> bool) -> Fault {
-    let fault = |code: &'static str| Fault::new(code, said.to_owned());
+fn by_graphql(said: &str, has: &dyn Fn(&[&str]) -> bool) -> GhError {
+    let fault = |code: &'static str| GhError::new(code, said.to_owned());
     if has(&["rate limit", "submitted too quickly"]) {
         return fault("gh_rate_limited");
     }
@@ -126,7 +126,7 @@ fn by_graphql(said: &str, has: &dyn Fn(&[&str]) -> bool) -> Fault {
     fault("gh_refused").refused()
 }
 
-/// The status of the first answer that the words tell of: `HTTP 404: …`, `… (HTTP 404)`, or, where it lists comments,
+/// The status of the first answer that the message names: `HTTP 404: …`, `… (HTTP 404)`, or, where it lists comments,
 /// `non-200 OK status code: 404 Not Found`.
 fn http_status(said: &str) -> Option<u16> {
     static PATTERN: OnceLock<Regex> = OnceLock::new();
@@ -142,14 +142,15 @@ fn shown(stderr: &str) -> String {
     let joined = line.collect::<Vec<_>>().join(" ");
     let joined = joined.strip_prefix("X ").unwrap_or(&joined);
     let said = crate::core::text::quotable(joined, MAX_SAID);
-    if said.is_empty() { "gh failed and said nothing".to_owned() } else { said }
+    if said.is_empty() { "gh failed and printed nothing".to_owned() } else { said }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// What gh 2.23 says, met or as its sources have it: the code, and whether it may be stored, tried again, refused.
+    /// The messages of gh 2.23, seen or from its sources: the code, and whether the upload may be stored, tried again,
+    /// refused.
     const SAID: [(&str, &str, [bool; 3]); 24] = [
         ("HTTP 401: Bad credentials (u)\nTry authenticating with:  gh auth login\n", "gh_auth", [false; 3]),
         ("HTTP 403: Resource not accessible by integration (u)", "gh_forbidden", REFUSED),
@@ -182,24 +183,24 @@ mod tests {
     #[test]
     fn each_failure_is_known_by_its_words() {
         for (said, code, is_so) in SAID {
-            let fault = read(Asked::Issue, Some(1), said);
+            let fault = read(GhCall::Issue, Some(1), said);
             assert_eq!((fault.code, [fault.maybe_stored, fault.again, fault.refused]), (code, is_so), "{said}");
         }
         assert_eq!(
-            read(Asked::Issue, Some(4), "To get started with GitHub CLI, please run:  gh auth login").code,
+            read(GhCall::Issue, Some(4), "To get started with GitHub CLI, please run:  gh auth login").code,
             "gh_auth"
         );
         assert_eq!(
-            read(Asked::Other, Some(1), "X Failed to create gist: HTTP 404: Not Found (u)").code,
+            read(GhCall::Other, Some(1), "X Failed to create gist: HTTP 404: Not Found (u)").code,
             "gh_forbidden"
         );
-        assert!(read(Asked::Other, None, "").maybe_stored);
+        assert!(read(GhCall::Other, None, "").maybe_stored);
     }
 
     #[test]
     fn what_gh_said_is_cut_and_drives_no_terminal() {
         let said = format!("- Creating gist a.md\nX Failed\u{1b}[31m: {}", "x".repeat(2_000));
-        let message = read(Asked::Other, Some(1), &said).message;
+        let message = read(GhCall::Other, Some(1), &said).message;
         assert!(message.starts_with("Failed[31m: xx") && message.chars().count() == MAX_SAID + 1, "{message}");
     }
 }

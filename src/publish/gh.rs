@@ -1,6 +1,6 @@
-//! One call of the user's `gh`: no shell, nothing that asks, a limit on its time and on what it says.
+//! One call of the user's `gh`: no shell, no prompts, a limit on its time and on its output.
 
-use super::fault::Fault;
+use super::fault::GhError;
 use crate::child::{self, Grouped};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -20,21 +20,20 @@ static ROOM: Semaphore = Semaphore::const_new(AT_ONCE);
 /// What would make `gh` talk to somebody else, ask, colour its words, or print what it sends.
 const NOT_FOR_GH: [&str; 6] = ["GH_REPO", "GH_DEBUG", "DEBUG", "GH_FORCE_TTY", "CLICOLOR_FORCE", "GH_PAGER"];
 
-/// The user's `gh`.
+/// The user's `gh`: where it is, and how it is run.
 #[derive(Debug, Clone)]
 pub struct Gh {
     /// Its name, looked up in `PATH`, or its path.
     pub program: String,
-    /// How long one call may take.
     pub limit: Duration,
-    /// The host, where it is not the one that `gh` takes by itself.
+    /// The host, if it is not `gh`'s own default.
     pub host: Option<String>,
     pub folder: PathBuf,
 }
 
-/// How a call ended.
+/// The output of one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct GhOutput {
     /// The exit code; none if a signal has ended it.
     pub code: Option<i32>,
     pub stdout: String,
@@ -45,8 +44,9 @@ impl Gh {
     /// Runs it with these arguments, when it is its turn and the system has room for it.
     ///
     /// # Errors
-    /// [`Fault`] `gh_missing` where there is none, `gh_timeout` where it took too long, `gh_failed` where it said too much.
-    pub async fn call<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Result<Said, Fault> {
+    /// [`GhError`] `gh_missing` where there is none, `gh_timeout` where it took too long, `gh_failed` where it said too
+    /// much.
+    pub async fn call<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Result<GhOutput, GhError> {
         let mut command = Command::new(&self.program);
         command.args(arguments).current_dir(&self.folder);
         self.prepare(&mut command);
@@ -63,12 +63,12 @@ impl Gh {
         // Whatever is left of it is killed when it is dropped.
         let Ok((stdout, stderr, status)) = tokio::time::timeout(self.limit, talk).await else {
             let message = format!("gh did not end within {} s and was stopped", self.limit.as_secs_f32());
-            return Err(Fault { again: true, ..Fault::new("gh_timeout", message).unclear() });
+            return Err(GhError { again: true, ..GhError::new("gh_timeout", message).unclear() });
         };
         match (stdout, stderr, status) {
-            (Some(stdout), Some(stderr), Ok(status)) => Ok(Said { code: status.code(), stdout, stderr }),
-            (_, _, Err(error)) => Err(Fault::new("gh_failed", format!("gh was lost: {error}")).unclear()),
-            _ => Err(Fault::new("gh_failed", format!("gh said more than {MAX_SAID} bytes")).unclear()),
+            (Some(stdout), Some(stderr), Ok(status)) => Ok(GhOutput { code: status.code(), stdout, stderr }),
+            (_, _, Err(error)) => Err(GhError::new("gh_failed", format!("could not wait for gh: {error}")).unclear()),
+            _ => Err(GhError::new("gh_failed", format!("gh printed more than {MAX_SAID} bytes")).unclear()),
         }
     }
 
@@ -84,12 +84,12 @@ impl Gh {
         }
     }
 
-    fn not_started(&self, error: &std::io::Error) -> Fault {
+    fn not_started(&self, error: &std::io::Error) -> GhError {
         let program = crate::core::text::quotable(&self.program, 200);
         if error.kind() == std::io::ErrorKind::NotFound && self.folder.is_dir() {
-            return Fault::new("gh_missing", format!("{program} is not installed, or not in the PATH that tasuki has"));
+            return GhError::new("gh_missing", format!("{program} is not installed, or not in tasuki's PATH"));
         }
-        Fault::new("gh_missing", format!("{program} can't be started: {error}"))
+        GhError::new("gh_missing", format!("could not start {program}: {error}"))
     }
 }
 
@@ -160,7 +160,8 @@ mod tests {
         let script =
             "read x; echo \"$GH_PROMPT_DISABLED $GH_NO_UPDATE_NOTIFIER $NO_COLOR $GH_HOST $? $x\"; echo no >&2; exit 3";
         let said = gh("sh", 20_000).call(&["-c", script]).await.expect("it runs");
-        let expected = Said { code: Some(3), stdout: "1 1 1 gh.example 1 \n".to_owned(), stderr: "no\n".to_owned() };
+        let expected =
+            GhOutput { code: Some(3), stdout: "1 1 1 gh.example 1 \n".to_owned(), stderr: "no\n".to_owned() };
         assert_eq!(said, expected);
     }
 

@@ -1,13 +1,13 @@
-//! Publishing a document by the user's own `gh` (SPEC 8 and 12, Publishing): as a comment on an issue, or as a secret
-//! gist. Each upload bears a mark by which it is found again, so that an answer that was lost never makes a second one.
+//! Publishes a document with the user's own `gh`: as a comment on an issue, or as a secret gist. Each upload carries a
+//! mark, and tasuki searches for that mark before it tries again, so a lost answer never leads to a second upload.
 //!
-//! `gh` makes one call; `fault` says what a failed one means; this file posts and looks.
+//! `gh` makes one call, `fault` says what a failed call means, and this file uploads and searches.
 
 mod fault;
 mod gh;
 
-pub use fault::{Asked, Fault, read as fault};
-pub use gh::{Gh, Said, find};
+pub use fault::{GhCall, GhError, read as fault};
+pub use gh::{Gh, GhOutput, find};
 
 use crate::core::request::{Issue, PublishTarget};
 use std::path::Path;
@@ -23,39 +23,37 @@ const MOST_PAGES: usize = 50;
 /// Longest address that is taken, in bytes.
 const MAX_URL: usize = 2_000;
 
-/// One upload.
+/// One document to upload.
 #[derive(Debug, Clone, Copy)]
 pub struct Upload<'a> {
     pub target: &'a PublishTarget,
     /// The file with the whole text, its mark first. Its name is the gist's file name.
     pub file: &'a Path,
-    /// The mark that the text bears.
     pub mark: &'a str,
-    /// What a gist says of itself.
     pub description: &'a str,
     /// Before this nothing was sent, as UTC in ISO 8601; none where that is not known.
     pub since: Option<&'a str>,
 }
 
-/// What a look has seen.
+/// The result of a search for an upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Seen {
-    /// It is there. Its address, where it has one that is known.
+pub enum UploadState {
+    /// It is there, with its address if that is known.
     There(Option<String>),
     NotThere,
     /// There is more than is looked through, and it was not in what was.
-    Untold(Fault),
+    Untold(GhError),
 }
 
-/// Posts it. The address that `gh` printed; none where that is no address of where it was sent.
+/// Uploads it. Returns the address that `gh` printed; none if that is not an address of the target.
 ///
 /// # Errors
-/// [`Fault`].
-pub async fn post(gh: &Gh, upload: &Upload<'_>) -> Result<Option<String>, Fault> {
+/// [`GhError`].
+pub async fn post(gh: &Gh, upload: &Upload<'_>) -> Result<Option<String>, GhError> {
     let file = upload.file.to_string_lossy().into_owned();
     let (asked, arguments) = match upload.target {
-        PublishTarget::Issue(issue) => (Asked::Issue, comment_arguments(issue, &file)),
-        PublishTarget::Gist { .. } => (Asked::Other, vec_of(&["gist", "create", &file, "--desc", upload.description])),
+        PublishTarget::Issue(issue) => (GhCall::Issue, comment_arguments(issue, &file)),
+        PublishTarget::Gist { .. } => (GhCall::Other, vec_of(&["gist", "create", &file, "--desc", upload.description])),
     };
     let said = gh.call(&arguments).await?;
     if said.code != Some(0) {
@@ -72,29 +70,30 @@ fn vec_of(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// Looks for an upload with that mark.
+/// Searches for an upload with that mark.
 ///
 /// # Errors
-/// [`Fault`]: then it is not known whether it is there.
-pub async fn look(gh: &Gh, upload: &Upload<'_>) -> Result<Seen, Fault> {
+/// [`GhError`]: then it is not known whether it is there.
+pub async fn look(gh: &Gh, upload: &Upload<'_>) -> Result<UploadState, GhError> {
     match upload.target {
         PublishTarget::Issue(issue) => look_at_issue(gh, upload, issue).await,
         PublishTarget::Gist { .. } => look_at_gists(gh, upload).await,
     }
 }
 
-async fn look_at_issue(gh: &Gh, upload: &Upload<'_>, issue: &Issue) -> Result<Seen, Fault> {
+async fn look_at_issue(gh: &Gh, upload: &Upload<'_>, issue: &Issue) -> Result<UploadState, GhError> {
     let filter = format!(".comments[] | select(.body | contains({})) | .url", quoted(upload.mark));
     let (number, repository) = (issue.number.to_string(), issue.repository());
     let arguments = ["issue", "view", &number, "-R", &repository, "--json", "comments", "--jq", &filter];
-    let said = ask(gh, Asked::Issue, &arguments).await?;
+    let said = ask(gh, GhCall::Issue, &arguments).await?;
     let mut lines = said.lines().filter(|line| !line.trim().is_empty());
-    Ok(lines.next().map_or(Seen::NotThere, |line| Seen::There(address(upload.target, line))))
+    Ok(lines.next().map_or(UploadState::NotThere, |line| UploadState::There(address(upload.target, line))))
 }
 
-/// The list of gists has no contents: those whose file bears our name are looked into. The newest come first, and an
-/// account that many agents share makes hundreds between two tries: it is looked through until a page is empty.
-async fn look_at_gists(gh: &Gh, upload: &Upload<'_>) -> Result<Seen, Fault> {
+/// The list of gists has no contents, so gists whose file has our name are opened. The newest come first, and an
+/// account that many agents share may make hundreds between two attempts, so the search continues until a page is
+/// empty.
+async fn look_at_gists(gh: &Gh, upload: &Upload<'_>) -> Result<UploadState, GhError> {
     let name = upload.file.file_name().unwrap_or_default().to_string_lossy();
     let ours = format!(".[] | select(.files | has({})) | [.id, .html_url] | @tsv", quoted(&name));
     // The first line of a page says how many it has.
@@ -103,43 +102,43 @@ async fn look_at_gists(gh: &Gh, upload: &Upload<'_>) -> Result<Seen, Fault> {
     let mut looked_into = 0;
     for page in 1..=MOST_PAGES {
         let path = format!("gists?per_page={PAGE}&page={page}{since}");
-        let listed = ask(gh, Asked::Other, &["api", &path, "--jq", &filter]).await?;
+        let listed = ask(gh, GhCall::Other, &["api", &path, "--jq", &filter]).await?;
         let mut lines = listed.lines();
         match lines.next().and_then(|length| length.trim().parse::<usize>().ok()) {
-            Some(0) => return Ok(Seen::NotThere),
+            Some(0) => return Ok(UploadState::NotThere),
             Some(_) => {}
-            None => return Err(Fault::new("gh_failed", "gh listed gists in a form that is not known")),
+            None => return Err(GhError::new("gh_failed", "gh listed gists in a form that tasuki does not know")),
         }
         for line in lines {
             looked_into += 1;
             if looked_into > MOST_GISTS {
-                return Ok(untold(format!("there are more than {MOST_GISTS} gists of a file {name}")));
+                return Ok(unavailable(format!("there are more than {MOST_GISTS} gists with a file {name}")));
             }
             let (id, url) = line.split_once('\t').unwrap_or((line, ""));
             if bears_mark(gh, upload, id, &name).await? {
-                return Ok(Seen::There(address(upload.target, url)));
+                return Ok(UploadState::There(address(upload.target, url)));
             }
         }
     }
-    Ok(untold(format!("{} gists are newer than the first try, and it is none of them", MOST_PAGES * PAGE)))
+    Ok(unavailable(format!("the document is in none of the {} newest gists since the first try", MOST_PAGES * PAGE)))
 }
 
-fn untold(message: String) -> Seen {
-    Seen::Untold(Fault::new("gh_too_many", message).unclear())
+fn unavailable(message: String) -> UploadState {
+    UploadState::Untold(GhError::new("gh_too_many", message).unclear())
 }
 
 /// Whether the file of that gist has the mark.
-async fn bears_mark(gh: &Gh, upload: &Upload<'_>, id: &str, name: &str) -> Result<bool, Fault> {
+async fn bears_mark(gh: &Gh, upload: &Upload<'_>, id: &str, name: &str) -> Result<bool, GhError> {
     if id.is_empty() || id.len() > 64 || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         return Ok(false);
     }
     let filter = format!(".files[{}].content | contains({})", quoted(name), quoted(upload.mark));
-    let found = ask(gh, Asked::Other, &["api", &format!("gists/{id}"), "--jq", &filter]).await?;
+    let found = ask(gh, GhCall::Other, &["api", &format!("gists/{id}"), "--jq", &filter]).await?;
     Ok(found.trim() == "true")
 }
 
 /// A call that changes nothing: what it was told is all that is known, and nothing was stored by it.
-async fn ask<S: AsRef<std::ffi::OsStr>>(gh: &Gh, asked: Asked, arguments: &[S]) -> Result<String, Fault> {
+async fn ask<S: AsRef<std::ffi::OsStr>>(gh: &Gh, asked: GhCall, arguments: &[S]) -> Result<String, GhError> {
     let said = gh.call(arguments).await?;
     if said.code == Some(0) { Ok(said.stdout) } else { Err(fault::read(asked, said.code, &said.stderr)) }
 }

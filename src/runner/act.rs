@@ -1,16 +1,18 @@
-//! Does one effect. Each may be done again after a crash: see `core::effect`.
+//! Carries out one effect. Each effect may be carried out again after a crash: see `core::effect`.
 
-use super::again::{self, Look};
-use super::{Tools, compose, document, fault, gauge, kill, meet, persona, publish, start, transcript, version};
+use super::retry_look::{self, LookResult};
+use super::{
+    Tools, compose, context_usage, document, fault, identify, kill, persona, publish, start, transcript, version,
+};
 use crate::agents::ansi;
 use crate::agents::format::InputMode;
 use crate::agents::profile::Profile;
-use crate::core::effect::{Attachment, Effect, How, Notice, Outcome, Place, Readiness, TypeText};
+use crate::core::effect::{Attachment, Effect, How, Notice, Outcome, Readiness, SuccessorWindow, TypeText};
 use crate::core::id::DeliveryId;
-use crate::core::pane::{Composer, PaneRef, Process, Refusal, Typed, View};
+use crate::core::pane::{ComposerContent, PaneRef, Process, Refusal, Typed, View};
 use crate::core::text::{bears_signature, sanitise, signature};
 use crate::spool::documents;
-use crate::tmux::{Capture, Error as TmuxError, Eye, Input, Ready, ReadyPlan, TypePlan};
+use crate::tmux::{Capture, Error as TmuxError, Input, Ready, ReadyPlan, ScreenReader, TypePlan};
 use crate::{limits, notify, process};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
@@ -19,8 +21,8 @@ use tokio_util::sync::CancellationToken;
 
 /// How long to wait for a clean composer before a text is refused.
 const HOLD: Duration = Duration::from_secs(3);
-/// How long a text may take to be seen in the composer, and to leave it: on a loaded machine a CLI has taken more than ten
-/// seconds for either. Both, and every Enter, must fit into the limit of a step that types.
+/// How long a text may take to be seen in the composer, and to leave it: on a loaded machine a CLI has taken more than
+/// ten seconds for either. Both, and every Enter, must fit into the limit of a step that types.
 const SEEN_WITHIN: Duration = Duration::from_secs(20);
 /// For how long a screen must look idle before a turn counts as over although no event said so.
 const IDLE_CALM: Duration = Duration::from_secs(5);
@@ -28,16 +30,13 @@ const IDLE_CALM: Duration = Duration::from_secs(5);
 const IDLE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// The same where nobody waits for it.
 const GLANCE_LIMIT: Duration = Duration::from_secs(8);
-/// Pause between two looks for readiness.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Pause before a placeholder is tried again that could not be removed.
 const DROP_AGAIN: Duration = Duration::from_secs(2);
-/// Most characters of them.
 const SCREEN_CHARS: usize = 800;
 /// Most lines of a screen that are shown to a person.
 const SCREEN_LINES: usize = 12;
 
-/// Does one effect.
 pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &CancellationToken) -> Outcome {
     match effect {
         Effect::PrepareFolder { persona } => {
@@ -62,15 +61,19 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
         }
         Effect::AwaitReady { pane, profile, .. } => Outcome::Readiness(await_ready(tools, pane, profile, stop).await),
         Effect::AwaitDeath { process } => await_death(process, stop).await,
-        Effect::HoldPlace { pane, tag } => hold_place(tools, pane, tag).await,
-        Effect::DropPlace { tag } => drop_place(tools, tag, stop).await,
+        Effect::HoldPlaceholder { pane, tag } => hold_placeholder(tools, pane, tag).await,
+        Effect::DropPlaceholder { tag } => drop_placeholder(tools, tag, stop).await,
         Effect::Start(plan) => Outcome::Started(start::start(tools, plan).await),
-        Effect::ReadGauge { profile, path, .. } => Outcome::Gauge(gauge::read(tools, profile, path, stop).await),
+        Effect::ReadContextUsage { profile, path, .. } => {
+            Outcome::ContextUsage(context_usage::read(tools, profile, path, stop).await)
+        }
         Effect::AwaitPrompt { profile, path, delivery_id, .. } => {
             transcript::await_prompt(tools, profile, path, delivery_id, stop).await
         }
-        Effect::LookRound { pane, persona, .. } => gauge::look_round(tools, pane, persona, stop).await,
-        Effect::Identify { pane } => meet::identify(tools, *pane, stop).await,
+        Effect::CheckAutoHandoff { pane, persona, .. } => {
+            context_usage::check_auto_handoff(tools, pane, persona, stop).await
+        }
+        Effect::Identify { pane } => identify::identify(tools, *pane, stop).await,
         Effect::KillPane { pane, process, .. } => kill::kill_pane(tools, pane, process.as_ref(), stop).await,
         Effect::KeepCopy(plan) => {
             let (home, plan) = (tools.home.clone(), plan.clone());
@@ -78,15 +81,15 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
             kept.unwrap_or_else(|error| Outcome::Failed { why: error.to_string() })
         }
         Effect::Publish(plan) => Outcome::Posted(publish::publish(tools, plan, resumed, stop).await),
-        Effect::Tell(notice) => tell(tools, notice, stop).await,
+        Effect::NotifyOperator(notice) => notify_operator(tools, notice, stop).await,
         Effect::Notify(plan) => match &plan.command {
-            None => tell(tools, &plan.notice, stop).await,
+            None => notify_operator(tools, &plan.notice, stop).await,
             Some(command) => run_command(tools, command, &plan.notice, stop).await,
         },
     }
 }
 
-/// Files may lie on a disk that hangs, which must hold up nobody else.
+/// Runs file operations on a thread of their own, because a hanging disk must not delay other effects.
 async fn done_with_files<E: std::fmt::Display + Send + 'static>(
     work: impl FnOnce() -> Result<(), E> + Send + 'static,
 ) -> Outcome {
@@ -98,20 +101,20 @@ async fn done_with_files<E: std::fmt::Display + Send + 'static>(
 }
 
 /// A profile's eyes, on the agent with this process, where that is known.
-struct ProfileEye<'p>(&'p Profile, Option<Process>);
+struct ProfileScreenReader<'p>(&'p Profile, Option<Process>);
 
 /// The same eyes, which remember what they saw last: the screen of an agent that ends is gone with it.
 struct Memory<'p> {
-    eye: ProfileEye<'p>,
+    screen_reader: ProfileScreenReader<'p>,
     /// The whole screen must be at rest, not only what the profile knows of it.
     whole: bool,
     last: Mutex<Option<Capture>>,
 }
 
-impl Eye for Memory<'_> {
+impl ScreenReader for Memory<'_> {
     fn look(&self, capture: &Capture) -> View {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(capture.clone());
-        self.eye.look(capture)
+        self.screen_reader.look(capture)
     }
 
     fn print(&self, capture: &Capture) -> u64 {
@@ -123,7 +126,7 @@ impl Eye for Memory<'_> {
     }
 }
 
-impl Eye for ProfileEye<'_> {
+impl ScreenReader for ProfileScreenReader<'_> {
     fn look(&self, capture: &Capture) -> View {
         let screen = capture.lines.join("\n");
         self.0.view(&screen, capture.width, capture.height, (capture.cursor_x, capture.cursor_y))
@@ -135,8 +138,8 @@ impl Eye for ProfileEye<'_> {
 }
 
 async fn type_text(tools: &Tools, plan: &TypeText, resumed: bool, stop: &CancellationToken) -> Typed {
-    // What a text needs may be gone by the time that it is taken up again, and the text stand in the composer: only the
-    // first try knows that nothing was typed.
+    // What a text needs may be gone when typing is resumed after a crash, and the text may already be in the composer.
+    // So only the first attempt knows that nothing was typed.
     let stuck = |reason: Refusal, why: &str| match resumed {
         true => Typed::Unknown { reason: why.to_owned() },
         false => Typed::Refused { reason },
@@ -147,7 +150,7 @@ async fn type_text(tools: &Tools, plan: &TypeText, resumed: bool, stop: &Cancell
     if let Some(attachment) = &plan.attachment
         && let Err(why) = write_attachment(tools, attachment, &plan.delivery_id, stop).await
     {
-        tracing::warn!(delivery = %plan.delivery_id, why, "the file of a long text can't be written; nothing was typed");
+        tracing::warn!(delivery = %plan.delivery_id, why, "could not write the file of a long text; nothing was typed");
         return stuck(Refusal::TextFile, "not_looked");
     }
     let input = &profile.file.input;
@@ -180,10 +183,10 @@ async fn type_text(tools: &Tools, plan: &TypeText, resumed: bool, stop: &Cancell
         screen_proof: profile.file.screen.proof,
         seen_tail,
     };
-    tools.tmux.type_text(&typing, &ProfileEye(profile, plan.process), stop).await
+    tools.tmux.type_text(&typing, &ProfileScreenReader(profile, plan.process), stop).await
 }
 
-/// Writes what is too long for a pane. What met a shortage is written when that is over.
+/// Writes a text that is too long for a pane to its file. After a shortage of descriptors it tries again.
 async fn write_attachment(
     tools: &Tools,
     attachment: &Attachment,
@@ -191,11 +194,11 @@ async fn write_attachment(
     stop: &CancellationToken,
 ) -> Result<(), String> {
     let write = || match documents::write_text(tools.home.root(), &attachment.persona, id, &attachment.body) {
-        Ok(_) => Look::Told(Ok(())),
-        Err(error) if error.untold().is_some_and(limits::is_passing) => Look::Untold(error.to_string()),
-        Err(error) => Look::Told(Err(error.to_string())),
+        Ok(_) => LookResult::Answered(Ok(())),
+        Err(error) if error.unavailable().is_some_and(limits::is_passing) => LookResult::Unavailable(error.to_string()),
+        Err(error) => LookResult::Answered(Err(error.to_string())),
     };
-    again::until_told(stop, write).await?
+    retry_look::until_answered(stop, write).await?
 }
 
 async fn await_idle(
@@ -219,13 +222,14 @@ async fn await_idle(
     }
 }
 
-/// Somebody's draft may be about to be submitted. A text of ours is none: an interrupted prompt came back as a draft.
+/// Whether the composer can be typed into: a person's draft may be about to be submitted. A text of ours is not a
+/// draft, even if an interrupted prompt came back into the composer.
 async fn is_at_rest(tools: &Tools, pane: &PaneRef, profile: &str) -> bool {
     let Some(profile) = tools.profiles.get(profile) else { return true };
     match tools.tmux.capture(pane).await {
-        Ok(capture) => match ProfileEye(profile, None).look(&capture).composer {
-            Composer::Text(text) | Composer::Tail(text) => bears_signature(&text),
-            composer => composer == Composer::Empty,
+        Ok(capture) => match ProfileScreenReader(profile, None).look(&capture).composer {
+            ComposerContent::Text(text) | ComposerContent::Tail(text) => bears_signature(&text),
+            composer => composer == ComposerContent::Empty,
         },
         Err(_) => true,
     }
@@ -233,7 +237,7 @@ async fn is_at_rest(tools: &Tools, pane: &PaneRef, profile: &str) -> bool {
 
 async fn await_ready(tools: &Tools, pane: &PaneRef, profile: &str, stop: &CancellationToken) -> Readiness {
     let Some(ready) = tools.profiles.get(profile).map(|profile| profile.file.ready.clone()) else {
-        return Readiness::NotReady { screen: format!("(the profile {profile} is not known any more)") };
+        return Readiness::NotReady { screen: format!("(the profile {profile} no longer exists)") };
     };
     let plan = ReadyPlan { within: ready.timeout, calm: ready.calm, every: LOOK_EVERY };
     match wait_ready(tools, pane, profile, (&plan, false), stop).await {
@@ -255,9 +259,9 @@ async fn wait_ready(
     stop: &CancellationToken,
 ) -> Readiness {
     let Some(profile) = tools.profiles.get(profile) else {
-        return Readiness::NotReady { screen: "(its profile is not known any more)".to_owned() };
+        return Readiness::NotReady { screen: "(the agent's profile no longer exists)".to_owned() };
     };
-    let memory = Memory { eye: ProfileEye(profile, None), whole, last: Mutex::new(None) };
+    let memory = Memory { screen_reader: ProfileScreenReader(profile, None), whole, last: Mutex::new(None) };
     let end = tools.tmux.wait_ready(pane, plan, &memory, stop).await;
     let last = memory.last.into_inner().unwrap_or_else(PoisonError::into_inner);
     let screen = last.map(|capture| screen_end(&capture)).unwrap_or_default();
@@ -272,12 +276,12 @@ async fn wait_ready(
 
 /// The last lines of a screen, for a person to see what is the matter.
 fn screen_end(capture: &Capture) -> String {
-    // Rules, borders and logos tell nothing.
+    // Rules, borders and logos say nothing.
     let tells = |line: &String| line.chars().any(char::is_alphanumeric);
     let lines: Vec<String> = plain_lines(capture).into_iter().filter(tells).collect();
     let from = lines.len().saturating_sub(SCREEN_LINES);
     let text = lines[from..].join(" / ");
-    // What stands last matters most.
+    // The last lines matter most.
     let skipped = text.chars().count().saturating_sub(SCREEN_CHARS);
     text.chars().skip(skipped).collect()
 }
@@ -293,46 +297,46 @@ fn plain_lines(capture: &Capture) -> Vec<String> {
 async fn await_death(process: &Process, stop: &CancellationToken) -> Outcome {
     while process::is_alive(process) {
         tokio::select! {
-            () = stop.cancelled() => return Outcome::Failed { why: "it was not waited for any more".to_owned() },
+            () = stop.cancelled() => return Outcome::Failed { why: "tasuki stopped waiting for the process".to_owned() },
             () = tokio::time::sleep(LOOK_EVERY) => {}
         }
     }
     Outcome::Done
 }
 
-async fn hold_place(tools: &Tools, pane: &PaneRef, tag: &str) -> Outcome {
+async fn hold_placeholder(tools: &Tools, pane: &PaneRef, tag: &str) -> Outcome {
     let cwd = tools.tmux.facts(pane.pane).await.ok().flatten().map(|row| row.cwd).filter(|cwd| !cwd.is_empty());
-    match tools.tmux.hold_place(pane, tag).await {
-        Ok(place) => Outcome::Place(Some(Place { session: place.session, size: place.size, cwd })),
-        Err(TmuxError::Pane { .. }) => Outcome::Place(None),
+    match tools.tmux.hold_placeholder(pane, tag).await {
+        Ok(place) => Outcome::Placeholder(Some(SuccessorWindow { session: place.session, size: place.size, cwd })),
+        Err(TmuxError::Pane { .. }) => Outcome::Placeholder(None),
         Err(error) => Outcome::Failed { why: error.to_string() },
     }
 }
 
 /// Removes it as soon as a server answers: nobody else ever would.
-async fn drop_place(tools: &Tools, tag: &str, stop: &CancellationToken) -> Outcome {
+async fn drop_placeholder(tools: &Tools, tag: &str, stop: &CancellationToken) -> Outcome {
     loop {
-        match tools.tmux.drop_place(tag).await {
+        match tools.tmux.drop_placeholder(tag).await {
             Ok(()) => return Outcome::Done,
             Err(error @ TmuxError::BadArgument { .. }) => return Outcome::Failed { why: error.to_string() },
-            Err(error) => tracing::debug!(%error, tag, "a placeholder can't be removed; it is tried again"),
+            Err(error) => tracing::debug!(%error, tag, "could not remove a placeholder window; tasuki tries again"),
         }
         tokio::select! {
-            () = stop.cancelled() => return Outcome::Failed { why: "it was given up".to_owned() },
+            () = stop.cancelled() => return Outcome::Failed { why: "tasuki stopped trying to remove it".to_owned() },
             () = tokio::time::sleep(DROP_AGAIN) => {}
         }
     }
 }
 
 /// Tells the operator by every channel there is; the error file and the journal do not depend on it.
-async fn tell(tools: &Tools, notice: &Notice, stop: &CancellationToken) -> Outcome {
+async fn notify_operator(tools: &Tools, notice: &Notice, stop: &CancellationToken) -> Outcome {
     let on_tmux = tokio::select! {
         biased;
         () = stop.cancelled() => return Outcome::Failed { why: notify::Error::Stopped.to_string() },
-        told = tools.tmux.tell_clients(&notice.text) => told,
+        told = tools.tmux.notify_clients(&notice.text) => told,
     };
     if let Err(error) = &on_tmux {
-        tracing::debug!(%error, "no tmux client was told");
+        tracing::debug!(%error, "could not show a notice to the tmux clients");
     }
     if tools.notify_command.is_empty() {
         return Outcome::Done;
@@ -345,13 +349,13 @@ async fn run_command(tools: &Tools, command: &[String], notice: &Notice, stop: &
     let json = serde_json::to_vec(&notice.json).unwrap_or_default();
     match notify::run(command, &json, stop).await {
         Ok(()) => Outcome::Done,
-        // It was not begun: the next start tells it.
+        // It was not begun; the next start will send the notice.
         Err(error @ notify::Error::Stopped) => Outcome::Failed { why: error.to_string() },
         Err(error) => {
             if matches!(error, notify::Error::TooSlow { .. }) {
                 tools.late.note(&error.to_string());
             }
-            tracing::warn!(%error, "a configured command could not be told");
+            tracing::warn!(%error, "could not pass a notice to a configured command");
             Outcome::Failed { why: error.to_string() }
         }
     }

@@ -1,9 +1,10 @@
-//! Writes a document that the agent does not write itself: from its answer, from its transcript, or as it was provided.
+//! Writes a document that the agent does not write itself: from its answer, from its transcript, or from the text that
+//! was provided.
 
 use super::Tools;
 use crate::agents::profile::Profile;
 use crate::agents::transcript::{self, Role, Transcript};
-use crate::core::effect::{Composed, Source};
+use crate::core::effect::{Composed, DocumentSource};
 use crate::core::id::{DeliveryId, Slug};
 use crate::core::text::{is_blank, normalise, sanitise, signature};
 use crate::spool::documents::{DocumentLook, MAX_DOCUMENT_BYTES, prepare_folder};
@@ -12,16 +13,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long an answer may take to stand in the transcript: it lags the end of the turn by up to 60 ms.
+/// How long the answer may take to appear in the transcript: it lags behind the end of the turn by up to 60 ms.
 const ANSWER_WITHIN: Duration = Duration::from_millis(1_500);
 /// Pause between two looks at the transcript.
 const EVERY: Duration = Duration::from_millis(50);
 /// How much of a conversation is salvaged, in bytes.
 const SALVAGE_BYTES: usize = 192 * 1024;
 
-/// Writes the document, unless something lies in its place already: an earlier run of this effect, or a person, has put
-/// it there.
-pub(super) async fn compose(tools: &Tools, persona: &Slug, file_name: &str, source: &Source) -> Composed {
+/// Writes the document, unless its name is taken: an earlier run of this effect, or a person, has written it.
+pub(super) async fn compose(tools: &Tools, persona: &Slug, file_name: &str, source: &DocumentSource) -> Composed {
     let failed = |why: String| Composed::Failed { why };
     let folder = match prepare_folder(tools.home.root(), persona) {
         Ok(folder) => folder,
@@ -48,16 +48,16 @@ pub(super) async fn compose(tools: &Tools, persona: &Slug, file_name: &str, sour
 }
 
 /// The document's text; empty if there is none.
-async fn text_of(tools: &Tools, source: &Source) -> Result<String, String> {
+async fn text_of(tools: &Tools, source: &DocumentSource) -> Result<String, String> {
     match source {
-        Source::Text(text) => Ok(text.clone()),
-        Source::Reply { profile, transcript, delivery_id, last_text } => {
+        DocumentSource::Text(text) => Ok(text.clone()),
+        DocumentSource::Reply { profile, transcript, delivery_id, last_text } => {
             let profile = tools.profiles.get(profile).cloned();
             let file = profile.zip(transcript.as_ref().map(PathBuf::from));
             answer(file, delivery_id.as_ref(), last_text.as_deref()).await
         }
-        Source::Transcript { profile, transcript, head } => {
-            let profile = tools.profiles.get(profile).cloned().ok_or("its profile is not known any more")?;
+        DocumentSource::Transcript { profile, transcript, head } => {
+            let profile = tools.profiles.get(profile).cloned().ok_or("the agent's profile no longer exists")?;
             let tail = read(profile, PathBuf::from(transcript)).await?.salvage(SALVAGE_BYTES);
             Ok(if tail.trim().is_empty() { String::new() } else { format!("{}\n\n{}\n", head.trim_end(), tail.trim()) })
         }
@@ -69,8 +69,8 @@ async fn read(profile: Profile, path: PathBuf) -> Result<Transcript, String> {
     read.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
 }
 
-/// The whole answer stands in the transcript, soon after the turn has ended; the event told its last text. Where the two
-/// don't agree in time, the event is believed: what stands there may be what was said before.
+/// Reads the whole answer from the transcript soon after the end of the turn, whose event has its last text. If the two
+/// do not agree in time, the event is believed: the transcript may still end with an earlier answer.
 async fn answer(
     file: Option<(Profile, PathBuf)>,
     delivery_id: Option<&DeliveryId>,

@@ -1,11 +1,11 @@
-//! Reads a document once it has stopped changing (SPEC 12, Document).
+//! Reads a document once it has stopped changing: half of a document is not a document.
 
-use super::again::{self, Look};
+use super::retry_look::{self, LookResult};
 use crate::config::Home;
 use crate::core::effect::{DocumentRead, Outcome};
 use crate::core::id::Slug;
 use crate::core::text;
-use crate::spool::documents::{DocumentError, DocumentLook, Reading, open_folder};
+use crate::spool::documents::{DocumentError, DocumentLook, DocumentReading, open_folder};
 use std::ffi::OsStr;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -15,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 const QUIET: Duration = Duration::from_millis(500);
 /// How long it may take to come to rest.
 const LIMIT: Duration = Duration::from_secs(10);
-/// Pause between two looks.
 const EVERY: Duration = Duration::from_millis(50);
 /// What a look says of a name that the system would not let it look at.
 const UNREADABLE: &str = "unreadable";
@@ -30,29 +29,29 @@ pub(super) async fn read_settled(home: &Home, persona: &Slug, file_name: &str) -
         let folder = match open_folder(home.root(), persona) {
             Ok(folder) => folder,
             // What could not be opened is not missing for that.
-            Err(error) if error.untold().is_some() && Instant::now() < limit => {
+            Err(error) if error.unavailable().is_some() && Instant::now() < limit => {
                 tokio::time::sleep(EVERY).await;
                 continue;
             }
-            Err(error) if error.untold().is_some() => return DocumentRead::Unsafe { why: error.to_string() },
+            Err(error) if error.unavailable().is_some() => return DocumentRead::Unsafe { why: error.to_string() },
             Err(_) => return DocumentRead::Missing,
         };
         match folder.look(name) {
             DocumentLook::Missing => return DocumentRead::Missing,
             DocumentLook::Unsafe(UNREADABLE) if Instant::now() < limit => {}
             DocumentLook::Unsafe(why) => return DocumentRead::Unsafe { why: in_words(why) },
-            DocumentLook::Present { stamp } => {
-                if before != Some(stamp) {
-                    before = Some(stamp);
+            DocumentLook::Present { file_id } => {
+                if before != Some(file_id) {
+                    before = Some(file_id);
                     since = Instant::now();
                 }
             }
         }
-        let mut why = "it does not stop changing".to_owned();
+        let mut why = "it keeps changing".to_owned();
         if before.is_some() && since.elapsed() >= QUIET {
             match judge(folder.read(name)) {
-                Look::Told(read) => return read,
-                Look::Untold(reason) => why = reason,
+                LookResult::Answered(read) => return read,
+                LookResult::Unavailable(reason) => why = reason,
             }
         }
         if Instant::now() >= limit {
@@ -63,20 +62,20 @@ pub(super) async fn read_settled(home: &Home, persona: &Slug, file_name: &str) -
 }
 
 /// What one reading has told: nothing if the file changed meanwhile, or could not be read just now.
-fn judge(reading: Result<Reading, DocumentError>) -> Look<DocumentRead> {
+fn judge(reading: Result<DocumentReading, DocumentError>) -> LookResult<DocumentRead> {
     match reading {
-        Ok(Reading { bytes, .. }) => {
+        Ok(DocumentReading { bytes, .. }) => {
             let sha256 = text::sha256(&bytes);
-            Look::Told(match String::from_utf8(bytes) {
+            LookResult::Answered(match String::from_utf8(bytes) {
                 Ok(text) => DocumentRead::Whole { text, sha256 },
                 Err(_) => DocumentRead::Unsafe { why: "it is not UTF-8".to_owned() },
             })
         }
-        Err(DocumentError::Missing { .. }) => Look::Told(DocumentRead::Missing),
-        Err(DocumentError::Empty { .. }) => Look::Told(DocumentRead::Empty),
-        Err(DocumentError::Unsafe { changing: true, .. }) => Look::Untold("it does not stop changing".to_owned()),
-        Err(DocumentError::Unsafe { why, .. }) => Look::Told(DocumentRead::Unsafe { why }),
-        Err(DocumentError::Unread { source, .. }) => Look::Untold(format!("it can't be read: {source}")),
+        Err(DocumentError::Missing { .. }) => LookResult::Answered(DocumentRead::Missing),
+        Err(DocumentError::Empty { .. }) => LookResult::Answered(DocumentRead::Empty),
+        Err(DocumentError::Unsafe { changing: true, .. }) => LookResult::Unavailable("it keeps changing".to_owned()),
+        Err(DocumentError::Unsafe { why, .. }) => LookResult::Answered(DocumentRead::Unsafe { why }),
+        Err(DocumentError::Unread { source, .. }) => LookResult::Unavailable(format!("it can't be read: {source}")),
     }
 }
 
@@ -90,22 +89,22 @@ pub(super) async fn compare(
 ) -> Outcome {
     let look = || match open_folder(home.root(), persona) {
         Ok(folder) => is_same(folder.read(OsStr::new(file_name)), sha256),
-        Err(error) => match error.untold() {
-            Some(_) => Look::Untold(error.to_string()),
-            None => Look::Told(false),
+        Err(error) => match error.unavailable() {
+            Some(_) => LookResult::Unavailable(error.to_string()),
+            None => LookResult::Answered(false),
         },
     };
-    match again::until_told(stop, look).await {
+    match retry_look::until_answered(stop, look).await {
         Ok(is_same) => Outcome::Compared(is_same),
         Err(why) => Outcome::Failed { why },
     }
 }
 
-fn is_same(reading: Result<Reading, DocumentError>, sha256: &str) -> Look<bool> {
+fn is_same(reading: Result<DocumentReading, DocumentError>, sha256: &str) -> LookResult<bool> {
     match reading {
-        Ok(reading) => Look::Told(text::sha256(&reading.bytes) == sha256),
-        Err(error) if error.untold().is_some() => Look::Untold(error.to_string()),
-        Err(_) => Look::Told(false),
+        Ok(reading) => LookResult::Answered(text::sha256(&reading.bytes) == sha256),
+        Err(error) if error.unavailable().is_some() => LookResult::Unavailable(error.to_string()),
+        Err(_) => LookResult::Answered(false),
     }
 }
 
@@ -114,7 +113,7 @@ fn in_words(code: &str) -> String {
         "link" => "it is a link".to_owned(),
         "not_regular" => "it is not a regular file".to_owned(),
         "foreign" => "it belongs to another user".to_owned(),
-        "linked" => "it has more than one name".to_owned(),
+        "linked" => "it has more than one hard link".to_owned(),
         "too_large" => "it is larger than 1 MiB".to_owned(),
         other => format!("it can't be read ({other})"),
     }
@@ -126,8 +125,8 @@ mod tests {
     use std::io;
     use std::path::PathBuf;
 
-    /// A reading that met this error of the system.
-    fn met(errno: nix::errno::Errno) -> Result<Reading, DocumentError> {
+    /// The result of a reading that ended in this system error.
+    fn met(errno: nix::errno::Errno) -> Result<DocumentReading, DocumentError> {
         Err(DocumentError::Unread { path: PathBuf::from("d.md"), source: io::Error::from(errno) })
     }
 
@@ -135,14 +134,14 @@ mod tests {
     fn a_document_that_could_not_be_read_is_neither_changed_nor_broken() {
         use nix::errno::Errno;
         for errno in [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::EACCES, Errno::EIO] {
-            assert!(matches!(is_same(met(errno), "00"), Look::Untold(_)), "{errno}");
+            assert!(matches!(is_same(met(errno), "00"), LookResult::Unavailable(_)), "{errno}");
             assert!(
-                matches!(judge(met(errno)), Look::Untold(why) if why.contains(&io::Error::from(errno).to_string())),
+                matches!(judge(met(errno)), LookResult::Unavailable(why) if why.contains(&io::Error::from(errno).to_string())),
                 "{errno}"
             );
         }
         let missing = || Err(DocumentError::Missing { path: PathBuf::from("d.md") });
-        assert!(matches!(is_same(missing(), "00"), Look::Told(false)));
-        assert!(matches!(judge(missing()), Look::Told(DocumentRead::Missing)));
+        assert!(matches!(is_same(missing(), "00"), LookResult::Answered(false)));
+        assert!(matches!(judge(missing()), LookResult::Answered(DocumentRead::Missing)));
     }
 }

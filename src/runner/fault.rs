@@ -1,5 +1,5 @@
-//! What is told of an effect that a fault of ours has ended. Without it the effect would never settle, and its agent's
-//! lane would be closed until the next start.
+//! The outcome of an effect whose task panicked. Without an outcome the effect would never settle, and its agent's lane
+//! would be closed until the next start.
 
 use crate::core::effect::{Composed, DocumentRead, Effect, Outcome, Readiness, Started};
 use crate::core::pane::Typed;
@@ -11,7 +11,8 @@ use tokio::task::JoinError;
 /// How often it is looked whether a thread can be begun.
 const WHILE_SHORT: Duration = Duration::from_millis(250);
 /// For people.
-const WHY: &str = "a fault inside tasuki has ended it (see its log); nothing is known of what was done";
+const WHY: &str =
+    "an internal error of tasuki ended this action (see the sidecar's log); it is not known what was done";
 
 /// The outcome that the asker of this effect understands.
 pub(super) fn outcome(effect: &Effect) -> Outcome {
@@ -29,14 +30,14 @@ pub(super) fn outcome(effect: &Effect) -> Outcome {
         | Effect::CompareDocument { .. }
         | Effect::ReadPersona { .. }
         | Effect::AwaitDeath { .. }
-        | Effect::HoldPlace { .. }
-        | Effect::DropPlace { .. }
+        | Effect::HoldPlaceholder { .. }
+        | Effect::DropPlaceholder { .. }
         | Effect::Identify { .. }
-        | Effect::ReadGauge { .. }
+        | Effect::ReadContextUsage { .. }
         | Effect::AwaitPrompt { .. }
-        | Effect::LookRound { .. }
+        | Effect::CheckAutoHandoff { .. }
         | Effect::KillPane { .. }
-        | Effect::Tell(_)
+        | Effect::NotifyOperator(_)
         | Effect::Notify(_)
         | Effect::KeepCopy(_)
         | Effect::Publish(_) => Outcome::Failed { why },
@@ -44,7 +45,7 @@ pub(super) fn outcome(effect: &Effect) -> Outcome {
 }
 
 tokio::task_local! {
-    /// A panic in this task is seen by [`guard`], or by whoever waits for [`blocking`].
+    /// Set in a task whose panic is seen by [`guard`], or by the task that awaits [`blocking`].
     static GUARDED: ();
 }
 
@@ -54,9 +55,9 @@ pub fn is_guarded() -> bool {
     GUARDED.try_with(|()| ()).is_ok()
 }
 
-/// Work that waits for files, as part of an effect: whoever waits for it gets an error if it panics.
+/// Blocking work of an effect, on a thread of its own: its caller gets an error if it panics.
 pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
-    // A runtime without a thread to spare keeps the work for one that may never come.
+    // Without a spare thread the runtime would keep the work for a thread that may never come.
     while limits::no_thread().is_some() {
         tokio::time::sleep(WHILE_SHORT).await;
     }
@@ -78,7 +79,7 @@ pub(super) async fn guard(doing: impl Future<Output = Outcome> + Send + 'static,
     match (&mut task.0).await {
         Ok(outcome) => Some(outcome),
         Err(error) if error.is_panic() => {
-            tracing::error!("an effect ended in a fault of tasuki's own");
+            tracing::error!("an internal error ended an effect");
             Some(fault)
         }
         Err(_) => None,
@@ -94,7 +95,7 @@ mod tests {
     #[test]
     fn a_document_that_could_not_be_written_is_told_as_one() {
         let persona = "dev".parse().expect("a slug");
-        let source = crate::core::effect::Source::Text("# Work".to_owned());
+        let source = crate::core::effect::DocumentSource::Text("# Work".to_owned());
         let effect = Effect::ComposeDocument { persona, file_name: "d.md".to_owned(), source };
         let outcome = outcome(&effect);
         assert!(matches!(outcome, Outcome::Composed(Composed::Failed { .. })), "{outcome:?}");
@@ -102,7 +103,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_is_an_outcome_too() {
-        let effect = Effect::DropPlace { tag: "t".to_owned() };
+        let effect = Effect::DropPlaceholder { tag: "t".to_owned() };
         let asked = async {
             assert!(is_guarded() && blocking(is_guarded).await.is_ok_and(|is| is));
             panic!("on purpose")

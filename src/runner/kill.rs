@@ -1,4 +1,4 @@
-//! The end of an agent by force.
+//! Ends an agent by force.
 
 use super::Tools;
 use crate::core::effect::Outcome;
@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 
 /// How long a process may take to its end after its terminal has gone.
 const HANG_UP: Duration = Duration::from_secs(3);
-/// Pause between two looks at it.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Kills a pane. A process that lives on without it, as Gemini CLI's has done, would be nobody's: it is killed too.
@@ -32,7 +31,7 @@ pub(super) async fn kill_pane(
             return Outcome::Done;
         }
         tokio::select! {
-            () = stop.cancelled() => return Outcome::Failed { why: "it was not waited for any more".to_owned() },
+            () = stop.cancelled() => return Outcome::Failed { why: "tasuki stopped waiting for the process".to_owned() },
             () = tokio::time::sleep(LOOK_EVERY) => {}
         }
     }

@@ -1,5 +1,6 @@
-//! What does not end in its time: every effect has a limit, beyond which it is told to stop, and then is given up, so that
-//! its agent's lane is open again and whoever waits for it is told. What was late is told in the sidecar's view as well.
+//! Effects that do not end in time. Every effect has a limit. After it the effect is told to stop and then given up, so
+//! that its agent's lane is open again and whatever waits for it gets an outcome. The sidecar's view names effects that
+//! were late.
 
 use crate::agents::profile::Profiles;
 use crate::core::effect::{Effect, Outcome};
@@ -12,13 +13,13 @@ use tokio_util::sync::CancellationToken;
 
 /// For what only reads or writes a few files, or asks tmux a few things.
 const SHORT: Duration = Duration::from_secs(60);
-/// For a text: one of 64 KiB that is typed piece by piece takes minutes.
+/// The limit for a text: typing 64 KiB piece by piece takes minutes.
 const TEXT: Duration = Duration::from_secs(15 * 60);
 /// For what waits for others as long as its step lasts, whose own limit takes it back; and for what waits for its turn.
 const DAY: Duration = Duration::from_secs(25 * 60 * 60);
-/// How long an effect that was told to stop may take for that: a look at a tmux server that stands still takes 20 s.
+/// How long an effect that was told to stop may take to do so: a look at a tmux server that hangs takes 20 s.
 pub(super) const STOPS_WITHIN: Duration = Duration::from_secs(30);
-/// For so long after it is over it is told.
+/// How long after its end the view names a late effect.
 const TOLD_FOR: Duration = Duration::from_secs(60);
 
 /// How long an effect may take at most.
@@ -35,9 +36,9 @@ pub(super) fn limit(profiles: &Profiles, effect: &Effect) -> Duration {
                 DAY
             }
         }
-        Effect::AwaitDeath { .. } | Effect::AwaitPrompt { .. } | Effect::Tell(_) | Effect::Notify(_) => DAY,
+        Effect::AwaitDeath { .. } | Effect::AwaitPrompt { .. } | Effect::NotifyOperator(_) | Effect::Notify(_) => DAY,
         // It waits for a server to answer.
-        Effect::DropPlace { .. } => DAY,
+        Effect::DropPlaceholder { .. } => DAY,
         // A pause, a look page by page, and the try itself, each within the limit.
         Effect::Publish(plan) => Duration::from_millis(plan.limit_ms) * 12 + SHORT,
         Effect::Start(_) => SHORT * 3,
@@ -46,17 +47,17 @@ pub(super) fn limit(profiles: &Profiles, effect: &Effect) -> Duration {
         | Effect::ComposeDocument { .. }
         | Effect::CompareDocument { .. }
         | Effect::ReadPersona { .. }
-        | Effect::HoldPlace { .. }
+        | Effect::HoldPlaceholder { .. }
         | Effect::Identify { .. }
-        | Effect::ReadGauge { .. }
-        | Effect::LookRound { .. }
+        | Effect::ReadContextUsage { .. }
+        | Effect::CheckAutoHandoff { .. }
         | Effect::KillPane { .. }
         | Effect::KeepCopy(_) => SHORT,
     }
 }
 
-/// Does it within its limit; then it is told to stop, and where it does not even do that, it is given up with `fault` as its
-/// outcome. So it is when somebody else has told it to stop. `None` if the program is ending.
+/// Runs an effect within its limit. After the limit, or when it is cancelled, it is told to stop. If it does not stop
+/// either, it is given up with `fault` as its outcome. `None` if the program is ending.
 pub(super) async fn within(
     (limit, stops_within, kind): (Duration, Duration, &'static str),
     (stop, late): (&CancellationToken, &Late),
@@ -76,12 +77,15 @@ pub(super) async fn within(
     if let Ok(outcome) = tokio::time::timeout(stops_within, &mut doing).await {
         return outcome;
     }
-    late.note(&format!("{kind} did not end and was given up: what it does may hang (a disk, a network file system)"));
-    tracing::error!(kind, "an effect did not end, and was given up");
+    late.note(&format!(
+        "{kind} did not end, and tasuki stopped waiting for it: something that it uses may hang (a disk, a network \
+         file system)"
+    ));
+    tracing::error!(kind, "an effect did not end, and tasuki stopped waiting for it");
     Some(fault)
 }
 
-/// What was late, and until when that is told.
+/// The effects that were late, and until when the view names each.
 #[derive(Debug, Default)]
 pub struct Late(Mutex<BTreeMap<String, Instant>>);
 
@@ -138,7 +142,7 @@ mod tests {
         assert_eq!(late.told().as_deref(), Some("read_document takes more than 0 s"));
     }
 
-    /// Whoever hangs holds nobody up: its effect is over, and what it would have done does not come after it.
+    /// An effect that hangs delays nothing else: it is over, and what it would have done does not happen later.
     #[tokio::test]
     async fn what_does_not_even_stop_is_given_up() {
         let (stop, late) = (CancellationToken::new(), Late::default());
@@ -153,7 +157,7 @@ mod tests {
         let kind = (soon, soon, "read_document");
         let ended = within(kind, (&stop, &late), fault::guard(hangs, fault()), fault()).await;
         assert_eq!((ended, stop.is_cancelled()), (Some(fault()), true));
-        assert!(late.told().is_some_and(|said| said.contains("was given up") && said.ends_with("1 more")));
+        assert!(late.told().is_some_and(|said| said.contains("stopped waiting") && said.ends_with("1 more")));
         let _ = go_on.send(());
         assert!((&mut came_after).await.is_err(), "it went on");
         assert_eq!(late.told_at(Instant::now() + TOLD_FOR), None);

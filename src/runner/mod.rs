@@ -1,21 +1,23 @@
-//! Runs effects: one lane for each agent, so that nothing overtakes in a pane, and everything else side by side.
+//! Runs effects: one lane for each agent, so that the texts for a pane keep their order, and everything else in
+//! parallel.
 //!
-//! `act` does one effect with the adapters; `again` looks again where a look told nothing; `document` reads documents that
-//! have settled; `gauge` looks how full a context is; `late` what becomes of an effect that does not end; `meet` who is in a
-//! pane; `persona` says what the disk knows of one; `publish` keeps copies and publishes them;
-//! `start` starts agents; `tools` is what all of them use; `fault` says what is told of an effect that a fault of ours has ended; this file keeps the lanes.
+//! `act` carries out one effect with the adapters. `retry_look` repeats a look that said nothing. `document` reads documents
+//! that no longer change, and `context_usage` how full a context is. `late` gives up effects that do not end. `identify` finds out
+//! who is in a pane, `persona` what the disk says of one. `publish` keeps copies and publishes them, and `start` starts
+//! agents. `tools` is what all of them use. `fault` is the outcome of an effect that panicked. This file keeps the
+//! lanes.
 
 mod act;
-mod again;
 mod compose;
+mod context_usage;
 mod document;
 mod fault;
-mod gauge;
+mod identify;
 mod kill;
 mod late;
-mod meet;
 mod persona;
 mod publish;
+mod retry_look;
 mod start;
 mod tools;
 mod transcript;
@@ -26,7 +28,7 @@ pub use late::Late;
 pub(crate) use persona::facts as persona_facts;
 pub use tools::Tools;
 
-use crate::core::effect::{Effect, EffectKey, Lane, Outcome};
+use crate::core::effect::{Effect, EffectKey, EffectLane, Outcome};
 use crate::limits;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -40,9 +42,9 @@ const QUEUE: usize = 1024;
 /// How often it is looked whether files can be opened again.
 const WHILE_SHORT: Duration = Duration::from_millis(250);
 
-/// An effect that has ended.
+/// An effect that has ended, with its outcome.
 #[derive(Debug)]
-pub struct Ended {
+pub struct SettledEffect {
     pub key: EffectKey,
     pub outcome: Outcome,
 }
@@ -54,22 +56,22 @@ struct Waiting {
 }
 
 struct Running {
-    lane: Lane,
+    lane: EffectLane,
     stop: CancellationToken,
 }
 
-/// The lanes.
+/// The lanes in which effects run.
 pub struct Runner {
     tools: Arc<Tools>,
-    lanes: BTreeMap<Lane, VecDeque<Waiting>>,
+    lanes: BTreeMap<EffectLane, VecDeque<Waiting>>,
     running: HashMap<EffectKey, Running>,
-    ended: mpsc::Sender<Ended>,
+    ended: mpsc::Sender<SettledEffect>,
 }
 
 impl Runner {
     /// A runner, and where ended effects come out. Each must be given back by [`Runner::finished`].
     #[must_use]
-    pub fn new(tools: Arc<Tools>) -> (Runner, mpsc::Receiver<Ended>) {
+    pub fn new(tools: Arc<Tools>) -> (Runner, mpsc::Receiver<SettledEffect>) {
         let (ended, receiver) = mpsc::channel(QUEUE);
         (Runner { tools, lanes: BTreeMap::new(), running: HashMap::new(), ended }, receiver)
     }
@@ -98,7 +100,7 @@ impl Runner {
         });
     }
 
-    /// Stops every effect that is not wanted any more: after a commit of which nothing was known, what it has dropped.
+    /// Stops every effect that is no longer wanted: after a commit whose result was unknown, those that it dropped.
     pub fn keep_only(&mut self, is_wanted: impl Fn(EffectKey) -> bool) {
         for (_, running) in self.running.iter().filter(|(key, _)| !is_wanted(**key)) {
             running.stop.cancel();
@@ -108,7 +110,7 @@ impl Runner {
         }
     }
 
-    /// Takes back an effect that has ended: the next one of its lane may begin.
+    /// Removes an effect that has ended: the next one of its lane may begin.
     pub fn finished(&mut self, key: EffectKey) {
         let Some(running) = self.running.remove(&key) else { return };
         self.go(running.lane);
@@ -123,7 +125,7 @@ impl Runner {
         self.running.contains_key(&key) || self.lanes.values().flatten().any(|waiting| waiting.key == key)
     }
 
-    /// How many effects run.
+    /// How many effects are running.
     #[must_use]
     pub fn running(&self) -> usize {
         self.running.len()
@@ -137,7 +139,7 @@ impl Runner {
         }
     }
 
-    fn go(&mut self, lane: Lane) {
+    fn go(&mut self, lane: EffectLane) {
         let is_taken = self.running.values().any(|running| running.lane == lane);
         if is_taken {
             return;
@@ -166,13 +168,13 @@ impl Runner {
             };
             let Some(outcome) = outcome else { return };
             // Nobody listens any more only at the end of the sidecar; the outbox still has the effect then.
-            let _ = ended.send(Ended { key, outcome }).await;
+            let _ = ended.send(SettledEffect { key, outcome }).await;
         });
     }
 }
 
-/// Waits until an effect can look and act: what lacks a descriptor half way can't tell what is there from what is not.
-/// The limit of its step, or the end of the sidecar, ends the wait: then its outcome is given.
+/// Waits until there are free descriptors: an effect that runs out of them half way can't tell what exists from what
+/// does not. The limit of its step, or the end of the sidecar, ends the wait and gives the outcome.
 async fn wait_for_room(effect: &Effect, stop: &CancellationToken) -> Option<Outcome> {
     while let Some(why) = limits::shortage() {
         tokio::select! {

@@ -1,7 +1,7 @@
-//! What the disk says of a persona, for a handoff that is asked for and for one that begins by itself; and its texts.
+//! What the disk says of a persona, for a handoff that was asked for or begins automatically; and the persona's texts.
 
 use super::Tools;
-use super::again::{self, Look};
+use super::retry_look::{self, LookResult};
 use crate::config::Home;
 use crate::core::effect::{Outcome, PersonaTexts};
 use crate::core::id::Slug;
@@ -10,7 +10,7 @@ use crate::limits;
 use crate::personas::{self, Error};
 use tokio_util::sync::CancellationToken;
 
-/// Reads it. A persona that can't be read is there, and broken.
+/// Reads a persona's folder. A persona that can't be read counts as existing and broken.
 ///
 /// # Errors
 /// Something was short, which says nothing of the persona: another look may tell.
@@ -28,7 +28,7 @@ pub(crate) fn facts(home: &Home, slug: &Slug) -> Result<PersonaFacts, String> {
             handoff_files: facts.handoff_files.into_iter().collect(),
             handoffs_dir,
         }),
-        Err(error) if error.untold().is_some_and(limits::is_shortage) => Err(error.to_string()),
+        Err(error) if error.unavailable().is_some_and(limits::is_shortage) => Err(error.to_string()),
         Err(error) => Ok(PersonaFacts {
             exists: true,
             has_skill: true,
@@ -42,19 +42,19 @@ pub(crate) fn facts(home: &Home, slug: &Slug) -> Result<PersonaFacts, String> {
 /// Reads skill and experience. What could not be read is not missing for that.
 pub(super) async fn read(tools: &Tools, slug: &Slug, stop: &CancellationToken) -> Outcome {
     let personas = tools.home.personas();
-    match again::until_told(stop, || texts(personas::read_texts(&personas, slug))).await {
+    match retry_look::until_answered(stop, || texts(personas::read_texts(&personas, slug))).await {
         Ok(Ok(texts)) => Outcome::Persona(texts),
         Ok(Err(why)) | Err(why) => Outcome::Failed { why },
     }
 }
 
-/// The texts; none where there is no skill; or why they are not fit to be typed.
-fn texts(read: Result<(String, Option<String>), Error>) -> Look<Result<Option<PersonaTexts>, String>> {
+/// The persona's texts; none if it has no skill; or why they can't be typed.
+fn texts(read: Result<(String, Option<String>), Error>) -> LookResult<Result<Option<PersonaTexts>, String>> {
     match read {
-        Ok((skill, experience)) => Look::Told(Ok(Some(PersonaTexts { skill, experience }))),
-        Err(Error::Missing { .. }) => Look::Told(Ok(None)),
-        Err(error) if error.untold().is_some() => Look::Untold(error.to_string()),
-        Err(error) => Look::Told(Err(error.to_string())),
+        Ok((skill, experience)) => LookResult::Answered(Ok(Some(PersonaTexts { skill, experience }))),
+        Err(Error::Missing { .. }) => LookResult::Answered(Ok(None)),
+        Err(error) if error.unavailable().is_some() => LookResult::Unavailable(error.to_string()),
+        Err(error) => LookResult::Answered(Err(error.to_string())),
     }
 }
 
@@ -68,13 +68,13 @@ mod tests {
         for errno in [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::EACCES, Errno::EIO] {
             let met = Error::Io { action: "read", path: "skill.md".to_owned(), source: errno.into() };
             assert!(
-                matches!(texts(Err(met)), Look::Untold(why) if why.contains(&std::io::Error::from(errno).to_string())),
+                matches!(texts(Err(met)), LookResult::Unavailable(why) if why.contains(&std::io::Error::from(errno).to_string())),
                 "{errno}"
             );
         }
         let missing = Error::Missing { path: "skill.md".to_owned() };
-        assert!(matches!(texts(Err(missing)), Look::Told(Ok(None))));
+        assert!(matches!(texts(Err(missing)), LookResult::Answered(Ok(None))));
         let link = Error::Unfit { path: "skill.md".to_owned(), why: "it is a link".to_owned() };
-        assert!(matches!(texts(Err(link)), Look::Told(Err(why)) if why.contains("it is a link")));
+        assert!(matches!(texts(Err(link)), LookResult::Answered(Err(why)) if why.contains("it is a link")));
     }
 }

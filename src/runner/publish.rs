@@ -1,4 +1,4 @@
-//! Keeps a copy of a recorded document, and publishes that copy: at most once, whatever was killed in between.
+//! Keeps a copy of a recorded document, and publishes that copy at most once, no matter what was killed in between.
 
 use super::Tools;
 use crate::config::Home;
@@ -6,8 +6,8 @@ use crate::core::effect::{CopyPlan, Outcome, Posted, PublishFault, PublishPlan};
 use crate::core::request::PublishTarget;
 use crate::core::text;
 use crate::core::time::date;
-use crate::publish::{self, Fault, Gh, MAX_COMMENT_CHARS, Seen, Upload};
-use crate::spool::documents::{self, Folder};
+use crate::publish::{self, Gh, GhError, MAX_COMMENT_CHARS, Upload, UploadState};
+use crate::spool::documents::{self, DocumentFolder};
 use chrono::SecondsFormat;
 use std::ffi::OsStr;
 use std::time::Duration;
@@ -15,11 +15,11 @@ use tokio_util::sync::CancellationToken;
 
 /// Names that are tried for a copy, a second apart.
 const MOST_NAMES: i64 = 600;
-/// How long a server may take to store what it was sent before nobody waited for its answer any more: GitHub gives a
-/// request up after 10 s.
+/// How long a server may take to store an upload before nobody waits for its answer any more: GitHub gives a request up
+/// after 10 s.
 const SERVER_TAKES: Duration = Duration::from_secs(10);
 
-/// Keeps the copy, unless one of the same content has that name already: a former process may have written it.
+/// Keeps the copy, unless a file of that name has the same content: an earlier process may have written it.
 pub(super) fn keep_copy(home: &Home, plan: &CopyPlan) -> Outcome {
     match copy(home, plan) {
         Ok(file_name) => Outcome::Copied { file_name },
@@ -32,7 +32,7 @@ fn copy(home: &Home, plan: &CopyPlan) -> Result<String, String> {
     let text = match &plan.text {
         Some(text) => text.clone().into_bytes(),
         None => recorded(&folder, &plan.document, &plan.sha256)
-            .ok_or("the document is not the recorded one any more, and no copy of that was kept")?,
+            .ok_or("the document was changed after it was recorded, and no copy of the recorded text was kept")?,
     };
     for second in 0..MOST_NAMES {
         let at = date(plan.wall_ms.saturating_add(second * 1_000));
@@ -42,11 +42,11 @@ fn copy(home: &Home, plan: &CopyPlan) -> Result<String, String> {
             return Ok(name);
         }
     }
-    Err(format!("there is no free name for a copy of {}", plan.document))
+    Err(format!("there is no free file name for a copy of {}", plan.document))
 }
 
 /// A file's bytes, if they are those that were recorded.
-fn recorded(folder: &Folder, name: &str, sha256: &str) -> Option<Vec<u8>> {
+fn recorded(folder: &DocumentFolder, name: &str, sha256: &str) -> Option<Vec<u8>> {
     let reading = folder.read(OsStr::new(name)).ok()?;
     (text::sha256(&reading.bytes) == sha256).then_some(reading.bytes)
 }
@@ -61,7 +61,7 @@ pub(super) async fn publish(tools: &Tools, plan: &PublishPlan, resumed: bool, st
     let folder = format!("{}-{}", plan.handoff_id, plan.number);
     let file = match documents::write_upload(tools.home.root(), &folder, &plan.file_name, &text) {
         Ok(file) => file,
-        Err(error) => return failed(plan, resumed, Fault::new("copy_failed", error.to_string())),
+        Err(error) => return failed(plan, resumed, GhError::new("copy_failed", error.to_string())),
     };
     let gh = Gh {
         program: tools.gh.clone(),
@@ -76,7 +76,7 @@ pub(super) async fn publish(tools: &Tools, plan: &PublishPlan, resumed: bool, st
         posted = post(&gh, &upload, plan, resumed) => posted,
         () = stop.cancelled() => Posted::Failed(PublishFault {
             code: "gh_failed".to_owned(),
-            message: "it was not waited for any more".to_owned(),
+            message: "tasuki stopped waiting for gh".to_owned(),
             maybe_stored: true,
             ..PublishFault::default()
         }),
@@ -93,20 +93,21 @@ fn host(target: &PublishTarget) -> Option<String> {
 }
 
 /// What is sent: the mark, which shows nowhere, then the document as it was recorded.
-fn body(tools: &Tools, plan: &PublishPlan, mark: &str) -> Result<String, Fault> {
+fn body(tools: &Tools, plan: &PublishPlan, mark: &str) -> Result<String, GhError> {
     let folder = documents::open_folder(tools.home.root(), &plan.persona);
-    let folder = folder.map_err(|error| Fault::new("document_changed", error.to_string()))?;
+    let folder = folder.map_err(|error| GhError::new("document_changed", error.to_string()))?;
     let names = [&plan.file_name, &plan.document];
     let bytes = names.into_iter().find_map(|name| recorded(&folder, name, &plan.sha256));
     let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| {
-        let what = "neither the document nor its copy is the recorded one any more";
-        Fault::new("document_changed", format!("{what}: {}", folder.path().join(&plan.file_name).display()))
+        let what = "neither the document nor its copy holds the recorded text";
+        GhError::new("document_changed", format!("{what}: {}", folder.path().join(&plan.file_name).display()))
     })?;
     let text = format!("{mark}\n{text}");
     let chars = text.chars().count();
     if matches!(plan.target, PublishTarget::Issue(_)) && chars > MAX_COMMENT_CHARS {
-        let message = format!("a comment has at most {MAX_COMMENT_CHARS} characters, and this would have {chars}");
-        return Err(Fault { refused: true, ..Fault::new("gh_too_large", message) });
+        let message =
+            format!("a comment may have at most {MAX_COMMENT_CHARS} characters, and this one would have {chars}");
+        return Err(GhError { refused: true, ..GhError::new("gh_too_large", message) });
     }
     Ok(text)
 }
@@ -120,14 +121,17 @@ async fn post(gh: &Gh, upload: &Upload<'_>, plan: &PublishPlan, resumed: bool) -
     }
     if resumed || plan.look_first || !plan.post {
         match publish::look(gh, upload).await {
-            Ok(Seen::There(url)) => return Posted::Done { url },
-            Ok(Seen::NotThere) if !plan.post => return Posted::NotThere,
-            Ok(Seen::NotThere) => {}
-            Ok(Seen::Untold(fault)) | Err(fault) if plan.insist => {
-                tracing::info!(code = fault.code, "the look told nothing; it is published anew");
+            Ok(UploadState::There(url)) => return Posted::Done { url },
+            Ok(UploadState::NotThere) if !plan.post => return Posted::NotThere,
+            Ok(UploadState::NotThere) => {}
+            Ok(UploadState::Untold(fault)) | Err(fault) if plan.insist => {
+                tracing::info!(
+                    code = fault.code,
+                    "could not find out whether the document is published already; publishing it again"
+                );
             }
-            // Only a person can tell then, so it is in doubt whatever the tries before it have said.
-            Ok(Seen::Untold(fault)) => return Posted::Failed(told(fault, true)),
+            // Only a person can tell now, so the upload is in doubt, whatever the earlier attempts said.
+            Ok(UploadState::Untold(fault)) => return Posted::Failed(told(fault, true)),
             Err(fault) => return failed(plan, resumed, fault),
         }
     }
@@ -138,12 +142,12 @@ async fn post(gh: &Gh, upload: &Upload<'_>, plan: &PublishPlan, resumed: bool) -
 }
 
 /// A failure before anything new was sent: what was sent before is as unknown as it was.
-fn failed(plan: &PublishPlan, resumed: bool, fault: Fault) -> Posted {
+fn failed(plan: &PublishPlan, resumed: bool, fault: GhError) -> Posted {
     let before = plan.open || resumed || !plan.post;
-    Posted::Failed(told(Fault { maybe_stored: false, ..fault }, before))
+    Posted::Failed(told(GhError { maybe_stored: false, ..fault }, before))
 }
 
-fn told(fault: Fault, before: bool) -> PublishFault {
+fn told(fault: GhError, before: bool) -> PublishFault {
     PublishFault {
         code: fault.code.to_owned(),
         message: fault.message,

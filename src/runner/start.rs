@@ -1,41 +1,39 @@
-//! Starts an agent's program: everything that must be there before, the window, and what is known of it afterwards.
+//! Starts an agent's program: prepares its files, makes its window, and finds out what is running there.
 
-use super::{Tools, meet};
+use super::{Tools, identify};
 use crate::agents::launch::LaunchContext;
 use crate::core::effect::{StartAgent, Started};
 use crate::core::pane::{PaneRef, Process};
 use crate::process;
 use crate::spool::documents;
-use crate::tmux::{Found, SpawnOutcome, SpawnPlan};
+use crate::tmux::{CreationState, SpawnOutcome, SpawnPlan};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How long it is tried to learn which process was started.
 const IDENTIFY_WITHIN: Duration = Duration::from_secs(5);
-/// Pause between two tries.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Starts an agent in a window of its own, unless it runs already. That is looked at before anything else: what a start
-/// needs may be away for a moment (a CLI that is being updated, a folder, room on the disk), and an agent that runs needs
-/// none of it any more.
+/// Starts an agent in a window of its own, unless it already runs. That is checked first: what a start needs may be
+/// missing for a moment (a CLI that is being updated, a folder, disk space), and an agent that runs needs none of it.
 pub(super) async fn start(tools: &Tools, plan: &StartAgent) -> Started {
     match tools.tmux.look_for(&plan.agent_id.to_string()).await {
-        Ok(Found::Alive(pane)) => running(tools, pane).await,
-        Ok(Found::Died) => Started::Died,
-        Ok(Found::Never) => start_anew(tools, plan).await,
+        Ok(CreationState::Alive(pane)) => running(tools, pane).await,
+        Ok(CreationState::Died) => Started::Died,
+        Ok(CreationState::Never) => start_new(tools, plan).await,
         Err(end) => told(tools, end).await,
     }
 }
 
 /// It was looked for and was never started in this life of the server: whatever is in the way now, nothing runs.
-async fn start_anew(tools: &Tools, plan: &StartAgent) -> Started {
+async fn start_new(tools: &Tools, plan: &StartAgent) -> Started {
     let Some(profile) = tools.profiles.get(&plan.profile) else {
-        return Started::Failed { why: format!("the profile {} is not known", plan.profile) };
+        return Started::Failed { why: format!("there is no profile {}", plan.profile) };
     };
     let other_life = tools.tmux.server().is_some_and(|info| plan.server.is_some_and(|server| server != info.id));
     if other_life {
-        let why =
-            "the tmux server was restarted before it was known whether the agent had started; a retry starts another";
+        let why = "the tmux server was restarted before it was known whether the agent had started; a retry starts \
+                   another agent";
         return Started::Failed { why: why.to_owned() };
     }
     let cwd = plan.cwd.as_ref().map_or_else(home_dir, PathBuf::from);
@@ -89,7 +87,7 @@ async fn told(tools: &Tools, outcome: SpawnOutcome) -> Started {
 /// It runs in this pane, which is ours from now on.
 async fn running(tools: &Tools, pane: PaneRef) -> Started {
     let process = identify_born(pane.pid).await;
-    meet::claim_own(tools, &pane, process).await;
+    identify::claim_own(tools, &pane, process).await;
     Started::Running { pane, process }
 }
 
@@ -113,13 +111,13 @@ async fn missing_program(tools: &Tools, session: &str, program: &str) -> Option<
     }
     let path = tools.tmux.variable(session, "PATH").await.ok().flatten()?;
     let is_there = std::env::split_paths(&path).any(|folder| process::is_program(&folder.join(program)));
-    let why = || format!("{program} is not installed, or not in the PATH that tmux has ({path})");
+    let why = || format!("{program} is not installed, or not in tmux's PATH ({path})");
     (!is_there).then(why)
 }
 
 /// Puts the files that a launch line names where it says that they are.
 fn write_launch_files(tools: &Tools, profile: &str, files: &[(String, String)]) -> Result<(), String> {
-    let profile = profile.parse().map_err(|_| format!("{profile} is no profile's name"))?;
+    let profile = profile.parse().map_err(|_| format!("{profile} is not the name of a profile"))?;
     files
         .iter()
         .try_for_each(|(name, text)| documents::write_launch_file(tools.home.root(), &profile, name, text))

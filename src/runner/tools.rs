@@ -1,4 +1,4 @@
-//! What effects are carried out with.
+//! The adapters that effects need.
 
 use super::late::Late;
 use crate::agents::profile::Profiles;
@@ -7,7 +7,7 @@ use crate::tmux::Tmux;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What effects are carried out with.
+/// The adapters that effects need.
 #[derive(Debug)]
 pub struct Tools {
     pub tmux: Tmux,

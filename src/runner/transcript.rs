@@ -1,4 +1,4 @@
-//! Waits until a prompt stands in its agent's transcript.
+//! Waits until a prompt is in its agent's transcript.
 
 use super::Tools;
 use crate::agents::transcript;
@@ -11,13 +11,12 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Pause between two looks.
 const EVERY: Duration = Duration::from_millis(50);
 /// How long the file may be missing: several CLIs make it with the first prompt, others were told to keep none.
 const MADE_WITHIN: Duration = Duration::from_secs(5);
 
-/// Ends when the prompt stands there, or when the transcript can't be read. How long that may take is for the core to say,
-/// which takes this effect back.
+/// Ends when the transcript has the prompt or can't be read. The core decides how long that may take, and drops this
+/// effect then.
 pub(super) async fn await_prompt(
     tools: &Tools,
     profile: &str,
@@ -27,7 +26,7 @@ pub(super) async fn await_prompt(
 ) -> Outcome {
     let failed = |why: String| Outcome::Failed { why };
     let Some(profile) = tools.profiles.get(profile) else {
-        return failed("its profile is not known any more".to_owned());
+        return failed("the agent's profile no longer exists".to_owned());
     };
     let wanted = Arc::new((profile.clone(), PathBuf::from(path), signature(delivery_id)));
     let made_until = Instant::now() + MADE_WITHIN;
@@ -44,7 +43,7 @@ pub(super) async fn await_prompt(
             Err(error) => return failed(error.to_string()),
         }
         tokio::select! {
-            () = stop.cancelled() => return failed("it was given up".to_owned()),
+            () = stop.cancelled() => return failed("tasuki stopped reading the transcript".to_owned()),
             () = tokio::time::sleep(EVERY) => {}
         }
     }

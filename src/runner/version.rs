@@ -14,7 +14,7 @@ use tokio::process::Command;
 const LIMIT: Duration = Duration::from_secs(10);
 /// Most that is read of what it says, in bytes.
 const MAX_SAID: u64 = 4 * 1024;
-/// Longest version that is told, in characters.
+/// Longest version that is shown, in characters.
 const MAX_SHOWN: usize = 80;
 
 /// What a person should know of the version, as a sentence to be put behind another one; empty if it is one with which
@@ -32,7 +32,7 @@ fn judge(version: &VersionSection, said: &str) -> String {
     match is_tried(version, said) {
         true => String::new(),
         false => format!(
-            "; its version was never tried with this profile: it says {}, tried was {}",
+            "; this version of the CLI was never tried with this profile: the CLI reports {}, tried was {}",
             shown(said),
             version.tried.join(", ")
         ),
@@ -77,7 +77,7 @@ mod tests {
         let told = judge(&version, "9.9.9\u{1b}[31m (Claude Code)\nmore\n");
         assert_eq!(
             told,
-            "; its version was never tried with this profile: it says 9.9.9[31m (Claude Code), tried was 2.1.328"
+            "; this version of the CLI was never tried with this profile: the CLI reports 9.9.9[31m (Claude Code), tried was 2.1.328"
         );
     }
 }

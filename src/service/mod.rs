@@ -1,5 +1,5 @@
-//! tasuki as a service of its user: the files that systemd and launchd read ([`mod@unit`], [`plist`]), what they hold
-//! ([`Plan`]), and what systemd is told while the sidecar runs ([`watchdog`]).
+//! tasuki as a service of its user: the files that systemd and launchd read ([`mod@unit`], [`plist`]), their contents
+//! ([`Plan`]), and the messages to systemd while the sidecar runs ([`watchdog`]).
 
 pub mod plist;
 pub mod unit;
@@ -15,8 +15,8 @@ pub const UNIT: &str = "tasuki.service";
 /// The label of launchd's agent.
 pub const LABEL: &str = "dev.tasuki.sidecar";
 
-/// What a service that is started by nobody's shell must be told, for its environment is almost empty: where programs
-/// and tmux's sockets are, and the language of the terminal.
+/// The variables that a service needs, because its own environment is almost empty and no shell sets them: where
+/// programs and tmux's sockets are, and the terminal's language.
 const KEPT: [&str; 12] = [
     "PATH",
     "TMUX_TMPDIR",
@@ -35,10 +35,10 @@ const KEPT: [&str; 12] = [
 /// Longest value of a variable that is written into a file, in bytes.
 const MAX_VALUE: usize = 16 * 1024;
 
-/// What stands at the head of every file that is ours: another's file of the same name is never overwritten.
+/// The first line of every file that is ours: another's file of the same name is never overwritten.
 pub const OURS: &str = "Written by `tasuki service install`";
 
-/// What the service is to be.
+/// What is written into the service's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     pub program: PathBuf,
@@ -53,13 +53,11 @@ pub struct Plan {
     pub log: PathBuf,
 }
 
-/// Why a value can't stand in such a file.
+/// Why a value can't be written into such a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what} can't be written into a service's file: {why}. Nothing was changed")]
-pub struct Unfit {
-    /// What.
+#[error("{what} can't be written into a service file: {why}. Nothing was changed")]
+pub struct UnfitValue {
     pub what: String,
-    /// Why.
     pub why: &'static str,
 }
 
@@ -68,7 +66,7 @@ impl Plan {
     ///
     /// # Errors
     /// One of the paths is no text.
-    pub fn words(&self) -> Result<Vec<String>, Unfit> {
+    pub fn words(&self) -> Result<Vec<String>, UnfitValue> {
         let mut words = vec![text("the path of this program", &self.program)?, "--home".to_owned()];
         words.extend([text("the path of the home", &self.home)?, "run".to_owned()]);
         if let Some(tmux) = &self.tmux {
@@ -93,13 +91,13 @@ pub fn environment(get: impl Fn(&str) -> Option<OsString>) -> (BTreeMap<String, 
     (kept, left_out)
 }
 
-fn text(what: &str, path: &Path) -> Result<String, Unfit> {
-    let text = path.to_str().ok_or(Unfit { what: what.to_owned(), why: "it is not UTF-8" })?;
+fn text(what: &str, path: &Path) -> Result<String, UnfitValue> {
+    let text = path.to_str().ok_or(UnfitValue { what: what.to_owned(), why: "it is not UTF-8" })?;
     fit(what, text).map(str::to_owned)
 }
 
-fn fit<'a>(what: &str, value: &'a str) -> Result<&'a str, Unfit> {
-    let unfit = |why| Err(Unfit { what: what.to_owned(), why });
+fn fit<'a>(what: &str, value: &'a str) -> Result<&'a str, UnfitValue> {
+    let unfit = |why| Err(UnfitValue { what: what.to_owned(), why });
     if value.len() > MAX_VALUE {
         return unfit("it is too long");
     }

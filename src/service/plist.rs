@@ -1,6 +1,6 @@
 //! launchd's property list. The packaged file is the template, so that both say the same.
 
-use super::{OURS, Plan, Unfit, text};
+use super::{OURS, Plan, UnfitValue, text};
 
 /// The property list as a package installs it.
 pub const TEMPLATE: &str = include_str!("../../packaging/launchd/dev.tasuki.sidecar.plist");
@@ -9,7 +9,7 @@ pub const TEMPLATE: &str = include_str!("../../packaging/launchd/dev.tasuki.side
 ///
 /// # Errors
 /// A path or a name can't be written into it.
-pub fn render(plan: &Plan) -> Result<String, Unfit> {
+pub fn render(plan: &Plan) -> Result<String, UnfitValue> {
     let words: String = plan.words()?.iter().map(|word| format!("    <string>{}</string>\n", escaped(word))).collect();
     let variables: String = plan
         .environment
@@ -18,7 +18,8 @@ pub fn render(plan: &Plan) -> Result<String, Unfit> {
         .collect();
     let log = escaped(&text("the path of the log", &plan.log)?);
     let packaged = "    <string>/usr/local/bin/tasuki</string>\n    <string>run</string>\n";
-    let note = format!("<!-- {OURS}, and by the next one again; \"tasuki service uninstall\" removes it. -->\n");
+    let note =
+        format!("<!-- {OURS}, which rewrites this file on every run; \"tasuki service uninstall\" removes it. -->\n");
     // The place of the log goes first: what is put in afterwards may be called like it.
     Ok(without_comments(TEMPLATE)
         .replace("<string>/tmp/tasuki.log</string>", &format!("<string>{log}</string>"))
@@ -27,7 +28,7 @@ pub fn render(plan: &Plan) -> Result<String, Unfit> {
         .replace("  <dict>\n  </dict>\n", &format!("  <dict>\n{variables}  </dict>\n")))
 }
 
-/// What the packaged file says about itself does not hold for the one that is made of it.
+/// The template without its comments, which describe the packaged file and not the generated one.
 fn without_comments(template: &str) -> String {
     template.lines().filter(|line| !line.starts_with("<!--")).map(|line| format!("{line}\n")).collect()
 }

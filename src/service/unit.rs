@@ -1,6 +1,6 @@
 //! systemd's unit. The packaged file is the template, so that both say the same.
 
-use super::{OURS, Plan, Unfit};
+use super::{OURS, Plan, UnfitValue};
 
 /// The unit as a package installs it.
 pub const TEMPLATE: &str = include_str!("../../packaging/systemd/tasuki.service");
@@ -21,9 +21,9 @@ const CONFINING: [&str; 8] = [
 ///
 /// # Errors
 /// A path or a name can't be written into it.
-pub fn render(plan: &Plan) -> Result<String, Unfit> {
+pub fn render(plan: &Plan) -> Result<String, UnfitValue> {
     let words: Vec<String> = plan.words()?.iter().map(|word| quoted(word, true)).collect();
-    let mut unit = format!("# {OURS}, and by the next one again; `tasuki service uninstall` removes it.\n");
+    let mut unit = format!("# {OURS}, which rewrites this file on every run; `tasuki service uninstall` removes it.\n");
     // What the packaged file says about itself does not hold for this one.
     for line in TEMPLATE.lines().skip_while(|line| line.starts_with('#')) {
         if plan.starts_server && CONFINING.iter().any(|key| line.starts_with(key)) {
@@ -45,12 +45,11 @@ pub fn render(plan: &Plan) -> Result<String, Unfit> {
 /// What a unit that was written by [`render`] says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// The words of its command line.
     pub words: Vec<String>,
     pub environment: Vec<(String, String)>,
 }
 
-/// Reads a unit that was written by [`render`]; `None` for one that was not, or was changed by hand since.
+/// Reads a unit that [`render`] wrote; `None` for any other, or one that was changed by hand since.
 #[must_use]
 pub fn read(text: &str) -> Option<Written> {
     let words = unquoted(text.lines().find_map(|line| line.strip_prefix("ExecStart="))?, true)?;

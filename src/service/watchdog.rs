@@ -1,37 +1,37 @@
-//! What systemd is told: that the sidecar is ready, that its loop turns, that it ends. Everywhere else nothing is said.
+//! Tells systemd that the sidecar is ready, that its loop runs, and that it ends. Without systemd it does nothing.
 //!
-//! The watchdog is fed by turns of the loop and by nothing else: a loop that hangs must not be said to be alive. But the loop
-//! never waits for a manager that stands still: a thread speaks, and what is told often is left out while much waits.
+//! Only cycles of the loop feed the watchdog, because a loop that hangs must not appear alive. But the loop never waits
+//! for a service manager that hangs: a thread sends the messages, and frequent ones are dropped when many are waiting.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender, SyncSender};
 use std::time::Duration;
 
-/// So many words may wait before what is told often is left out.
+/// When this many messages are waiting, frequent ones are dropped.
 const CROWD: usize = 8;
 /// How long the last word may take.
 const LAST_WITHIN: Duration = Duration::from_secs(1);
 /// How often a start that takes long says so.
 const STILL_STARTING: Duration = Duration::from_secs(20);
-/// For how long each such word holds.
+/// How long each such message holds.
 const MORE_TIME: Duration = Duration::from_secs(60);
-/// How many such words there are at most: half an hour's.
+/// The most such messages: half an hour's.
 const MOST_WORDS: usize = 90;
 
-/// Says while it lives that the start goes on: a large state file that was not closed in order is read whole first, and
-/// systemd gives a start 90 s.
+/// Says while it lives that the start still runs: a large state file that was not closed properly is read whole first,
+/// and systemd allows a start 90 s.
 #[derive(Debug)]
-pub struct Starting {
+pub struct StartReporter {
     _over: Option<Sender<()>>,
 }
 
-impl Starting {
-    /// Begins to say so.
+impl StartReporter {
+    /// Tells the service manager that the start takes longer, until it is dropped.
     #[must_use]
-    pub fn begin() -> Starting {
+    pub fn begin() -> StartReporter {
         if std::env::var_os("NOTIFY_SOCKET").is_none() {
-            return Starting { _over: None };
+            return StartReporter { _over: None };
         }
         let (over, waits) = mpsc::channel::<()>();
         let tell_it = move || {
@@ -43,10 +43,10 @@ impl Starting {
             }
         };
         match std::thread::Builder::new().name("starting".to_owned()).spawn(tell_it) {
-            Ok(_) => Starting { _over: Some(over) },
+            Ok(_) => StartReporter { _over: Some(over) },
             Err(error) => {
-                tracing::warn!(%error, "the service manager can't be told that a start takes long");
-                Starting { _over: None }
+                tracing::warn!(%error, "can't tell the service manager that the start takes long");
+                StartReporter { _over: None }
             }
         }
     }
@@ -57,7 +57,7 @@ impl Starting {
 pub struct Watchdog {
     /// How often systemd wants to hear of us; none if it does not watch.
     every: Option<Duration>,
-    /// When it last did, by the clock that goes on while the machine sleeps, in milliseconds.
+    /// When it last did, by the clock that keeps running while the machine sleeps, in milliseconds.
     told_ms: Option<u64>,
     is_ready: bool,
     /// The thread that speaks; none if nobody listens.
@@ -71,7 +71,7 @@ impl Watchdog {
         let speaker = std::env::var_os("NOTIFY_SOCKET").and_then(|_| match Speaker::start(tell) {
             Ok(speaker) => Some(speaker),
             Err(error) => {
-                tracing::warn!(%error, "nobody can be made to speak to the service manager");
+                tracing::warn!(%error, "can't start the thread that talks to the service manager");
                 None
             }
         });
@@ -85,8 +85,8 @@ impl Watchdog {
         self.is_ready = true;
     }
 
-    /// The loop has done a turn.
-    pub fn turned(&mut self, boot_ms: u64) {
+    /// Notes that the loop has finished a cycle.
+    pub fn cycled(&mut self, boot_ms: u64) {
         let Some(every) = self.every else { return };
         let every = u64::try_from(every.as_millis()).unwrap_or(u64::MAX);
         if self.told_ms.is_none_or(|told| boot_ms.saturating_sub(told) >= every) {
@@ -108,12 +108,12 @@ impl Watchdog {
         }
     }
 
-    /// The configuration is being read again.
+    /// Tells the service manager that the configuration is being read again.
     pub fn reloading(&self) {
         self.say(Word::Reloading);
     }
 
-    /// The end has begun. It is waited for a moment until that was said, for with this process its words go.
+    /// The sidecar is ending. This waits a moment until that is said, because unsent messages end with the process.
     pub fn stopping(&self) {
         let Some(speaker) = &self.speaker else { return };
         let (said, is_said) = mpsc::sync_channel(1);
@@ -135,7 +135,7 @@ enum Word {
     Alive,
     Status(String),
     Reloading,
-    /// And where it is told that this was said.
+    /// With a channel that confirms it.
     Stopping(SyncSender<()>),
 }
 
@@ -164,7 +164,8 @@ impl Speaker {
         Ok(Speaker { words, waiting })
     }
 
-    /// Never waits. That the loop turns, and its counts, are said again soon; the other words are few, and none may be missing.
+    /// Never waits. That the loop turns, and its counts, are said again soon; the other words are few, and none may be
+    /// missing.
     fn put(&self, word: Word) {
         let is_told_often = matches!(word, Word::Alive | Word::Status(_));
         if is_told_often && self.waiting.load(Ordering::Relaxed) >= CROWD {
@@ -172,7 +173,7 @@ impl Speaker {
         }
         self.waiting.fetch_add(1, Ordering::Relaxed);
         if self.words.send(word).is_err() {
-            tracing::warn!("nobody speaks to the service manager any more");
+            tracing::warn!("the thread that talks to the service manager has ended");
         }
     }
 }
@@ -193,9 +194,9 @@ fn tell(word: &Word) {
         Word::Reloading => State::Reloading,
         Word::Stopping(_) => State::Stopping,
     };
-    // Nobody may listen; and that a manager which went away hears nothing is no reason to stop.
+    // Nobody may listen, and a manager that went away is not a reason to stop.
     if let Err(error) = sd_notify::notify(&[state]) {
-        tracing::debug!(%error, "the service manager was not told");
+        tracing::debug!(%error, "could not notify the service manager");
     }
 }
 
@@ -224,7 +225,7 @@ mod tests {
         let mut watchdog = Watchdog { every: Some(Duration::from_millis(1)), told_ms: None, is_ready: false, speaker };
         watchdog.ready();
         for ms in 0..1000 {
-            watchdog.turned(ms * 10);
+            watchdog.cycled(ms * 10);
             watchdog.status("2 agents");
         }
         watchdog.reloading();

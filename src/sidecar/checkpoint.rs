@@ -1,7 +1,8 @@
-//! Bringing what was written for others onto the disk, beside the loop: a busy disk takes its time, and that of everybody
-//! else's files with it. What is confirmed is what was written before; the next start need not compare it with the store.
+//! Syncs the files that were written for others to the disk, in parallel with the loop, because on a busy disk a sync
+//! takes long and delays everybody's files. What a finished sync covers, the next start need not compare with the
+//! store.
 
-use super::projector::Projector;
+use super::projection::Projection;
 use crate::spool::{Error, Spool};
 use crate::store::Checkpoint;
 use std::io;
@@ -19,28 +20,29 @@ struct Syncing {
 }
 
 impl Checkpoints {
-    /// Notes what was written so far, and lets a thread sync it. One at a time: what comes meanwhile has its turn later.
+    /// Notes what was written so far, and lets a thread sync it. One sync runs at a time; what is written meanwhile
+    /// waits for the next.
     ///
     /// # Errors
     /// There is no thread for it.
-    pub(super) fn begin(&mut self, projector: &mut Projector, spool: &Spool, ledger_below: u64) -> io::Result<()> {
-        if self.0.is_some() || !projector.wants_checkpoint(true) {
+    pub(super) fn begin(&mut self, projection: &mut Projection, spool: &Spool, ledger_below: u64) -> io::Result<()> {
+        if self.0.is_some() || !projection.wants_checkpoint(true) {
             return Ok(());
         }
         let syncer = match spool.syncer() {
             Ok(syncer) => syncer,
             Err(error) => {
-                tracing::warn!(%error, "files for others can't be synced");
+                tracing::warn!(%error, "could not sync results, views and the journal to the disk");
                 return Ok(());
             }
         };
-        let numbers = projector.take_checkpoint(ledger_below);
+        let numbers = projection.take_checkpoint(ledger_below);
         let (tell, done) = channel();
         // No task of the runtime: that would wait for the disk at the end of the program. Nobody may listen any more.
         let begun = std::thread::Builder::new().name("sync".to_owned()).spawn(move || drop(tell.send(syncer.sync())));
         if let Err(error) = begun {
-            tracing::warn!(%error, "files for others can't be synced: there is no thread for it");
-            projector.give_back(numbers);
+            tracing::warn!(%error, "could not start a thread to sync results, views and the journal to the disk");
+            projection.give_back(numbers);
             return Err(error);
         }
         self.0 = Some(Syncing { numbers, done });
@@ -48,16 +50,16 @@ impl Checkpoints {
     }
 
     /// A checkpoint that is on the disk; it is waited for no longer than so.
-    pub(super) fn confirmed(&mut self, projector: &mut Projector, wait: Duration) -> Option<Checkpoint> {
+    pub(super) fn confirmed(&mut self, projection: &mut Projection, wait: Duration) -> Option<Checkpoint> {
         let syncing = self.0.take()?;
         match syncing.done.recv_timeout(wait) {
             Err(RecvTimeoutError::Timeout) => self.0 = Some(syncing),
-            Ok(Ok(())) => return Some(projector.without_newer(syncing.numbers)),
+            Ok(Ok(())) => return Some(projection.without_newer(syncing.numbers)),
             Ok(Err(error)) => {
-                tracing::warn!(%error, "files for others can't be synced");
-                projector.give_back(syncing.numbers);
+                tracing::warn!(%error, "could not sync results, views and the journal to the disk");
+                projection.give_back(syncing.numbers);
             }
-            Err(RecvTimeoutError::Disconnected) => projector.give_back(syncing.numbers),
+            Err(RecvTimeoutError::Disconnected) => projection.give_back(syncing.numbers),
         }
         None
     }

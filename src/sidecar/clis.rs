@@ -1,8 +1,8 @@
-//! Which of the processes above a hook are agent CLIs, for events of which it must be known whose they are.
+//! Finds the agent CLIs among the processes above a hook, for events whose agent must be known.
 
 use crate::agents::profile::Profiles;
 use crate::core;
-use crate::core::hook::{Cli, HookEvent};
+use crate::core::hook::{AgentCli, HookEvent};
 use crate::core::pane::Process;
 use crate::core::state::State;
 use crate::core::time::Now;
@@ -13,8 +13,8 @@ use std::io;
 /// How much later than its event a process may seem to have started, in milliseconds: two clocks are compared.
 const SLACK_MS: i64 = 1_000;
 
-/// Looks them up. An id is used again after its process, so one that was given to another process after the event's
-/// file was written is none of them.
+/// Looks up the processes above a hook. Ids are used again, so a process that started after the event's file was
+/// written is ignored.
 ///
 /// # Errors
 /// Something is short, and it can't be told whose the event is: another look may.
@@ -35,8 +35,8 @@ pub(super) fn look_up(
 
 /// The CLIs among these processes, if they had started by then. A CLI that begins by running itself again, as a script
 /// that runs its binary does, is one CLI.
-fn clis(ancestors: &[u32], profiles: &Profiles, latest_ms: i64) -> io::Result<Vec<Cli>> {
-    let mut found: Vec<Cli> = Vec::new();
+fn clis(ancestors: &[u32], profiles: &Profiles, latest_ms: i64) -> io::Result<Vec<AgentCli>> {
+    let mut found: Vec<AgentCli> = Vec::new();
     let mut below: Option<String> = None;
     for pid in ancestors {
         let profile = profile_of(*pid, profiles)?;
@@ -44,7 +44,7 @@ fn clis(ancestors: &[u32], profiles: &Profiles, latest_ms: i64) -> io::Result<Ve
             && let Some(process) = process::find(*pid)?.filter(process::is_alive)
             && started_ms(&process).is_none_or(|started| started <= latest_ms)
         {
-            found.push(Cli { process, profile });
+            found.push(AgentCli { process, profile });
         }
         below = profile;
     }
@@ -56,7 +56,7 @@ fn profile_of(pid: u32, profiles: &Profiles) -> io::Result<Option<String>> {
     Ok(argv.and_then(|argv| Some(profiles.detect(&argv)?.name.clone())))
 }
 
-/// When a process started, in milliseconds since boot; `None` where the system does not tell.
+/// When a process started, in milliseconds since boot; `None` if the system does not say.
 fn started_ms(process: &Process) -> Option<i64> {
     let a_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).ok().flatten()?;
     let a_second = u64::try_from(a_second).ok().filter(|ticks| *ticks > 0)?;
@@ -80,7 +80,7 @@ mod tests {
         let started = started_ms(&process).expect("linux tells");
         let above = [child.id(), std::process::id()];
         let clis = |above: &[u32], latest_ms| clis(above, &profiles, latest_ms).expect("nothing is short");
-        let wanted = vec![Cli { process, profile: "claude".to_owned() }];
+        let wanted = vec![AgentCli { process, profile: "claude".to_owned() }];
         assert_eq!(clis(&above, started), wanted);
         assert_eq!(clis(&[child.id(), child.id()], started), wanted, "one that runs itself again");
         assert_eq!(clis(&above, started - 1), [], "the id was used again");

@@ -1,10 +1,10 @@
-//! What the loop does while events come faster than they can be taken: the lane is never seen empty.
+//! The loop while events come faster than it can take them, so that the lane is never empty.
 
 use super::tests::{Ground, NOTHING};
 use super::watches::SeenGone;
-use crate::core::event::Gone;
+use crate::core::event::Exit;
 use crate::core::id::AgentId;
-use crate::core::rows::agent::{Agent, Dying};
+use crate::core::rows::agent::{Agent, PendingExit};
 use crate::core::time::Deadline;
 use uuid::Uuid;
 
@@ -13,13 +13,13 @@ const EVENT: &str = r#"{"v":1,"event":"notification","agent_id":"6f1c3a52-8f0e-4
 const TURNS: usize = 6;
 
 impl Ground {
-    /// Turns before each of which another event has come.
+    /// Runs cycles, each after another event has arrived.
     fn flood(&mut self) {
         for _ in 0..TURNS {
             let name = format!("{}.json", Uuid::new_v4());
             std::fs::write(self.path("spool/events").join(name), EVENT).expect("an event");
             self.sidecar.intake.files = true;
-            self.turn();
+            self.cycle();
         }
     }
 }
@@ -39,11 +39,11 @@ async fn deaths_and_deadlines_are_judged_although_events_come_without_end() {
     ground.settle();
     let now = ground.sidecar.clock.now();
     let mut agent = Agent::new(AgentId(Uuid::new_v4()), "demo".to_owned(), String::new());
-    agent.dying = Some(Dying { due: Deadline::after(&now, 0), lost: false });
+    agent.pending_exit = Some(PendingExit { due: Deadline::after(&now, 0), pane_gone: false });
     let dead = agent.agent_id;
     ground.sidecar.state.agents.insert(dead, agent);
     let listing = ground.sidecar.intake.listing;
-    ground.sidecar.watches.gone.push(SeenGone { agent_id: AgentId(Uuid::new_v4()), how: Gone::Dead, listing });
+    ground.sidecar.watches.gone.push(SeenGone { agent_id: AgentId(Uuid::new_v4()), how: Exit::Dead, listing });
     ground.flood();
     assert!(ground.sidecar.watches.gone.is_empty(), "a death was judged");
     assert!(!ground.sidecar.state.agents.contains_key(&dead), "a deadline was judged");
@@ -57,9 +57,9 @@ async fn what_lay_there_when_a_death_was_seen_is_decided_before_it() {
     for number in 0..super::intake::BATCH + 1 {
         std::fs::write(ground.path("spool/events").join(format!("{number}.json")), EVENT).expect("an event");
     }
-    ground.sidecar.watches.gone.push(SeenGone { agent_id: AgentId(Uuid::new_v4()), how: Gone::Dead, listing });
-    ground.turn();
+    ground.sidecar.watches.gone.push(SeenGone { agent_id: AgentId(Uuid::new_v4()), how: Exit::Dead, listing });
+    ground.cycle();
     assert_eq!((ground.count("spool/events"), ground.sidecar.watches.gone.len()), (1, 1), "one is left to be taken");
-    ground.turn();
+    ground.cycle();
     assert_eq!((ground.count("spool/events"), ground.sidecar.watches.gone.len()), (0, 0));
 }

@@ -1,32 +1,31 @@
-//! Collects what has happened: files of both lanes, with what the ledger and the disk say of them, events of our own, and
-//! what was waiting for an empty scan.
+//! Collects the input of one cycle: files of both lanes, with what the ledger and the disk say of them, events of the
+//! sidecar's own, and what was waiting for a scan that found nothing.
 
 use super::clis;
-use super::damage::{Ledger, known, or_refuse, was_seen};
-use super::facts::{Look, agent_named};
+use super::corrupt::{Ledger, known, or_refuse, was_seen};
+use super::intake_item::{IntakeItem, known_request, read_request, why_of};
 use super::parts::Sidecar;
-use super::taken::{Taken, known_request, read_request, why_of};
+use super::preload::{Preload, agent_named};
 use crate::agents::read_event;
-use crate::core::event::{Arrived, Event, RequestFacts};
+use crate::core::event::{Event, IncomingRequest, RequestFacts};
 use crate::core::id::RequestId;
-use crate::core::request::{Asked, Needs, Request};
+use crate::core::request::{Needs, Request, RequestBody};
 use crate::core::text::hex;
 use crate::core::time::Now;
-use crate::spool::{Content, Found, Lane, Place, Why};
+use crate::spool::{Content, IncomingFile, Lane, OutputFile, Why};
 use crate::store::{Error, SeenEvent};
 
-/// What one turn works on.
-pub(super) struct Gathered {
-    pub(super) files: Vec<Taken>,
+pub(super) struct CycleInput {
+    pub(super) files: Vec<IntakeItem>,
     pub(super) events: Vec<Event>,
 }
 
 impl Sidecar {
-    /// Collects it.
+    /// Collects the input of one cycle.
     ///
     /// # Errors
     /// The ledger can't be read. Then nothing was taken: every file lies where it lay.
-    pub(super) fn gather(&mut self, now: &Now) -> Result<Gathered, Error> {
+    pub(super) fn gather(&mut self, now: &Now) -> Result<CycleInput, Error> {
         let mut files = Vec::new();
         if self.intake.took_events && self.intake.took_requests && !self.intake.drained {
             self.drained(now);
@@ -43,11 +42,11 @@ impl Sidecar {
             let next_ms = self.state.next_deadline_ms(now);
             events.extend(self.timers.judge(listing, now, next_ms, self.state.server.is_some()));
         }
-        Ok(Gathered { files, events })
+        Ok(CycleInput { files, events })
     }
 
-    /// Reads what lies in the lanes. Says which listing of the events was taken whole, if this one was.
-    fn look_into_lanes(&mut self, now: &Now, files: &mut Vec<Taken>) -> Result<Option<u64>, Error> {
+    /// Reads the files of the lanes. Returns the number of the listing of events that was taken whole, if this one was.
+    fn look_into_lanes(&mut self, now: &Now, files: &mut Vec<IntakeItem>) -> Result<Option<u64>, Error> {
         let knows_tmux = self.timers.knows_tmux(now);
         let (intake, folders, spool) = (&mut self.intake, &mut self.watches.folders, &mut self.spool);
         intake.begin_look();
@@ -58,7 +57,7 @@ impl Sidecar {
             whole = events.whole.then_some(events.listing);
             intake.took_events |= events.whole;
         }
-        // At the start the events that lie there come before requests, however many more come meanwhile; and requests
+        // At the start the waiting events come before requests, however many more arrive meanwhile; and requests come
         // only when tmux is known.
         let takes_requests = knows_tmux && intake.took_events;
         let requests = takes_requests.then(|| intake.scan(folders, spool, Lane::Requests, now)).flatten();
@@ -77,41 +76,46 @@ impl Sidecar {
         Ok(whole)
     }
 
-    /// Reads what was found. Says whether all of it could be judged: a file of which that is not so yet lies where it lay,
-    /// and so do those behind it.
-    pub(super) fn read_files(&mut self, found: Vec<Found>, files: &mut Vec<Taken>, now: &Now) -> Result<bool, Error> {
+    /// Reads the files that were found. Returns whether all of them could be judged: one that can't be judged yet stays
+    /// in its lane, and so do those behind it.
+    pub(super) fn read_files(
+        &mut self,
+        found: Vec<IncomingFile>,
+        files: &mut Vec<IntakeItem>,
+        now: &Now,
+    ) -> Result<bool, Error> {
         for found in found {
             let lane = found.lane;
-            let taken = match lane {
+            let item = match lane {
                 Lane::Events => self.event_file(found, now)?,
                 Lane::Requests => self.request_file(found, now)?,
             };
-            if let Some(why) = self.intake.untold.take() {
-                self.intake.put_off(&mut self.spool, lane, why, now);
+            if let Some(why) = self.intake.unavailable.take() {
+                self.intake.defer(&mut self.spool, lane, why, now);
                 return Ok(false);
             }
-            files.push(taken);
+            files.push(item);
         }
         Ok(true)
     }
 
-    pub(super) fn event_file(&mut self, found: Found, now: &Now) -> Result<Taken, Error> {
+    pub(super) fn event_file(&mut self, found: IncomingFile, now: &Now) -> Result<IntakeItem, Error> {
         let Content::Whole { bytes, sha256 } = &found.content else {
             let why = found.why();
-            return Ok(Taken::undecided(found, why, None));
+            return Ok(IntakeItem::undecided(found, why, None));
         };
         let seen = SeenEvent {
             name: found.name.to_string_lossy().into_owned(),
-            ino: found.stamp.ino,
-            ctime_ns: found.stamp.ctime_ns,
+            ino: found.file_id.ino,
+            ctime_ns: found.file_id.ctime_ns,
             sha256: hex(sha256),
         };
         // What is bad goes to `rejected/` also when it comes again: the sidecar may have ended before it was moved.
         let profiles = &self.tools.profiles;
         let (event, why) = match read_event(bytes, profiles) {
             Ok(mut event) => {
-                if let Err(error) = clis::look_up(&mut event, found.stamp.ctime_ns, (&self.state, profiles), now) {
-                    self.intake.untold = Some(format!("it can't be seen which program an event is of: {error}"));
+                if let Err(error) = clis::look_up(&mut event, found.file_id.ctime_ns, (&self.state, profiles), now) {
+                    self.intake.unavailable = Some(format!("could not find out which program sent an event: {error}"));
                 }
                 (Some(Event::Hook(Box::new(event))), None)
             }
@@ -121,67 +125,74 @@ impl Sidecar {
             }
         };
         match was_seen(&self.store, &seen)? {
-            Ok(false) => Ok(Taken { found, event, seen: Some(seen), why, again: None }),
-            Ok(true) => Ok(Taken::undecided(found, why, None)),
-            Err(damage) => Ok(Taken::undecided(found, Some(damage), None)),
+            Ok(false) => Ok(IntakeItem { found, event, seen: Some(seen), why, again: None }),
+            Ok(true) => Ok(IntakeItem::undecided(found, why, None)),
+            Err(damage) => Ok(IntakeItem::undecided(found, Some(damage), None)),
         }
     }
 
-    fn request_file(&mut self, found: Found, now: &Now) -> Result<Taken, Error> {
+    fn request_file(&mut self, found: IncomingFile, now: &Now) -> Result<IntakeItem, Error> {
         let Some(id) = found.request_id() else {
             let why = found.why();
-            return Ok(Taken::undecided(found, why, None));
+            return Ok(IntakeItem::undecided(found, why, None));
         };
         let sha256 = found.sha256().map(|hash| hex(&hash)).unwrap_or_default();
         match known((&self.store, &self.spool), &id, &found, &sha256, now)? {
             Ledger::Known(known) => {
-                let mut taken = known_request(found, id, &sha256, known, now);
-                self.spare_answers(&mut taken)?;
-                Ok(taken)
+                let mut item = known_request(found, id, &sha256, known, now);
+                self.spare_answers(&mut item)?;
+                Ok(item)
             }
             Ledger::New => self.new_request(found, id, sha256, now),
-            Ledger::Damaged(taken) => Ok(*taken),
+            Ledger::Corrupt(item) => Ok(*item),
         }
     }
 
-    /// `a.reused` is a request id too: what is said of `a`, used twice, does not take the place of that one's answer. It
-    /// stands in `rejected/` all the same.
-    fn spare_answers(&self, taken: &mut Taken) -> Result<(), Error> {
-        let Some((Place::Reused(id), _)) = &taken.again else { return Ok(()) };
+    /// `a.reused` is a request id too, so an answer about the reuse of `a` must not replace that request's own answer.
+    /// The file goes to `rejected/` all the same.
+    fn spare_answers(&self, item: &mut IntakeItem) -> Result<(), Error> {
+        let Some((OutputFile::Reused(id), _)) = &item.again else { return Ok(()) };
         let Ok(twin) = format!("{id}.reused").parse() else { return Ok(()) };
         match self.store.known(&twin) {
             Ok(None) => {}
             // A row that can't be understood is a request that was answered, too.
-            Ok(Some(_)) | Err(Error::Row { .. }) => taken.again = None,
+            Ok(Some(_)) | Err(Error::Row { .. }) => item.again = None,
             Err(error) => return Err(error),
         }
         Ok(())
     }
 
-    fn new_request(&mut self, found: Found, id: RequestId, sha256: String, now: &Now) -> Result<Taken, Error> {
+    fn new_request(
+        &mut self,
+        found: IncomingFile,
+        id: RequestId,
+        sha256: String,
+        now: &Now,
+    ) -> Result<IntakeItem, Error> {
         let mut read = read_request(&found);
         let why = found.why().or_else(|| read.request.as_ref().err().map(why_of));
         let facts = match &read.request {
             Ok(asked) => or_refuse(self.facts(asked, now), &mut read.request)?,
             Err(_) => RequestFacts::default(),
         };
-        let event = Event::Request(Box::new(Arrived { id, sha256, read, facts }));
-        Ok(Taken { found, event: Some(event), seen: None, why, again: None })
+        let event = Event::Request(Box::new(IncomingRequest { id, sha256, read, facts }));
+        Ok(IntakeItem { found, event: Some(event), seen: None, why, again: None })
     }
 
-    /// What the disk says that a request's answer depends on, looked at as late as can be.
+    /// What a request's answer depends on outside the state, looked up as late as possible.
     fn facts(&mut self, request: &Request, now: &Now) -> Result<RequestFacts, Error> {
         let needs = request.needs();
         self.look_before_work(&needs, now);
-        self.history.pages(&self.store, &mut self.state).before_facts(&needs)?;
+        self.history.loader(&self.store, &mut self.state).load_for_needs(&needs)?;
         let profiles = &self.tools.profiles;
-        let mut look = Look { home: &self.home, store: &self.store, state: &self.state, profiles, untold: None };
+        let mut look =
+            Preload { home: &self.home, store: &self.store, state: &self.state, profiles, unavailable: None };
         let facts = look.facts(&needs);
-        self.intake.untold = look.untold;
+        self.intake.unavailable = look.unavailable;
         facts
     }
 
-    /// What a request about work is judged by is looked at before it is.
+    /// Reads again what a request about work is judged by, before it is judged.
     fn look_before_work(&mut self, needs: &Needs<'_>, now: &Now) {
         if needs.rules {
             self.look_at_rules(now);

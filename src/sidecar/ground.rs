@@ -1,6 +1,7 @@
-//! What the sidecar stands on: the home's own folders, and what people have written into them that is run or typed.
+//! What must be safe before the sidecar starts: the home's own folders, and the files in them that name programs or are
+//! typed.
 
-use super::failed::{Failed, fails};
+use super::failed::{StartFailure, fails};
 use crate::agents::{ProfileError, Profiles};
 use crate::config::Home;
 use crate::core::prompts::{self, Prompts};
@@ -14,45 +15,45 @@ use std::path::Path;
 /// The most that a template may hold, in bytes.
 const MAX_TEMPLATE: u64 = 256 * 1024;
 
-/// A home's path is typed to agents between backticks, and stands in the log and in commands: one that can't be written
-/// there as it is would fail each handoff.
-pub(super) fn check_name(home: &Home) -> Result<(), Failed> {
+/// A home's path is typed to agents between backticks, and appears in the log and in commands. A path that can't be
+/// written there unchanged would fail each handoff.
+pub(super) fn check_name(home: &Home) -> Result<(), StartFailure> {
     let named = home.root().to_str().filter(|path| sanitise(path) == *path && !path.contains(['`', '\n', '\t']));
     if named.is_some() {
         return Ok(());
     }
     let shown = sanitise(&home.root().to_string_lossy());
     let error = anyhow!(
-        "the home's path {shown:?} has a character that can't be shown or typed as it is: choose a home whose path has \
-         no control character, no backtick and nothing but UTF-8. Nothing was made"
+        "the home's path {shown:?} has a character that can't be shown or typed as it is: choose a home whose path is \
+         UTF-8 without control characters and backticks. Nothing was created"
     );
-    Err(Failed { code: exit::CONFIG, error })
+    Err(StartFailure { code: exit::CONFIG, error })
 }
 
 /// The home's own folders that the spool does not make.
-pub(super) fn make_home(home: &Home) -> Result<(), Failed> {
+pub(super) fn make_home(home: &Home) -> Result<(), StartFailure> {
     for folder in [home.root().to_path_buf(), home.personas(), home.profiles(), home.prompts()] {
         let made = std::os::unix::fs::DirBuilderExt::mode(std::fs::DirBuilder::new().recursive(true), 0o700)
             .create(&folder)
-            .with_context(|| format!("the folder {} can't be made", folder.display()));
+            .with_context(|| format!("could not create the folder {}", folder.display()));
         fails(exit::CONFIG, made)?;
     }
     let data = home.root().join("data");
     [data, home.personas(), home.profiles(), home.prompts()].iter().try_for_each(|folder| trust(folder).map(drop))
 }
 
-/// What names programs, or is typed, must be nobody's to change but the user's. Whether it is there.
-fn trust(path: &Path) -> Result<bool, Failed> {
+/// A file that names programs or is typed must be writable for this user alone. Returns whether it exists.
+fn trust(path: &Path) -> Result<bool, StartFailure> {
     way::trust_if_there(path).map_err(|error| {
         let code = if matches!(error, way::Unsafe::Exposed { .. }) { exit::NOT_ALLOWED } else { exit::CONFIG };
-        Failed { code, error: anyhow!("{error}. What lies there is run or typed, so it was not read") }
+        StartFailure { code, error: anyhow!("{error}. tasuki runs or types what is there, so it was not read") }
     })
 }
 
-pub(super) fn load_profiles(home: &Home) -> Result<Profiles, Failed> {
+pub(super) fn load_profiles(home: &Home) -> Result<Profiles, StartFailure> {
     Profiles::load(Some(&home.profiles())).map_err(|error| {
         let code = if matches!(error, ProfileError::Exposed(_)) { exit::NOT_ALLOWED } else { exit::CONFIG };
-        Failed { code, error: error.into() }
+        StartFailure { code, error: error.into() }
     })
 }
 
@@ -62,7 +63,7 @@ pub fn fault_of_prompts(home: &Home) -> Option<String> {
     load_prompts(home).err().map(|failed| format!("{:#}", failed.error))
 }
 
-pub(super) fn load_prompts(home: &Home) -> Result<Prompts, Failed> {
+pub(super) fn load_prompts(home: &Home) -> Result<Prompts, StartFailure> {
     let mut overrides = BTreeMap::new();
     trust(&home.prompts())?;
     for name in prompts::names() {
@@ -73,11 +74,11 @@ pub(super) fn load_prompts(home: &Home) -> Result<Prompts, Failed> {
         match std::fs::metadata(&path) {
             Ok(meta) if meta.is_file() && meta.len() <= MAX_TEMPLATE => {}
             _ => {
-                let error = anyhow!("{} is no readable file of at most {MAX_TEMPLATE} bytes", path.display());
-                return Err(Failed { code: exit::CONFIG, error });
+                let error = anyhow!("{} is not a readable file of at most {MAX_TEMPLATE} bytes", path.display());
+                return Err(StartFailure { code: exit::CONFIG, error });
             }
         }
-        let text = std::fs::read_to_string(&path).with_context(|| format!("{} can't be read", path.display()));
+        let text = std::fs::read_to_string(&path).with_context(|| format!("could not read {}", path.display()));
         overrides.insert(name.to_owned(), fails(exit::CONFIG, text)?);
     }
     fails(exit::CONFIG, Prompts::new(&overrides))

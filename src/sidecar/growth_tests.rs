@@ -1,4 +1,4 @@
-//! What is not wanted any more goes, however much of it there is.
+//! What is no longer needed is removed, however much of it there is.
 
 use super::tests::{Ground, NOTHING};
 use crate::core::decision::Decision;
@@ -21,7 +21,7 @@ fn ticks(ground: &mut Ground, from: Now, count: u64) -> Now {
     for _ in 0..count {
         now.boot_ms += TICK_MS;
         now.wall_ms += i64::try_from(TICK_MS).expect("small");
-        ground.sidecar.turn(&now);
+        ground.sidecar.cycle(&now);
     }
     now
 }
@@ -85,7 +85,7 @@ async fn that_rejected_is_full_is_told_as_long_as_it_is_so() {
 /// So many ticks that a clock which jumped is believed, and that all was looked through.
 const BELIEVED: u64 = 400;
 
-/// An agent's row in the store, as of one that has ended.
+/// Stores the row of an agent that has ended.
 fn ended_agent(ground: &mut Ground, number: u128) -> AgentId {
     let id = AgentId(uuid::Uuid::from_u128(number));
     let mut agent = Agent::new(id, "demo".to_owned(), "2026-01-01T00:00:00.000Z".to_owned());
@@ -94,7 +94,7 @@ fn ended_agent(ground: &mut Ground, number: u128) -> AgentId {
     let now = ground.sidecar.clock.now();
     let decision = Decision { agents: [(id, agent)].into(), ..Decision::default() };
     ground.sidecar.store.commit(&Batch { decision: &decision, now, seen: &[] }).expect("a commit");
-    ground.sidecar.projector.show(&ground.sidecar.spool, &now, &decision);
+    ground.sidecar.projection.show(&ground.sidecar.spool, &now, &decision);
     id
 }
 

@@ -1,4 +1,5 @@
-//! How the store is: after a failure it is left alone for a while, and until it can be read again nothing is decided.
+//! The health of the store: after a failure it is left alone for a while, and nothing is decided until it can be read
+//! again.
 
 use crate::core::time::{Deadline, Now};
 use crate::store::Error;
@@ -8,21 +9,19 @@ const PAUSE_MS: (u64, u64) = (200, 5_000);
 /// How often it is looked whether all of the state file is read, in milliseconds.
 const CHECKING_MS: u64 = 100;
 
-/// The store's health.
 #[derive(Debug, Default)]
-pub(super) struct Health {
-    /// Failures in a row.
+pub(super) struct StoreHealth {
     pub(super) failures: u32,
     /// It has failed: it is opened and read again then, and until that works nothing is decided.
     pub(super) again: Option<Deadline>,
-    /// Why commits fail, while they do.
     pub(super) problem: Option<String>,
 }
 
-impl Health {
+impl StoreHealth {
     /// It can't be read or written: after a pause it is tried again.
     pub(super) fn failed(&mut self, now: &Now, error: &Error) {
-        tracing::error!(%error, "the store failed; nothing is decided or disposed of until it can be read again");
+        tracing::error!(%error, "the state file failed; requests and events wait until the state file can be read \
+                                 again");
         let (first, longest) = PAUSE_MS;
         let pause = (first << self.failures.min(6)).min(longest);
         self.failures = self.failures.saturating_add(1);

@@ -1,13 +1,14 @@
-//! Rows of history that an event names: they are put into the working set while it is decided, and forgotten again.
+//! Loads rows of history that an event names into the working set while the event is decided, and removes them
+//! afterwards.
 
 use crate::core::effect::Outcome;
 use crate::core::event::Event;
 use crate::core::hook::HookKind;
 use crate::core::id::{AgentId, HandoffId, ItemId};
-use crate::core::request::{Asked, Needs, PersonaOf, Request};
+use crate::core::request::{Needs, PersonaOf, Request, RequestBody};
 use crate::core::rows::agent::Agent;
 use crate::core::rows::handoff::Handoff;
-use crate::core::rows::lookup::Meeting;
+use crate::core::rows::lookup::PaneLookup;
 use crate::core::rows::outbox::Waiter;
 use crate::core::state::State;
 use crate::store::{Error, Store};
@@ -23,8 +24,8 @@ pub(super) struct History {
 
 impl History {
     /// Looks rows up in this store, and puts them into this working set.
-    pub(super) fn pages<'a>(&'a mut self, store: &'a Store, state: &'a mut State) -> Pages<'a> {
-        Pages { paged: self, store, state }
+    pub(super) fn loader<'a>(&'a mut self, store: &'a Store, state: &'a mut State) -> HistoryLoader<'a> {
+        HistoryLoader { loaded: self, store, state }
     }
 
     /// Forgets rows of history again that did not come back to life.
@@ -44,21 +45,21 @@ impl History {
 }
 
 /// History while rows of it are looked up.
-pub(super) struct Pages<'a> {
-    paged: &'a mut History,
+pub(super) struct HistoryLoader<'a> {
+    loaded: &'a mut History,
     store: &'a Store,
     state: &'a mut State,
 }
 
-impl Pages<'_> {
+impl HistoryLoader<'_> {
     /// Puts rows into the working set that what the disk says of a request is looked up by.
     ///
     /// # Errors
     /// The store can't be read.
-    pub(super) fn before_facts(&mut self, needs: &Needs<'_>) -> Result<(), Error> {
+    pub(super) fn load_for_needs(&mut self, needs: &Needs<'_>) -> Result<(), Error> {
         match needs.persona {
-            Some(PersonaOf::Agent(id)) => self.page_in_agent_text(id),
-            Some(PersonaOf::Handoff(id)) => self.page_in_handoff(id),
+            Some(PersonaOf::Agent(id)) => self.load_agent_text(id),
+            Some(PersonaOf::Handoff(id)) => self.load_handoff(id),
             Some(PersonaOf::Named(_)) | None => Ok(()),
         }
     }
@@ -67,99 +68,99 @@ impl Pages<'_> {
     ///
     /// # Errors
     /// The store can't be read. What is not known must not be decided as if it were not there.
-    pub(super) fn page_in(&mut self, event: &Event) -> Result<(), Error> {
+    pub(super) fn load_history(&mut self, event: &Event) -> Result<(), Error> {
         match event {
             Event::Request(arrived) => match &arrived.read.request {
-                Ok(request) => self.page_in_request(request),
+                Ok(request) => self.load_request(request),
                 // An ACK that has not the right form is answered in its handoff, too.
                 Err(_) => match arrived.read.malformed.as_ref().and_then(|ack| ack.handoff_id.as_ref()) {
-                    Some(id) => self.page_in_handoff(id),
+                    Some(id) => self.load_handoff(id),
                     None => Ok(()),
                 },
             },
             Event::Hook(event) if event.kind == HookKind::SessionStart => {
                 if let Some(id) = event.agent_id {
-                    self.page_in_agent(id)?;
+                    self.load_agent(id)?;
                 }
-                self.page_in_predecessors()
+                self.load_predecessors()
             }
             Event::Settled { key, outcome } => {
-                self.page_in_predecessors()?;
-                self.page_in_briefed(|agent| agent.probe == Some(*key) || agent.glance == Some(*key))?;
+                self.load_predecessors()?;
+                self.load_briefed(|agent| agent.idle_watch.runs(*key))?;
                 let Outcome::Pane(facts) = outcome else { return Ok(()) };
                 let named = match self.state.outbox.get(key).map(|pending| &pending.waiter) {
-                    Some(Waiter::Meeting(Meeting::Event { event, .. })) => event.agent_id,
+                    Some(Waiter::PaneLookup(PaneLookup::Event { event, .. })) => event.agent_id,
                     _ => None,
                 };
                 let in_pane = facts.as_ref().and_then(|facts| facts.agent_id);
-                [named, in_pane].into_iter().flatten().try_for_each(|id| self.page_in_agent(id))
+                [named, in_pane].into_iter().flatten().try_for_each(|id| self.load_agent(id))
             }
             Event::Hook(event) if event.kind != HookKind::Context => {
                 let in_pane = |agent: &Agent| agent.pane.is_some_and(|pane| Some(pane.pane) == event.pane);
-                self.page_in_briefed(|agent| event.agent_id == Some(agent.agent_id) || in_pane(agent))
+                self.load_briefed(|agent| event.agent_id == Some(agent.agent_id) || in_pane(agent))
             }
             _ => Ok(()),
         }
     }
 
-    fn page_in_request(&mut self, request: &Request) -> Result<(), Error> {
+    fn load_request(&mut self, request: &Request) -> Result<(), Error> {
         let needs = request.needs();
-        needs.agents.into_iter().try_for_each(|agent_id| self.page_in_agent_text(agent_id))?;
-        needs.handoff.into_iter().try_for_each(|handoff_id| self.page_in_handoff(handoff_id))?;
+        needs.agents.into_iter().try_for_each(|agent_id| self.load_agent_text(agent_id))?;
+        needs.handoff.into_iter().try_for_each(|handoff_id| self.load_handoff(handoff_id))?;
         let items: BTreeSet<ItemId> = needs.items.into_iter().filter_map(|id| id.parse().ok()).collect();
-        items.into_iter().try_for_each(|id| self.page_in_item(id))
+        items.into_iter().try_for_each(|id| self.load_item(id))
     }
 
     /// What happens in the turn that answers a briefing is shown in the handoff's view, whose row is history by then.
-    fn page_in_briefed(&mut self, is_it: impl Fn(&Agent) -> bool) -> Result<(), Error> {
+    fn load_briefed(&mut self, is_it: impl Fn(&Agent) -> bool) -> Result<(), Error> {
         let of = self.state.agents.values().filter(|agent| is_it(agent));
         let ids: Vec<HandoffId> = of.filter_map(|agent| agent.answering).collect();
-        ids.into_iter().try_for_each(|id| self.page_in_handoff(&id.to_string()))
+        ids.into_iter().try_for_each(|id| self.load_handoff(&id.to_string()))
     }
 
     /// An agent that registers is written into its predecessor's row, which may be history.
-    fn page_in_predecessors(&mut self) -> Result<(), Error> {
+    fn load_predecessors(&mut self) -> Result<(), Error> {
         let starting = self.state.agents.values().filter(|agent| agent.start.is_some());
         let wanted: Vec<AgentId> = starting.filter_map(|agent| agent.previous_agent_id).collect();
-        wanted.into_iter().try_for_each(|id| self.page_in_agent(id))
+        wanted.into_iter().try_for_each(|id| self.load_agent(id))
     }
 
-    fn page_in_agent_text(&mut self, text: &str) -> Result<(), Error> {
+    fn load_agent_text(&mut self, text: &str) -> Result<(), Error> {
         match text.parse() {
-            Ok(id) => self.page_in_agent(id),
+            Ok(id) => self.load_agent(id),
             Err(_) => Ok(()),
         }
     }
 
-    fn page_in_agent(&mut self, id: AgentId) -> Result<(), Error> {
+    fn load_agent(&mut self, id: AgentId) -> Result<(), Error> {
         if !self.state.agents.contains_key(&id)
             && let Some(agent) = self.store.past_agent(&id)?
         {
             self.state.agents.insert(id, agent);
-            self.paged.agents.push(id);
+            self.loaded.agents.push(id);
         }
         Ok(())
     }
 
-    fn page_in_handoff(&mut self, text: &str) -> Result<(), Error> {
+    fn load_handoff(&mut self, text: &str) -> Result<(), Error> {
         let Ok(id) = text.parse::<HandoffId>() else { return Ok(()) };
         if !self.state.handoffs.contains_key(&id)
             && let Some(handoff) = self.store.past_handoff(&id)?
         {
             self.state.handoffs.insert(id, handoff);
-            self.paged.handoffs.push(id);
+            self.loaded.handoffs.push(id);
         }
         let Some(handoff) = self.state.handoffs.get(&id) else { return Ok(()) };
         let agents = [Some(handoff.agent_id), handoff.successor_id];
-        agents.into_iter().flatten().try_for_each(|agent_id| self.page_in_agent(agent_id))
+        agents.into_iter().flatten().try_for_each(|agent_id| self.load_agent(agent_id))
     }
 
-    fn page_in_item(&mut self, id: ItemId) -> Result<(), Error> {
+    fn load_item(&mut self, id: ItemId) -> Result<(), Error> {
         if !self.state.items.contains(&id)
             && let Some(item) = self.store.past_item(&id)?
         {
             self.state.items.insert(item);
-            self.paged.items.push(id);
+            self.loaded.items.push(id);
         }
         Ok(())
     }

@@ -1,29 +1,28 @@
-//! Taking files in: what is known of the two lanes, and what keeps them from being read.
+//! Takes files in: what is known of the two lanes, and what keeps them from being read.
 
-use super::taken::Taken;
+use super::intake_item::IntakeItem;
 use crate::core::text::sanitise;
 use crate::core::time::{Deadline, Now};
 use crate::limits;
 use crate::spool::watch::Checked;
-use crate::spool::{Disposed, Error, Found, Lane, RejectOutcome, Scan, Spool, Watch, Why};
+use crate::spool::{Error, Finished, IncomingFile, Lane, RejectOutcome, Scan, Spool, SpoolWatch, Why};
 
 /// Most files of one lane, and most other events, in one commit.
 pub(super) const BATCH: usize = 256;
 /// Most bytes of one lane's files in one commit.
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
-/// When a spool that can't be read is looked at again, in milliseconds.
+/// The pause before a spool that can't be read is tried again, in milliseconds.
 const UNREADABLE_MS: u64 = 1_000;
 
-/// What is known of the lanes.
 #[derive(Debug, Default)]
 pub(super) struct Intake {
     pub(super) files: bool,
-    /// When a file that was not complete is to be looked at again.
+    /// When an incomplete file is looked at again.
     pub(super) look_again: Option<Deadline>,
     /// Listings of the events that have begun.
     pub(super) listing: u64,
-    /// Why what a file depends on could not be looked at just now.
-    pub(super) untold: Option<String>,
+    /// Why something that a file depends on could not be looked up just now.
+    pub(super) unavailable: Option<String>,
     /// The next look at the requests takes a probe with it.
     pub(super) probe: bool,
     /// All events that lay there at the start were taken.
@@ -40,12 +39,11 @@ pub(super) struct Intake {
     pub(super) folder_problem: Option<String>,
     /// The number of the next file that goes to `rejected/`.
     rejected: u64,
-    /// `rejected/` is full.
     pub(super) rejected_full: bool,
 }
 
 impl Intake {
-    /// At the start the whole spool waits. `rejected`: the first number that no rejected file bears.
+    /// At the start the whole spool waits. `rejected`: the first number that no rejected file has.
     pub(super) fn new(rejected: u64) -> Intake {
         Intake { files: true, rejected, ..Intake::default() }
     }
@@ -60,20 +58,20 @@ impl Intake {
         !self.drained && !self.unreadable
     }
 
-    /// Looks whether the folders are those that are held, and nobody else can get at them; while not, nothing is taken in.
-    pub(super) fn check_folders(&mut self, folders: &mut Watch, spool: &mut Spool) {
+    /// Looks whether the folders are those that are held, and nobody else can get at them; while not, nothing is taken
+    /// in.
+    pub(super) fn check_folders(&mut self, folders: &mut SpoolWatch, spool: &mut Spool) {
         match folders.check(spool) {
             Ok(checked) => {
                 self.folder_problem = None;
                 if checked == Checked::Rescan {
-                    tracing::info!("folders were opened or watched anew");
+                    tracing::info!("opened or watched folders of the spool again");
                 }
             }
             Err(error) => self.folder_problem = Some(error.to_string()),
         }
     }
 
-    /// A look at the lanes begins.
     pub(super) fn begin_look(&mut self) {
         self.files = false;
         self.look_again = None;
@@ -81,10 +79,11 @@ impl Intake {
         self.unreadable = false;
     }
 
-    /// What lies in a lane; none if it can't be read, which is not the same as empty: then nothing that waits for an
-    /// empty lane is judged.
-    pub(super) fn scan(&mut self, folders: &mut Watch, spool: &mut Spool, lane: Lane, now: &Now) -> Option<Scan> {
-        // Answers would be put where nobody looks, and what lies in the folders that are held is perhaps not meant for us.
+    /// The files of a lane; none if it can't be read, which is not the same as empty: nothing that waits for an empty
+    /// lane is judged then.
+    pub(super) fn scan(&mut self, folders: &mut SpoolWatch, spool: &mut Spool, lane: Lane, now: &Now) -> Option<Scan> {
+        // Answers would be written where nobody looks, and the files in the folders that are held open may not be meant
+        // for us.
         if self.folder_problem.is_some() {
             self.check_folders(folders, spool);
             if self.folder_problem.is_some() {
@@ -107,7 +106,7 @@ impl Intake {
                 Some(scan)
             }
             Err(error) => {
-                tracing::error!(%error, "the spool can't be read");
+                tracing::error!(%error, "could not read the spool");
                 self.problem = Some(error);
                 self.unreadable = true;
                 self.look_again_in(now, UNREADABLE_MS);
@@ -116,9 +115,9 @@ impl Intake {
         }
     }
 
-    /// What a file depends on can't be looked at: it lies where it lay, and so do those behind it.
-    pub(super) fn put_off(&mut self, spool: &mut Spool, lane: Lane, why: String, now: &Now) {
-        tracing::warn!(why, "what an event or a request depends on can't be looked at; it waits");
+    /// Something that a file depends on can't be looked up: the file stays in its lane, and so do those behind it.
+    pub(super) fn defer(&mut self, spool: &mut Spool, lane: Lane, why: String, now: &Now) {
+        tracing::warn!(why, "could not look up what an event or a request depends on; its file waits in the spool");
         self.problem = Some(why);
         self.took_events &= lane != Lane::Events;
         self.took_requests = false;
@@ -132,23 +131,23 @@ impl Intake {
         }
     }
 
-    /// A file whose content is durable goes; one that could not be taken goes to `rejected/` whole.
-    pub(super) fn put_away(&mut self, spool: &mut Spool, taken: &Taken, now: &Now) {
-        let moved = match &taken.why {
-            None => spool.dispose(&taken.found).map(|disposed| disposed != Disposed::Changed),
-            Some(why) => self.reject(spool, &taken.found, why, now).map(|()| true),
+    /// Removes a file whose content is durable; a file that could not be taken goes to `rejected/` whole.
+    pub(super) fn finish_file(&mut self, spool: &mut Spool, item: &IntakeItem, now: &Now) {
+        let moved = match &item.why {
+            None => spool.finish(&item.found).map(|disposed| disposed != Finished::Changed),
+            Some(why) => self.reject(spool, &item.found, why, now).map(|()| true),
         };
         match moved {
             Ok(true) => {}
             Ok(false) => self.files = true,
             Err(error) => {
-                tracing::warn!(%error, "a file that was taken can't be moved");
+                tracing::warn!(%error, "could not move a file out of the spool after it was handled");
                 self.look_again = Some(Deadline::after(now, UNREADABLE_MS));
             }
         }
     }
 
-    fn reject(&mut self, spool: &mut Spool, found: &Found, why: &Why, now: &Now) -> Result<(), Error> {
+    fn reject(&mut self, spool: &mut Spool, found: &IncomingFile, why: &Why, now: &Now) -> Result<(), Error> {
         match spool.reject(self.rejected, found, why, now)? {
             RejectOutcome::Moved(_) => self.rejected += 1,
             RejectOutcome::Gone => {}
@@ -156,12 +155,12 @@ impl Intake {
                 self.rejected_full = true;
                 tracing::error!(
                     name = %sanitise(&found.name.to_string_lossy()),
-                    "rejected/ is full and the lane is full of bad files: this one was removed"
+                    "rejected/ is full and the folder is full of bad files: this file was deleted"
                 );
             }
             RejectOutcome::Full => {
                 if !self.rejected_full {
-                    tracing::warn!("rejected/ is full: bad files stay where they are until it is emptied");
+                    tracing::warn!("rejected/ is full: bad files stay in the spool until it is emptied");
                 }
                 self.rejected_full = true;
             }

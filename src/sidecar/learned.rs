@@ -8,19 +8,18 @@ use crate::core::rows::agent::Agent;
 use crate::core::rules::Rules;
 use crate::core::state::State;
 use crate::core::time::Now;
-use crate::files::{self, Stamp};
+use crate::files::{self, FileId};
 use crate::personas;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A file that can't be used and was changed less than so many milliseconds ago may not be whole yet.
 const FRESH_MS: i64 = 2_000;
 
-/// What was seen last.
 #[derive(Default)]
 pub(super) struct Learned {
-    rules: Option<Stamp>,
+    rules: Option<FileId>,
     /// Personas whose role was looked for, and what their files were then.
-    known: BTreeMap<Slug, Option<Stamp>>,
+    known: BTreeMap<Slug, Option<FileId>>,
     /// The roles that were found: several may be found before the first of them is decided.
     roles: BTreeMap<Slug, String>,
 }
@@ -31,30 +30,32 @@ impl Learned {
     /// # Errors
     /// They can't be used.
     pub(super) fn begin(home: &Home) -> Result<(Learned, Rules), rules::RulesFileError> {
-        let stamp = files::stamp(&home.rules());
+        let file_id = files::file_id(&home.rules());
         let rules = rules::load(&home.rules())?;
-        Ok((Learned { rules: stamp, ..Learned::default() }, rules))
+        Ok((Learned { rules: file_id, ..Learned::default() }, rules))
     }
 
-    /// Reads the rules again if their file has changed. What can't be used is told once for each state of the file.
+    /// Reads the rules again if their file has changed. Each unusable state of the file is reported once.
     ///
     /// # Errors
     /// The file may not be whole yet: it is to be looked at again in so many milliseconds.
     pub(super) fn look_at_rules(&mut self, home: &Home, now: &Now) -> Result<Option<Event>, u64> {
         let path = home.rules();
-        let stamp = files::stamp(&path);
-        if stamp == self.rules {
+        let file_id = files::file_id(&path);
+        if file_id == self.rules {
             return Ok(None);
         }
-        let age_ms = stamp.map_or(i64::MAX, |stamp| now.wall_ms.saturating_sub(stamp.mtime_ns / 1_000_000));
+        let age_ms = file_id.map_or(i64::MAX, |file_id| now.wall_ms.saturating_sub(file_id.mtime_ns / 1_000_000));
         let read = rules::load(&path);
         if read.is_err() && (0..FRESH_MS).contains(&age_ms) {
             return Err(u64::try_from(FRESH_MS - age_ms).unwrap_or(0));
         }
-        self.rules = stamp;
+        self.rules = file_id;
         match &read {
-            Ok(_) => tracing::info!("the rules for work items were read again"),
-            Err(error) => tracing::error!(%error, "the rules for work items stay as they were"),
+            Ok(_) => tracing::info!("reloaded the rules for work items"),
+            Err(error) => {
+                tracing::error!(%error, "could not reload the rules for work items; the previous rules stay in force")
+            }
         }
         Ok(Some(Event::Rules(read.map(Box::new).map_err(|error| error.to_string()))))
     }
@@ -79,17 +80,17 @@ impl Learned {
         let folder = home.personas();
         let before = self.roles.clone();
         for slug in slugs {
-            let stamp = personas::stamp(&folder, &slug);
-            if self.known.get(&slug) == Some(&stamp) {
+            let file_id = personas::file_id(&folder, &slug);
+            if self.known.get(&slug) == Some(&file_id) {
                 continue;
             }
             match personas::role(&folder, &slug) {
                 Ok(Some(role)) => drop(self.roles.insert(slug.clone(), role)),
                 Ok(None) => drop(self.roles.remove(&slug)),
-                // What was known of it still counts; whoever starts such a persona is told what is wrong.
-                Err(error) => tracing::debug!(%error, "a persona's role can't be read"),
+                // The role that was known still counts; a start of the persona reports the error.
+                Err(error) => tracing::debug!(%error, "could not read a persona's role"),
             }
-            self.known.insert(slug, stamp);
+            self.known.insert(slug, file_id);
         }
         (self.roles != before).then(|| Event::Roles(self.roles.clone()))
     }

@@ -1,48 +1,50 @@
-//! The loop: the only place that reads the clock, once each time it wakes; the only caller of `decide` and of `commit`.
+//! The loop: the only place that reads the clock, once each time it wakes, and the only caller of `decide` and of
+//! `commit`.
 //!
-//! `parts` is all that the loop owns. Its parts know nothing of each other, nor of the loop: `intake` is what is known of the
-//! lanes, `history` looks up rows that are over, `watches` follows processes, panes and documents, `learned` rules and roles,
-//! `projector` writes for others, `checkpoint` brings that onto the disk, `answers` tells whether requests are answered,
-//! `health` how the store is, `heart` and `glance` say so in the view and in tmux, `timers` are the loop's own times, `tidy`
-//! removes what has had its time.
+//! `parts` holds everything that the loop owns. The parts know neither each other nor the loop: `intake` knows the
+//! lanes, `history` loads rows of ended agents and handoffs, `watches` follows processes, panes and documents,
+//! `learned` holds rules and roles, `projection` writes for others, `checkpoint` syncs that to the disk, `answers`
+//! checks that requests are answered, `health` knows the state of the store, `liveness` and `status_line` show all this in the
+//! view and in tmux, `timers` are the loop's own times, and `tidy` removes old files and rows.
 //!
-//! On them stand, in the order in which they look into each other: `again` for what the last run left unwritten, `gather` for
-//! how files become events (`taken`, with `facts`, `clis`, and `damage` for rows that can't be understood), `tick` and `turn`
-//! for what one turn does, `settings` for the configuration, `wait` for what wakes and ends the loop, `start` for the
-//! beginning (on `ground`). `signals` end it, `log` is what is said.
+//! Above them, in the order in which they use each other: `reproject` (what the last run left unwritten), `gather` (files
+//! become events, with `intake_item`, `preload`, `clis`, and `corrupt` for corrupt rows), `tick` and `cycle` (what one cycle
+//! does), `settings` (the configuration), `wait` (what wakes and ends the loop), `start` (on `ground`). `signals` end
+//! the loop; `log` is its log.
 
-mod again;
-#[cfg(test)]
-mod again_tests;
 mod answers;
 mod checkpoint;
 mod clis;
-mod damage;
+mod corrupt;
 #[cfg(test)]
-mod damage_tests;
-mod facts;
+mod corrupt_tests;
+mod cycle;
 mod failed;
 #[cfg(test)]
 mod flood_tests;
 mod gather;
-mod glance;
 mod ground;
 #[cfg(test)]
 mod growth_tests;
 mod health;
-mod heart;
 mod history;
 mod intake;
+mod intake_item;
 mod learned;
+mod liveness;
 mod log;
 mod parts;
-mod projector;
+mod preload;
+mod projection;
+mod reproject;
+#[cfg(test)]
+mod reproject_tests;
 mod settings;
 #[cfg(test)]
 mod short_tests;
 mod signals;
 mod start;
-mod taken;
+mod status_line;
 #[cfg(test)]
 mod tests;
 mod tick;
@@ -50,11 +52,10 @@ mod tidy;
 #[cfg(test)]
 mod time_tests;
 mod timers;
-mod turn;
 mod wait;
 mod watches;
 #[cfg(test)]
 mod year_tests;
 
 pub use ground::fault_of_prompts;
-pub use start::{Options, run};
+pub use start::{SidecarOptions, run};

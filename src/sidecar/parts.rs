@@ -1,14 +1,14 @@
-//! The sidecar: everything that one loop needs, part by part. The parts know nothing of each other, nor of the loop.
+//! The sidecar: everything that one loop needs, part by part. The parts know neither each other nor the loop.
 
 use super::answers::Answers;
 use super::checkpoint::Checkpoints;
-use super::glance::Glance;
-use super::health::Health;
-use super::heart::Heart;
+use super::health::StoreHealth;
 use super::history::History;
 use super::intake::Intake;
 use super::learned::Learned;
-use super::projector::Projector;
+use super::liveness::Liveness;
+use super::projection::Projection;
+use super::status_line::Glance;
 use super::tidy::Tidy;
 use super::timers::Timers;
 use super::watches::Watches;
@@ -28,7 +28,6 @@ use crate::store::{Error, Store};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The sidecar.
 pub(crate) struct Sidecar {
     pub(super) home: Home,
     pub(super) clock: Clock,
@@ -40,32 +39,31 @@ pub(crate) struct Sidecar {
     pub(super) watchdog: Watchdog,
     /// What has happened and did not come from files.
     pub(super) events: Vec<Event>,
-    pub(super) left: Left,
+    pub(super) left: Leftovers,
     pub(super) answers: Answers,
     pub(super) checkpoints: Checkpoints,
-    pub(super) glance: Glance,
-    pub(super) health: Health,
-    pub(super) heart: Heart,
+    pub(super) status_line: Glance,
+    pub(super) health: StoreHealth,
+    pub(super) liveness: Liveness,
     pub(super) history: History,
     pub(super) intake: Intake,
     pub(super) learned: Learned,
-    pub(super) projector: Projector,
+    pub(super) projection: Projection,
     pub(super) tidy: Tidy,
     pub(super) timers: Timers,
     pub(super) watches: Watches,
 }
 
-/// What a former process has left.
+/// What an earlier process of this home left behind.
 #[derive(Debug, Default)]
-pub(super) struct Left {
-    /// There is what is to go on: deadlines or effects.
+pub(super) struct Leftovers {
+    /// Whether deadlines or effects are left to continue.
     pub(super) goes_on: bool,
-    /// Effects that it may have begun.
     pub(super) effects: BTreeSet<EffectKey>,
 }
 
 impl Sidecar {
-    /// What keeps requests from being taken, where that is known: it is told, and goes by.
+    /// The known reason for which requests are not taken: it is shown, and is temporary.
     fn obstacle(&self) -> Option<&String> {
         let Intake { problem, folder_problem, .. } = &self.intake;
         self.health.problem.as_ref().or(problem.as_ref()).or(folder_problem.as_ref())
@@ -76,40 +74,44 @@ impl Sidecar {
         self.answers.judged.is_silent && self.obstacle().is_none()
     }
 
-    /// Says that the sidecar lives and answers: while it does not, the heart stands still, and the view says why.
+    /// Writes the heartbeat, which says that the sidecar runs and answers. While it does not answer, the heartbeat is
+    /// not renewed, and the view says why.
     pub(super) fn heartbeat(&mut self, now: &Now) {
-        let heartbeat = self.heart.beat(now, self.is_silent());
+        let heartbeat = self.liveness.heartbeat(now, self.is_silent());
         // Nothing of it is lost: the store has it, and it is written when the disk lets us.
-        let short = limits::shortage().or_else(|| self.heart.no_thread.clone());
+        let short = limits::shortage().or_else(|| self.liveness.no_thread.clone());
         let late = self.tools.late.told();
-        let problem = self.obstacle().or(self.projector.unwritten.as_ref()).or(short.as_ref());
+        let problem = self.obstacle().or(self.projection.unwritten.as_ref()).or(short.as_ref());
         let problem = problem.or(self.answers.judged.problem.as_ref()).or(late.as_ref());
-        let full = self.intake.rejected_full.then(|| "rejected/ is full: bad files stay where they are".to_owned());
+        let full = self
+            .intake
+            .rejected_full
+            .then(|| "rejected/ is full: bad files stay in the spool until it is emptied".to_owned());
         let server = self.state.server.as_ref();
         let view = SidecarView {
             v: 1,
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            started_at: self.heart.started_at.clone(),
+            started_at: self.liveness.started_at.clone(),
             heartbeat,
             taken_at: Some(self.answers.taken_at.clone()),
             tmux: server.map(|server| ServerView { pid: server.pid, start_time: server.start_time }),
             state: if problem.is_some() { contract::Health::Degraded } else { contract::Health::Running }.into(),
             problem: problem.cloned().or(full),
             watch: match self.watches.folders.mode() {
-                watch::Mode::Armed => Watch::Armed,
-                watch::Mode::Poll => Watch::Poll,
+                watch::WatchMode::Armed => Watch::Armed,
+                watch::WatchMode::Poll => Watch::Poll,
             }
             .into(),
-            journal_seq: self.projector.last_seq(),
+            journal_seq: self.projection.last_seq(),
         };
         if let Err(error) = self.spool.put_sidecar(plain_json(&contract::text(&view)).as_bytes()) {
-            tracing::warn!(%error, "the heartbeat can't be written");
+            tracing::warn!(%error, "could not write the heartbeat, view/sidecar.json");
         }
     }
 
-    /// The store can't be read or written. Until it can, the state in memory may hold what was never committed, so nothing is
-    /// decided on it.
+    /// The store can't be read or written. Until it can, the state in memory may hold what was never committed, so
+    /// nothing is decided on it.
     pub(super) fn store_failed(&mut self, now: &Now, error: &Error) {
         self.health.failed(now, error);
         self.heartbeat(now);

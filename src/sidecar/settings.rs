@@ -1,4 +1,4 @@
-//! What the core is told of the configuration, at the start and when it is read again.
+//! Makes the core's settings from the configuration, at the start and at a reload.
 
 use super::ground;
 use super::parts::Sidecar;
@@ -38,7 +38,6 @@ pub(super) fn settings(
     }
 }
 
-/// What effects are carried out with.
 pub(super) fn tools(
     home: &Home,
     config: Config,
@@ -50,7 +49,7 @@ pub(super) fn tools(
 }
 
 impl Sidecar {
-    /// Reads configuration, profiles and prompts again. If one of them is wrong, everything stays as it was.
+    /// Reads configuration, profiles and prompts again. If one of them is invalid, nothing changes.
     pub(super) fn reload(&mut self, now: &Now) {
         self.watchdog.reloading();
         self.read_again(now);
@@ -69,14 +68,16 @@ impl Sidecar {
                 let rules = std::mem::take(&mut self.state.settings.rules);
                 let program = &self.tools.program;
                 self.state.settings = settings(&self.home, &config, &profiles, (prompts, rules), program);
-                self.glance.enabled = config.tmux_status;
+                self.status_line.enabled = config.tmux_status;
                 let Tools { tmux, program, late, .. } = &*self.tools;
                 let kept = (tmux.clone(), program.clone(), Arc::clone(late));
                 self.tools = tools(&self.home, config, profiles, kept);
                 self.runner.set_tools(Arc::clone(&self.tools));
-                tracing::info!("the configuration was read again");
+                tracing::info!("reloaded the configuration");
             }
-            Err(error) => tracing::error!("the configuration stays as it was: {error:#}"),
+            Err(error) => {
+                tracing::error!("could not reload the configuration; the previous one stays in force: {error:#}")
+            }
         }
         self.look_at_rules(now);
         self.learn_roles();

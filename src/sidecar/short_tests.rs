@@ -1,13 +1,18 @@
-//! What the loop does while no file can be opened: a request that could not be judged is neither
-//! refused nor lost, and an event of which is not known whose it is waits.
+//! The loop while no file can be opened: a request that could not be checked is neither refused nor lost, and an event
+//! whose agent is unknown waits.
 
 use super::tests::Ground;
 use crate::spool::Lane;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
+/// Whether no other test runs in this process, so that its limits may be changed.
+fn is_alone() -> bool {
+    std::env::var("NEXTEST_EXECUTION_MODE").as_deref() == Ok("process-per-test")
+}
+
 /// Does it while this process may open no file. None where other tests run in the same process.
 fn without_descriptors<T>(work: impl FnOnce() -> T) -> Option<T> {
-    if std::env::var("NEXTEST_EXECUTION_MODE").as_deref() != Ok("process-per-test") {
+    if !is_alone() {
         return None;
     }
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("a limit");
@@ -19,7 +24,7 @@ fn without_descriptors<T>(work: impl FnOnce() -> T) -> Option<T> {
 
 #[tokio::test]
 async fn that_no_descriptor_is_left_is_told_also_when_none_at_all_is_left() {
-    if std::env::var("NEXTEST_EXECUTION_MODE").as_deref() != Ok("process-per-test") {
+    if !is_alone() {
         return;
     }
     let mut ground = Ground::new().await;
@@ -60,7 +65,8 @@ async fn a_request_whose_persona_can_not_be_read_for_want_of_files_waits() {
     assert!(answer.contains("no_tmux"), "it is known by now that there is such a persona: {answer}");
 }
 
-/// Whose an event is depends on the programs above its hook: one that could not be looked at is not none.
+/// The agent of an event depends on the programs above its hook, and a program that could not be looked at still
+/// counts.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn an_event_whose_program_can_not_be_looked_at_for_want_of_files_waits() {

@@ -1,5 +1,5 @@
-//! Signals, on a thread of their own: also a loop that stands still can be told to end, for it is ended by force when it
-//! has not ended by itself in time. Nothing is lost by that: what was begun is in the store, and is taken up again.
+//! Signals, on a thread of their own: a sidecar whose loop hangs can still be ended, by force if it has not ended in
+//! time. Nothing is lost, because whatever was begun is in the store and is continued at the next start.
 
 use super::log;
 use crate::exit;
@@ -11,11 +11,10 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
-/// How long an end in good order may take: effects, tmux and files have limits of their own, which are shorter together.
-/// A service manager waits longer than this.
+/// How long an end in good order may take: effects, tmux and files have limits of their own, which are shorter
+/// together. A service manager waits longer than this.
 const END_WITHIN: Duration = Duration::from_secs(12);
 
-/// Asked for by signals.
 pub(super) struct Signals {
     pub(super) stop: Arc<Notify>,
     pub(super) reload: Arc<Notify>,
@@ -29,7 +28,7 @@ pub(super) fn listen() -> anyhow::Result<Signals> {
     let hang_up_ends = is_in_terminal() && !ignores_hang_ups();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let inside = runtime.enter();
-    let open = |kind| signal(kind).context("signals can't be listened for");
+    let open = |kind| signal(kind).context("could not listen for signals");
     let (mut terminate, mut interrupt) = (open(SignalKind::terminate())?, open(SignalKind::interrupt())?);
     let mut hang_up = open(SignalKind::hangup())?;
     drop(inside);
@@ -42,7 +41,7 @@ pub(super) fn listen() -> anyhow::Result<Signals> {
                 else => return,
             };
             let ends = kind != SignalKind::hangup() || hang_up_ends;
-            tracing::info!(signal = kind.as_raw_value(), ends, "a signal came");
+            tracing::info!(signal = kind.as_raw_value(), ends, "received a signal");
             if ends {
                 stop.notify_one();
                 tokio::time::sleep(END_WITHIN).await;
@@ -58,7 +57,8 @@ pub(super) fn listen() -> anyhow::Result<Signals> {
 fn end_by_force() -> ! {
     let seconds = END_WITHIN.as_secs();
     log::say(&format!(
-        "tasuki: it was told to end {seconds} s ago and stands still, so it ends by force; nothing is lost by that, the next start goes on"
+        "tasuki: the sidecar was told to end {seconds} s ago and hangs, so it ends by force; nothing is lost, and the \
+         next start continues"
     ));
     log::finish();
     std::process::exit(i32::from(exit::TRY_AGAIN));
@@ -69,7 +69,7 @@ fn is_in_terminal() -> bool {
     std::io::stdin().is_terminal() || std::io::stdout().is_terminal() || std::io::stderr().is_terminal()
 }
 
-/// Whether whoever started us wants us to outlive the terminal.
+/// Whether our parent wants us to outlive the terminal.
 #[allow(unsafe_code)]
 fn ignores_hang_ups() -> bool {
     let mut before = std::mem::MaybeUninit::<libc::sigaction>::uninit();

@@ -1,18 +1,18 @@
-//! The beginning: opens everything in an order in which each failure is told and nothing is half done.
+//! The start: opens everything in an order in which each failure is reported and nothing is half done.
 
 use super::answers::Answers;
 use super::checkpoint::Checkpoints;
-use super::failed::{Failed, fails};
-use super::glance::Glance;
+use super::failed::{StartFailure, fails};
 use super::ground;
-use super::health::Health;
-use super::heart::Heart;
+use super::health::StoreHealth;
 use super::history::History;
 use super::intake::Intake;
 use super::learned::Learned;
-use super::parts::{Left, Sidecar};
-use super::projector::Projector;
+use super::liveness::Liveness;
+use super::parts::{Leftovers, Sidecar};
+use super::projection::Projection;
 use super::settings::{settings, tools};
+use super::status_line::Glance;
 use super::tidy::Tidy;
 use super::timers::Timers;
 use super::wait::Sources;
@@ -26,8 +26,8 @@ use crate::core::text::sanitise;
 use crate::core::time::Now;
 use crate::exit;
 use crate::runner::Runner;
-use crate::service::watchdog::{Starting, Watchdog};
-use crate::spool::{ErrorKind, Journal, Spool, Watch};
+use crate::service::watchdog::{StartReporter, Watchdog};
+use crate::spool::{ErrorKind, Journal, Spool, SpoolWatch};
 use crate::store::{Loaded, Store};
 use crate::tmux::{self, Socket, Tmux};
 use anyhow::Context;
@@ -39,7 +39,7 @@ use tokio::sync::mpsc;
 
 /// What the sidecar is started with.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct SidecarOptions {
     pub home: Home,
     /// The tmux server, over what environment and configuration say.
     pub tmux: Option<String>,
@@ -48,10 +48,10 @@ pub struct Options {
 
 /// Runs the sidecar until it is told to end. Returns the exit code.
 #[must_use]
-pub fn run(options: &Options) -> u8 {
+pub fn run(options: &SidecarOptions) -> u8 {
     if let Err(error) = super::log::start(options.json) {
-        // Nothing can be said without it, and whoever reads standard error may be the reason.
-        let _ = writeln!(std::io::stderr(), "tasuki: no thread can be started to write the log: {error}");
+        // Nothing can be reported without it, and the reader of standard error may be the reason.
+        let _ = writeln!(std::io::stderr(), "tasuki: could not start the thread that writes the log: {error}");
         return exit::TRY_AGAIN;
     }
     end_on_fault();
@@ -60,7 +60,7 @@ pub fn run(options: &Options) -> u8 {
     code
 }
 
-fn run_to_the_end(options: &Options) -> u8 {
+fn run_to_the_end(options: &SidecarOptions) -> u8 {
     crate::limits::raise();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -70,7 +70,7 @@ fn run_to_the_end(options: &Options) -> u8 {
         .build()
     {
         Ok(runtime) => runtime,
-        Err(error) => return complain(&Failed { code: exit::TRY_AGAIN, error: error.into() }),
+        Err(error) => return complain(&StartFailure { code: exit::TRY_AGAIN, error: error.into() }),
     };
     let code = runtime.block_on(async {
         outlive_file_limits();
@@ -86,36 +86,37 @@ fn run_to_the_end(options: &Options) -> u8 {
     code
 }
 
-/// A fault of our own ends the whole program, for a part of it that is missing would never be missed: no signal would end
-/// it, or no request be answered, while it seems to live. The fault of an effect is told as that effect's outcome.
+/// A panic ends the whole program, because nobody would notice one missing part: no signal would end it, or no request
+/// be answered, while it seems to run. An effect's panic becomes that effect's outcome instead.
 fn end_on_fault() {
     exit::end_on_fault(crate::runner::is_guarded, |said| {
-        super::log::say(&format!("tasuki: {said} Nothing is lost by that: the next start goes on."));
+        super::log::say(&format!("tasuki: {said} Nothing is lost, and the next start continues."));
         super::log::finish();
     });
 }
 
-fn complain(failed: &Failed) -> u8 {
+fn complain(failed: &StartFailure) -> u8 {
     super::log::say(&format!("tasuki: {}", sanitise(&format!("{:#}", failed.error))));
     failed.code
 }
 
-pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed> {
+pub(super) async fn open(options: &SidecarOptions) -> Result<(Sidecar, Sources), StartFailure> {
     let home = options.home.clone();
     let config = fails(exit::CONFIG, Config::load(&home.config()))?;
     ground::check_name(&home)?;
     let (profiles, prompts) = (ground::load_profiles(&home)?, ground::load_prompts(&home)?);
-    let program = fails(exit::CONFIG, std::env::current_exe().context("this program's own path is not known"))?;
+    let program =
+        fails(exit::CONFIG, std::env::current_exe().context("could not find the path of the tasuki program"))?;
     ground::make_home(&home)?;
     let spool = Spool::open(home.root()).map_err(spool_failed)?;
     let store = open_store(&home)?;
-    let (folders, (clock, now)) = (Watch::new(&spool), first_clock());
+    let (folders, (clock, now)) = (SpoolWatch::new(&spool), first_clock());
     let loaded = store.load().map_err(store_failed)?;
     let (notice_sender, notices) = mpsc::channel(64);
     let tmux = start_tmux(options, &config, &store, notice_sender)?;
     let (learned, rules) = fails(exit::CONFIG, Learned::begin(&home))?;
     let settings = settings(&home, &config, &profiles, (prompts, rules), &program);
-    let glance = Glance::new(tmux.clone(), config.tmux_status);
+    let status_line = Glance::new(tmux.clone(), config.tmux_status);
     let tools = tools(&home, config, profiles, (tmux, program, Arc::default()));
     let (runner, ended) = Runner::new(Arc::clone(&tools));
     let (journal, last_seq) = Journal::open(&spool, loaded.state.next_seq).map_err(spool_failed)?;
@@ -133,13 +134,13 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
         left: left(&loaded, &now),
         answers: Answers::new(&now),
         checkpoints: Checkpoints::default(),
-        glance,
-        health: Health::default(),
-        heart: Heart::new(&now),
+        status_line,
+        health: StoreHealth::default(),
+        liveness: Liveness::new(&now),
         history: History::default(),
         intake: Intake::new(first_free_number(&home)),
         learned,
-        projector: Projector::new(journal),
+        projection: Projection::new(journal),
         tidy: Tidy::new(),
         timers: Timers::new(&now),
         watches,
@@ -157,9 +158,9 @@ pub(super) async fn open(options: &Options) -> Result<(Sidecar, Sources), Failed
     Ok((sidecar, sources))
 }
 
-/// A large file that was not closed in order takes a while, and whoever waits for us is told.
-fn open_store(home: &Home) -> Result<Store, Failed> {
-    let _said = Starting::begin();
+/// Opens the store. A large file that was not closed properly takes a while, so the service manager is notified.
+fn open_store(home: &Home) -> Result<Store, StartFailure> {
+    let _said = StartReporter::begin();
     Store::open(&home.state()).map_err(store_failed)
 }
 
@@ -169,22 +170,22 @@ fn first_clock() -> (Clock, Now) {
     (clock, now)
 }
 
-fn left(loaded: &Loaded, now: &Now) -> Left {
-    Left {
+fn left(loaded: &Loaded, now: &Now) -> Leftovers {
+    Leftovers {
         goes_on: !loaded.state.outbox.is_empty() || loaded.state.next_deadline_ms(now).is_some(),
         effects: loaded.state.outbox.keys().copied().collect(),
     }
 }
 
 fn start_tmux(
-    options: &Options,
+    options: &SidecarOptions,
     config: &Config,
     store: &Store,
-    notices: mpsc::Sender<tmux::Notice>,
-) -> Result<Tmux, Failed> {
+    notices: mpsc::Sender<tmux::TmuxNotice>,
+) -> Result<Tmux, StartFailure> {
     let socket = socket(options, config);
     warn_of_another_server(&socket);
-    let options = tmux::Options {
+    let options = tmux::SocketOptions {
         socket,
         home_tag: store.home_tag().map_err(store_failed)?,
         program: PathBuf::from("tmux"),
@@ -193,25 +194,25 @@ fn start_tmux(
     fails(exit::CONFIG, Tmux::start(options, notices))
 }
 
-fn spool_failed(error: crate::spool::Error) -> Failed {
+fn spool_failed(error: crate::spool::Error) -> StartFailure {
     let code = match error.kind() {
         ErrorKind::NotAllowed => exit::NOT_ALLOWED,
         ErrorKind::Full | ErrorKind::Io => exit::TRY_AGAIN,
         ErrorKind::Layout | ErrorKind::NoSpool | ErrorKind::Taken => exit::CONFIG,
     };
-    Failed { code, error: error.into() }
+    StartFailure { code, error: error.into() }
 }
 
-fn store_failed(error: crate::store::Error) -> Failed {
+fn store_failed(error: crate::store::Error) -> StartFailure {
     use crate::store::Error;
     let code = match &error {
         Error::Locked { .. } | Error::Io { .. } | Error::Gone { .. } => exit::TRY_AGAIN,
         Error::Unreadable { .. } | Error::Row { .. } | Error::NewerSchema { .. } => exit::CONFIG,
     };
-    Failed { code, error: error.into() }
+    StartFailure { code, error: error.into() }
 }
 
-/// Whoever starts it in a pane and names no server most likely means the one around that pane.
+/// A sidecar that is started in a pane without a named server most likely should use the server around that pane.
 fn warn_of_another_server(socket: &Socket) {
     let around = std::env::var("TMUX").unwrap_or_default();
     let Some(around) = around.split(',').next().filter(|path| !path.is_empty()) else { return };
@@ -223,19 +224,19 @@ fn warn_of_another_server(socket: &Socket) {
         tracing::warn!(
             works_in,
             sits_in,
-            "another tmux server is around this pane: to work in that one, give it with --tmux"
+            "this pane belongs to a different tmux server: to use that server, name it with --tmux"
         );
     }
 }
 
 /// `--tmux`, else `TASUKI_TMUX`, else the configuration, else the user's default server.
-fn socket(options: &Options, config: &Config) -> Socket {
+fn socket(options: &SidecarOptions, config: &Config) -> Socket {
     let variable = std::env::var("TASUKI_TMUX").ok().filter(|name| !name.is_empty());
     let named = options.tmux.clone().or(variable).or_else(|| config.tmux_socket.clone());
     named.map_or(Socket::Default, Socket::named)
 }
 
-/// The first number that no rejected file bears.
+/// The first number that no rejected file has.
 fn first_free_number(home: &Home) -> u64 {
     let Ok(entries) = std::fs::read_dir(home.spool().join("rejected")) else { return 1 };
     let number = |name: &str| name.split('-').next().and_then(|digits| digits.parse::<u64>().ok());
@@ -243,24 +244,26 @@ fn first_free_number(home: &Home) -> u64 {
     numbers.max().map_or(1, |most| most + 1)
 }
 
-/// A limit on the size of files (`ulimit -f`) is a full disk like any other: whoever has a handler for its signal gets
-/// an error from the write, and does not die of it.
+/// A limit on the size of files (`ulimit -f`) is treated like a full disk: with a handler for its signal the write
+/// returns an error, and the process does not die.
 fn outlive_file_limits() {
     match signal(SignalKind::from_raw(nix::libc::SIGXFSZ)) {
         Ok(mut received) => drop(tokio::spawn(async move { while received.recv().await.is_some() {} })),
-        Err(error) => tracing::warn!(%error, "a limit on the size of files would end us"),
+        Err(error) => {
+            tracing::warn!(%error, "could not handle SIGXFSZ: a limit on the size of files would end the sidecar")
+        }
     }
 }
 
 impl Sidecar {
     /// Takes over what the last run left: brings what others read up to date, and counts deadlines in this boot.
-    fn begin(&mut self, now: &Now, mut loaded: Loaded, settings: Settings, last_seq: u64) -> Result<(), Failed> {
+    fn begin(&mut self, now: &Now, mut loaded: Loaded, settings: Settings, last_seq: u64) -> Result<(), StartFailure> {
         self.state = std::mem::take(&mut loaded.state);
         self.state.settings = settings;
         self.state.next_seq = self.state.next_seq.max(last_seq + 1);
         self.state.rebase(now);
         self.store.put_live(&self.state).map_err(store_failed)?;
-        self.show_again(loaded, now).map_err(store_failed)?;
+        self.reproject_all(loaded, now).map_err(store_failed)?;
         self.events.extend(grown_documents(&self.home, &self.state));
         self.learn_roles();
         self.heartbeat(now);

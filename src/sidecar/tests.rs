@@ -1,7 +1,7 @@
-//! What the loop does when the disk fails under it: turns are taken one by one, and time is not waited for.
+//! The loop when the disk fails under it: cycles are run one by one, without waiting for time to pass.
 
 use super::parts::Sidecar;
-use super::start::{self, Options};
+use super::start::{self, SidecarOptions};
 use super::wait::Sources;
 use super::watches::SeenGone;
 use crate::config::Home;
@@ -9,11 +9,11 @@ use crate::core::decision::{Decision, ErrorRow};
 use crate::core::effect::{Effect, EffectKey, Outcome};
 use crate::core::event::Event;
 use crate::core::id::{AgentId, ErrorId};
-use crate::core::rows::agent::Agent;
+use crate::core::rows::agent::{Agent, ScreenProbe};
 use crate::core::rows::outbox::{Pending, Waiter};
 use crate::core::time::{Deadline, Now};
-use crate::runner::Ended;
-use crate::spool::Place;
+use crate::runner::SettledEffect;
+use crate::spool::OutputFile;
 use crate::store::Batch;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -54,9 +54,9 @@ impl Ground {
     }
 
     /// One turn, as when the loop wakes now.
-    pub(super) fn turn(&mut self) {
+    pub(super) fn cycle(&mut self) {
         let now = self.sidecar.clock.now();
-        self.sidecar.turn(&now);
+        self.sidecar.cycle(&now);
     }
 
     pub(super) fn checkpoint(&mut self) {
@@ -68,7 +68,7 @@ impl Ground {
     /// Takes turns until nothing is left to do at once. Fails if that never happens.
     pub(super) fn settle(&mut self) {
         for _ in 0..50 {
-            self.turn();
+            self.cycle();
             if !self.sidecar.sleep().is_zero() {
                 return;
             }
@@ -87,7 +87,7 @@ impl Ground {
 pub(super) async fn open(dir: &tempfile::TempDir) -> (Sidecar, Sources) {
     let home = Home::at(&dir.path().join("home")).expect("a home");
     let tmux = Some(dir.path().join("no-server").display().to_string());
-    let options = Options { home, tmux, json: false };
+    let options = SidecarOptions { home, tmux, json: false };
     let Ok((mut sidecar, sources)) = start::open(&options).await else { panic!("the sidecar starts") };
     sidecar.timers.tmux_unknown = None;
     (sidecar, sources)
@@ -102,7 +102,7 @@ async fn a_lane_that_cannot_be_read_is_not_empty() {
     let events = ground.path("spool/events");
     let mode = |mode| std::fs::set_permissions(&events, std::fs::Permissions::from_mode(mode)).expect("a mode");
     mode(0o755);
-    let gone = SeenGone { agent_id: AgentId(uuid::Uuid::new_v4()), how: crate::core::event::Gone::Dead, listing: 0 };
+    let gone = SeenGone { agent_id: AgentId(uuid::Uuid::new_v4()), how: crate::core::event::Exit::Dead, listing: 0 };
     ground.sidecar.watches.gone.push(gone);
     ground.settle();
     assert!(!ground.sidecar.intake.drained && ground.sidecar.watches.gone.len() == 1, "nothing was judged");
@@ -123,7 +123,7 @@ async fn a_sidecar_that_turns_and_takes_no_requests_says_since_when() {
     ground.ask("r.json", NOTHING);
     let now = ground.sidecar.clock.now();
     ground.sidecar.health.again = Some(Deadline::after(&now, 60_000));
-    (0..3).for_each(|_| ground.turn());
+    (0..3).for_each(|_| ground.cycle());
     ground.sidecar.heartbeat(&now);
     let view = std::fs::read_to_string(ground.path("view/sidecar.json")).expect("a view");
     let view: serde_json::Value = serde_json::from_str(&view).expect("JSON");
@@ -146,18 +146,18 @@ async fn a_loop_that_turns_and_answers_nobody_is_told_and_its_heart_stands_still
     let mut ground = Ground::new().await;
     ground.settle();
     // Counted from its last turn, and everything was answered until then, however long this machine takes.
-    let mut now = ground.sidecar.timers.last_turn.expect("it has turned");
+    let mut now = ground.sidecar.timers.last_cycle.expect("it has turned");
     ground.sidecar.answers.begin(&now);
     ground.ask("r.json", NOTHING);
     ground.sidecar.timers.tmux_unknown = Some(Deadline::after(&now, 3_600_000));
     let beat = |ground: &mut Ground, now: &mut Now| {
         (now.boot_ms, now.wall_ms) = (now.boot_ms + 5_000, now.wall_ms + 5_000);
-        ground.sidecar.turn(now);
+        ground.sidecar.cycle(now);
         view(ground)
     };
     for _ in 0..2 {
         let view = beat(&mut ground, &mut now);
-        assert_eq!((&view["heartbeat"], &view["problem"]), (&now.stamp().into(), &serde_json::Value::Null), "{view}");
+        assert_eq!((&view["heartbeat"], &view["problem"]), (&now.rfc3339().into(), &serde_json::Value::Null), "{view}");
     }
     // Fifteen seconds, and the moments that the test has taken.
     beat(&mut ground, &mut now);
@@ -166,14 +166,14 @@ async fn a_loop_that_turns_and_answers_nobody_is_told_and_its_heart_stands_still
         let view = beat(&mut ground, &mut now);
         assert_eq!((&view["heartbeat"], &view["state"]), (&last, &"degraded".into()), "{view}");
         let problem = view["problem"].as_str().unwrap_or_default();
-        assert!(problem.starts_with("for ") && problem.ends_with(" s no request could be answered"), "{view}");
+        assert!(problem.starts_with("tasuki has answered no request for ") && problem.ends_with(" s"), "{view}");
         assert!(ground.sidecar.is_silent(), "and the watchdog is not fed");
     }
     ground.sidecar.timers.tmux_unknown = None;
     beat(&mut ground, &mut now);
     assert_eq!(ground.count("spool/requests"), 0);
     let view = beat(&mut ground, &mut now);
-    assert_eq!((&view["heartbeat"], &view["problem"]), (&now.stamp().into(), &serde_json::Value::Null), "{view}");
+    assert_eq!((&view["heartbeat"], &view["problem"]), (&now.rfc3339().into(), &serde_json::Value::Null), "{view}");
 }
 
 #[tokio::test]
@@ -182,7 +182,7 @@ async fn what_is_gone_is_judged_only_after_the_start_is_over() {
     let now = ground.sidecar.clock.now();
     ground.sidecar.timers.tmux_unknown = Some(Deadline::after(&now, 60_000));
     ground.sidecar.left.goes_on = true;
-    let gone = SeenGone { agent_id: AgentId(uuid::Uuid::new_v4()), how: crate::core::event::Gone::Dead, listing: 0 };
+    let gone = SeenGone { agent_id: AgentId(uuid::Uuid::new_v4()), how: crate::core::event::Exit::Dead, listing: 0 };
     ground.sidecar.watches.gone.push(gone);
     ground.settle();
     assert_eq!(ground.sidecar.watches.gone.len(), 1, "tmux is not known yet");
@@ -199,12 +199,13 @@ async fn a_deadline_that_nobody_takes_away_does_not_keep_the_loop_awake() {
     let now = ground.sidecar.clock.now();
     let mut agent = Agent::new(AgentId(uuid::Uuid::new_v4()), "demo".to_owned(), String::new());
     // No pane could be looked at for it.
-    agent.unheard = Some(Deadline::after(&now, 0));
+    agent.idle_watch.silence = ScreenProbe::Later(Deadline::after(&now, 0));
     let mut other = Agent::new(AgentId(uuid::Uuid::new_v4()), "demo".to_owned(), String::new());
-    other.dying = Some(crate::core::rows::agent::Dying { due: Deadline::after(&now, 0), lost: false });
+    other.pending_exit =
+        Some(crate::core::rows::agent::PendingExit { due: Deadline::after(&now, 0), pane_gone: false });
     let dead = other.agent_id;
     ground.sidecar.state.agents.extend([(agent.agent_id, agent), (dead, other)]);
-    ground.turn();
+    ground.cycle();
     assert!(!ground.sidecar.state.agents.contains_key(&dead), "what can be judged is judged, and written");
     assert!(!ground.sidecar.sleep().is_zero(), "and the rest is left for a while");
 }
@@ -232,8 +233,8 @@ async fn a_store_that_cannot_be_opened_again_at_once_is_tried_again_and_answers_
     assert!(ground.sidecar.health.problem.is_none() && ground.sidecar.health.again.is_none());
 }
 
-/// Where another file lies in its place, all of it is read before it is used: a large one takes longer than the loop may
-/// stand still.
+/// If another file has taken its place, all of it is read before it is used: with a large file that takes longer than
+/// the loop may pause.
 #[tokio::test]
 async fn while_all_of_a_state_file_is_read_the_loop_goes_on() {
     let mut ground = Ground::new().await;
@@ -243,16 +244,16 @@ async fn while_all_of_a_state_file_is_read_the_loop_goes_on() {
     std::fs::rename(&copy, &state).expect("put in its place");
     ground.ask("r1.json", NOTHING);
     ground.sidecar.intake.files = true;
-    ground.turn();
+    ground.cycle();
     ground.store_is_due();
-    ground.turn();
+    ground.cycle();
     assert!(ground.sidecar.health.again.is_some(), "the loop has waited for it");
     assert!(ground.path("spool/requests/r1.json").exists() && ground.sidecar.health.problem.is_some());
     let until = std::time::Instant::now() + Duration::from_secs(60);
     while !ground.path("spool/results/r1.json").exists() {
         assert!(std::time::Instant::now() < until, "it is never read");
         ground.store_is_due();
-        ground.turn();
+        ground.cycle();
         std::thread::yield_now();
     }
     assert!(ground.sidecar.health.problem.is_none());
@@ -267,7 +268,7 @@ async fn after_a_reload_nothing_runs_that_the_outbox_does_not_hold() {
     let now = ground.sidecar.clock.now();
     ground.sidecar.reload_state(&now).expect("the store is well");
     let ended = tokio::time::timeout(Duration::from_secs(20), ground.sources.ended.recv()).await.expect("it stops");
-    assert!(matches!(ended, Some(Ended { key: EffectKey(77), outcome: Outcome::Failed { .. } })));
+    assert!(matches!(ended, Some(SettledEffect { key: EffectKey(77), outcome: Outcome::Failed { .. } })));
 }
 
 #[tokio::test]
@@ -335,13 +336,13 @@ async fn what_was_dismissed_stays_dismissed_after_a_restart() {
     let now = ground.sidecar.clock.now();
     let decision = Decision { errors: vec![kept.clone(), deleted.clone()], ..Decision::default() };
     ground.sidecar.store.commit(&Batch { decision: &decision, now, seen: &[] }).expect("a commit");
-    ground.sidecar.projector.error_rows(&ground.sidecar.spool, decision.errors);
+    ground.sidecar.projection.error_rows(&ground.sidecar.spool, decision.errors);
     ground.checkpoint();
     let decision = Decision { errors: vec![unwritten.clone()], ..Decision::default() };
     ground.sidecar.store.commit(&Batch { decision: &decision, now, seen: &[] }).expect("a commit");
     // Its dismissal was committed, and the sidecar ended before the file was removed.
     ground.sidecar.spool.put_error(&removed.error_id, b"{}").expect("a file");
-    let file = |ground: &Ground, row: &ErrorRow| ground.sidecar.spool.path_of(&Place::Error(row.error_id));
+    let file = |ground: &Ground, row: &ErrorRow| ground.sidecar.spool.path_of(&OutputFile::Error(row.error_id));
     std::fs::remove_file(file(&ground, &deleted)).expect("dismissed by hand");
     let ground = ground.restarted().await;
     assert!(file(&ground, &kept).exists() && file(&ground, &unwritten).exists());

@@ -12,7 +12,7 @@ impl Sidecar {
     pub(super) fn tick_if_due(&mut self, now: &Now) {
         let is_tick = self.timers.is_tick(now);
         self.confirm_checkpoint(now, Duration::ZERO);
-        if self.projector.wants_checkpoint(is_tick) {
+        if self.projection.wants_checkpoint(is_tick) {
             self.begin_checkpoint();
         }
         if !is_tick {
@@ -28,14 +28,14 @@ impl Sidecar {
                 self.store_failed(now, &error);
             }
         }
-        self.projector.retry(&self.spool);
-        self.heart.look_for_thread();
+        self.projection.retry(&self.spool);
+        self.liveness.look_for_thread();
         self.intake.probe = true;
         self.answers.look(self.spool.lying(), now);
         self.heartbeat(now);
         let looks_further = self.tidy.ticked();
-        self.glance.count_failures(&self.spool, &self.state);
-        self.glance.update(&self.state, now);
+        self.status_line.count_failures(&self.spool, &self.state);
+        self.status_line.update(&self.state, now);
         self.look_at_rules(now);
         if looks_further {
             self.watches.panes_wanted = true;
@@ -45,11 +45,11 @@ impl Sidecar {
     }
 
     fn tidy_up(&mut self, now: &Now) {
-        self.heart.note_thread(&self.tidy.reap(&self.spool));
+        self.liveness.note_thread(&self.tidy.empty_trash(&self.spool));
         if !self.health.is_down() {
             self.grant_wishes();
             if let Err(error) = self.store.pack() {
-                tracing::warn!(%error, "history can't be packed");
+                tracing::warn!(%error, "could not pack the history in the state file");
             }
         }
         self.intake.rejected_full = self.spool.is_rejected_full();
@@ -64,28 +64,28 @@ impl Sidecar {
     /// Writes the views again that somebody has asked for: history is kept in the store.
     fn grant_wishes(&mut self) {
         for (name, id) in self.spool.wishes() {
-            self.view_again(&format!("agents/{id}"), None);
-            self.view_again(&format!("handoffs/{id}"), None);
+            self.reproject_view(&format!("agents/{id}"), None);
+            self.reproject_view(&format!("handoffs/{id}"), None);
             self.spool.drop_wish(&name);
         }
     }
 
-    /// Lets what was written so far go onto the disk, unless the store is to be opened anew first.
+    /// Starts a sync of what was written so far, unless the store must be opened again first.
     pub(super) fn begin_checkpoint(&mut self) {
         if !self.health.is_down() {
             let ledger_below = self.store.next_ledger();
-            self.heart.note_thread(&self.checkpoints.begin(&mut self.projector, &self.spool, ledger_below));
+            self.liveness.note_thread(&self.checkpoints.begin(&mut self.projection, &self.spool, ledger_below));
         }
     }
 
     /// Confirms a checkpoint that is on the disk; waits for it no longer than so.
     pub(super) fn confirm_checkpoint(&mut self, now: &Now, wait: Duration) {
-        let Some(numbers) = self.checkpoints.confirmed(&mut self.projector, wait) else { return };
+        let Some(numbers) = self.checkpoints.confirmed(&mut self.projection, wait) else { return };
         if self.health.is_down() {
-            return self.projector.give_back(numbers);
+            return self.projection.give_back(numbers);
         }
         if let Err(error) = self.store.checkpoint(&numbers) {
-            self.projector.give_back(numbers);
+            self.projection.give_back(numbers);
             self.store_failed(now, &error);
         }
     }

@@ -1,4 +1,4 @@
-//! Tidying up, a bounded step at each tick: files that were put away, old files of the spool, old rows of the store.
+//! Tidies up, a bounded step at each tick: files in the trash, old files of the spool, old rows of the store.
 
 use crate::core::effect::Effect;
 use crate::core::state::State;
@@ -10,19 +10,19 @@ use std::io;
 use std::thread::JoinHandle;
 
 /// Files that are removed from `state/reap/` between two ticks.
-const REAP_AT_TICK: usize = 20_000;
-/// Files of the spool that are looked at in one tick whether they are old: 34 million a day.
+const TRASH_AT_TICK: usize = 20_000;
+/// How many files of the spool are checked for their age in one tick: 34 million a day.
 const SWEEP_AT_TICK: usize = 2_000;
-/// Ticks between two clean-ups of the spool and the ledger. Each goes on at every tick until it has caught up.
+/// Ticks between two clean-ups of the spool and the ledger. Each continues at every tick until it has caught up.
 const CLEAN_EVERY: u64 = 120;
 
 /// What is left to be tidied up.
 #[derive(Debug, Default)]
 pub(super) struct Tidy {
     ticks: u64,
-    /// Files lie in `state/reap/`.
-    pub(super) reap: bool,
-    reaping: Option<JoinHandle<()>>,
+    /// There are files in `state/reap/`.
+    pub(super) has_trash: bool,
+    emptying: Option<JoinHandle<()>>,
     /// Old files of the spool are looked for.
     sweep: bool,
     /// Views and texts of history are looked for.
@@ -32,12 +32,12 @@ pub(super) struct Tidy {
 }
 
 impl Tidy {
-    /// At the start files may lie in `state/reap/`.
+    /// At the start there may be files in `state/reap/`.
     pub(super) fn new() -> Tidy {
-        Tidy { reap: true, ..Tidy::default() }
+        Tidy { has_trash: true, ..Tidy::default() }
     }
 
-    /// Counts a tick. Says whether it is one of those, one in half a minute, at which more is looked at.
+    /// Counts a tick. Returns whether it is the one in half a minute at which more is checked.
     pub(super) fn ticked(&mut self) -> bool {
         self.ticks += 1;
         if self.ticks % CLEAN_EVERY == 1 {
@@ -46,26 +46,26 @@ impl Tidy {
         self.ticks.is_multiple_of(6)
     }
 
-    /// Removes what was put away, beside the loop.
+    /// Deletes the files in `state/reap/`, in parallel with the loop.
     ///
     /// # Errors
     /// There is no thread for it.
-    pub(super) fn reap(&mut self, spool: &Spool) -> io::Result<()> {
-        if !self.reap || self.reaping.as_ref().is_some_and(|task| !task.is_finished()) {
+    pub(super) fn empty_trash(&mut self, spool: &Spool) -> io::Result<()> {
+        if !self.has_trash || self.emptying.as_ref().is_some_and(|task| !task.is_finished()) {
             return Ok(());
         }
-        match spool.reaper() {
-            Ok(reaper) => {
+        match spool.trash_emptier() {
+            Ok(trash_emptier) => {
                 let thread = std::thread::Builder::new().name("reap".to_owned());
-                let reap = move || {
-                    let _ = reaper.reap(REAP_AT_TICK);
+                let has_trash = move || {
+                    let _ = trash_emptier.empty_trash(TRASH_AT_TICK);
                 };
-                let reaping = thread.spawn(reap).inspect_err(|error| {
-                    tracing::warn!(%error, "files that were put away wait: there is no thread for it");
+                let emptying = thread.spawn(has_trash).inspect_err(|error| {
+                    tracing::warn!(%error, "could not start a thread to delete handled spool files; they wait");
                 })?;
-                (self.reap, self.reaping) = (false, Some(reaping));
+                (self.has_trash, self.emptying) = (false, Some(emptying));
             }
-            Err(error) => tracing::warn!(%error, "files that were put away can't be removed"),
+            Err(error) => tracing::warn!(%error, "could not delete handled spool files"),
         }
         Ok(())
     }

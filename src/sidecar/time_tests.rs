@@ -1,4 +1,4 @@
-//! Deadlines over a start of the machine and over a sleep of it (`flow.md` rule 24).
+//! Deadlines across a reboot and a suspend of the machine.
 
 use super::tests::Ground;
 use crate::core::decision::Decision;
@@ -82,7 +82,7 @@ async fn after_a_sleep_what_happened_comes_before_what_is_due() {
     ground.sidecar.state.agents.insert(agent.agent_id, agent.clone());
     let asleep_ms = 20_000;
     let before = Now { boot_ms: now.boot_ms.saturating_sub(asleep_ms), ..now };
-    ground.sidecar.timers.last_turn = Some(before);
+    ground.sidecar.timers.last_cycle = Some(before);
     ground.settle();
     assert_eq!(ground.count("spool/errors"), 0, "nothing is judged at once");
     assert!(ground.sidecar.timers.grace.is_some_and(|grace| !grace.is_due(&ground.sidecar.clock.now())));
@@ -90,7 +90,8 @@ async fn after_a_sleep_what_happened_comes_before_what_is_due() {
     assert_eq!(ground.count("spool/errors"), 1, "but it is judged");
 }
 
-/// From five seconds on, but not where the loop meant to sleep so long: an idle one wakes every five seconds.
+/// A gap counts from five seconds on, but not if the loop meant to sleep that long: an idle one wakes every five
+/// seconds.
 #[tokio::test]
 async fn a_gap_of_five_seconds_counts_and_a_tick_does_not() {
     let mut ground = Ground::new().await;
@@ -101,7 +102,7 @@ async fn a_gap_of_five_seconds_counts_and_a_tick_does_not() {
         let now = Now { boot_ms: 100_000, ..ground.sidecar.clock.now() };
         ground.sidecar.timers.grace = None;
         ground.sidecar.timers.meant_to_sleep_ms = meant_ms;
-        ground.sidecar.timers.last_turn = Some(Now { boot_ms: now.boot_ms - passed_ms, ..now });
+        ground.sidecar.timers.last_cycle = Some(Now { boot_ms: now.boot_ms - passed_ms, ..now });
         ground.sidecar.timers.mind_the_gap(&now);
         assert_eq!(ground.sidecar.timers.grace.is_some(), is_gap, "meant {meant_ms}, passed {passed_ms}");
     }
@@ -120,7 +121,7 @@ async fn at_the_start_every_event_comes_before_the_first_request() {
     let mut ground = Ground::new().await;
     drop_many_events(&ground);
     ground.ask("r1.json", super::tests::NOTHING);
-    ground.turn();
+    ground.cycle();
     assert_eq!((ground.count("spool/events"), ground.count("spool/results")), (1, 0));
     ground.settle();
     assert_eq!((ground.count("spool/events"), ground.count("spool/results")), (0, 1));
@@ -134,7 +135,7 @@ async fn what_is_due_waits_until_every_event_is_taken() {
     let agent = primed_until(Deadline::after(&now, 0));
     ground.sidecar.state.agents.insert(agent.agent_id, agent.clone());
     drop_many_events(&ground);
-    ground.turn();
+    ground.cycle();
     let runs = |ground: &Ground| ground.sidecar.state.agents[&agent.agent_id].priming_deadline.is_some();
     assert!(ground.count("spool/events") == 1 && runs(&ground), "it was judged beside events that lay there");
     ground.settle();

@@ -1,26 +1,25 @@
-//! What the loop wakes up for by itself, and since when something is due that must wait for the events that lie there.
+//! The loop's own deadlines, and since when a deadline has been waiting for the events that lie in the spool.
 
 use crate::core::event::Event;
 use crate::core::time::{Deadline, Now};
 
 /// Pause between two heartbeats, in milliseconds; a client gives a sidecar up after three of them.
 pub(super) const TICK_MS: u64 = 5_000;
-/// A gap of the loop of this length means that the machine or the process stood still, in milliseconds; but not where
-/// the loop meant to sleep so long, and woke no later than a loaded machine lets it.
+/// A gap of the loop of this length, in milliseconds, means that the machine or the process was stopped; but not if the
+/// loop meant to sleep that long, and woke no later than on a loaded machine.
 const GAP_MS: u64 = 5_000;
 /// How much later than it meant to a loop may wake, in milliseconds.
 const LATE_MS: u64 = 500;
-/// How much later deadlines are judged after such a gap, in milliseconds: what happened meanwhile comes first.
+/// How much later deadlines are judged after such a gap, in milliseconds: events from before the gap come first.
 pub(super) const GAP_GRACE_MS: u64 = 2_000;
 /// How long the first word from tmux is waited for, in milliseconds.
 const TMUX_WITHIN_MS: u64 = 3_000;
-/// How long a lost tmux server may take to come back before requests are told that there is none, in milliseconds.
+/// How long a lost tmux server may take to come back before requests are refused because there is none, in
+/// milliseconds.
 const TMUX_GRACE_MS: u64 = 1_500;
 
-/// The loop's own times.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
-    /// When the next tick is due.
     pub(super) tick: Option<Deadline>,
     /// Until tmux has said whether it answers, at the latest until then, no request is taken: what needs tmux would be
     /// refused for no reason.
@@ -35,8 +34,7 @@ pub(super) struct Timers {
     lost_since: Option<u64>,
     /// How long the loop meant to sleep before this turn, in milliseconds.
     pub(super) meant_to_sleep_ms: u64,
-    /// When the last turn was.
-    pub(super) last_turn: Option<Now>,
+    pub(super) last_cycle: Option<Now>,
 }
 
 fn is_due(deadline: Option<Deadline>, now: &Now) -> bool {
@@ -49,12 +47,12 @@ impl Timers {
         Timers { tmux_unknown: Some(Deadline::after(now, TMUX_WITHIN_MS)), ..Timers::default() }
     }
 
-    /// Whether the tick is due.
     pub(super) fn is_tick(&self, now: &Now) -> bool {
         self.tick.is_none_or(|tick| tick.is_due(now))
     }
 
-    /// In how many milliseconds a deadline may be judged that is due in `next_ms`, or a lost tmux server counts as lost.
+    /// In how many milliseconds a deadline may be judged that is due in `next_ms`, or a lost tmux server counts as
+    /// lost.
     pub(super) fn judged_in_ms(&self, now: &Now, next_ms: Option<u64>) -> Option<u64> {
         let grace = self.grace.map_or(0, |grace| grace.remaining_ms(now));
         let lost = self.tmux_lost.map(|lost| lost.remaining_ms(now));
@@ -68,11 +66,11 @@ impl Timers {
         }
     }
 
-    /// Notes a turn. Says whether the machine or the process stood still before it: then events that lie in the spool come
+    /// Notes a cycle. Returns whether the machine or the process was stopped before it: then events in the spool come
     /// before any deadline.
     pub(super) fn mind_the_gap(&mut self, now: &Now) -> bool {
         let meant = self.meant_to_sleep_ms.saturating_add(LATE_MS);
-        let last = self.last_turn.replace(*now);
+        let last = self.last_cycle.replace(*now);
         let gap = last
             .is_some_and(|last| last.boot == now.boot && now.boot_ms.saturating_sub(last.boot_ms) > GAP_MS.max(meant));
         if gap {
@@ -91,7 +89,6 @@ impl Timers {
         self.tmux_lost = Some(Deadline::after(now, TMUX_GRACE_MS));
     }
 
-    /// It is back.
     pub(super) fn tmux_back(&mut self) {
         self.tmux_lost = None;
     }
@@ -102,8 +99,8 @@ impl Timers {
         self.tmux_unknown.is_none()
     }
 
-    /// Remembers since which listing something is due: events that lay there by then come before it is judged, and no later
-    /// ones, or a flood of events would put it off for ever. Says whether anything is.
+    /// Remembers since which listing something is due: events that lay there by then come before it is judged, and no
+    /// later ones, or a flood of events would put it off for ever. Says whether anything is.
     pub(super) fn note_what_is_due(&mut self, begun: u64, now: &Now, next_ms: Option<u64>) -> bool {
         let (deadline, lost) = (self.deadline_is_due(now, next_ms), is_due(self.tmux_lost, now));
         let since = |is_due: bool, known: Option<u64>| is_due.then(|| known.unwrap_or(begun));

@@ -9,21 +9,20 @@ use crate::core::effect::{Effect, Outcome};
 use crate::core::event::Event;
 use crate::core::pane::Process;
 use crate::core::time::Now;
-use crate::runner::Ended;
+use crate::runner::SettledEffect;
 use crate::spool::watch::Hints;
-use crate::tmux::Notice;
+use crate::tmux::TmuxNotice;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// How long running effects may take to stop at the end.
 const STOP_WITHIN: Duration = Duration::from_secs(3);
 
-/// What the loop was woken by.
 enum Input {
     Hint,
     Timer,
-    Ended(Ended),
-    Tmux(Notice),
+    Ended(SettledEffect),
+    Tmux(TmuxNotice),
     Exit(Process),
     /// The list of panes that was asked for.
     Panes(Listing),
@@ -32,11 +31,10 @@ enum Input {
     Stop,
 }
 
-/// Where the loop's inputs come from.
 pub(crate) struct Sources {
     pub(super) hints: Hints,
-    pub(super) ended: mpsc::Receiver<Ended>,
-    pub(super) notices: mpsc::Receiver<Notice>,
+    pub(super) ended: mpsc::Receiver<SettledEffect>,
+    pub(super) notices: mpsc::Receiver<TmuxNotice>,
     pub(super) exits: mpsc::Receiver<Process>,
     pub(super) listings: mpsc::Receiver<Listing>,
     pub(super) signals: Signals,
@@ -76,7 +74,7 @@ impl Sources {
 }
 
 impl Sidecar {
-    /// Runs until it is told to end, and closes the store.
+    /// Runs the loop until it is told to end, and closes the store.
     pub(super) async fn run(mut self, mut sources: Sources) {
         let sources = &mut sources;
         loop {
@@ -91,10 +89,10 @@ impl Sidecar {
             if stop {
                 break;
             }
-            self.turn(&now);
-            // Whoever answers nobody is to be started anew; whoever says what is in the way would come to it again.
+            self.cycle(&now);
+            // A sidecar that answers nobody should be restarted; one that knows the obstacle would only meet it again.
             if !self.is_silent() {
-                self.watchdog.turned(self.clock.now().boot_ms);
+                self.watchdog.cycled(self.clock.now().boot_ms);
             }
         }
         self.end(sources).await;
@@ -119,12 +117,12 @@ impl Sidecar {
         false
     }
 
-    fn tmux_said(&mut self, notice: Notice, now: &Now) {
-        if !matches!(notice, Notice::PanesChanged) && self.timers.tmux_said() {
+    fn tmux_said(&mut self, notice: TmuxNotice, now: &Now) {
+        if !matches!(notice, TmuxNotice::PanesChanged) && self.timers.tmux_said() {
             self.intake.files = true;
         }
         match notice {
-            Notice::Connected(info) => {
+            TmuxNotice::Connected(info) => {
                 tracing::info!(server_pid = info.id.pid, "tmux answers");
                 self.timers.tmux_back();
                 // Only the last word counts, also where an earlier one could not be decided yet.
@@ -133,20 +131,20 @@ impl Sidecar {
                     self.events.push(Event::Server(Some(info.id)));
                 }
                 self.watches.panes_wanted = true;
-                self.glance.connected();
+                self.status_line.connected();
             }
-            Notice::Disconnected { reason } => {
+            TmuxNotice::Disconnected { reason } => {
                 tracing::warn!(
                     reason,
-                    "tmux does not answer: until it does, agents can be neither started nor reached"
+                    "tmux does not answer: until tmux answers, tasuki can neither start nor reach agents"
                 );
                 self.timers.tmux_gone(now);
             }
-            Notice::PanesChanged => self.watches.panes_wanted = true,
+            TmuxNotice::PanesChanged => self.watches.panes_wanted = true,
         }
     }
 
-    /// Ends in good order: nothing is lost by it, for what was not settled is in the outbox.
+    /// Ends properly: nothing is lost, because what was not settled is in the outbox.
     async fn end(&mut self, sources: &mut Sources) {
         self.runner.stop_all();
         tracing::info!("ending");
@@ -158,7 +156,7 @@ impl Sidecar {
             self.runner.finished(ended.key);
             let is_notice = matches!(
                 self.state.outbox.get(&ended.key).map(|pending| &pending.effect),
-                Some(Effect::Tell(_) | Effect::Notify(_))
+                Some(Effect::NotifyOperator(_) | Effect::Notify(_))
             );
             if is_notice && ended.outcome == Outcome::Done {
                 told.push(Event::Settled { key: ended.key, outcome: ended.outcome });
@@ -168,10 +166,10 @@ impl Sidecar {
         self.last_word(&now, told);
         self.tools.tmux.close().await;
         self.last_checkpoint(&now);
-        self.projector.withdraw(&self.spool);
+        self.projection.withdraw(&self.spool);
     }
 
-    /// The disk has so long for it and no longer; what it does not confirm is compared at the next start.
+    /// Gives the disk limited time for a last sync; the next start compares what it does not cover.
     fn last_checkpoint(&mut self, now: &Now) {
         self.confirm_checkpoint(now, STOP_WITHIN);
         self.begin_checkpoint();

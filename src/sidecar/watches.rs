@@ -1,8 +1,8 @@
-//! Watches what an agent's life hangs on: its process, its pane; and the documents that are awaited.
+//! Watches the processes and panes of agents, and the documents that are expected.
 
 use crate::config::Home;
 use crate::core::decision::Decision;
-use crate::core::event::{Event, Gone};
+use crate::core::event::{Event, Exit};
 use crate::core::id::{AgentId, Slug};
 use crate::core::pane::{PaneRef, Process};
 use crate::core::rows::agent::Agent;
@@ -10,7 +10,7 @@ use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::state::State;
 use crate::process::{self, ExitWatch};
 use crate::spool::documents::{DocumentLook, open_folder};
-use crate::spool::{Spool, Watch};
+use crate::spool::{Spool, SpoolWatch};
 use crate::tmux::{PaneRow, Tmux};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -26,16 +26,15 @@ pub(super) struct Listing {
 /// An agent that is gone, seen when so many listings of the events had begun.
 pub(super) struct SeenGone {
     pub(super) agent_id: AgentId,
-    pub(super) how: Gone,
+    pub(super) how: Exit,
     pub(super) listing: u64,
 }
 
 /// What an agent's life hangs on, while it is watched.
 pub(super) struct Watches {
     /// The folders of the spool, and those in which documents are awaited.
-    pub(super) folders: Watch,
+    pub(super) folders: SpoolWatch,
     exits: ExitWatch,
-    /// The panes should be looked at.
     pub(super) panes_wanted: bool,
     asking: bool,
     listings: mpsc::Sender<Listing>,
@@ -45,7 +44,7 @@ pub(super) struct Watches {
 
 impl Watches {
     /// Watches, and where ended processes and listings of panes come out.
-    pub(super) fn new(folders: Watch) -> (Watches, mpsc::Receiver<Process>, mpsc::Receiver<Listing>) {
+    pub(super) fn new(folders: SpoolWatch) -> (Watches, mpsc::Receiver<Process>, mpsc::Receiver<Listing>) {
         let ((exits, ended), (listings, listed)) = (ExitWatch::new(), mpsc::channel(4));
         let watches = Watches { folders, exits, panes_wanted: false, asking: false, listings, gone: Vec::new() };
         (watches, ended, listed)
@@ -83,7 +82,7 @@ impl Watches {
             let Some(agent) = state.agents.get(&agent_id).filter(|agent| agent.pane == Some(pane)) else {
                 continue;
             };
-            let how = if is_known_dead(agent, pane) { Gone::Dead } else { Gone::PaneGone };
+            let how = if is_known_dead(agent, pane) { Exit::Dead } else { Exit::PaneGone };
             self.note_gone(state, (agent_id, how), begun);
         }
     }
@@ -93,16 +92,16 @@ impl Watches {
         let of = |agent: &&Agent| agent.process == Some(*process) && agent.state.is_live();
         let agents: Vec<AgentId> = state.agents.values().filter(of).map(|agent| agent.agent_id).collect();
         for agent_id in agents {
-            self.note_gone(state, (agent_id, Gone::Dead), begun);
+            self.note_gone(state, (agent_id, Exit::Dead), begun);
         }
     }
 
-    /// Notes that an agent is gone: judged when every event that lies in the spool by now was taken.
-    fn note_gone(&mut self, state: &State, (agent_id, how): (AgentId, Gone), begun: u64) {
+    /// Notes that an agent is gone: this is judged after every event that is now in the spool.
+    fn note_gone(&mut self, state: &State, (agent_id, how): (AgentId, Exit), begun: u64) {
         let is_noted = self.gone.iter().any(|gone| gone.agent_id == agent_id && gone.how == how);
-        let dying = state.agents.get(&agent_id).and_then(|agent| agent.dying);
-        let is_dying = dying.is_some_and(|dying| how == Gone::PaneGone || !dying.lost);
-        if !is_noted && !is_dying {
+        let pending_exit = state.agents.get(&agent_id).and_then(|agent| agent.pending_exit);
+        let is_pending = pending_exit.is_some_and(|pending_exit| how == Exit::PaneGone || !pending_exit.pane_gone);
+        if !is_noted && !is_pending {
             self.gone.push(SeenGone { agent_id, how, listing: begun });
         }
     }
@@ -112,7 +111,7 @@ impl Watches {
         let (released, waiting): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.gone).into_iter().partition(|gone| gone.listing < listing);
         self.gone = waiting;
-        released.into_iter().map(|gone| Event::AgentGone { agent_id: gone.agent_id, how: gone.how })
+        released.into_iter().map(|gone| Event::AgentExit { agent_id: gone.agent_id, how: gone.how })
     }
 
     /// Follows the processes and document folders that matter after this decision.
@@ -152,9 +151,9 @@ impl Watches {
 pub(super) fn grown_documents<'a>(home: &'a Home, state: &'a State) -> impl Iterator<Item = Event> + use<'a> {
     state.handoffs.values().filter(|handoff| handoff.step == Step::Writing).filter_map(|handoff| {
         let folder = open_folder(home.root(), &handoff.persona_slug).ok()?;
-        let DocumentLook::Present { stamp } = folder.look(OsStr::new(&handoff.file_name)) else { return None };
-        let has_grown = handoff.document.as_ref().is_none_or(|seen| seen.bytes != stamp.size);
-        has_grown.then_some(Event::DocumentGrew { handoff_id: handoff.handoff_id, bytes: stamp.size })
+        let DocumentLook::Present { file_id } = folder.look(OsStr::new(&handoff.file_name)) else { return None };
+        let has_grown = handoff.document.as_ref().is_none_or(|seen| seen.bytes != file_id.size);
+        has_grown.then_some(Event::DocumentGrew { handoff_id: handoff.handoff_id, bytes: file_id.size })
     })
 }
 

@@ -1,16 +1,16 @@
 //! A year in minutes: what a home holds, and what it costs, does not grow with the time that it has run.
 //!
-//! What is real: the loop's own turns, the store with its commits, packs and starts, the spool with its requests, events,
-//! results, journal and views, and every file. What is played: the clocks, which each turn is given, and with them the
-//! times of files, which only the kernel could set otherwise; and agents and their handoffs, which come as the rows that
-//! the flow leaves behind, for nobody can type so many. No tmux server runs.
+//! Real are the loop's own cycles, the store with its commits, packs and starts, the spool with its requests, events,
+//! results, journal and views, and every file. Simulated are the clocks, which each cycle is given, with the times of
+//! files, which only the kernel could set otherwise; and agents and their handoffs, which are inserted as the rows that
+//! a handoff leaves behind. No tmux server runs.
 
 use super::tests::{Ground, NOTHING};
 use crate::core::decision::Decision;
 use crate::core::id::AgentId;
 use crate::core::rows::agent::{Agent, AgentState};
 use crate::core::rows::handoff::Handoff;
-use crate::core::time::{Now, stamp};
+use crate::core::time::{Now, rfc3339};
 use crate::spool::age::MOST_VIEWS;
 use crate::store::Batch;
 use serde_json::json;
@@ -21,10 +21,11 @@ use uuid::Uuid;
 
 const TICK_MS: u64 = super::timers::TICK_MS;
 const DAY_MS: u64 = 24 * 3_600_000;
-/// How many files of one kind may be there beside those of the last 8 days: what is kept for 7 goes within the next one.
+/// How many files of one kind may be there beside those of the last 8 days: what is kept for 7 goes within the next
+/// one.
 const KEPT_DAYS: usize = 9;
-/// What the README promises of a year: how much more memory, in MiB, the loop holds at its end than after its first weeks;
-/// how many bytes of the state file each handoff takes; how long the last start takes; how long an answer takes.
+/// What the guide promises of a year (chapter "storage"): how much more memory, in MiB, the loop holds at its end than after its first
+/// weeks; how many bytes of the state file each handoff takes; how long the last start takes; how long an answer takes.
 const MEMORY_MIB: u64 = 64;
 const BYTES_EACH: u64 = 2_048;
 const START: Duration = Duration::from_secs(5);
@@ -43,7 +44,6 @@ fn played(changed_ns: i64) -> i64 {
     days.get(day).map_or(changed_ns, |(real, played)| played + (changed_ns - real).clamp(0, 3_600_000_000_000))
 }
 
-/// How much is played.
 struct Load {
     days: usize,
     living: u32,
@@ -69,7 +69,7 @@ impl Year {
         let decision = Decision { agents: agents.collect(), ..Decision::default() };
         ground.sidecar.store.commit(&Batch { decision: &decision, now, seen: &[] }).expect("a commit");
         ground.sidecar.state.apply(&decision);
-        ground.sidecar.projector.show(&ground.sidecar.spool, &now, &decision);
+        ground.sidecar.projection.show(&ground.sidecar.spool, &now, &decision);
         Year { ground, now, load }
     }
 
@@ -78,11 +78,11 @@ impl Year {
         self.now.wall_ms += i64::try_from(ms).expect("small");
     }
 
-    fn turn(&mut self) {
-        self.ground.sidecar.turn(&self.now);
+    fn cycle(&mut self) {
+        self.ground.sidecar.cycle(&self.now);
     }
 
-    /// One day; gives how long a request took that came at its end.
+    /// One day; returns how long a request took that came at its end.
     fn day(&mut self, day: usize) -> Duration {
         let real = self.ground.sidecar.clock.now().wall_ms * 1_000_000;
         DAYS.lock().expect("nobody panics with it").push((real, self.now.wall_ms * 1_000_000));
@@ -99,7 +99,7 @@ impl Year {
         self.take_all();
         for _ in 0..self.load.ticks {
             self.pass(TICK_MS);
-            self.turn();
+            self.cycle();
         }
         self.ground.ask(&format!("d{day}-last.json"), NOTHING);
         let begun = Instant::now();
@@ -115,7 +115,7 @@ impl Year {
     fn take_all(&mut self) {
         for _ in 0..10_000 {
             self.ground.sidecar.intake.files = true;
-            self.turn();
+            self.cycle();
             if self.ground.count("spool/requests") == 0 && self.ground.count("spool/events") == 0 {
                 return;
             }
@@ -123,7 +123,7 @@ impl Year {
         panic!("the spool is never empty");
     }
 
-    /// The handoffs of a day, each with the agent that it ended and a text that lies in a file.
+    /// The handoffs of a day, each with the agent that it ended and a text in a file.
     fn hand_off(&mut self, day: usize) {
         let texts = self.ground.path("data/personas/dev/texts");
         std::fs::create_dir_all(&texts).expect("a folder");
@@ -139,10 +139,10 @@ impl Year {
         let sidecar = &mut self.ground.sidecar;
         (decision.next_effect, decision.next_seq) = (sidecar.state.next_effect, sidecar.state.next_seq);
         sidecar.store.commit(&Batch { decision: &decision, now: self.now, seen: &[] }).expect("a commit");
-        sidecar.projector.show(&sidecar.spool, &self.now, &decision);
+        sidecar.projection.show(&sidecar.spool, &self.now, &decision);
     }
 
-    /// An orderly end and a start; gives how long the start took.
+    /// A proper end and a start; returns how long the start took.
     async fn restart(self) -> (Year, Duration) {
         let Year { ground, now, load } = self;
         let Ground { dir, sidecar, sources } = ground;
@@ -157,23 +157,23 @@ impl Year {
 }
 
 fn living(number: u32, now: &Now) -> Agent {
-    let mut agent = Agent::new(AgentId(Uuid::new_v4()), "demo".to_owned(), now.stamp());
+    let mut agent = Agent::new(AgentId(Uuid::new_v4()), "demo".to_owned(), now.rfc3339());
     agent.persona_slug = Some(format!("dev-{}", number % 20).parse().expect("a slug"));
     agent.state = AgentState::Idle;
-    agent.registered_at = Some(now.stamp());
+    agent.registered_at = Some(now.rfc3339());
     agent
 }
 
 fn ended(now: &Now) -> Agent {
     let mut agent = living(0, now);
     agent.state = AgentState::Ended;
-    agent.ended_at = Some(now.stamp());
+    agent.ended_at = Some(now.rfc3339());
     agent
 }
 
-/// As a stored row, for those can always be read, whatever fields the type has by now.
+/// Made from a stored row, because stored rows can always be read, whatever fields the type has by now.
 fn handoff(agent: &Agent, now: &Now) -> Handoff {
-    let at = stamp(now.wall_ms);
+    let at = rfc3339(now.wall_ms);
     let steps =
         ["waiting", "instructing", "writing", "recording", "ending", "starting", "priming", "briefing", "reading"];
     let mut spans: Vec<_> = steps.iter().map(|step| json!({"step": step, "entered_at": at, "left_at": at})).collect();
@@ -200,7 +200,6 @@ fn resident_mib() -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") / 1024
 }
 
-/// Files and folders below one.
 fn inodes(folder: &Path) -> usize {
     let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry"));
     entries
@@ -260,8 +259,8 @@ async fn a_year_of_work_stays_within_its_bounds() {
 }
 
 #[test]
-fn the_readme_names_the_bounds_that_are_held() {
-    let readme = include_str!("../../README.md");
+fn the_guide_names_the_bounds_that_are_held() {
+    let chapter = include_str!("../../data/guide/storage.md");
     let said = [
         format!("{MEMORY_MIB} MiB more memory"),
         format!("{BYTES_EACH} bytes of the state file for each handoff"),
@@ -269,6 +268,6 @@ fn the_readme_names_the_bounds_that_are_held() {
         format!("answers within {} ms", ANSWER.as_millis()),
     ];
     for bound in said {
-        assert!(readme.contains(&bound), "{bound}");
+        assert!(chapter.contains(&bound), "{bound}");
     }
 }

@@ -1,7 +1,7 @@
-//! The other half of the spool: how commands and hooks drop files, and how they learn whether anybody takes them.
+//! The other half of the spool: how commands and hooks drop files, and how they learn whether a sidecar takes them.
 
+use super::dirs::check_mode;
 use super::error::Error;
-use super::rooms::check_mode;
 use crate::contract::{self, SidecarView};
 use crate::core::id::RequestId;
 use crate::core::time::{Now, millis};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 pub use crate::files::Grade;
 
-/// A heartbeat older than this, in milliseconds, is no heartbeat (SPEC 12, Time).
+/// The sidecar writes its heartbeat every 5 s. When it is older than this, in milliseconds, the sidecar counts as gone.
 const STALE_MS: i64 = 15_000;
 /// The largest result that is read, in bytes.
 const MAX_RESULT_BYTES: u64 = 64 * 1024 * 1024;
@@ -22,7 +22,7 @@ const MAX_SIDECAR_BYTES: u64 = 1024 * 1024;
 
 /// Whether a sidecar works on a home.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sidecar {
+pub enum SidecarPresence {
     Alive {
         pid: u32,
         /// When its last heartbeat was written, in milliseconds since 1970.
@@ -30,7 +30,6 @@ pub enum Sidecar {
     },
     /// It was there; its heart has not beaten for more than 15 s.
     Stale {
-        /// The process id that it had.
         pid: u32,
         /// How long ago its last heartbeat was written, in milliseconds; negative if the clock was set back since.
         age_ms: i64,
@@ -79,20 +78,20 @@ pub fn read_result(home: &Path, id: &RequestId) -> Result<Option<Vec<u8>>, Error
 
 /// Whether a sidecar works on this home, by its heartbeat.
 #[must_use]
-pub fn sidecar_alive(home: &Path, now: &Now) -> Sidecar {
+pub fn sidecar_alive(home: &Path, now: &Now) -> SidecarPresence {
     let read = || -> Option<SidecarView> {
         let dir = files::open_dir(&home.join("view")).ok()?;
         let (bytes, _) = files::read_at(&dir, OsStr::new("sidecar.json"), MAX_SIDECAR_BYTES).ok()?;
         contract::read(&bytes).ok().flatten().filter(|view: &SidecarView| view.pid > 0)
     };
-    let Some(heart) = read() else { return Sidecar::None };
-    let Some(beat_ms) = millis(&heart.heartbeat) else { return Sidecar::None };
+    let Some(heart) = read() else { return SidecarPresence::None };
+    let Some(beat_ms) = millis(&heart.heartbeat) else { return SidecarPresence::None };
     let age_ms = now.wall_ms.saturating_sub(beat_ms);
     // A heartbeat from the future is one from before the clock was set back.
     if age_ms.saturating_abs() > STALE_MS {
-        Sidecar::Stale { pid: heart.pid, age_ms, beat_ms }
+        SidecarPresence::Stale { pid: heart.pid, age_ms, beat_ms }
     } else {
-        Sidecar::Alive { pid: heart.pid, beat_ms }
+        SidecarPresence::Alive { pid: heart.pid, beat_ms }
     }
 }
 

@@ -1,22 +1,22 @@
-//! Documents: a persona's `handoffs/` and `texts/` folders, entered step by step so that no link leads out of them
-//! (SPEC 4.4 and 12, Document).
+//! Documents: a persona's `handoffs/` and `texts/` folders, opened one level at a time so that no link leads out of
+//! them.
 
 use super::error::Error;
 use crate::core::id::{DeliveryId, Slug};
 use crate::core::text::is_blank;
-use crate::files::{self, Grade, Stamp, Unfit};
+use crate::files::{self, FileId, Grade, Unfit};
 use crate::limits;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
-/// The most that a document may hold, in bytes (SPEC 4.4).
+/// The largest document that is accepted, in bytes.
 pub const MAX_DOCUMENT_BYTES: u64 = 1024 * 1024;
 /// The most names that a folder's listing gives.
 const MAX_NAMES: usize = 100_000;
 
-/// What lies under a document's name.
+/// What is found under a document's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DocumentLook {
     Missing,
@@ -24,16 +24,16 @@ pub enum DocumentLook {
     Unsafe(&'static str),
     Present {
         /// Which state of it: unchanged for a while, it is settled.
-        stamp: Stamp,
+        file_id: FileId,
     },
 }
 
 /// One reading of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reading {
+pub struct DocumentReading {
     pub bytes: Vec<u8>,
     /// Which state of the file; compare two readings to see whether it has settled.
-    pub stamp: Stamp,
+    pub file_id: FileId,
 }
 
 /// Why a document does not count.
@@ -46,10 +46,9 @@ pub enum DocumentError {
     #[error("{path}: the document holds nothing but white space", path = .path.display())]
     Empty { path: PathBuf },
     /// `document_unsafe`.
-    #[error("{path}: {why}; it was left untouched", path = .path.display())]
+    #[error("{path}: {why}; the file was left untouched", path = .path.display())]
     Unsafe {
         path: PathBuf,
-        /// What is wrong with it.
         why: String,
         /// It changed while it was read: another reading may succeed.
         changing: bool,
@@ -60,7 +59,7 @@ pub enum DocumentError {
 }
 
 impl DocumentError {
-    /// The code of the contract.
+    /// The wire name of the error.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -70,9 +69,9 @@ impl DocumentError {
         }
     }
 
-    /// Why it could not be looked at, where that is so: then nothing is known of it.
+    /// The system's error, if the look itself failed and so says nothing about the document.
     #[must_use]
-    pub fn untold(&self) -> Option<&io::Error> {
+    pub fn unavailable(&self) -> Option<&io::Error> {
         match self {
             DocumentError::Unread { source, .. } => Some(source),
             DocumentError::Missing { .. } | DocumentError::Empty { .. } | DocumentError::Unsafe { .. } => None,
@@ -82,7 +81,7 @@ impl DocumentError {
 
 /// A folder below a persona's, held open.
 #[derive(Debug)]
-pub struct Folder {
+pub struct DocumentFolder {
     path: PathBuf,
     fd: OwnedFd,
 }
@@ -91,7 +90,7 @@ pub struct Folder {
 ///
 /// # Errors
 /// One of the folders is a link or a file, or the system refuses.
-pub fn prepare_folder(home: &Path, slug: &Slug) -> Result<Folder, Error> {
+pub fn prepare_folder(home: &Path, slug: &Slug) -> Result<DocumentFolder, Error> {
     enter(home, &["data", "personas", slug.as_str(), "handoffs"], true)
 }
 
@@ -99,11 +98,11 @@ pub fn prepare_folder(home: &Path, slug: &Slug) -> Result<Folder, Error> {
 ///
 /// # Errors
 /// It is missing, or one of the folders is a link or a file.
-pub fn open_folder(home: &Path, slug: &Slug) -> Result<Folder, Error> {
+pub fn open_folder(home: &Path, slug: &Slug) -> Result<DocumentFolder, Error> {
     enter(home, &["data", "personas", slug.as_str(), "handoffs"], false)
 }
 
-/// Writes a text that is too long for a pane to `data/personas/<slug>/texts/<delivery_id>.md`, synced, and gives its
+/// Writes a text that is too long for a pane to `data/personas/<slug>/texts/<delivery_id>.md`, synced, and returns its
 /// path. Writing the same text again is harmless.
 ///
 /// # Errors
@@ -124,8 +123,8 @@ pub fn write_launch_file(home: &Path, profile: &Slug, name: &str, text: &str) ->
     enter(home, &["state", "launch", profile.as_str()], true)?.replace(name, text, Grade::Fast)
 }
 
-/// Writes what is to be published to `state/publish/<folder>/<name>`, for this user alone, and gives its path. Writing the
-/// same file again is harmless.
+/// Writes the text of an upload to `state/publish/<folder>/<name>`, for this user alone, and returns its path. Writing
+/// the same file again is harmless.
 ///
 /// # Errors
 /// The system's, or a folder is a link.
@@ -149,12 +148,12 @@ pub fn remove_upload(home: &Path, folder: &str, name: &str) {
 ///
 /// # Errors
 /// Each rule that it breaks is a [`DocumentError`].
-pub fn read_inside(home: &Path, path: &Path) -> Result<Reading, DocumentError> {
+pub fn read_inside(home: &Path, path: &Path) -> Result<DocumentReading, DocumentError> {
     let refuse = |why: &str| DocumentError::Unsafe { path: path.to_owned(), why: why.to_owned(), changing: false };
     let canonical = home.canonicalize().map_err(|error| refuse(&error.to_string()))?;
     let below = match path.strip_prefix(home).or_else(|_| path.strip_prefix(&canonical)) {
         Ok(below) => below,
-        Err(_) if path.is_absolute() => return Err(refuse("it does not lie inside the home")),
+        Err(_) if path.is_absolute() => return Err(refuse("it is not inside the home")),
         Err(_) => path,
     };
     let mut parts = Vec::new();
@@ -162,7 +161,7 @@ pub fn read_inside(home: &Path, path: &Path) -> Result<Reading, DocumentError> {
         match part {
             Component::Normal(name) => parts.push(name.to_str().ok_or_else(|| refuse("its path is not UTF-8"))?),
             Component::CurDir => {}
-            _ => return Err(refuse("its path does not lead straight into the home")),
+            _ => return Err(refuse("its path must not hold ..")),
         }
     }
     let Some(file) = parts.pop() else { return Err(refuse("its path names no file")) };
@@ -171,14 +170,14 @@ pub fn read_inside(home: &Path, path: &Path) -> Result<Reading, DocumentError> {
         Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
             Err(DocumentError::Missing { path: path.to_owned() })
         }
-        Err(Error::Io { source, .. }) if limits::tells_nothing(&source) => {
+        Err(Error::Io { source, .. }) if limits::is_unavailable(&source) => {
             Err(DocumentError::Unread { path: path.to_owned(), source })
         }
         Err(error) => Err(refuse(&error.to_string())),
     }
 }
 
-fn enter(home: &Path, below: &[&str], make: bool) -> Result<Folder, Error> {
+fn enter(home: &Path, below: &[&str], make: bool) -> Result<DocumentFolder, Error> {
     let mut path = home.canonicalize().map_err(|error| Error::io("find the folder", home, error))?;
     let mut fd = files::open_dir(&path).map_err(|error| Error::io("open the folder", &path, error))?;
     for name in below {
@@ -186,17 +185,17 @@ fn enter(home: &Path, below: &[&str], make: bool) -> Result<Folder, Error> {
         let next = if make { files::make_dir_at(&fd, name) } else { files::open_dir_at(&fd, name) };
         fd = next.map_err(|error| Error::open_dir(&path, error))?;
     }
-    Ok(Folder { path, fd })
+    Ok(DocumentFolder { path, fd })
 }
 
-impl Folder {
+impl DocumentFolder {
     /// Its absolute path: what an instruction names, and what may be watched.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What lies under a name; opens nothing.
+    /// What is found under a name; opens nothing.
     #[must_use]
     pub fn look(&self, file: &OsStr) -> DocumentLook {
         if !files::is_plain(file) {
@@ -206,28 +205,28 @@ impl Folder {
             Ok(None) => DocumentLook::Missing,
             Err(_) => DocumentLook::Unsafe("unreadable"),
             Ok(Some(meta)) => match files::check_readable(&meta, MAX_DOCUMENT_BYTES) {
-                Ok(()) => DocumentLook::Present { stamp: meta.stamp },
+                Ok(()) => DocumentLook::Present { file_id: meta.file_id },
                 Err(Unfit::Missing) => DocumentLook::Missing,
                 Err(unfit) => DocumentLook::Unsafe(unfit.code()),
             },
         }
     }
 
-    /// Reads a document once and checks it: plain, ours, at most 1 MiB, UTF-8, and more than white space. Whether it has
-    /// settled is for the caller to see, by a second reading or look some time later.
+    /// Reads a document once and checks it: plain, ours, at most 1 MiB, UTF-8, and more than white space. Whether it
+    /// has settled is for the caller to see, by a second reading or look some time later.
     ///
     /// # Errors
     /// Each rule that it breaks is a [`DocumentError`].
-    pub fn read(&self, file: &OsStr) -> Result<Reading, DocumentError> {
+    pub fn read(&self, file: &OsStr) -> Result<DocumentReading, DocumentError> {
         let path = self.path.join(file);
         let refuse = |path: PathBuf, why: String, changing: bool| DocumentError::Unsafe { path, why, changing };
         if !files::is_plain(file) {
-            return Err(refuse(path, "its name is not the name of a file".to_owned(), false));
+            return Err(refuse(path, "its name is not a plain file name".to_owned(), false));
         }
-        let (bytes, stamp) = match files::read_at(&self.fd, file, MAX_DOCUMENT_BYTES) {
+        let (bytes, file_id) = match files::read_at(&self.fd, file, MAX_DOCUMENT_BYTES) {
             Ok(reading) => reading,
             Err(Unfit::Missing) => return Err(DocumentError::Missing { path }),
-            Err(Unfit::Io(source)) if limits::tells_nothing(&source) => {
+            Err(Unfit::Io(source)) if limits::is_unavailable(&source) => {
                 return Err(DocumentError::Unread { path, source });
             }
             Err(unfit) => return Err(refuse(path, unfit.to_string(), matches!(unfit, Unfit::Changing))),
@@ -235,12 +234,12 @@ impl Folder {
         match std::str::from_utf8(&bytes) {
             Err(_) => Err(refuse(path, "it is not UTF-8".to_owned(), false)),
             Ok(text) if is_blank(text) => Err(DocumentError::Empty { path }),
-            Ok(_) => Ok(Reading { bytes, stamp }),
+            Ok(_) => Ok(DocumentReading { bytes, file_id }),
         }
     }
 
-    /// Writes a document that tasuki itself makes (from an answer, a transcript or the operator's text), synced. `false`
-    /// if the name is taken: then nothing was written.
+    /// Writes a document that tasuki itself makes (from an answer, a transcript or the operator's text), synced.
+    /// `false` if the name is taken: then nothing was written.
     ///
     /// # Errors
     /// The system's.

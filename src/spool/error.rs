@@ -1,45 +1,31 @@
-//! What goes wrong with the spool, in words for people.
+//! Errors of the spool, in words for people.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// An error of the spool adapter.
+/// An error of the spool.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A folder or file is open to others, or not ours. Nothing was changed.
     #[error("{path}: {what}. Nothing was changed. {fix}", path = .path.display())]
-    NotAllowed {
-        path: PathBuf,
-        /// What is wrong with it.
-        what: String,
-        /// What to do about it.
-        fix: String,
-    },
-    /// The folders can't be used as they lie.
+    NotAllowed { path: PathBuf, what: String, fix: String },
+    /// The folders can't be used as they are.
     #[error("{path}: {what}. Nothing was changed. {fix}", path = .path.display())]
-    Layout {
-        path: PathBuf,
-        /// What is wrong with it.
-        what: String,
-        /// What to do about it.
-        fix: String,
-    },
-    /// There is no spool here.
-    #[error("{path}: there is no spool; nothing was written. Start the sidecar (`tasuki run`) or check --home", path = .path.display())]
+    Layout { path: PathBuf, what: String, fix: String },
+    /// There is no spool in this home.
+    #[error("{path}: there is no spool here; nothing was written. Start the sidecar (`tasuki run`) or check --home", path = .path.display())]
     NoSpool { path: PathBuf },
-    #[error("{path}: a file of that name is there already; nothing was written. Use another id", path = .path.display())]
+    #[error("{path}: a file with that name already exists; nothing was written. Use another id", path = .path.display())]
     Taken { path: PathBuf },
     /// A journal line would leave a gap.
-    #[error("{path}: line {got} was to follow line {last}; nothing was written", path = .path.display())]
+    #[error("{path}: line {got} would leave a gap after line {last}; nothing was written", path = .path.display())]
     Gap {
         path: PathBuf,
-        /// The last line that it has.
         last: u64,
         /// The line that was to be added.
         got: u64,
     },
-    /// The system would not let us.
-    #[error("{path}: could not {action}: {source}", path = .path.display())]
+    #[error("could not {action} {path}: {source}", path = .path.display())]
     Io {
         /// What was tried, as a verb: "read", "move aside".
         action: &'static str,
@@ -48,11 +34,11 @@ pub enum Error {
     },
 }
 
-/// The kinds that callers tell apart.
+/// The kinds of error that callers tell apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
     NotAllowed,
-    /// Exit code 78: the folders are not usable as they lie.
+    /// Exit code 78: the folders can't be used as they are.
     Layout,
     /// Exit code 69: no sidecar has ever run here.
     NoSpool,
@@ -77,16 +63,16 @@ impl Error {
         }
     }
 
-    /// The system's reason, where that says nothing of what was looked at.
+    /// The system's error, if it says nothing about the thing that was looked at.
     #[must_use]
-    pub fn untold(&self) -> Option<&io::Error> {
+    pub fn unavailable(&self) -> Option<&io::Error> {
         match self {
-            Error::Io { source, .. } if crate::limits::tells_nothing(source) => Some(source),
+            Error::Io { source, .. } if crate::limits::is_unavailable(source) => Some(source),
             _ => None,
         }
     }
 
-    /// Which kind of trouble it is.
+    /// The kind of this error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -106,8 +92,8 @@ impl Error {
     /// A folder that could not be opened.
     pub(super) fn open_dir(path: &Path, error: io::Error) -> Error {
         if crate::files::is_not_a_dir(&error) {
-            let what = "is a link or a file, where a folder must be".to_owned();
-            let fix = "Move it away; tasuki makes the folder itself".to_owned();
+            let what = "is a link or a file, but must be a folder".to_owned();
+            let fix = "Move it away; tasuki creates the folder itself".to_owned();
             return Error::Layout { path: path.to_owned(), what, fix };
         }
         Error::io("open the folder", path, error)
@@ -115,7 +101,7 @@ impl Error {
 
     /// A folder that files can't be renamed into.
     pub(super) fn other_file_system(path: PathBuf) -> Error {
-        let what = "lies on another file system than spool/".to_owned();
+        let what = "is on a different file system than spool/".to_owned();
         let fix = "Put spool/ and state/ with all their folders on one file system".to_owned();
         Error::Layout { path, what, fix }
     }

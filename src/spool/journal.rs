@@ -1,9 +1,9 @@
-//! `journal.jsonl`: every public event, one JSON object a line, `seq` rising by 1 without gaps (SPEC section 3). It is
-//! appended from the store, so that what a crash cut off is written again, and nothing is written twice.
+//! `journal.jsonl`: every public event, one JSON object a line, `seq` rising by 1 without gaps. Lines are appended from
+//! the store: after a crash the missing ones are written, and none is written twice.
 
+use super::dirs::SpoolDir;
 use super::error::Error;
 use super::home::Spool;
-use super::rooms::Room;
 use crate::core::text::plain_json;
 use crate::files::{self, Meta};
 use nix::errno::Errno;
@@ -15,7 +15,6 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
-/// The journal's name in the spool.
 const NAME: &str = "journal.jsonl";
 /// At this size, in bytes, a new file is begun.
 const ROTATE_BYTES: u64 = 64 * 1024 * 1024;
@@ -24,11 +23,11 @@ const MAX_LINE_BYTES: u64 = 16 * 1024 * 1024;
 /// How much is read at once when the end of the file is looked for, in bytes.
 const CHUNK: u64 = 64 * 1024;
 
-/// The open journal.
+/// The journal, open for appending.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
-    /// `None` after an error: the end of the file must be looked at before anything follows it.
+    /// `None` after an error: the end of the file must be read before anything is appended.
     open: Option<Open>,
     last: u64,
     /// The last `seq` that was on the disk once: where the file ends before it, its end was cut.
@@ -49,9 +48,9 @@ struct Line {
 }
 
 impl Journal {
-    /// Opens the journal, cuts off a last line that is not whole, and gives the last `seq` that is on the disk (0 if
-    /// none). Lines after that one up to `next_seq` must be appended again from the store. If it is `next_seq` or more,
-    /// the store is older than the journal: the caller must number on from it.
+    /// Opens the journal, cuts off an incomplete last line, and returns the last `seq` on the disk (0 if none). Lines
+    /// after that one up to `next_seq` must be appended again from the store. If it is `next_seq` or more, the store is
+    /// older than the journal: the caller must continue the numbers from it.
     ///
     /// # Errors
     /// The system's.
@@ -64,26 +63,26 @@ impl Journal {
     /// # Errors
     /// The system's.
     pub fn open_with(spool: &Spool, next_seq: u64, rotate_bytes: u64) -> Result<(Journal, u64), Error> {
-        let path = spool.path(Room::Spool).join(NAME);
+        let path = spool.path(SpoolDir::Spool).join(NAME);
         let reached = next_seq.saturating_sub(1);
         let mut journal = Journal { path, open: None, last: 0, reached, rotate_bytes };
         journal.reopen(spool)?;
         if journal.last >= next_seq.max(1) {
-            tracing::warn!(on_disk = journal.last, next_seq, "the journal is ahead of the store");
+            tracing::warn!(on_disk = journal.last, next_seq, "the journal has lines that the state file does not know");
         }
         let last = journal.last;
         Ok((journal, last))
     }
 
-    /// The last `seq` that was written.
+    /// The `seq` of the last line.
     #[must_use]
     pub fn last_seq(&self) -> u64 {
         self.last
     }
 
-    /// Appends lines in one write. Those that are on the disk already are passed over; the rest must go on without a
-    /// gap. Where somebody has cut the end of the file, or taken it away, nobody has the lines between any more: it is set
-    /// aside, and a new one begins with the first line. Each text is one JSON object without a line break.
+    /// Appends lines in one write. Lines that are already on the disk are skipped; the rest must continue without a
+    /// gap. If somebody has cut off the end of the file or removed it, nobody has the lines between any more: the file
+    /// is set aside, and a new one begins with the first line. Each text is one JSON object without a line break.
     ///
     /// # Errors
     /// `Gap` for lines that do not follow; else the system's, and then the next call looks first how much was written.
@@ -93,7 +92,7 @@ impl Journal {
         }
         let lines: Vec<&(u64, String)> = lines.iter().filter(|(seq, _)| *seq > self.last).collect();
         let Some((first, _)) = lines.first() else { return Ok(()) };
-        self.begin_anew_if_cut(spool, *first)?;
+        self.start_over_if_cut(spool, *first)?;
         let buffer = self.join(&lines)?;
         self.rotate_if_full(spool, buffer.len() as u64)?;
         let Some(open) = &mut self.open else { return Err(self.failed("append to", Errno::EBADF)) };
@@ -110,12 +109,12 @@ impl Journal {
 
     /// A journal that ends before what it once had can't be gone on with: what is left of it is kept under a name that
     /// says so.
-    fn begin_anew_if_cut(&mut self, spool: &Spool, first: u64) -> Result<(), Error> {
+    fn start_over_if_cut(&mut self, spool: &Spool, first: u64) -> Result<(), Error> {
         let is_cut = self.last != 0 && first > self.last + 1 && self.reached > self.last;
         if !is_cut {
             return Ok(());
         }
-        tracing::warn!(last = self.last, first, "the journal's end is gone; a new one begins");
+        tracing::warn!(last = self.last, first, "the end of the journal is missing; tasuki begins a new journal");
         if self.open.as_ref().is_some_and(|open| open.size > 0) {
             self.open = None;
             self.set_aside(spool, &format!("journal.cut-after-{}", self.last))?;
@@ -126,7 +125,7 @@ impl Journal {
         Ok(())
     }
 
-    /// All lines as they will stand in the file, after a check that they follow each other and the last one.
+    /// All lines as the file will have them, after a check that they follow the last line and each other.
     fn join(&self, lines: &[&(u64, String)]) -> Result<Vec<u8>, Error> {
         let mut last = self.last;
         let mut buffer = Vec::with_capacity(lines.iter().map(|(_, json)| json.len() + 1).sum());
@@ -146,9 +145,9 @@ impl Journal {
     /// Whether the open file is the one under the journal's name, and nobody has written to it.
     fn is_in_place(&self, spool: &Spool) -> bool {
         let Some(open) = &self.open else { return false };
-        let there = files::meta_at(spool.dir(Room::Spool), NAME).ok().flatten();
+        let there = files::meta_at(spool.dir(SpoolDir::Spool), NAME).ok().flatten();
         let ours = files::meta(&open.file).ok();
-        matches!((there, ours), (Some(there), Some(ours)) if there.stamp.is_same_file(&ours.stamp) && ours.stamp.size == open.size)
+        matches!((there, ours), (Some(there), Some(ours)) if there.file_id.is_same_file(&ours.file_id) && ours.file_id.size == open.size)
     }
 
     /// Opens the file, cuts its end where needed, and learns the last line.
@@ -176,7 +175,7 @@ impl Journal {
     fn open_file(&self, spool: &Spool) -> Result<File, Error> {
         let flags =
             OFlag::O_RDWR | OFlag::O_APPEND | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
-        let file = openat(spool.dir(Room::Spool), NAME, flags, Mode::S_IRUSR | Mode::S_IWUSR);
+        let file = openat(spool.dir(SpoolDir::Spool), NAME, flags, Mode::S_IRUSR | Mode::S_IWUSR);
         let file = File::from(file.map_err(|error| self.failed("open", error))?);
         let meta: Meta = files::meta(&file).map_err(|error| self.failed("open", error))?;
         files::check_readable(&meta, u64::MAX)
@@ -186,19 +185,19 @@ impl Journal {
 
     /// A journal that can't be gone on with is kept under another name: nothing of it is destroyed.
     fn set_aside(&self, spool: &Spool, stem: &str) -> Result<(), Error> {
-        let dir = spool.dir(Room::Spool);
+        let dir = spool.dir(SpoolDir::Spool);
         for number in 1..1_000 {
             let name = format!("{stem}-{number}.jsonl");
             match files::rename_new(dir, OsStr::new(NAME), dir, OsStr::new(&name)) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(self.failed("set aside", error)),
+                Err(error) => return Err(self.failed("rename", error)),
                 Ok(()) => {
-                    tracing::warn!(name, "the journal can't be gone on with; it was set aside and a new one begun");
+                    tracing::warn!(name, "the journal can't be continued; tasuki renamed it and began a new one");
                     return Ok(());
                 }
             }
         }
-        Err(self.failed("set aside", Errno::EEXIST))
+        Err(self.failed("rename", Errno::EEXIST))
     }
 
     fn rotate_if_full(&mut self, spool: &Spool, more: u64) -> Result<(), Error> {
@@ -207,7 +206,7 @@ impl Journal {
             return Ok(());
         }
         let name = format!("journal-{first}.jsonl");
-        let dir = spool.dir(Room::Spool);
+        let dir = spool.dir(SpoolDir::Spool);
         files::rename_new(dir, OsStr::new(NAME), dir, OsStr::new(&name))
             .map_err(|error| self.failed("rotate", error))?;
         self.open = None;
@@ -216,18 +215,19 @@ impl Journal {
         Ok(())
     }
 
-    /// The last line of the newest rotated file: where an empty journal goes on.
+    /// The last line of the newest rotated file, after which an empty journal continues.
     fn last_rotated(&self, spool: &Spool) -> Result<Option<u64>, Error> {
-        let dir = spool.dir(Room::Spool);
+        let dir = spool.dir(SpoolDir::Spool);
         let number =
             |name: &OsStr| name.to_str()?.strip_prefix("journal-")?.strip_suffix(".jsonl")?.parse::<u64>().ok();
         let (names, _) = files::names(dir, 100_000, |name| number(name).is_some())
-            .map_err(|error| self.failed("look beside", error))?;
+            .map_err(|error| self.failed("find the last rotated journal beside", error))?;
         let Some(newest) = names.iter().max_by_key(|name| number(name)) else { return Ok(None) };
         let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
-        let file =
-            openat(dir, newest.as_os_str(), flags, Mode::empty()).map_err(|error| self.failed("look beside", error))?;
-        let (_, last) = last_whole_line(&mut File::from(file)).map_err(|error| self.failed("look beside", error))?;
+        let file = openat(dir, newest.as_os_str(), flags, Mode::empty())
+            .map_err(|error| self.failed("find the last rotated journal beside", error))?;
+        let (_, last) = last_whole_line(&mut File::from(file))
+            .map_err(|error| self.failed("find the last rotated journal beside", error))?;
         Ok(last)
     }
 
@@ -236,8 +236,8 @@ impl Journal {
     }
 }
 
-/// Where the last line ends that is whole and has a `seq`, and that `seq`; (0, none) if there is no such line. Read
-/// from the end, for a journal may be long.
+/// Where the last whole line with a `seq` ends, and that `seq`; (0, none) if there is no such line. Read from the end,
+/// because a journal may be long.
 ///
 /// # Errors
 /// The system's.

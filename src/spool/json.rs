@@ -1,4 +1,4 @@
-//! Whether a file is wholly written. A JSON object tells its own end: no shorter part of one is an object too.
+//! Whether a file is completely written. A JSON object shows its own end: no shorter part of it is an object too.
 
 use serde::de::IgnoredAny;
 
@@ -33,7 +33,7 @@ pub(super) fn check_object(bytes: &[u8]) -> Result<(), Flaw> {
     if let Err(error) = serde_json::from_slice::<IgnoredAny>(bytes) {
         let code = if error.is_eof() { "incomplete" } else { "not_json" };
         let place = (error.line() as u64, error.column() as u64);
-        let message = if error.is_eof() { "the JSON stops before its end" } else { "the file is not JSON" };
+        let message = if error.is_eof() { "the JSON is not complete" } else { "the file is not JSON" };
         return Err(Flaw { code, message: message.to_owned(), line: Some(place.0), column: Some(place.1) });
     }
     if bytes[first] != b'{' {

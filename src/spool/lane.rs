@@ -1,16 +1,17 @@
-//! The two lanes in which files come in: what is found there, and what is remembered of each between two looks.
+//! The two lanes through which files come in: what is found there, and what is remembered of each file between two
+//! scans.
 
-use super::rooms::Room;
+use super::dirs::SpoolDir;
 use crate::core::id::RequestId;
-use crate::files::Stamp;
+use crate::files::FileId;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-/// The most that a request or event may hold, in bytes (SPEC 3.1).
+/// The largest request or event file that is read, in bytes.
 pub const MAX_INPUT_BYTES: u64 = 1024 * 1024;
 
-/// How long until files that can't be moved to `rejected/` are looked at again, in milliseconds.
+/// The pause before files that can't be moved to `rejected/` are looked at again, in milliseconds.
 pub(super) const HELD_MS: u64 = 5_000;
 
 /// Where files come in. Each lane has its own listing, so that a flood of events delays no request.
@@ -23,10 +24,10 @@ pub enum Lane {
 }
 
 impl Lane {
-    pub(super) fn room(self) -> Room {
+    pub(super) fn spool_dir(self) -> SpoolDir {
         match self {
-            Lane::Requests => Room::Requests,
-            Lane::Events => Room::Events,
+            Lane::Requests => SpoolDir::Requests,
+            Lane::Events => SpoolDir::Events,
         }
     }
 
@@ -38,7 +39,7 @@ impl Lane {
     }
 }
 
-/// The request id that a file name stands for, if it is a legal one.
+/// The request id in a file name, if it is a legal one.
 fn request_id(name: &OsStr) -> Option<RequestId> {
     name.to_str()?.strip_suffix(".json").filter(|id| !id.ends_with(RESERVED))?.parse().ok()
 }
@@ -48,17 +49,18 @@ pub const RESERVED: &str = ".reused";
 
 /// A file that is to be decided upon.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct IncomingFile {
     pub lane: Lane,
-    /// Its name: bytes, not always text.
+    /// The file name: bytes, which need not be UTF-8.
     pub name: OsString,
     /// Which state of the file this is.
-    pub stamp: Stamp,
+    pub file_id: FileId,
     pub content: Content,
 }
 
-impl Found {
-    /// For requests: the id that its name gives. Whoever drops a file with a valid id is owed a result (SPEC 12, Files).
+impl IncomingFile {
+    /// For requests: the id in the file's name. Every file with a valid id gets a result, even if the file itself is
+    /// bad.
     #[must_use]
     pub fn request_id(&self) -> Option<RequestId> {
         if self.lane == Lane::Requests { request_id(&self.name) } else { None }
@@ -74,18 +76,17 @@ impl Found {
     }
 }
 
-/// What a found file holds.
+/// The content of a file that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
     /// One whole JSON object, of whatever meaning.
     Whole { bytes: Vec<u8>, sha256: [u8; 32] },
-    /// Something that can't be taken.
     Bad {
         /// `bad_name`, `incomplete`, `not_json`, `not_object`, `too_large`, `link`, `not_regular`, `foreign`, `linked`,
         /// `changing` or `unreadable`.
         code: &'static str,
         message: String,
-        /// Where in the file, from 1.
+        /// The line of the fault, from 1.
         line: Option<u64>,
         /// Where in that line, in bytes from 1.
         column: Option<u64>,
@@ -99,14 +100,15 @@ pub enum Content {
 /// What is remembered of a lane between scans.
 #[derive(Debug, Default)]
 pub(super) struct LaneState {
-    /// Names of the last listing that were not looked at yet, so that a flood is listed and sorted once, not once for each batch.
+    /// Names of the last listing that were not read yet, so that a flood is listed and sorted once, not once for each
+    /// batch.
     pub(super) backlog: VecDeque<OsString>,
     pub(super) cut: bool,
-    pub(super) waiting: HashMap<OsString, Waiting>,
+    pub(super) waiting: HashMap<OsString, WaitingFiles>,
     /// Files that could not be moved away.
     pub(super) held: HashMap<OsString, Held>,
     pub(super) listings: u64,
-    /// When all that is held was last looked at, by boot time.
+    /// When all held files were last looked at, by boot time.
     pub(super) looked_ms: u64,
 }
 
@@ -114,19 +116,19 @@ pub(super) struct LaneState {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Held {
     /// The state in which it was decided.
-    pub(super) stamp: Stamp,
+    pub(super) file_id: FileId,
     /// The listing in which it was last seen.
     pub(super) seen: u64,
 }
 
 impl Held {
-    pub(super) fn new(stamp: Stamp) -> Held {
-        Held { stamp, seen: 0 }
+    pub(super) fn new(file_id: FileId) -> Held {
+        Held { file_id, seen: 0 }
     }
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Waiting {
-    pub(super) stamp: Stamp,
+pub(super) struct WaitingFiles {
+    pub(super) file_id: FileId,
     pub(super) since_ms: u64,
 }

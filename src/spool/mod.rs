@@ -1,17 +1,19 @@
-//! The spool: what lies in HOME's folders, read and written so that neither a crash nor a stranger can spoil it
-//! (SPEC sections 2, 3, 10 and 12). It knows files, not what they mean.
+//! The spool: reads and writes the files in HOME's folders so that neither a crash nor another user can damage them. It
+//! knows files, not what they mean.
 //!
-//! Where to read: `rooms` opens and checks the folders, `home` is the spool of one home, [`scan`] takes files in from its
-//! `lane`s, [`dispose`] puts them away, [`mod@write`], [`wishes`] and [`journal`] give answers, [`watch`] says when to look,
-//! [`age`] and `sweep` remove what has had its time, [`documents`] looks into personas' folders and
-//! [`client`] is the other half, for those who drop requests; [`survey`] judges the folders and touches nothing. The
-//! directory scan is the truth; every notice of a watcher is only a hint to look sooner.
+//! Where to read: `dirs` opens and checks the folders, and `home` is the spool of one home. [`scan`] takes files in
+//! from its `lane`s, and [`finish`] moves or removes them afterwards. [`mod@write`], [`wishes`] and [`journal`] write
+//! results, views and journal lines. [`watch`] says when to scan, [`age`] and `sweep` remove old files, and
+//! [`documents`] reads personas' folders. [`client`] is the other half, for programs that drop requests. [`survey`]
+//! checks the folders and changes nothing. The directory scan is the truth; a watcher's notice is only a hint to scan
+//! sooner.
 
 pub mod age;
 pub mod client;
-pub mod dispose;
+mod dirs;
 pub mod documents;
 mod error;
+pub mod finish;
 mod home;
 pub mod journal;
 mod json;
@@ -20,7 +22,6 @@ mod lying;
 mod order;
 mod rejected;
 mod reserve;
-mod rooms;
 pub mod scan;
 pub mod survey;
 mod sweep;
@@ -28,14 +29,14 @@ pub mod watch;
 pub mod wishes;
 pub mod write;
 
-pub use crate::files::Stamp;
+pub use crate::files::FileId;
 pub use age::Old;
-pub use dispose::{Disposed, Reaper, RejectOutcome, Why};
 pub use error::{Error, ErrorKind};
+pub use finish::{Finished, RejectOutcome, TrashEmptier, Why};
 pub use home::Spool;
 pub use journal::Journal;
-pub use lane::{Content, Found, Lane, MAX_INPUT_BYTES, RESERVED};
+pub use lane::{Content, IncomingFile, Lane, MAX_INPUT_BYTES, RESERVED};
 pub use order::event_name;
 pub use scan::Scan;
-pub use watch::Watch;
-pub use write::{Place, Shelf, Syncer};
+pub use watch::SpoolWatch;
+pub use write::{OutputFile, ProjectionFolder, Syncer};

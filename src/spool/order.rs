@@ -1,4 +1,4 @@
-//! In which order the files of one listing are taken.
+//! The order in which the files of one listing are taken.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -11,7 +11,6 @@ pub fn event_name(boot8: &str, boot_ns: u64, pid: u32) -> String {
     format!("{boot8}-{boot_ns:020}-{pid}.json")
 }
 
-/// The parts of such a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct EventName {
     boot: [u8; 8],

@@ -1,7 +1,7 @@
 //! How full `rejected/` is.
 
+use super::dirs::{SpoolDir, SpoolDirs};
 use super::lane::HELD_MS;
-use super::rooms::{Room, Rooms};
 use crate::core::time::Now;
 use crate::files;
 use std::io;
@@ -14,7 +14,6 @@ const MAX_REJECTED_BYTES: u64 = 64 * 1024 * 1024;
 /// The fixed temporary name under which a reason is written.
 pub(super) const REASON_TEMP: &str = ".tasuki-new";
 
-/// How much lies there.
 #[derive(Debug, Clone, Copy, Default)]
 struct Usage {
     files: u64,
@@ -35,7 +34,7 @@ pub(super) struct Rejected {
 }
 
 impl Rejected {
-    /// Whether it was full when it was last looked at, so that bad files stay where they are.
+    /// Whether it was full at the last look, so that bad files stay where they are.
     pub(super) fn is_full(&self) -> bool {
         self.full_since.is_some()
     }
@@ -52,23 +51,23 @@ impl Rejected {
         }
     }
 
-    pub(super) fn fits(&mut self, rooms: &Rooms, bytes: u64, now: &Now) -> bool {
+    pub(super) fn fits(&mut self, dirs: &SpoolDirs, bytes: u64, now: &Now) -> bool {
         if self.full_since.is_some_and(|since| now.boot_ms.saturating_sub(since) < HELD_MS) {
             return self.has_room_for(bytes);
         }
         // What was counted may be out of date in one direction only: an operator removes files.
         if !self.has_room_for(bytes) {
-            self.usage = count(rooms).ok();
+            self.usage = count(dirs).ok();
         }
         self.has_room_for(bytes)
     }
 
     /// Whether it was full for a while, and is not any more.
-    pub(super) fn has_room_again(&mut self, rooms: &Rooms, now: &Now) -> bool {
+    pub(super) fn has_room_again(&mut self, dirs: &SpoolDirs, now: &Now) -> bool {
         if self.full_since.is_none_or(|since| now.boot_ms.saturating_sub(since) < HELD_MS) {
             return false;
         }
-        self.usage = count(rooms).ok();
+        self.usage = count(dirs).ok();
         let has_room = self.has_room_for(0);
         self.full_since = (!has_room).then_some(now.boot_ms);
         has_room
@@ -79,8 +78,8 @@ impl Rejected {
     }
 }
 
-fn count(rooms: &Rooms) -> io::Result<Usage> {
-    let dir = rooms.dir(Room::Rejected);
+fn count(dirs: &SpoolDirs) -> io::Result<Usage> {
+    let dir = dirs.dir(SpoolDir::Rejected);
     let (names, _) = files::names(dir, 4 * MAX_REJECTED_FILES as usize, |name| {
         !name.as_bytes().ends_with(b".why.json") && name != REASON_TEMP
     })?;

@@ -1,6 +1,6 @@
-//! Room that is kept for saying how things stand: where the disk is full, or no file can be opened, that must be told.
+//! A reserve of disk space and file descriptors: a full disk and a lack of descriptors must still be reported.
 
-use super::rooms::TEMP;
+use super::dirs::TEMP;
 use crate::files::{self, Grade};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::fs::FileExt;
 
-/// The file that is kept beside the one that is shown, and its size in bytes.
+/// The spare file beside the shown one, and its size in bytes.
 const NAME: &str = ".sidecar-reserve";
 const SIZE: usize = 4096;
 
@@ -34,8 +34,8 @@ impl Reserve {
         Ok(())
     }
 
-    /// Writes into the room that is there and swaps the names, which takes neither a block nor an inode. White space
-    /// behind the object fills the room. What is shown already is overwritten in its place, if no other can be opened.
+    /// Writes into the spare file and swaps the names, which takes neither a block nor an inode. White space after the
+    /// object keeps the size. If the spare file can't be opened, the shown file is overwritten in place.
     pub(super) fn put(&mut self, dir: BorrowedFd<'_>, shown: &OsStr, bytes: &[u8]) -> io::Result<()> {
         if bytes.len() > SIZE {
             return Err(io::ErrorKind::FileTooLarge.into());

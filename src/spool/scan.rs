@@ -1,13 +1,13 @@
-//! Taking files in: the directory is listed, each file is opened safely, and one that is wholly written is handed on
-//! with its bytes. What is not (yet) fit is left alone until nobody has changed it for a while.
+//! Takes files in: lists the directory, opens each file safely, and hands on each complete one with its bytes. A file
+//! that is not ready is left alone until it has not changed for a while.
 
 use super::error::Error;
 use super::home::Spool;
 use super::json::{Flaw, check_object};
-use super::lane::{Content, Found, HELD_MS, Held, Lane, MAX_INPUT_BYTES, Waiting};
+use super::lane::{Content, HELD_MS, Held, IncomingFile, Lane, MAX_INPUT_BYTES, WaitingFiles};
 use super::order;
 use crate::core::time::Now;
-use crate::files::{self, Stamp, Unfit};
+use crate::files::{self, FileId, Unfit};
 use nix::errno::Errno;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -15,20 +15,21 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
-/// How long a file that is not fit must lie unchanged before it is called bad (SPEC section 3), in milliseconds.
+/// How long an incomplete or unreadable file must stay unchanged before it is rejected, in milliseconds: a writer that
+/// cannot rename may still be writing it in place.
 const PATIENCE_MS: u64 = 2_000;
 
 /// The most names that one listing holds in memory; the rest comes with the next listing.
 const MAX_LISTED: usize = 100_000;
 
-/// Up to so many files that are held are looked at with each listing, more of them only each [`HELD_MS`].
+/// How many held files are looked at with each listing; the others only every [`HELD_MS`].
 const FEW_HELD: usize = 1_000;
 
-/// What one scan gave.
+/// The result of one scan.
 #[derive(Debug, Default)]
 pub struct Scan {
     /// In the order in which they are to be decided.
-    pub found: Vec<Found>,
+    pub found: Vec<IncomingFile>,
     /// When to scan again although no hint comes: a file waits to be finished, or for room in `rejected/`.
     pub look_again: Option<Duration>,
     /// There may be more to take at once. Only a scan that says `false` here, and found nothing, has listed the folder
@@ -44,22 +45,23 @@ pub struct Scan {
 enum Look {
     Nothing,
     Later(u64),
-    Found(Found),
+    Found(IncomingFile),
 }
 
 impl Spool {
-    /// Forgets which names of a lane were to be looked at next: a file that was found and not taken comes again, and before
-    /// those behind it.
+    /// Forgets which names of a lane come next: a file that was found and not taken comes again, before those behind
+    /// it.
     pub fn begin_again(&mut self, lane: Lane) {
         self.lane(lane).backlog.clear();
     }
 
-    /// Takes the next files of a lane: at most `max_files`, and not many more than `max_bytes` together. It changes nothing.
+    /// Takes the next files of a lane: at most `max_files`, and not many more than `max_bytes` together. It changes
+    /// nothing.
     ///
     /// # Errors
     /// The folder is open to others, or can't be read. A file that can't be read is no error, but a bad file.
     pub fn scan(&mut self, lane: Lane, max_files: usize, max_bytes: usize, now: &Now) -> Result<Scan, Error> {
-        self.rooms.check_intake(lane.room())?;
+        self.dirs.check_intake(lane.spool_dir())?;
         self.release_held(now);
         let fresh = self.lane(lane).backlog.is_empty();
         if fresh {
@@ -75,7 +77,7 @@ impl Spool {
                 Look::Later(ms) => wait_ms = Some(wait_ms.map_or(ms, |known| known.min(ms))),
                 Look::Found(found) => {
                     bytes = bytes
-                        .saturating_add(usize::try_from(found.stamp.size.min(MAX_INPUT_BYTES)).unwrap_or(usize::MAX));
+                        .saturating_add(usize::try_from(found.file_id.size.min(MAX_INPUT_BYTES)).unwrap_or(usize::MAX));
                     scan.found.push(found);
                 }
             }
@@ -91,8 +93,8 @@ impl Spool {
         Ok(scan)
     }
 
-    /// Lists a lane anew and forgets what is gone. What is held takes no place in the listing: however much of it there
-    /// is, what comes after it is found.
+    /// Lists a lane again and forgets files that are gone. Held files take no place in the listing: however many there
+    /// are, later files are found.
     fn list(&mut self, lane: Lane, now: &Now) -> Result<(), Error> {
         let mut held = std::mem::take(&mut self.lane(lane).held);
         let listed = self.list_beside(lane, &mut held, now);
@@ -112,7 +114,8 @@ impl Spool {
         Ok(())
     }
 
-    /// The names that are not held, and those that are and have changed, each with its time; and whether there were more.
+    /// The names that are not held, and those that are and have changed, each with its time; and whether there were
+    /// more.
     fn list_beside(
         &mut self,
         lane: Lane,
@@ -126,7 +129,7 @@ impl Spool {
         if looks {
             state.looked_ms = now.boot_ms;
         }
-        let failed = |spool: &Spool, error| Error::io("list the folder", spool.path(lane.room()), error);
+        let failed = |spool: &Spool, error| Error::io("list the folder", spool.path(lane.spool_dir()), error);
         let read = |name: &OsStr| !name.as_bytes().starts_with(b".") && !name.as_bytes().ends_with(b".tmp");
         let is_new = |name: &OsStr| match held.get_mut(name) {
             Some(known) => {
@@ -136,7 +139,7 @@ impl Spool {
             None => read(name),
         };
         let (mut names, cut) =
-            files::names(self.dir(lane.room()), MAX_LISTED, is_new).map_err(|error| failed(self, error))?;
+            files::names(self.dir(lane.spool_dir()), MAX_LISTED, is_new).map_err(|error| failed(self, error))?;
         if !cut {
             held.retain(|_, known| known.seen == listing);
         }
@@ -145,51 +148,51 @@ impl Spool {
         }
         let mut listed = Vec::with_capacity(names.len());
         for name in names {
-            let meta = files::meta_at(self.dir(lane.room()), &name).map_err(|error| failed(self, error))?;
-            let same = held.get(&name).map(|known| known.stamp);
-            if let Some(meta) = meta.filter(|meta| same != Some(meta.stamp)) {
+            let meta = files::meta_at(self.dir(lane.spool_dir()), &name).map_err(|error| failed(self, error))?;
+            let same = held.get(&name).map(|known| known.file_id);
+            if let Some(meta) = meta.filter(|meta| same != Some(meta.file_id)) {
                 held.remove(&name);
-                listed.push((name, meta.stamp.mtime_ns));
+                listed.push((name, meta.file_id.mtime_ns));
             }
         }
         Ok((listed, cut))
     }
 
     fn look_at(&mut self, lane: Lane, name: OsString, now: &Now) -> Result<Look, Error> {
-        let meta = match files::meta_at(self.dir(lane.room()), &name) {
+        let meta = match files::meta_at(self.dir(lane.spool_dir()), &name) {
             Ok(Some(meta)) => meta,
             Ok(None) => return Ok(self.forget(lane, &name)),
-            Err(error) => return Err(Error::io("look at a file in", self.path(lane.room()), error)),
+            Err(error) => return Err(Error::io("look at a file in", self.path(lane.spool_dir()), error)),
         };
-        let quiet = match self.quiet_ms(lane, &name, &meta.stamp, now) {
+        let quiet = match self.quiet_ms(lane, &name, &meta.file_id, now) {
             Some(ms) if ms < PATIENCE_MS => return Ok(Look::Later(PATIENCE_MS - ms)),
             known => known.is_some(),
         };
-        match files::read_at(self.dir(lane.room()), &name, MAX_INPUT_BYTES) {
-            Ok((bytes, stamp)) => Ok(self.judge(lane, name, stamp, bytes, quiet, now)),
+        match files::read_at(self.dir(lane.spool_dir()), &name, MAX_INPUT_BYTES) {
+            Ok((bytes, file_id)) => Ok(self.judge(lane, name, file_id, bytes, quiet, now)),
             Err(Unfit::Missing) => Ok(self.forget(lane, &name)),
             Err(Unfit::Io(error)) if is_shortage(&error) => {
-                Err(Error::io("open a file in", self.path(lane.room()), error))
+                Err(Error::io("open a file in", self.path(lane.spool_dir()), error))
             }
             Err(unfit) => {
                 // What can't become a file that may be read needs no patience.
                 let hopeless = matches!(unfit, Unfit::Link | Unfit::NotRegular | Unfit::Foreign);
                 if quiet || hopeless {
                     let content = bad(unfit.code(), unfit.to_string());
-                    Ok(self.found(lane, name, meta.stamp, content))
+                    Ok(self.found(lane, name, meta.file_id, content))
                 } else {
-                    Ok(self.wait(lane, name, meta.stamp, now))
+                    Ok(self.wait(lane, name, meta.file_id, now))
                 }
             }
         }
     }
 
     /// Decides about bytes that were read; `quiet` says that nobody has changed them for long enough.
-    fn judge(&mut self, lane: Lane, name: OsString, stamp: Stamp, bytes: Vec<u8>, quiet: bool, now: &Now) -> Look {
+    fn judge(&mut self, lane: Lane, name: OsString, file_id: FileId, bytes: Vec<u8>, quiet: bool, now: &Now) -> Look {
         let flaw = match check_object(&bytes) {
             Ok(()) if lane.allows(&name) => {
                 let sha256 = Sha256::digest(&bytes).into();
-                return self.found(lane, name, stamp, Content::Whole { bytes, sha256 });
+                return self.found(lane, name, file_id, Content::Whole { bytes, sha256 });
             }
             Ok(()) => Flaw { code: "bad_name", message: bad_name(lane).to_owned(), line: None, column: None },
             Err(_) if !lane.allows(&name) => {
@@ -198,17 +201,17 @@ impl Spool {
             Err(flaw) => flaw,
         };
         if !quiet {
-            return self.wait(lane, name, stamp, now);
+            return self.wait(lane, name, file_id, now);
         }
         let Flaw { code, message, line, column } = flaw;
         let sha256 = Some(Sha256::digest(&bytes).into());
-        self.found(lane, name, stamp, Content::Bad { code, message, line, column, sha256, bytes: Some(bytes) })
+        self.found(lane, name, file_id, Content::Bad { code, message, line, column, sha256, bytes: Some(bytes) })
     }
 
-    fn found(&mut self, lane: Lane, name: OsString, stamp: Stamp, content: Content) -> Look {
+    fn found(&mut self, lane: Lane, name: OsString, file_id: FileId, content: Content) -> Look {
         let state = self.lane(lane);
         state.waiting.remove(&name);
-        Look::Found(Found { lane, name, stamp, content })
+        Look::Found(IncomingFile { lane, name, file_id, content })
     }
 
     fn forget(&mut self, lane: Lane, name: &OsStr) -> Look {
@@ -217,20 +220,20 @@ impl Spool {
         Look::Nothing
     }
 
-    fn wait(&mut self, lane: Lane, name: OsString, stamp: Stamp, now: &Now) -> Look {
-        self.lane(lane).waiting.insert(name, Waiting { stamp, since_ms: now.boot_ms });
+    fn wait(&mut self, lane: Lane, name: OsString, file_id: FileId, now: &Now) -> Look {
+        self.lane(lane).waiting.insert(name, WaitingFiles { file_id, since_ms: now.boot_ms });
         Look::Later(PATIENCE_MS)
     }
 
     /// How long a waiting file has lain in this very state, counted by boot time since we saw it first.
-    fn quiet_ms(&mut self, lane: Lane, name: &OsStr, stamp: &Stamp, now: &Now) -> Option<u64> {
+    fn quiet_ms(&mut self, lane: Lane, name: &OsStr, file_id: &FileId, now: &Now) -> Option<u64> {
         let waiting = self.lane(lane).waiting.get(name)?;
-        (waiting.stamp == *stamp).then(|| now.boot_ms.saturating_sub(waiting.since_ms))
+        (waiting.file_id == *file_id).then(|| now.boot_ms.saturating_sub(waiting.since_ms))
     }
 
     /// After a while, everything that found no room in `rejected/` is offered again.
     fn release_held(&mut self, now: &Now) {
-        if self.rejected.has_room_again(&self.rooms, now) {
+        if self.rejected.has_room_again(&self.dirs, now) {
             self.requests.held.clear();
             self.events.held.clear();
         }
@@ -244,7 +247,8 @@ fn bad(code: &'static str, message: String) -> Content {
 fn bad_name(lane: Lane) -> &'static str {
     match lane {
         Lane::Requests => {
-            "the name is not <request id>.json, the id being 1 to 128 of A-Z a-z 0-9 . _ - and not ending in .reused"
+            "the name is not <request id>.json; a request id is 1 to 128 of A-Z a-z 0-9 . _ - and does not end in \
+             .reused"
         }
         Lane::Events => "the name does not end in .json",
     }

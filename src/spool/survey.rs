@@ -1,35 +1,34 @@
-//! The folders of a home as somebody finds them who only looks: by the very rules that the sidecar has at its start, but
-//! nothing is made, changed or refused, and every fault is told instead of the first.
+//! Checks the folders of a home by the rules of the sidecar's start, for a command that only looks: nothing is made,
+//! changed or refused, and every fault is reported, not only the first.
 
+use super::dirs::{DIRS, SpoolDir, check_dir, check_neighbours, check_parent, forbidden};
 use super::error::Error;
-use super::rooms::{ROOMS, Room, check_neighbours, check_parent, check_room, forbidden};
 use crate::files::Meta;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Most left-over files that are counted.
 const MAX_LEFT: usize = 10_000;
-/// Most names of one folder that are looked at for them.
+/// Most names of one folder that are counted.
 const MAX_LOOKED: usize = 100_000;
 
-/// Which part of a home a fault lies in.
+/// The part of a home in which a fault is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// The home itself and the folders above it.
     Above,
-    /// `spool/` and what lies in it.
+    /// `spool/` and its contents.
     Spool,
-    /// `state/` and what lies in it.
+    /// `state/` and its contents.
     State,
-    /// `view/` and what lies in it.
+    /// `view/` and its contents.
     View,
 }
 
 /// One thing that the sidecar would refuse.
 #[derive(Debug)]
-pub struct Fault {
+pub struct SurveyFault {
     pub part: Part,
     /// What is wrong, in the sidecar's own words.
     pub error: Error,
@@ -37,26 +36,26 @@ pub struct Fault {
     pub chmod: Option<(PathBuf, u32)>,
 }
 
-/// What was found.
+/// The result of the survey.
 #[derive(Debug, Default)]
 pub struct Survey {
     /// What the sidecar would refuse.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<SurveyFault>,
     /// Folders that are not there; the sidecar makes them at its start.
     pub missing: Vec<PathBuf>,
     /// What killed writers have left: files in `spool/tmp/`, and test events that nobody has taken away.
-    pub left: Vec<Left>,
+    pub left: Vec<LeftoverFile>,
 }
 
 /// A file that a writer has left behind.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Left {
+pub struct LeftoverFile {
     pub path: PathBuf,
     /// When its inode changed last, in milliseconds since 1970.
     pub changed_ms: i64,
 }
 
-/// Looks at the folders of a home; `None` where there is no home. `is_probe` tells the names of test events.
+/// Checks the folders of a home; `None` if there is no home. `is_probe` recognises the names of test events.
 ///
 /// # Errors
 /// The path of the home can't be followed.
@@ -69,16 +68,16 @@ pub fn survey(home: &Path, is_probe: impl Fn(&OsStr) -> bool) -> io::Result<Opti
     let mut found = Survey::default();
     for path in root.ancestors() {
         let meta = Meta::from(nix::sys::stat::stat(path)?);
-        let judged = if path == root { check_room(path, &meta, Room::Home) } else { check_parent(path, &meta) };
+        let judged = if path == root { check_dir(path, &meta, SpoolDir::Home) } else { check_parent(path, &meta) };
         found.note(Part::Above, path, &meta, 0o022, judged);
     }
     if let Some(parent) = root.parent() {
         let meta = Meta::from(nix::sys::stat::stat(parent)?);
         found.note(Part::Above, &root, &meta, 0, check_neighbours(&root, parent, &meta));
     }
-    for (room, below) in ROOMS.into_iter().filter(|(room, _)| *room != Room::Home) {
+    for (spool_dir, below) in DIRS.into_iter().filter(|(spool_dir, _)| *spool_dir != SpoolDir::Home) {
         if is_inside(&root, below) {
-            found.look(room, &root.join(below));
+            found.look(spool_dir, &root.join(below));
         }
     }
     found.one_file_system(&root);
@@ -91,7 +90,8 @@ pub fn survey(home: &Path, is_probe: impl Fn(&OsStr) -> bool) -> io::Result<Opti
     Ok(Some(found))
 }
 
-/// Whether no folder above this place is a link: what lies behind one is somebody else's, and the link itself is told.
+/// Whether no folder above this place is a link: whatever is behind a link belongs to somebody else, and the link
+/// itself is reported.
 fn is_inside(root: &Path, below: &str) -> bool {
     let is_link = |path: PathBuf| std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
     let mut above = below.match_indices('/').map(|(at, _)| root.join(&below[..at]));
@@ -99,33 +99,34 @@ fn is_inside(root: &Path, below: &str) -> bool {
 }
 
 impl Survey {
-    fn look(&mut self, room: Room, path: &Path) {
-        let part = part(room);
+    fn look(&mut self, spool_dir: SpoolDir, path: &Path) {
+        let part = part(spool_dir);
         match nix::sys::stat::lstat(path).map(Meta::from) {
             Err(nix::errno::Errno::ENOENT) => self.missing.push(path.to_owned()),
-            // What lies above it is told already.
+            // The folder above it was reported already.
             Err(nix::errno::Errno::ENOTDIR) => {}
             Err(errno) => {
                 let error = Error::io("look at the folder", path, io::Error::from(errno));
-                self.faults.push(Fault { part, error, chmod: None });
+                self.faults.push(SurveyFault { part, error, chmod: None });
             }
             Ok(meta) if !meta.is_dir() => {
                 let error = Error::open_dir(path, io::Error::from(nix::errno::Errno::ENOTDIR));
-                self.faults.push(Fault { part, error, chmod: None });
+                self.faults.push(SurveyFault { part, error, chmod: None });
             }
-            Ok(meta) => self.note(part, path, &meta, forbidden(room), check_room(path, &meta, room)),
+            Ok(meta) => self.note(part, path, &meta, forbidden(spool_dir), check_dir(path, &meta, spool_dir)),
         }
     }
 
     fn note(&mut self, part: Part, path: &Path, meta: &Meta, forbidden: u32, checked: Result<(), Error>) {
         let Err(error) = checked else { return };
         let chmod = meta.is_ours().then(|| (path.to_owned(), meta.mode & !forbidden));
-        self.faults.push(Fault { part, error, chmod });
+        self.faults.push(SurveyFault { part, error, chmod });
     }
 
     /// Files are moved by rename between these folders.
     fn one_file_system(&mut self, root: &Path) {
-        let device = |below: &str| nix::sys::stat::lstat(&root.join(below)).ok().map(|stat| Meta::from(stat).stamp.dev);
+        let device =
+            |below: &str| nix::sys::stat::lstat(&root.join(below)).ok().map(|stat| Meta::from(stat).file_id.dev);
         let Some(spool) = device("spool") else { return };
         for below in ["spool/tmp", "spool/requests", "spool/events", "spool/rejected", "state/reap"] {
             if !is_inside(root, below) {
@@ -134,32 +135,36 @@ impl Survey {
             if device(below).is_some_and(|device| device != spool) {
                 let path = root.join(below);
                 let part = if below.starts_with("state") { Part::State } else { Part::Spool };
-                self.faults.push(Fault { part, error: Error::other_file_system(path), chmod: None });
+                self.faults.push(SurveyFault { part, error: Error::other_file_system(path), chmod: None });
             }
         }
     }
 }
 
-fn part(room: Room) -> Part {
-    match room {
-        Room::Home => Part::Above,
-        Room::State | Room::Reap => Part::State,
-        Room::View | Room::Agents | Room::Handoffs | Room::Work | Room::OpenWork => Part::View,
-        Room::Spool | Room::Tmp | Room::Requests | Room::Events | Room::Results | Room::Errors | Room::Rejected => {
-            Part::Spool
-        }
+fn part(spool_dir: SpoolDir) -> Part {
+    match spool_dir {
+        SpoolDir::Home => Part::Above,
+        SpoolDir::State | SpoolDir::Trash => Part::State,
+        SpoolDir::View | SpoolDir::Agents | SpoolDir::Handoffs | SpoolDir::Work | SpoolDir::OpenWork => Part::View,
+        SpoolDir::Spool
+        | SpoolDir::Tmp
+        | SpoolDir::Requests
+        | SpoolDir::Events
+        | SpoolDir::Results
+        | SpoolDir::Errors
+        | SpoolDir::Rejected => Part::Spool,
     }
 }
 
 /// Our own regular files in a folder whose names are wanted.
-fn left(folder: &Path, wanted: impl Fn(&OsStr) -> bool) -> Vec<Left> {
+fn left(folder: &Path, wanted: impl Fn(&OsStr) -> bool) -> Vec<LeftoverFile> {
     let Ok(dir) = crate::files::open_dir(folder) else { return Vec::new() };
     let Ok(listing) = crate::files::open_listing(&dir) else { return Vec::new() };
     let names = listing.take(MAX_LOOKED).filter_map(Result::ok);
     let look = |name: &OsStr| {
         let meta = crate::files::meta_at(&dir, name).ok().flatten()?;
         let is_one = meta.is_file() && meta.is_ours();
-        is_one.then(|| Left { path: folder.join(name), changed_ms: meta.stamp.ctime_ns / 1_000_000 })
+        is_one.then(|| LeftoverFile { path: folder.join(name), changed_ms: meta.file_id.ctime_ns / 1_000_000 })
     };
     names
         .filter_map(|entry| {
@@ -221,7 +226,7 @@ mod tests {
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).expect("ours");
         let found = look(&dir);
         assert!(
-            matches!(found.faults.as_slice(), [Fault { part: Part::Above, chmod: Some((_, 0o755)), .. }]),
+            matches!(found.faults.as_slice(), [SurveyFault { part: Part::Above, chmod: Some((_, 0o755)), .. }]),
             "{found:?}"
         );
     }

@@ -1,7 +1,7 @@
-//! Removing what has had its time: scratch files in `tmp/` after 36 hours, results after 7 days (SPEC 3.2). A little at a
-//! time, and never by the wall clock alone: a clock that jumps forward must not take what was written a minute ago.
+//! Removes old files: scratch files in `tmp/` after 36 hours, results after 7 days. It removes a few at a time, and
+//! never by the wall clock alone: when the clock jumps forward, a file written a minute ago must stay.
 
-use super::rooms::{Room, Rooms};
+use super::dirs::{SpoolDir, SpoolDirs};
 use crate::core::id::RequestId;
 use crate::core::time::{BelievedClock, Now};
 use crate::files;
@@ -14,42 +14,41 @@ const TMP_AGE_MS: i64 = 36 * HOUR_MS;
 /// Results are kept this long.
 const RESULT_AGE_MS: i64 = 7 * 24 * HOUR_MS;
 
-/// How far the sweep has come.
 #[derive(Default)]
 pub(super) struct Sweeper {
-    room: Option<Room>,
+    spool_dir: Option<SpoolDir>,
     listing: Option<nix::dir::OwningIter>,
     clock: BelievedClock,
 }
 
 impl std::fmt::Debug for Sweeper {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sweeper").field("room", &self.room).finish_non_exhaustive()
+        f.debug_struct("Sweeper").field("room", &self.spool_dir).finish_non_exhaustive()
     }
 }
 
 impl Sweeper {
-    /// Looks at the next `max` files of `tmp/` and `results/` in turn and removes those that are too old; gives how many
-    /// went. What is old is known by one clock for all files, so that no number of them is too many to remember.
-    pub(super) fn sweep(&mut self, rooms: &Rooms, max: usize, now: &Now) -> usize {
+    /// Looks at the next `max` files of `tmp/` and `results/` in turn and removes those that are too old; returns how
+    /// many it removed. One clock for all files decides what is old, so that nothing must be remembered for each file.
+    pub(super) fn sweep(&mut self, dirs: &SpoolDirs, max: usize, now: &Now) -> usize {
         let Some(wall_ms) = self.clock.wall_ms(now) else { return 0 };
-        let room = self.room.unwrap_or(Room::Tmp);
+        let spool_dir = self.spool_dir.unwrap_or(SpoolDir::Tmp);
         let mut listing = match self.listing.take() {
             Some(listing) => listing,
-            None => match files::open_listing(rooms.dir(room)) {
+            None => match files::open_listing(dirs.dir(spool_dir)) {
                 Ok(listing) => listing,
                 Err(_) => return 0,
             },
         };
-        self.room = Some(room);
+        self.spool_dir = Some(spool_dir);
         let mut removed = 0;
         for _ in 0..max {
             let Some(Ok(entry)) = listing.next() else {
-                self.next_room(room);
+                self.next_dir(spool_dir);
                 return removed;
             };
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            removed += usize::from(sweep_one(rooms, room, name, wall_ms));
+            removed += usize::from(sweep_one(dirs, spool_dir, name, wall_ms));
         }
         self.listing = Some(listing);
         removed
@@ -57,23 +56,23 @@ impl Sweeper {
 
     /// Whether both rooms were looked through to the end, and no new round was begun.
     pub(super) fn is_swept(&self) -> bool {
-        self.listing.is_none() && self.room.is_none_or(|room| room == Room::Tmp)
+        self.listing.is_none() && self.spool_dir.is_none_or(|spool_dir| spool_dir == SpoolDir::Tmp)
     }
 
-    fn next_room(&mut self, room: Room) {
-        self.room = Some(if room == Room::Tmp { Room::Results } else { Room::Tmp });
+    fn next_dir(&mut self, spool_dir: SpoolDir) {
+        self.spool_dir = Some(if spool_dir == SpoolDir::Tmp { SpoolDir::Results } else { SpoolDir::Tmp });
         self.listing = None;
     }
 }
 
-fn sweep_one(rooms: &Rooms, room: Room, name: &OsStr, wall_ms: i64) -> bool {
-    if matches!(name.as_bytes(), b"." | b"..") || (room == Room::Results && !is_result(name)) {
+fn sweep_one(dirs: &SpoolDirs, spool_dir: SpoolDir, name: &OsStr, wall_ms: i64) -> bool {
+    if matches!(name.as_bytes(), b"." | b"..") || (spool_dir == SpoolDir::Results && !is_result(name)) {
         return false;
     }
-    let Ok(Some(meta)) = files::meta_at(rooms.dir(room), name) else { return false };
-    let limit = if room == Room::Tmp { TMP_AGE_MS } else { RESULT_AGE_MS };
-    let age_ms = wall_ms.saturating_sub(rooms.changed_ns(&meta) / 1_000_000);
-    !meta.is_dir() && age_ms > limit && files::remove_at(rooms.dir(room), name).unwrap_or(false)
+    let Ok(Some(meta)) = files::meta_at(dirs.dir(spool_dir), name) else { return false };
+    let limit = if spool_dir == SpoolDir::Tmp { TMP_AGE_MS } else { RESULT_AGE_MS };
+    let age_ms = wall_ms.saturating_sub(dirs.changed_ns(&meta) / 1_000_000);
+    !meta.is_dir() && age_ms > limit && files::remove_at(dirs.dir(spool_dir), name).unwrap_or(false)
 }
 
 /// Only names that we give to results ourselves.

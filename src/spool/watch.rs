@@ -1,9 +1,9 @@
-//! When to look. Notices of the system are hints and nothing more: no path in them is used, a lost one costs only time,
-//! and the folders are looked at on a slow tick as well. Arm first, scan second.
+//! Says when to scan. The system's notices are only hints: no path in them is used, a lost one costs only time, and the
+//! folders are scanned on a slow tick as well. Watches are armed before the scan, so that nothing falls between them.
 
+use super::dirs::SpoolDir;
 use super::error::Error;
 use super::home::Spool;
-use super::rooms::Room;
 use crate::files;
 use notify::event::{EventKind, ModifyKind, RenameMode};
 use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher};
@@ -15,13 +15,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// The most document folders that are watched at once; more are looked at on the tick alone.
+/// The most document folders that are watched at once; the others are only looked at by the tick.
 const MAX_FOLDERS: usize = 256;
 
 /// How the folders are watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// The system tells of changes; the tick is slow.
+pub enum WatchMode {
+    /// The system reports changes; the tick is slow.
     Armed,
     /// It can't (no more watches, a file system without them): the tick is fast.
     Poll,
@@ -30,19 +30,18 @@ pub enum Mode {
 /// What a check of the folders found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Checked {
-    /// All is as it was.
     Same,
-    /// Folders were opened or watches armed anew: scan now, for something may have been missed.
+    /// Folders were opened or watches armed again: scan now, because something may have been missed.
     Rescan,
 }
 
 /// Watches the spool, its lanes, and the folders in which documents are awaited.
 #[derive(Debug)]
-pub struct Watch {
+pub struct SpoolWatch {
     watcher: Option<RecommendedWatcher>,
     shared: Arc<Shared>,
-    /// Each with the folder that is watched there, held open: while it is, no other can be given its inode number, and a
-    /// folder that was removed and made anew is known to be another one.
+    /// The watched folders, each held open: while it is open, its inode number can't be given to another folder, so a
+    /// folder that was removed and made again is recognised as another one.
     folders: BTreeMap<PathBuf, Option<OwnedFd>>,
     told: bool,
 }
@@ -63,7 +62,7 @@ struct Paths {
     inside: Vec<PathBuf>,
 }
 
-/// Waits for hints, on any task.
+/// Waits for a hint that a folder has changed; any task may hold one.
 #[derive(Debug, Clone)]
 pub struct Hints {
     shared: Arc<Shared>,
@@ -78,49 +77,50 @@ impl Hints {
     }
 }
 
-impl Watch {
-    /// Arms the watches. Where that is not possible it says so once and goes on in [`Mode::Poll`].
+impl SpoolWatch {
+    /// Arms the watches. If that is impossible, it says so once and continues in [`WatchMode::Poll`].
     #[must_use]
-    pub fn new(spool: &Spool) -> Watch {
+    pub fn new(spool: &Spool) -> SpoolWatch {
         let shared = Arc::new(Shared::default());
-        let mut watch = Watch { watcher: None, shared, folders: BTreeMap::new(), told: false };
+        let mut watch = SpoolWatch { watcher: None, shared, folders: BTreeMap::new(), told: false };
         watch.arm(spool);
         watch
     }
 
-    /// Where hints come out.
+    /// The receiver of hints.
     #[must_use]
     pub fn hints(&self) -> Hints {
         Hints { shared: Arc::clone(&self.shared) }
     }
 
-    /// Whether hints can be expected.
+    /// Whether the system's watcher is used, or the folders are polled.
     #[must_use]
-    pub fn mode(&self) -> Mode {
-        if self.watcher.is_some() { Mode::Armed } else { Mode::Poll }
+    pub fn mode(&self) -> WatchMode {
+        if self.watcher.is_some() { WatchMode::Armed } else { WatchMode::Poll }
     }
 
-    /// How often to call [`Watch::check`] and to scan without a hint.
+    /// How often to call [`SpoolWatch::check`] and to scan without a hint.
     #[must_use]
     pub fn tick(&self) -> Duration {
         match self.mode() {
-            Mode::Armed => Duration::from_secs(5),
-            Mode::Poll => Duration::from_secs(1),
+            WatchMode::Armed => Duration::from_secs(5),
+            WatchMode::Poll => Duration::from_secs(1),
         }
     }
 
-    /// The tick: are the folders that we hold still those at their paths, are they still ours alone, and do the watches
-    /// work? If not, they are opened, checked and armed anew.
+    /// The tick: checks that the folders we hold open are still those at their paths, still belong to us alone, and are
+    /// still watched. If not, they are opened, checked and armed again.
     ///
     /// # Errors
     /// A folder is open to others, or can't be opened; the old ones stay in use, and the next tick tries again.
     pub fn check(&mut self, spool: &mut Spool) -> Result<Checked, Error> {
         let mut rearm = self.watcher.is_none() || self.shared.broken.load(Ordering::Acquire);
         let was_armed = self.watcher.is_some();
-        if spool.rooms.is_in_place() {
-            spool.rooms.check()?;
+        if spool.dirs.is_in_place() {
+            spool.dirs.check()?;
         } else {
-            tracing::warn!(home = %spool.home().display(), "folders of the spool were moved or replaced; opening them anew");
+            tracing::warn!(home = %spool.home().display(), "folders of the spool were moved or replaced; opening them \
+                                                            again");
             spool.reopen()?;
             rearm = true;
         }
@@ -158,7 +158,8 @@ impl Watch {
         }
     }
 
-    /// A new watcher for everything: an old one can't be mended (a folder that was replaced stays silent in it).
+    /// Makes a new watcher for everything: an old one can't be repaired (it stays silent about a folder that was
+    /// replaced).
     fn arm(&mut self, spool: &Spool) {
         self.watcher = None;
         self.shared.broken.store(false, Ordering::Release);
@@ -170,7 +171,8 @@ impl Watch {
             }
             Err(error) => {
                 if !self.told {
-                    tracing::warn!(%error, "the folders can't be watched; looking every second instead");
+                    tracing::warn!(%error, "could not watch the folders of the spool; looking into them every second \
+                                            instead");
                 }
                 self.told = true;
             }
@@ -184,8 +186,8 @@ impl Watch {
         let shared = Arc::clone(&self.shared);
         let mut watcher =
             RecommendedWatcher::new(move |event| shared.take(event), Config::default().with_follow_symlinks(false))?;
-        for room in [Room::Spool, Room::Requests, Room::Events] {
-            watcher.watch(spool.path(room), RecursiveMode::NonRecursive)?;
+        for spool_dir in [SpoolDir::Spool, SpoolDir::Requests, SpoolDir::Events] {
+            watcher.watch(spool.path(spool_dir), RecursiveMode::NonRecursive)?;
         }
         Ok(watcher)
     }
@@ -198,9 +200,9 @@ impl Watch {
     }
 
     fn publish_paths(&self, spool: &Spool) {
-        let lanes = [spool.path(Room::Requests), spool.path(Room::Events)];
+        let lanes = [spool.path(SpoolDir::Requests), spool.path(SpoolDir::Events)];
         let inside = lanes.into_iter().map(Path::to_owned).chain(self.folders.keys().cloned()).collect();
-        let paths = Paths { spool: spool.path(Room::Spool).to_owned(), inside };
+        let paths = Paths { spool: spool.path(SpoolDir::Spool).to_owned(), inside };
         *self.shared.paths.lock().unwrap_or_else(PoisonError::into_inner) = paths;
     }
 }
@@ -254,7 +256,7 @@ impl Paths {
 
 fn identity(folder: Option<&OwnedFd>) -> Option<(u64, u64)> {
     let meta = files::meta(folder?).ok()?;
-    Some((meta.stamp.dev, meta.stamp.ino))
+    Some((meta.file_id.dev, meta.file_id.ino))
 }
 
 #[cfg(test)]
@@ -294,8 +296,8 @@ mod tests {
         assert!(!paths().concern(&event(closed, "/h/spool/requests/a.json")));
     }
 
-    /// The watcher's thread stands at the first event while more come than its queue can hold: the one that matters is
-    /// lost, and all that is left is the notice that something was.
+    /// The watcher's thread is still busy with the first event when more come than its queue can hold: the important
+    /// event is lost, and only the notice of the overflow is left.
     #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn an_overflow_is_a_hint() {
@@ -303,20 +305,21 @@ mod tests {
         let limit: usize = limit.trim().parse().expect("a number");
         let dir = tempfile::tempdir().expect("a folder");
         let spool = Spool::open(&dir.path().join("home")).expect("a new home");
-        let watch = Watch::new(&spool);
-        assert_eq!(watch.mode(), Mode::Armed);
+        let watch = SpoolWatch::new(&spool);
+        assert_eq!(watch.mode(), WatchMode::Armed);
         let hints = watch.hints();
         while tokio::time::timeout(Duration::from_millis(300), hints.next()).await.is_ok() {}
         {
             let _standing = watch.shared.paths.lock().expect("nobody panicked");
-            let path = spool.path(Room::Requests).join(".x");
+            let path = spool.path(SpoolDir::Requests).join(".x");
             for _ in 0..=limit.min(100_000) / 2 + 1_000 {
                 drop(std::fs::File::options().append(true).create(true).open(&path).expect("opened"));
             }
-            std::fs::write(spool.path(Room::Tmp).join("a"), "{}").expect("written");
-            let moved = std::fs::rename(spool.path(Room::Tmp).join("a"), spool.path(Room::Requests).join("a.json"));
+            std::fs::write(spool.path(SpoolDir::Tmp).join("a"), "{}").expect("written");
+            let moved =
+                std::fs::rename(spool.path(SpoolDir::Tmp).join("a"), spool.path(SpoolDir::Requests).join("a.json"));
             moved.expect("dropped");
-            // What came before the overflow says nothing, but for the making of the file itself.
+            // Nothing before the overflow matters, except that the file was made.
             watch.shared.dirty.store(false, Ordering::Release);
         }
         let mut count = 0;
@@ -330,7 +333,7 @@ mod tests {
     async fn a_watcher_that_reports_an_error_is_replaced() {
         let dir = tempfile::tempdir().expect("a folder");
         let mut spool = Spool::open(&dir.path().join("home")).expect("a new home");
-        let mut watch = Watch::new(&spool);
+        let mut watch = SpoolWatch::new(&spool);
         assert_eq!(watch.check(&mut spool).expect("fine"), Checked::Same);
         watch.shared.take(Err(notify::Error::generic("lost")));
         assert_eq!(watch.check(&mut spool).expect("armed anew"), Checked::Rescan);

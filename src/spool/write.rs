@@ -1,9 +1,9 @@
-//! What others read: results, error files and views. All of it is a projection of the store, so a copy that is lost is
+//! Writes what others read: results, error files and views. All of it is a projection of the store, so a lost copy is
 //! written again; each file is replaced whole by a rename.
 
+use super::dirs::{SpoolDir, TEMP};
 use super::error::Error;
 use super::home::Spool;
-use super::rooms::{Room, TEMP};
 use crate::core::id::{AgentId, ErrorId, HandoffId, RequestId};
 use crate::files::{self, Grade, Unfit};
 use std::ffi::OsStr;
@@ -18,7 +18,7 @@ const MAX_IDS: usize = 1_000_000;
 
 /// A file that tasuki writes for others.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum OutputFile {
     /// `spool/results/<id>.json`.
     Result(RequestId),
     /// `spool/results/<id>.reused.json`: the answer to other bytes under an id that was answered.
@@ -35,41 +35,41 @@ pub enum Place {
     Handoff(HandoffId),
     /// `view/work/<id>.json`.
     Work(Uuid),
-    /// `view/work/open/<id>`, empty: there is such an item, and it is not done.
+    /// `view/work/open/<id>`, empty: the item exists and is not done.
     OpenWork(Uuid),
 }
 
-impl Place {
-    fn room(&self) -> Room {
+impl OutputFile {
+    fn spool_dir(&self) -> SpoolDir {
         match self {
-            Place::Result(_) | Place::Reused(_) => Room::Results,
-            Place::Error(_) => Room::Errors,
-            Place::Sidecar | Place::Built => Room::View,
-            Place::Agent(_) => Room::Agents,
-            Place::Handoff(_) => Room::Handoffs,
-            Place::Work(_) => Room::Work,
-            Place::OpenWork(_) => Room::OpenWork,
+            OutputFile::Result(_) | OutputFile::Reused(_) => SpoolDir::Results,
+            OutputFile::Error(_) => SpoolDir::Errors,
+            OutputFile::Sidecar | OutputFile::Built => SpoolDir::View,
+            OutputFile::Agent(_) => SpoolDir::Agents,
+            OutputFile::Handoff(_) => SpoolDir::Handoffs,
+            OutputFile::Work(_) => SpoolDir::Work,
+            OutputFile::OpenWork(_) => SpoolDir::OpenWork,
         }
     }
 
     fn name(&self) -> String {
         match self {
-            Place::Result(id) => format!("{id}.json"),
-            Place::Reused(id) => format!("{id}.reused.json"),
-            Place::Error(id) => format!("{id}.json"),
-            Place::Sidecar => "sidecar.json".to_owned(),
-            Place::Built => ".built".to_owned(),
-            Place::Agent(id) => format!("{id}.json"),
-            Place::Handoff(id) => format!("{id}.json"),
-            Place::Work(id) => format!("{}.json", id.as_hyphenated()),
-            Place::OpenWork(id) => id.as_hyphenated().to_string(),
+            OutputFile::Result(id) => format!("{id}.json"),
+            OutputFile::Reused(id) => format!("{id}.reused.json"),
+            OutputFile::Error(id) => format!("{id}.json"),
+            OutputFile::Sidecar => "sidecar.json".to_owned(),
+            OutputFile::Built => ".built".to_owned(),
+            OutputFile::Agent(id) => format!("{id}.json"),
+            OutputFile::Handoff(id) => format!("{id}.json"),
+            OutputFile::Work(id) => format!("{}.json", id.as_hyphenated()),
+            OutputFile::OpenWork(id) => id.as_hyphenated().to_string(),
         }
     }
 }
 
 /// A folder of projections whose ids can be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shelf {
+pub enum ProjectionFolder {
     /// `view/agents/`.
     Agents,
     /// `view/handoffs/`.
@@ -83,14 +83,14 @@ pub enum Shelf {
 }
 
 impl Spool {
-    /// Writes a file whole, over whatever lies there. Not synced: a checkpoint syncs the file system. Error files are
-    /// written by [`Spool::put_error`].
+    /// Writes a file whole, over any file of that name. It is not synced: a checkpoint syncs the file system. Error
+    /// files are written by [`Spool::put_error`].
     ///
     /// # Errors
     /// The system's; then the file is as it was.
-    pub fn put(&self, place: &Place, bytes: &[u8]) -> Result<(), Error> {
+    pub fn put(&self, place: &OutputFile, bytes: &[u8]) -> Result<(), Error> {
         let name = place.name();
-        files::replace_at(self.dir(place.room()), OsStr::new(TEMP), OsStr::new(&name), bytes, Grade::Fast)
+        files::replace_at(self.dir(place.spool_dir()), OsStr::new(TEMP), OsStr::new(&name), bytes, Grade::Fast)
             .map_err(|error| Error::io("write", self.path_of(place), error))
     }
 
@@ -99,8 +99,8 @@ impl Spool {
     /// # Errors
     /// The system's; then the file is as it was.
     pub fn put_sidecar(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        let written = self.put(&Place::Sidecar, bytes);
-        let (dir, name) = (self.rooms.dir(Room::View), Place::Sidecar.name());
+        let written = self.put(&OutputFile::Sidecar, bytes);
+        let (dir, name) = (self.dirs.dir(SpoolDir::View), OutputFile::Sidecar.name());
         let kept = match written {
             Ok(()) => self.reserve.keep(dir),
             Err(_) => self.reserve.put(dir, OsStr::new(&name), bytes),
@@ -111,14 +111,14 @@ impl Spool {
         }
     }
 
-    /// Writes an error file, synced, unless there is one of that id already, which is never written again. Whether it
+    /// Writes an error file, synced, unless one with that id exists, which is never written again. Returns whether it
     /// was written.
     ///
     /// # Errors
     /// The system's; then there is no such file.
     pub fn put_error(&self, id: &ErrorId, bytes: &[u8]) -> Result<bool, Error> {
-        let place = Place::Error(*id);
-        let (dir, name) = (self.dir(Room::Errors), place.name());
+        let place = OutputFile::Error(*id);
+        let (dir, name) = (self.dir(SpoolDir::Errors), place.name());
         files::create_at(dir, OsStr::new(TEMP), dir, OsStr::new(&name), bytes, Grade::Durable)
             .map_err(|error| Error::io("write", self.path_of(&place), error))
     }
@@ -127,32 +127,32 @@ impl Spool {
     ///
     /// # Errors
     /// The system's.
-    pub fn remove(&self, place: &Place) -> Result<bool, Error> {
-        files::remove_at(self.dir(place.room()), OsStr::new(&place.name()))
+    pub fn remove(&self, place: &OutputFile) -> Result<bool, Error> {
+        files::remove_at(self.dir(place.spool_dir()), OsStr::new(&place.name()))
             .map_err(|error| Error::io("remove", self.path_of(place), error))
     }
 
-    /// Whether the file is there. An error file that was written and is not there was dismissed.
+    /// Whether the file exists. An error file that was written and does not exist was dismissed.
     ///
     /// # Errors
     /// The system's.
-    pub fn exists(&self, place: &Place) -> Result<bool, Error> {
-        let meta = files::meta_at(self.dir(place.room()), place.name());
+    pub fn exists(&self, place: &OutputFile) -> Result<bool, Error> {
+        let meta = files::meta_at(self.dir(place.spool_dir()), place.name());
         Ok(meta.map_err(|error| Error::io("look at", self.path_of(place), error))?.is_some())
     }
 
-    /// Whether the file is there and holds exactly these bytes; what a power cut may have spoilt does not.
+    /// Whether the file exists and holds exactly these bytes; a file that a power cut damaged does not.
     #[must_use]
-    pub fn holds(&self, place: &Place, bytes: &[u8]) -> bool {
+    pub fn holds(&self, place: &OutputFile, bytes: &[u8]) -> bool {
         matches!(self.get(place), Ok(Some(there)) if there == bytes)
     }
 
-    /// The file's bytes; `None` if it is not there.
+    /// The file's bytes; `None` if it does not exist.
     ///
     /// # Errors
     /// It can't be read, or is not a plain file of ours.
-    pub fn get(&self, place: &Place) -> Result<Option<Vec<u8>>, Error> {
-        match files::read_at(self.dir(place.room()), OsStr::new(&place.name()), MAX_PROJECTION_BYTES) {
+    pub fn get(&self, place: &OutputFile) -> Result<Option<Vec<u8>>, Error> {
+        match files::read_at(self.dir(place.spool_dir()), OsStr::new(&place.name()), MAX_PROJECTION_BYTES) {
             Ok((bytes, _)) => Ok(Some(bytes)),
             Err(Unfit::Missing) => Ok(None),
             Err(Unfit::Io(error)) => Err(Error::io("read", self.path_of(place), error)),
@@ -164,39 +164,40 @@ impl Spool {
     ///
     /// # Errors
     /// The system's.
-    pub fn ids(&self, shelf: Shelf) -> Result<Vec<Uuid>, Error> {
-        let room = match shelf {
-            Shelf::Agents => Room::Agents,
-            Shelf::Handoffs => Room::Handoffs,
-            Shelf::Work => Room::Work,
-            Shelf::OpenWork => Room::OpenWork,
-            Shelf::Errors => Room::Errors,
+    pub fn ids(&self, shelf: ProjectionFolder) -> Result<Vec<Uuid>, Error> {
+        let spool_dir = match shelf {
+            ProjectionFolder::Agents => SpoolDir::Agents,
+            ProjectionFolder::Handoffs => SpoolDir::Handoffs,
+            ProjectionFolder::Work => SpoolDir::Work,
+            ProjectionFolder::OpenWork => SpoolDir::OpenWork,
+            ProjectionFolder::Errors => SpoolDir::Errors,
         };
-        let listed = files::names(self.dir(room), MAX_IDS, |name| id_of(name).is_some());
-        let (names, _) = listed.map_err(|error| Error::io("list the folder", self.path(room), error))?;
+        let listed = files::names(self.dir(spool_dir), MAX_IDS, |name| id_of(name).is_some());
+        let (names, _) = listed.map_err(|error| Error::io("list the folder", self.path(spool_dir), error))?;
         Ok(names.iter().filter_map(|name| id_of(name)).collect())
     }
 
-    /// Where a file lies, for messages.
+    /// The file's path, for messages.
     #[must_use]
-    pub fn path_of(&self, place: &Place) -> PathBuf {
-        self.path(place.room()).join(place.name())
+    pub fn path_of(&self, place: &OutputFile) -> PathBuf {
+        self.path(place.spool_dir()).join(place.name())
     }
 
-    /// What brings everything that was written so far onto the disk: a checkpoint, after which only what was written later
-    /// need be compared with the store. It may take as long as the disk likes, so it is made for a thread of its own.
+    /// Makes a syncer, which brings everything that was written so far onto the disk. After this checkpoint only what
+    /// was written later must be compared with the store. A sync may take as long as the disk likes, so it is made for
+    /// a thread of its own.
     ///
     /// # Errors
     /// The system's: there is no descriptor left.
     pub fn syncer(&self) -> Result<Syncer, Error> {
         let mut folders: Vec<(u64, OwnedFd, PathBuf)> = Vec::new();
-        for room in [Room::Spool, Room::View] {
-            let failed = |error: std::io::Error| Error::io("sync", self.path(room), error);
-            let device = files::meta(self.dir(room)).map_err(failed)?.stamp.dev;
+        for spool_dir in [SpoolDir::Spool, SpoolDir::View] {
+            let failed = |error: std::io::Error| Error::io("sync", self.path(spool_dir), error);
+            let device = files::meta(self.dir(spool_dir)).map_err(failed)?.file_id.dev;
             // Once is enough for a file system.
             if folders.iter().all(|(other, _, _)| *other != device) {
-                let folder = self.dir(room).as_fd().try_clone_to_owned().map_err(failed)?;
-                folders.push((device, folder, self.path(room).to_path_buf()));
+                let folder = self.dir(spool_dir).as_fd().try_clone_to_owned().map_err(failed)?;
+                folders.push((device, folder, self.path(spool_dir).to_path_buf()));
             }
         }
         Ok(Syncer { folders })

@@ -1,5 +1,5 @@
-//! Opening a state file again of which every page is to be read first: a large one takes longer than the loop may stand
-//! still, so it is done on a thread of its own.
+//! Opens a state file again with a full check of its pages. With a large file that takes longer than the loop may
+//! pause, so it runs on a thread of its own.
 
 use super::error::Error;
 use super::open;
@@ -14,12 +14,12 @@ pub(super) struct Checking {
 }
 
 impl Checking {
-    /// Begins.
+    /// Begins to check the file on a thread of its own.
     ///
     /// # Errors
     /// There is no thread for it; a later try may find one.
     pub(super) fn begin(path: &Path) -> Result<Checking, Error> {
-        tracing::warn!("all of the state file is read before it is used again; until then nothing is decided");
+        tracing::warn!("checking the whole state file before it is used again; until then requests and events wait");
         let of = path.to_path_buf();
         let begun = std::thread::Builder::new().name("check".to_owned()).spawn(move || open::existing(&of, true));
         let why =
@@ -37,7 +37,7 @@ impl Checking {
     /// # Errors
     /// What was found, or that the check itself has failed.
     pub(super) fn opened(self) -> Result<Database, Error> {
-        let why = || "the check has failed".to_owned();
+        let why = || "the check itself failed".to_owned();
         self.thread.join().unwrap_or_else(|_| Err(Error::Unreadable { path: self.path, why: why() }))
     }
 }

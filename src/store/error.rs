@@ -1,4 +1,4 @@
-//! Why the store can't be used, and which of redb's errors mean that the file is not ours, or damaged.
+//! Why the store can't be used, and which of redb's errors mean that the file is not ours, or is damaged.
 
 use super::tables::SCHEMA;
 use std::path::{Path, PathBuf};
@@ -6,30 +6,27 @@ use std::path::{Path, PathBuf};
 /// Why the store can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("another sidecar (pid {pid}) runs on {}; nothing was touched. Stop it first, or use another --home", path.display())]
+    #[error("another sidecar (pid {pid}) uses {}; nothing was changed. Stop that sidecar first, or use another --home", path.display())]
     Locked { path: PathBuf, pid: String },
     /// The file is damaged, foreign or of an old format.
     #[error(
-        "the state file {} can't be read: {why}. It was left as it is. Put a copy back, or move it away to begin with an empty state", path.display()
+        "the state file {} can't be read: {why}. The file was left as it is. Restore a copy, or move the file away to \
+         begin with an empty state", path.display()
     )]
     Unreadable { path: PathBuf, why: String },
-    /// A newer tasuki has written it.
+    /// A newer version of tasuki wrote it.
     #[error(
-        "the state file {} is of schema {found}; this tasuki knows schemas up to {SCHEMA}. It was left as it is. Use the tasuki that wrote it", path.display()
+        "the state file {} has schema {found}; this version of tasuki knows schemas up to {SCHEMA}. The file was left \
+         as it is. Use the version of tasuki that wrote it", path.display()
     )]
     NewerSchema { path: PathBuf, found: u64 },
     /// A single row that this version can't have written. The rest of the file is as good as it was.
-    #[error("a row of the table {table} in the state file {} can't be understood: {why}. It was left as it is", path.display())]
-    Row {
-        path: PathBuf,
-        /// The row's table.
-        table: String,
-        /// What is wrong with it.
-        why: String,
-    },
+    #[error("a row of the table {table} in the state file {} can't be understood: {why}. The file was left as it is", path.display())]
+    Row { path: PathBuf, table: String, why: String },
     /// It was moved, deleted or replaced while it was open.
     #[error(
-        "the state file {} was moved, deleted or replaced while it was open; nothing is decided until it is back. Put it back, or end this sidecar and start another to go on with what lies there", path.display()
+        "the state file {} was moved, deleted or replaced while it was open; requests and events wait until it is \
+         back. Put the file back, or stop this sidecar and start another, which uses the file that is there now", path.display()
     )]
     Gone { path: PathBuf },
     /// Anything that the disk refused. What was being committed may or may not be there.
@@ -38,8 +35,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// What redb says while the file at `path` was being `what`. Content that does not fit is no failure of the disk:
-    /// trying again does not help.
+    /// The error of redb while `what` was done with the file at `path`. Content that does not fit is not a failure of
+    /// the disk: trying again does not help.
     pub(super) fn of(path: &Path, what: &'static str, error: impl Into<redb::Error>) -> Error {
         let error = error.into();
         let why = error.to_string();
@@ -57,9 +54,9 @@ impl Error {
     }
 }
 
-/// Whether an error may come of damage to the file or the disk. A disk that is full damages nothing, and what redb says
-/// again of an earlier failure tells nothing new.
-pub(super) fn may_be_damage(error: &redb::Error) -> bool {
+/// Whether damage to the file or the disk may cause this error. A full disk damages nothing, and an error that redb
+/// repeats after an earlier failure says nothing new.
+pub(super) fn may_be_corruption(error: &redb::Error) -> bool {
     use std::io::ErrorKind as Kind;
     match error {
         redb::Error::Io(error) => !matches!(error.kind(), Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge),

@@ -1,4 +1,4 @@
-//! The open file: one transaction to read or to write, and what is said of a failure.
+//! The open database file: one transaction to read or to write, and the meaning of a failure.
 
 use super::checking::Checking;
 use super::error::{self, Error};
@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::fs::File;
 use std::path::PathBuf;
 
-/// The store.
+/// The database of one home.
 pub struct Store {
     pub(super) path: PathBuf,
     pub(super) database: Option<Database>,
@@ -17,18 +17,18 @@ pub struct Store {
     pub(super) identity: Option<(u64, u64)>,
     pub(super) next_ledger: u64,
     pub(super) next_seen: u64,
-    /// Whether there was an error that may come of damage since every page was checked.
+    /// Whether, since every page was last checked, there was an error that damage may have caused.
     pub(super) doubt: Cell<bool>,
     /// Every page of the file is being read, before it is opened again.
     pub(super) checking: Option<Checking>,
-    /// By which an answer is old.
+    /// The clock that decides when an answer is old enough to be forgotten.
     pub(super) clock: BelievedClock,
     // Held for its lock: one sidecar for each home, also on systems where redb's own lock is advisory.
     pub(super) _lock: File,
 }
 
 impl Store {
-    /// Whether the file on disk is still the one that is open: what is committed into another one would be forgotten.
+    /// Checks that the file on disk is still the one that is open: commits into another file would be forgotten.
     ///
     /// # Errors
     /// [`Error::Gone`].
@@ -42,13 +42,13 @@ impl Store {
     }
 
     fn database(&self) -> Result<&Database, Error> {
-        let why = "it is closed after an error";
+        let why = "it was closed after an error";
         self.database.as_ref().ok_or_else(|| Error::Io { path: self.path.clone(), what: "used", why: why.to_owned() })
     }
 
     pub(super) fn failed(&self, what: &'static str, error: impl Into<redb::Error>) -> Error {
         let error = error.into();
-        if error::may_be_damage(&error) {
+        if error::may_be_corruption(&error) {
             self.doubt.set(true);
         }
         Error::of(&self.path, what, error)
@@ -87,7 +87,7 @@ impl Store {
 
     /// A number that every state file has.
     pub(super) fn number(&self, name: &str) -> Result<u64, Error> {
-        let missing = || format!("it holds no number {name}, so it is no state file of tasuki");
+        let missing = || format!("it holds no number {name}, so it is not a tasuki state file");
         self.meta(name)?.ok_or_else(|| Error::Unreadable { path: self.path.clone(), why: missing() })
     }
 

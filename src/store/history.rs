@@ -1,9 +1,9 @@
-//! History: rows of agents that have ended, of handoffs that are over and of work items that are done. They are never needed at a start, and never
-//! become fewer, so they must cost next to nothing: what has lain for a while is put together in packs, many rows in one
-//! compressed value. All of a store is read and checked at every start; a pack is a tenth of what it holds.
+//! History: rows of agents that have ended, of handoffs that are over and of work items that are done. A start never
+//! needs them and their number only grows, so they must cost next to nothing. Every start reads and checks the whole
+//! file, so rows that are old enough are packed: many rows in one compressed value, a tenth of their size.
 //!
-//! A row lies loose in its own table, or in a pack that the index names for its id. What is written anew is loose, and
-//! its id leaves the index: the copy in the pack is dead, and nobody finds it any more.
+//! A row is loose in its own table, or in the pack that the index names for its id. A row that is written again is
+//! loose, and its id leaves the index: the copy in the pack is dead, and no lookup finds it.
 
 use redb::{ReadableTable, ReadableTableMetadata, Table, TableDefinition, WriteTransaction};
 use serde::de::DeserializeOwned;
@@ -17,11 +17,8 @@ const AGENTS_PAST: Loose = TableDefinition::new("agents_past");
 const HANDOFFS_PAST: Loose = TableDefinition::new("handoffs_past");
 /// Work items that are done or withdrawn, and not packed.
 const WORK_PAST: Loose = TableDefinition::new("work_past");
-/// Which pack holds an agent.
 const AGENTS_PACKED: Index = TableDefinition::new("agents_packed");
-/// Which pack holds a handoff.
 const HANDOFFS_PACKED: Index = TableDefinition::new("handoffs_packed");
-/// Which pack holds a work item.
 const WORK_PACKED: Index = TableDefinition::new("work_packed");
 /// The packs: LZ4 blocks behind their length; inside, rows one after the other, each an id of 16 bytes, a length of 4
 /// bytes (both little-endian), and the row.
@@ -38,52 +35,48 @@ const PACK_BYTES: usize = 96 * 1024;
 /// The most that a pack may say it holds, in bytes. A row alone is far smaller.
 const MAX_PACK_BYTES: usize = 64 * 1024 * 1024;
 
-/// A kind of history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum HistoryKind {
     Agents,
     Handoffs,
     Work,
 }
 
-impl Kind {
-    const ALL: [Kind; 3] = [Kind::Agents, Kind::Handoffs, Kind::Work];
+impl HistoryKind {
+    const ALL: [HistoryKind; 3] = [HistoryKind::Agents, HistoryKind::Handoffs, HistoryKind::Work];
 
     fn loose(self) -> Loose {
         match self {
-            Kind::Agents => AGENTS_PAST,
-            Kind::Handoffs => HANDOFFS_PAST,
-            Kind::Work => WORK_PAST,
+            HistoryKind::Agents => AGENTS_PAST,
+            HistoryKind::Handoffs => HANDOFFS_PAST,
+            HistoryKind::Work => WORK_PAST,
         }
     }
 
     fn index(self) -> Index {
         match self {
-            Kind::Agents => AGENTS_PACKED,
-            Kind::Handoffs => HANDOFFS_PACKED,
-            Kind::Work => WORK_PACKED,
+            HistoryKind::Agents => AGENTS_PACKED,
+            HistoryKind::Handoffs => HANDOFFS_PACKED,
+            HistoryKind::Work => WORK_PACKED,
         }
     }
 }
 
-/// Why a row can't be had.
 #[derive(Debug)]
-pub(super) enum Fault {
-    /// The store can't be read.
+pub(super) enum HistoryError {
     Store(Box<redb::Error>),
     /// The row itself, or the pack that holds it, can't be understood.
     Row(String),
 }
 
-impl<E: Into<redb::Error>> From<E> for Fault {
-    fn from(error: E) -> Fault {
-        Fault::Store(Box::new(error.into()))
+impl<E: Into<redb::Error>> From<E> for HistoryError {
+    fn from(error: E) -> HistoryError {
+        HistoryError::Store(Box::new(error.into()))
     }
 }
 
-/// Makes the tables.
 pub(super) fn create(write: &WriteTransaction) -> Result<(), redb::Error> {
-    for kind in Kind::ALL {
+    for kind in HistoryKind::ALL {
         write.open_table(kind.loose())?;
         write.open_table(kind.index())?;
     }
@@ -92,14 +85,14 @@ pub(super) fn create(write: &WriteTransaction) -> Result<(), redb::Error> {
 }
 
 /// A kind's tables, open for one transaction.
-pub(super) struct Shelf<'t> {
+pub(super) struct HistoryTables<'t> {
     loose: Table<'t, u128, &'static [u8]>,
     index: Table<'t, u128, u64>,
 }
 
-impl<'t> Shelf<'t> {
-    pub(super) fn open(write: &'t WriteTransaction, kind: Kind) -> Result<Shelf<'t>, redb::Error> {
-        Ok(Shelf { loose: write.open_table(kind.loose())?, index: write.open_table(kind.index())? })
+impl<'t> HistoryTables<'t> {
+    pub(super) fn open(write: &'t WriteTransaction, kind: HistoryKind) -> Result<HistoryTables<'t>, redb::Error> {
+        Ok(HistoryTables { loose: write.open_table(kind.loose())?, index: write.open_table(kind.index())? })
     }
 
     /// Puts a row, over an older one.
@@ -117,21 +110,24 @@ impl<'t> Shelf<'t> {
     }
 }
 
-/// A row, wherever it lies.
-pub(super) fn get<T: DeserializeOwned>(read: &redb::ReadTransaction, kind: Kind, id: u128) -> Result<Option<T>, Fault> {
+pub(super) fn get<T: DeserializeOwned>(
+    read: &redb::ReadTransaction,
+    kind: HistoryKind,
+    id: u128,
+) -> Result<Option<T>, HistoryError> {
     if let Some(row) = read.open_table(kind.loose())?.get(id)? {
         return parse(row.value()).map(Some);
     }
     let Some(number) = read.open_table(kind.index())?.get(id)?.map(|number| number.value()) else { return Ok(None) };
     let packs = read.open_table(PACKS)?;
-    let pack = packs.get(number)?.ok_or_else(|| Fault::Row(format!("history pack {number} is missing")))?;
-    let rows = unpack(pack.value()).ok_or_else(|| Fault::Row(format!("history pack {number} can't be unpacked")))?;
-    let row = find(&rows, id).ok_or_else(|| Fault::Row(format!("history pack {number} lacks a row")))?;
+    let pack = packs.get(number)?.ok_or_else(|| HistoryError::Row(format!("history pack {number} is missing")))?;
+    let rows =
+        unpack(pack.value()).ok_or_else(|| HistoryError::Row(format!("history pack {number} can't be unpacked")))?;
+    let row = find(&rows, id).ok_or_else(|| HistoryError::Row(format!("history pack {number} lacks a row")))?;
     parse(row).map(Some)
 }
 
-/// Every id of a kind.
-pub(super) fn ids(read: &redb::ReadTransaction, kind: Kind) -> Result<Vec<u128>, redb::Error> {
+pub(super) fn ids(read: &redb::ReadTransaction, kind: HistoryKind) -> Result<Vec<u128>, redb::Error> {
     let mut ids = Vec::new();
     for entry in read.open_table(kind.loose())?.iter()? {
         ids.push(entry?.0.value());
@@ -142,9 +138,9 @@ pub(super) fn ids(read: &redb::ReadTransaction, kind: Kind) -> Result<Vec<u128>,
     Ok(ids)
 }
 
-/// Whether so many rows lie loose that packing them is worth a commit.
+/// Whether enough rows are loose that packing them is worth a commit.
 pub(super) fn is_packing_due(read: &redb::ReadTransaction) -> Result<bool, redb::Error> {
-    for kind in Kind::ALL {
+    for kind in HistoryKind::ALL {
         if read.open_table(kind.loose())?.len()? >= PACK_FROM {
             return Ok(true);
         }
@@ -155,8 +151,8 @@ pub(super) fn is_packing_due(read: &redb::ReadTransaction) -> Result<bool, redb:
 /// Packs loose rows, a bounded number; how many.
 pub(super) fn pack(write: &WriteTransaction) -> Result<usize, redb::Error> {
     let mut packed = 0;
-    for kind in Kind::ALL {
-        let (mut shelf, mut packs) = (Shelf::open(write, kind)?, write.open_table(PACKS)?);
+    for kind in HistoryKind::ALL {
+        let (mut shelf, mut packs) = (HistoryTables::open(write, kind)?, write.open_table(PACKS)?);
         let ids = some_ids(&shelf)?;
         let mut number = packs.last()?.map_or(0, |(number, _)| number.value() + 1);
         let mut rows = Vec::with_capacity(PACK_BYTES + 8 * 1024);
@@ -177,7 +173,7 @@ pub(super) fn pack(write: &WriteTransaction) -> Result<usize, redb::Error> {
 }
 
 /// The first ids of the loose rows: as many as one commit may pack.
-fn some_ids(shelf: &Shelf<'_>) -> Result<Vec<u128>, redb::Error> {
+fn some_ids(shelf: &HistoryTables<'_>) -> Result<Vec<u128>, redb::Error> {
     let (mut ids, mut bytes) = (Vec::new(), 0);
     for entry in shelf.loose.iter()?.take(PACK_AT_ONCE) {
         let (id, row) = entry?;
@@ -217,8 +213,8 @@ fn find(mut rows: &[u8], id: u128) -> Option<&[u8]> {
     }
 }
 
-fn parse<T: DeserializeOwned>(row: &[u8]) -> Result<T, Fault> {
-    serde_json::from_slice(row).map_err(|error| Fault::Row(error.to_string()))
+fn parse<T: DeserializeOwned>(row: &[u8]) -> Result<T, HistoryError> {
+    serde_json::from_slice(row).map_err(|error| HistoryError::Row(error.to_string()))
 }
 
 #[cfg(test)]
@@ -242,7 +238,7 @@ mod tests {
 
     fn put(database: &Database, ids: impl Iterator<Item = u128>, word: &str) {
         write(database, |write| {
-            let mut shelf = Shelf::open(write, Kind::Handoffs)?;
+            let mut shelf = HistoryTables::open(write, HistoryKind::Handoffs)?;
             for id in ids {
                 shelf.put(id, json!({ "id": id.to_string(), "word": word }).to_string().as_bytes())?;
             }
@@ -250,7 +246,7 @@ mod tests {
         });
     }
 
-    fn word(database: &Database, kind: Kind, id: u128) -> Option<String> {
+    fn word(database: &Database, kind: HistoryKind, id: u128) -> Option<String> {
         let row: Option<Value> = get(&database.begin_read().expect("a transaction"), kind, id).expect("readable");
         row.map(|row| {
             assert_eq!(row["id"], json!(id.to_string()), "no row is taken for another");
@@ -271,11 +267,11 @@ mod tests {
             assert!(write(&database, pack) > 0);
         }
         for id in 0..3_000 {
-            assert!(word(&database, Kind::Handoffs, id).is_some(), "{id}");
+            assert!(word(&database, HistoryKind::Handoffs, id).is_some(), "{id}");
         }
-        assert_eq!(word(&database, Kind::Handoffs, 3_000), None);
-        assert_eq!(word(&database, Kind::Agents, 1), None, "kinds don't share ids");
-        let ids = ids(&database.begin_read().expect("a transaction"), Kind::Handoffs).expect("readable");
+        assert_eq!(word(&database, HistoryKind::Handoffs, 3_000), None);
+        assert_eq!(word(&database, HistoryKind::Agents, 1), None, "kinds don't share ids");
+        let ids = ids(&database.begin_read().expect("a transaction"), HistoryKind::Handoffs).expect("readable");
         assert_eq!(ids.len(), 3_000);
     }
 
@@ -285,12 +281,12 @@ mod tests {
         put(&database, 0..300, "old");
         assert_eq!(write(&database, pack), 300);
         put(&database, 7..8, "new");
-        write(&database, |write| Shelf::open(write, Kind::Handoffs)?.remove(8));
-        assert_eq!(word(&database, Kind::Handoffs, 7).as_deref(), Some("new"));
-        assert_eq!(word(&database, Kind::Handoffs, 8), None);
-        assert_eq!(word(&database, Kind::Handoffs, 9).as_deref(), Some("old"));
+        write(&database, |write| HistoryTables::open(write, HistoryKind::Handoffs)?.remove(8));
+        assert_eq!(word(&database, HistoryKind::Handoffs, 7).as_deref(), Some("new"));
+        assert_eq!(word(&database, HistoryKind::Handoffs, 8), None);
+        assert_eq!(word(&database, HistoryKind::Handoffs, 9).as_deref(), Some("old"));
         assert_eq!(write(&database, pack), 1, "it is packed with the next ones");
-        assert_eq!(word(&database, Kind::Handoffs, 7).as_deref(), Some("new"));
+        assert_eq!(word(&database, HistoryKind::Handoffs, 7).as_deref(), Some("new"));
     }
 
     #[test]
@@ -322,7 +318,10 @@ mod tests {
         let database = database();
         put(&database, 0..300, &"d".repeat(256 * 1024));
         assert_eq!(write(&database, pack), 16, "4 MiB in one commit");
-        assert!(word(&database, Kind::Handoffs, 0).is_some() && word(&database, Kind::Handoffs, 299).is_some());
+        assert!(
+            word(&database, HistoryKind::Handoffs, 0).is_some()
+                && word(&database, HistoryKind::Handoffs, 299).is_some()
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! Reading the working set, and what the last run left to be written.
+//! Loads the working set, and what the last run left to be written.
 
 use super::error::Error;
-use super::history::{self, Kind};
+use super::history::{self, HistoryKind};
 use super::rows::{LedgerRow, StoredError};
 use super::{Store, tables};
 use crate::core::decision::ErrorRow;
@@ -15,7 +15,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
-/// What a start begins with.
+/// What the store holds at a start.
 pub struct Loaded {
     /// The working set, without settings.
     pub state: State,
@@ -31,7 +31,7 @@ pub struct Loaded {
     pub written_errors: Vec<ErrorId>,
 }
 
-/// What is history, by id.
+/// The ids of rows that are only in the history.
 pub struct PastIds {
     pub agents: Vec<AgentId>,
     pub handoffs: Vec<HandoffId>,
@@ -147,9 +147,9 @@ impl Store {
     pub fn past_ids(&self) -> Result<PastIds, Error> {
         let read = self.read()?;
         let ids = |kind| history::ids(&read, kind).map_err(|error| self.failed("read", error));
-        let agents = ids(Kind::Agents)?.into_iter().map(|id| AgentId(Uuid::from_u128(id))).collect();
-        let handoffs = ids(Kind::Handoffs)?.into_iter().map(|id| HandoffId(Uuid::from_u128(id))).collect();
-        let items = ids(Kind::Work)?.into_iter().map(|id| ItemId(Uuid::from_u128(id))).collect();
+        let agents = ids(HistoryKind::Agents)?.into_iter().map(|id| AgentId(Uuid::from_u128(id))).collect();
+        let handoffs = ids(HistoryKind::Handoffs)?.into_iter().map(|id| HandoffId(Uuid::from_u128(id))).collect();
+        let items = ids(HistoryKind::Work)?.into_iter().map(|id| ItemId(Uuid::from_u128(id))).collect();
         Ok(PastIds { agents, handoffs, items })
     }
 }

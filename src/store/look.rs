@@ -1,10 +1,10 @@
-//! Looking single rows up.
+//! Looks up single rows.
 
 use super::error::Error;
-use super::history::{self, Fault, Kind};
+use super::history::{self, HistoryError, HistoryKind};
 use super::rows::{LedgerRow, SeenEvent, StoredError};
 use super::{Store, tables};
-use crate::core::event::Known;
+use crate::core::event::LedgerEntry;
 use crate::core::id::{AgentId, ErrorId, HandoffId, ItemId, RequestId};
 use crate::core::rows::agent::Agent;
 use crate::core::rows::handoff::Handoff;
@@ -17,9 +17,9 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Row`] where its row is damaged, or what the disk refused.
-    pub fn known(&self, id: &RequestId) -> Result<Option<Known>, Error> {
+    pub fn known(&self, id: &RequestId) -> Result<Option<LedgerEntry>, Error> {
         let row: Option<LedgerRow> = self.get(tables::LEDGER, id.as_str())?;
-        Ok(row.map(|row| Known { sha256: row.sha256, result: row.result }))
+        Ok(row.map(|row| LedgerEntry { sha256: row.sha256, result: row.result }))
     }
 
     /// Whether an event file was taken before.
@@ -36,7 +36,7 @@ impl Store {
     /// # Errors
     /// [`Error::Row`] where its row is damaged, or what the disk refused.
     pub fn past_agent(&self, id: &AgentId) -> Result<Option<Agent>, Error> {
-        history::get(&self.read()?, Kind::Agents, id.0.as_u128()).map_err(|fault| self.history_failed(fault))
+        history::get(&self.read()?, HistoryKind::Agents, id.0.as_u128()).map_err(|fault| self.history_failed(fault))
     }
 
     /// A handoff that is history.
@@ -44,7 +44,7 @@ impl Store {
     /// # Errors
     /// [`Error::Row`] where its row is damaged, or what the disk refused.
     pub fn past_handoff(&self, id: &HandoffId) -> Result<Option<Handoff>, Error> {
-        history::get(&self.read()?, Kind::Handoffs, id.0.as_u128()).map_err(|fault| self.history_failed(fault))
+        history::get(&self.read()?, HistoryKind::Handoffs, id.0.as_u128()).map_err(|fault| self.history_failed(fault))
     }
 
     /// A work item that is history.
@@ -52,10 +52,10 @@ impl Store {
     /// # Errors
     /// [`Error::Row`] where its row is damaged, or what the disk refused.
     pub fn past_item(&self, id: &ItemId) -> Result<Option<Item>, Error> {
-        history::get(&self.read()?, Kind::Work, id.0.as_u128()).map_err(|fault| self.history_failed(fault))
+        history::get(&self.read()?, HistoryKind::Work, id.0.as_u128()).map_err(|fault| self.history_failed(fault))
     }
 
-    /// Whether there is such an error that was not dismissed.
+    /// Whether the error exists and was not dismissed.
     ///
     /// # Errors
     /// What the disk refused.
@@ -74,10 +74,10 @@ impl Store {
         Ok(found.map(|value| value.value().to_owned()))
     }
 
-    fn history_failed(&self, fault: Fault) -> Error {
+    fn history_failed(&self, fault: HistoryError) -> Error {
         match fault {
-            Fault::Store(error) => self.failed("read", *error),
-            Fault::Row(why) => self.row_broken("history", &why),
+            HistoryError::Store(error) => self.failed("read", *error),
+            HistoryError::Row(why) => self.row_broken("history", &why),
         }
     }
 

@@ -1,10 +1,10 @@
-//! The one truth: a redb file that only the sidecar opens, one transaction for each batch of decisions.
+//! The one truth: a redb file that only the sidecar opens, with one transaction for each batch of decisions.
 //!
-//! `tables` names what lies in it, `rows` what has no row of the core's own; `history` packs what is over; `load` builds the
-//! working set; `look` finds single rows; `open` takes the lock and begins a new file; `checking` opens one again after
-//! reading all of it; `peek` looks into one without touching it; `seal` marks one that was closed in order; `handle` is the
-//! open file itself; this file commits.
-//! Rows are JSON, so that an older row without a newer field can still be read.
+//! `tables` names the tables, `rows` the rows that are not the core's own, `history` packs what is over. `load` loads
+//! the working set, `look` finds single rows. `open` takes the lock and creates a new file, `checking` opens a file
+//! again after reading all of it, `peek` reads one without changing it, and `seal` marks one that was closed properly.
+//! `handle` is the open file itself; this file commits. Rows are JSON, so that an older row without a newer field can
+//! still be read.
 
 mod checking;
 mod error;
@@ -37,14 +37,14 @@ pub use tables::SCHEMA;
 
 /// Most rows of each kind that one clean-up takes away.
 pub(crate) const PURGE_BATCH: usize = 2_000;
-/// How long an answered request is remembered, in milliseconds (SPEC 3.1: 30 days).
+/// How long an answered request is remembered, in milliseconds (30 days): until then the same id gets the same answer.
 const REMEMBER_MS: i64 = 30 * 24 * 60 * 60 * 1000;
 /// Event files that are remembered after they were taken.
 const EVENTS_REMEMBERED: u64 = 20_000;
 
 impl Store {
-    /// Opens the state file under `state_dir`, or begins a new one if there is none. Every page is checked first, unless
-    /// the file was [closed](Store::close) in order and nobody has touched it since.
+    /// Opens the state file under `state_dir`, or begins a new one if there is none. Every page is checked first,
+    /// unless the file was [closed](Store::close) in order and nobody has touched it since.
     ///
     /// # Errors
     /// [`Error::Locked`], [`Error::Unreadable`], [`Error::NewerSchema`], or what the disk refused.
@@ -54,7 +54,10 @@ impl Store {
         open::begin_if_new(state_dir, &path)?;
         if !seal::take(&path)? {
             let mebibytes = std::fs::metadata(&path).map_or(0, |meta| meta.len() / (1024 * 1024));
-            tracing::info!(mebibytes, "the state file was not closed in order, or touched since: all of it is read");
+            tracing::info!(
+                mebibytes,
+                "the state file was not closed cleanly, or was changed since: checking the whole file"
+            );
             peek::check(&path)?;
         }
         let database = open::existing(&path, false)?;
@@ -80,11 +83,11 @@ impl Store {
         Ok(store)
     }
 
-    /// Closes the file, opens it again and reads the working set: redb refuses to write after an I/O error until that
-    /// was done. If any of it fails, the store stays closed, and nothing can be committed until a later call succeeds.
-    /// Every page is checked where the error may come of damage or another file lies there: that is done on a thread of its
-    /// own, for the loop would wait for it, and none is returned until a later call finds it done. A disk that is merely
-    /// full damages nothing.
+    /// Closes the file, opens it again and loads the working set: after an I/O error redb refuses to write until then.
+    /// If any of it fails, the store stays closed, and nothing can be committed until a later call succeeds. If damage
+    /// may have caused the error, or the path leads to another file, every page is checked. That is done on a thread of
+    /// its own, because the loop would wait for it, and this returns none until a later call finds it done. A disk that
+    /// is merely full damages nothing.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -118,13 +121,13 @@ impl Store {
         loaded.map(Some)
     }
 
-    /// Closes the file, and marks it as closed in order if nothing speaks against that: then the next start need not read
-    /// all of it. Whoever drops the store instead makes no mark.
+    /// Closes the file, and marks it as closed properly if nothing is wrong: then the next start need not read all of
+    /// it. A store that is dropped instead gets no mark.
     pub fn close(mut self) {
         let is_well = !self.doubt.get() && self.check_in_place().is_ok();
         match self.database.take().map(Database::close) {
             Some(Ok(())) if is_well => seal::put(&self.path),
-            Some(Err(error)) => tracing::warn!(%error, "the state file was not closed in order"),
+            Some(Err(error)) => tracing::warn!(%error, "the state file was not closed cleanly"),
             Some(Ok(())) | None => {}
         }
     }
@@ -182,7 +185,7 @@ impl Store {
         self.write(|write| tables::put_errors(write, &decision))
     }
 
-    /// Writes live rows anew, with deadlines counted in the present boot.
+    /// Writes live rows again, with deadlines counted in the present boot.
     ///
     /// # Errors
     /// What the disk refused.
@@ -199,8 +202,8 @@ impl Store {
     }
 
     /// Forgets requests that were answered more than 30 days ago, and event files beyond the last 20,000; a bounded
-    /// amount of work for each call, and how many rows that were: `PURGE_BATCH` or more where there may be more of them.
-    /// Never by the wall clock alone: a clock that jumps ahead and is set right again makes nothing forgotten.
+    /// amount of work for each call, and how many rows that were: `PURGE_BATCH` or more where there may be more of
+    /// them. Never by the wall clock alone: a clock that jumps ahead and is set right again makes nothing forgotten.
     ///
     /// # Errors
     /// What the disk refused.

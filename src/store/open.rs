@@ -1,10 +1,8 @@
-//! Taking the home's lock, opening the state file, and beginning a new one.
+//! Takes the home's lock, opens the state file, or creates a new one.
 
 use super::error::Error;
 use super::tables;
-use nix::errno::Errno;
-use nix::sys::signal::kill;
-use nix::unistd::Pid;
+use crate::child;
 use redb::Database;
 use std::fs::File;
 use std::io::Write;
@@ -21,13 +19,7 @@ const LEFT_BEHIND: Duration = Duration::from_secs(10);
 /// Pause before the lock is tried again.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// Whether there is such a process; one that can't be read counts as alive, for nothing is known of it.
-fn is_alive(pid: &str) -> bool {
-    let Ok(pid) = pid.parse() else { return true };
-    !matches!(kill(Pid::from_raw(pid), None), Err(Errno::ESRCH))
-}
-
-/// Takes the home's lock; the file holds the pid of whoever has it.
+/// Takes the home's lock; the file holds the pid of its owner.
 pub(super) fn lock(lock_path: &Path, state_path: &Path) -> Result<File, Error> {
     let failed = |what, why: std::io::Error| Error::Io { path: lock_path.to_path_buf(), what, why: why.to_string() };
     // The lock is written to, so a link in its place would spoil what it leads to.
@@ -47,7 +39,9 @@ pub(super) fn lock(lock_path: &Path, state_path: &Path) -> Result<File, Error> {
             Err(std::fs::TryLockError::WouldBlock) => {
                 let pid: String =
                     std::fs::read_to_string(lock_path).unwrap_or_default().trim().chars().take(10).collect();
-                if is_alive(&pid) || Instant::now() >= until {
+                // A pid that can't be read says nothing.
+                let is_alive = pid.parse().map_or(true, child::answers);
+                if is_alive || Instant::now() >= until {
                     return Err(Error::Locked { path: state_path.to_path_buf(), pid });
                 }
                 std::thread::sleep(LOOK_AGAIN);
@@ -60,7 +54,7 @@ pub(super) fn lock(lock_path: &Path, state_path: &Path) -> Result<File, Error> {
     Ok(file)
 }
 
-/// Device and inode of what lies under a path, if anything does.
+/// Device and inode of the file at a path, if it exists.
 pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
     let meta = std::fs::metadata(path).ok()?;
     Some((meta.dev(), meta.ino()))
@@ -72,7 +66,7 @@ pub(super) fn builder() -> redb::Builder {
     builder
 }
 
-/// Opens a file that is there; `checked` reads all of it first, to find damage.
+/// Opens an existing file; `checked` reads all of it first, to find damage.
 pub(super) fn existing(path: &Path, checked: bool) -> Result<Database, Error> {
     let unreadable = |why: String| Error::Unreadable { path: path.to_path_buf(), why };
     let length = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?.len();
@@ -85,13 +79,13 @@ pub(super) fn existing(path: &Path, checked: bool) -> Result<Database, Error> {
     })
 }
 
-/// Begins a new file only where nothing bears its name: a link that leads nowhere is not "no state", but a disk that is
-/// not mounted, and an empty state in its place would forget every handoff.
+/// Creates a new file only if nothing has its name. A link that leads nowhere does not mean "no state" but a disk that
+/// is not mounted, and an empty state there would forget every handoff.
 pub(super) fn begin_if_new(state_dir: &Path, path: &Path) -> Result<(), Error> {
     match std::fs::symlink_metadata(path) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => begin_new(state_dir, path),
-        Err(error) => Err(Error::Io { path: path.to_path_buf(), what: "looked at", why: error.to_string() }),
+        Err(error) => Err(Error::Io { path: path.to_path_buf(), what: "checked", why: error.to_string() }),
     }
 }
 

@@ -1,5 +1,5 @@
-//! Looks into a state file without touching it. Opening a file as a database writes to it, were it only to say that it
-//! is open; one that a newer tasuki has written is not ours to write to.
+//! Reads a state file without changing it. Opening it as a database would write to it, if only to say that it is open;
+//! and a file that a newer tasuki wrote must not be written to.
 
 use super::error::Error;
 use super::tables::{self, SCHEMA};
@@ -30,7 +30,7 @@ pub(super) fn check(path: &Path) -> Result<(), Error> {
     let database = builder.create_with_backend(shadow).map_err(|error| unreadable(error.to_string()))?;
     match schema(&database) {
         Some(found) if found > SCHEMA => Err(Error::NewerSchema { path: path.to_path_buf(), found }),
-        // One that has none is no file of ours: whoever opens it says so.
+        // A file without a version is not ours: opening it says so.
         Some(_) | None => Ok(()),
     }
 }
@@ -40,7 +40,7 @@ fn schema(database: &Database) -> Option<u64> {
     table.get("schema").ok()?.map(|found| found.value())
 }
 
-/// A file of which only its reader can tell that it was written to.
+/// A file with changes that only its reader sees.
 #[derive(Debug)]
 struct Shadow {
     file: File,
@@ -57,18 +57,18 @@ struct Written {
 
 impl Shadow {
     fn of(path: &Path) -> io::Result<Shadow> {
-        // A pipe in the place of the file would keep whoever opens it waiting for a writer.
+        // A pipe in place of the file would block until a writer comes.
         let file = File::options().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path)?;
         let meta = file.metadata()?;
         let length = meta.len();
         if !meta.is_file() || length == 0 {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "it is empty, or no regular file"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "it is empty, or it is not a regular file"));
         }
         let written = Written { length, from_file: length, pieces: BTreeMap::new() };
         Ok(Shadow { file, written: Mutex::new(written) })
     }
 
-    /// One piece as it is now; what lies beyond the file is zeros.
+    /// One piece as it is now; beyond the end of the file there are zeros.
     fn piece(&self, written: &Written, number: u64) -> io::Result<Box<[u8]>> {
         if let Some(piece) = written.pieces.get(&number) {
             return Ok(piece.clone());
@@ -81,7 +81,7 @@ impl Shadow {
     }
 }
 
-/// The pieces that a range of bytes lies in: of each its number, where the range begins in it, and how much of it.
+/// The pieces that a range of bytes touches: each piece's number, where the range begins in it, and how much of it.
 fn pieces(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, usize)> {
     let end = offset + length as u64;
     let mut at = offset;

@@ -1,7 +1,7 @@
-//! Power cuts: a disk that holds back what was not synced, and loses any part of it. At every cut the file must open and
-//! hold what was committed, all of each commit or nothing of it, and so after a second cut in the middle of the repair.
+//! Power cuts: a disk that holds back what was not synced, and loses any part of it. After every cut the file must open
+//! and hold all of each commit or nothing of it, even after a second cut in the middle of the repair.
 
-#[path = "../../tests/it/support/tally.rs"]
+#[path = "../../tests/support/tally.rs"]
 mod tally;
 
 use super::*;
@@ -21,7 +21,6 @@ const ALL_COMBINATIONS_OF: usize = 6;
 /// What a disk writes whole, in bytes.
 const SECTOR: usize = 512;
 
-/// What was done to the disk.
 #[derive(Debug, Clone)]
 enum Op {
     Write(u64, Vec<u8>),
@@ -174,7 +173,7 @@ fn possibilities(held_back: &[Op], random: &mut Random) -> Vec<Survived> {
     all
 }
 
-/// A store on a disk of ours, as [`Store::open`] makes it.
+/// A store on a simulated disk, as [`Store::open`] makes it.
 fn open(disk: &Disk) -> Result<Store, Error> {
     let path = PathBuf::from("a disk of its own");
     let database = open::builder().create_with_backend(disk.clone());
@@ -283,7 +282,8 @@ fn a_power_cut_loses_nothing_that_was_committed_and_tears_no_commit() {
     let mut images = Vec::new();
     for cut in acked[0].done..=ops.len() {
         let (_, held_back) = at_cut(&[], &ops[..cut]);
-        // Only where a sync is next, or the life ends, is there all that can be held back: earlier cuts are its prefixes.
+        // Only where a sync is next, or the life ends, is there all that can be held back: earlier cuts are its
+        // prefixes.
         if ops.get(cut).is_none_or(|next| matches!(next, Op::Sync)) {
             images.extend(possibilities(&held_back, &mut random).into_iter().map(|survived| (cut, survived)));
         }

@@ -1,4 +1,4 @@
-//! What is stored besides the core's own rows, and what one commit and one checkpoint bring.
+//! What is stored besides the core's own rows, and what one commit and one checkpoint write.
 
 use crate::core::decision::{Decision, ErrorRow};
 use crate::core::effect::EffectKey;
@@ -23,7 +23,7 @@ pub(crate) struct StoredError {
     pub(crate) written: bool,
 }
 
-/// An event file that was taken.
+/// An event file that was taken; the same file must not count again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenEvent {
     /// Its name; bytes that are not UTF-8 are escaped.
@@ -35,7 +35,7 @@ pub struct SeenEvent {
     pub sha256: String,
 }
 
-/// Everything of one commit.
+/// Everything that one commit writes.
 pub struct Batch<'a> {
     pub decision: &'a Decision,
     pub now: Now,
@@ -43,7 +43,7 @@ pub struct Batch<'a> {
     pub seen: &'a [SeenEvent],
 }
 
-/// What a checkpoint confirms: files that are known to lie on the disk.
+/// What a checkpoint confirms: files that are known to be on the disk.
 #[derive(Debug, Default)]
 pub struct Checkpoint {
     /// Journal lines below this number.

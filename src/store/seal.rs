@@ -1,36 +1,35 @@
-//! The mark that the state file was closed in order: `tasuki.redb.closed`, beside it. It says which state of which file
-//! that was. What was whole then, and was not touched since, need not be read whole again at the start.
+//! The mark that the state file was closed properly: `tasuki.redb.closed`, beside it. It names the file and its state
+//! at that time. If nothing has touched the file since, the start need not read all of it again.
 //!
-//! A mark holds for one start: it goes before the file is written to. After a crash, a power cut, a copy that was put
-//! back, or any error that may come of damage, there is none, and every page is checked.
+//! A mark holds for one start: it is removed before the file is written to. After a crash, a power cut, a restored
+//! copy, or any error that damage may cause, there is no mark, and every page is checked.
 
 use super::error::Error;
 use super::tables::SCHEMA;
-use crate::files::{self, Grade, Stamp};
+use crate::files::{self, FileId, Grade};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-/// A mark is far shorter.
 const MAX_BYTES: u64 = 4096;
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Mark {
-    /// A newer tasuki's file is looked at before it is opened, mark or none.
+    /// The schema: a newer tasuki's file is peeked at before it is opened, with or without a mark.
     schema: u64,
-    file: Stamp,
+    file: FileId,
 }
 
 fn mark_of(path: &Path) -> Option<Mark> {
-    Some(Mark { schema: SCHEMA, file: files::stamp(path)? })
+    Some(Mark { schema: SCHEMA, file: files::file_id(path)? })
 }
 
 fn place(path: &Path) -> PathBuf {
     path.with_extension("redb.closed")
 }
 
-/// Takes the mark away, and says whether the file is the one that it was made for.
+/// Removes the mark, and returns whether it was made for this file.
 ///
 /// # Errors
 /// A mark that can't be taken away might be believed at a later start.
@@ -47,7 +46,7 @@ pub(super) fn take(path: &Path) -> Result<bool, Error> {
     Ok(found.is_some() && found == mark_of(path))
 }
 
-/// What can't be read is no mark.
+/// A mark that can't be read does not count.
 fn read(folder: impl AsFd, name: &OsStr) -> Option<Mark> {
     let (bytes, _) = files::read_at(folder, name, MAX_BYTES).ok()?;
     serde_json::from_slice(&bytes).ok()
@@ -61,10 +60,10 @@ pub(super) fn put(path: &Path) {
         let folder = files::open_dir(place.parent().unwrap_or(Path::new("/")))?;
         let temp = files::scratch_name(&folder);
         let bytes = serde_json::to_vec(&mark)?;
-        // A mark that a power cut spoils is no mark.
+        // A mark that a power cut damages does not count.
         files::replace_at(&folder, &temp, place.file_name().unwrap_or_default(), &bytes, Grade::Fast)
     };
     if let Err(error) = write() {
-        tracing::warn!(%error, "the state file can't be marked as closed in order: the next start reads all of it");
+        tracing::warn!(%error, "could not mark the state file as closed cleanly: the next start checks the whole file");
     }
 }

@@ -1,6 +1,6 @@
 //! The tables, and what one transaction writes into them.
 
-use super::history::{self, Kind, Shelf};
+use super::history::{self, HistoryKind, HistoryTables};
 use super::rows::{Batch, Checkpoint, LedgerRow, SeenEvent, StoredError, outbox_key};
 use crate::core::decision::Decision;
 use crate::core::id::RequestId;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
-/// The schema that this version writes.
+/// The version of the tables that this program writes.
 pub const SCHEMA: u64 = 4;
 
 type Bytes = &'static [u8];
@@ -121,12 +121,12 @@ fn put_number(write: &WriteTransaction, name: &str, number: u64) -> Result<(), r
 
 fn put_agents(write: &WriteTransaction, decision: &Decision) -> Result<(), redb::Error> {
     let rows = decision.agents.iter().map(|(id, agent)| (id.0, agent, agent.is_past()));
-    put_rows(write, AGENTS, Kind::Agents, "agents", rows)
+    put_rows(write, AGENTS, HistoryKind::Agents, "agents", rows)
 }
 
 fn put_handoffs(write: &WriteTransaction, decision: &Decision) -> Result<(), redb::Error> {
     let rows = decision.handoffs.iter().map(|(id, handoff)| (id.0, handoff, handoff.is_past()));
-    put_rows(write, HANDOFFS, Kind::Handoffs, "handoffs", rows)?;
+    put_rows(write, HANDOFFS, HistoryKind::Handoffs, "handoffs", rows)?;
     if !decision.documents.is_empty() {
         let mut documents = write.open_table(DOCUMENTS)?;
         for (id, text) in &decision.documents {
@@ -141,21 +141,21 @@ fn put_handoffs(write: &WriteTransaction, decision: &Decision) -> Result<(), red
 
 fn put_items(write: &WriteTransaction, decision: &Decision) -> Result<(), redb::Error> {
     let rows = decision.items.iter().map(|(id, item)| (id.0, item, item.is_past()));
-    put_rows(write, WORK, Kind::Work, "work", rows)
+    put_rows(write, WORK, HistoryKind::Work, "work", rows)
 }
 
 /// Puts rows where they belong, those that are history apart from the others; their views, in that folder, are dirty.
 fn put_rows<'r, R: Serialize + 'r>(
     write: &WriteTransaction,
     live: TableDefinition<'static, u128, Bytes>,
-    kind: Kind,
+    kind: HistoryKind,
     views: &str,
     rows: impl ExactSizeIterator<Item = (Uuid, &'r R, bool)>,
 ) -> Result<(), redb::Error> {
     if rows.len() == 0 {
         return Ok(());
     }
-    let (mut live, mut past) = (write.open_table(live)?, Shelf::open(write, kind)?);
+    let (mut live, mut past) = (write.open_table(live)?, HistoryTables::open(write, kind)?);
     let mut dirty = write.open_table(DIRTY)?;
     for (id, row, is_past) in rows {
         let key = id.as_u128();
@@ -280,8 +280,7 @@ pub(crate) fn put_checkpoint(write: &WriteTransaction, checkpoint: &Checkpoint) 
     Ok(())
 }
 
-/// Whether there is anything that [`purge`] would take away. Ledger rows are looked at in their order, so the first
-/// one tells.
+/// Whether [`purge`] would remove anything. Ledger rows are in their order, so the first one decides.
 pub(crate) fn has_purgeable(
     read: &redb::ReadTransaction,
     before_ms: i64,
@@ -328,8 +327,8 @@ fn purge_ledger(write: &WriteTransaction, before_ms: i64, most: usize) -> Result
         match row {
             Some(row) if row.at_ms >= before_ms => break,
             Some(row) if row.result.is_some() => old.push((key.value(), Some(id.value().to_owned()))),
-            // The age of a row that can't be understood is not known: were it forgotten, its request could be carried out
-            // a second time.
+            // The age of a row that can't be understood is not known: were it forgotten, its request could be carried
+            // out a second time.
             _ => old.push((key.value(), None)),
         }
     }

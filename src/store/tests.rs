@@ -176,7 +176,7 @@ fn a_request_is_forgotten_when_it_was_too_old_for_a_while() {
     assert!(store.known(&id).expect("a look").is_none());
 }
 
-/// A store with a past of so many mebibytes: answers, of which a start needs none.
+/// A store with this many mebibytes of answers, none of which a start needs.
 fn filled(dir: &Path, mebibytes: u64) -> Store {
     let mut store = Store::open(dir).expect("a new store");
     for number in 0..mebibytes {

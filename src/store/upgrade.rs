@@ -1,17 +1,17 @@
-//! Brings a store of an older schema up to date: 2 has packs of history, 3 has work items, and from 4 on a row of the
-//! outbox says who waits for it.
+//! Upgrades a store of an older schema: version 2 added packs of history, 3 work items, and 4 what waits for each row
+//! of the outbox.
 
 use super::tables::{self, AGENTS, HANDOFFS, META, OUTBOX, SCHEMA, json};
 use crate::core::effect::{Effect, EffectKey};
 use crate::core::rows::agent::{Agent, Primed};
 use crate::core::rows::handoff::Handoff;
-use crate::core::rows::lookup::Meeting;
+use crate::core::rows::lookup::PaneLookup;
 use crate::core::rows::outbox::{Pending, Waiter};
 use redb::{ReadableTable, TableDefinition, WriteTransaction};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 
-/// Up to schema 3: panes that were being looked at, by the effect that looks.
+/// Up to schema 3: panes that were being looked up, by their effect.
 const MEETINGS: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new("meetings");
 
 pub(super) fn upgrade(write: &WriteTransaction) -> Result<(), redb::Error> {
@@ -53,11 +53,11 @@ where
     Ok(rows)
 }
 
-/// What tells who waits for an effect whose row does not say so.
+/// What an old row must be combined with to know what waits for its effect.
 struct Former {
     agents: Vec<Agent>,
     handoffs: Vec<Handoff>,
-    meetings: BTreeMap<u64, Meeting>,
+    meetings: BTreeMap<u64, PaneLookup>,
 }
 
 impl Former {
@@ -68,16 +68,16 @@ impl Former {
             Effect::AwaitIdle { agent_id, .. }
             | Effect::AwaitReady { agent_id, .. }
             | Effect::AwaitPrompt { agent_id, .. }
-            | Effect::ReadGauge { agent_id, .. }
-            | Effect::LookRound { agent_id, .. }
+            | Effect::ReadContextUsage { agent_id, .. }
+            | Effect::CheckAutoHandoff { agent_id, .. }
             | Effect::KillPane { agent_id, .. } => Waiter::Agent(*agent_id),
             Effect::ReadPersona { .. } => {
                 let mut readers = self.agents.iter().filter(|agent| agent.primed == Primed::Reading { effect: key });
                 readers.next().map_or(Waiter::Nobody, |agent| Waiter::Agent(agent.agent_id))
             }
-            Effect::Identify { .. } => self.meetings.get(&key.0).cloned().map_or(Waiter::Nobody, Waiter::Meeting),
+            Effect::Identify { .. } => self.meetings.get(&key.0).cloned().map_or(Waiter::Nobody, Waiter::PaneLookup),
             Effect::Notify(plan) => Waiter::Message(plan.handoff_id, plan.number),
-            Effect::Tell(_) | Effect::DropPlace { .. } => Waiter::Nobody,
+            Effect::NotifyOperator(_) | Effect::DropPlaceholder { .. } => Waiter::Nobody,
             Effect::KeepCopy(_) | Effect::Publish(_) => {
                 let runs = |of: &&Handoff| of.publish.as_ref().is_some_and(|publish| publish.effect == Some(key));
                 self.handoffs.iter().find(runs).map_or(Waiter::Nobody, |of| Waiter::Publishing(of.handoff_id))
@@ -87,7 +87,7 @@ impl Former {
             | Effect::ComposeDocument { .. }
             | Effect::CompareDocument { .. }
             | Effect::AwaitDeath { .. }
-            | Effect::HoldPlace { .. } => {
+            | Effect::HoldPlaceholder { .. } => {
                 let mut waiting = self.handoffs.iter().filter(|handoff| handoff.stay.effect == Some(key));
                 waiting.next().map_or(Waiter::Nobody, |handoff| Waiter::Step(handoff.handoff_id))
             }

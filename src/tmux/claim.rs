@@ -1,8 +1,8 @@
-//! Whose a pane is: two homes may share a server, but never an agent.
+//! Who owns a pane: two homes may share a server, but never an agent.
 //!
-//! A pane option bears the home's tag and the agent's process. All homes use the one name, so it is a fence as well as a
-//! note: the guard of every line that types lets it through only while the pane is nobody else's. A claim ends by
-//! itself, with the process that it names or with the sidecar whose it is; nobody has to take it back.
+//! A pane option holds the home's tag and the agent's process. All homes use the same option, so it is a fence as well
+//! as a note: the guard of every line that types lets it through only while no other home owns the pane. A claim ends
+//! by itself, with the process that it names or with its sidecar; nobody has to withdraw it.
 
 use super::guard::Names;
 use super::pane::{first, same};
@@ -18,7 +18,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How often a claim is tried when somebody else claims at the same time.
 const TRIES: u32 = 3;
 
-/// What the pane option says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Claim<'a> {
     home: &'a str,
@@ -38,9 +37,9 @@ impl<'a> Claim<'a> {
 }
 
 impl Tmux {
-    /// Claims a pane for this home, for as long as `agent` lives. Returns the tag of the other home whose it is, if that
-    /// home's sidecar is connected to this server and the process of its claim lives; else the pane is ours from now on.
-    /// `lives` tells of a process whether it does. Takes up to 5 s where another home's sidecar is not there.
+    /// Claims a pane for this home, for as long as `agent` lives. Returns the tag of the other home that owns it, if
+    /// that home's sidecar is connected to this server and the process of its claim lives; otherwise the pane is ours
+    /// from now on. `lives` says whether a process lives. Takes up to 5 s if another home's sidecar does not answer.
     ///
     /// # Errors
     /// [`Error::Pane`] when the pane is gone or another one; else when no server answers.
@@ -68,7 +67,7 @@ impl Tmux {
                 return Ok(Some(claim.home.to_owned()));
             }
             let mut guard = names.same_pane(&live.fence, pane);
-            // Whatever else stands there was written by hand, and is no home's.
+            // Any other value was written by hand, and belongs to no home.
             if before.is_empty() || Claim::read(&before).is_some() {
                 guard = format!("#{{&&:{guard},#{{==:#{{{}}},{before}}}}}", Names::CLAIM);
             }
@@ -79,7 +78,7 @@ impl Tmux {
                 Err(error) => return Err(error),
             }
         }
-        Err(Error::NotConnected("the pane's claim changes all the time".to_owned()))
+        Err(Error::NotConnected("other tasuki homes keep changing the pane's claim".to_owned()))
     }
 
     /// Whether another home's sidecar is connected to this server, or comes back within [`AWAY`].

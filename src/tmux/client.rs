@@ -1,11 +1,11 @@
-//! One connection: lines go out, replies come back to whoever asked.
+//! One connection: lines go out, replies come back to the caller.
 //!
-//! A request is one line and a second one that prints a random number. Whatever answers of ours come before that number
-//! belong to the request, be they none or many: hooks, aliases, parse errors and braces can't shift replies. At most
-//! [`MAX_REQUESTS`] or [`MAX_BYTES`] are on their way, and a request that is not answered in time makes the whole
-//! connection suspect: it is given up, and what was on its way is settled by reading marks, never by sending again.
+//! A request is one line, followed by a second line that prints a random number. All of our answers before that number
+//! belong to the request, however many there are, so hooks, aliases, parse errors and braces can't shift replies. At
+//! most [`MAX_REQUESTS`] or [`MAX_BYTES`] are in flight. A request that is not answered in time makes the whole
+//! connection suspect: it is given up, and what was in flight is settled by reading marks, never by sending again.
 
-use super::protocol::{Block, Event, Parser};
+use super::protocol::{Block, ProtocolEvent, ProtocolParser};
 use super::pty::PtyClient;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -24,47 +24,38 @@ const MAX_REQUESTS: usize = 32;
 const MAX_BYTES: usize = 64 * 1024;
 /// Answers that one request may have.
 const MAX_BLOCKS: usize = 4096;
-/// Notifications that may wait to be looked at.
+/// Most notifications that may wait.
 const MAX_NOTICES: usize = 1024;
-/// Every request's deadline.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// All answers to one line.
-pub(super) type Reply = Vec<Block>;
+pub(super) type CommandReplies = Vec<Block>;
 
-/// Why a request has no reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Lost {
     /// Whether tmux may have got the line.
     pub(super) sent: bool,
 }
 
-/// One line with its asker.
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct QueuedLine {
     /// Without its line end; never empty (an empty line detaches).
     pub(super) line: String,
     /// Gets the reply; the asker may have gone.
-    pub(super) reply: oneshot::Sender<Result<Reply, Lost>>,
-    /// When it is too late.
+    pub(super) reply: oneshot::Sender<Result<CommandReplies, Lost>>,
     pub(super) due: Instant,
 }
 
-/// Why a connection is over.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Ended {
-    /// The server or the client went.
+pub(super) enum ConnectionEnd {
     #[error("the tmux client has ended{}", if .0.is_empty() { String::new() } else { format!(": {}", .0) })]
     Gone(String),
     #[error("tmux did not answer within {} s", PATIENCE.as_secs())]
     Silent,
-    /// The stream broke its own rules.
     #[error(transparent)]
     Desync(#[from] super::protocol::Desync),
     #[error("the control client's terminal failed: {0}")]
     Io(#[from] io::Error),
-    /// The fence is another process's.
-    #[error("another process of this home has taken over the tmux server")]
+    #[error("another process of this tasuki home has taken over the tmux server")]
     FencedOut,
     /// Nobody holds the handle any more, or it was closed.
     #[error("closed")]
@@ -77,17 +68,16 @@ struct InFlight {
     size: usize,
     blocks: Vec<Block>,
     due: Instant,
-    reply: oneshot::Sender<Result<Reply, Lost>>,
+    reply: oneshot::Sender<Result<CommandReplies, Lost>>,
 }
 
-/// The connection.
 #[derive(Debug)]
 pub(super) struct Connection {
     client: PtyClient,
-    parser: Parser,
+    parser: ProtocolParser,
     outgoing: Vec<u8>,
     written: usize,
-    queue: VecDeque<Request>,
+    queue: VecDeque<QueuedLine>,
     in_flight: VecDeque<InFlight>,
     notices: VecDeque<(String, String)>,
     last_words: String,
@@ -98,7 +88,7 @@ impl Connection {
     pub(super) fn new(client: PtyClient) -> Connection {
         Connection {
             client,
-            parser: Parser::default(),
+            parser: ProtocolParser::default(),
             outgoing: Vec::new(),
             written: 0,
             queue: VecDeque::new(),
@@ -108,42 +98,40 @@ impl Connection {
         }
     }
 
-    /// The client's process id.
     pub(super) fn pid(&self) -> u32 {
         self.client.pid()
     }
 
-    /// The next notification that came in.
     pub(super) fn next_notice(&mut self) -> Option<(String, String)> {
         self.notices.pop_front()
     }
 
     /// Asks from the connection's own thread, serving everybody else meanwhile.
-    pub(super) fn ask(&mut self, line: &str, wake: &Waker<'_>) -> Result<Reply, Ended> {
+    pub(super) fn ask(&mut self, line: &str, wake: &ConnectionWaker<'_>) -> Result<CommandReplies, ConnectionEnd> {
         let (reply, mut answer) = oneshot::channel();
-        self.queue.push_back(Request { line: line.to_owned(), reply, due: Instant::now() + PATIENCE });
+        self.queue.push_back(QueuedLine { line: line.to_owned(), reply, due: Instant::now() + PATIENCE });
         loop {
             self.pump(wake, PATIENCE)?;
             match answer.try_recv() {
                 Ok(Ok(blocks)) => return Ok(blocks),
-                Ok(Err(_)) | Err(oneshot::error::TryRecvError::Closed) => return Err(Ended::Silent),
+                Ok(Err(_)) | Err(oneshot::error::TryRecvError::Closed) => return Err(ConnectionEnd::Silent),
                 Err(oneshot::error::TryRecvError::Empty) => {}
             }
         }
     }
 
     /// Serves the connection once: takes requests, writes, waits for at most `wait`, reads, answers.
-    pub(super) fn pump(&mut self, wake: &Waker<'_>, wait: Duration) -> Result<(), Ended> {
+    pub(super) fn pump(&mut self, wake: &ConnectionWaker<'_>, wait: Duration) -> Result<(), ConnectionEnd> {
         self.take_requests(wake);
         self.check_deadlines(Instant::now())?;
         self.fill();
         self.flush()?;
         self.wait(wake, wait)?;
         self.drain()?;
-        if wake.stop.load(Ordering::Acquire) { Err(Ended::Closed) } else { Ok(()) }
+        if wake.stop.load(Ordering::Acquire) { Err(ConnectionEnd::Closed) } else { Ok(()) }
     }
 
-    fn take_requests(&mut self, wake: &Waker<'_>) {
+    fn take_requests(&mut self, wake: &ConnectionWaker<'_>) {
         let Some(inbox) = wake.inbox else { return };
         while self.queue.len() < MAX_REQUESTS {
             let Ok(request) = inbox.try_recv() else { break };
@@ -151,9 +139,9 @@ impl Connection {
         }
     }
 
-    fn check_deadlines(&mut self, now: Instant) -> Result<(), Ended> {
+    fn check_deadlines(&mut self, now: Instant) -> Result<(), ConnectionEnd> {
         if self.in_flight.front().is_some_and(|first| first.due <= now) {
-            return Err(Ended::Silent);
+            return Err(ConnectionEnd::Silent);
         }
         // What was not sent has not happened; only its asker needs to know.
         let (late, rest) = self.queue.drain(..).partition::<VecDeque<_>, _>(|request| request.due <= now);
@@ -184,7 +172,7 @@ impl Connection {
         }
     }
 
-    fn flush(&mut self) -> Result<(), Ended> {
+    fn flush(&mut self) -> Result<(), ConnectionEnd> {
         while self.written < self.outgoing.len() {
             match self.client.write(&self.outgoing[self.written..]) {
                 Ok(count) => self.written += count,
@@ -200,11 +188,11 @@ impl Connection {
         Ok(())
     }
 
-    fn wait(&self, wake: &Waker<'_>, wait: Duration) -> Result<(), Ended> {
+    fn wait(&self, wake: &ConnectionWaker<'_>, wait: Duration) -> Result<(), ConnectionEnd> {
         let now = Instant::now();
         let dues = self.in_flight.iter().map(|sent| sent.due).chain(self.queue.iter().map(|request| request.due));
         let wait = dues.min().map_or(wait, |due| wait.min(due.saturating_duration_since(now)));
-        let Some(fd) = self.client.fd() else { return Err(Ended::Closed) };
+        let Some(fd) = self.client.fd() else { return Err(ConnectionEnd::Closed) };
         let mut interest = PollFlags::POLLIN;
         if self.written < self.outgoing.len() {
             interest |= PollFlags::POLLOUT;
@@ -215,14 +203,14 @@ impl Connection {
         Ok(())
     }
 
-    fn drain(&mut self) -> Result<(), Ended> {
+    fn drain(&mut self) -> Result<(), ConnectionEnd> {
         let mut buffer = [0; 16 * 1024];
         let mut events = Vec::new();
         loop {
             match self.client.read(&mut buffer) {
                 Ok(0) => {
                     self.handle(events);
-                    return Err(Ended::Gone(std::mem::take(&mut self.last_words)));
+                    return Err(ConnectionEnd::Gone(std::mem::take(&mut self.last_words)));
                 }
                 Ok(count) => {
                     self.parser.push(&buffer[..count], &mut events)?;
@@ -235,21 +223,21 @@ impl Connection {
         }
     }
 
-    fn handle(&mut self, events: Vec<Event>) {
+    fn handle(&mut self, events: Vec<ProtocolEvent>) {
         for event in events {
             match event {
-                Event::Block(block) if block.ours => self.answer(block),
-                Event::Block(_) => {}
-                Event::Notice { name, args } => {
+                ProtocolEvent::Block(block) if block.ours => self.answer(block),
+                ProtocolEvent::Block(_) => {}
+                ProtocolEvent::Notice { name, args } => {
                     if self.notices.len() < MAX_NOTICES {
                         self.notices.push_back((name, args));
                     }
                 }
-                Event::Stray(line) => {
-                    tracing::debug!("tmux said something outside every answer");
+                ProtocolEvent::Stray(line) => {
+                    tracing::debug!("tmux sent a line that belongs to no answer");
                     self.last_words = line.chars().take(200).collect();
                 }
-                Event::Exit { reason } => self.last_words = reason.chars().take(200).collect(),
+                ProtocolEvent::Exit { reason } => self.last_words = reason.chars().take(200).collect(),
             }
         }
     }
@@ -289,17 +277,17 @@ impl Drop for Connection {
     }
 }
 
-/// How the connection's thread is told that there is something to do.
-pub(super) struct Waker<'a> {
+/// Wakes the connection's thread.
+pub(super) struct ConnectionWaker<'a> {
     /// Bytes come in when somebody has put a request into the inbox, or wants the thread to end.
     pub(super) pipe: &'a UnixStream,
     /// Requests; `None` while the connection is being set up.
-    pub(super) inbox: Option<&'a Receiver<Request>>,
+    pub(super) inbox: Option<&'a Receiver<QueuedLine>>,
     /// Set when the thread is to end.
     pub(super) stop: &'a AtomicBool,
 }
 
-impl Waker<'_> {
+impl ConnectionWaker<'_> {
     /// Takes the bytes away. The pipe does not block.
     pub(super) fn clear(&self) {
         let mut buffer = [0; 64];

@@ -1,14 +1,14 @@
-//! New panes, made once, and found again by what was put into them when they were made.
+//! New panes, made once, and found again by a mark that they got when they were made.
 //!
-//! The line that makes a window also notes, inside the server, that it was made; so a repeat does nothing. The creation
-//! id is in the environment of the program, put there by that very line, and is later noted at the pane too, for a
+//! The line that makes a window also notes, inside the server, that it was made, so repeating it does nothing. The same
+//! line puts the creation id into the environment of the program. Later the id is noted at the pane too, because a
 //! program may overwrite its own environment.
 
 use super::guard::Names;
 use super::pane::{first, same};
 use super::protocol::Block;
 use super::quote::{is_plain_id, quote};
-use super::supervisor::Live;
+use super::supervisor::LiveClient;
 use super::{Error, Tmux};
 use crate::core::pane::PaneRef;
 use std::io;
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
 
-/// The variable that bears the creation id.
+/// The variable that holds the creation id.
 const VARIABLE: &str = "TASUKI_CREATION";
 /// How long a pane that was just made may look as if it were not there: between fork and exec it has no environment of
 /// its own.
@@ -45,7 +45,7 @@ pub struct SpawnPlan {
     pub size: (u16, u16),
 }
 
-/// What became of it.
+/// The result of a creation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SpawnOutcome {
     /// It runs, or ran a moment ago, in this pane.
@@ -59,12 +59,11 @@ pub enum SpawnOutcome {
     NoTmux,
 }
 
-/// What is there of a creation.
+/// What a search for a creation found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
-    /// It lives in this pane.
+pub enum CreationState {
     Alive(PaneRef),
-    /// It was made, and is gone.
+    /// It was made, and its process has ended.
     Died,
     /// It was never made in this life of the server.
     Never,
@@ -85,11 +84,11 @@ impl Tmux {
         SpawnOutcome::NoTmux
     }
 
-    /// What is there of a creation, looked for over new connections too.
+    /// Searches for a creation, over new connections if necessary.
     ///
     /// # Errors
     /// What is to be told where the look can't tell.
-    pub async fn look_for(&self, creation: &str) -> Result<Found, SpawnOutcome> {
+    pub async fn look_for(&self, creation: &str) -> Result<CreationState, SpawnOutcome> {
         for _ in 0..TRIES {
             match self.find_spawned(creation).await.map_err(end_of) {
                 Ok(found) => return Ok(found),
@@ -102,9 +101,9 @@ impl Tmux {
 
     async fn spawn_once(&self, plan: &SpawnPlan) -> Result<SpawnOutcome, Error> {
         match self.find_spawned(&plan.creation).await? {
-            Found::Alive(pane) => return Ok(SpawnOutcome::Started(pane)),
-            Found::Died => return Ok(SpawnOutcome::Died),
-            Found::Never => {}
+            CreationState::Alive(pane) => return Ok(SpawnOutcome::Started(pane)),
+            CreationState::Died => return Ok(SpawnOutcome::Died),
+            CreationState::Never => {}
         }
         let names = &self.inner.shared.names;
         let live = self.live().await?;
@@ -123,7 +122,7 @@ impl Tmux {
             return Err(if now == session { Error::Said(error.text()) } else { Error::Lost });
         }
         let Some(pane) = reply.iter().find_map(|block| created(block, &live)) else {
-            // The guard refused: it exists already, or another connection has taken over. Looking again tells which.
+            // The guard refused: it exists already, or another connection has taken over. Another look shows which.
             let fence = self.change(&live, format!("display-message -p \"#{{{}}}\"", names.fence())).await?;
             if first(&fence)?.text() != live.fence {
                 live.give_up();
@@ -137,17 +136,17 @@ impl Tmux {
             names.same_pane(&live.fence, &pane),
             plan.creation
         );
-        // The pane is made, whatever becomes of the note.
+        // The pane is made, even if the note fails.
         let _ = self.change(&live, note).await;
         tracing::info!(pane = %pane, creation = plan.creation, "made a window");
         Ok(SpawnOutcome::Started(pane))
     }
 
-    /// Looks for what a creation made.
+    /// Searches for what a creation made.
     ///
     /// # Errors
     /// When no server answers, the id is none, or a process that may be the one could not be looked at.
-    pub async fn find_spawned(&self, creation: &str) -> Result<Found, Error> {
+    pub async fn find_spawned(&self, creation: &str) -> Result<CreationState, Error> {
         if !is_plain_id(creation) {
             return Err(Error::BadArgument { what: "the creation id", rule: "hexadecimal digits and hyphens" });
         }
@@ -165,19 +164,22 @@ impl Tmux {
                         false
                     });
                 if is_it {
-                    tracing::debug!(%pane, dead = noted.row.dead, noted = noted.born == creation, creation, "found it made");
-                    return Ok(if noted.row.dead { Found::Died } else { Found::Alive(pane) });
+                    tracing::debug!(%pane, dead = noted.row.dead, noted = noted.born == creation, creation, "found the \
+                                                                                                             window \
+                                                                                                             that was \
+                                                                                                             made");
+                    return Ok(if noted.row.dead { CreationState::Died } else { CreationState::Alive(pane) });
                 }
             }
             if !made {
-                return Ok(Found::Never);
+                return Ok(CreationState::Never);
             }
             if Instant::now() >= until {
                 if let Some(error) = unseen {
                     return Err(Error::Unseen(error));
                 }
-                tracing::debug!(creation, "made, and in no pane");
-                return Ok(Found::Died);
+                tracing::debug!(creation, "the window was made, and its pane is gone");
+                return Ok(CreationState::Died);
             }
             sleep(Duration::from_millis(50)).await;
         }
@@ -201,7 +203,7 @@ impl Tmux {
     }
 }
 
-/// The connection went, and nothing is known: to be looked at over another one.
+/// The connection was lost, and the result is unknown: another connection must look.
 struct LostOnTheWay;
 
 /// What an error means for a creation.
@@ -225,10 +227,10 @@ fn check(plan: &SpawnPlan) -> Result<(), String> {
     }
     // tmux would silently take the home folder instead.
     if !plan.cwd.is_dir() || plan.cwd.to_str().is_none() {
-        return Err(format!("{} is not a directory that tmux can be given", plan.cwd.display()));
+        return Err(format!("{} is not a directory, or its path is not UTF-8", plan.cwd.display()));
     }
     if let Some((name, _)) = plan.env.iter().find(|(name, _)| name.is_empty() || name.contains(['=', '\0'])) {
-        return Err(format!("{name:?} can't be the name of a variable"));
+        return Err(format!("{name:?} is not the name of an environment variable"));
     }
     Ok(())
 }
@@ -236,29 +238,29 @@ fn check(plan: &SpawnPlan) -> Result<(), String> {
 /// Asks for all sessions: the number behind `$`, then the name.
 const SESSIONS: &str = "list-sessions -F \"#{session_id} #{session_name}\"";
 
-/// The number of the session that has exactly this name. A name is never a target: tmux takes `#`, and `@`, `$`, `%` or
-/// `=` at the beginning, for something else than a part of it, although sessions may be named so.
+/// The number of the session that has exactly this name. A name is never used as a target: tmux gives `#`, and `@`,
+/// `$`, `%` or `=` at the beginning, a meaning of their own, although session names may contain them.
 fn session_of(reply: &[Block], name: &str) -> Result<Option<u32>, Error> {
     let text = first(reply)?.text();
     let mut sessions = text.lines().filter_map(|row| row.strip_prefix('$')?.split_once(' '));
     Ok(sessions.find(|(_, found)| *found == name).and_then(|(number, _)| number.parse().ok()))
 }
 
-/// Whether a session that is not there may be made: only with a name that tmux keeps as it is. An agent's session may
-/// bear an odd one, and may vanish with the agent.
+/// Whether a missing session may be made: only with a name that tmux keeps unchanged. An agent's session may have an
+/// odd name, and may disappear with the agent.
 fn may_make(plan: &SpawnPlan) -> Result<(), Error> {
     let name = &plan.session;
     if !plan.own_session {
-        return Err(Error::Said(format!("there is no session {name:?}")));
+        return Err(Error::Said(format!("there is no tmux session {name:?}")));
     }
     if name.is_empty() || name.contains([':', '.']) || name.contains(char::is_control) {
-        return Err(Error::Said(format!("{name:?} can't be the name of a tmux session")));
+        return Err(Error::Said(format!("{name:?} is not a name that a tmux session can have")));
     }
     Ok(())
 }
 
 /// One line: carry the directory past tmux's expansion, then make the window if nobody has.
-fn creation_line(names: &Names, live: &Live, plan: &SpawnPlan, session: Option<u32>) -> Result<String, Error> {
+fn creation_line(names: &Names, live: &LiveClient, plan: &SpawnPlan, session: Option<u32>) -> Result<String, Error> {
     let made = names.made(&plan.creation);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
     let guard = format!("#{{&&:{},#{{==:#{{{made}}},}}}}", names.fenced(&live.fence));
@@ -293,7 +295,7 @@ fn creation_line(names: &Names, live: &Live, plan: &SpawnPlan, session: Option<u
     ))
 }
 
-fn created(block: &Block, live: &Live) -> Option<PaneRef> {
+fn created(block: &Block, live: &LiveClient) -> Option<PaneRef> {
     let text = block.text();
     let (pane, pid) = text.strip_prefix('%')?.split_once(' ')?;
     Some(PaneRef { server: live.info.id, pane: pane.parse().ok()?, pid: pid.trim().parse().ok()? })
@@ -315,7 +317,7 @@ fn bears(pid: u32, creation: &str) -> io::Result<bool> {
     Ok(environment.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes()))
 }
 
-/// Without `/proc` only the note at the pane tells.
+/// Without `/proc` only the note at the pane says.
 #[cfg(not(target_os = "linux"))]
 fn bears(_pid: u32, _creation: &str) -> io::Result<bool> {
     Ok(false)

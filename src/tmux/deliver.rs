@@ -1,7 +1,7 @@
-//! A delivery: the pieces that a text goes in, and how long that may take.
+//! The pieces in which a text is typed, and how long that may take.
 
 use super::Tmux;
-use super::look::Eye;
+use super::look::ScreenReader;
 use super::plan::{Input, TypePlan};
 use super::typing::Delivery;
 use crate::core::pane::{Refusal, Typed};
@@ -11,16 +11,21 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// Characters in the first of several pieces. A composer in a mode in which keys are commands, such as vim's, does not
-/// show it, and gets no more of the text than that.
+/// show it, and then gets no more of the text.
 const FIRST_PIECE: usize = 1;
 
 impl Tmux {
-    /// Types a text and submits it, or says why not. Call it again with the same plan and `resumed` after a crash: it
-    /// goes on where the pane's mark says. It is over after the sum of the plan's times and a minute at the latest.
-    pub async fn type_text(&self, plan: &TypePlan, eye: &dyn Eye, stop: &CancellationToken) -> Typed {
+    /// Types a text and submits it, or says why not. After a crash, call it again with the same plan and `resumed`: it
+    /// continues where the pane's mark says. It ends at the latest one minute after the sum of the plan's times.
+    pub async fn type_text(
+        &self,
+        plan: &TypePlan,
+        screen_reader: &dyn ScreenReader,
+        stop: &CancellationToken,
+    ) -> Typed {
         let Some(pieces) = pieces(plan) else { return Typed::Refused { reason: Refusal::BadText } };
         let due = Instant::now() + longest(plan, pieces.len());
-        Delivery::new(self, plan, eye, stop, pieces, due).run().await
+        Delivery::new(self, plan, screen_reader, stop, pieces, due).run().await
     }
 }
 

@@ -1,30 +1,29 @@
-//! A look at a tmux server from outside, for a person who wants to know what is wrong: one short-lived process, nothing
-//! changed, no server started, and an answer within three seconds and one more also from a server that stands still.
+//! Examines a tmux server from outside, for a person who wants to know what is wrong: one short-lived process, nothing
+//! changed, no server started, and an answer within four seconds even from a stopped server.
 
 use super::Socket;
 use super::owner;
-use super::probe::{self, Found, Version};
+use super::probe::{self, ProbeResult, Version};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// How long one question may take.
 const LIMIT: Duration = Duration::from_secs(3);
-/// No client of ours is looked for.
+/// Matches no client: none of ours is searched for.
 const NOBODY: &str = "";
 
-/// What was seen of the program.
+/// What is known of the tmux program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Program {
     Missing,
-    /// It is there, and is no tmux or does not end.
+    /// The file exists, but is not tmux or does not end.
     Broken(String),
     /// It says its version: as it says it, and as it is compared.
     There(String, Version),
 }
 
-/// What was seen of the server.
+/// What is known of the tmux server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Server {
     Answers {
@@ -34,9 +33,9 @@ pub enum Server {
     },
     /// It answers, and its user has redefined a command that tasuki's lines are made of.
     Redefined(String),
-    /// None runs, and what lies under the socket's name, if anything does, is left over.
+    /// No server runs; a socket file may be left over.
     None {
-        /// A socket file is there.
+        /// Whether a socket file exists.
         is_left_over: bool,
     },
     /// A server may be there, but does not answer.
@@ -46,10 +45,8 @@ pub enum Server {
         path: PathBuf,
         /// What is the matter with which folder or socket.
         said: String,
-        /// What the user can do.
         fix: String,
     },
-    /// It could not be known.
     Unclear(String),
 }
 
@@ -61,26 +58,26 @@ pub fn program(path: Option<&Path>) -> Program {
     probe::strip(command.arg("-V"));
     match probe::run(&mut command, LIMIT) {
         Err(error) if error.kind() == std::io::ErrorKind::TimedOut => {
-            Program::Broken("it did not say its version in time".to_owned())
+            Program::Broken("it did not print its version in time".to_owned())
         }
         Err(error) => Program::Broken(format!("it can't be run: {error}")),
         Ok(answer) => {
             let said = answer.out.lines().next().unwrap_or_default().trim().chars().take(100).collect::<String>();
             match said.strip_prefix("tmux ") {
                 Some(version) if answer.ok => Program::There(version.to_owned(), Version::parse(version)),
-                _ => Program::Broken(format!("it does not say a version of tmux, but: {said:?}")),
+                _ => Program::Broken(format!("it does not print a tmux version, but {said:?}")),
             }
         }
     }
 }
 
-/// Where a server's socket lies, for a process with that `TMUX_TMPDIR`.
+/// The path of a server's socket, for a process with that `TMUX_TMPDIR`.
 #[must_use]
 pub fn socket_path(socket: &Socket, tmpdir: Option<OsString>) -> PathBuf {
     probe::socket_path_in(socket, tmpdir)
 }
 
-/// Asks the server.
+/// Finds out whether a server runs at this socket and whose it is.
 #[must_use]
 pub fn server(program: &Path, socket: &Path) -> Server {
     match ask(program, socket) {
@@ -92,12 +89,14 @@ pub fn server(program: &Path, socket: &Path) -> Server {
 
 fn ask(program: &Path, socket: &Path) -> Server {
     match probe::probe_within(program, socket, NOBODY, LIMIT) {
-        Found::Server { id, version, .. } => Server::Answers { pid: id.pid, version },
-        Found::Redefined { command } => Server::Redefined(command),
-        Found::NoServer { .. } => Server::None { is_left_over: std::fs::symlink_metadata(socket).is_ok() },
-        Found::Foreign(foreign) => Server::Foreign { said: foreign.to_string(), path: foreign.path, fix: foreign.fix },
-        Found::Unclear { reason } if reason == probe::SILENT => Server::Silent,
-        Found::Unclear { reason } => Server::Unclear(reason),
+        ProbeResult::Server { id, version, .. } => Server::Answers { pid: id.pid, version },
+        ProbeResult::Redefined { command } => Server::Redefined(command),
+        ProbeResult::NoServer { .. } => Server::None { is_left_over: std::fs::symlink_metadata(socket).is_ok() },
+        ProbeResult::Foreign(foreign) => {
+            Server::Foreign { said: foreign.to_string(), path: foreign.path, fix: foreign.fix }
+        }
+        ProbeResult::Unclear { reason } if reason == probe::SILENT => Server::Silent,
+        ProbeResult::Unclear { reason } => Server::Unclear(reason),
     }
 }
 

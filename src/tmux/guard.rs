@@ -1,13 +1,15 @@
-//! Everything of ours inside a tmux server bears the home's tag, and every line that changes something is guarded.
+//! The names that tasuki uses inside a tmux server, all with the home's tag, and the guard of every line that changes
+//! something.
 //!
-//! The guard is evaluated by the server, in the same breath as the change: the fence (no former connection of ours can
-//! act late), the pane's mark (no text is typed twice), the pane's process, and that the pane is alive and takes input.
+//! The server evaluates the guard and makes the change in one step. The guard checks the fence (no former connection of
+//! ours can act late), the pane's mark (no text is typed twice), the pane's process, and that the pane is alive and
+//! takes input.
 
 use super::quote::{HasNul, in_comparison, quote};
 use crate::core::id::DeliveryId;
 use crate::core::pane::PaneRef;
 
-/// Names inside the server, for one home.
+/// The names of one home inside the server.
 #[derive(Debug, Clone)]
 pub(super) struct Names {
     tag: String,
@@ -19,7 +21,6 @@ impl Names {
         Names { tag: tag.to_owned() }
     }
 
-    /// 8 hexadecimal digits.
     pub(super) fn tag(&self) -> &str {
         &self.tag
     }
@@ -27,7 +28,7 @@ impl Names {
     /// Pane option: which home the agent there belongs to. The only name that all homes share.
     pub(super) const CLAIM: &'static str = "@tasuki_claim";
 
-    /// Whether a claim is another home's, or nobody knows whose: one that was written by hand keeps us out too.
+    /// Whether a claim belongs to another home, or to nobody known: a claim that was written by hand keeps us out too.
     pub(super) fn is_foreign(&self, claim: &str) -> bool {
         !claim.is_empty() && claim.get(..8) != Some(self.tag.as_str())
     }
@@ -84,7 +85,6 @@ impl Names {
         format!("tasuki-{}-", self.tag)
     }
 
-    /// The name of a placeholder window.
     pub(super) fn place(&self, tag: &str) -> String {
         format!("tasuki-place-{}-{tag}", self.tag)
     }
@@ -121,13 +121,13 @@ impl Names {
 
 impl Names {
     /// The line that puts a text into a pane and moves the pane's mark through the two `stages`, all under `guard`, and
-    /// leaves no buffer behind. The text stands outside the braces, for tmux 3.2 prints and reads those once more.
+    /// leaves no buffer behind. The text is outside the braces, because tmux 3.2 prints and parses those a second time.
     pub(super) fn typing_line(
         &self,
         pane: &PaneRef,
         id: &DeliveryId,
         guard: &str,
-        stages: (Stage, Stage),
+        stages: (DeliveryStage, DeliveryStage),
         text: &str,
         paste: &str,
     ) -> Result<String, HasNul> {
@@ -141,14 +141,13 @@ impl Names {
     }
 }
 
-/// How far one delivery has come, as its pane's mark tells.
+/// How far a delivery is, as its pane's mark shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum DeliveryStage {
     /// Piece `n` (from 1) was begun and not ended: a hook of the user's waits in between, or was killed there.
     Begun(usize),
     /// `n` pieces are in, and more are to come.
     Pieces(usize),
-    /// The whole text is in.
     Pasted,
     /// Enter number `n` (from 1) was begun and not ended.
     EnterBegun(u32),
@@ -156,39 +155,38 @@ pub(super) enum Stage {
     Entered(u32),
 }
 
-impl Stage {
-    /// The mark of that stage.
+impl DeliveryStage {
     pub(super) fn mark(self, id: &DeliveryId) -> String {
         match self {
-            Stage::Begun(n) => format!("{id}.{n}b"),
-            Stage::Pieces(n) => format!("{id}.{n}"),
-            Stage::Pasted => format!("{id}.P"),
-            Stage::EnterBegun(1) => format!("{id}.e"),
-            Stage::EnterBegun(n) => format!("{id}.e{n}"),
-            Stage::Entered(1) => format!("{id}.E"),
-            Stage::Entered(n) => format!("{id}.E{n}"),
+            DeliveryStage::Begun(n) => format!("{id}.{n}b"),
+            DeliveryStage::Pieces(n) => format!("{id}.{n}"),
+            DeliveryStage::Pasted => format!("{id}.P"),
+            DeliveryStage::EnterBegun(1) => format!("{id}.e"),
+            DeliveryStage::EnterBegun(n) => format!("{id}.e{n}"),
+            DeliveryStage::Entered(1) => format!("{id}.E"),
+            DeliveryStage::Entered(n) => format!("{id}.E{n}"),
         }
     }
 
     /// Reads a mark; `None` when it belongs to another delivery, or to none.
-    pub(super) fn read(mark: &str, id: &DeliveryId) -> Option<Stage> {
+    pub(super) fn read(mark: &str, id: &DeliveryId) -> Option<DeliveryStage> {
         let stage = mark.strip_prefix(id.as_str())?.strip_prefix('.')?;
         let count = |digits: &str| if digits.is_empty() { Some(1) } else { digits.parse().ok() };
         if stage == "P" {
-            Some(Stage::Pasted)
+            Some(DeliveryStage::Pasted)
         } else if let Some(digits) = stage.strip_prefix('e') {
-            count(digits).map(Stage::EnterBegun)
+            count(digits).map(DeliveryStage::EnterBegun)
         } else if let Some(digits) = stage.strip_prefix('E') {
-            count(digits).map(Stage::Entered)
+            count(digits).map(DeliveryStage::Entered)
         } else if let Some(digits) = stage.strip_suffix('b') {
-            digits.parse().ok().map(Stage::Begun)
+            digits.parse().ok().map(DeliveryStage::Begun)
         } else {
-            stage.parse().ok().map(Stage::Pieces)
+            stage.parse().ok().map(DeliveryStage::Pieces)
         }
     }
 }
 
-/// Whether a mark may stand inside a format. A mark that we did not write, with anything else in it, is nobody's.
+/// Whether a mark may be part of a format. A mark with any other characters was not written by us.
 pub(super) fn is_mark(mark: &str) -> bool {
     mark.len() <= 64 && mark.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.')
 }
@@ -203,24 +201,24 @@ mod tests {
         let id = DeliveryId::from_bits(0xabc);
         let other = DeliveryId::from_bits(0xabd);
         let stages = [
-            Stage::Begun(1),
-            Stage::Begun(12),
-            Stage::Pieces(1),
-            Stage::Pieces(3),
-            Stage::Pasted,
-            Stage::EnterBegun(1),
-            Stage::EnterBegun(2),
-            Stage::Entered(1),
-            Stage::Entered(4),
+            DeliveryStage::Begun(1),
+            DeliveryStage::Begun(12),
+            DeliveryStage::Pieces(1),
+            DeliveryStage::Pieces(3),
+            DeliveryStage::Pasted,
+            DeliveryStage::EnterBegun(1),
+            DeliveryStage::EnterBegun(2),
+            DeliveryStage::Entered(1),
+            DeliveryStage::Entered(4),
         ];
         for stage in stages {
             let mark = stage.mark(&id);
             assert!(is_mark(&mark));
-            assert_eq!(Stage::read(&mark, &id), Some(stage), "{mark}");
-            assert_eq!(Stage::read(&mark, &other), None);
+            assert_eq!(DeliveryStage::read(&mark, &id), Some(stage), "{mark}");
+            assert_eq!(DeliveryStage::read(&mark, &other), None);
         }
         for foreign in ["", "000000000abc", "000000000abc.x", "000000000abcP", "000000000abc.", "000000000abc.-1"] {
-            assert_eq!(Stage::read(foreign, &id), None, "{foreign}");
+            assert_eq!(DeliveryStage::read(foreign, &id), None, "{foreign}");
         }
         assert!(!is_mark("#{pid}"));
     }
@@ -274,7 +272,7 @@ mod tests {
             String::from_utf8_lossy(&out.stdout).trim_end().to_owned()
         }
 
-        /// Carries a line of ours out, and says whether the pane's mark has moved.
+        /// Carries out a line of ours, and returns whether the pane's mark has moved.
         fn is_let_through(&self, line: &str) -> bool {
             let file = self.dir.path().join("line");
             std::fs::write(&file, format!("{line}\n")).expect("written");
@@ -297,7 +295,14 @@ mod tests {
         let pane = server.pane;
         let line = |fence: &str, pane: PaneRef, before: &str, front: &str| {
             let (guard, id) = (names.may_type(fence, &pane, before, Some(front)), DeliveryId::from_bits(1));
-            names.typing_line(&pane, &id, &guard, (Stage::Begun(1), Stage::Pasted), "text", "paste-buffer -r")
+            names.typing_line(
+                &pane,
+                &id,
+                &guard,
+                (DeliveryStage::Begun(1), DeliveryStage::Pasted),
+                "text",
+                "paste-buffer -r",
+            )
         };
         let right = || line("f2", pane, "", "cat").expect("no NUL");
         let wrong = [

@@ -1,8 +1,8 @@
-//! Looking at a pane: what the profile's eye makes of a screen, and how sure one may be of it.
+//! Reads a pane: what the profile's screen reader makes of it, and when the result is stable.
 
 use super::pane::{Capture, PaneRow};
 use super::{Error, Tmux, pty};
-use crate::core::pane::{Activity, Composer, PaneRef, Refusal, View};
+use crate::core::pane::{Activity, ComposerContent, PaneRef, Refusal, View};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -12,8 +12,8 @@ const SHELLS: [&str; 14] =
     ["sh", "bash", "zsh", "fish", "dash", "ash", "ksh", "mksh", "tcsh", "csh", "nu", "xonsh", "elvish", "pwsh"];
 
 /// Reads screens, as one profile knows them, and knows whose they are.
-pub trait Eye: Send + Sync {
-    /// What this screen shows.
+pub trait ScreenReader: Send + Sync {
+    /// Reads what a screen shows, by the profile's rules.
     fn look(&self, capture: &Capture) -> View;
 
     /// What else must stay the same for a screen to be at rest. Some programs show no sign of their work while their
@@ -22,8 +22,8 @@ pub trait Eye: Send + Sync {
         0
     }
 
-    /// Whether the agent's own process still runs, as far as that is known. Where the agent was started from a shell the
-    /// pane outlives it, and its last screen may stand there still.
+    /// Whether the agent's own process still runs, as far as that is known. If the agent was started from a shell, the
+    /// pane outlives it and may still show its last screen.
     fn lives(&self) -> bool {
         true
     }
@@ -32,14 +32,13 @@ pub trait Eye: Send + Sync {
 /// How to wait until a pane takes input.
 #[derive(Debug, Clone)]
 pub struct ReadyPlan {
-    /// Give up after this long.
     pub within: Duration,
     /// The view must stay the same for this long.
     pub calm: Duration,
     pub every: Duration,
 }
 
-/// How the wait ended.
+/// The result of a wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ready {
     Ready(View),
@@ -50,19 +49,24 @@ pub enum Ready {
     /// The pane is gone, or runs another process.
     Gone(Refusal),
     NoTmux,
-    /// It was asked to stop.
     Stopped,
 }
 
 impl Tmux {
     /// Waits until the pane's program is ready and stays so for `plan.calm`.
-    pub async fn wait_ready(&self, pane: &PaneRef, plan: &ReadyPlan, eye: &dyn Eye, stop: &CancellationToken) -> Ready {
+    pub async fn wait_ready(
+        &self,
+        pane: &PaneRef,
+        plan: &ReadyPlan,
+        screen_reader: &dyn ScreenReader,
+        stop: &CancellationToken,
+    ) -> Ready {
         let until = Instant::now() + plan.within;
         let mut last: Option<((View, u64), Instant)> = None;
         loop {
             match self.capture(pane).await {
                 Ok(capture) => {
-                    let seen = (eye.look(&capture), eye.print(&capture));
+                    let seen = (screen_reader.look(&capture), screen_reader.print(&capture));
                     let since = match last {
                         Some((ref before, since)) if *before == seen => since,
                         _ => Instant::now(),
@@ -70,7 +74,9 @@ impl Tmux {
                     let (view, print) = seen;
                     if since.elapsed() >= plan.calm {
                         match view.activity {
-                            Activity::Ready if view.composer != Composer::Unreadable => return Ready::Ready(view),
+                            Activity::Ready if view.composer != ComposerContent::Unreadable => {
+                                return Ready::Ready(view);
+                            }
                             Activity::Blocked => return Ready::Blocked(view),
                             _ => {}
                         }
@@ -92,8 +98,8 @@ impl Tmux {
 }
 
 impl Tmux {
-    /// How many clients show the window of exactly this pane; tasuki's own client has a window of its own. `None` where
-    /// tmux does not tell it (before 3.1).
+    /// How many clients show the window of exactly this pane; tasuki's own client has a window of its own. `None` if
+    /// tmux does not say (before 3.1).
     ///
     /// # Errors
     /// [`Error::Pane`] when the pane is gone or another one; else when no server answers.
@@ -110,12 +116,11 @@ impl Tmux {
     }
 }
 
-/// It was asked to stop.
 pub(super) struct Stopped;
 
 /// Sleeps, unless it is asked to stop.
 pub(super) async fn pause(length: Duration, stop: &CancellationToken) -> Result<(), Stopped> {
-    // A timer knows milliseconds only: it would make of no pause one of a millisecond.
+    // A timer counts whole milliseconds: it would turn no pause into a pause of one.
     if length.is_zero() {
         return if stop.is_cancelled() { Err(Stopped) } else { Ok(()) };
     }
@@ -141,9 +146,11 @@ pub(super) fn invitation(view: &View, allow_busy: bool) -> Invitation {
         (Activity::Blocked, _) => Invitation::No(Refusal::Dialog),
         // A CLI still shows its turn for a moment after the hook that told of its end.
         (Activity::Busy, _) if !allow_busy => Invitation::Wait(Refusal::Busy),
-        (Activity::Unknown, _) | (_, Composer::Unreadable) => Invitation::Wait(Refusal::NotReady),
-        (_, Composer::Text(_) | Composer::Tail(_) | Composer::Collapsed { .. }) => Invitation::Wait(Refusal::Draft),
-        (Activity::Ready | Activity::Busy, Composer::Empty) => Invitation::Open,
+        (Activity::Unknown, _) | (_, ComposerContent::Unreadable) => Invitation::Wait(Refusal::NotReady),
+        (_, ComposerContent::Text(_) | ComposerContent::Tail(_) | ComposerContent::Collapsed { .. }) => {
+            Invitation::Wait(Refusal::Draft)
+        }
+        (Activity::Ready | Activity::Busy, ComposerContent::Empty) => Invitation::Open,
     }
 }
 
@@ -178,17 +185,17 @@ mod tests {
     #[test]
     fn only_an_empty_composer_invites() {
         let view = |activity, composer| View { activity, composer };
-        let draft = || Composer::Text("x".to_owned());
+        let draft = || ComposerContent::Text("x".to_owned());
         let cases = [
-            (view(Activity::Ready, Composer::Empty), false, Invitation::Open),
-            (view(Activity::Busy, Composer::Empty), false, Invitation::Wait(Refusal::Busy)),
-            (view(Activity::Busy, Composer::Empty), true, Invitation::Open),
+            (view(Activity::Ready, ComposerContent::Empty), false, Invitation::Open),
+            (view(Activity::Busy, ComposerContent::Empty), false, Invitation::Wait(Refusal::Busy)),
+            (view(Activity::Busy, ComposerContent::Empty), true, Invitation::Open),
             (view(Activity::Busy, draft()), true, Invitation::Wait(Refusal::Draft)),
             (view(Activity::Ready, draft()), false, Invitation::Wait(Refusal::Draft)),
-            (view(Activity::Ready, Composer::Collapsed { size: None }), false, Invitation::Wait(Refusal::Draft)),
-            (view(Activity::Ready, Composer::Unreadable), false, Invitation::Wait(Refusal::NotReady)),
-            (view(Activity::Unknown, Composer::Empty), true, Invitation::Wait(Refusal::NotReady)),
-            (view(Activity::Blocked, Composer::Empty), true, Invitation::No(Refusal::Dialog)),
+            (view(Activity::Ready, ComposerContent::Collapsed { size: None }), false, Invitation::Wait(Refusal::Draft)),
+            (view(Activity::Ready, ComposerContent::Unreadable), false, Invitation::Wait(Refusal::NotReady)),
+            (view(Activity::Unknown, ComposerContent::Empty), true, Invitation::Wait(Refusal::NotReady)),
+            (view(Activity::Blocked, ComposerContent::Empty), true, Invitation::No(Refusal::Dialog)),
         ];
         for (view, allow_busy, expected) in cases {
             assert_eq!(invitation(&view, allow_busy), expected, "{view:?}");

@@ -1,26 +1,28 @@
 //! The tmux adapter: knows panes, and types into them; knows nothing of agents or handoffs.
 //!
-//! One control client per server, kept by one thread, and everything else asks through it. Read in this order:
+//! One thread keeps one control client per server, and everything else asks through it. Read in this order:
 //!
 //! - [`protocol`], [`quote`]: bytes to answers, texts to arguments; no input or output
-//! - `socket`, `notice`, `error`: which server is meant, what is told of it, and why a question has no answer
-//! - `owner`: whose a socket is, asked before anything speaks to what listens there
-//! - `pty`, `probe`: the control client's process, and the one question that is asked by a process of its own
-//! - `client`: requests and replies over one connection; `server`: what is put in order once it stands
-//! - `supervisor`: the thread that finds the server, connects with care and begins again; `turn`: homes that share one;
-//!   `handle`: what everything else asks through
+//! - `socket`, `notice`, `error`: which server is meant, what is reported about it, and why a question has no answer
+//! - `owner`: who owns a socket, checked before anything speaks to the server behind it
+//! - `pty`, `probe`: the control client's process, and the one question that a process of its own asks
+//! - `client`: requests and replies over one connection; `server`: prepares the server once the connection stands
+//! - `supervisor`: the thread that finds the server, connects with care and reconnects; `server_lock`: homes that share a
+//!   server; `handle`: what everything else asks through
 //! - `outbox`: notices, handed over without ever waiting
-//! - [`examine`]: what a person who asks what is wrong is told of a server
-//! - `guard`: names inside the server, the guard of every changing line, the marks; `claim`: which home a pane belongs to
-//! - `pane`, `look`, `sight`: what is known and seen of a pane
-//! - `plan`, `typing`, `deliver`: what is typed, and how it is typed exactly once, into the agent and nobody else; `create`: new windows; `place`: placeholders and messages;
-//!   `status`: a line about us that users may show
+//! - [`examine`]: examines a server from outside, for a person who asks what is wrong
+//! - `guard`: names inside the server, the guard of every changing line, the marks; `claim`: which home a pane belongs
+//!   to
+//! - `pane`, `look`, `composer_match`: what is known and seen of a pane
+//! - `plan`, `typing`, `deliver`: what is typed, and how it is typed exactly once, into the agent and nobody else;
+//!   `create`: new windows; `placeholder`: placeholders and messages; `status`: a line about tasuki that users may show
 //!
 //! Never: `send-keys`, `run-shell`, Escape; a resize, a focus change or a use of the user's buffers; a line that changes
 //! something without the guard; a line sent again because its answer was lost.
 
 mod claim;
 mod client;
+mod composer_match;
 mod create;
 mod deliver;
 mod error;
@@ -32,46 +34,46 @@ mod notice;
 mod outbox;
 mod owner;
 mod pane;
-mod place;
+mod placeholder;
 mod plan;
 mod probe;
 pub mod protocol;
 mod pty;
 pub mod quote;
 mod server;
-mod sight;
+mod server_lock;
 mod socket;
 mod status;
 mod supervisor;
-mod turn;
 mod typing;
 
-pub use create::{Found, SpawnOutcome, SpawnPlan};
+pub use create::{CreationState, SpawnOutcome, SpawnPlan};
 pub use error::Error;
 pub use handle::Tmux;
-pub use look::{Eye, Ready, ReadyPlan};
-pub use notice::{Notice, ServerInfo};
+pub use look::{Ready, ReadyPlan, ScreenReader};
+pub use notice::{ServerInfo, TmuxNotice};
 pub use pane::{Capture, PaneRow};
-pub use place::Place;
+pub use placeholder::PaneLocation;
 pub use plan::{Input, TypePlan};
 pub use probe::Version;
-pub use socket::{Options, Socket};
+pub use socket::{Socket, SocketOptions};
 
+use server_lock::ServerLock;
 use std::path::PathBuf;
 use std::time::Duration;
-use supervisor::Status;
-use turn::Turn;
+use supervisor::ConnectionStatus;
 
 impl Tmux {
     /// Ends for good and cleanly: our options and our session go from the server, then the client's terminal is closed.
     /// The adapter answers nothing afterwards. Takes at most some seconds, also when tmux does not answer.
     pub async fn close(&self) {
         let shared = &self.inner.shared;
-        // Held until the client has gone, of which the server tells all others.
+        // Held until the client has exited, which the server tells all other clients.
         let mut _turn = None;
         if let Ok(live) = self.live_within(Duration::ZERO).await {
             let socket = PathBuf::from(&live.info.socket_path);
-            _turn = tokio::task::spawn_blocking(move || Turn::alone(&socket, turn::LEAVES_WITHIN)).await.ok();
+            _turn =
+                tokio::task::spawn_blocking(move || ServerLock::alone(&socket, server_lock::LEAVES_WITHIN)).await.ok();
             let names = &shared.names;
             let line = format!(
                 "{} ; if-shell -F \"{}\" {{ {} ; set-option -s -u {} ; set-option -s -u {} ; kill-session -t \"={}\" }}",
@@ -87,9 +89,9 @@ impl Tmux {
         }
         shared.stop();
         let mut status = shared.status.subscribe();
-        let closed = status.wait_for(|status| matches!(status, Status::Closed));
+        let closed = status.wait_for(|status| matches!(status, ConnectionStatus::Closed));
         if tokio::time::timeout(Duration::from_secs(10), closed).await.is_err() {
-            tracing::warn!("the tmux thread does not end");
+            tracing::warn!("the tmux thread did not end in time");
         }
     }
 }

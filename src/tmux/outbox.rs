@@ -1,30 +1,29 @@
-//! Notices on their way from the connection's thread, which must never wait, to whoever listens.
+//! Notices from the connection's thread, which must never wait, to the sidecar.
 
-use super::Notice;
+use super::TmuxNotice;
 use std::collections::VecDeque;
 use tokio::sync::mpsc;
 
 /// Notices on their way to a receiver that may be slow: none about the connection is lost, and any number of changed
 /// panes are one.
 pub(super) struct Outbox {
-    notices: mpsc::Sender<Notice>,
-    waiting: VecDeque<Notice>,
+    notices: mpsc::Sender<TmuxNotice>,
+    waiting: VecDeque<TmuxNotice>,
 }
 
 impl Outbox {
-    /// Nothing waits yet.
-    pub(super) fn new(notices: mpsc::Sender<Notice>) -> Outbox {
+    pub(super) fn new(notices: mpsc::Sender<TmuxNotice>) -> Outbox {
         Outbox { notices, waiting: VecDeque::new() }
     }
 
-    /// Whether all were taken.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
     /// Adds one, and hands over what the receiver has room for.
-    pub(super) fn put(&mut self, notice: Notice) {
-        let last_is_same = matches!((&notice, self.waiting.back()), (Notice::PanesChanged, Some(Notice::PanesChanged)));
+    pub(super) fn put(&mut self, notice: TmuxNotice) {
+        let last_is_same =
+            matches!((&notice, self.waiting.back()), (TmuxNotice::PanesChanged, Some(TmuxNotice::PanesChanged)));
         if !last_is_same {
             self.waiting.push_back(notice);
         }
@@ -53,15 +52,15 @@ impl Outbox {
 mod tests {
     use super::*;
 
-    fn down(reason: &str) -> Notice {
-        Notice::Disconnected { reason: reason.to_owned() }
+    fn down(reason: &str) -> TmuxNotice {
+        TmuxNotice::Disconnected { reason: reason.to_owned() }
     }
 
     #[test]
     fn a_slow_receiver_loses_nothing_about_the_connection() {
         let (notices, mut inbox) = mpsc::channel(1);
         let mut outbox = Outbox::new(notices);
-        for notice in [down("a"), Notice::PanesChanged, Notice::PanesChanged, down("b")] {
+        for notice in [down("a"), TmuxNotice::PanesChanged, TmuxNotice::PanesChanged, down("b")] {
             outbox.put(notice);
         }
         let mut got = Vec::new();
@@ -69,7 +68,7 @@ mod tests {
             got.push(inbox.try_recv().expect("one is there"));
             outbox.flush();
         }
-        assert_eq!(got, [down("a"), Notice::PanesChanged, down("b")]);
+        assert_eq!(got, [down("a"), TmuxNotice::PanesChanged, down("b")]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! Whose a socket is, asked before anything speaks to what listens there.
+//! Checks who owns a socket before anything speaks to the server behind it.
 //!
-//! A tmux client does what its server says, even run a program, and sends it its whole environment first. tmux refuses a
-//! folder for sockets that others can get at, but not one that it is given by `-S`, as it is by us.
+//! A tmux client does what its server says, even runs programs, and first sends it its whole environment. tmux itself
+//! refuses a socket folder that others can write to, but not with `-S`, which tasuki uses.
 
 use crate::files::way::{End, Unsafe, walk};
 use nix::errno::Errno;
@@ -14,17 +14,14 @@ use std::path::{Path, PathBuf};
 /// Why nothing is said to what listens there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Foreign {
-    /// The folder or the socket.
     pub(super) path: PathBuf,
-    /// What is the matter with it.
     what: String,
-    /// What the user can do.
     pub(super) fix: String,
 }
 
 impl fmt::Display for Foreign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}: no tmux server there was asked anything", self.path.display(), self.what)
+        write!(f, "{} {}; tasuki sent nothing to a tmux server there", self.path.display(), self.what)
     }
 }
 
@@ -58,8 +55,8 @@ impl From<Unsafe> for Foreign {
         match error {
             Unsafe::Exposed { path, what, fix } => Foreign { path, what, fix },
             Unsafe::Io { path, source } => {
-                let fix = "look at that path, or choose another socket by --tmux".to_owned();
-                Foreign { path, what: format!("can't be looked at ({source})"), fix }
+                let fix = "check that path, or choose another socket with --tmux".to_owned();
+                Foreign { path, what: format!("can't be checked ({source})"), fix }
             }
         }
     }
@@ -84,8 +81,8 @@ fn check_folder(path: &Path, uid: u32, mode: u32) -> Result<(), Foreign> {
 fn check_socket(end: &End) -> Result<(), Foreign> {
     let refuse = |what: String, fix: String| Err(Foreign { path: end.path.clone(), what, fix });
     if !is_fit(end.meta.uid) {
-        let fix = "remove it, or choose another socket by --tmux".to_owned();
-        return refuse(format!("belongs to user {}, who is not the one that runs tasuki", end.meta.uid), fix);
+        let fix = "remove the socket, or choose another one with --tmux".to_owned();
+        return refuse(format!("belongs to user {}, but tasuki runs as another user", end.meta.uid), fix);
     }
     if end.meta.mode & 0o007 != 0 {
         return refuse(format!("is open to other users (mode {:04o})", end.meta.mode), chmod(&end.path));
@@ -101,11 +98,11 @@ fn chmod(path: &Path) -> String {
     format!("run: chmod g-w,o-rwx '{}'", path.display())
 }
 
-/// Whoever listens must be us. Not a byte is sent, and nothing is waited for: a server whose queue is full is asked by
-/// nobody until it has room.
+/// The server behind the socket must run as this user. No byte is sent and nothing is waited for: a server with a full
+/// queue is not asked until it has room.
 fn check_peer(path: &Path) -> Result<(), Foreign> {
     let refuse = |what: String| {
-        let fix = "end that process, or choose another socket by --tmux".to_owned();
+        let fix = "end the process that listens there, or choose another socket with --tmux".to_owned();
         Err(Foreign { path: path.to_owned(), what, fix })
     };
     let asked = || -> nix::Result<u32> {
@@ -118,10 +115,10 @@ fn check_peer(path: &Path) -> Result<(), Foreign> {
     };
     match asked() {
         Ok(uid) if uid == geteuid().as_raw() => Ok(()),
-        Ok(uid) => refuse(format!("is listened on by user {uid}, who is not the one that runs tasuki")),
+        Ok(uid) => refuse(format!("has a listener of user {uid}, but tasuki runs as another user")),
         // Nobody listens; tmux says so better.
         Err(Errno::ECONNREFUSED | Errno::ENOENT) => Ok(()),
-        Err(errno) => refuse(format!("does not say who listens there ({errno})")),
+        Err(errno) => refuse(format!("does not tell which user listens there ({errno})")),
     }
 }
 

@@ -1,15 +1,15 @@
-//! What is known of a pane, and what is seen of it. A pane id alone means nothing: it is always judged with the server's
-//! life and the pane's process.
+//! What is known of a pane, and what is seen of it. A pane id alone means nothing: it is always compared together with
+//! the server's identity and the pane's process.
 
 use super::client::nonce;
 use super::guard::Names;
 use super::protocol::Block;
-use super::supervisor::Live;
+use super::supervisor::LiveClient;
 use super::{Error, Tmux};
 use crate::core::pane::{PaneRef, Refusal, ServerId};
 use std::collections::BTreeSet;
 
-/// One pane.
+/// One pane of the server, as `list-panes` gives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaneRow {
     pub pane: PaneRef,
@@ -25,7 +25,7 @@ pub struct PaneRow {
     pub session: u32,
     /// Columns and rows.
     pub size: (u16, u16),
-    /// Where the cursor stands, from 0: column and row.
+    /// The cursor's position, from 0: column and row.
     pub cursor: (u16, u16),
     pub tty: String,
     pub session_windows: u32,
@@ -50,7 +50,7 @@ pub(super) struct Noted {
     pub(super) claim: String,
 }
 
-/// A pane's visible screen.
+/// The visible screen of a pane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capture {
     /// From top to bottom, with SGR escape sequences, without trailing blanks.
@@ -82,7 +82,7 @@ impl Tmux {
         Ok(rows.filter(|noted| !ours(noted)).filter(|noted| seen.insert(noted.row.pane.pane)).collect())
     }
 
-    /// One pane by its number, whatever runs in it; `None` when there is no such pane.
+    /// One pane by its number, whatever runs in it; `None` if there is no such pane.
     ///
     /// # Errors
     /// When no server answers.
@@ -94,7 +94,7 @@ impl Tmux {
     }
 
     /// What a certain connection knows of a pane; `None` when it is gone.
-    pub(super) async fn noted(&self, live: &Live, pane: u32) -> Result<Option<Noted>, Error> {
+    pub(super) async fn noted(&self, live: &LiveClient, pane: u32) -> Result<Option<Noted>, Error> {
         let fields = Fields::new(&self.inner.shared.names);
         let reply = live.ask(fields.question(pane)).await.map_err(|_| Error::Lost)?;
         let row = reply.first().and_then(|block| fields.parse(&block.text(), live.info.id));

@@ -4,36 +4,34 @@ use crate::core::id::DeliveryId;
 use crate::core::pane::PaneRef;
 use std::time::Duration;
 
-/// How the text is put in.
+/// How a text is put into the pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
     Bracketed,
-    /// Unbracketed pieces, as if typed. Tabs become blanks, for a typed tab is the Tab key.
+    /// Unbracketed pieces, as if typed. Tabs become blanks, because a typed tab is the Tab key.
     Pieces {
         chars: usize,
         gap: Duration,
-        /// Pause after the last one.
         settle: Duration,
     },
     /// One unbracketed piece such as `/exit`; the process may end at once.
     Command,
 }
 
-/// One text for one pane.
+/// One text for one pane, and how it is typed.
 #[derive(Debug, Clone)]
 pub struct TypePlan {
     pub pane: PaneRef,
     /// Which text: the same id is never typed twice.
     pub delivery: DeliveryId,
     pub text: String,
-    /// How it is put in.
     pub input: Input,
     /// What `pane_current_command` must be. Without it a shell in front is refused, and what is in front when the agent
     /// is recognised on the screen must stay there.
     pub foreground: Option<String>,
     /// Between seeing the text and Enter.
     pub enter_delay: Duration,
-    /// After this long, if the text still stands in the composer, Enter is pressed again.
+    /// After this long, if the text is still in the composer, Enter is pressed again.
     pub enter_retry_after: Duration,
     /// How often at most. After that it is looked for `seen_within` longer whether the text has left.
     pub enter_retries: u32,

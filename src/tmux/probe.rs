@@ -1,7 +1,7 @@
-//! The one place that runs a `tmux` process for a question: before a connection is made.
+//! The one place that runs a `tmux` process for a question, before there is a connection.
 //!
-//! It learns whether a server is there, which life of it, how old it is, and which control clients of a former process
-//! of ours still hang on it.
+//! It finds out whether a server runs, which life of it, its version, and which control clients of an earlier process
+//! of ours are still attached.
 
 use super::Socket;
 use super::owner::{self, Foreign};
@@ -15,13 +15,12 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long the question may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The question for redefined commands. Any name can be redefined but a shortened one, so it is asked by one.
 const ALIASES: [&str; 4] = ["show-option", "-s", "-v", "command-alias"];
 /// How the row about the server begins.
 const HEAD: &str = "tasuki-server ";
-/// Why it is not known whether a server is there that does not answer.
+/// Why nobody knows whether there is a server that does not answer.
 pub(super) const SILENT: &str = "the tmux server does not answer";
 /// Most that is read of an answer, in bytes.
 const MAX_ANSWER: u64 = 256 * 1024;
@@ -41,8 +40,8 @@ const SERVICE_VARIABLES: [&str; 12] = [
     "CREDENTIALS_DIRECTORY",
 ];
 
-/// tmux's version, as far as features depend on it. `next-3.8` counts as 3.8, `3.3a` as 3.3; one that bears no number,
-/// such as `master`, counts as newer than all.
+/// tmux's version, as far as features depend on it. `next-3.8` counts as 3.8, `3.3a` as 3.3; a version without a
+/// number, such as `master`, counts as newer than all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
     pub major: u32,
@@ -53,7 +52,8 @@ impl Version {
     /// The oldest that is driven: older ones lack `-N`, client flags and subscriptions.
     pub const MINIMUM: Version = Version { major: 3, minor: 2 };
 
-    /// Reads a version loosely.
+    /// Reads the version from tmux's own output. A missing minor number counts as 0; a version without a number counts
+    /// as new enough.
     #[must_use]
     pub fn parse(text: &str) -> Version {
         let start = text.find(|c: char| c.is_ascii_digit()).unwrap_or(text.len());
@@ -76,9 +76,8 @@ impl fmt::Display for Version {
     }
 }
 
-/// What the probe found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum ProbeResult {
     Server {
         id: ServerId,
         version: Version,
@@ -86,13 +85,17 @@ pub(super) enum Found {
         clients: Vec<u32>,
     },
     /// A server answers, and its user has redefined commands that our lines are made of.
-    Redefined { command: String },
-    /// It is certain that none runs.
-    NoServer { reason: String },
+    Redefined {
+        command: String,
+    },
+    NoServer {
+        reason: String,
+    },
     /// What listens there may be somebody else's, so it was not asked.
     Foreign(Foreign),
-    /// It could not be known.
-    Unclear { reason: String },
+    Unclear {
+        reason: String,
+    },
 }
 
 /// A socket file as it was when it was found dead: while it stays the same, nothing needs to be asked.
@@ -109,7 +112,7 @@ pub(super) fn socket_state(path: &Path) -> Option<SocketState> {
     (meta.file_type().is_socket() || meta.file_type().is_symlink()).then_some(state)
 }
 
-/// Where the socket lies, by tmux's own rule for names.
+/// The path of the socket, by tmux's own rule for names.
 pub(super) fn socket_path(socket: &Socket) -> PathBuf {
     socket_path_in(socket, std::env::var_os("TMUX_TMPDIR"))
 }
@@ -140,32 +143,31 @@ pub(super) fn strip(command: &mut Command) {
     }
 }
 
-/// Asks.
-pub(super) fn probe(program: &Path, socket: &Path, session: &str) -> Found {
+pub(super) fn probe(program: &Path, socket: &Path, session: &str) -> ProbeResult {
     probe_within(program, socket, session, PATIENCE)
 }
 
 /// Asks, and waits that long; a second more until a tmux that does not end is killed.
-pub(super) fn probe_within(program: &Path, socket: &Path, session: &str, patience: Duration) -> Found {
+pub(super) fn probe_within(program: &Path, socket: &Path, session: &str, patience: Duration) -> ProbeResult {
     if let Err(foreign) = owner::check(socket) {
-        return Found::Foreign(foreign);
+        return ProbeResult::Foreign(foreign);
     }
     let mut command = tmux(program, socket);
     command.args(ALIASES).arg(";");
     command.args(["display-message", "-p", &format!("{HEAD}#{{pid}} #{{start_time}} #{{version}}"), ";"]);
     command.args(["list-clients", "-F", "#{client_control_mode} #{client_pid} #{client_session}"]);
     match run(&mut command, patience) {
-        Err(error) if error.kind() == io::ErrorKind::TimedOut => Found::Unclear { reason: SILENT.to_owned() },
-        Err(error) => Found::Unclear { reason: format!("{} can't be run: {error}", program.display()) },
-        Ok(Answer { ok, out, err }) => match redefined(&out) {
-            Some(command) => Found::Redefined { command },
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => ProbeResult::Unclear { reason: SILENT.to_owned() },
+        Err(error) => ProbeResult::Unclear { reason: format!("{} can't be run: {error}", program.display()) },
+        Ok(ChildOutput { ok, out, err }) => match redefined(&out) {
+            Some(command) => ProbeResult::Redefined { command },
             None if ok => read_answer(&out, session),
             None => match read_complaint(&out, &err) {
                 // What a redefined command makes of our arguments may fail before anything was answered.
-                Found::Unclear { reason } => {
+                ProbeResult::Unclear { reason } => {
                     let answer = run(tmux(program, socket).args(ALIASES), patience);
                     let command = answer.ok().and_then(|answer| redefined(&answer.out));
-                    command.map_or(Found::Unclear { reason }, |command| Found::Redefined { command })
+                    command.map_or(ProbeResult::Unclear { reason }, |command| ProbeResult::Redefined { command })
                 }
                 found => found,
             },
@@ -173,15 +175,15 @@ pub(super) fn probe_within(program: &Path, socket: &Path, session: &str, patienc
     }
 }
 
-fn read_complaint(out: &str, err: &str) -> Found {
+fn read_complaint(out: &str, err: &str) -> ProbeResult {
     let text = if err.trim().is_empty() { out } else { err };
     let reason = text.lines().next().unwrap_or_default().chars().take(300).collect();
     let none = text.contains("no server running") || text.contains("No such file") || text.contains("refused");
-    if none { Found::NoServer { reason } } else { Found::Unclear { reason } }
+    if none { ProbeResult::NoServer { reason } } else { ProbeResult::Unclear { reason } }
 }
 
-/// The commands that our lines are made of. One that makes windows is not here: a user may well give it options, and
-/// what it has made is looked at.
+/// The commands that our lines are made of. Commands that make windows are not listed: a user may well give them
+/// options, and their result is checked.
 const OURS: [&str; 19] = [
     "attach-session",
     "capture-pane",
@@ -204,14 +206,14 @@ const OURS: [&str; 19] = [
     "switch-client",
 ];
 
-/// The command of ours that an alias (`name=command`, one a line, before the head) redefines.
+/// The first of our commands that an alias redefines (`name=command`, one a line, before the head).
 fn redefined(out: &str) -> Option<String> {
     let aliases = out.lines().take_while(|line| !line.starts_with(HEAD)).filter_map(|line| line.split_once('='));
     let mut names = aliases.map(|(name, _)| name.trim().to_owned());
     names.find(|name| OURS.contains(&name.as_str()))
 }
 
-fn read_answer(out: &str, session: &str) -> Found {
+fn read_answer(out: &str, session: &str) -> ProbeResult {
     let mut lines = out.lines().skip_while(|line| !line.starts_with(HEAD));
     let head = lines.next().unwrap_or_default().trim_start_matches(HEAD);
     let head: Vec<&str> = head.splitn(3, ' ').collect();
@@ -223,15 +225,14 @@ fn read_answer(out: &str, session: &str) -> Found {
         if control == "1" && name == session { pid.parse().ok() } else { None }
     });
     let id = ServerId { pid, start_time };
-    Found::Server { id, version: Version::parse(version), clients: clients.collect() }
+    ProbeResult::Server { id, version: Version::parse(version), clients: clients.collect() }
 }
 
-fn unreadable() -> Found {
-    Found::Unclear { reason: "tmux's answer can't be read".to_owned() }
+fn unreadable() -> ProbeResult {
+    ProbeResult::Unclear { reason: "tmux's answer can't be read".to_owned() }
 }
 
-/// What a short-lived child said.
-pub(super) struct Answer {
+pub(super) struct ChildOutput {
     pub(super) ok: bool,
     pub(super) out: String,
     pub(super) err: String,
@@ -239,7 +240,7 @@ pub(super) struct Answer {
 
 /// Runs a child to its end, but no longer than `patience`. What it prints goes to files without a name, so that a
 /// process which it leaves behind can't hold us up by an open pipe.
-pub(super) fn run(command: &mut Command, patience: Duration) -> io::Result<Answer> {
+pub(super) fn run(command: &mut Command, patience: Duration) -> io::Result<ChildOutput> {
     let (out, err) = (tempfile::tempfile()?, tempfile::tempfile()?);
     let mut child = command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(err.try_clone()?).spawn()?;
     let until = Instant::now() + patience;
@@ -263,7 +264,7 @@ pub(super) fn run(command: &mut Command, patience: Duration) -> io::Result<Answe
     if asked_to_end {
         return Err(io::ErrorKind::TimedOut.into());
     }
-    Ok(Answer { ok: status.success(), out: read_back(out)?, err: read_back(err)? })
+    Ok(ChildOutput { ok: status.success(), out: read_back(out)?, err: read_back(err)? })
 }
 
 fn read_back(mut file: std::fs::File) -> io::Result<String> {
@@ -293,7 +294,7 @@ mod tests {
     fn only_control_clients_of_our_session_are_ours() {
         let out = "split-pane=split-window\ntasuki-server 77 1700000000 3.3a\n1 5 _tasuki-00\n0 6 _tasuki-00\n1 7 main\n1 x _tasuki-00\n";
         let id = ServerId { pid: 77, start_time: 1_700_000_000 };
-        let expected = Found::Server { id, version: Version { major: 3, minor: 3 }, clients: vec![5] };
+        let expected = ProbeResult::Server { id, version: Version { major: 3, minor: 3 }, clients: vec![5] };
         assert_eq!(read_answer(out, "_tasuki-00"), expected);
     }
 

@@ -1,8 +1,8 @@
 //! tmux's control-mode protocol, without any input or output: bytes go in, blocks and notifications come out.
 //!
-//! The grammar is small, and its traps are all about trust: inside a block *every* line but the exact end line is
-//! payload, even one that reads `%end 1 2 1` or `%exit`; a line that belongs to no block is a late complaint of an
-//! earlier command; a notification that nobody knows is skipped.
+//! The grammar is small, and its traps are all about trust. Inside a block *every* line but the exact end line is
+//! payload, even a line that reads `%end 1 2 1` or `%exit`. A line outside all blocks is a late complaint of an earlier
+//! command. An unknown notification is skipped.
 
 use std::mem;
 
@@ -35,22 +35,20 @@ impl Block {
     }
 }
 
-/// One thing that the server said.
+/// Something that the server said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
+pub enum ProtocolEvent {
     Block(Block),
     /// `%name args`.
     Notice {
         /// Without the percent sign.
         name: String,
-        /// The rest of the line.
         args: String,
     },
     /// A line outside every block: the late error of a command that waited.
     Stray(String),
-    /// The server ends this client.
     Exit {
-        /// What tmux gives as reason; may be empty.
+        /// tmux's reason; may be empty.
         reason: String,
     },
 }
@@ -67,7 +65,6 @@ pub enum Desync {
     /// The counter did not rise: answers would be given to the wrong questions.
     #[error("tmux's answers are out of order (answer {got} came after {last})")]
     Order {
-        /// The number that came before.
         last: u64,
         /// The number that should have been higher.
         got: u64,
@@ -83,20 +80,20 @@ struct Open {
     size: usize,
 }
 
-/// Turns bytes, cut anywhere, into events.
+/// Turns the stream's bytes, cut anywhere, into events.
 #[derive(Debug, Default)]
-pub struct Parser {
+pub struct ProtocolParser {
     line: Vec<u8>,
     open: Option<Open>,
     last: Option<u64>,
 }
 
-impl Parser {
+impl ProtocolParser {
     /// Takes what was read and appends the events that it completes.
     ///
     /// # Errors
     /// [`Desync`] when the stream breaks a bound or its order; the parser is of no use afterwards.
-    pub fn push(&mut self, mut bytes: &[u8], events: &mut Vec<Event>) -> Result<(), Desync> {
+    pub fn push(&mut self, mut bytes: &[u8], events: &mut Vec<ProtocolEvent>) -> Result<(), Desync> {
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
             let (head, rest) = bytes.split_at(end);
             self.extend(head)?;
@@ -118,11 +115,16 @@ impl Parser {
         Ok(())
     }
 
-    fn take_line(&mut self, line: Vec<u8>, events: &mut Vec<Event>) -> Result<(), Desync> {
+    fn take_line(&mut self, line: Vec<u8>, events: &mut Vec<ProtocolEvent>) -> Result<(), Desync> {
         if let Some(mut open) = self.open.take() {
             match closes(&line, &open.header) {
                 Some(ok) => {
-                    events.push(Event::Block(Block { number: open.number, ours: open.ours, ok, lines: open.lines }));
+                    events.push(ProtocolEvent::Block(Block {
+                        number: open.number,
+                        ours: open.ours,
+                        ok,
+                        lines: open.lines,
+                    }));
                 }
                 None => {
                     open.size += line.len() + 1;
@@ -170,13 +172,13 @@ fn begins(line: &[u8]) -> Option<Open> {
     Some(Open { header: header.to_vec(), number, ours: flags & OURS != 0, lines: Vec::new(), size: 0 })
 }
 
-fn outside(line: &[u8]) -> Event {
+fn outside(line: &[u8]) -> ProtocolEvent {
     let text = String::from_utf8_lossy(line);
-    let Some(rest) = text.strip_prefix('%') else { return Event::Stray(text.into_owned()) };
+    let Some(rest) = text.strip_prefix('%') else { return ProtocolEvent::Stray(text.into_owned()) };
     let (name, args) = rest.split_once(' ').unwrap_or((rest, ""));
     match name {
-        "exit" => Event::Exit { reason: args.to_owned() },
-        _ => Event::Notice { name: name.to_owned(), args: args.to_owned() },
+        "exit" => ProtocolEvent::Exit { reason: args.to_owned() },
+        _ => ProtocolEvent::Notice { name: name.to_owned(), args: args.to_owned() },
     }
 }
 
@@ -189,30 +191,30 @@ mod tests {
         %exit\n\n%error 1 7 1 \n\xff\xfe\n%end 1 7 1\nlate error: no such file\n%never-heard-of a b\n%begin 1 9 1\n\
         bad\n%error 1 9 1\n%begin x y z\n%exit server exited\n";
 
-    fn parse(pieces: &[&[u8]]) -> Vec<Event> {
-        let (mut parser, mut events) = (Parser::default(), Vec::new());
+    fn parse(pieces: &[&[u8]]) -> Vec<ProtocolEvent> {
+        let (mut parser, mut events) = (ProtocolParser::default(), Vec::new());
         for piece in pieces {
             parser.push(piece, &mut events).expect("the stream is in order");
         }
         events
     }
 
-    fn notice(name: &str, args: &str) -> Event {
-        Event::Notice { name: name.into(), args: args.into() }
+    fn notice(name: &str, args: &str) -> ProtocolEvent {
+        ProtocolEvent::Notice { name: name.into(), args: args.into() }
     }
 
     #[test]
     fn only_the_exact_end_line_closes_a_block() {
         let lines = [&b"%end 1 2 1"[..], b"%begin 9 9 9", b"%exit", b"", b"%error 1 7 1 ", b"\xff\xfe"];
         let expected = [
-            Event::Block(Block { number: 5, ours: false, ok: true, lines: vec![] }),
+            ProtocolEvent::Block(Block { number: 5, ours: false, ok: true, lines: vec![] }),
             notice("session-changed", "$1 x"),
-            Event::Block(Block { number: 7, ours: true, ok: true, lines: lines.map(<[u8]>::to_vec).to_vec() }),
-            Event::Stray("late error: no such file".into()),
+            ProtocolEvent::Block(Block { number: 7, ours: true, ok: true, lines: lines.map(<[u8]>::to_vec).to_vec() }),
+            ProtocolEvent::Stray("late error: no such file".into()),
             notice("never-heard-of", "a b"),
-            Event::Block(Block { number: 9, ours: true, ok: false, lines: vec![b"bad".to_vec()] }),
+            ProtocolEvent::Block(Block { number: 9, ours: true, ok: false, lines: vec![b"bad".to_vec()] }),
             notice("begin", "x y z"),
-            Event::Exit { reason: "server exited".into() },
+            ProtocolEvent::Exit { reason: "server exited".into() },
         ];
         assert_eq!(parse(&[NASTY]), expected);
     }
@@ -235,16 +237,16 @@ mod tests {
 
     #[test]
     fn a_counter_that_does_not_rise_is_a_desync() {
-        let mut parser = Parser::default();
+        let mut parser = ProtocolParser::default();
         let stream = b"%begin 1 5 1\n%end 1 5 1\n%begin 1 5 1\n";
         assert_eq!(parser.push(stream, &mut Vec::new()), Err(Desync::Order { last: 5, got: 5 }));
     }
 
     #[test]
     fn lines_and_blocks_have_bounds() {
-        let mut parser = Parser::default();
+        let mut parser = ProtocolParser::default();
         assert_eq!(parser.push(&vec![b'x'; MAX_LINE + 1], &mut Vec::new()), Err(Desync::LongLine));
-        let (mut parser, mut line) = (Parser::default(), vec![b'x'; MAX_LINE - 1]);
+        let (mut parser, mut line) = (ProtocolParser::default(), vec![b'x'; MAX_LINE - 1]);
         line.push(b'\n');
         parser.push(b"%begin 1 5 1\n", &mut Vec::new()).expect("begin");
         let result = (0..5).try_for_each(|_| parser.push(&line, &mut Vec::new()));
@@ -264,19 +266,19 @@ mod tests {
                 stream.push(b'\n');
             }
             stream.extend_from_slice(b"%end 7 8 1\n");
-            let (mut parser, mut events, mut rest) = (Parser::default(), Vec::new(), &stream[..]);
+            let (mut parser, mut events, mut rest) = (ProtocolParser::default(), Vec::new(), &stream[..]);
             for cut in cuts.iter().cycle() {
                 if rest.is_empty() { break }
                 let (head, tail) = rest.split_at((*cut).min(rest.len()));
                 parser.push(head, &mut events).expect("in order");
                 rest = tail;
             }
-            prop_assert_eq!(events, vec![Event::Block(Block { number: 8, ours: true, ok: true, lines: payload })]);
+            prop_assert_eq!(events, vec![ProtocolEvent::Block(Block { number: 8, ours: true, ok: true, lines: payload })]);
         }
 
         #[test]
         fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-            let _ = Parser::default().push(&bytes, &mut Vec::new());
+            let _ = ProtocolParser::default().push(&bytes, &mut Vec::new());
         }
     }
 }

@@ -1,9 +1,9 @@
 //! A control client on a pseudo-terminal of its own.
 //!
-//! A pty and not a pipe, for when the sidecar dies the kernel hangs the terminal up and the client goes; a client on
-//! pipes with answers in flight stays for ever and can make the server undead. The terminal is raw and is the client's
-//! controlling terminal; on Linux the client also dies with the *thread* that started it, so that thread must live as
-//! long as the sidecar.
+//! It is a pty and not a pipe because when the sidecar dies the kernel hangs the terminal up and the client exits; a
+//! client on pipes with answers in flight stays for ever and can keep the server from exiting. The terminal is raw and
+//! is the client's controlling terminal. On Linux the client also dies with the *thread* that started it, so that
+//! thread must live as long as the sidecar.
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// A child with the other end of its terminal.
 #[derive(Debug)]
 pub(super) struct PtyClient {
-    /// `None` once hung up.
+    /// `None` once the terminal is hung up.
     master: Option<OwnedFd>,
     child: Child,
 }
@@ -48,12 +48,11 @@ impl PtyClient {
         Ok(PtyClient { master: Some(master), child })
     }
 
-    /// For poll.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.master.as_ref().map(AsFd::as_fd)
     }
 
-    /// Reads what is there. `Ok(0)` is the end: a pty says `EIO` when the other side is gone.
+    /// Reads what has arrived. `Ok(0)` is the end: a pty returns `EIO` when the other side is gone.
     pub(super) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(master) = &self.master else { return Ok(0) };
         match nix::unistd::read(master, buffer) {
@@ -69,13 +68,12 @@ impl PtyClient {
         Ok(nix::unistd::write(master, bytes)?)
     }
 
-    /// The client's process id.
     pub(super) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Hangs up and waits until the client is gone: of itself, then by SIGTERM, and only a client that has long been
-    /// running and does not heed that by SIGKILL (killing one that is still starting can crash the server).
+    /// Hangs up and waits until the client has exited: by itself, then by SIGTERM, and by SIGKILL only if it has run
+    /// for long and ignores SIGTERM (killing a client that is still starting can crash the server).
     pub(super) fn end(&mut self) {
         self.master = None;
         if self.gone_within(PATIENCE) {
@@ -86,7 +84,7 @@ impl PtyClient {
             return;
         }
         if self.child.kill().is_err() || !self.gone_within(PATIENCE) {
-            tracing::warn!(pid = self.child.id(), "a tmux control client does not end");
+            tracing::warn!(pid = self.child.id(), "a tmux control client did not end after it was killed");
         }
     }
 
@@ -159,7 +157,7 @@ fn lead_a_session(command: &mut Command) {
     }
 }
 
-/// Reads a terminal's modes and tells whether it collects lines (canonical mode), in which a long line is cut.
+/// Reads a terminal's modes and returns whether it collects lines (canonical mode), in which a long line is cut.
 ///
 /// # Errors
 /// When the terminal can't be opened or is none.

@@ -1,13 +1,13 @@
-//! Words for tmux's command parser: how a text becomes exactly one argument of a line in control mode.
+//! Quotes words for tmux's command parser, so that a text becomes exactly one argument of a line in control mode.
 //!
-//! The rules are those of tmux's own lexer from 3.2 on. A command line of a *spawned* tmux has other rules; nothing here
-//! is for that.
+//! The rules are those of tmux's own lexer from 3.2 on. The command line of a *spawned* tmux has other rules, which
+//! this file does not serve.
 
 use std::fmt::Write as _;
 
 /// The text holds a NUL, which no argument of tmux can carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the text holds a NUL character, which tmux can't carry")]
+#[error("the text holds a NUL character, which can't be passed to tmux")]
 pub struct HasNul;
 
 /// Makes a text one double-quoted argument. Nothing in it is then special: no `;`, brace, format, variable or `~`.

@@ -1,10 +1,11 @@
-//! What is done with a server once a connection to it stands, and what is left there when it ends.
+//! Prepares a server once a connection to it stands, and cleans up there at the end.
 //!
-//! Our client sits in a private session, for in a user's own it would be seen: focus events, alerts that stop, `attach
-//! -d` that throws it out. The session has no process, takes no part in sizes, and goes when it is the last one.
+//! Our client sits in a private session, because in a user's own session it would be noticed: by focus events, by
+//! alerts that stop, by `attach -d` that throws it out. The session has no process, takes no part in sizes, and is
+//! closed when it is the last one.
 
 use super::ServerInfo;
-use super::client::{Connection, Ended, PATIENCE, Reply, Waker, nonce};
+use super::client::{CommandReplies, Connection, ConnectionEnd, ConnectionWaker, PATIENCE, nonce};
 use super::guard::Names;
 use super::owner;
 use super::probe::{self, Version};
@@ -24,7 +25,6 @@ const START_PATIENCE: Duration = Duration::from_secs(10);
 /// `control_check_subs_session`).
 pub(super) const UNSUBSCRIBE: &str = "refresh-client -B tasuki";
 
-/// The control client's command line.
 pub(super) fn control_client(program: &Path, socket: &Path, names: &Names) -> Command {
     let mut command = probe::tmux(program, socket);
     let session = names.session();
@@ -38,9 +38,9 @@ pub(super) fn control_client(program: &Path, socket: &Path, names: &Names) -> Co
 /// Takes the fence, puts the private session in order, sweeps what a former process left, subscribes to changes.
 pub(super) fn settle_in(
     connection: &mut Connection,
-    wake: &Waker<'_>,
+    wake: &ConnectionWaker<'_>,
     names: &Names,
-) -> Result<(ServerInfo, String), Ended> {
+) -> Result<(ServerInfo, String), ConnectionEnd> {
     await_session(connection, wake, names)?;
     let fence = nonce();
     let ask = format!(
@@ -49,7 +49,7 @@ pub(super) fn settle_in(
     );
     let reply = connection.ask(&ask, wake)?;
     let info = reply.last().and_then(|block| read_info(&block.text()));
-    let info = info.ok_or_else(|| Ended::Gone("tmux's answer about itself can't be read".to_owned()))?;
+    let info = info.ok_or_else(|| ConnectionEnd::Gone("tmux's answer about itself can't be read".to_owned()))?;
     empty_session(connection, wake, names)?;
     sweep_buffers(connection, wake, names)?;
     sweep_creations(connection, wake, names)?;
@@ -59,8 +59,8 @@ pub(super) fn settle_in(
 }
 
 /// Waits until our client is in its session. The server reads a client's lines as soon as it can, even before it has
-/// carried out the command that the client was started with; then there is no session yet, and lines fail.
-fn await_session(connection: &mut Connection, wake: &Waker<'_>, names: &Names) -> Result<(), Ended> {
+/// carried out the command that started the client; until then there is no session, and lines fail.
+fn await_session(connection: &mut Connection, wake: &ConnectionWaker<'_>, names: &Names) -> Result<(), ConnectionEnd> {
     let until = Instant::now() + PATIENCE;
     loop {
         while let Some((name, args)) = connection.next_notice() {
@@ -71,7 +71,7 @@ fn await_session(connection: &mut Connection, wake: &Waker<'_>, names: &Names) -
         }
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(Ended::Silent);
+            return Err(ConnectionEnd::Silent);
         }
         connection.pump(wake, left)?;
     }
@@ -84,13 +84,13 @@ fn read_info(text: &str) -> Option<ServerInfo> {
     Some(ServerInfo { id, version, socket_path: fields.next()?.to_owned() })
 }
 
-fn first_lines(reply: &Reply) -> impl Iterator<Item = String> {
+fn first_lines(reply: &CommandReplies) -> impl Iterator<Item = String> {
     let lines = reply.first().filter(|block| block.ok).map(|block| block.text()).unwrap_or_default();
     lines.lines().map(str::to_owned).collect::<Vec<_>>().into_iter()
 }
 
 /// Replaces the program that a session must be made with by a pane without any.
-fn empty_session(connection: &mut Connection, wake: &Waker<'_>, names: &Names) -> Result<(), Ended> {
+fn empty_session(connection: &mut Connection, wake: &ConnectionWaker<'_>, names: &Names) -> Result<(), ConnectionEnd> {
     let session = format!("\"={}:\"", names.session());
     let reply = connection.ask(&format!("list-panes -s -t {session} -F \"#{{pane_id}} {}\"", Names::PROCESS), wake)?;
     let panes: Vec<String> = first_lines(&reply).collect();
@@ -106,7 +106,7 @@ fn empty_session(connection: &mut Connection, wake: &Waker<'_>, names: &Names) -
     Ok(())
 }
 
-fn sweep_buffers(connection: &mut Connection, wake: &Waker<'_>, names: &Names) -> Result<(), Ended> {
+fn sweep_buffers(connection: &mut Connection, wake: &ConnectionWaker<'_>, names: &Names) -> Result<(), ConnectionEnd> {
     let reply = connection.ask("list-buffers -F \"#{buffer_name}\"", wake)?;
     for name in first_lines(&reply).filter(|name| name.starts_with(&names.buffers())) {
         if let Ok(name) = quote(&name) {
@@ -116,12 +116,17 @@ fn sweep_buffers(connection: &mut Connection, wake: &Waker<'_>, names: &Names) -
     Ok(())
 }
 
-fn sweep_creations(connection: &mut Connection, wake: &Waker<'_>, names: &Names) -> Result<(), Ended> {
+fn sweep_creations(
+    connection: &mut Connection,
+    wake: &ConnectionWaker<'_>,
+    names: &Names,
+) -> Result<(), ConnectionEnd> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let reply = connection.ask("show-options -s", wake)?;
     for row in first_lines(&reply) {
         let Some((name, value)) = row.split_once(' ') else { continue };
-        // Anybody who can set options can give them any name, and tmux would read what follows a `;` in it as a command.
+        // Anybody who can set options can give them any name, and tmux would read what follows a `;` in it as a
+        // command.
         if !name.strip_prefix(&names.made_prefix()).is_some_and(is_plain_id) {
             continue;
         }
@@ -135,7 +140,11 @@ fn sweep_creations(connection: &mut Connection, wake: &Waker<'_>, names: &Names)
 
 /// Moves somebody else's client, which tmux has put into our private session when its own ended, to where it was last
 /// active; if there is nothing else, it is detached, as it would have been without us.
-pub(super) fn show_out(connection: &mut Connection, wake: &Waker<'_>, client: &str) -> Result<(), Ended> {
+pub(super) fn show_out(
+    connection: &mut Connection,
+    wake: &ConnectionWaker<'_>,
+    client: &str,
+) -> Result<(), ConnectionEnd> {
     let Ok(client) = quote(client) else { return Ok(()) };
     let rows = "list-sessions -F \"#{session_activity} #{session_id} #{session_name}\"";
     let reply = connection.ask(rows, wake)?;

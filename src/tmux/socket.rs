@@ -20,13 +20,12 @@ impl Socket {
     }
 }
 
-/// How to reach a server.
+/// How a server is reached.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct SocketOptions {
     pub socket: Socket,
     /// 8 hexadecimal digits of the home's random id, so that two homes can share a server.
     pub home_tag: String,
     pub program: PathBuf,
-    /// Start a server when none runs.
     pub start_server: bool,
 }

@@ -1,22 +1,20 @@
-//! A line about us in the options `@tasuki_status`, which users may show in their status lines.
+//! The options `@tasuki_status`: a line about tasuki that users may show in their status lines.
 //!
-//! It stands twice: in our own private session, so that each home has its own and it goes with that session; and among the
-//! global options, where `#{@tasuki_status}` finds it and the home that has written last wins. Neither is a part of
-//! anybody's status line: whoever wants it puts it there.
+//! It is set twice: in our own private session, so that each home has its own and it disappears with that session; and
+//! as a global option, where `#{@tasuki_status}` finds it and the home that has written last wins. Neither changes
+//! anybody's status line; users add it themselves.
 
 use super::{Error, Tmux};
 use crate::core::text::sanitise;
 
-/// The option's name.
 const STATUS: &str = "@tasuki_status";
 /// Server option: which home has written the global one.
 const STATUS_OF: &str = "@tasuki_status_of";
-/// Longest line, in characters.
 const MAX_STATUS: usize = 160;
 
 impl Tmux {
-    /// Shows a line. Terminals that have it in their status lines draw these anew at once. What tmux or a terminal would
-    /// take for more than a letter is left out; what is longer than 160 characters is cut.
+    /// Sets the line. Terminals that show it in their status lines redraw these at once. Characters that mean more than
+    /// themselves to tmux or a terminal are left out; a line longer than 160 characters is cut.
     ///
     /// # Errors
     /// When no server answers.
@@ -40,7 +38,7 @@ pub(super) fn withdraw(tag: &str) -> String {
     format!("if-shell -F \"{ours}\" {{ set-option -gqu {STATUS} ; set-option -squ {STATUS_OF} }}")
 }
 
-/// What stands between tmux's quotation marks, and is put into a format later, must mean nothing to either.
+/// A text between tmux's quotation marks, which later becomes part of a format, must have no meaning in either.
 fn plain(line: &str) -> String {
     let means_nothing = |c: &char| c.is_alphanumeric() || " :·,…-_.".contains(*c);
     sanitise(line).chars().filter(means_nothing).take(MAX_STATUS).collect()

@@ -1,16 +1,17 @@
-//! The one thread that keeps the connection: finds the server, connects with care, serves, and begins again.
+//! The one thread that keeps the connection: it finds the server, connects with care, serves, and reconnects.
 //!
-//! A careless control client can crash a user's server (`turn` says how). So there is one client at a time, none is started
-//! within [`HYGIENE`] of another's end or of our own start, and a former process's client is ended first, politely.
+//! A careless control client can crash a user's server (`server_lock` says how). So there is one client at a time, none is
+//! started within [`HYGIENE`] of another's end or of our own start, and a former process's client is ended first,
+//! politely.
 
-use super::client::{Connection, Ended, Lost, PATIENCE, Reply, Request, Waker};
+use super::client::{CommandReplies, Connection, ConnectionEnd, ConnectionWaker, Lost, PATIENCE, QueuedLine};
 use super::guard::Names;
 use super::outbox::Outbox;
 use super::owner;
-use super::probe::{self, Found, SocketState, Version};
+use super::probe::{self, ProbeResult, SocketState, Version};
 use super::pty::PtyClient;
-use super::turn::{self, Turn};
-use super::{Error, Notice, Options, ServerInfo, server};
+use super::server_lock::{self, ServerLock};
+use super::{Error, ServerInfo, SocketOptions, TmuxNotice, server};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::io::Write as _;
@@ -29,8 +30,8 @@ const HYGIENE: Duration = Duration::from_millis(250);
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// Longest pause between two looks at the socket file, which cost next to nothing.
 const MAX_STAT_PAUSE: Duration = Duration::from_secs(1);
-/// Even without a notice, we say this often that it is time to look at the panes, and look whether we are alone. Whoever
-/// holds the handle looks at the panes more often, when it is awake anyway: an idle machine is not woken for it.
+/// How often, even without a notice, we ask for a look at the panes and check whether we are alone. The sidecar looks
+/// more often when it is awake anyway: an idle machine is not woken for it.
 const RECONCILE: Duration = Duration::from_secs(10 * 60);
 /// How long we stay behind in a server that holds nothing but private sessions.
 const LINGER: Duration = Duration::from_secs(3);
@@ -39,11 +40,10 @@ const STEADY: Duration = Duration::from_secs(10);
 /// Requests that may wait for their turn.
 const INBOX: usize = 256;
 
-/// How things stand.
 #[derive(Debug, Clone)]
-pub(super) enum Status {
+pub(super) enum ConnectionStatus {
     Looking,
-    Live(Arc<Live>),
+    Live(Arc<LiveClient>),
     /// Not connected; `certain` when no server that could be used runs.
     Down {
         reason: String,
@@ -55,16 +55,16 @@ pub(super) enum Status {
 
 /// A connection as its users see it.
 #[derive(Debug)]
-pub(super) struct Live {
+pub(super) struct LiveClient {
     pub(super) info: ServerInfo,
     /// Which connection this is; each line that changes something names it.
     pub(super) fence: String,
-    inbox: SyncSender<Request>,
+    inbox: SyncSender<QueuedLine>,
     wake: UnixStream,
     fenced_out: AtomicBool,
 }
 
-impl Live {
+impl LiveClient {
     /// Another process of this home has taken the fence: this connection can change nothing any more and has to be
     /// replaced, which takes the fence back, or lets the other one end us.
     pub(super) fn give_up(&self) {
@@ -73,9 +73,9 @@ impl Live {
     }
 
     /// Sends a line and waits for all its answers.
-    pub(super) async fn ask(&self, line: String) -> Result<Reply, Lost> {
+    pub(super) async fn ask(&self, line: String) -> Result<CommandReplies, Lost> {
         let (reply, answer) = oneshot::channel();
-        let request = Request { line, reply, due: Instant::now() + PATIENCE };
+        let request = QueuedLine { line, reply, due: Instant::now() + PATIENCE };
         if self.inbox.try_send(request).is_err() {
             return Err(Lost { sent: false });
         }
@@ -94,7 +94,7 @@ fn wake(mut pipe: &UnixStream) {
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) names: Names,
-    pub(super) status: watch::Sender<Status>,
+    pub(super) status: watch::Sender<ConnectionStatus>,
     stop: AtomicBool,
     wake: UnixStream,
 }
@@ -107,14 +107,13 @@ impl Shared {
     }
 }
 
-/// Starts the thread.
-pub(super) fn start(options: Options, notices: mpsc::Sender<Notice>) -> Result<Arc<Shared>, Error> {
+pub(super) fn start(options: SocketOptions, notices: mpsc::Sender<TmuxNotice>) -> Result<Arc<Shared>, Error> {
     let (pipe, waker) = UnixStream::pair().map_err(Error::Thread)?;
     pipe.set_nonblocking(true).map_err(Error::Thread)?;
     waker.set_nonblocking(true).map_err(Error::Thread)?;
     let shared = Arc::new(Shared {
         names: Names::new(&options.home_tag),
-        status: watch::Sender::new(Status::Looking),
+        status: watch::Sender::new(ConnectionStatus::Looking),
         stop: AtomicBool::new(false),
         wake: waker,
     });
@@ -130,7 +129,7 @@ pub(super) fn start(options: Options, notices: mpsc::Sender<Notice>) -> Result<A
 
 struct Supervisor {
     shared: Arc<Shared>,
-    options: Options,
+    options: SocketOptions,
     socket: PathBuf,
     pipe: UnixStream,
     notices: Outbox,
@@ -138,7 +137,6 @@ struct Supervisor {
     dead: Option<SocketState>,
 }
 
-/// Why there is no connection.
 struct NotNow {
     reason: String,
     certain: bool,
@@ -156,7 +154,7 @@ impl Supervisor {
                     self.last_end = Instant::now();
                     pause = if began.elapsed() > STEADY { HYGIENE } else { (pause * 2).min(MAX_PAUSE) };
                     tracing::info!(%reason, "disconnected from tmux");
-                    self.notices.put(Notice::Disconnected { reason });
+                    self.notices.put(TmuxNotice::Disconnected { reason });
                     self.rest(pause / 2);
                 }
                 Err(not_now) => {
@@ -166,7 +164,7 @@ impl Supervisor {
                 }
             }
         }
-        self.shared.status.send_replace(Status::Closed);
+        self.shared.status.send_replace(ConnectionStatus::Closed);
     }
 
     fn stopped(&self) -> bool {
@@ -175,10 +173,10 @@ impl Supervisor {
 
     fn report(&mut self, not_now: &NotNow) {
         let NotNow { reason, certain, .. } = not_now;
-        let first = matches!(&*self.shared.status.borrow(), Status::Looking);
-        self.shared.status.send_replace(Status::Down { reason: reason.clone(), certain: *certain });
+        let first = matches!(&*self.shared.status.borrow(), ConnectionStatus::Looking);
+        self.shared.status.send_replace(ConnectionStatus::Down { reason: reason.clone(), certain: *certain });
         if first {
-            self.notices.put(Notice::Disconnected { reason: reason.clone() });
+            self.notices.put(TmuxNotice::Disconnected { reason: reason.clone() });
         }
     }
 
@@ -192,11 +190,11 @@ impl Supervisor {
                 return;
             }
             let slice = if self.notices.is_empty() { left } else { left.min(Duration::from_millis(50)) };
-            Waker { pipe: &self.pipe, inbox: None, stop: &shared.stop }.sleep(slice);
+            ConnectionWaker { pipe: &self.pipe, inbox: None, stop: &shared.stop }.sleep(slice);
         }
     }
 
-    fn attempt(&mut self) -> Result<(Connection, Arc<Live>, Receiver<Request>), NotNow> {
+    fn attempt(&mut self) -> Result<(Connection, Arc<LiveClient>, Receiver<QueuedLine>), NotNow> {
         self.find_server()?;
         self.rest((self.last_end + HYGIENE).saturating_duration_since(Instant::now()));
         if self.stopped() {
@@ -204,19 +202,19 @@ impl Supervisor {
         }
         // The rest was long enough for somebody to put another socket there.
         owner::check_place(&self.socket).map_err(|foreign| refused(&foreign))?;
-        let _turn = Turn::alone(&self.socket, turn::PATIENCE);
+        let _turn = ServerLock::alone(&self.socket, server_lock::PATIENCE);
         let names = self.shared.names.clone();
         let command = server::control_client(&self.options.program, &self.socket, &names);
-        let client = PtyClient::start(command).map_err(|error| unclear(format!("tmux can't be run: {error}")))?;
+        let client = PtyClient::start(command).map_err(|error| unclear(format!("could not run tmux: {error}")))?;
         let mut connection = Connection::new(client);
-        let waker = Waker { pipe: &self.pipe, inbox: None, stop: &self.shared.stop };
+        let waker = ConnectionWaker { pipe: &self.pipe, inbox: None, stop: &self.shared.stop };
         match server::settle_in(&mut connection, &waker, &names) {
             Ok((info, fence)) => {
                 let (inbox, requests) = sync_channel(INBOX);
                 let wake = self.shared.wake.try_clone().map_err(|error| unclear(error.to_string()))?;
                 Ok((
                     connection,
-                    Arc::new(Live { info, fence, inbox, wake, fenced_out: AtomicBool::new(false) }),
+                    Arc::new(LiveClient { info, fence, inbox, wake, fenced_out: AtomicBool::new(false) }),
                     requests,
                 ))
             }
@@ -236,24 +234,24 @@ impl Supervisor {
         }
         let session = self.shared.names.session();
         match probe::probe(&self.options.program, &self.socket, &session) {
-            Found::NoServer { reason } => {
+            ProbeResult::NoServer { reason } => {
                 self.dead = state;
                 self.no_server(reason)
             }
-            Found::Unclear { reason } => Err(unclear(reason)),
-            Found::Foreign(foreign) => Err(refused(&foreign)),
-            Found::Server { version, .. } if version < Version::MINIMUM => Err(NotNow {
+            ProbeResult::Unclear { reason } => Err(unclear(reason)),
+            ProbeResult::Foreign(foreign) => Err(refused(&foreign)),
+            ProbeResult::Server { version, .. } if version < Version::MINIMUM => Err(NotNow {
                 reason: format!("tmux {version} is too old: {} or newer is needed", Version::MINIMUM),
                 certain: true,
                 longest_pause: MAX_PAUSE,
             }),
-            Found::Redefined { command } => Err(NotNow {
-                reason: format!("the tmux option command-alias redefines {command}, which tasuki needs as it is"),
+            ProbeResult::Redefined { command } => Err(NotNow {
+                reason: format!("the tmux option command-alias redefines {command}, which tasuki needs unchanged"),
                 certain: true,
                 longest_pause: MAX_PAUSE,
             }),
-            Found::Server { clients, .. } => {
-                let _turn = (!clients.is_empty()).then(|| Turn::alone(&self.socket, turn::PATIENCE));
+            ProbeResult::Server { clients, .. } => {
+                let _turn = (!clients.is_empty()).then(|| ServerLock::alone(&self.socket, server_lock::PATIENCE));
                 for pid in clients {
                     end_stale_client(pid, &session);
                     self.last_end = Instant::now();
@@ -274,32 +272,37 @@ impl Supervisor {
         })
     }
 
-    fn serve(&mut self, mut connection: Connection, live: &Arc<Live>, inbox: &Receiver<Request>) -> String {
+    fn serve(&mut self, mut connection: Connection, live: &Arc<LiveClient>, inbox: &Receiver<QueuedLine>) -> String {
         tracing::info!(server = live.info.id.pid, version = %live.info.version, "connected to tmux");
-        // Whoever hears that the connection stands must be able to use it.
-        self.shared.status.send_replace(Status::Live(Arc::clone(live)));
-        self.notices.put(Notice::Connected(live.info.clone()));
-        self.notices.put(Notice::PanesChanged);
+        // A caller that hears of the connection must be able to use it.
+        self.shared.status.send_replace(ConnectionStatus::Live(Arc::clone(live)));
+        self.notices.put(TmuxNotice::Connected(live.info.clone()));
+        self.notices.put(TmuxNotice::PanesChanged);
         let ended = loop {
             if let Err(ended) = self.serve_once(&mut connection, live, inbox) {
                 break ended;
             }
         };
-        // Whoever is told that its line was lost must not find the dead connection again.
-        self.shared.status.send_replace(Status::Looking);
+        // A caller whose line was lost must not find the dead connection again.
+        self.shared.status.send_replace(ConnectionStatus::Looking);
         connection.give_up();
-        let _turn = (!self.stopped()).then(|| Turn::alone(&self.socket, turn::LEAVES_WITHIN));
+        let _turn = (!self.stopped()).then(|| ServerLock::alone(&self.socket, server_lock::LEAVES_WITHIN));
         drop(connection);
         ended.to_string()
     }
 
     /// One turn, up to [`RECONCILE`] long.
-    fn serve_once(&mut self, connection: &mut Connection, live: &Live, inbox: &Receiver<Request>) -> Result<(), Ended> {
+    fn serve_once(
+        &mut self,
+        connection: &mut Connection,
+        live: &LiveClient,
+        inbox: &Receiver<QueuedLine>,
+    ) -> Result<(), ConnectionEnd> {
         let began = Instant::now();
         let mut leave = Some(began + LINGER);
         let shared = Arc::clone(&self.shared);
         while began.elapsed() < RECONCILE {
-            let waker = Waker { pipe: &self.pipe, inbox: Some(inbox), stop: &shared.stop };
+            let waker = ConnectionWaker { pipe: &self.pipe, inbox: Some(inbox), stop: &shared.stop };
             while let Some((name, args)) = connection.next_notice() {
                 match name.as_str() {
                     "client-session-changed" => {
@@ -311,7 +314,7 @@ impl Supervisor {
                     _ => {}
                 }
                 if changes_panes(&name) {
-                    self.notices.put(Notice::PanesChanged);
+                    self.notices.put(TmuxNotice::PanesChanged);
                 }
             }
             if !self.options.start_server && leave.is_some_and(|at| at <= Instant::now()) {
@@ -328,10 +331,10 @@ impl Supervisor {
             }
             connection.pump(&waker, wait)?;
             if live.fenced_out.load(Ordering::Acquire) {
-                return Err(Ended::FencedOut);
+                return Err(ConnectionEnd::FencedOut);
             }
         }
-        self.notices.put(Notice::PanesChanged);
+        self.notices.put(TmuxNotice::PanesChanged);
         Ok(())
     }
 }
@@ -370,7 +373,7 @@ fn end_stale_client(pid: u32, session: &str) {
     if !is_our_client(pid, session) || kill(Pid::from_raw(raw), Signal::SIGTERM).is_err() {
         return;
     }
-    tracing::info!(pid, "ended the control client of a former process");
+    tracing::info!(pid, "ended the tmux control client of an earlier sidecar");
     let until = Instant::now() + PATIENCE;
     while is_our_client(pid, session) && Instant::now() < until {
         thread::sleep(Duration::from_millis(10));

@@ -10,23 +10,23 @@ mod cli;
 mod model;
 mod play;
 #[allow(dead_code, reason = "the tests' own chance, of which the campaign uses a part")]
-#[path = "../it/support/random.rs"]
+#[path = "../support/random.rs"]
 mod random;
 mod scene;
 mod scenes;
 #[allow(dead_code, reason = "the tests' own stage, of which scenes use a part")]
-#[path = "../it/support/stage.rs"]
+#[path = "../support/stage.rs"]
 mod stage;
 #[allow(dead_code, reason = "as above")]
-#[path = "../it/support/stage_checks.rs"]
+#[path = "../support/stage_checks.rs"]
 mod stage_checks;
 #[allow(dead_code, reason = "as above")]
-#[path = "../it/support/stage_files.rs"]
+#[path = "../support/stage_files.rs"]
 mod stage_files;
 #[allow(dead_code, reason = "as above")]
-#[path = "../it/support/stage_hostile.rs"]
+#[path = "../support/stage_hostile.rs"]
 mod stage_hostile;
-#[path = "../it/support/tally.rs"]
+#[path = "../support/tally.rs"]
 mod tally;
 
 use cli::Cli;

@@ -102,7 +102,7 @@ fn at_ms(number: usize) -> i64 {
 }
 
 fn at(number: usize) -> String {
-    tasuki::core::time::stamp(at_ms(number))
+    tasuki::core::time::rfc3339(at_ms(number))
 }
 
 fn agent(number: usize) -> Value {

@@ -8,7 +8,7 @@ use tasuki::core::pane::{DeliveryVerdict, PaneRef, Process, ServerId, Verdict};
 use tasuki::core::request::{Author, Successor};
 use tasuki::core::rows::agent::{Agent, AgentState, Primed};
 use tasuki::core::rows::handoff::{Handoff, Span, Step};
-use tasuki::core::time::{Now, stamp};
+use tasuki::core::time::{Now, rfc3339};
 use tasuki::store::{Batch, Checkpoint, Store};
 use uuid::Uuid;
 
@@ -46,7 +46,7 @@ fn wall_ms(number: usize) -> i64 {
 }
 
 fn agent(number: usize, previous: Option<AgentId>) -> Agent {
-    let (id, made, ended) = (Uuid::new_v4(), stamp(wall_ms(number)), stamp(wall_ms(number) + 200_000));
+    let (id, made, ended) = (Uuid::new_v4(), rfc3339(wall_ms(number)), rfc3339(wall_ms(number) + 200_000));
     let pid = 10_000 + u32::try_from(number).expect("small");
     let server = ServerId { pid: 812, start_time: 1_790_000_000 };
     let mut agent = Agent::new(AgentId(id), "claude".to_owned(), made.clone());
@@ -84,7 +84,7 @@ const STEPS: [Step; 8] = [
 ];
 
 fn handoff(number: usize, agent: &Agent, home: &Path) -> Handoff {
-    let at = |step: usize| stamp(wall_ms(number) + i64::try_from(step).expect("small") * 20_123);
+    let at = |step: usize| rfc3339(wall_ms(number) + i64::try_from(step).expect("small") * 20_123);
     let name = format!("20260921T093{:03}-{}.md", number % 1000, agent.agent_id.short());
     let path = home.join("data/personas/checkout-dev/handoffs").join(&name).display().to_string();
     let spans = STEPS.iter().enumerate();

@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tasuki::agents::Profiles;
 use tasuki::core::id::DeliveryId;
-use tasuki::core::pane::{Composer, PaneRef, Typed, View};
-use tasuki::tmux::{Capture, Eye, Input, Options, Socket, Tmux, TypePlan};
+use tasuki::core::pane::{ComposerContent, PaneRef, Typed, View};
+use tasuki::tmux::{Capture, Input, ScreenReader, Socket, SocketOptions, Tmux, TypePlan};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -33,7 +33,7 @@ pub(crate) fn measure(place: &Place, length: Length) -> Vec<Row> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     let (notices, _receiver) = tokio::sync::mpsc::channel(64);
-    let options = Options {
+    let options = SocketOptions {
         socket: Socket::Path(place.socket()),
         home_tag: "00be9c40".to_owned(),
         program: PathBuf::from("tmux"),
@@ -123,7 +123,7 @@ impl Watcher {
     }
 }
 
-impl Eye for Watcher {
+impl ScreenReader for Watcher {
     fn look(&self, capture: &Capture) -> View {
         let screen = capture.lines.join("\n");
         let profile = self.eyes.get("demo").expect("the demo agent's profile");
@@ -145,8 +145,8 @@ impl Eye for Watcher {
 fn pieces_in(view: &View) -> usize {
     let letters = |text: &str| text.chars().filter(|c| !c.is_whitespace()).count();
     match &view.composer {
-        Composer::Text(text) | Composer::Tail(text) => letters(text) / letters(PIECE),
-        Composer::Empty | Composer::Collapsed { .. } | Composer::Unreadable => 0,
+        ComposerContent::Text(text) | ComposerContent::Tail(text) => letters(text) / letters(PIECE),
+        ComposerContent::Empty | ComposerContent::Collapsed { .. } | ComposerContent::Unreadable => 0,
     }
 }
 
@@ -155,8 +155,8 @@ async fn by_us(tmux: &Tmux, panes: &[PaneRef], eyes: &Arc<Profiles>) -> f64 {
     let progress = Arc::new(Mutex::new(Progress::default()));
     let mut deliveries = JoinSet::new();
     for pane in panes {
-        let (tmux, plan, eye) = (tmux.clone(), plan(*pane), Watcher::new(eyes, &progress));
-        deliveries.spawn(async move { tmux.type_text(&plan, &eye, &CancellationToken::new()).await });
+        let (tmux, plan, screen_reader) = (tmux.clone(), plan(*pane), Watcher::new(eyes, &progress));
+        deliveries.spawn(async move { tmux.type_text(&plan, &screen_reader, &CancellationToken::new()).await });
     }
     for typed in deliveries.join_all().await {
         assert!(matches!(typed, Typed::Submitted { .. }), "typed and submitted: {typed:?}");

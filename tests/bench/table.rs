@@ -43,7 +43,7 @@ impl Row {
 const HEADS: [&str; 5] = ["figure", "ours", "floor or rival", "ratio", "goal"];
 const MISSED: &str = "missed";
 
-/// All rows in Markdown, as the README has them.
+/// All rows in Markdown, as the guide has them.
 pub(crate) fn markdown(rows: &[Row]) -> String {
     let mut text = format!("| {} |\n|---|---|---|---|---|\n", HEADS.join(" | "));
     for row in rows {

@@ -197,7 +197,7 @@ def door(browser, url):
     check(browser.has("#main[hidden]"), "the page is shown without a token")
     browser.type("#token", "wrong")
     browser.click("#door button")
-    until("the door stays shut", lambda: "not the one" in browser.text("#door-says"))
+    until("the door stays shut", lambda: "does not match" in browser.text("#door-says"))
 
 
 def hand_off(browser, agent, reason, focus):
@@ -366,7 +366,7 @@ def play(stage, browser, picture, axe):
 
 
 def schemathesis(program, url, token, folder):
-    """Tries every operation of the OpenAPI document; the stream has no end, and is tried by tests/it/serve_bounds.rs. One
+    """Tries every operation of the OpenAPI document; the stream has no end, and is tried by tests/e2e/serve_bounds.rs. One
     check is left out: that all that fits its schema is accepted. No schema says which persona or session there is, or that
     a reason of blanks is none; these are refused by name, with 400."""
     command = [

@@ -10,7 +10,7 @@ use tasuki::agents::{Profile, ProfileError, Profiles, read_event, transcript};
 use tasuki::core::hook::HookEvent;
 use tasuki::core::request::{KINDS, read};
 use tasuki::core::text::sanitise;
-use tasuki::tmux::protocol::{Event, Parser};
+use tasuki::tmux::protocol::{ProtocolEvent, ProtocolParser};
 
 /// The longest message and field name that an answer may hold, in bytes.
 const MAX_MESSAGE: usize = 2048;
@@ -91,8 +91,8 @@ pub(crate) fn control(bytes: &[u8]) {
     assert!(blocks.windows(2).all(|pair| pair[0] < pair[1]), "answers come in order: {blocks:?}");
 }
 
-fn parse<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<Event>, bool) {
-    let (mut parser, mut events) = (Parser::default(), Vec::new());
+fn parse<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<ProtocolEvent>, bool) {
+    let (mut parser, mut events) = (ProtocolParser::default(), Vec::new());
     for piece in pieces {
         if parser.push(piece, &mut events).is_err() {
             return (events, false);
@@ -101,17 +101,17 @@ fn parse<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<Event>, bool) {
     (events, true)
 }
 
-fn size(event: &Event) -> usize {
+fn size(event: &ProtocolEvent) -> usize {
     match event {
-        Event::Block(block) => block.lines.iter().map(Vec::len).sum(),
-        Event::Notice { name, args } => name.len() + args.len(),
-        Event::Stray(text) | Event::Exit { reason: text } => text.len(),
+        ProtocolEvent::Block(block) => block.lines.iter().map(Vec::len).sum(),
+        ProtocolEvent::Notice { name, args } => name.len() + args.len(),
+        ProtocolEvent::Stray(text) | ProtocolEvent::Exit { reason: text } => text.len(),
     }
 }
 
-fn number(event: &Event) -> Option<u64> {
+fn number(event: &ProtocolEvent) -> Option<u64> {
     match event {
-        Event::Block(block) => Some(block.number),
+        ProtocolEvent::Block(block) => Some(block.number),
         _ => None,
     }
 }
@@ -155,7 +155,7 @@ pub(crate) fn transcript(bytes: &[u8]) {
             assert_eq!(sanitise(&salvage), salvage);
             assert!(salvage.len() <= most, "{} bytes, at most {most} were asked for", salvage.len());
         }
-        let gauge = transcript::read_gauge(profile, file.path()).expect("a plain file is read");
+        let gauge = transcript::read_context_usage(profile, file.path()).expect("a plain file is read");
         // The gauge alone looks at the last 1 MiB only.
         assert!(bytes.len() > 1 << 20 || gauge.map(|(gauge, _)| gauge) == told.context);
     }

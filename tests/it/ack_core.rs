@@ -1,5 +1,5 @@
 //! Every row of the delivery protocol, on an injected clock: three urgencies, four statuses, each required field, each
-//! step of the timeline (SPEC section 8).
+//! step of the timeline.
 
 use super::support::ack_world::{AckWorld, DEAD, HEIR, MINUTE};
 use serde_json::{Value, json};
@@ -58,7 +58,10 @@ fn each_urgency_has_its_priority_and_its_time() {
         assert_eq!(world.step(), "acknowledging");
         world.pass(1);
         let error = world.handoff().error.clone().expect("it failed");
-        assert_eq!((world.step(), error.code.as_str(), error.step.word()), ("failed", "ack_timeout", "acknowledging"));
+        assert_eq!(
+            (world.step(), error.code.as_str(), error.step.as_str()),
+            ("failed", "ack_timeout", "acknowledging")
+        );
         assert_eq!((world.lines("escalation").len(), world.lines("reminder").len()), (1, 2));
         assert_eq!(world.texts("[REMINDER]").len(), 2, "each of them once");
         assert!(world.state.next_deadline_ms(&world.now).is_none(), "nothing falls any more");
@@ -68,8 +71,8 @@ fn each_urgency_has_its_priority_and_its_time() {
 #[test]
 fn reminders_say_when_it_was_sent_which_one_it_is_and_until_when() {
     let mut world = AckWorld::briefed("immediate");
-    let sent_at = world.now.stamp();
-    let until = tasuki::core::time::stamp(world.now.wall_ms + 600_000);
+    let sent_at = world.now.rfc3339();
+    let until = tasuki::core::time::rfc3339(world.now.wall_ms + 600_000);
     world.pass(8 * MINUTE);
     let view = world.view();
     let found: Vec<&Value> =
@@ -458,7 +461,7 @@ fn what_does_not_reach_the_target_is_an_error_of_its_own() {
     let view = world.view();
     let escalation = &view["ack"]["escalations"][0];
     assert_eq!((&escalation["to"], &escalation["outcome"]), (&json!("agent:lead"), &json!("failed")));
-    assert_eq!(escalation["reason"], "no agent lead runs");
+    assert_eq!(escalation["reason"], "no agent lead is running");
 }
 
 #[test]

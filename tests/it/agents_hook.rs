@@ -220,7 +220,7 @@ fn a_profile_of_the_home_needs_no_rust() {
 fn a_hook_without_a_profile_leaves_an_event_that_says_so() {
     let home = Home::new();
     let event = home.run(&[], b"{}").expect("an event");
-    assert!(event["message"].as_str().is_some_and(|text| text.contains("names no profile")), "{event}");
+    assert!(event["message"].as_str().is_some_and(|text| text.contains("does not name a valid profile")), "{event}");
 }
 
 /// JavaScript cuts texts between the halves of an emoji, and writes the half that is left.
@@ -232,4 +232,28 @@ fn a_text_that_ends_in_half_an_emoji_keeps_its_event() {
     assert_eq!((&event["event"], &event["session_id"]), (&json!("stop"), &json!("s1")), "{event}");
     assert_eq!(event["last_text"], "all done \u{fffd}", "{event}");
     assert_eq!(event["payload"]["session_id"], "s1", "{event}");
+}
+
+#[test]
+fn nothing_is_said_at_the_loudest_level() {
+    let home = tempfile::tempdir().expect("a home");
+    for input in [r#"{"hook_event_name":"UserPromptSubmit","prompt":"xyzzy"}"#, "xyzzy"] {
+        // Once where there is no spool at all, once where there is.
+        for _ in 0..2 {
+            let mut child = Command::new(env!("CARGO_BIN_EXE_tasuki"))
+                .args(["hook", "claude"])
+                .envs([("TASUKI_LOG", "trace"), ("RUST_LOG", "trace"), ("RUST_BACKTRACE", "full")])
+                .env("TASUKI_HOME", home.path())
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("it runs");
+            child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("taken");
+            silent_success(&child.wait_with_output().expect("it ends"));
+            for folder in ["spool/tmp", "spool/events"] {
+                fs::create_dir_all(home.path().join(folder)).expect("made");
+            }
+        }
+    }
 }

@@ -3,7 +3,7 @@
 
 use crate::agents_screens::{look, tail};
 use tasuki::agents::Profiles;
-use tasuki::core::pane::{Activity, Composer, View};
+use tasuki::core::pane::{Activity, ComposerContent, View};
 
 /// Modes in which a text must not go in.
 const OTHERS: [(&str, &str); 8] = [
@@ -49,7 +49,7 @@ const UNSEEN: [(&str, &str); 1] = [("claude", "vim_normal classic_vim_normal")];
 /// Whether a text would be typed into what this screen shows.
 fn invites(profile: &str, name: &str) -> bool {
     let view = look(profile, name);
-    view.activity == Activity::Ready && view.composer == Composer::Empty
+    view.activity == Activity::Ready && view.composer == ComposerContent::Empty
 }
 
 /// Which of these screens are not judged as they should be.
@@ -91,7 +91,7 @@ fn a_composer_that_has_grown_out_of_the_pane_is_read_to_its_end() {
 #[test]
 fn claude_is_started_with_the_renderer_whose_composer_scrolls() {
     let view = look("claude", "modes/classic_tall_24");
-    assert!(view.activity != Activity::Ready || view.composer != Composer::Empty, "{view:?}");
+    assert!(view.activity != Activity::Ready || view.composer != ComposerContent::Empty, "{view:?}");
     let profiles = Profiles::load(None).expect("built in");
     let launch = profiles.get("claude").expect("built in").file.launch.as_ref().expect("it is started");
     assert_eq!(launch.env.get("CLAUDE_CODE_NO_FLICKER").map(String::as_str), Some("1"));

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::LazyLock;
 use tasuki::agents::Profiles;
-use tasuki::core::pane::{Activity, Composer, View};
+use tasuki::core::pane::{Activity, ComposerContent, View};
 
 /// The first line of a screen whose text has this is where the cursor stands; the mark itself is taken away.
 const CURSOR: &str = "<cursor>";
@@ -22,32 +22,32 @@ pub(crate) fn look(profile: &str, name: &str) -> View {
     PROFILES.get(profile).expect("built in").view(&text, width, height, (0, row))
 }
 
-pub(crate) fn text(words: &str) -> Composer {
-    Composer::Text(words.chars().filter(|c| !c.is_whitespace()).collect())
+pub(crate) fn text(words: &str) -> ComposerContent {
+    ComposerContent::Text(words.chars().filter(|c| !c.is_whitespace()).collect())
 }
 
 /// Only the end of a longer text.
-pub(crate) fn tail(words: &str) -> Composer {
-    Composer::Tail(words.chars().filter(|c| !c.is_whitespace()).collect())
+pub(crate) fn tail(words: &str) -> ComposerContent {
+    ComposerContent::Tail(words.chars().filter(|c| !c.is_whitespace()).collect())
 }
 
 #[test]
 fn demo_screens() {
     for (name, activity, composer) in [
-        ("ready", Activity::Ready, Composer::Empty),
-        ("odd_ghost", Activity::Ready, Composer::Empty),
+        ("ready", Activity::Ready, ComposerContent::Empty),
+        ("odd_ghost", Activity::Ready, ComposerContent::Empty),
         ("draft", Activity::Ready, text("a draft of two lines with a │ in it")),
         ("clipped", Activity::Ready, tail("line 8 line 9 (tasuki delivery 5f2a9c81d0e3.)")),
-        ("collapsed", Activity::Ready, Composer::Collapsed { size: Some(12) }),
+        ("collapsed", Activity::Ready, ComposerContent::Collapsed { size: Some(12) }),
         ("collapsed_and_more", Activity::Ready, text("hello [Pasted text #1 +12 lines]")),
-        ("busy", Activity::Busy, Composer::Empty),
+        ("busy", Activity::Busy, ComposerContent::Empty),
         ("busy_words_in_draft", Activity::Ready, text("⠋ Working… (1s · esc to interrupt)")),
-        ("blocked", Activity::Blocked, Composer::Unreadable),
-        ("old_menu_above", Activity::Ready, Composer::Empty),
+        ("blocked", Activity::Blocked, ComposerContent::Unreadable),
+        ("old_menu_above", Activity::Ready, ComposerContent::Empty),
         ("box_in_the_answer", Activity::Ready, text("mine")),
-        ("starting", Activity::Unknown, Composer::Unreadable),
-        ("shell", Activity::Unknown, Composer::Unreadable),
-        ("cursor_elsewhere", Activity::Unknown, Composer::Unreadable),
+        ("starting", Activity::Unknown, ComposerContent::Unreadable),
+        ("shell", Activity::Unknown, ComposerContent::Unreadable),
+        ("cursor_elsewhere", Activity::Unknown, ComposerContent::Unreadable),
     ] {
         assert_eq!(look("demo", name), View { activity, composer }, "{name}");
     }
@@ -69,18 +69,18 @@ fn claude_screens() {
     let end = "indented code { stays } /not-a-command and @nobody and !nothing and # no heading (tasuki delivery d3d381c5d7ac.)";
     let scrolled = format!("{rules}{end}");
     for (name, activity, composer) in [
-        ("ready", Activity::Ready, Composer::Empty),
-        ("ghost_under_cursor", Activity::Ready, Composer::Empty),
+        ("ready", Activity::Ready, ComposerContent::Empty),
+        ("ghost_under_cursor", Activity::Ready, ComposerContent::Empty),
         ("draft", Activity::Ready, text("please do not")),
         ("coloured_draft", Activity::Ready, text("a draft in colour two")),
-        ("collapsed", Activity::Ready, Composer::Collapsed { size: Some(40) }),
-        ("busy", Activity::Busy, Composer::Empty),
-        ("permission", Activity::Blocked, Composer::Unreadable),
-        ("trust", Activity::Blocked, Composer::Unreadable),
+        ("collapsed", Activity::Ready, ComposerContent::Collapsed { size: Some(40) }),
+        ("busy", Activity::Busy, ComposerContent::Empty),
+        ("permission", Activity::Blocked, ComposerContent::Unreadable),
+        ("trust", Activity::Blocked, ComposerContent::Unreadable),
         ("interrupted", Activity::Ready, text(INTERRUPTED)),
         ("scrolled", Activity::Ready, tail(&scrolled)),
-        ("list_in_prose", Activity::Ready, Composer::Empty),
-        ("zsh", Activity::Unknown, Composer::Unreadable),
+        ("list_in_prose", Activity::Ready, ComposerContent::Empty),
+        ("zsh", Activity::Unknown, ComposerContent::Unreadable),
     ] {
         assert_eq!(look("claude", name), View { activity, composer }, "{name}");
     }
@@ -95,7 +95,7 @@ fn codex_and_pi_screens() {
     let items: String = (18..=30).map(|number| format!("{number}. item ")).collect();
     let items = items + "(tasuki delivery 5f2a9c81d0e3.)";
     for (profile, name, activity, composer) in [
-        ("codex", "ready", Activity::Ready, Composer::Empty),
+        ("codex", "ready", Activity::Ready, ComposerContent::Empty),
         ("codex", "draft", Activity::Ready, text("please do not")),
         (
             "codex",
@@ -103,7 +103,7 @@ fn codex_and_pi_screens() {
             Activity::Ready,
             text("first line of a draft second line · /with/a/path indented [x] last line"),
         ),
-        ("codex", "collapsed", Activity::Ready, Composer::Collapsed { size: Some(2211) }),
+        ("codex", "collapsed", Activity::Ready, ComposerContent::Collapsed { size: Some(2211) }),
         // Its composer takes all the rows down to the end, and the line with model and folder is not drawn.
         ("codex", "fills_screen", Activity::Ready, tail(&items)),
         // What it tells of warnings is drawn all the same, and is nobody's text.
@@ -111,18 +111,18 @@ fn codex_and_pi_screens() {
         ("codex", "fills_screen_warning", Activity::Ready, tail(&items)),
         ("codex", "warnings_in_draft", Activity::Ready, text(WARNINGS_IN_DRAFT)),
         ("codex", "command", Activity::Ready, text("/quit")),
-        ("codex", "busy", Activity::Busy, Composer::Empty),
+        ("codex", "busy", Activity::Busy, ComposerContent::Empty),
         // While its answer comes in, it shows no sign of work.
-        ("codex", "streaming", Activity::Ready, Composer::Empty),
-        ("codex", "permission", Activity::Blocked, Composer::Unreadable),
-        ("codex", "sign_in", Activity::Blocked, Composer::Unreadable),
-        ("pi", "ready", Activity::Ready, Composer::Empty),
+        ("codex", "streaming", Activity::Ready, ComposerContent::Empty),
+        ("codex", "permission", Activity::Blocked, ComposerContent::Unreadable),
+        ("codex", "sign_in", Activity::Blocked, ComposerContent::Unreadable),
+        ("pi", "ready", Activity::Ready, ComposerContent::Empty),
         ("pi", "draft", Activity::Ready, text("please do not")),
-        ("pi", "no_models", Activity::Unknown, Composer::Empty),
-        ("pi", "collapsed", Activity::Ready, Composer::Collapsed { size: Some(11) }),
+        ("pi", "no_models", Activity::Unknown, ComposerContent::Empty),
+        ("pi", "collapsed", Activity::Ready, ComposerContent::Collapsed { size: Some(11) }),
         // One long paragraph: the number of the paste stands right before the number of its characters.
-        ("pi", "collapsed_paragraph", Activity::Ready, Composer::Collapsed { size: Some(5101) }),
-        ("pi", "busy", Activity::Busy, Composer::Empty),
+        ("pi", "collapsed_paragraph", Activity::Ready, ComposerContent::Collapsed { size: Some(5101) }),
+        ("pi", "busy", Activity::Busy, ComposerContent::Empty),
     ] {
         assert_eq!(look(profile, name), View { activity, composer }, "{profile} {name}");
     }
@@ -131,18 +131,18 @@ fn codex_and_pi_screens() {
 #[test]
 fn gemini_and_opencode_screens() {
     for (profile, name, activity, composer) in [
-        ("gemini", "ready", Activity::Ready, Composer::Empty),
+        ("gemini", "ready", Activity::Ready, ComposerContent::Empty),
         ("gemini", "draft", Activity::Ready, text("half a prompt")),
-        ("gemini", "collapsed", Activity::Ready, Composer::Collapsed { size: Some(7) }),
-        ("gemini", "busy", Activity::Busy, Composer::Empty),
+        ("gemini", "collapsed", Activity::Ready, ComposerContent::Collapsed { size: Some(7) }),
+        ("gemini", "busy", Activity::Busy, ComposerContent::Empty),
         // An earlier frame's end stands above this one, as after the window has got another size.
-        ("gemini", "after_resize", Activity::Ready, Composer::Empty),
-        ("opencode", "ready", Activity::Ready, Composer::Empty),
+        ("gemini", "after_resize", Activity::Ready, ComposerContent::Empty),
+        ("opencode", "ready", Activity::Ready, ComposerContent::Empty),
         ("opencode", "draft", Activity::Ready, text("half a prompt")),
         // Only the last line says which agent and model answer; a draft may look like it.
         ("opencode", "dotted_draft", Activity::Ready, text("line · with dot")),
-        ("opencode", "collapsed", Activity::Ready, Composer::Collapsed { size: Some(7) }),
-        ("opencode", "busy", Activity::Busy, Composer::Empty),
+        ("opencode", "collapsed", Activity::Ready, ComposerContent::Collapsed { size: Some(7) }),
+        ("opencode", "busy", Activity::Busy, ComposerContent::Empty),
     ] {
         assert_eq!(look(profile, name), View { activity, composer }, "{profile} {name}");
     }
@@ -157,7 +157,7 @@ fn an_empty_or_broken_screen_is_unknown() {
             for size in [(80, 24), (1, 1), (0, 0)] {
                 let view = profile.view(screen, size.0, size.1, (200, 200));
                 assert_ne!(view.activity, Activity::Blocked, "{} {screen:?}", profile.name);
-                assert!(!matches!(view.composer, Composer::Text(_)), "{} {screen:?}", profile.name);
+                assert!(!matches!(view.composer, ComposerContent::Text(_)), "{} {screen:?}", profile.name);
             }
         }
     }
@@ -173,5 +173,5 @@ fn a_composer_that_begins_below_the_screen_is_not_looked_into() {
     std::fs::write(dir.path().join("mine.toml"), mine).expect("written");
     let profiles = Profiles::load(Some(dir.path())).expect("a right profile");
     let view = profiles.get("mine").expect("loaded").view("an answer\n\n› ", 80, 3, (0, 2));
-    assert_eq!(view, View { activity: Activity::Unknown, composer: Composer::Unreadable });
+    assert_eq!(view, View { activity: Activity::Unknown, composer: ComposerContent::Unreadable });
 }

@@ -273,28 +273,12 @@ fn rows_name_nothing_that_changes_them() {
 /// The machines of the core, from the bottom up; what is not named lies below them all. What one of them learns that concerns
 /// those above rises as a fact.
 const LAYERS: [(&str, &[&str]); 6] = [
-    (
-        "agents",
-        &[
-            "core::gauge",
-            "core::idle",
-            "core::life",
-            "core::meet",
-            "core::priming",
-            "core::queue",
-            "core::start",
-            "core::start_dialog",
-            "core::strangers",
-            "core::taken",
-            "core::typing",
-            "core::verdict",
-        ],
-    ),
+    ("agents", &["core::agent"]),
     (
         "work items",
         &[
             "core::work::ask",
-            "core::work::carry",
+            "core::work::transfer",
             "core::work::complete",
             "core::work::import",
             "core::work::items",
@@ -304,7 +288,7 @@ const LAYERS: [(&str, &[&str]); 6] = [
         ],
     ),
     ("handoffs", &["core::handoff"]),
-    ("what follows", &["core::follow", "core::glance", "core::view"]),
+    ("what follows", &["core::follow", "core::status_line", "core::view"]),
     ("what comes in", &["core::due", "core::hooks"]),
     ("the decision", &["core"]),
 ];

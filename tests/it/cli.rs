@@ -1,6 +1,7 @@
 //! The command line from outside: what it refuses, what it prints, and its exit codes.
 
 use crate::support::fake_sidecar::{FakeHome, FakeSidecar};
+use crate::support::said::{err, out};
 use serde_json::{Value, json};
 use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
@@ -8,14 +9,6 @@ use std::sync::{Arc, Mutex};
 const KAI: &str = "11111111-1111-4111-8111-111111111111";
 const NEXT: &str = "22222222-2222-4222-8222-222222222222";
 const MIA: &str = "33333333-3333-4333-8333-333333333333";
-
-pub(crate) fn out(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-pub(crate) fn err(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
 
 pub(crate) fn code(output: &Output) -> i32 {
     output.status.code().unwrap_or(-1)
@@ -231,7 +224,9 @@ fn every_command_has_a_page_of_the_manual_with_an_example() {
     assert!(files.len() > 30, "{written:#}");
     for file in files.iter().filter_map(Value::as_str) {
         let page = std::fs::read_to_string(file).expect("a page");
-        assert!(page.to_lowercase().contains("example") && page.contains(".SH NAME"), "{file}: {page}");
+        // The chapters of the guide have their examples where they need them.
+        let is_shown = file.ends_with(".7") || page.to_lowercase().contains("example");
+        assert!(is_shown && page.contains(".SH NAME"), "{file}: {page}");
     }
     assert!(out(&home.run(&["man"])).contains("tasuki 1"), "the page of the program itself");
 }
@@ -296,6 +291,14 @@ fn a_retry_says_what_goes_on() {
     let answer = move |_: &FakeHome, _: &Value| Some((200, json!({"handoff_id": id, "step": "instructing"})));
     let _sidecar = FakeSidecar::start(&home, Box::new(answer));
     let output = home.run(&["retry", "4444"]);
-    let expected = format!("handoff {id} goes on at instructing; it had failed at writing (document_missing)\n");
+    let expected = format!("handoff {id} continues at instructing; it had failed at writing (document_missing)\n");
     assert_eq!(out(&output), expected);
+}
+
+#[test]
+fn the_demo_agent_says_what_it_needs_where_it_has_no_terminal() {
+    let out =
+        Command::new(env!("CARGO_BIN_EXE_tasuki")).arg("demo-agent").stdin(Stdio::null()).output().expect("it runs");
+    assert_eq!(out.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("tmux pane"));
 }

@@ -1,7 +1,7 @@
 //! Requests that get no answer: what became of them is always said.
 
-use crate::cli::err;
 use crate::support::fake_sidecar::{FakeHome, FakeSidecar};
+use crate::support::said::err;
 use std::sync::Arc;
 
 const KAI: &str = "11111111-1111-4111-8111-111111111111";
@@ -13,7 +13,7 @@ fn a_request_that_nobody_took_in_time_is_taken_back() {
     home.beat(0);
     let output = home.run(&["send", "kai", "hello", "--timeout", "200ms"]);
     assert_eq!(output.status.code(), Some(75));
-    assert!(err(&output).contains("taken back"), "{}", err(&output));
+    assert!(err(&output).contains("withdrawn"), "{}", err(&output));
     assert!(home.files("spool/requests").is_empty() && home.files("spool/tmp").is_empty());
 }
 
@@ -24,7 +24,7 @@ fn a_request_that_was_taken_but_not_answered_is_said_to_be_on_its_way() {
     let _sidecar = FakeSidecar::start(&home, Box::new(|_, _| None));
     let output = home.run(&["send", "kai", "hello", "--timeout", "1s"]);
     assert_eq!(output.status.code(), Some(75));
-    assert!(err(&output).contains("may still be carried out"), "{}", err(&output));
+    assert!(err(&output).contains("may still carry it out"), "{}", err(&output));
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! What a person sees who does not know the commands yet: help by groups, names at Tab, pages of the manual.
 
-use super::cli::{code, err, out};
+use super::cli::code;
 use super::support::fake_sidecar::FakeHome;
+use super::support::said::{err, out};
+use regex::Regex;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -46,9 +48,35 @@ fn help_lists_each_command_once_by_what_it_is_about() {
     assert!(help.contains("--home <DIR>") && help.contains("Exit codes"), "{help}");
     // A command's own options come first, those of every command apart from them.
     let own = out(&home.run(&["work", "complete", "--help"]));
-    let (first, second) = own.split_once("For every command:").unwrap_or_else(|| panic!("{own}"));
+    let (first, second) = own.split_once("Global options:").unwrap_or_else(|| panic!("{own}"));
     assert!(first.contains("--output") && !first.contains("--home"), "{own}");
     assert!(second.contains("--home") && second.contains("--timeout"), "{own}");
+}
+
+#[test]
+fn the_guide_is_shown_by_chapters() {
+    let home = FakeHome::new();
+    let list = out(&home.run(&["help"]));
+    let json: Value = serde_json::from_str(&out(&home.run(&["help", "--json"]))).expect("JSON");
+    let topics: Vec<&str> =
+        json["topics"].as_array().expect("a list").iter().filter_map(|one| one["topic"].as_str()).collect();
+    assert!(topics.len() > 15 && topics.iter().all(|topic| list.contains(&format!("  {topic}  "))), "{list}");
+    let files = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("data/guide")).expect("the chapters");
+    assert_eq!(files.count(), topics.len(), "each file of data/guide is a chapter");
+    for topic in &topics {
+        let text = out(&home.run(&["help", topic]));
+        let title = json["topics"].as_array().expect("a list").iter().find(|one| one["topic"] == *topic);
+        let title = title.and_then(|one| one["title"].as_str()).expect("a title").to_uppercase();
+        assert!(text.starts_with(&title) && !text.contains("```") && !text.contains("]("), "{topic}: {text}");
+    }
+    let whole: Value = serde_json::from_str(&out(&home.run(&["help", "spool", "--json"]))).expect("JSON");
+    assert!(whole["text"].as_str().is_some_and(|text| text.starts_with("# ")), "{whole}");
+    // As before there was a guide: the help of a command, and of a command of a command.
+    assert!(out(&home.run(&["help", "agent", "create"])).contains("tasuki agent create"));
+    assert!(out(&home.run(&["work", "complete", "--help"])).contains("Guide: tasuki help work-items"));
+    let wrong = home.run(&["help", "nonsense"]);
+    assert_eq!(code(&wrong), 2);
+    assert!(err(&wrong).contains("nonsense") && err(&wrong).contains("work-items"), "{}", err(&wrong));
 }
 
 #[test]
@@ -122,6 +150,12 @@ fn a_shell_offers_what_there_is() {
     has(&["tasuki", "handoffs", ""], "show");
 }
 
+/// The pages of ours that a page names, as files.
+fn pages_named(text: &str) -> BTreeSet<String> {
+    let name = Regex::new(r"tasuki((?:\\-[a-z\\-]+)?)(?:\\f[A-Z])?\(([1-8])\)").expect("an expression");
+    name.captures_iter(text).map(|found| format!("tasuki{}.{}", found[1].replace('\\', ""), &found[2])).collect()
+}
+
 #[test]
 fn the_manual_is_whole() {
     let (home, folder) = (FakeHome::new(), tempfile::tempdir().expect("a folder"));
@@ -145,10 +179,15 @@ fn the_manual_is_whole() {
     for entry in fs::read_dir(folder.path()).expect("pages") {
         let name = entry.expect("a page").file_name().to_string_lossy().into_owned();
         let text = page(&name);
-        assert!(!text.contains("help(1)") && !text.contains("\\-help(1)"), "{name} names a page that is not made");
+        for named in pages_named(&text) {
+            assert!(folder.path().join(&named).exists(), "{name} names {named}, which is not made");
+        }
         // Examples stand as they were written, a line for a line.
-        assert!(name.ends_with(".5") || text.contains(".SH EXAMPLES\n.nf\n"), "{name}: {text}");
+        assert!(!name.ends_with(".1") || text.contains(".SH EXAMPLES\n.nf\n"), "{name}: {text}");
     }
+    let guide = page("tasuki-work-items.7");
+    assert!(guide.contains("tasuki\\-work\\-items \\- Work items") && guide.contains(".SH DESCRIPTION"), "{guide}");
+    assert!(pages_named(&top).contains("tasuki-spool.7") && pages_named(&send).contains("tasuki-screen.7"), "{send}");
     let config = page("tasuki-config.5");
     assert!(config.contains("suggest_at") && config.contains(".nf"), "{config}");
 }

@@ -1,7 +1,7 @@
 //! `hooks install|uninstall|show` from outside, and the ways in which an agent names itself.
 
-use crate::cli::{err, out};
 use crate::support::fake_sidecar::{FakeHome, FakeSidecar};
+use crate::support::said::{err, out};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

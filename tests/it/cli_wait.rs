@@ -1,7 +1,7 @@
 //! `--wait` against a sidecar that plays a handoff.
 
-use crate::cli::{err, out};
 use crate::support::fake_sidecar::{FakeHome, FakeSidecar};
+use crate::support::said::{err, out};
 use serde_json::{Value, json};
 use std::process::Output;
 use std::sync::Arc;
@@ -86,7 +86,7 @@ fn growth_and_dialogs_are_told() {
     );
     let text = out(&output);
     assert!(text.contains("document     883 bytes"), "{text}");
-    assert!(text.contains("agent 22222222 waits for you: look at its pane %1"), "{text}");
+    assert!(text.contains("agent 22222222 is waiting for you: answer the dialog in its pane %1"), "{text}");
     let output = play(vec![grown, done], &["handoff", "kai", "--wait", "--json"]);
     let lines: Vec<Value> = out(&output).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert!(lines.iter().any(|line| line["type"] == "document" && line["bytes"] == 883), "{lines:?}");
@@ -125,7 +125,7 @@ fn a_wait_that_is_over_leaves_the_handoff_alone() {
     let views = vec![at("writing", &[step("writing", 1, None)])];
     let output = play(views, &["handoff", "kai", "--wait", "--timeout", "1s"]);
     assert_eq!(output.status.code(), Some(75));
-    assert!(err(&output).contains("goes on"), "{}", err(&output));
+    assert!(err(&output).contains("continues"), "{}", err(&output));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 use tasuki::config::{Config, ConfigError, EXAMPLE, Home, Target};
 
 fn parse(text: &str) -> Result<Config, ConfigError> {
@@ -70,6 +71,7 @@ fn a_wrong_key_or_value_names_key_and_line() {
     assert_eq!(wrong("[escalation]\ntarget = []\n").1, 2);
     assert_eq!(wrong("[tmux]\nsocket = \"\"\n").0, "tmux.socket");
     assert_eq!(wrong("[limits]\nwaiting = \n").1, 2);
+    assert_eq!(wrong("\"\" = 1\n").0, "\"\"");
     let text = parse("[tmux]\nstart = 1\n").expect_err("no boolean").to_string();
     assert!(text.starts_with("/h/config.toml, line 2: tmux.start: "), "{text}");
 }
@@ -106,4 +108,20 @@ fn all_paths_lie_below_the_home() {
         assert_eq!(path, Path::new("/h/x").join(below));
     }
     assert!(Home::at(Path::new("relative")).expect("made absolute").root().is_absolute());
+}
+
+#[test]
+fn the_default_home_may_have_its_configuration_where_configurations_lie() {
+    let user = tempfile::tempdir().expect("a folder");
+    let place = user.path().join("config/tasuki");
+    fs::create_dir_all(&place).expect("a folder");
+    fs::write(place.join("config.toml"), "[limits]\nwritting = \"1m\"\n").expect("written");
+    fs::set_permissions(place.join("config.toml"), fs::Permissions::from_mode(0o600)).expect("ours");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tasuki"));
+    command.arg("run").env("HOME", user.path()).env_remove("TASUKI_HOME");
+    command.env("XDG_CONFIG_HOME", user.path().join("config")).env("XDG_DATA_HOME", user.path().join("data"));
+    let output = command.output().expect("the program runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(78), "{said}");
+    assert!(said.contains("config/tasuki/config.toml, line 2") && said.contains("writting"), "{said}");
 }

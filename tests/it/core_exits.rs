@@ -3,8 +3,8 @@
 use crate::support::decided::Decided;
 use crate::support::facts::demo_facts;
 use tasuki::core::decision::Decision;
-use tasuki::core::event::{Event, Gone};
-use tasuki::core::hook::{Cli, HookEvent, HookKind, SessionReason};
+use tasuki::core::event::{Event, Exit};
+use tasuki::core::hook::{AgentCli, HookEvent, HookKind, SessionReason};
 use tasuki::core::id::{AgentId, HandoffId};
 use tasuki::core::pane::{PaneRef, Process, ServerId};
 use tasuki::core::rows::agent::{Agent, AgentState, OurTurn, Purpose};
@@ -40,8 +40,8 @@ impl World {
     }
 }
 
-fn cli(pid: u32) -> Cli {
-    Cli { process: Process { pid, start_ticks: 9 }, profile: "demo".to_owned() }
+fn cli(pid: u32) -> AgentCli {
+    AgentCli { process: Process { pid, start_ticks: 9 }, profile: "demo".to_owned() }
 }
 
 /// An event of a session in the launcher's pane, from below these CLIs; the others are shells.
@@ -84,7 +84,7 @@ fn a_session_whose_process_is_found_lives_as_long_as_that() {
     world.core.pass(30 * DAY_MS);
     assert_eq!(world.agent().state, AgentState::Idle);
     let agent_id = world.agent().agent_id;
-    world.core.decide(Event::AgentGone { agent_id, how: Gone::Dead });
+    world.core.decide(Event::AgentExit { agent_id, how: Exit::Dead });
     world.core.pass(2_000);
     assert_eq!(world.agent().state, AgentState::Ended);
 }

@@ -1,8 +1,9 @@
 //! Handoffs decided without a machine: what concerns a step is told to that step alone.
 
+use crate::support::ack_world::AckWorld;
 use crate::support::decided::Decided;
 use crate::support::facts::demo_facts;
-use serde_json::json;
+use serde_json::{Value, json};
 use tasuki::core::effect::{Effect, EffectKey, Outcome, PersonaTexts};
 use tasuki::core::event::Event;
 use tasuki::core::id::AgentId;
@@ -80,4 +81,18 @@ fn the_priming_of_a_successor_to_be_is_no_matter_of_a_handoff_that_waits() {
     assert_eq!((world.handoff().step, &world.handoff().error), (Step::Waiting, &None));
     let told: Vec<_> = decision.errors.iter().map(|error| (error.code.as_str(), error.agent_id)).collect();
     assert_eq!(told, [("priming_failed", Some(id(2)))]);
+}
+
+#[test]
+fn another_text_than_the_provided_one_is_recorded_only_when_a_person_says_so() {
+    let mut world = AckWorld::new();
+    world.put_there = Some("# Somebody else's\n".to_owned());
+    world.begin("immediate", "# Work\n");
+    let view = world.view();
+    assert_eq!((&view["step"], &view["error"]["code"]), (&json!("failed"), &json!("document_unsafe")), "{view}");
+    assert_eq!((&view["error"]["step"], &view["record"]), (&json!("recording"), &Value::Null), "{view}");
+    assert!(world.typed.is_empty(), "nobody was briefed with it: {:?}", world.typed);
+    let retry = json!({"v": 1, "kind": "handoff_retry", "handoff_id": world.id});
+    world.ask(&retry);
+    assert!(world.handoff().record.is_some(), "a retry takes what a person left there: {}", world.view());
 }

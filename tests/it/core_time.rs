@@ -5,13 +5,14 @@ use crate::support::facts::demo_facts;
 use serde_json::{Value, json};
 use tasuki::core::decision::Decision;
 use tasuki::core::effect::{Effect, EffectKey, Outcome, Readiness, Started};
-use tasuki::core::event::{Event, Gone};
+use tasuki::core::event::{Event, Exit};
 use tasuki::core::hook::{HookEvent, HookKind, SessionReason};
 use tasuki::core::id::AgentId;
 use tasuki::core::pane::{PaneFacts, PaneRef, Process, ServerId};
 use tasuki::core::reply::Reply;
 use tasuki::core::rows::agent::{
-    Agent, AgentState, Asker, Dying, OurTurn, Owner, Primed, Purpose, Queued, Shutdown, Start, Typing,
+    Agent, AgentState, Asker, IdleWatch, OurTurn, Owner, PendingExit, Phase, Primed, Purpose, Queued, ScreenProbe,
+    Shutdown, Start, Typing,
 };
 use tasuki::core::rows::outbox::Pending;
 use tasuki::core::settings::ProfileFacts;
@@ -34,7 +35,7 @@ impl World {
         agent.persona_slug = "dev".parse().ok();
         agent.state = AgentState::Busy;
         agent.pane = Some(PANE);
-        let profile = ProfileFacts { tells_context: false, ..demo_facts() };
+        let profile = ProfileFacts { reports_context: false, ..demo_facts() };
         World { core: Decided::new(PANE.server, profile, [agent]) }
     }
 
@@ -92,19 +93,15 @@ fn every_deadline_of_another_boot_is_counted_in_this_one() {
     agent.typing = Some(Typing {
         delivery_id: tasuki::core::id::DeliveryId::from_bits(1),
         purpose: Purpose::Send(request_id.clone()),
-        effect: None,
         expected: String::new(),
-        submitted: false,
-        reported: None,
-        doubt: None,
+        phase: Phase::Submitted,
         deadline: due,
     });
     agent.queue.push(Queued { asker: Asker::Request(request_id.clone()), text: String::new(), deadline: due });
     agent.shutdown = Some(Shutdown { request_id, effect: None, deadline: due });
     agent.priming_deadline = Some(due);
-    agent.unheard = Some(due);
-    agent.look_again = Some(due);
-    agent.dying = Some(Dying { due, lost: false });
+    agent.idle_watch = IdleWatch { turn: ScreenProbe::Later(due), silence: ScreenProbe::Later(due) };
+    agent.pending_exit = Some(PendingExit { due, pane_gone: false });
     agent.primed = Primed::Begun;
     let count = |state: &State| boots(&json!([state.agents, state.handoffs]));
     assert_eq!(
@@ -131,7 +128,7 @@ fn what_is_due_of_another_touches_no_handoff_that_waits() {
     let mut world = World::new();
     asks_for_a_handoff(&mut world);
     let mut other = Agent::new(AgentId(uuid::Uuid::nil()), "demo".to_owned(), String::new());
-    other.dying = Some(Dying { due: Deadline::after(&world.core.now, 1), lost: false });
+    other.pending_exit = Some(PendingExit { due: Deadline::after(&world.core.now, 1), pane_gone: false });
     world.core.state.agents.insert(other.agent_id, other);
     let decision = world.core.pass(1);
     let written: Vec<_> = decision.agents.keys().collect();
@@ -180,7 +177,7 @@ fn nothing_is_looked_at_where_no_profile_tells_what_is_seen() {
     world.core.state.settings.profiles.clear();
     asks_for_a_handoff(&mut world);
     assert!(watching(&world).is_none(), "{:?}", world.core.state.outbox);
-    assert!(world.hear(HookKind::Stop).handoffs.values().any(|handoff| handoff.step.word() == "instructing"));
+    assert!(world.hear(HookKind::Stop).handoffs.values().any(|handoff| handoff.step.as_str() == "instructing"));
 }
 
 #[test]
@@ -189,7 +186,7 @@ fn what_an_agent_waited_for_is_due_no_more_when_it_has_ended() {
     asks_for_a_handoff(&mut world);
     let soon = Deadline::after(&world.core.now, 60_000);
     world.agent().notices.not_before = Some(soon);
-    world.core.decide(Event::AgentGone { agent_id: id(), how: Gone::Dead });
+    world.core.decide(Event::AgentExit { agent_id: id(), how: Exit::Dead });
     world.core.pass(2_000);
     assert_eq!(world.agent().state, AgentState::Ended);
     assert_eq!(world.agent().notices.not_before, None);
@@ -251,7 +248,7 @@ fn a_session_that_begins_in_the_pane_of_one_that_has_just_died_is_seen() {
     let mut world = World::new();
     world.agent().session.id = Some("old".to_owned());
     world.agent().process = Some(Process { pid: 42, start_ticks: 1 });
-    world.core.decide(Event::AgentGone { agent_id: id(), how: Gone::Dead });
+    world.core.decide(Event::AgentExit { agent_id: id(), how: Exit::Dead });
     let event = HookEvent {
         pane: Some(PANE.pane),
         session_id: Some("new".to_owned()),
@@ -289,7 +286,7 @@ fn what_is_left_of_an_agent_that_has_just_died_is_not_registered_as_another() {
     for (pid, is_another) in [(None, false), (Some(42), false), (Some(99), true)] {
         let mut world = World::new();
         world.agent().process = Some(Process { pid: 42, start_ticks: 2 });
-        world.core.decide(Event::AgentGone { agent_id: id(), how: Gone::Dead });
+        world.core.decide(Event::AgentExit { agent_id: id(), how: Exit::Dead });
         let request = json!({"v": 1, "kind": "agent_register", "pane": "%3", "persona_slug": "dev"});
         let decision = world.core.ask("r1", &request);
         let [(key, Pending { effect: Effect::Identify { pane: 3 }, .. })] = decision.effects[..] else {
@@ -363,11 +360,11 @@ fn an_agent_without_a_pane_is_let_go_by_force() {
 
 /// The codes of the notices that an agent's death leaves.
 fn told_of_death(world: &mut World) -> Vec<Value> {
-    world.core.decide(Event::AgentGone { agent_id: id(), how: Gone::Dead });
+    world.core.decide(Event::AgentExit { agent_id: id(), how: Exit::Dead });
     let decision = world.core.pass(2_000);
     assert_eq!(world.agent().state, AgentState::Ended);
     let notices = decision.effects.iter().filter_map(|(_, row)| match &row.effect {
-        Effect::Tell(notice) => Some(notice.json["code"].clone()),
+        Effect::NotifyOperator(notice) => Some(notice.json["code"].clone()),
         _ => None,
     });
     notices.collect()

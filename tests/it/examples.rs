@@ -1,6 +1,7 @@
-//! Examples are true: every command line that the help texts and the README show is one, every file that the README shows
-//! is as its schema says, and the schemas that lie in the repository are those that the program prints.
+//! Examples are true: every command line that the help texts, the README and the guide show is one, every file that they
+//! show is as its schema says, and the schemas that lie in the repository are those that the program prints.
 
+use super::readme;
 use super::support::schema::{faults, of};
 use clap::{CommandFactory, Parser};
 use serde_json::Value;
@@ -12,10 +13,6 @@ use tasuki::cli::schema;
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn readme() -> String {
-    fs::read_to_string(root().join("README.md")).expect("a README")
 }
 
 /// The words of a shell's command line, up to where it goes on with something else; none where a quotation does not end.
@@ -78,8 +75,8 @@ fn every_command_shows_an_example_of_itself_that_can_be_run() {
 }
 
 #[test]
-fn every_command_line_of_the_readme_can_be_run() {
-    let text = readme();
+fn every_command_line_of_the_documents_can_be_run() {
+    let text = readme::text();
     let mut tried = 0;
     for block in text.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()) {
         for line in block.lines().filter(|line| line.starts_with("tasuki ")) {
@@ -105,9 +102,9 @@ fn versioned(text: &str) -> Vec<Value> {
 
 #[test]
 fn every_file_that_the_documents_show_is_as_its_schema_says() {
-    let documents = ["README.md", "packaging/README.md", "CHANGELOG.md"];
-    let texts = documents.map(|name| fs::read_to_string(root().join(name)).expect("a document"));
-    let shown: Vec<Value> = texts.iter().flat_map(|text| versioned(text)).collect();
+    let others = ["packaging/README.md", "CHANGELOG.md", ".github/CONTRIBUTING.md"];
+    let others = others.map(|name| fs::read_to_string(root().join(name)).expect("a document"));
+    let shown: Vec<Value> = others.iter().chain([&readme::text()]).flat_map(|text| versioned(text)).collect();
     assert!(shown.len() >= 4, "only {} were found", shown.len());
     for value in shown {
         let format = match (value.get("status"), value.get("event"), value["kind"].as_str()) {
@@ -118,7 +115,7 @@ fn every_file_that_the_documents_show_is_as_its_schema_says() {
         let faults = faults(&of(&format), &value);
         assert!(faults.is_empty(), "{format}: {value}: {faults:#?}");
     }
-    let text = readme();
+    let text = readme::text();
     let blocks: Vec<&str> = text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert!(blocks.len() >= 2, "rules and a profile are shown");
     // A piece of a profile is held by `stranger`, where it is laid over the whole one.

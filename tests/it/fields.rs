@@ -1,4 +1,4 @@
-//! Readers that no compiler looks at: the page of `tasuki serve` and the README's recipe take only what our formats have.
+//! Readers that no compiler looks at: the page of `tasuki serve` and the guide's recipe take only what our formats have.
 
 use regex::Regex;
 use serde_json::Value;
@@ -102,13 +102,13 @@ fn the_page_knows_every_step() {
         let line = page.lines().find_map(|line| line.strip_prefix(&format!("const {name} = ")));
         serde_json::from_str(line.and_then(|line| line.strip_suffix(';')).expect("a list")).expect("JSON")
     };
-    let all: Vec<&str> = Step::ALL.iter().map(|step| step.word()).collect();
+    let all: Vec<&str> = Step::ALL.iter().map(|step| step.as_str()).collect();
     assert_eq!([list("STEPS"), list("ENDS")].concat(), all);
 }
 
 #[test]
 fn the_recipe_reads_only_fields_that_there_are() {
-    let readme = text("README.md");
+    let readme = text("data/guide/spool.md");
     let recipe = readme.split("```python\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a recipe");
     let chain = Regex::new(r#"\b([a-z]+)((?:\["\w+"\]|\.get\("\w+"\))+)"#).expect("an expression");
     let readings = chain.captures_iter(recipe).map(|found| {

@@ -1,11 +1,11 @@
-//! The README's table of figures has every row that `scripts/bench` measures, in its order and with its goal, and no other.
+//! The guide's table of figures has every row that `scripts/bench` measures, in its order and with its goal, and no other.
 
 #[path = "../bench/rows.rs"]
 mod rows;
 
 /// First and last column of each row below the heading.
-fn rows_of_the_readme() -> Vec<(String, String)> {
-    let text = include_str!("../../README.md");
+fn rows_of_the_guide() -> Vec<(String, String)> {
+    let text = include_str!("../../data/guide/performance.md");
     let section = text.split("\n## Speed and size\n").nth(1).expect("a section on speed and size");
     let section = section.split("\n## ").next().unwrap_or_default();
     let table = section.lines().filter(|line| line.starts_with('|')).skip(2);
@@ -14,14 +14,14 @@ fn rows_of_the_readme() -> Vec<(String, String)> {
 }
 
 #[test]
-fn the_table_in_the_readme_has_each_figure_that_is_measured_and_its_goal() {
+fn the_table_in_the_guide_has_each_figure_that_is_measured_and_its_goal() {
     let measured: Vec<(String, String)> = rows::ALL
         .iter()
         .map(|figure| (figure.name.to_owned(), if figure.goal.is_empty() { "none" } else { figure.goal }.to_owned()))
         .collect();
-    let shown: Vec<(String, String)> = rows_of_the_readme()
+    let shown: Vec<(String, String)> = rows_of_the_guide()
         .into_iter()
         .map(|(name, goal)| (name, goal.trim_end_matches(": **missed**").to_owned()))
         .collect();
-    assert_eq!(shown, measured, "README.md is to have what `scripts/bench --markdown` writes");
+    assert_eq!(shown, measured, "data/guide/performance.md is to have what `scripts/bench --markdown` writes");
 }

@@ -1,9 +1,9 @@
 //! Hostile text before the command line: whatever stands in a view, an error file, a configuration or a profile, nothing
 //! that a terminal acts on comes out.
 
-use crate::cli::{err, out};
 use crate::support::fake_sidecar::FakeHome;
 use crate::support::nasty::{long_line, nasty};
+use crate::support::said::{err, out};
 use crate::support::tally;
 use serde_json::{Value, json};
 use std::fs;

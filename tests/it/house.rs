@@ -183,7 +183,7 @@ fn every_room_is_known_and_looks_only_downwards() {
 }
 
 /// Files of `cli` that go through JSON by name which no type of `contract` describes: what people give, and schemas.
-const BY_NAME: [&str; 4] = ["cli/ack.rs", "cli/schema.rs", "cli/serve/openapi.rs", "cli/work/moving.rs"];
+const BY_NAME: [&str; 4] = ["cli/ack.rs", "cli/schema.rs", "cli/serve/openapi.rs", "cli/work/import_export.rs"];
 
 /// What the sidecar writes is read by its type: nobody in `cli` reads a field by name, for no compiler sees where that is
 /// wrong.
@@ -237,7 +237,7 @@ fn a_turn_sees_one_clock() {
         .map(|(file, text)| (file, code(&text).matches("clock.now()").count()))
         .filter(|(_, count)| *count > 0)
         .collect();
-    let allowed = [("sidecar/start.rs", 1), ("sidecar/turn.rs", 1), ("sidecar/wait.rs", 3)];
+    let allowed = [("sidecar/cycle.rs", 1), ("sidecar/start.rs", 1), ("sidecar/wait.rs", 3)];
     assert_eq!(readings, allowed.map(|(file, count)| (file.to_owned(), count)));
 }
 
@@ -330,6 +330,48 @@ fn scripts_name_no_place_to_fetch_from() {
         found.extend(addresses.map(|line| format!("{}: {line}", script.display())));
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// Programs that tests wait for. Those of `tests/it` start none of them: that part is to take seconds.
+const WAITED_FOR: [&str; 5] = ["gh", "prlimit", "strace", "tmux", "unshare"];
+
+#[test]
+fn the_fast_tests_start_no_program_that_runs_on() {
+    let mut files = Vec::new();
+    files_below(&root().join("tests/it"), &mut files);
+    files.extend(shared("it").iter().map(|name| root().join(format!("tests/support/{name}.rs"))));
+    let text = |path: &PathBuf| fs::read_to_string(path).expect("readable");
+    let starts = |path: &&PathBuf| WAITED_FOR.iter().any(|name| text(path).contains(&format!("new(\"{name}\")")));
+    let wrong: Vec<&PathBuf> = files.iter().filter(starts).collect();
+    assert!(wrong.is_empty(), "what starts such a program belongs into tests/e2e: {wrong:#?}");
+}
+
+/// What one part of the tests shares of `tests/support`.
+fn shared(part: &str) -> BTreeSet<String> {
+    let list = fs::read_to_string(root().join("tests").join(part).join("support.rs")).expect("a list");
+    list.lines().filter_map(|line| Some(line.split_once("/support/")?.1.split_once(".rs\"")?.0.to_owned())).collect()
+}
+
+/// The modules in a folder of tests.
+fn modules(folder: &str) -> BTreeSet<String> {
+    let paths =
+        fs::read_dir(root().join("tests").join(folder)).expect("a folder").map(|it| it.expect("an entry").path());
+    let is_one = |path: &PathBuf| path.extension().is_some_and(|end| end == "rs") || path.join("mod.rs").exists();
+    let names = paths.filter(is_one).filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
+    names.filter(|name| name != "main").collect()
+}
+
+/// A file that no list names is never built, and says nothing; a test is found by its module's name alone.
+#[test]
+fn every_file_of_the_tests_is_a_module_of_one_part() {
+    let [fast, real] = ["it", "e2e"].map(modules);
+    assert_eq!(fast.intersection(&real).collect::<Vec<_>>(), ["support"], "one name in both parts");
+    for (part, modules) in [("it", fast), ("e2e", real)] {
+        let main = fs::read_to_string(root().join("tests").join(part).join("main.rs")).expect("readable");
+        let left_out: Vec<_> = modules.iter().filter(|name| !main.contains(&format!("\nmod {name};\n"))).collect();
+        assert!(left_out.is_empty(), "tests/{part}/main.rs does not name {left_out:?}");
+    }
+    assert_eq!(&shared("it") | &shared("e2e"), modules("support"));
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | 1 | "sent" is not "submitted" | `tmux_refuse::what_is_not_seen_is_not_submitted`, `flow_doubt::no_receipt_and_the_operator_says_that_it_did_not_arrive`, `cli::a_send_that_is_not_proven_is_no_success` |
 //! | 2 | the receipt can win the race | `src/core/text::receipts_are_told_apart`, `sim::every_promise_holds_over_crashes_losses_and_clock_jumps` |
-//! | 3 | local commands have no receipt | `tmux_type::an_exit_command_that_ends_the_process_is_submitted`, `flow_dials::a_new_session_in_the_same_pane_takes_over` |
+//! | 3 | local commands have no receipt | `tmux_type::an_exit_command_that_ends_the_process_is_submitted`, `flow_options::a_new_session_in_the_same_pane_takes_over` |
 //! | 4 | blind repeats | `flow_doubt::a_receipt_that_comes_too_late_does_not_settle_the_doubt_by_itself`, `tmux_type::a_half_done_line_is_never_done_again_blindly` |
 //! | 5 | Enter in the same tick as the text | `tmux_refuse::what_is_not_seen_is_not_submitted`, `demo_faults::swallow_enter` |
 //! | 6 | key names that stop to submit | `src/demo/keys::carriage_return_submits_and_line_feed_does_not`, `tmux_type::a_text_arrives_as_it_was_written_and_is_submitted_once` |
@@ -39,14 +39,14 @@
 //! | 34 | environments, argument vectors, working directories | `src/agents/launch::claude_gets_its_rule_and_its_hooks_with_the_launch_line_as_json`, `tmux_create::the_program_gets_its_environment_arguments_and_directory_exactly` |
 //! | 35 | sizes of detached panes | `demo::small_panes_and_changes_of_size_do_no_harm`, `tmux_create::a_missing_session_is_made_only_when_it_is_ours` |
 //! | 36 | a start-up check that is too short | `flow_failures::a_successor_that_is_too_slow_is_adopted_by_a_retry` |
-//! | 37 | an automatic handoff under a person's eyes | `context::while_a_client_shows_the_window_nothing_begins`, `src/core/gauge_tests::one_that_was_begun_is_not_begun_again_in_that_session` |
+//! | 37 | an automatic handoff under a person's eyes | `context::while_a_client_shows_the_window_nothing_begins`, `src/core/agent/context_usage_tests::one_that_was_begun_is_not_begun_again_in_that_session` |
 //! | 38 | session starts that are none | `flow_faults::odd_hooks_are_no_obstacle`, `src/agents/rules::reasons_tell_an_end_from_a_change_of_session` |
 //! | 39 | a success that was none | `flow::successor_creation_fails`, `flow::sequenced_delivery` |
 //! | 40 | a handoff that dies with its server | `storm::kill_9_under_load_loses_nothing_and_types_nothing_twice`, `crash::kill_9_of_the_sidecar_at_random_instants`, `crash::an_ordered_end_in_the_middle_loses_nothing` |
 //! | 41 | a sweeper that closes what is being written | `flow_faults::a_document_that_is_still_being_written_is_waited_for`, `src/core/handoff/document::missing_sections_are_named_and_present_ones_are_not` |
 //! | 42 | marked before, or after | `tmux_crash::however_often_it_is_killed_each_text_arrives_once_and_in_order` |
 //! | 43 | half-written and malformed files | `spool_intake::a_half_written_file_waits_until_it_is_whole`, `agents_hook::input_that_stalls_in_the_middle_is_given_up`, `contract::what_is_no_json_is_answered_and_kept_whole` |
-//! | 44 | ids that come again | `contract::a_request_is_answered_once_and_again_with_the_same_words`, `contract::a_request_that_was_granted_is_not_carried_out_twice`, `src/sidecar/damage_tests::a_ledger_row_that_is_no_json_refuses_its_own_request_and_no_other` |
+//! | 44 | ids that come again | `contract::a_request_is_answered_once_and_again_with_the_same_words`, `contract::a_request_that_was_granted_is_not_carried_out_twice`, `src/sidecar/corrupt_tests::a_ledger_row_that_is_no_json_refuses_its_own_request_and_no_other` |
 //! | 45 | pane ids that come again | `tmux_server::after_a_restart_the_same_pane_number_is_another_pane`, `src/tmux/pane::an_id_that_came_back_is_not_the_pane` |
 //! | 46 | control clients that pile up | `tmux_server::a_client_that_a_former_process_left_is_ended_first`, `tmux_server::killing_us_with_answers_on_their_way_leaves_no_client_and_a_healthy_server` |
 //! | 47 | a stall taken for a death | `tmux_server::a_stopped_server_is_waited_for_and_nothing_is_typed_twice` |

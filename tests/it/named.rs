@@ -1,7 +1,7 @@
 //! How people name agents and handoffs, from outside.
 
-use crate::cli::{err, out};
 use crate::support::fake_sidecar::FakeHome;
+use crate::support::said::{err, out};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
@@ -34,7 +34,7 @@ fn a_handoff_is_named_by_its_persona_and_the_last_one_is_meant() {
     let (code, text) = said(&home, &["handoffs", "show", "kai"]);
     assert!(code == Some(0) && text.contains(&format!("handoff {NEW}")), "{text}");
     let (code, text) = said(&home, &["handoffs", "show", "mia"]);
-    assert!(code == Some(1) && text.contains("No agent of mia was handed off"), "{text}");
+    assert!(code == Some(1) && text.contains("no recent handoff of an agent of mia"), "{text}");
     let (code, text) = said(&home, &["handoffs", "show", "zoe"]);
     assert!(
         code == Some(1) && text.contains("Handoff not found: \"zoe\"") && text.contains("`tasuki handoffs`"),
@@ -87,7 +87,7 @@ fn what_does_not_exist_is_refused_where_it_is_typed() {
     let view = json!({"handoff_id": OLD, "persona_slug": "kai", "step": "done", "created_at": "-", "steps": []});
     home.write(&format!("view/handoffs/{OLD}.json"), &view);
     let (code, text) = said(&home, &["clarify", "1111", "--answer", "main"]);
-    assert!(code == Some(1) && text.contains("has asked nothing"), "{text}");
+    assert!(code == Some(1) && text.contains("has not asked any questions"), "{text}");
 }
 
 #[test]
@@ -126,8 +126,5 @@ fn who_stops_to_look_on_is_told_that_it_goes_on_and_how_to_look_again() {
     let output = child.wait_with_output().expect("it ends");
     let said = err(&output);
     assert_eq!(output.status.code(), Some(130), "{said}");
-    assert!(
-        said.contains("is not touched by this and goes on.") && said.contains("tasuki handoffs follow 1111"),
-        "{said}"
-    );
+    assert!(said.contains("is not affected and continues.") && said.contains("tasuki handoffs follow 1111"), "{said}");
 }

@@ -1,26 +1,14 @@
 //! What is packaged: each file of the .deb is there or is made by `scripts/deb`, and the parts that belong together are
 //! all in it. The package itself is built by that script, for it takes a release build.
 
+use super::support::package::{assets, root};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use toml::Value;
-
-pub(crate) fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
 
 fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
-
-/// The files of the .deb: where each comes from, where it goes, and its mode.
-pub(crate) fn assets() -> Vec<[String; 3]> {
-    let manifest: Value = toml::from_str(&read("Cargo.toml")).expect("TOML");
-    let listed = manifest["package"]["metadata"]["deb"]["assets"].as_array().expect("a list").clone();
-    let text = |value: &Value| value.as_str().expect("a text").to_owned();
-    listed.iter().map(|asset| [text(&asset[0]), text(&asset[1]), text(&asset[2])]).collect()
 }
 
 fn names(folder: &str) -> BTreeSet<String> {
@@ -33,7 +21,7 @@ fn every_file_of_the_package_is_there_or_is_made_for_it() {
     let script = read("scripts/deb");
     for [from, to, mode] in assets() {
         if let Some(made) = from.strip_prefix("target/") {
-            let made = made.trim_end_matches("/*.1");
+            let made = made.trim_end_matches("/*.1").trim_end_matches("/*.7");
             assert!(script.contains(&format!("target/{made}")), "scripts/deb does not make {from}");
             continue;
         }
@@ -66,7 +54,7 @@ fn what_belongs_together_is_in_the_package() {
     for file in names("packaging/tmux") {
         assert_eq!(goes(&file), Some("usr/share/tasuki/tmux/"), "{file}");
     }
-    for file in ["tasuki.bash", "_tasuki", "tasuki.fish", "man/*.1"] {
+    for file in ["tasuki.bash", "_tasuki", "tasuki.fish", "man/*.1", "man/*.7"] {
         assert!(goes(&format!("target/deb/{file}")).is_some(), "{file}");
     }
     assert_eq!(goes("packaging/schemas/*.json"), Some("usr/share/tasuki/schemas/"));

@@ -1,141 +1,27 @@
-//! The README is true: what it says to paste is pasted, its recipes are run, and every file that comes of it is as
-//! `tasuki schema` describes it.
+//! The README and the guide are true in what can be read off: its tables and pictures show all that there is, and each of its recipes is run
+//! by some test.
 
-use super::support::schema::faults;
-use super::support::server::{Server, has_curl};
-use super::support::stage::Stage;
-use super::support::stage_files::{json_files, read_json};
-use super::support::tally;
-use serde_json::{Value, json};
+use super::support::{readme, tally};
+use serde_json::Value;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use tasuki::cli::schema;
+use std::path::PathBuf;
+use std::process::Command;
 use tasuki::core::rows::handoff::Step;
 
-fn readme() -> String {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    fs::read_to_string(path).expect("a README")
+/// The README and every chapter of the guide, each with its path below the root.
+fn documents() -> Vec<(String, String)> {
+    let chapters = fs::read_dir(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("data/guide")).expect("the guide");
+    let chapter = |name: String| (format!("data/guide/{name}"), readme::chapter(name.trim_end_matches(".md")));
+    let names = chapters.map(|entry| entry.expect("a chapter").file_name().to_string_lossy().into_owned());
+    let mut all: Vec<(String, String)> = names.map(chapter).collect();
+    all.push(("README.md".to_owned(), readme::readme()));
+    all.sort();
+    all
 }
 
-/// The blocks of one language below one heading.
-pub(crate) fn blocks(heading: &str, language: &str) -> Vec<String> {
-    let text = readme();
-    let section = text.split(&format!("\n## {heading}\n")).nth(1).unwrap_or_else(|| panic!("no section {heading}"));
-    let section = section.split("\n## ").next().unwrap_or_default();
-    let fence = format!("```{language}\n");
-    section.split(&fence).skip(1).filter_map(|rest| rest.split("```").next().map(str::to_owned)).collect()
-}
-
-/// Pastes text into the pane of a window as a person does.
-fn paste(stage: &Stage, window: &str, text: &str) {
-    let file = stage.work_dir().join("paste");
-    fs::write(&file, text).expect("written");
-    stage.tmux(&["load-buffer", &file.display().to_string()]);
-    stage.tmux(&["paste-buffer", "-d", "-t", &format!("user:{window}")]);
-}
-
-/// A stage whose panes find the program under its name, and two of them with a shell.
-fn stage() -> Stage {
-    let stage = Stage::without_sidecar("");
-    // The PATH of whoever asks for a window wins over the one in the server's own environment.
-    let variables = surroundings(&stage).map(|(name, value)| format!("{name}='{value}'")).join(" ");
-    let shell = format!("exec env {variables} bash --norc --noprofile");
-    let work = stage.work_dir().display().to_string();
-    for window in ["one", "two"] {
-        stage.tmux(&["new-window", "-d", "-t", "user:", "-n", window, "-c", &work, &shell]);
-    }
-    stage
-}
-
-fn surroundings(stage: &Stage) -> [(&'static str, String); 3] {
-    let program = Path::new(env!("CARGO_BIN_EXE_tasuki"));
-    let folder = program.parent().expect("a folder").display();
-    let path = format!("{folder}:{}", std::env::var("PATH").expect("a PATH"));
-    let (home, socket) = (stage.home().display().to_string(), stage.socket().display().to_string());
-    [("PATH", path), ("TASUKI_HOME", home), ("TASUKI_TMUX", socket)]
-}
-
-/// Runs a recipe as a dashboard's author does.
-fn run(stage: &Stage, program: &str, recipe: &str) -> Output {
-    let mut command = Command::new(program);
-    command.arg("-c").arg(recipe).envs(surroundings(stage)).stdin(Stdio::null());
-    let output = command.output().unwrap_or_else(|error| panic!("{program}: {error}"));
-    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{program}: {said}\n{}", stage.story());
-    output
-}
-
-pub(crate) fn has_python() -> bool {
-    let out = Command::new("python3").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    out.is_ok_and(|status| status.success())
-}
-
-/// The one agent that lives.
-fn living(stage: &Stage) -> String {
-    let agents = stage.views("agents");
-    let alive: Vec<&Value> = agents.iter().filter(|agent| agent["ended_at"].is_null()).collect();
-    assert_eq!(alive.len(), 1, "{agents:?}");
-    alive[0]["agent_id"].as_str().expect("an id").to_owned()
-}
-
-fn hold_to_schemas(stage: &Stage) {
-    let schemas = schema::all();
-    let check = |name: &str, values: Vec<Value>| {
-        let format = schemas.iter().find(|format| format.name == name).expect("a format");
-        assert!(!values.is_empty(), "no {name} to check\n{}", stage.story());
-        for value in values {
-            let faults = faults(&format.schema, &value);
-            assert!(faults.is_empty(), "{name}: {faults:#?}\n{value:#}");
-        }
-    };
-    check("sidecar_view", vec![read_json(&stage.home().join("view/sidecar.json")).expect("a view")]);
-    check("agent_view", stage.views("agents"));
-    check("handoff_view", stage.views("handoffs"));
-    check("journal", stage.journal());
-    check("error", stage.errors());
-    check("result", json_files(&stage.spool("results")));
-    let rejected = json_files(&stage.spool("rejected"));
-    check("why", rejected.into_iter().filter(|file| file.get("sha256").is_some()).collect());
-}
-
-#[test]
-fn the_first_use_works_when_it_is_pasted_and_every_file_is_as_its_schema_says() {
-    let stage = stage();
-    let use_it = blocks("Use it", "sh");
-    paste(&stage, "one", &use_it[1]);
-    stage.until("the sidecar beats", || stage.home().join("view/sidecar.json").exists());
-    paste(&stage, "two", &use_it[2]);
-    let end = stage.work_dir().join("end");
-    paste(&stage, "two", &format!("touch {}\n", end.display()));
-    stage.until("all is pasted and done", || end.exists());
-    let screen = stage.tmux(&["capture-pane", "-p", "-J", "-S", "-200", "-t", "user:two"]);
-    assert!(!screen.contains("tasuki: "), "no command may fail:\n{screen}");
-    for part in ["delivered", "kai", "handoff ", "writing", "done", "└─ ", "No errors."] {
-        assert!(screen.contains(part), "{part} in\n{screen}");
-    }
-    recipes(&stage);
-    over_http(&stage);
-    failure(&stage);
-    stage.check_once();
-    hold_to_schemas(&stage);
-}
-
-/// Both recipes, one after the other, against the sidecar of the first use.
-fn recipes(stage: &Stage) {
-    stage.until_idle(&living(stage));
-    let output = run(stage, "sh", &blocks("Write a dashboard", "sh")[0]);
-    let answer: Value = serde_json::from_slice(&output.stdout).expect("the answer");
-    assert_eq!(answer["result"]["verdict"], "delivered", "{answer}");
-    if !has_python() {
-        tally::skip("there is no python3 to run the README's recipe");
-        return;
-    }
-    stage.until_idle(&living(stage));
-    let output = run(stage, "python3", &blocks("Write a dashboard", "python")[0]);
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(said.contains(" waiting\n") && said.contains(" briefing\n"), "{said}");
-    assert!(said.lines().last().is_some_and(|last| last.starts_with("done /")), "{said}");
+/// The README and the guide in one text.
+pub(crate) fn text() -> String {
+    documents().into_iter().map(|(_, text)| text).collect::<Vec<_>>().join("\n")
 }
 
 /// What a dashboard's author may not see for months: the journal is renamed while it is read.
@@ -174,11 +60,11 @@ print("every line once, in order")
 
 #[test]
 fn the_recipe_reads_every_line_of_a_journal_that_is_renamed_meanwhile() {
-    if !has_python() {
-        tally::skip("there is no python3 to run the README's recipe");
+    if !readme::has_python() {
+        tally::skip("there is no python3 to run the guide's recipe");
         return;
     }
-    let recipe = blocks("Write a dashboard", "python").remove(0);
+    let recipe = readme::blocks("spool", "python").remove(0);
     let functions = recipe.split("\nagents = ").next().expect("it begins with functions").to_owned();
     let program = format!("{functions}\n{ROTATION}");
     let mut command = Command::new("python3");
@@ -191,7 +77,7 @@ fn the_recipe_reads_every_line_of_a_journal_that_is_renamed_meanwhile() {
 fn the_picture_shows_the_steps_that_there_are() {
     let picture = fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("packaging/pictures/flow.svg"));
     let picture = picture.expect("a picture");
-    assert!(readme().contains("(packaging/pictures/flow.svg)"));
+    assert!(readme::readme().contains("(packaging/pictures/flow.svg)"));
     let shown: Vec<&str> = picture
         .lines()
         .filter_map(|line| line.trim().strip_prefix("<text class=\"word\"")?.split(['<', '>']).nth(1))
@@ -201,43 +87,14 @@ fn the_picture_shows_the_steps_that_there_are() {
     let flow: Vec<&str> = Step::ALL
         .iter()
         .filter(|step| !step.is_end() && **step != Step::Acknowledging)
-        .map(|step| step.word())
+        .map(|step| step.as_str())
         .collect();
     assert_eq!(shown, [flow, vec!["done"]].concat());
 }
 
-/// The recipe for HTTP, at the address where a server of the same home listens.
-fn over_http(stage: &Stage) {
-    if !has_curl() {
-        return;
-    }
-    let agent = living(stage);
-    stage.until_idle(&agent);
-    let server = Server::start(stage.command(&["serve"]));
-    let recipe = &blocks("A dashboard over HTTP", "sh")[0];
-    let usual = "http://127.0.0.1:7311";
-    assert!(recipe.contains(usual), "{recipe}");
-    let output = run(stage, "sh", &recipe.replace(usual, server.url.trim_end_matches('/')));
-    let answer: Value = serde_json::from_slice(&output.stdout).expect("the answer");
-    assert_eq!(answer["status"], "initiated", "{answer}");
-    let view = stage.until_step(answer["handoff_id"].as_str().expect("an id"), "done");
-    assert_eq!((&view["agent_id"], &view["focus"]), (&json!(agent), &json!("the flaky test")));
-}
-
-/// A handoff that fails, and a file that can't be taken: their files have formats too.
-fn failure(stage: &Stage) {
-    let agent = living(stage);
-    stage.until_idle(&agent);
-    stage.faults("write_never");
-    let handoff = stage.hand_off(&agent);
-    stage.until_failed(&handoff, "writing", "document_missing");
-    assert_eq!(stage.refused(&json!({"kind": "handoff", "agent": agent})).0, 400);
-}
-
 #[test]
 fn the_table_of_keys_names_every_key_of_the_configuration() {
-    let section = readme().split("## Configure it").nth(1).expect("a section").to_owned();
-    let section = section.split("\n## ").next().expect("its end").to_owned();
+    let section = readme::chapter("configuration");
     let schema = Value::from(tasuki::config::schema());
     for (table, about) in schema["properties"].as_object().expect("tables") {
         let name = about["$ref"].as_str().map(|name| name.trim_start_matches('#'));
@@ -251,11 +108,15 @@ fn the_table_of_keys_names_every_key_of_the_configuration() {
 
 #[test]
 fn the_table_of_keys_of_top_is_its_own_help() {
-    let text = readme();
-    let section = text.split("\n## See all at once\n").nth(1).and_then(|rest| rest.split("\n## ").next());
-    let rows = section.expect("a section").lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
+    let text = readme::chapter("screen");
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
     let rows: Vec<(&str, &str)> = rows.filter_map(|row| row.split_once(" | ")).skip(1).collect();
     assert_eq!(rows, tasuki::cli::top::keys::KEYS);
+    let picture = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("packaging/pictures/handoff.svg");
+    let picture = fs::read_to_string(picture).expect("scripts/pictures has made it");
+    for part in ["tasuki handoff lea", "waiting", "writing", "done", "lineage"] {
+        assert!(picture.contains(part), "the recording shows no {part}: run scripts/pictures");
+    }
     let picture = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("packaging/pictures/top.svg");
     let picture = fs::read_to_string(picture).expect("scripts/pictures has made it");
     for part in ["tasuki", "[1 Agents 4]", "hands off: writing", "document_missing", "? help"] {
@@ -265,16 +126,94 @@ fn the_table_of_keys_of_top_is_its_own_help() {
 
 #[test]
 fn the_tables_of_commands_and_kinds_are_whole() {
-    let text = readme();
+    let text = readme::chapter("spool");
     for kind in tasuki::core::request::KINDS {
         assert!(text.contains(&format!("`{kind}`")), "{kind}");
     }
     let out = Command::new(env!("CARGO_BIN_EXE_tasuki")).arg("--help").output().expect("the program runs");
     let help = String::from_utf8_lossy(&out.stdout).into_owned();
     let (commands, _) = crate::cli_help::listed(&help);
+    let text = readme::readme();
     assert!(commands.len() > 25, "{help}");
     for command in commands {
         let named = ["`", "`tasuki "].iter().any(|start| text.contains(&format!("{start}{command}")));
         assert!(named, "{command} is in no table");
     }
+}
+
+/// Recipes that `as_installed` can't type, each with what it takes.
+const ELSEWHERE: [(&str, &str); 9] = [
+    ("scripts/demo", "builds the program"),
+    ("cargo install", "builds the program"),
+    ("tasuki run", "typed with the server's name"),
+    ("tasuki persona new mia", "needs Claude Code"),
+    ("tasuki handoff mia", "needs Claude Code"),
+    ("tasuki hooks install claude\ntasuki agent register", "needs Claude Code"),
+    ("server=", "`first_use` types it at a server with a port of its own"),
+    ("tasuki service install", "would install a service"),
+    ("tasuki hooks show wren", "`stranger` plays it"),
+];
+
+#[test]
+fn every_recipe_of_the_readme_and_the_guide_is_typed_somewhere() {
+    let text = text();
+    // What `as_installed` types.
+    let typed = [
+        "tasuki persona new kai",
+        "# ask ID JSON",
+        "tasuki work create",
+        "tasuki hooks install claude --dry-run",
+        "(umask 077",
+    ];
+    let mut elsewhere = ELSEWHERE.map(|(begins, _)| begins).to_vec();
+    for block in text.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()) {
+        if typed.iter().any(|begins| block.starts_with(begins)) {
+            continue;
+        }
+        let at = elsewhere.iter().position(|begins| block.starts_with(begins));
+        let at = at.unwrap_or_else(|| panic!("nobody types this:\n{block}"));
+        elsewhere.remove(at);
+    }
+    assert!(elsewhere.is_empty(), "there is no such recipe any more: {elsewhere:?}");
+}
+
+/// A newcomer reads it in one go.
+#[test]
+fn the_readme_is_short() {
+    let lines = readme::readme().lines().count();
+    assert!(lines <= 300, "{lines} lines: what not every newcomer needs belongs into the guide");
+}
+
+#[test]
+fn every_link_between_documents_leads_somewhere() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let mut documents = documents();
+    for name in [".github/CONTRIBUTING.md", "CHANGELOG.md"] {
+        documents.push((name.to_owned(), fs::read_to_string(root.join(name)).expect("a document")));
+    }
+    let link = regex::Regex::new(r"\]\(([^)\s]+)\)").expect("an expression");
+    let mut wrong = Vec::new();
+    for (name, text) in &documents {
+        for found in link.captures_iter(text).filter(|found| !found[1].starts_with("http")) {
+            let (file, anchor) = found[1].split_once('#').unwrap_or((&found[1], ""));
+            let folder = root.join(name).parent().expect("a folder").to_owned();
+            let path = if file.is_empty() { root.join(name) } else { folder.join(file) };
+            let is_there = path.exists()
+                && (anchor.is_empty()
+                    || anchors(&fs::read_to_string(&path).unwrap_or_default()).contains(&anchor.to_owned()));
+            if !is_there {
+                wrong.push(format!("{name}: {}", &found[1]));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The names by which the headings of a document can be linked.
+fn anchors(text: &str) -> Vec<String> {
+    let heading = |line: &str| {
+        let title = line.trim_start_matches('#').trim().to_lowercase();
+        title.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c)).collect::<String>().replace(' ', "-")
+    };
+    text.lines().filter(|line| line.starts_with('#')).map(heading).collect()
 }

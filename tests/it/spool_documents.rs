@@ -14,7 +14,7 @@ fn slug() -> Slug {
     "developer-con-1".parse().expect("a legal slug")
 }
 
-fn code(result: Result<tasuki::spool::documents::Reading, DocumentError>) -> &'static str {
+fn code(result: Result<tasuki::spool::documents::DocumentReading, DocumentError>) -> &'static str {
     result.map_or_else(|error| error.code(), |_| "read")
 }
 
@@ -63,7 +63,7 @@ fn only_a_plain_file_with_text_in_it_counts() {
     assert_eq!(folder.look(OsStr::new("none.md")), DocumentLook::Missing);
     assert_eq!(folder.look(OsStr::new("link.md")), DocumentLook::Unsafe("link"));
     assert_eq!(folder.look(OsStr::new("pipe.md")), DocumentLook::Unsafe("not_regular"));
-    assert!(matches!(folder.look(OsStr::new("empty.md")), DocumentLook::Present { stamp } if stamp.size == 0));
+    assert!(matches!(folder.look(OsStr::new("empty.md")), DocumentLook::Present { file_id } if file_id.size == 0));
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn two_readings_show_whether_a_document_has_settled() {
     let one = folder.read(name).expect("read");
     assert_eq!(folder.read(name).expect("read"), one);
     fs::write(folder.path().join("a.md"), "second").expect("written");
-    assert_ne!(folder.read(name).expect("read").stamp, one.stamp);
+    assert_ne!(folder.read(name).expect("read").file_id, one.file_id);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::time::Duration;
-use tasuki::spool::{Content, Disposed, ErrorKind, Lane, RejectOutcome, Spool, Why, event_name};
+use tasuki::spool::{Content, ErrorKind, Finished, Lane, RejectOutcome, Spool, Why, event_name};
 
 const WHOLE: &[u8] = b"{\"v\":1}";
 
@@ -32,11 +32,11 @@ fn a_whole_request_is_found_at_once_and_put_away_once() {
     let found = home.only();
     assert_eq!(found.request_id().map(|id| id.to_string()).as_deref(), Some("a"));
     assert!(matches!(&found.content, Content::Whole { bytes, .. } if bytes == WHOLE));
-    assert_eq!(home.spool.dispose(&found).expect("moved"), Disposed::Moved);
-    assert_eq!(home.spool.dispose(&found).expect("nothing to do"), Disposed::Gone);
+    assert_eq!(home.spool.finish(&found).expect("moved"), Finished::Moved);
+    assert_eq!(home.spool.finish(&found).expect("nothing to do"), Finished::Gone);
     let scan = home.scan(Lane::Requests);
     assert!(scan.found.is_empty() && !scan.more && scan.look_again.is_none());
-    assert_eq!(home.spool.reap(100), 1);
+    assert_eq!(home.spool.empty_trash(100), 1);
     assert!(home.names("state/reap").is_empty());
 }
 
@@ -244,7 +244,7 @@ fn a_full_reject_folder_evicts_nothing_and_intake_goes_on_when_there_is_room() {
     let scan = home.scan(Lane::Requests);
     assert_eq!(named(&scan.found), ["good.json"]);
     assert!(scan.look_again.is_some());
-    assert_eq!(home.spool.dispose(&scan.found[0]).expect("moved"), Disposed::Moved);
+    assert_eq!(home.spool.finish(&scan.found[0]).expect("moved"), Finished::Moved);
     home.pass(6_000);
     assert!(home.scan(Lane::Requests).found.is_empty(), "it is still full");
     fs::remove_file(home.path("spool/rejected/0-old.json")).expect("the operator tidies up");
@@ -284,7 +284,7 @@ fn bad_files_that_stay_starve_nobody_however_many_they_are() {
     for _ in 0..3 {
         let scan = home.scan(Lane::Events);
         for found in &scan.found {
-            assert_eq!(home.spool.dispose(found).expect("moved"), Disposed::Moved);
+            assert_eq!(home.spool.finish(found).expect("moved"), Finished::Moved);
         }
         taken += scan.found.len();
     }
@@ -305,14 +305,14 @@ fn a_file_replaced_after_it_was_found_is_decided_anew() {
     let first = home.only();
     home.put("spool/tmp/other", b"{\"v\":1,\"other\":1}");
     fs::rename(home.path("spool/tmp/other"), home.path("spool/requests/a.json")).expect("replaced");
-    assert_eq!(home.spool.dispose(&first).expect("left"), Disposed::Changed);
+    assert_eq!(home.spool.finish(&first).expect("left"), Finished::Changed);
     let now = home.now;
     assert_eq!(home.spool.reject(1, &first, &why(), &now).expect("left"), RejectOutcome::Gone);
     let second = home.only();
-    assert_ne!(first.stamp.ino, second.stamp.ino);
+    assert_ne!(first.file_id.ino, second.file_id.ino);
     let mut file = OpenOptions::new().append(true).open(home.path("spool/requests/a.json")).expect("open");
     file.write_all(b" ").expect("written in place");
-    assert_eq!(home.spool.dispose(&second).expect("left"), Disposed::Changed);
+    assert_eq!(home.spool.finish(&second).expect("left"), Finished::Changed);
 }
 
 #[test]
@@ -371,11 +371,11 @@ fn ten_thousand_files_come_in_batches_and_each_once() {
         }
         for found in &scan.found {
             assert!(seen.insert(found.name.clone()), "{:?} twice", found.name);
-            assert_eq!(home.spool.dispose(found).expect("moved"), Disposed::Moved);
+            assert_eq!(home.spool.finish(found).expect("moved"), Finished::Moved);
         }
     }
     assert_eq!(seen.len(), 10_000);
-    while home.spool.reap(4_096) > 0 {}
+    while home.spool.empty_trash(4_096) > 0 {}
     assert!(home.names("state/reap").is_empty());
 }
 

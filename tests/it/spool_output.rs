@@ -4,8 +4,8 @@ use crate::support::home::TestHome;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use tasuki::core::id::{AgentId, ErrorId, RequestId};
-use tasuki::spool::client::{self, Grade, Sidecar};
-use tasuki::spool::{ErrorKind, Lane, Place, Shelf, event_name};
+use tasuki::spool::client::{self, Grade, SidecarPresence};
+use tasuki::spool::{ErrorKind, Lane, OutputFile, ProjectionFolder, event_name};
 use uuid::Uuid;
 
 fn request(id: &str) -> RequestId {
@@ -16,7 +16,12 @@ fn request(id: &str) -> RequestId {
 fn results_and_views_are_replaced_whole() {
     let home = TestHome::new();
     let agent = AgentId(Uuid::from_u128(7));
-    for place in [Place::Result(request("a.b")), Place::Reused(request("a.b")), Place::Sidecar, Place::Agent(agent)] {
+    for place in [
+        OutputFile::Result(request("a.b")),
+        OutputFile::Reused(request("a.b")),
+        OutputFile::Sidecar,
+        OutputFile::Agent(agent),
+    ] {
         assert!(!home.spool.exists(&place).expect("looked"));
         for text in [&b"{\"n\":1}"[..], b"{\"number\":2}"] {
             home.spool.put(&place, text).expect("written");
@@ -27,9 +32,9 @@ fn results_and_views_are_replaced_whole() {
         assert_eq!(mode, 0o600);
     }
     assert_eq!(home.names("spool/results"), ["a.b.json", "a.b.reused.json"]);
-    assert_eq!(home.spool.ids(Shelf::Agents).expect("listed"), [agent.0]);
-    assert!(home.spool.remove(&Place::Agent(agent)).expect("removed"));
-    assert!(!home.spool.remove(&Place::Agent(agent)).expect("gone already"));
+    assert_eq!(home.spool.ids(ProjectionFolder::Agents).expect("listed"), [agent.0]);
+    assert!(home.spool.remove(&OutputFile::Agent(agent)).expect("removed"));
+    assert!(!home.spool.remove(&OutputFile::Agent(agent)).expect("gone already"));
     home.spool.syncer().and_then(tasuki::spool::Syncer::sync).expect("a checkpoint");
 }
 
@@ -39,7 +44,7 @@ fn an_error_file_is_written_once() {
     let id = ErrorId(Uuid::from_u128(1));
     assert!(home.spool.put_error(&id, b"{\"n\":1}").expect("written"));
     assert!(!home.spool.put_error(&id, b"{\"n\":2}").expect("left"));
-    assert_eq!(home.spool.get(&Place::Error(id)).expect("read").as_deref(), Some(&b"{\"n\":1}"[..]));
+    assert_eq!(home.spool.get(&OutputFile::Error(id)).expect("read").as_deref(), Some(&b"{\"n\":1}"[..]));
     assert_eq!(home.names("spool/errors").len(), 1);
 }
 
@@ -47,7 +52,7 @@ fn an_error_file_is_written_once() {
 fn what_a_crash_left_half_written_does_no_harm() {
     let home = TestHome::new();
     home.put("view/.tasuki-new", b"{\"half");
-    home.spool.put(&Place::Sidecar, b"{}").expect("written");
+    home.spool.put(&OutputFile::Sidecar, b"{}").expect("written");
     let left: Vec<String> = home.names("view").into_iter().filter(|name| name.contains("tasuki")).collect();
     assert!(left.is_empty());
 }
@@ -63,9 +68,9 @@ fn a_dropped_request_is_found_and_its_id_is_taken_until_then() {
     assert!(home.names("spool/tmp").is_empty());
     let found = home.only();
     assert_eq!(found.request_id(), Some(longest.clone()));
-    home.spool.dispose(&found).expect("moved");
+    home.spool.finish(&found).expect("moved");
     assert_eq!(client::read_result(&root, &longest).expect("none yet"), None);
-    home.spool.put(&Place::Result(longest.clone()), b"{\"status\":200}").expect("written");
+    home.spool.put(&OutputFile::Result(longest.clone()), b"{\"status\":200}").expect("written");
     assert_eq!(client::read_result(&root, &longest).expect("read").as_deref(), Some(&b"{\"status\":200}"[..]));
 }
 
@@ -93,14 +98,14 @@ fn nothing_is_dropped_where_no_spool_is_or_others_could_read_it() {
 fn a_sidecar_is_alive_while_its_heart_beats() {
     let mut home = TestHome::new();
     let root = home.spool.home().to_owned();
-    assert_eq!(client::sidecar_alive(&root, &home.now), Sidecar::None);
-    let json = format!("{{\"pid\":42,\"heartbeat\":\"{}\",\"other\":1}}", home.now.stamp());
-    home.spool.put(&Place::Sidecar, json.as_bytes()).expect("written");
+    assert_eq!(client::sidecar_alive(&root, &home.now), SidecarPresence::None);
+    let json = format!("{{\"pid\":42,\"heartbeat\":\"{}\",\"other\":1}}", home.now.rfc3339());
+    home.spool.put(&OutputFile::Sidecar, json.as_bytes()).expect("written");
     home.pass(15_000);
     let beat_ms = home.now.wall_ms - 15_000;
-    assert_eq!(client::sidecar_alive(&root, &home.now), Sidecar::Alive { pid: 42, beat_ms });
+    assert_eq!(client::sidecar_alive(&root, &home.now), SidecarPresence::Alive { pid: 42, beat_ms });
     home.pass(1);
-    assert_eq!(client::sidecar_alive(&root, &home.now), Sidecar::Stale { pid: 42, age_ms: 15_001, beat_ms });
+    assert_eq!(client::sidecar_alive(&root, &home.now), SidecarPresence::Stale { pid: 42, age_ms: 15_001, beat_ms });
     home.now.wall_ms -= 100_000;
-    assert!(matches!(client::sidecar_alive(&root, &home.now), Sidecar::Stale { .. }));
+    assert!(matches!(client::sidecar_alive(&root, &home.now), SidecarPresence::Stale { .. }));
 }

@@ -15,7 +15,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::UNIX_EPOCH;
 use tasuki::files::{self, Unfit};
-use tasuki::spool::{Content, Disposed, Found, Lane};
+use tasuki::spool::{Content, Finished, IncomingFile, Lane};
 
 const WHOLE: &[u8] = b"{\"v\":1}";
 /// How often it is looked at while the world changes.
@@ -104,7 +104,7 @@ fn a_file_that_changes_while_it_is_read_is_never_taken_for_what_it_was() {
         for _ in 0..4 * SWAPS {
             for found in home.scan(Lane::Requests).found {
                 let Content::Whole { bytes, .. } = &found.content else { panic!("{found:?}") };
-                assert_eq!(bytes.len() as u64, found.stamp.size);
+                assert_eq!(bytes.len() as u64, found.file_id.size);
             }
         }
     });
@@ -148,7 +148,7 @@ fn what_we_lack_ourselves_is_blamed_on_no_file() {
         let found = next(home, soft).expect("the folder can be read").found;
         assert_eq!(named(&found), [name]);
         assert!(matches!(found[0].content, Content::Whole { .. }), "{found:?}");
-        assert_eq!(home.spool.dispose(&found[0]).expect("moved"), Disposed::Moved);
+        assert_eq!(home.spool.finish(&found[0]).expect("moved"), Finished::Moved);
     };
     let mut home = TestHome::new();
     home.put("spool/requests/b.json", WHOLE);
@@ -182,7 +182,7 @@ fn a_file_that_has_taken_a_decided_ones_place_is_not_touched() {
         } else {
             home.put("spool/requests/a.json", b"{\"v\":2}");
         }
-        assert_eq!(home.spool.dispose(&found).expect("looked at"), Disposed::Changed);
+        assert_eq!(home.spool.finish(&found).expect("looked at"), Finished::Changed);
         assert!(inotify.read_events().is_err(), "it was moved, and moved back");
     }
 }
@@ -213,18 +213,17 @@ fn nothing_that_takes_a_decided_files_place_is_lost() {
             for _ in 0..round % 50 {
                 std::hint::spin_loop();
             }
-            home.spool.dispose(&first).expect("moved, or left");
+            home.spool.finish(&first).expect("moved, or left");
             go.wait();
             let found = home.scan(Lane::Requests).found;
-            let is_it =
-                |found: &Found| matches!(&found.content, Content::Whole { bytes, .. } if bytes == second.as_bytes());
+            let is_it = |found: &IncomingFile| matches!(&found.content, Content::Whole { bytes, .. } if bytes == second.as_bytes());
             if !found.first().is_some_and(is_it) {
                 lost.push(format!("{round}: {found:?}"));
             }
             for found in &found {
-                home.spool.dispose(found).expect("moved");
+                home.spool.finish(found).expect("moved");
             }
-            let _ = home.spool.reap(10);
+            let _ = home.spool.empty_trash(10);
         }
         gone.store(true, Ordering::Relaxed);
         go.wait();

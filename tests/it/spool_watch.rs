@@ -4,8 +4,8 @@ use crate::support::home::TestHome;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
-use tasuki::spool::watch::{Checked, Hints, Mode};
-use tasuki::spool::{ErrorKind, Lane, Watch};
+use tasuki::spool::watch::{Checked, Hints, WatchMode};
+use tasuki::spool::{ErrorKind, Lane, SpoolWatch};
 
 const LIMIT: Duration = Duration::from_secs(10);
 
@@ -26,8 +26,8 @@ fn drop_file(home: &TestHome, lane: &str, name: &str) {
 #[tokio::test]
 async fn a_file_that_arrives_gives_a_hint_and_taking_it_gives_none() {
     let mut home = TestHome::new();
-    let watch = Watch::new(&home.spool);
-    assert_eq!(watch.mode(), Mode::Armed);
+    let watch = SpoolWatch::new(&home.spool);
+    assert_eq!(watch.mode(), WatchMode::Armed);
     let hints = watch.hints();
     quiet(&hints).await;
     drop_file(&home, "requests", "a.json");
@@ -37,7 +37,7 @@ async fn a_file_that_arrives_gives_a_hint_and_taking_it_gives_none() {
     quiet(&hints).await;
     for lane in [Lane::Requests, Lane::Events] {
         for found in home.scan(lane).found {
-            home.spool.dispose(&found).expect("moved");
+            home.spool.finish(&found).expect("moved");
         }
     }
     home.put("spool/journal.jsonl", b"{}\n");
@@ -48,7 +48,7 @@ async fn a_file_that_arrives_gives_a_hint_and_taking_it_gives_none() {
 #[tokio::test]
 async fn a_file_written_in_place_gives_a_hint_when_it_grows() {
     let home = TestHome::new();
-    let watch = Watch::new(&home.spool);
+    let watch = SpoolWatch::new(&home.spool);
     let hints = watch.hints();
     quiet(&hints).await;
     home.put("spool/requests/a.json", b"{");
@@ -61,7 +61,7 @@ async fn a_file_written_in_place_gives_a_hint_when_it_grows() {
 #[tokio::test]
 async fn a_lane_that_was_moved_away_and_made_anew_is_opened_anew() {
     let mut home = TestHome::new();
-    let mut watch = Watch::new(&home.spool);
+    let mut watch = SpoolWatch::new(&home.spool);
     let hints = watch.hints();
     assert_eq!(watch.check(&mut home.spool).expect("fine"), Checked::Same);
     fs::rename(home.path("spool/requests"), home.path("spool/old")).expect("moved");
@@ -82,7 +82,7 @@ async fn a_lane_that_was_moved_away_and_made_anew_is_opened_anew() {
 #[tokio::test]
 async fn a_spool_that_was_removed_is_made_anew() {
     let mut home = TestHome::new();
-    let mut watch = Watch::new(&home.spool);
+    let mut watch = SpoolWatch::new(&home.spool);
     fs::remove_dir_all(home.path("spool")).expect("removed");
     assert!(home.scan(Lane::Requests).found.is_empty());
     assert_eq!(watch.check(&mut home.spool).expect("made anew"), Checked::Rescan);
@@ -93,7 +93,7 @@ async fn a_spool_that_was_removed_is_made_anew() {
 #[tokio::test]
 async fn document_folders_give_hints_while_they_are_watched() {
     let mut home = TestHome::new();
-    let mut watch = Watch::new(&home.spool);
+    let mut watch = SpoolWatch::new(&home.spool);
     let hints = watch.hints();
     let folder = home.path("docs");
     fs::create_dir(&folder).expect("made");

@@ -9,21 +9,21 @@ use ratatui::style::Color;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
-use tasuki::cli::top::draw::{Look, Scene, draw};
-use tasuki::cli::top::keys::intent;
-use tasuki::cli::top::model::{Agent, Failure, Handoff, Heart, Model, Work};
+use tasuki::cli::top::draw::{Scene, TerminalStyle, draw};
+use tasuki::cli::top::keys::key_action;
+use tasuki::cli::top::model::{AgentRow, FailureRow, HandoffRow, Model, SidecarStatus, WorkRow};
 use tasuki::cli::top::ui::Ui;
 use tasuki::contract::understood;
-use tasuki::demo::keys::Parser;
+use tasuki::demo::keys::KeyParser;
 
 /// 2026-11-22 12:00:00 UTC.
 const NOW_MS: i64 = 1_795_348_800_000;
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (40, 10)];
-const PLAIN: Look = Look { colour: false, unicode: true };
+const PLAIN: TerminalStyle = TerminalStyle { colour: false, unicode: true };
 
 /// So many seconds before the time at which everything is drawn.
 fn ago(seconds: i64) -> String {
-    tasuki::core::time::stamp(NOW_MS - seconds * 1_000)
+    tasuki::core::time::rfc3339(NOW_MS - seconds * 1_000)
 }
 
 fn agent(number: u32, persona: &str, state: &str, percent: Option<u64>) -> Value {
@@ -62,20 +62,20 @@ fn item(number: u32, title: &str, status: &str, priority: &str) -> Value {
         "created_at": ago(900)})
 }
 
-fn alive() -> Heart {
-    Heart { pid: Some(4_711), beats: true, beat_ms: None, tmux: Some(812), problem: None }
+fn alive() -> SidecarStatus {
+    SidecarStatus { pid: Some(4_711), is_alive: true, beat_ms: None, tmux: Some(812), problem: None }
 }
 
-fn read_agent(view: &Value) -> Option<Agent> {
-    Agent::read(&understood(view.clone())?)
+fn read_agent(view: &Value) -> Option<AgentRow> {
+    AgentRow::read(&understood(view.clone())?)
 }
 
-fn model(heart: Heart, agents: &[Value], handoffs: &[Value], failures: &[Value], work: &[Value]) -> Model {
-    let mut model = Model::new("/home/kai/.local/share/tasuki", "/home/kai", heart);
+fn model(sidecar: SidecarStatus, agents: &[Value], handoffs: &[Value], failures: &[Value], work: &[Value]) -> Model {
+    let mut model = Model::new("/home/kai/.local/share/tasuki", "/home/kai", sidecar);
     model.agents = agents.iter().filter_map(read_agent).collect();
-    model.handoffs = handoffs.iter().filter_map(|view| Handoff::read(&understood(view.clone())?)).collect();
-    model.failures = failures.iter().filter_map(|file| Failure::read(&understood(file.clone())?)).collect();
-    model.work = work.iter().filter_map(|view| Work::read(&understood(view.clone())?)).collect();
+    model.handoffs = handoffs.iter().filter_map(|view| HandoffRow::read(&understood(view.clone())?)).collect();
+    model.failures = failures.iter().filter_map(|file| FailureRow::read(&understood(file.clone())?)).collect();
+    model.work = work.iter().filter_map(|view| WorkRow::read(&understood(view.clone())?)).collect();
     assert_eq!((model.agents.len(), model.handoffs.len()), (agents.len(), handoffs.len()));
     assert_eq!((model.failures.len(), model.work.len()), (failures.len(), work.len()));
     model.arranged()
@@ -118,8 +118,8 @@ fn failed() -> Model {
 
 fn dead() -> Model {
     let problem = Some("Start one in another pane: tasuki run --home /home/kai/.local/share/tasuki".to_owned());
-    let heart = Heart { beats: false, beat_ms: Some(NOW_MS - 95_000), problem, ..alive() };
-    model(heart, &[agent(1, "kai", "busy", Some(30))], &[], &[], &[])
+    let sidecar = SidecarStatus { is_alive: false, beat_ms: Some(NOW_MS - 95_000), problem, ..alive() };
+    model(sidecar, &[agent(1, "kai", "busy", Some(30))], &[], &[], &[])
 }
 
 fn crowd() -> Model {
@@ -154,16 +154,16 @@ fn hostile() -> Model {
 }
 
 /// Types keys and draws.
-fn drawn(model: &Model, keys: &str, (columns, rows): (u16, u16), look: Look) -> Buffer {
+fn drawn(model: &Model, keys: &str, (columns, rows): (u16, u16), look: TerminalStyle) -> Buffer {
     let mut ui = Ui::default();
     ui.details = vec![
         "agent 1a2b3c4d".to_owned(),
         "  persona     kai".to_owned(),
         format!("  folder      {}", "/deep".repeat(30)),
     ];
-    for key in Parser::default().feed(keys.as_bytes()) {
-        if let Some(intent) = intent(&key, &ui.mode) {
-            ui.act(&intent, model);
+    for key in KeyParser::default().feed(keys.as_bytes()) {
+        if let Some(action) = key_action(&key, &ui.mode) {
+            ui.act(&action, model);
         }
     }
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).expect("a terminal");
@@ -224,7 +224,7 @@ fn hold(name: &str, model: &Model, keys: &str) {
 #[test]
 fn an_empty_home() {
     hold("empty", &model(alive(), &[], &[], &[], &[]), "");
-    hold("none", &Model::new("/home/kai/.local/share/tasuki", "/home/kai", Heart::default()), "");
+    hold("none", &Model::new("/home/kai/.local/share/tasuki", "/home/kai", SidecarStatus::default()), "");
 }
 
 #[test]
@@ -309,18 +309,18 @@ fn without_colour_there_is_none_and_with_it_the_sixteen_of_the_terminal() {
         for keys in ["1", "2", "3", "4", "5", "c"] {
             let plain = drawn(&model, keys, (120, 40), PLAIN);
             assert!(plain.content().iter().all(|cell| (cell.fg, cell.bg) == (Color::Reset, Color::Reset)));
-            let coloured = drawn(&model, keys, (120, 40), Look { colour: true, ..PLAIN });
+            let coloured = drawn(&model, keys, (120, 40), TerminalStyle { colour: true, ..PLAIN });
             assert!(coloured.content().iter().all(|cell| sixteen(cell.fg) && sixteen(cell.bg)));
             assert_eq!(text(&plain), text(&coloured), "colour changes no word");
         }
     }
-    let red = drawn(&failed(), "", (80, 24), Look { colour: true, ..PLAIN });
+    let red = drawn(&failed(), "", (80, 24), TerminalStyle { colour: true, ..PLAIN });
     assert!(red.content().iter().any(|cell| cell.fg == Color::Red));
 }
 
 #[test]
 fn where_the_locale_is_not_utf_8_no_sign_of_ours_is_beyond_ascii() {
-    let ascii = Look { colour: false, unicode: false };
+    let ascii = TerminalStyle { colour: false, unicode: false };
     for model in [failed(), dead(), crowd()] {
         for keys in ["1", "2", "3", "4", "5", "?", "h"] {
             let shown = text(&drawn(&model, keys, (120, 40), ascii));

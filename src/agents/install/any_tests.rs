@@ -1,4 +1,4 @@
-//! Any file at all, put in and taken out again.
+//! Hooks installed into arbitrary files and uninstalled again.
 
 use super::merge::Template;
 use super::section::{fill, shape};
@@ -13,7 +13,6 @@ fn claude() -> Profile {
     Profile::parse("claude", Path::new("claude.toml"), text).expect("the built-in profile")
 }
 
-/// What is installed, and as text.
 fn template(notation: Notation) -> (Template, String) {
     let profile = claude();
     let section = profile.file.install.as_ref().expect("it has one");
@@ -50,7 +49,7 @@ fn any_json() -> impl Strategy<Value = String> {
     (space(), value, space()).prop_map(|(a, value, b)| format!("{a}{value}{b}"))
 }
 
-/// A value with everything of ours taken away.
+/// A value with all of our units removed.
 fn theirs(value: &Value, template: &Value) -> Value {
     match (value, template) {
         (Value::Object(map), Value::Object(own)) => {

@@ -1,20 +1,19 @@
-//! What of a profile's hooks stands in the CLI's own configuration, whoever put it there: for a person who asks whether
-//! the agents that they start themselves report. Nothing is changed.
+//! Shows which of a profile's hooks are in the CLI's own configuration, no matter who put them there, so that a person
+//! can see whether the agents that they start themselves report. Nothing is changed.
 
 use super::Context;
 use super::error::{InstallError, wrong};
 use super::section::notation;
-use super::text::{Kind, Node, parse};
+use super::text::{Node, ValueKind, parse};
 use crate::agents::profile::Profile;
 use std::path::PathBuf;
 
-/// Most hook commands that are told of one file.
+/// Most hook commands that are reported for one file.
 const MAX_COMMANDS: usize = 64;
 
-/// How a profile's hooks stand in the CLI's own configuration.
+/// The state of a profile's hooks in the CLI's own configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
-    /// Nothing of ours is there.
     Absent,
     /// All of them, as this program would put them in for this home.
     Whole,
@@ -31,16 +30,15 @@ pub struct HookCommand {
     pub line: String,
 }
 
-/// What was found.
+/// What is installed for one profile, as far as its files show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installed {
     /// The CLI's file, as people name it.
     pub file: PathBuf,
-    /// How the hooks stand there.
     pub presence: Presence,
     /// They were put in by `hooks install`, and not taken out by `hooks uninstall`.
     pub is_recorded: bool,
-    /// The commands of ours that the file holds. None for a CLI that takes a file of ours whole.
+    /// Our commands in the file. Empty for a CLI whose whole file is ours.
     pub commands: Vec<HookCommand>,
 }
 
@@ -82,18 +80,18 @@ impl Profile {
     }
 }
 
-/// Every text that runs our hook, with the name of the object's member below which it stands, which is the event.
+/// Every text that runs our hook, with the name of the member that contains it, which is the event.
 fn collect(node: &Node, needle: &str, path: &mut Vec<String>, found: &mut Vec<HookCommand>) {
     match &node.kind {
-        Kind::Object(members) => {
+        ValueKind::Object(members) => {
             for member in members {
                 path.push(member.key.clone());
                 collect(&member.value, needle, path, found);
                 path.pop();
             }
         }
-        Kind::Array(items) => items.iter().for_each(|item| collect(item, needle, path, found)),
-        Kind::Scalar(value) => {
+        ValueKind::Array(items) => items.iter().for_each(|item| collect(item, needle, path, found)),
+        ValueKind::Scalar(value) => {
             let Some(line) = value.as_str().filter(|line| is_ours(line, needle)) else { return };
             let event = path.iter().skip_while(|key| *key != "hooks").nth(1).cloned().unwrap_or_default();
             if found.len() < MAX_COMMANDS {
@@ -103,7 +101,7 @@ fn collect(node: &Node, needle: &str, path: &mut Vec<String>, found: &mut Vec<Ho
     }
 }
 
-/// Whether a command line is `… tasuki … hook <profile>`: behind the profile's name nothing of it goes on.
+/// Whether a command line is `… tasuki … hook <profile>`, with nothing that continues the profile's name.
 fn is_ours(line: &str, needle: &str) -> bool {
     let Some((before, after)) = line.split_once(needle) else { return false };
     before.contains("tasuki") && after.chars().next().is_none_or(|next| next.is_whitespace())

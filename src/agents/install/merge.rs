@@ -1,13 +1,13 @@
-//! What is put into a person's JSON file, and how it is taken out again: only at single places, so that all else stays
-//! byte for byte as it was.
+//! Merges a template into a person's JSON file and removes it again. Only single places change, so everything else
+//! stays byte for byte as it was.
 //!
-//! A template is an object. Objects in it are merged by key; each element of a list, and each other value, is one *unit*
-//! that is put in behind what is there. What was put in is remembered as pieces of text, so that taking it out gives
-//! the very bytes of before, also when other parts were changed in between. Where a piece can't be found as it was
-//! (somebody has written the file anew), the units are found by what they say.
+//! A template is an object. Objects in it are merged by key; each element of a list, and each other value, is one
+//! *unit* that is inserted after what is there. The inserted text is recorded in pieces, so removing it restores the
+//! original bytes, even if other parts of the file were changed in between. If a piece is no longer found as it was
+//! (somebody rewrote the file), the units are found by their content.
 
 use super::style::Style;
-use super::text::{Fault, Kind, Node, Notation, parse, place, skip_trivia};
+use super::text::{Node, Notation, SyntaxError, ValueKind, parse, place, skip_trivia};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::ops::Range;
@@ -26,14 +26,12 @@ pub(super) struct Piece {
     pub(super) text: String,
 }
 
-/// Where something of ours stands: the keys that lead there, and the number in a list.
+/// The place of a unit of ours: the keys that lead there, and the index in a list.
 type Place = (Vec<String>, Option<usize>);
 
-/// A text with something put in.
 #[derive(Debug, Clone)]
 pub(super) struct Merged {
     pub(super) text: String,
-    /// In the order of their places.
     pub(super) pieces: Vec<Piece>,
     /// The keys of single values that were put in: unlike elements of lists, they can't be told from a person's own.
     pub(super) set: Vec<Vec<String>>,
@@ -45,7 +43,6 @@ pub(super) struct Template {
     text: String,
     root: Node,
     units: Vec<(Vec<String>, Unit)>,
-    /// What elements of lists look like.
     shapes: Vec<(Vec<String>, Value)>,
     notation: Notation,
 }
@@ -55,10 +52,10 @@ impl Template {
     ///
     /// # Errors
     /// When the text is not a JSON object.
-    pub(super) fn new(text: &str, shape: &str, notation: Notation) -> Result<Self, Fault> {
+    pub(super) fn new(text: &str, shape: &str, notation: Notation) -> Result<Self, SyntaxError> {
         let (root, any) = (parse(text, Notation::Json)?, parse(shape, Notation::Json)?);
-        let Kind::Object(_) = root.kind else {
-            return Err(Fault { line: 1, column: 1, message: "it must be an object".into() });
+        let ValueKind::Object(_) = root.kind else {
+            return Err(SyntaxError { line: 1, column: 1, message: "a JSON object is expected here".into() });
         };
         let mut units = Vec::new();
         collect(&root, &mut Vec::new(), &mut units);
@@ -70,33 +67,33 @@ impl Template {
     }
 
     /// The file's own tree; a text of white space alone has none.
-    pub(super) fn read(&self, text: &str) -> Result<Option<Node>, Fault> {
+    pub(super) fn read(&self, text: &str) -> Result<Option<Node>, SyntaxError> {
         if text.trim().is_empty() {
             return Ok(None);
         }
         let node = parse(text, self.notation)?;
         match node.kind {
-            Kind::Object(_) => Ok(Some(node)),
-            _ => Err(at(text, node.span.start, format!("here should be an object, and it is {}", node.word()))),
+            ValueKind::Object(_) => Ok(Some(node)),
+            _ => Err(at(text, node.span.start, format!("an object is expected here, but this is {}", node.as_str()))),
         }
     }
 
-    /// Whether every unit is there as it should be, and none that is an older form of one.
+    /// Whether every unit is there as it should be, without an older form of any.
     ///
     /// # Errors
     /// When the text can't be read.
-    pub(super) fn is_whole(&self, text: &str) -> Result<bool, Fault> {
+    pub(super) fn is_whole(&self, text: &str) -> Result<bool, SyntaxError> {
         let Some(root) = self.read(text)? else { return Ok(false) };
         let is_there = |(path, unit): &(Vec<String>, Unit)| follow(&root, path).is_some_and(|node| unit.is_in(node));
         let elements = self.units.iter().filter(|(_, unit)| unit.is_element).count();
         Ok(self.units.iter().all(is_there) && self.ours(&root).len() == elements)
     }
 
-    /// Puts in every unit; none that looks like one of ours may be there.
+    /// Inserts every unit; no element may look like one of ours.
     ///
     /// # Errors
     /// When the text can't be read, or holds another kind of value where ours would go.
-    pub(super) fn put_in(&self, text: &str) -> Result<Merged, Fault> {
+    pub(super) fn put_in(&self, text: &str) -> Result<Merged, SyntaxError> {
         let style = Style::of(text);
         let mut filling = Filling { style: &style, text, source: &self.text, edits: Vec::new(), set: Vec::new() };
         match self.read(text)? {
@@ -111,12 +108,12 @@ impl Template {
         Ok(Merged { text, pieces, set })
     }
 
-    /// Takes out what `put_in` put in: exactly those pieces where they are still to be found, and else every element
-    /// that looks like one of ours, and every value in `set` that is still as we set it.
+    /// Removes what `put_in` inserted: exactly those pieces if they can be found, otherwise every element that looks
+    /// like ours, and every value in `set` that is still as we set it.
     ///
     /// # Errors
     /// When the text can't be read.
-    pub(super) fn take_out(&self, text: &str, pieces: &[Piece], set: &[Vec<String>]) -> Result<String, Fault> {
+    pub(super) fn take_out(&self, text: &str, pieces: &[Piece], set: &[Vec<String>]) -> Result<String, SyntaxError> {
         self.read(text)?;
         let is_clean = |rest: &String| self.count(rest) == Ok(0);
         let exact = without(text, pieces).filter(is_clean);
@@ -142,15 +139,15 @@ impl Template {
     ///
     /// # Errors
     /// When the text can't be read.
-    pub(super) fn count(&self, text: &str) -> Result<usize, Fault> {
+    pub(super) fn count(&self, text: &str) -> Result<usize, SyntaxError> {
         Ok(self.read(text)?.map_or(0, |root| self.ours(&root).len()))
     }
 
-    /// Where elements of lists stand that look like ours: the keys, and the number in the list.
+    /// The elements of lists that look like ours: the keys, and the index in the list.
     fn ours(&self, root: &Node) -> Vec<Place> {
         let mut found: Vec<Place> = Vec::new();
         for (path, shape) in &self.shapes {
-            if let Some(Kind::Array(items)) = follow(root, path).map(|node| &node.kind) {
+            if let Some(ValueKind::Array(items)) = follow(root, path).map(|node| &node.kind) {
                 let fits = items.iter().enumerate().filter(|(_, item)| looks_like(&item.value(), shape));
                 found.extend(fits.map(|(number, _)| (path.clone(), Some(number))));
             }
@@ -171,7 +168,7 @@ impl Template {
                     let key = path.pop();
                     let holder = follow(root, &path);
                     let index = holder.zip(key).and_then(|(holder, key)| match &holder.kind {
-                        Kind::Object(members) => members.iter().rposition(|member| member.key == key),
+                        ValueKind::Object(members) => members.iter().rposition(|member| member.key == key),
                         _ => None,
                     });
                     (holder, index)
@@ -179,7 +176,7 @@ impl Template {
             };
             // Both are there: the path was found in this very tree.
             let (Some(holder), Some(index)) = (holder, index) else { return text.to_owned() };
-            // A key that stands twice is left, or the value behind the other one would come to light.
+            // A repeated key is left alone, because removing it would reveal the other value.
             if holder.elements().len() == 1 && is_only(root, &path) {
                 number = None;
                 continue;
@@ -189,7 +186,6 @@ impl Template {
     }
 }
 
-/// Puts a template into one text.
 struct Filling<'t> {
     style: &'t Style,
     text: &'t str,
@@ -199,10 +195,10 @@ struct Filling<'t> {
 }
 
 impl Filling<'_> {
-    fn fill(&mut self, into: &Node, from: &Node, path: &mut Vec<String>) -> Result<(), Fault> {
+    fn fill(&mut self, into: &Node, from: &Node, path: &mut Vec<String>) -> Result<(), SyntaxError> {
         let mut missing: Vec<(Option<&str>, &Node)> = Vec::new();
         match (&into.kind, &from.kind) {
-            (Kind::Object(_), Kind::Object(members)) => {
+            (ValueKind::Object(_), ValueKind::Object(members)) => {
                 for member in members {
                     path.push(member.key.clone());
                     match into.member(&member.key) {
@@ -218,11 +214,11 @@ impl Filling<'_> {
                     path.pop();
                 }
             }
-            (Kind::Array(_), Kind::Array(items)) => missing.extend(items.iter().map(|item| (None, item))),
-            (Kind::Scalar(mine), Kind::Scalar(value)) if mine == value => {}
+            (ValueKind::Array(_), ValueKind::Array(items)) => missing.extend(items.iter().map(|item| (None, item))),
+            (ValueKind::Scalar(mine), ValueKind::Scalar(value)) if mine == value => {}
             _ => {
-                let wanted = from.word();
-                let message = format!("`{}` should be {wanted} here, and it is {}", path.join("."), into.word());
+                let wanted = from.as_str();
+                let message = format!("`{}` must be {wanted} here, but it is {}", path.join("."), into.as_str());
                 return Err(at(self.text, into.span.start, message));
             }
         }
@@ -243,7 +239,7 @@ impl Unit {
     /// Whether it is in that list, or is that value.
     fn is_in(&self, node: &Node) -> bool {
         match &node.kind {
-            Kind::Array(items) if self.is_element => items.iter().any(|item| item.value() == self.value),
+            ValueKind::Array(items) if self.is_element => items.iter().any(|item| item.value() == self.value),
             _ => !self.is_element && node.value() == self.value,
         }
     }
@@ -252,17 +248,17 @@ impl Unit {
 /// Objects are walked through; elements of lists and other values are units.
 fn collect(node: &Node, path: &mut Vec<String>, units: &mut Vec<(Vec<String>, Unit)>) {
     match &node.kind {
-        Kind::Object(members) => {
+        ValueKind::Object(members) => {
             for member in members {
                 path.push(member.key.clone());
                 collect(&member.value, path, units);
                 path.pop();
             }
         }
-        Kind::Array(items) => {
+        ValueKind::Array(items) => {
             units.extend(items.iter().map(|item| (path.clone(), Unit { value: item.value(), is_element: true })));
         }
-        Kind::Scalar(value) => units.push((path.clone(), Unit { value: value.clone(), is_element: false })),
+        ValueKind::Scalar(value) => units.push((path.clone(), Unit { value: value.clone(), is_element: false })),
     }
 }
 
@@ -270,16 +266,16 @@ fn follow<'n>(root: &'n Node, path: &[String]) -> Option<&'n Node> {
     path.iter().try_fold(root, |node, key| node.member(key).map(|member| &member.value))
 }
 
-/// Whether the last key of a path stands once in its object; of the root there is none.
+/// Whether the last key of a path occurs once in its object; false for the root.
 fn is_only(root: &Node, path: &[String]) -> bool {
     let Some((key, above)) = path.split_last() else { return false };
     match follow(root, above).map(|node| &node.kind) {
-        Some(Kind::Object(members)) => members.iter().filter(|member| member.key == *key).count() == 1,
+        Some(ValueKind::Object(members)) => members.iter().filter(|member| member.key == *key).count() == 1,
         _ => false,
     }
 }
 
-/// Whether a value is as a shape in which [`ANY`] stands for any text.
+/// Whether a value matches a shape, in which [`ANY`] matches any text.
 fn looks_like(value: &Value, shape: &Value) -> bool {
     match (value, shape) {
         (Value::String(text), Value::String(shape)) => fits(text, shape),
@@ -294,7 +290,7 @@ fn looks_like(value: &Value, shape: &Value) -> bool {
     }
 }
 
-/// Whether a text is as a shape in which [`ANY`] stands for any text.
+/// Whether a text matches a shape, in which [`ANY`] matches any text.
 pub(super) fn fits(text: &str, shape: &str) -> bool {
     let mut parts = shape.split(ANY);
     let first = parts.next().unwrap_or_default();
@@ -310,9 +306,9 @@ pub(super) fn fits(text: &str, shape: &str) -> bool {
     rest.ends_with(last)
 }
 
-fn at(text: &str, byte: usize, message: String) -> Fault {
+fn at(text: &str, byte: usize, message: String) -> SyntaxError {
     let (line, column) = place(text, byte);
-    Fault { line, column, message }
+    SyntaxError { line, column, message }
 }
 
 /// Puts the pieces in at their places in the text as it was; several at one place stay in order.
@@ -330,7 +326,7 @@ fn apply(text: &str, mut edits: Vec<(usize, String)>) -> (String, Vec<Piece>) {
     (merged, pieces)
 }
 
-/// The text without pieces that stand where they were put.
+/// The text without the pieces, if they are where they were inserted.
 fn without(text: &str, pieces: &[Piece]) -> Option<String> {
     let mut rest = text.to_owned();
     for piece in pieces.iter().rev() {
@@ -342,7 +338,7 @@ fn without(text: &str, pieces: &[Piece]) -> Option<String> {
     (!pieces.is_empty()).then_some(rest)
 }
 
-/// The text without the pieces wherever they stand, if each is there as often as it was put in.
+/// The text without the pieces, wherever they are, if each occurs as often as it was inserted.
 fn without_wherever(text: &str, pieces: &[Piece]) -> Option<String> {
     let mut texts: Vec<&str> = pieces.iter().map(|piece| piece.text.as_str()).collect();
     // The longest first: a short piece may be a part of a long one.

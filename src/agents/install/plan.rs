@@ -1,43 +1,41 @@
-//! A change is planned, and then carried out.
+//! Plans a change to a CLI's configuration, and carries it out.
 
 use super::error::{InstallError, wrong};
+use super::found_file::{self, Environment, FoundFile};
 use super::merge::{self, Template};
-use super::place::{self, Environment, Found};
-use super::record::{Record, Shelf};
+use super::record::{InstallRecord, RecordFolder};
 use super::section::{fill, notation, shape};
-use super::text::{Fault, Notation};
+use super::text::{Notation, SyntaxError};
 use crate::agents::format::{InstallFormat, InstallSection};
 use crate::agents::profile::Profile;
 use crate::core::text::sha256;
 use crate::files::Unfit;
 use std::path::{Path, PathBuf};
 
-/// What an installation is told.
+/// The paths that an installation needs.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// The path of the tasuki program.
     pub program: &'a Path,
     pub home: &'a Path,
     /// The environment, for the CLI's own variables.
     pub env: Environment<'a>,
 }
 
-/// A change that was planned.
+/// A change to a file, planned and not yet written.
 #[derive(Debug)]
 pub struct Change {
-    found: Found,
+    found: FoundFile,
     after: Option<String>,
-    record: Option<Record>,
-    old: Option<Record>,
-    shelf: Shelf,
+    record: Option<InstallRecord>,
+    old: Option<InstallRecord>,
+    shelf: RecordFolder,
 }
 
-/// What `hooks show` prints.
+/// The text that `hooks show` prints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
     pub file: PathBuf,
     pub text: String,
-    /// Whether it is the whole file.
     pub is_whole: bool,
 }
 
@@ -61,7 +59,7 @@ impl Profile {
         let (section, found, shelf, old) = self.look(context)?;
         let filled = self.filled(section, context);
         let made_file = old.as_ref().map_or(found.text.is_none(), |old| old.made_file);
-        let mut record = Record {
+        let mut record = InstallRecord {
             v: 1,
             profile: self.name.clone(),
             target: found.target.clone(),
@@ -80,7 +78,7 @@ impl Profile {
             record.sha256 = Some(sha256(filled.as_bytes()));
             return Ok(Change { found, after: Some(filled), record: Some(record), old, shelf });
         };
-        let wrong = |fault: Fault| wrong(&found.path, fault);
+        let wrong = |fault: SyntaxError| wrong(&found.path, fault);
         let template = self.template(section, &filled, notation)?;
         let text = found.text.clone().unwrap_or_default();
         if template.is_whole(&text).map_err(wrong)? {
@@ -89,8 +87,8 @@ impl Profile {
         let (pieces, set) = old.as_ref().map_or((&[][..], &[][..]), |old| (&old.pieces, &old.set));
         let base = template.take_out(&text, pieces, set).map_err(wrong)?;
         let merged = template.put_in(&base).map_err(wrong)?;
-        if merged.text.len() as u64 > place::MAX_BYTES {
-            let why = Unfit::TooLarge { size: merged.text.len() as u64, limit: place::MAX_BYTES };
+        if merged.text.len() as u64 > found_file::MAX_BYTES {
+            let why = Unfit::TooLarge { size: merged.text.len() as u64, limit: found_file::MAX_BYTES };
             return Err(InstallError::Unfit { path: found.path, why });
         }
         record.pieces = merged.pieces;
@@ -125,17 +123,18 @@ impl Profile {
     pub(super) fn look(
         &self,
         context: &Context<'_>,
-    ) -> Result<(&InstallSection, Found, Shelf, Option<Record>), InstallError> {
+    ) -> Result<(&InstallSection, FoundFile, RecordFolder, Option<InstallRecord>), InstallError> {
         let section =
             self.file.install.as_ref().ok_or_else(|| InstallError::NoInstall { profile: self.name.clone() })?;
-        let found = Found::look(&self.place_of(section, context)?)?;
-        let shelf = Shelf::new(context.home, &self.name, &found.target);
+        let found = FoundFile::look(&self.place_of(section, context)?)?;
+        let shelf = RecordFolder::new(context.home, &self.name, &found.target);
         let old = shelf.read()?;
         Ok((section, found, shelf, old))
     }
 
     fn place_of(&self, section: &InstallSection, context: &Context<'_>) -> Result<PathBuf, InstallError> {
-        place::choose(&section.file.0, context.env).ok_or_else(|| InstallError::NoPlace { profile: self.name.clone() })
+        found_file::choose(&section.file.0, context.env)
+            .ok_or_else(|| InstallError::NoPlace { profile: self.name.clone() })
     }
 
     pub(super) fn filled(&self, section: &InstallSection, context: &Context<'_>) -> String {
@@ -153,21 +152,21 @@ impl Profile {
         Template::new(filled, &shape(&self.name, &self.file, section), notation).map_err(|fault| wrong(&path, fault))
     }
 
-    /// Whether a whole file is one that was installed, by this or by another home.
-    pub(super) fn is_ours(&self, section: &InstallSection, text: &str, old: Option<&Record>) -> bool {
+    /// Whether a whole file was installed by tasuki, for this or another home.
+    pub(super) fn is_ours(&self, section: &InstallSection, text: &str, old: Option<&InstallRecord>) -> bool {
         old.is_some_and(|old| old.sha256.as_deref() == Some(&sha256(text.as_bytes())))
             || merge::fits(text, &shape(&self.name, &self.file, section))
     }
 }
 
 impl Change {
-    /// The file, as people name it.
+    /// The path, shortened for messages.
     #[must_use]
     pub fn file(&self) -> &Path {
         &self.found.path
     }
 
-    /// Where the file lies really, if its name is a link or goes over one.
+    /// The real path of the file, if its name is a link or passes through one.
     #[must_use]
     pub fn target(&self) -> Option<&Path> {
         Some(self.found.target.as_path()).filter(|target| *target != self.found.path)
@@ -185,7 +184,7 @@ impl Change {
         self.found.text == self.after
     }
 
-    /// Carries it out: keeps a copy of the file, writes the record, then the file. Gives the copy's path.
+    /// Carries out the change: keeps a copy of the file, writes the record, then the file. Returns the copy's path.
     ///
     /// # Errors
     /// See [`InstallError`]; the file is as it was then.
@@ -215,13 +214,15 @@ impl Change {
             }
         };
         match self.record {
-            Some(record) if !made.is_empty() => self.shelf.write(Some(&Record { made_folders: made, ..record }))?,
+            Some(record) if !made.is_empty() => {
+                self.shelf.write(Some(&InstallRecord { made_folders: made, ..record }))?
+            }
             Some(_) => {}
             None => {
                 if self.after.is_none()
                     && let Some(old) = &self.old
                 {
-                    place::remove_folders(&old.made_folders);
+                    found_file::remove_folders(&old.made_folders);
                 }
                 self.shelf.write(None)?;
             }

@@ -1,5 +1,5 @@
-//! What was installed where: one small JSON file for each changed file, in `HOME/state/hooks/`, and beside it copies of
-//! the file as it was before each change.
+//! The record of what was installed where: one small JSON file for each changed file, in `HOME/state/hooks/`, with
+//! copies of that file as it was before each change.
 
 use super::InstallError;
 use super::merge::Piece;
@@ -12,20 +12,17 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// Largest record, in bytes.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 /// How many copies of one file are kept.
 const MAX_COPIES: usize = 10;
 
-/// What one installation did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Record {
+pub(super) struct InstallRecord {
     pub(super) v: u32,
     pub(super) profile: String,
-    /// Where the file lies really.
+    /// The real path of the file.
     pub(super) target: PathBuf,
-    /// The file was not there before.
     pub(super) made_file: bool,
     /// Folders that were not there before, the outermost first.
     pub(super) made_folders: Vec<PathBuf>,
@@ -36,18 +33,17 @@ pub(super) struct Record {
     pub(super) sha256: Option<String>,
 }
 
-/// The shelf on which records and copies lie.
+/// The folder with a file's record and copies.
 #[derive(Debug)]
-pub(super) struct Shelf {
+pub(super) struct RecordFolder {
     folder: PathBuf,
     name: String,
 }
 
-impl Shelf {
-    /// The shelf of one file.
-    pub(super) fn new(home: &Path, profile: &str, target: &Path) -> Shelf {
+impl RecordFolder {
+    pub(super) fn new(home: &Path, profile: &str, target: &Path) -> RecordFolder {
         let place = sha256(target.as_os_str().as_encoded_bytes());
-        Shelf { folder: home.join("state/hooks"), name: format!("{profile}-{}", &place[..12]) }
+        RecordFolder { folder: home.join("state/hooks"), name: format!("{profile}-{}", &place[..12]) }
     }
 
     fn path(&self) -> PathBuf {
@@ -58,7 +54,7 @@ impl Shelf {
     ///
     /// # Errors
     /// When there is a record that can't be read: it is never replaced.
-    pub(super) fn read(&self) -> Result<Option<Record>, InstallError> {
+    pub(super) fn read(&self) -> Result<Option<InstallRecord>, InstallError> {
         let path = self.path();
         let wrong = |message: String| InstallError::Record { path: path.clone(), message };
         let folder = match files::open_dir(&self.folder) {
@@ -73,8 +69,7 @@ impl Shelf {
         }
     }
 
-    /// Writes the record, or removes it.
-    pub(super) fn write(&self, record: Option<&Record>) -> Result<(), InstallError> {
+    pub(super) fn write(&self, record: Option<&InstallRecord>) -> Result<(), InstallError> {
         let io = |source| InstallError::Io { doing: "write", path: self.path(), source };
         let name = OsString::from(format!("{}.json", self.name));
         let folder = self.open().map_err(io)?;
@@ -90,7 +85,7 @@ impl Shelf {
 
     /// Keeps a copy of a file as it was; the oldest beyond ten are removed.
     pub(super) fn keep(&self, target: &Path, text: &str, wall_ms: i64) -> Result<PathBuf, InstallError> {
-        let stamp: String = crate::core::time::stamp(wall_ms).chars().filter(|c| c.is_ascii_alphanumeric()).collect();
+        let stamp: String = crate::core::time::rfc3339(wall_ms).chars().filter(|c| c.is_ascii_alphanumeric()).collect();
         let file = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let name = format!("{}-{stamp}-{file}", self.name);
         let path = self.folder.join(&name);

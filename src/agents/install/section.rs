@@ -1,16 +1,16 @@
-//! The `install` section of a profile: whether it is right, and what its text becomes.
+//! The `install` section of a profile: checks it, and fills in its text.
 
+use super::found_file;
 use super::merge::{ANY, Template};
-use super::place;
-use super::text::{Fault, Notation};
+use super::text::{Notation, SyntaxError};
 use crate::agents::format::{InstallFormat, InstallSection, ProfileFile};
 use crate::agents::placeholder::{self, TEXT, first_unknown};
 
-/// Checks an `install` section when its profile is loaded. Gives the key that is wrong, and why.
+/// Checks an `install` section when its profile is loaded. Returns the invalid key, and why it is invalid.
 pub(crate) fn check(profile: &str, file: &ProfileFile) -> Result<(), (&'static str, String)> {
     let Some(section) = &file.install else { return Ok(()) };
-    if let Some(wrong) = section.file.0.iter().find(|place| !place::is_place(place)) {
-        let rule = "is no place such as \"~/.mycli/settings.json\" or \"$MYCLI_HOME/settings.json\"";
+    if let Some(wrong) = section.file.0.iter().find(|place| !found_file::is_place(place)) {
+        let rule = "is not a path such as \"~/.mycli/settings.json\" or \"$MYCLI_HOME/settings.json\"";
         return Err(("install.file", format!("`{wrong}` {rule}")));
     }
     if section.file.0.is_empty() {
@@ -21,11 +21,12 @@ pub(crate) fn check(profile: &str, file: &ProfileFile) -> Result<(), (&'static s
         None => ["program", "home", "profile"].contains(&name),
     };
     if let Some(name) = first_unknown(&section.text, is_known) {
-        return Err(("install.text", format!("no placeholder here is called {{{name}}}")));
+        return Err(("install.text", format!("there is no placeholder {{{name}}} here")));
     }
     if let Some(notation) = notation(section.format) {
         let shape = shape(profile, file, section);
-        let said = |fault: Fault| ("install.text", format!("line {} of it: {}", fault.line, fault.message));
+        let said =
+            |fault: SyntaxError| ("install.text", format!("line {} of this text: {}", fault.line, fault.message));
         Template::new(&shape, &shape, notation).map_err(said)?;
     }
     Ok(())

@@ -1,6 +1,6 @@
-//! How a person's file is written, so that what is put in looks like the rest of it.
+//! Detects the indentation and line ends of a person's file, so that inserted text looks like the rest of it.
 
-use super::text::{Kind, Member, Node};
+use super::text::{JsonMember, Node, ValueKind};
 
 /// Line ends and indentation of a file.
 #[derive(Debug)]
@@ -10,7 +10,7 @@ pub(super) struct Style {
 }
 
 impl Style {
-    /// Reads it off a text: two blanks where the text does not tell.
+    /// Detects the style of a text: two blanks if the text does not show it.
     pub(super) fn of(text: &str) -> Style {
         let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
         let indents = text.lines().skip(1).filter(|line| !line.trim().is_empty());
@@ -59,14 +59,14 @@ impl Style {
     pub(super) fn write(&self, source: &str, node: &Node, indent: &str, lines: bool) -> String {
         let deeper = format!("{indent}{}", self.unit);
         let (open, close, parts): (_, _, Vec<String>) = match &node.kind {
-            Kind::Object(members) => {
-                let part = |one: &Member| written_key(&one.key) + &self.write(source, &one.value, &deeper, lines);
+            ValueKind::Object(members) => {
+                let part = |one: &JsonMember| written_key(&one.key) + &self.write(source, &one.value, &deeper, lines);
                 ('{', '}', members.iter().map(part).collect())
             }
-            Kind::Array(items) => {
+            ValueKind::Array(items) => {
                 ('[', ']', items.iter().map(|item| self.write(source, item, &deeper, lines)).collect())
             }
-            Kind::Scalar(_) => return source[node.span.clone()].to_owned(),
+            ValueKind::Scalar(_) => return source[node.span.clone()].to_owned(),
         };
         if parts.is_empty() {
             format!("{open}{close}")

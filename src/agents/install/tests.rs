@@ -1,4 +1,4 @@
-//! Installing into real files: what must stay, what must go, what must be refused.
+//! Installing into real files: what must stay, what must be removed, what must be refused.
 
 use super::*;
 use serde_json::{Value, json};
@@ -214,7 +214,7 @@ fn a_link_is_followed_and_stays_and_the_mode_too() {
     assert_eq!(fs::read_to_string(&target).expect("readable"), OWN_HOOKS);
     fs::remove_file(&target).expect("removed");
     let error = desk.plan(Profile::plan_install).expect_err("the link leads nowhere").to_string();
-    assert!(error.contains("leads nowhere"), "{error}");
+    assert!(error.contains("broken link"), "{error}");
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn what_cannot_be_read_is_refused_with_its_place_and_left_alone() {
     let refused = |text: &str| Desk::with(text).refused();
     assert!(refused("{\n  \"a\" 1\n}").contains("line 2, column 7"));
     assert!(refused("{\n  // mine\n}").contains("comment"));
-    assert!(refused("[]").contains("here should be an object"));
+    assert!(refused("[]").contains("an object is expected here"));
     assert!(
         Desk::with("{\"hooks\": []}").plan(Profile::plan_install).expect_err("a list").to_string().contains("`hooks`")
     );
@@ -285,13 +285,13 @@ fn the_clis_own_variable_wins_where_it_is_set() {
     let places = ["$CLAUDE_CONFIG_DIR/settings.json".to_owned(), "~/.claude/settings.json".to_owned()];
     let choose = |set: &'static [(&'static str, &'static str)]| {
         let env = |name: &str| set.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).into());
-        place::choose(&places, &env)
+        found_file::choose(&places, &env)
     };
     assert_eq!(choose(&[("HOME", "/u"), ("CLAUDE_CONFIG_DIR", "/c")]), Some("/c/settings.json".into()));
     assert_eq!(choose(&[("HOME", "/u"), ("CLAUDE_CONFIG_DIR", "")]), Some("/u/.claude/settings.json".into()));
     assert_eq!(choose(&[]), None);
     for wrong in ["settings.json", "~/../x", "$/x", "$A", "~/a/"] {
-        assert!(!place::is_place(wrong), "{wrong}");
+        assert!(!found_file::is_place(wrong), "{wrong}");
     }
 }
 

@@ -1,13 +1,12 @@
-//! JSON as text: where each value stands, so that a person's own file can be changed at single places and stays as it is
-//! everywhere else. Values are not interpreted further than that takes.
+//! JSON as text: the position of each value, so that a person's own file can be changed at single places and stays as
+//! it is everywhere else. Values are interpreted only as far as that needs.
 
 use serde_json::Value;
 use std::ops::Range;
 
-/// How deep values may lie in each other.
+/// How deeply values may be nested.
 const MAX_DEPTH: usize = 128;
 
-/// Which notation a file is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Notation {
     /// JSON as RFC 8259 has it.
@@ -18,7 +17,7 @@ pub(super) enum Notation {
 
 /// What is wrong with a text, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct SyntaxError {
     /// Line, from 1.
     pub(super) line: usize,
     /// Column in characters, from 1.
@@ -26,72 +25,68 @@ pub(super) struct Fault {
     pub(super) message: String,
 }
 
-/// One value and its place.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
     /// From its first byte to behind its last.
     pub(super) span: Range<usize>,
-    pub(super) kind: Kind,
+    pub(super) kind: ValueKind,
 }
 
-/// What a value is.
 #[derive(Debug, Clone)]
-pub(super) enum Kind {
-    Object(Vec<Member>),
+pub(super) enum ValueKind {
+    Object(Vec<JsonMember>),
     Array(Vec<Node>),
     Scalar(Value),
 }
 
-/// One member of an object.
 #[derive(Debug, Clone)]
-pub(super) struct Member {
+pub(super) struct JsonMember {
     pub(super) key: String,
-    /// Where the key's quotation mark stands.
+    /// The position of the key's quotation mark.
     pub(super) start: usize,
     pub(super) value: Node,
 }
 
 impl Node {
-    /// The value as such, for comparing. Of a key that stands twice the last one counts, as in every reader that the
-    /// CLIs use.
+    /// The value for comparison. Of a repeated key the last value counts, as in every parser that the CLIs use.
     pub(super) fn value(&self) -> Value {
         match &self.kind {
-            Kind::Object(members) => members
+            ValueKind::Object(members) => members
                 .iter()
                 .map(|member| (member.key.clone(), member.value.value()))
                 .collect::<serde_json::Map<_, _>>()
                 .into(),
-            Kind::Array(items) => items.iter().map(Node::value).collect::<Vec<_>>().into(),
-            Kind::Scalar(value) => value.clone(),
+            ValueKind::Array(items) => items.iter().map(Node::value).collect::<Vec<_>>().into(),
+            ValueKind::Scalar(value) => value.clone(),
         }
     }
 
     /// The member of that name, if this is an object that has one.
-    pub(super) fn member(&self, key: &str) -> Option<&Member> {
+    pub(super) fn member(&self, key: &str) -> Option<&JsonMember> {
         match &self.kind {
-            Kind::Object(members) => members.iter().rfind(|member| member.key == key),
-            Kind::Array(_) | Kind::Scalar(_) => None,
+            ValueKind::Object(members) => members.iter().rfind(|member| member.key == key),
+            ValueKind::Array(_) | ValueKind::Scalar(_) => None,
         }
     }
 
-    /// Where its elements stand: of an object with their keys.
+    /// The positions of its elements; of an object's with their keys.
     pub(super) fn elements(&self) -> Vec<Range<usize>> {
         match &self.kind {
-            Kind::Object(members) => members.iter().map(|member| member.start..member.value.span.end).collect(),
-            Kind::Array(items) => items.iter().map(|item| item.span.clone()).collect(),
-            Kind::Scalar(_) => Vec::new(),
+            ValueKind::Object(members) => members.iter().map(|member| member.start..member.value.span.end).collect(),
+            ValueKind::Array(items) => items.iter().map(|item| item.span.clone()).collect(),
+            ValueKind::Scalar(_) => Vec::new(),
         }
     }
 
     /// Its kind in one word, for people.
-    pub(super) fn word(&self) -> &'static str {
+    pub(super) fn as_str(&self) -> &'static str {
         match &self.kind {
-            Kind::Object(_) => "an object",
-            Kind::Array(_) => "a list",
-            Kind::Scalar(Value::String(_)) => "a text",
-            Kind::Scalar(Value::Number(_)) => "a number",
-            Kind::Scalar(Value::Bool(_)) => "a truth value",
-            Kind::Scalar(_) => "null",
+            ValueKind::Object(_) => "an object",
+            ValueKind::Array(_) => "a list",
+            ValueKind::Scalar(Value::String(_)) => "a string",
+            ValueKind::Scalar(Value::Number(_)) => "a number",
+            ValueKind::Scalar(Value::Bool(_)) => "a boolean",
+            ValueKind::Scalar(_) => "null",
         }
     }
 }
@@ -100,16 +95,16 @@ impl Node {
 ///
 /// # Errors
 /// The first thing that is wrong, with its place.
-pub(super) fn parse(text: &str, notation: Notation) -> Result<Node, Fault> {
+pub(super) fn parse(text: &str, notation: Notation) -> Result<Node, SyntaxError> {
     let mut parser = Parser { text, at: 0, notation };
     if text.starts_with('\u{FEFF}') {
-        // Editors don't show it, so the place alone would tell a person nothing.
-        return Err(parser.fault("here is a byte order mark; save the file as UTF-8 without it"));
+        // Editors don't show it, so the position alone would not help a person.
+        return Err(parser.fault("the text begins with a byte order mark; save the file as UTF-8 without it"));
     }
     parser.skip()?;
     let node = parser.value(0)?;
     parser.skip()?;
-    if parser.at < text.len() { Err(parser.fault("there is more text behind the end of the value")) } else { Ok(node) }
+    if parser.at < text.len() { Err(parser.fault("more text follows after the end of the value")) } else { Ok(node) }
 }
 
 /// The line and the column of a byte, both from 1.
@@ -134,13 +129,13 @@ struct Parser<'t> {
 }
 
 impl Parser<'_> {
-    fn fault(&self, message: impl Into<String>) -> Fault {
+    fn fault(&self, message: impl Into<String>) -> SyntaxError {
         self.fault_at(self.at, message)
     }
 
-    fn fault_at(&self, at: usize, message: impl Into<String>) -> Fault {
+    fn fault_at(&self, at: usize, message: impl Into<String>) -> SyntaxError {
         let (line, column) = place(self.text, at);
-        Fault { line, column, message: message.into() }
+        SyntaxError { line, column, message: message.into() }
     }
 
     fn peek(&self) -> Option<u8> {
@@ -152,20 +147,20 @@ impl Parser<'_> {
     }
 
     /// Goes over white space, and over comments where the notation has them.
-    fn skip(&mut self) -> Result<(), Fault> {
+    fn skip(&mut self) -> Result<(), SyntaxError> {
         loop {
             match self.peek() {
                 Some(b' ' | b'\t' | b'\n' | b'\r') => self.at += 1,
                 Some(b'/') if self.rest().starts_with("//") || self.rest().starts_with("/*") => {
                     if self.notation == Notation::Json {
-                        return Err(self.fault("here is a comment, and this file's format has none"));
+                        return Err(self.fault("comments are not allowed in this file's format"));
                     }
                     let line = self.rest().starts_with("//");
                     let end = if line { self.rest().find('\n') } else { self.rest().find("*/").map(|end| end + 2) };
                     self.at += match end {
                         Some(end) => end,
                         None if line => self.rest().len(),
-                        None => return Err(self.fault("this comment has no end")),
+                        None => return Err(self.fault("this comment is not closed")),
                     };
                 }
                 _ => return Ok(()),
@@ -173,52 +168,52 @@ impl Parser<'_> {
         }
     }
 
-    fn value(&mut self, depth: usize) -> Result<Node, Fault> {
+    fn value(&mut self, depth: usize) -> Result<Node, SyntaxError> {
         if depth > MAX_DEPTH {
-            return Err(self.fault(format!("values lie deeper than {MAX_DEPTH} levels in each other")));
+            return Err(self.fault(format!("values are nested more than {MAX_DEPTH} levels deep")));
         }
         let start = self.at;
         let kind = match self.peek() {
             Some(b'{') => self.object(depth)?,
             Some(b'[') => self.array(depth)?,
-            Some(b'"') => Kind::Scalar(Value::String(self.string()?)),
+            Some(b'"') => ValueKind::Scalar(Value::String(self.string()?)),
             Some(_) => self.word()?,
-            None => return Err(self.fault("the text ends where a value should be")),
+            None => return Err(self.fault("the text ends where a value is expected")),
         };
         Ok(Node { span: start..self.at, kind })
     }
 
-    fn object(&mut self, depth: usize) -> Result<Kind, Fault> {
+    fn object(&mut self, depth: usize) -> Result<ValueKind, SyntaxError> {
         let mut members = Vec::new();
         self.at += 1;
         while self.more(b'}', members.is_empty())? {
             let start = self.at;
             if self.peek() != Some(b'"') {
-                return Err(self.fault("here should be a key in quotation marks"));
+                return Err(self.fault("a key in quotation marks is expected here"));
             }
             let key = self.string()?;
             self.skip()?;
             if self.peek() != Some(b':') {
-                return Err(self.fault("here should be a colon"));
+                return Err(self.fault("a colon is expected here"));
             }
             self.at += 1;
             self.skip()?;
-            members.push(Member { key, start, value: self.value(depth + 1)? });
+            members.push(JsonMember { key, start, value: self.value(depth + 1)? });
         }
-        Ok(Kind::Object(members))
+        Ok(ValueKind::Object(members))
     }
 
-    fn array(&mut self, depth: usize) -> Result<Kind, Fault> {
+    fn array(&mut self, depth: usize) -> Result<ValueKind, SyntaxError> {
         let mut items = Vec::new();
         self.at += 1;
         while self.more(b']', items.is_empty())? {
             items.push(self.value(depth + 1)?);
         }
-        Ok(Kind::Array(items))
+        Ok(ValueKind::Array(items))
     }
 
     /// Goes to the next element, or over the closing bracket.
-    fn more(&mut self, close: u8, first: bool) -> Result<bool, Fault> {
+    fn more(&mut self, close: u8, first: bool) -> Result<bool, SyntaxError> {
         self.skip()?;
         if self.peek() == Some(close) {
             self.at += 1;
@@ -228,7 +223,7 @@ impl Parser<'_> {
             return Ok(true);
         }
         if self.peek() != Some(b',') {
-            return Err(self.fault(format!("here should be a comma or {}", char::from(close))));
+            return Err(self.fault(format!("a comma or {} is expected here", char::from(close))));
         }
         let comma = self.at;
         self.at += 1;
@@ -237,13 +232,13 @@ impl Parser<'_> {
             return Ok(true);
         }
         if self.notation == Notation::Json {
-            return Err(self.fault_at(comma, "no comma may stand behind the last element"));
+            return Err(self.fault_at(comma, "a comma is not allowed after the last element"));
         }
         self.at += 1;
         Ok(false)
     }
 
-    fn string(&mut self) -> Result<String, Fault> {
+    fn string(&mut self) -> Result<String, SyntaxError> {
         let start = self.at;
         let bytes = self.text.as_bytes();
         let mut end = start + 1;
@@ -253,21 +248,21 @@ impl Parser<'_> {
                 Some(b'\\') => end += 2,
                 Some(0..0x20) => return Err(self.fault_at(end, "a control character must be escaped")),
                 Some(_) => end += 1,
-                None => return Err(self.fault("this text in quotation marks has no end")),
+                None => return Err(self.fault("this string is not closed")),
             }
         }
         self.at = end + 1;
         serde_json::from_str(&self.text[start..self.at])
-            .map_err(|_| self.fault_at(start, "an escape in this text is wrong"))
+            .map_err(|_| self.fault_at(start, "this string holds a wrong escape"))
     }
 
-    fn word(&mut self) -> Result<Kind, Fault> {
+    fn word(&mut self) -> Result<ValueKind, SyntaxError> {
         let length =
             self.rest().find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c))).unwrap_or(self.rest().len());
         let word = &self.rest()[..length];
-        let value = serde_json::from_str::<Value>(word).map_err(|_| self.fault("here should be a value"))?;
+        let value = serde_json::from_str::<Value>(word).map_err(|_| self.fault("a value is expected here"))?;
         self.at += length;
-        Ok(Kind::Scalar(value))
+        Ok(ValueKind::Scalar(value))
     }
 }
 

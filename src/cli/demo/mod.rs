@@ -1,20 +1,20 @@
-//! `demo`: the whole main job on any machine with tmux, and nothing left behind: `stage` is what is built up and
-//! cleared away, `play` what is shown.
+//! `demo`: one complete handoff on any machine with tmux, with nothing left behind. `stage` builds and removes what it
+//! needs, `play` shows it.
 
 mod play;
 mod stage;
 
-use super::Session;
+use super::CliSession;
 use super::error::CliError;
 use super::interrupts::Interrupts;
 use super::output::{Out, Tone, eprint_quietly};
-use super::view::{self, Seen, shown};
+use super::view::{self, ViewFile, shown};
 use crate::contract::ErrorFile;
 use crate::core::text::sanitise;
 use crate::exit;
 use play::Play;
 use serde_json::json;
-use stage::Stage;
+use stage::DemoStage;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -34,8 +34,8 @@ pub fn command(json: bool) -> Result<u8, CliError> {
     let start = Instant::now();
     let interrupts = Interrupts::watch()
         .map_err(|error| CliError::refused("signals", format!("Can't watch for Ctrl-C: {error}")))?;
-    let mut stage = Stage::new()?;
-    let session = Arc::new(Session { home: stage.place().home().clone(), out: Out::new(json), timeout: None });
+    let mut stage = DemoStage::new()?;
+    let session = Arc::new(CliSession { home: stage.place().home().clone(), out: Out::new(json), timeout: None });
     let shown = show(&mut stage, &session, &interrupts);
     if let Err(error) = &shown
         && !error.is_silent()
@@ -51,7 +51,7 @@ pub fn command(json: bool) -> Result<u8, CliError> {
         session.out.record(&json!({"v": 1, "type": "demo_done", "took": took}))?;
     } else {
         session.out.line("")?;
-        let last = format!("Done in {took}. The tmux server, the agents, the sidecar and the home are gone again.");
+        let last = format!("Done in {took}. The tmux server, the agents, the sidecar and the home were removed.");
         session.out.line(&session.out.paint(Tone::Good, &last))?;
     }
     Ok(exit::DONE)
@@ -59,7 +59,7 @@ pub fn command(json: bool) -> Result<u8, CliError> {
 
 /// Builds the stage up and lets the play run in a thread of its own, so that an interrupt is answered at once, whatever
 /// the play is waiting for.
-fn show(stage: &mut Stage, session: &Arc<Session>, interrupts: &Interrupts) -> Result<(), CliError> {
+fn show(stage: &mut DemoStage, session: &Arc<CliSession>, interrupts: &Interrupts) -> Result<(), CliError> {
     let stop = || interrupts.seen();
     let place = stage.place().clone();
     let run = format!("tasuki run --home {} --tmux {}", session.home.root().display(), place.socket().display());
@@ -80,7 +80,9 @@ fn show(stage: &mut Stage, session: &Arc<Session>, interrupts: &Interrupts) -> R
     let ended = loop {
         match told.recv_timeout(Duration::from_millis(50)) {
             Ok(ended) => break ended,
-            Err(RecvTimeoutError::Disconnected) => break Err(CliError::refused("bug", "The demo broke off.")),
+            Err(RecvTimeoutError::Disconnected) => {
+                break Err(CliError::refused("bug", "The demo stopped unexpectedly."));
+            }
             Err(RecvTimeoutError::Timeout) => {}
         }
         let over = || (Instant::now() >= end).then(|| CliError::refused("too_long", "The demo took too long."));
@@ -99,15 +101,15 @@ fn show(stage: &mut Stage, session: &Arc<Session>, interrupts: &Interrupts) -> R
 }
 
 fn interrupted(interrupts: &Interrupts) -> Option<CliError> {
-    interrupts.seen().then(|| CliError::refused("interrupted", "Interrupted; all of the demo is cleared away."))
+    interrupts.seen().then(|| CliError::refused("interrupted", "Interrupted; the demo was cleaned up completely."))
 }
 
 /// What a person needs to see why a step failed: the failures that were told, and the end of the sidecar's log.
-fn explain(stage: &Stage, out: &Out) {
+fn explain(stage: &DemoStage, out: &Out) {
     if out.is_json() {
         return;
     }
-    let errors: Vec<Seen<ErrorFile>> = view::latest(&stage.place().home().errors(), 5).unwrap_or_default();
+    let errors: Vec<ViewFile<ErrorFile>> = view::latest(&stage.place().home().errors(), 5).unwrap_or_default();
     for error in &errors {
         let [code, message] = [&error.code, &error.message].map(|text| sanitise(&shown(text.as_str())));
         eprint_quietly(&format!("error file: {code}: {message}"));

@@ -1,11 +1,11 @@
-//! The play itself: one agent, some work, one handoff, and what is left for the successor.
+//! The scenes of the demo: one agent, some work, one handoff, and the document and lineage at the end.
 
-use super::stage::Place;
+use super::stage::StageFolder;
 use crate::cli::error::CliError;
 use crate::cli::follow::Follower;
 use crate::cli::output::Tone;
-use crate::cli::view::Seen;
-use crate::cli::{Session, lineage, view, wait};
+use crate::cli::view::ViewFile;
+use crate::cli::{CliSession, lineage, view, wait};
 use crate::contract::reply::{AgentReply, HandoffReply};
 use crate::contract::{AgentState, DeliveryView, HandoffView, Verdict};
 use crate::core::id::Slug;
@@ -16,9 +16,12 @@ use std::time::{Duration, Instant};
 
 const SLUG: &str = "kai";
 const WORK: [(&str, &str); 2] = [
-    ("It is given some work.", "Find out why the checkout test fails once in ten runs, and write down what you learn."),
     (
-        "And some more.",
+        "You give the agent some work.",
+        "Find out why the checkout test fails once in ten runs, and write down what you learn.",
+    ),
+    (
+        "You give it more work.",
         "It is the clock: the test compares local time with UTC. Fix it in src/checkout.rs and keep the old API.",
     ),
 ];
@@ -27,18 +30,16 @@ const REASON: &str = "the context window is nearly full";
 /// How long the agent may take to be idle.
 const IDLE_LIMIT: Duration = Duration::from_secs(20);
 
-/// How long the handoff may take.
 const HANDOFF_LIMIT: Duration = Duration::from_secs(60);
 
-/// One play, and how to tell that it is to be broken off.
+/// One run of the demo, and how to notice that it must stop.
 pub(super) struct Play<'a> {
-    pub(super) session: &'a Session,
-    pub(super) place: &'a Place,
+    pub(super) session: &'a CliSession,
+    pub(super) place: &'a StageFolder,
     pub(super) stop: &'a dyn Fn() -> bool,
 }
 
 impl Play<'_> {
-    /// From the persona to the lineage.
     pub(super) fn run(&self) -> Result<(), CliError> {
         let agent = self.cast()?;
         for (scene, text) in WORK {
@@ -50,7 +51,7 @@ impl Play<'_> {
         self.lineage(&handoff)
     }
 
-    /// A heading that tells what happens, and the command that does it.
+    /// Prints a heading that says what happens, and the command that does it.
     pub(super) fn say(&self, text: &str, command: &str) -> Result<(), CliError> {
         let out = &self.session.out;
         if out.is_json() {
@@ -68,20 +69,23 @@ impl Play<'_> {
         let file = PersonaFile { name: own("Kai"), profile: own("demo"), ..PersonaFile::default() };
         let folder = personas::create(&self.session.home.personas(), &slug, &file)?;
         let answer = json!({"v": 1, "type": "persona", "persona_slug": SLUG, "path": folder});
-        self.tell(&answer, &format!("  {}", folder.display()))?;
-        self.say("An agent of that persona starts in a tmux pane and is given the skill.", "tasuki agent create kai")?;
+        self.report(&answer, &format!("  {}", folder.display()))?;
+        self.say(
+            "tasuki starts an agent with that persona in a tmux pane and types the skill into it.",
+            "tasuki agent create kai",
+        )?;
         let cwd = self.place.folder().display().to_string();
         let fields = Map::from_iter([("persona_slug".to_owned(), SLUG.into()), ("cwd".to_owned(), cwd.into())]);
-        let answer: Seen<AgentReply> = self.session.ask("agent_create", fields, IDLE_LIMIT)?;
+        let answer: ViewFile<AgentReply> = self.session.ask("agent_create", fields, IDLE_LIMIT)?;
         let id = view::shown(answer.agent_id.as_deref());
         let pane = view::shown(answer.pane.as_ref().and_then(Option::as_deref));
-        self.tell(&answer.json(), &format!("  agent {} in pane {}", sanitise(&id), sanitise(&pane)))?;
+        self.report(&answer.json(), &format!("  agent {} in pane {}", sanitise(&id), sanitise(&pane)))?;
         self.until_idle(&id)?;
         Ok(id)
     }
 
     /// An answer: as it is for programs, one line for people.
-    fn tell(&self, answer: &Value, line: &str) -> Result<(), CliError> {
+    fn report(&self, answer: &Value, line: &str) -> Result<(), CliError> {
         if self.session.out.is_json() { self.session.out.record(answer) } else { self.session.out.line(line) }
     }
 
@@ -107,7 +111,7 @@ impl Play<'_> {
     fn send(&self, agent_id: &str, scene: &str, text: &str) -> Result<(), CliError> {
         self.say(scene, &format!("tasuki send {SLUG} \"{text}\""))?;
         let end = Instant::now() + IDLE_LIMIT;
-        let answer: Seen<DeliveryView> = loop {
+        let answer: ViewFile<DeliveryView> = loop {
             let fields = Map::from_iter([("agent_id".to_owned(), agent_id.into()), ("text".to_owned(), text.into())]);
             match self.session.ask("agent_send", fields, IDLE_LIMIT) {
                 Err(error) if error.code == "refused" && Instant::now() < end && !(self.stop)() => {
@@ -116,21 +120,21 @@ impl Play<'_> {
                 other => break other?,
             }
         };
-        let verdict = sanitise(&view::shown(answer.verdict.word()));
-        self.tell(&answer.json(), &format!("  {verdict}"))?;
+        let verdict = sanitise(&view::shown(answer.verdict.as_str()));
+        self.report(&answer.json(), &format!("  {verdict}"))?;
         if answer.verdict != Verdict::Delivered {
-            return Err(CliError::refused(verdict, "The work did not provably arrive."));
+            return Err(CliError::refused(verdict, "The text with the work could not be confirmed to have arrived."));
         }
         self.until_idle(agent_id)
     }
 
-    fn hand_off(&self, agent_id: &str) -> Result<Seen<HandoffView>, CliError> {
+    fn hand_off(&self, agent_id: &str) -> Result<ViewFile<HandoffView>, CliError> {
         self.say(
-            "Now the handoff: the agent writes, ends, and its successor takes over.",
+            "Now the handoff: the agent writes a document and ends, and its successor takes over.",
             &format!("tasuki handoff {SLUG} --reason \"{REASON}\" --wait"),
         )?;
         let fields = Map::from_iter([("agent_id".to_owned(), agent_id.into()), ("reason".to_owned(), REASON.into())]);
-        let answer: Seen<HandoffReply> = self.session.ask("handoff", fields, IDLE_LIMIT)?;
+        let answer: ViewFile<HandoffReply> = self.session.ask("handoff", fields, IDLE_LIMIT)?;
         let id = view::shown(answer.handoff_id.as_str());
         wait::follow_until(self.session, &id, Follower::new(), HANDOFF_LIMIT, self.stop)
     }
@@ -156,7 +160,7 @@ impl Play<'_> {
             return self.session.out.record(&json!({"v": 1, "type": "screen", "pane": pane, "lines": lines}));
         }
         self.say(
-            "The successor has read it and goes on; this is its pane:",
+            "The successor has read the document and continues the work; this is its pane:",
             &format!("tmux capture-pane -p -t {pane}"),
         )?;
         lines.iter().try_for_each(|line| self.session.out.line(format!("  | {line}").trim_end()))
@@ -170,10 +174,10 @@ impl Play<'_> {
         }
         if self.session.out.is_json() {
             let agents: Vec<Option<Value>> =
-                members.iter().map(|member| member.view.as_ref().map(Seen::json)).collect();
+                members.iter().map(|member| member.view.as_ref().map(ViewFile::json)).collect();
             return self.session.out.record(&json!({"v": 1, "type": "lineage", "lineage": agents}));
         }
-        self.say("And who came from whom:", &format!("tasuki lineage {SLUG}"))?;
+        self.say("The agents and their predecessors:", &format!("tasuki lineage {SLUG}"))?;
         lineage::print(self.session, &successor, &members)
     }
 }

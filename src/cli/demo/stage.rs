@@ -1,7 +1,7 @@
-//! What the demo needs around it, and the clearing of it: a temporary home, a private tmux server, a sidecar. Nothing of
-//! it outlives the stage, whichever way the demo ends.
+//! What the demo needs around it: a temporary home, a private tmux server and a sidecar. All of it is removed, no
+//! matter how the demo ends.
 
-use crate::cli::client::{self, Pulse, Sidecar};
+use crate::cli::client::{self, Pulse, SidecarPresence};
 use crate::cli::error::CliError;
 use crate::config::Home;
 use crate::core::text::sanitise;
@@ -29,33 +29,31 @@ const NOT_INHERITED: [&str; 7] =
     ["TMUX", "TMUX_PANE", "TMUX_TMPDIR", "TASUKI_TMUX", "TASUKI_AGENT_ID", "TASUKI_PERSONA", "TASUKI_HOME"];
 
 /// A temporary home, a private tmux server, a sidecar.
-pub(super) struct Stage {
-    place: Place,
+pub(super) struct DemoStage {
+    place: StageFolder,
     sidecar: Option<Child>,
     cleared: bool,
 }
 
-/// Where the stage stands.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct StageFolder {
     folder: PathBuf,
     home: Home,
 }
 
-impl Stage {
+impl DemoStage {
     /// Makes the temporary folder; nothing is started.
     pub(super) fn new() -> Result<Self, CliError> {
         let base = std::env::temp_dir();
         let base = if base.as_os_str().len() > LONGEST_BASE { PathBuf::from("/tmp") } else { base };
         let mode = fs::Permissions::from_mode(0o700);
         let made = tempfile::Builder::new().prefix("tasuki-demo-").permissions(mode).tempdir_in(&base);
-        let folder = made.map_err(|error| CliError::file("Can't make a folder in", &base, &error))?.keep();
+        let folder = made.map_err(|error| CliError::file("Can't create a folder in", &base, &error))?.keep();
         let home = Home::at(&folder.join("home"))?;
-        Ok(Stage { place: Place { folder, home }, sidecar: None, cleared: false })
+        Ok(DemoStage { place: StageFolder { folder, home }, sidecar: None, cleared: false })
     }
 
-    /// Where it stands.
-    pub(super) fn place(&self) -> &Place {
+    pub(super) fn place(&self) -> &StageFolder {
         &self.place
     }
 
@@ -85,12 +83,12 @@ impl Stage {
         let end = Instant::now() + Duration::from_secs(10);
         let home = self.place.home.clone();
         let mut pulse = Pulse::new(&home);
-        while !pulse.beats() {
+        while !pulse.is_alive() {
             if let Some(error) = self.sidecar_ended() {
                 return Err(error);
             }
             if stop() || Instant::now() >= end {
-                return Err(client::no_sidecar(&home, &Sidecar::None));
+                return Err(client::no_sidecar(&home, &SidecarPresence::None));
             }
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -100,10 +98,10 @@ impl Stage {
     /// The error to give when the sidecar has ended by itself.
     pub(super) fn sidecar_ended(&mut self) -> Option<CliError> {
         let status = self.sidecar.as_mut()?.try_wait().ok().flatten()?;
-        Some(CliError::refused("sidecar_ended", format!("The sidecar ended in the middle of the demo: {status}.")))
+        Some(CliError::refused("sidecar_ended", format!("The sidecar ended during the demo: {status}.")))
     }
 
-    /// The end of the sidecar's log, for a person to see what went wrong.
+    /// The end of the sidecar's log, so that a person can see what went wrong.
     pub(super) fn log_tail(&self) -> Vec<String> {
         const LINES: usize = 30;
         const BYTES: usize = 64 << 10;
@@ -121,8 +119,8 @@ impl Stage {
         }
     }
 
-    /// Ends the sidecar, the tmux server and every process that bears this home in its environment, then removes the
-    /// folder. Does all of it even when a part fails, and says what is left if something is.
+    /// Ends the sidecar, the tmux server and every process with this home in its environment, then removes the folder.
+    /// Each part is tried even if another one fails, and the error says what is left.
     pub(super) fn clear(&mut self) -> Result<(), CliError> {
         if std::mem::replace(&mut self.cleared, true) {
             return Ok(());
@@ -145,12 +143,11 @@ impl Stage {
             return Ok(());
         }
         let folder = folder.display();
-        Err(CliError::refused("left_behind", format!("Not all of the demo could be cleared away: look at {folder}.")))
+        Err(CliError::refused("left_behind", format!("The demo could not be cleaned up completely: look at {folder}.")))
     }
 }
 
-impl Place {
-    /// The temporary home.
+impl StageFolder {
     pub(super) fn home(&self) -> &Home {
         &self.home
     }
@@ -160,7 +157,6 @@ impl Place {
         &self.folder
     }
 
-    /// The private tmux server's socket.
     pub(super) fn socket(&self) -> PathBuf {
         self.folder.join("tmux")
     }
@@ -171,7 +167,7 @@ impl Place {
         Ok(text.trim_end().lines().map(sanitise).collect())
     }
 
-    /// Gives a command this home and takes away what ties it to the surroundings.
+    /// Gives a command this home and removes the variables that belong to the surroundings.
     fn private<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         for name in NOT_INHERITED {
             command.env_remove(name);
@@ -186,8 +182,10 @@ impl Place {
         self.private(&mut command).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let failed = |what: String| CliError::refused("tmux", format!("tmux {}: {what}", args.join(" ")));
         let mut child = command.spawn().map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => CliError::new(exit::CONFIG, "no_tmux", "There is no tmux on this machine.")
-                .hint("Install it by your system's package manager, for instance: apt-get install tmux"),
+            std::io::ErrorKind::NotFound => {
+                CliError::new(exit::CONFIG, "no_tmux", "tmux is not installed on this machine.")
+                    .hint("Install tmux with your system's package manager, for example: apt-get install tmux")
+            }
             _ => failed(error.to_string()),
         })?;
         if !ends_within(&mut child, TMUX_LIMIT) {
@@ -201,13 +199,13 @@ impl Place {
     }
 }
 
-impl Drop for Stage {
+impl Drop for DemoStage {
     fn drop(&mut self) {
         let _ = self.clear();
     }
 }
 
-/// Waits for a child of ours; kills it when it takes longer. True when it ended by itself.
+/// Waits for a child; kills it if it takes longer. Returns whether it ended by itself.
 fn ends_within(child: &mut Child, limit: Duration) -> bool {
     if wait_until(limit, || child.try_wait().ok().flatten().is_some()) {
         return true;
@@ -230,8 +228,8 @@ fn wait_until(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// Whether a process runs. One that has ended and only waits to be collected does not; collecting it is init's business,
-/// which may take its time.
+/// Whether a process runs. One that has ended and only waits to be collected does not; collecting it is init's
+/// business, which may take its time.
 fn runs(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let dead = stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['Z', 'X']));

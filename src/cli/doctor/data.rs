@@ -1,7 +1,7 @@
-//! What people have written into the home: personas, profiles, prompts, rules.
+//! Checks what people have written into the home: personas, profiles, prompts, rules.
 
 use super::check::Check;
-use super::ground::Ground;
+use super::ground::DoctorFacts;
 use crate::agents::Profiles;
 use crate::config::rules;
 use crate::core::id::Slug;
@@ -9,19 +9,18 @@ use crate::core::text::sanitise;
 use crate::{personas, sidecar};
 use std::path::Path;
 
-/// Most names in the folder of personas that are looked at.
+/// Most names in the personas' folder that are checked.
 const MAX_NAMES: usize = 10_000;
-/// Most faults of personas that are told in one line.
+/// Most faults of personas that one line reports.
 const MAX_TOLD: usize = 3;
 
-/// Looks at them.
-pub(super) fn look(ground: &Ground) -> Vec<Check> {
+pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
     let home = &ground.home;
     if !home.root().is_dir() {
-        return vec![Check::skipped("data.personas", "there is no home yet")];
+        return vec![Check::skipped("data.personas", "there is no tasuki home yet")];
     }
     if ground.open_way().is_some() {
-        let skipped = |id| Check::skipped(id, "others could change it, as paths.above says");
+        let skipped = |id| Check::skipped(id, "not checked: other users could change it, see paths.above");
         return ["data.personas", "data.profiles", "data.prompts", "data.rules"].map(skipped).into();
     }
     let profiles = Profiles::load(Some(&home.profiles()));
@@ -29,20 +28,19 @@ pub(super) fn look(ground: &Ground) -> Vec<Check> {
         Ok(profiles) => profiles.iter().map(|profile| profile.name.clone()).collect(),
         Err(_) => Vec::new(),
     };
-    let mend =
-        "mend the file that is named; the sidecar does not start with it, and a running one has kept what it had";
+    let repair = "fix that file; the sidecar does not start with it, and a running sidecar keeps the previous version";
     let told = |id: &str, fault: Option<String>, good: &str| match fault {
         None => Check::ok(id, good),
-        Some(fault) => Check::fail(id, fault, mend),
+        Some(fault) => Check::fail(id, fault, repair),
     };
     vec![
         judge_personas(&gather_personas(&home.personas(), &known)),
-        told("data.profiles", profiles.err().map(|error| error.to_string()), "every profile can be read"),
-        told("data.prompts", sidecar::fault_of_prompts(home), "every prompt can be read"),
+        told("data.profiles", profiles.err().map(|error| error.to_string()), "every profile is valid"),
+        told("data.prompts", sidecar::fault_of_prompts(home), "every prompt is valid"),
         told(
             "data.rules",
             rules::load(&home.rules()).err().map(|error| error.to_string()),
-            "the rules for work items can be used",
+            "the rules for work items are valid",
         ),
     ]
 }
@@ -77,7 +75,7 @@ fn gather_personas(folder: &Path, profiles: &[String]) -> Personas {
                 Some(fault) => seen.faults.push(fault),
             },
             None if folder.join(name).join("skill.md").exists() => {
-                seen.faults.push(format!("{shown} is no legal name: 1 to 64 of a-z, 0-9 and -"));
+                seen.faults.push(format!("{shown} is not a valid persona name: use 1 to 64 of a-z, 0-9 and -"));
             }
             None => {}
         }
@@ -91,16 +89,16 @@ fn fault_of_persona(folder: &Path, slug: &Slug, profiles: &[String]) -> Option<S
         Err(error) => return Some(error.to_string()),
     };
     if !facts.has_skill {
-        return Some(format!("{slug} has no plain skill.md"));
+        return Some(format!("{slug} has no skill.md that is a regular file"));
     }
     if let Err(error) = personas::read_texts(folder, slug) {
         return Some(error.to_string());
     }
     if let Some(profile) = facts.file.profile.as_ref().filter(|name| !profiles.is_empty() && !profiles.contains(name)) {
-        return Some(format!("{slug} names a profile that is not there: {}", sanitise(profile)));
+        return Some(format!("{slug} names a profile that does not exist: {}", sanitise(profile)));
     }
     let cwd = facts.file.cwd.as_ref().filter(|cwd| cwd.starts_with('/') && !Path::new(cwd).is_dir());
-    cwd.map(|cwd| format!("{slug} works in a folder that is not there: {}", sanitise(cwd)))
+    cwd.map(|cwd| format!("{slug} has a working folder that does not exist: {}", sanitise(cwd)))
 }
 
 fn judge_personas(seen: &Personas) -> Check {
@@ -110,22 +108,18 @@ fn judge_personas(seen: &Personas) -> Check {
         if seen.faults.len() > MAX_TOLD {
             said.push_str(&format!("; and {} more", seen.faults.len() - MAX_TOLD));
         }
-        return Check::fail(
-            id,
-            said,
-            "mend what is named in HOME/data/personas; no agent of such a persona can be started",
-        );
+        return Check::fail(id, said, "fix these personas in HOME/data/personas; tasuki can't start agents with them");
     }
     match seen.good {
-        0 => Check::warn(id, "there is no persona yet", "make one: tasuki persona new kai --profile demo"),
-        1 => Check::ok(id, "1 persona, as it should be"),
-        count => Check::ok(id, format!("{count} personas, as they should be")),
+        0 => Check::warn(id, "there is no persona yet", "create one: tasuki persona new kai --profile demo"),
+        1 => Check::ok(id, "1 persona, no problems"),
+        count => Check::ok(id, format!("{count} personas, no problems")),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::check::State;
+    use super::super::check::CheckState;
     use super::*;
     use std::fs;
 
@@ -154,9 +148,9 @@ mod tests {
 
     #[test]
     fn no_persona_is_a_warning_and_a_bad_one_a_failure() {
-        assert_eq!(judge_personas(&Personas::default()).state, State::Warn);
-        assert_eq!(judge_personas(&Personas { good: 2, faults: Vec::new() }).state, State::Ok);
+        assert_eq!(judge_personas(&Personas::default()).state, CheckState::Warn);
+        assert_eq!(judge_personas(&Personas { good: 2, faults: Vec::new() }).state, CheckState::Ok);
         let many = judge_personas(&Personas { good: 1, faults: vec!["x".to_owned(); 5] });
-        assert_eq!((many.state, many.said.as_str()), (State::Fail, "x; x; x; and 2 more"));
+        assert_eq!((many.state, many.said.as_str()), (CheckState::Fail, "x; x; x; and 2 more"));
     }
 }

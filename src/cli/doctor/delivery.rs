@@ -1,15 +1,16 @@
-//! `doctor delivery`: is all there that a handoff needs to be delivered and published (seed 5, Troubleshooting)?
+//! `doctor delivery`: checks the sidecar, the recipient, `gh` and the issue, which a handoff needs to be delivered and
+//! published.
 
-use super::super::client::{self, Pulse, Sidecar};
+use super::super::client::{self, Pulse, SidecarPresence};
 use super::super::error::CliError;
-use super::super::{Session, names, view};
+use super::super::{CliSession, names, view};
 use super::check::Check;
 use super::ground::wait_for;
 use crate::config::Config;
 use crate::contract::{AgentState, HandoffView, PublishState, PublishView};
 use crate::core::request::{Issue, PublishTarget};
 use crate::process;
-use crate::publish::{self, Asked, Fault, Gh};
+use crate::publish::{self, Gh, GhCall, GhError};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,10 +18,10 @@ use std::time::Duration;
 /// `doctor delivery`.
 #[derive(Debug, Args)]
 pub struct DeliveryArgs {
-    /// Look at this handoff's recipient and issue: handoff id or its beginning.
+    /// Check the recipient and the issue of this handoff: handoff id or a unique prefix.
     #[arg(long, value_name = "ID")]
     pub handoff: Option<String>,
-    /// Look at this issue: `owner/repo#42` or its address.
+    /// Check this issue: `owner/repo#42` or its URL.
     #[arg(long, value_name = "ISSUE")]
     pub issue: Option<String>,
 }
@@ -29,7 +30,7 @@ pub struct DeliveryArgs {
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// Looks at each thing, in the order in which they are needed.
-pub(super) fn look(session: &Session, args: &DeliveryArgs) -> Result<Vec<Check>, CliError> {
+pub(super) fn look(session: &CliSession, args: &DeliveryArgs) -> Result<Vec<Check>, CliError> {
     let handoff = match &args.handoff {
         Some(name) => {
             let id = names::handoff(&session.home, name)?;
@@ -67,50 +68,51 @@ pub(super) fn look(session: &Session, args: &DeliveryArgs) -> Result<Vec<Check>,
 }
 
 /// The sidecar, and its process id if it answers.
-fn sidecar(session: &Session) -> (Check, Option<u32>) {
+fn sidecar(session: &CliSession) -> (Check, Option<u32>) {
     let name = "sidecar";
     let seen = Pulse::new(&session.home).check();
-    let Sidecar::Alive { pid, .. } = seen else {
+    let SidecarPresence::Alive { pid, .. } = seen else {
         let error = client::no_sidecar(&session.home, &seen);
-        let fix = error.hint.unwrap_or_else(|| "start it with: tasuki run".to_owned());
+        let fix = error.hint.unwrap_or_else(|| "start a sidecar with: tasuki run".to_owned());
         return (Check::fail(name, error.message, fix), None);
     };
     let view = view::sidecar(&session.home).ok().flatten();
     let check = match view.as_ref().and_then(|view| view::said(view.problem.as_deref())) {
-        Some(problem) => Check::fail(name, problem, "mend that; it goes on by itself"),
-        None => Check::ok(name, format!("runs as process {pid}")),
+        Some(problem) => Check::fail(name, problem, "fix that; the sidecar continues by itself"),
+        None => Check::ok(name, format!("the sidecar runs as process {pid}")),
     };
     (check, Some(pid))
 }
 
-fn recipient(session: &Session, handoff: &HandoffView) -> Result<Check, CliError> {
+fn recipient(session: &CliSession, handoff: &HandoffView) -> Result<Check, CliError> {
     let name = "recipient";
-    let step = view::shown(handoff.step.word());
+    let step = view::shown(handoff.step.as_str());
     let Some(id) = view::said(handoff.successor_id.as_deref()) else {
-        let fix = "follow it with: tasuki handoffs show";
-        return Ok(Check::warn(name, format!("there is none yet: the handoff is {step}"), fix));
+        let fix = "to see the handoff: tasuki handoffs show";
+        return Ok(Check::warn(name, format!("there is no successor yet: the handoff is at {step}"), fix));
     };
     let short: String = id.chars().take(8).collect();
     let Some(agent) = view::agent(&session.home, id)? else {
         return Ok(Check::fail(
             name,
-            format!("agent {short} is not known"),
-            "choose another: tasuki retry --successor new",
+            format!("agent {short} is unknown"),
+            "choose another successor: tasuki retry --successor new",
         ));
     };
-    let (state, pane) = (view::shown(agent.state.word()), view::shown(agent.pane.as_deref()));
+    let (state, pane) = (view::shown(agent.state.as_str()), view::shown(agent.pane.as_deref()));
     let said = format!("agent {short} in pane {pane} is {state}");
     Ok(match agent.state.known() {
         Some(AgentState::Idle | AgentState::Busy) => Check::ok(name, said),
         Some(AgentState::Starting) => Check::warn(name, said, "wait until it has registered"),
         Some(AgentState::Blocked) => Check::warn(name, said, "answer the dialog in its pane"),
-        Some(AgentState::Ended | AgentState::Lost) | None => {
-            Check::fail(name, said, "choose another: tasuki retry --successor new, or hand it off anew")
-        }
+        Some(AgentState::Ended | AgentState::Lost) | None => Check::fail(
+            name,
+            said,
+            "choose another successor: tasuki retry --successor new, or hand the agent off again",
+        ),
     })
 }
 
-/// Where the handoff's own publishing stands.
 fn published(publish: &PublishView) -> Option<Check> {
     let name = "publishing";
     let said = crate::cli::publishing::summary(publish)?;
@@ -119,11 +121,11 @@ fn published(publish: &PublishView) -> Option<Check> {
     Some(match publish.state.known() {
         Some(PublishState::Published) => Check::ok(name, said),
         Some(PublishState::Failed | PublishState::InDoubt) => Check::fail(name, said, hint),
-        _ => Check::warn(name, said, "it goes on by itself"),
+        _ => Check::warn(name, said, "publishing continues by itself"),
     })
 }
 
-/// Whether `gh` is there for us and for the sidecar, and logged in; and the issue, where one is named.
+/// Whether `gh` exists for us and for the sidecar and is logged in; and the issue, if one was named.
 pub(super) async fn ask_gh(gh: &Gh, issue: Option<&Issue>, pid: Option<u32>) -> Vec<Check> {
     let there = match is_there(gh, pid).await {
         Ok(checks) => checks,
@@ -140,32 +142,28 @@ pub(super) async fn ask_gh(gh: &Gh, issue: Option<&Issue>, pid: Option<u32>) -> 
 
 /// `gh` here, and where the sidecar would look for it; without one nothing more can be asked.
 async fn is_there(gh: &Gh, pid: Option<u32>) -> Result<Vec<Check>, Check> {
-    let install = "install it (https://cli.github.com), or name it in config.toml: [publish] gh";
+    let install = "install gh (https://cli.github.com), or name its path in config.toml: [publish] gh";
     let said = gh.call(&["--version"]).await.map_err(|fault| Check::fail("gh", fault.message, install))?;
     let version = said.stdout.lines().next().unwrap_or_default().trim().to_owned();
     if said.code != Some(0) || version.is_empty() {
-        return Err(Check::fail("gh", format!("{} does not say its version", gh.program), install));
+        return Err(Check::fail("gh", format!("{} does not print its version", gh.program), install));
     }
     let mut checks = vec![Check::ok("gh", version)];
     let path = pid.and_then(|pid| process::environ_var(pid, "PATH"));
     if path.is_some_and(|path| publish::find(&gh.program, path.as_ref()).is_none()) {
-        let fix = "name its path in config.toml: [publish] gh, or start the sidecar with another PATH";
-        checks.push(Check::fail(
-            "gh of sidecar",
-            format!("{} is not in the PATH that the sidecar has", gh.program),
-            fix,
-        ));
+        let fix = "name the path of gh in config.toml: [publish] gh, or start the sidecar with another PATH";
+        checks.push(Check::fail("gh of sidecar", format!("{} is not in the PATH of the sidecar", gh.program), fix));
     }
     let own = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let differs = |name: &&&str| pid.is_some_and(|pid| own(name) != process::environ_var(pid, name));
     let differing: Vec<&str> =
         ["GH_TOKEN", "GITHUB_TOKEN", "GH_HOST", "GH_CONFIG_DIR"].iter().filter(differs).copied().collect();
     if !differing.is_empty() && cfg!(target_os = "linux") {
-        let said = format!("the sidecar has another {} than this shell", differing.join(", "));
+        let said = format!("the sidecar has another value of {} than this shell", differing.join(", "));
         checks.push(Check::warn(
             "environment",
             said,
-            "what follows holds for this shell; start the sidecar with the same",
+            "the checks below use this shell's values; start the sidecar with the same values",
         ));
     }
     Ok(checks)
@@ -173,16 +171,16 @@ async fn is_there(gh: &Gh, pid: Option<u32>) -> Result<Vec<Check>, Check> {
 
 async fn login(gh: &Gh) -> Check {
     let name = "gh login";
-    match ask(gh, Asked::Other, &["api", "user", "--jq", ".login"]).await {
+    match ask(gh, GhCall::Other, &["api", "user", "--jq", ".login"]).await {
         Ok(who) => Check::ok(name, format!("logged in as {}", who.trim())),
         Err(fault) if fault.code == "gh_auth" => Check::fail(name, fault.message, "log in with: gh auth login"),
         // The token of a program is nobody's.
         Err(fault) if fault.code == "gh_forbidden" => Check::warn(
             name,
             fault.message,
-            "the token can't tell whose it is; look whether it may write comments or gists",
+            "GitHub does not tell whose token this is; check that the token may write comments or gists",
         ),
-        Err(fault) => Check::fail(name, fault.message, "look at the network, and at gh's own settings"),
+        Err(fault) => Check::fail(name, fault.message, "check the network and gh's own settings"),
     }
 }
 
@@ -192,19 +190,17 @@ async fn issue_is_there(gh: &Gh, issue: &Issue) -> Check {
     let arguments =
         ["issue", "view", &number, "-R", &repository, "--json", "state,url", "--jq", ".state + \" \" + .url"];
     let shown = PublishTarget::Issue(issue.clone());
-    match ask(gh, Asked::Issue, &arguments).await {
-        Ok(said) => Check::ok(name, format!("{shown} is there: {}", said.trim())),
+    match ask(gh, GhCall::Issue, &arguments).await {
+        Ok(said) => Check::ok(name, format!("{shown} exists: {}", said.trim())),
         Err(fault) if fault.code == "gh_no_issue" => {
-            let fix = "look whether that issue is there and the account may see it";
-            Check::fail(name, format!("{shown} is not there: {}", fault.message), fix)
+            let fix = "check that the issue exists and that the account may see it";
+            Check::fail(name, format!("{shown} was not found: {}", fault.message), fix)
         }
-        Err(fault) => {
-            Check::fail(name, format!("{shown} can't be looked at: {}", fault.message), "see the lines above")
-        }
+        Err(fault) => Check::fail(name, format!("{shown} can't be read: {}", fault.message), "see the checks above"),
     }
 }
 
-async fn ask(gh: &Gh, asked: Asked, arguments: &[&str]) -> Result<String, Fault> {
+async fn ask(gh: &Gh, asked: GhCall, arguments: &[&str]) -> Result<String, GhError> {
     let said = gh.call(arguments).await?;
     if said.code == Some(0) { Ok(said.stdout) } else { Err(publish::fault(asked, said.code, &said.stderr)) }
 }

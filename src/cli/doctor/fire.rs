@@ -1,4 +1,4 @@
-//! Sends a test event through a hook's command, and sees whether it arrives.
+//! Sends a test event through a hook's command, and checks whether it arrives.
 
 use super::ground::wait_for;
 use crate::agents::hook::{PROBE, probe_name};
@@ -22,7 +22,6 @@ const MAX_EVENT: u64 = 64 * 1024;
 const NOT_FOR_HOOKS: [&str; 6] =
     ["TASUKI_HOME", "TASUKI_AGENT_ID", "TASUKI_PERSONA", "TASUKI_CREATION", "TMUX", "TMUX_PANE"];
 
-/// How it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fired {
     Arrived,
@@ -30,7 +29,7 @@ pub(super) enum Fired {
     Complained(String),
     /// Nothing arrived, and why as far as that is known.
     Nothing(String),
-    /// It was not tried, for it reports to somebody else.
+    /// It was not tried, because it reports to another home.
     Elsewhere(String),
 }
 
@@ -72,13 +71,12 @@ fn elsewhere(home: &Path, line: &str) -> Option<String> {
     let (_, named) = line.split_once(" --home")?;
     let named = named.trim_start_matches([' ', '=']);
     let words = [shell_word(&home), format!("'{home}'"), format!("\"{home}\""), home];
-    // Behind the word nothing of it goes on: /a/tasuki is not /a/tasuki2.
+    // Nothing may continue the word: /a/tasuki is not /a/tasuki2.
     let ends = |rest: &str| rest.chars().next().is_none_or(|next| next.is_whitespace() || "'\";&|)".contains(next));
     let is_ours = words.iter().any(|word| named.strip_prefix(word.as_str()).is_some_and(ends));
-    (!is_ours).then(|| format!("it reports to another home: {}", sanitise(line)))
+    (!is_ours).then(|| format!("the hook reports to another home: {}", sanitise(line)))
 }
 
-/// Sends one event through one command.
 pub(super) fn fire(home: &Path, command: &[String], name: &str, event: &str) -> Fired {
     let id = uuid::Uuid::new_v4();
     let mut input = Map::new();
@@ -87,7 +85,7 @@ pub(super) fn fire(home: &Path, command: &[String], name: &str, event: &str) -> 
     input.insert(PROBE.to_owned(), json!(id));
     let line = surrounded(home, command);
     let Ok(ended) = wait_for(notify::run_within(&line, Value::Object(input).to_string().as_bytes(), LIMIT)) else {
-        return Fired::Nothing("it could not be started".to_owned());
+        return Fired::Nothing("the command could not be started".to_owned());
     };
     let spool = home.join("spool/events");
     let file = probe_name(&id);
@@ -96,18 +94,20 @@ pub(super) fn fire(home: &Path, command: &[String], name: &str, event: &str) -> 
     let _ = std::fs::remove_file(spool.join(&file));
     match (arrived, ended) {
         (Some(fired), _) => fired,
-        (None, Ok(())) => Fired::Nothing("it ended well, and left no event".to_owned()),
-        (None, Err(Error::TooSlow { seconds, .. })) => Fired::Nothing(format!("it did not end within {seconds} s")),
-        (None, Err(Error::Failed { status, .. })) => Fired::Nothing(format!("it ended with {status}")),
-        (None, Err(Error::Start { source, .. } | Error::Lost { source, .. })) => {
-            Fired::Nothing(format!("it can't be run: {source}"))
+        (None, Ok(())) => Fired::Nothing("the command succeeded but wrote no event".to_owned()),
+        (None, Err(Error::TooSlow { seconds, .. })) => {
+            Fired::Nothing(format!("the command did not end within {seconds} s"))
         }
-        (None, Err(Error::Empty)) => Fired::Nothing("it is empty".to_owned()),
-        (None, Err(Error::Stopped)) => Fired::Nothing("it was not begun".to_owned()),
+        (None, Err(Error::Failed { status, .. })) => Fired::Nothing(format!("the command ended with {status}")),
+        (None, Err(Error::Start { source, .. } | Error::Lost { source, .. })) => {
+            Fired::Nothing(format!("the command can't be run: {source}"))
+        }
+        (None, Err(Error::Empty)) => Fired::Nothing("the command is empty".to_owned()),
+        (None, Err(Error::Stopped)) => Fired::Nothing("the command was not started".to_owned()),
     }
 }
 
-/// The command without what would make it an agent's. One that names no home is told ours.
+/// The command without the environment of an agent. A command that names no home gets ours.
 fn surrounded(home: &Path, command: &[String]) -> Vec<String> {
     let mut line = vec!["env".to_owned()];
     line.extend(NOT_FOR_HOOKS.iter().flat_map(|name| ["-u".to_owned(), (*name).to_owned()]));
@@ -164,7 +164,7 @@ mod tests {
             Fired::Nothing(why) => why,
             other => panic!("{line}: {other:?}"),
         };
-        assert!(said("true").contains("left no event"));
+        assert!(said("true").contains("wrote no event"));
         assert!(said("exit 3").contains("exit status: 3"));
         assert!(said("/no/such/tasuki hook claude").contains("exit status: 127"));
         assert!(said("sleep 60").contains("did not end within"));

@@ -1,8 +1,8 @@
-//! What several looks need, gathered once.
+//! What several checks need, gathered once.
 
 use super::super::client::Pulse;
-use super::super::client::Sidecar;
-use super::super::view::{self, Seen};
+use super::super::client::SidecarPresence;
+use super::super::view::{self, ViewFile};
 use crate::config::{Config, Home};
 use crate::contract::{AgentView, SidecarView};
 use crate::files::way;
@@ -10,7 +10,7 @@ use crate::process;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Most agents that are looked at: those whose views have changed last.
+/// Most agents that are checked: those whose views changed last.
 const MOST_AGENTS: usize = 500;
 
 /// Does what waits for other programs, on the thread of the look that asks for it.
@@ -20,13 +20,12 @@ pub(super) fn wait_for<F: Future>(work: F) -> std::io::Result<F::Output> {
 
 /// What is known before anything is judged.
 #[derive(Debug)]
-pub(super) struct Ground {
-    /// The home that was named.
+pub(super) struct DoctorFacts {
     pub(super) home: Home,
     /// The configuration, or what is wrong with it.
     pub(super) config: Result<Config, String>,
-    pub(super) beat: Sidecar,
-    /// `view/sidecar.json`; one that says nothing where there is none.
+    pub(super) beat: SidecarPresence,
+    /// `view/sidecar.json`; an empty view if the file does not exist.
     pub(super) view: SidecarView,
     /// The sidecar's process, if that very program runs, beating or not.
     pub(super) process: Option<u32>,
@@ -34,21 +33,20 @@ pub(super) struct Ground {
     pub(super) notify_test: bool,
 }
 
-impl Ground {
-    /// Looks.
-    pub(super) fn look(home: Home, notify_test: bool) -> Ground {
+impl DoctorFacts {
+    pub(super) fn look(home: Home, notify_test: bool) -> DoctorFacts {
         let config = Config::load(&home.config()).map_err(|error| error.to_string());
         let beat = Pulse::new(&home).check();
         let view = view::sidecar(&home).ok().flatten().map(|seen| (*seen).clone()).unwrap_or_default();
         let pid = match beat {
-            Sidecar::Alive { pid, .. } | Sidecar::Stale { pid, .. } => Some(pid),
-            Sidecar::None => None,
+            SidecarPresence::Alive { pid, .. } | SidecarPresence::Stale { pid, .. } => Some(pid),
+            SidecarPresence::None => None,
         };
         let program = std::env::current_exe().ok();
-        Ground { config, beat, view, process: pid.filter(|pid| is_sidecar(*pid)), program, notify_test, home }
+        DoctorFacts { config, beat, view, process: pid.filter(|pid| is_sidecar(*pid)), program, notify_test, home }
     }
 
-    /// The configuration, or the defaults where it can't be read: that is told by a check of its own.
+    /// The configuration, or the defaults if it can't be read: another check reports that.
     pub(super) fn config(&self) -> Config {
         self.config.as_ref().ok().cloned().unwrap_or_default()
     }
@@ -62,20 +60,20 @@ impl Ground {
         value.filter(|value| !value.is_empty())
     }
 
-    /// Whose variables these are, for people.
     pub(super) fn whose(&self) -> &'static str {
         if self.process.is_some() { "the sidecar" } else { "this shell" }
     }
 
-    /// The folder through which others could change all of the home, if there is one. `paths.above` tells it, and what
-    /// fails by it alone is not told again.
+    /// The folder through which others could change all of the home, if there is one. `paths.above` reports it, and
+    /// checks that fail only because of it do not repeat it.
     pub(super) fn open_way(&self) -> Option<PathBuf> {
         way::trust(self.home.root()).err()?.blamed().map(Path::to_owned)
     }
 
     /// The agents that live, as their views say.
-    pub(super) fn agents(&self) -> Vec<Seen<AgentView>> {
-        let mut agents: Vec<Seen<AgentView>> = view::latest(&self.home.agent_views(), MOST_AGENTS).unwrap_or_default();
+    pub(super) fn agents(&self) -> Vec<ViewFile<AgentView>> {
+        let mut agents: Vec<ViewFile<AgentView>> =
+            view::latest(&self.home.agent_views(), MOST_AGENTS).unwrap_or_default();
         agents.retain(|agent| agent.is_living());
         agents
     }
@@ -86,7 +84,7 @@ pub(super) fn is_same(one: &Path, other: &Path) -> bool {
     one == other || matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
-/// Whether a process is a sidecar: its program bears our name, and it was told to run.
+/// Whether a process is a sidecar: its program has our name, and one of its arguments is `run`.
 fn is_sidecar(pid: u32) -> bool {
     let Some(argv) = process::argv(pid) else { return false };
     let name = argv.first().map(|path| path.rsplit('/').next().unwrap_or(path).to_owned()).unwrap_or_default();

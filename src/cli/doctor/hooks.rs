@@ -1,26 +1,24 @@
-//! Hooks: are they installed, are they up to date, and do they really fire? Each command that a CLI would run is run as
-//! the CLI runs it, with a test event on its standard input, and is to arrive in the spool. The sidecar never reads a
-//! test event, so that it can change nothing; it is taken away again at once.
+//! Checks hooks: are they installed, are they up to date, and do they really fire? Each command is run as the CLI would
+//! run it, with a test event on its standard input, and the event must arrive in the spool. The sidecar never reads a
+//! test event, so it changes nothing; it is removed at once.
 
-use super::check::{Check, Mend};
+use super::check::{Check, Repair};
 use super::fire::{self, Fired};
-use super::ground::Ground;
+use super::ground::DoctorFacts;
 use crate::agents::install::{Context, HookCommand, InstallError, Presence};
 use crate::agents::{Profile, Profiles};
-use crate::cli::view::{Seen, said, shown};
+use crate::cli::view::{ViewFile, said, shown};
 use crate::contract::{AgentState, AgentView, Hooks};
 use crate::core::id::Slug;
 use crate::personas;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// How one profile's hooks are.
 #[derive(Debug)]
 struct Facts {
     profile: String,
     /// An agent or a persona has this profile.
     is_used: bool,
-    /// The launch line brings hooks along.
     by_launch: bool,
     /// What was found in the CLI's own file; none for a profile that has nothing to install.
     found: Option<Result<Found, String>>,
@@ -36,19 +34,17 @@ struct Found {
 }
 
 impl Found {
-    /// They report to another home.
     fn is_elsewhere(&self) -> bool {
         self.fired.iter().any(|(_, fired)| matches!(fired, Fired::Elsewhere(_)))
     }
 }
 
-/// Looks at them.
-pub(super) fn look(ground: &Ground) -> Vec<Check> {
+pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
     let Some(program) = ground.program.clone() else {
-        return vec![Check::skipped("hooks.own", "this program's own path is not known")];
+        return vec![Check::skipped("hooks.own", "tasuki can't find the path of its own program")];
     };
     if !ground.home.spool().join("events").is_dir() {
-        return vec![Check::skipped("hooks.own", "there is no spool yet: the sidecar makes it")];
+        return vec![Check::skipped("hooks.own", "there is no spool yet: the sidecar creates it")];
     }
     let Ok(profiles) = Profiles::load(Some(&ground.home.profiles())) else {
         return vec![Check::skipped("hooks.own", "the profiles can't be read")];
@@ -74,13 +70,17 @@ pub(super) fn look(ground: &Ground) -> Vec<Check> {
 }
 
 /// The profiles of living agents and of personas.
-pub(super) fn used(personas_dir: &Path, agents: &[Seen<AgentView>]) -> BTreeSet<String> {
+pub(super) fn used(personas_dir: &Path, agents: &[ViewFile<AgentView>]) -> BTreeSet<String> {
     let slugs: Vec<Slug> = personas::list(personas_dir).unwrap_or_default();
     let of_personas = slugs.iter().filter_map(|slug| personas::facts(personas_dir, slug).ok()?.file.profile);
     agents.iter().filter_map(|agent| said(agent.profile.as_str()).map(str::to_owned)).chain(of_personas).collect()
 }
 
-fn installed(profile: &Profile, program: &Path, ground: &Ground) -> (Option<Result<Found, String>>, Vec<HookCommand>) {
+fn installed(
+    profile: &Profile,
+    program: &Path,
+    ground: &DoctorFacts,
+) -> (Option<Result<Found, String>>, Vec<HookCommand>) {
     let context = Context { program, home: ground.home.root(), env: &|name| std::env::var_os(name) };
     match profile.installed(&context) {
         Err(InstallError::NoInstall { .. } | InstallError::NoPlace { .. }) => (None, Vec::new()),
@@ -106,8 +106,8 @@ fn launches_with_hooks(profile: &Profile) -> bool {
     is_own || texts.into_iter().any(|text| marks.iter().any(|mark| text.contains(mark)))
 }
 
-/// Tries our own hook and every one that is installed, side by side. Gives how our own has ended.
-fn fire_all(ground: &Ground, program: &Path, facts: &mut [(Facts, Vec<HookCommand>, Profile)]) -> Fired {
+/// Tries our own hook and every installed one in parallel. Returns the result of our own.
+fn fire_all(ground: &DoctorFacts, program: &Path, facts: &mut [(Facts, Vec<HookCommand>, Profile)]) -> Fired {
     let home = ground.home.root();
     let own = fire::argv(program, home);
     let (own, all) = std::thread::scope(|scope| {
@@ -116,7 +116,7 @@ fn fire_all(ground: &Ground, program: &Path, facts: &mut [(Facts, Vec<HookComman
             |(_, commands, profile): &'_ (Facts, Vec<HookCommand>, Profile)| fire::fire_each(home, profile, commands);
         let others: Vec<_> = facts.iter().map(|one| scope.spawn(move || each(one))).collect();
         let all: Vec<_> = others.into_iter().map(|other| other.join().unwrap_or_default()).collect();
-        (own.join().unwrap_or(Fired::Nothing("it was lost".to_owned())), all)
+        (own.join().unwrap_or(Fired::Nothing("the test was interrupted".to_owned())), all)
     });
     for ((facts, _, _), fired) in facts.iter_mut().zip(all) {
         if let Some(Ok(found)) = facts.found.as_mut() {
@@ -131,7 +131,7 @@ fn judge_own(own: &Fired) -> Check {
     match own {
         Fired::Arrived | Fired::Complained(_) => Check::ok(id, "a test event of this program arrives in the spool"),
         Fired::Nothing(why) | Fired::Elsewhere(why) => {
-            let fix = "look at the modes of spool/tmp and spool/events, at the room on the disk, and at data/profiles";
+            let fix = "check the modes of spool/tmp and spool/events, the free disk space, and data/profiles";
             Check::fail(id, format!("a test event of this program does not arrive: {why}"), fix)
         }
     }
@@ -143,11 +143,11 @@ fn judge(facts: &Facts) -> Option<Check> {
     let install = format!("tasuki hooks install {name}");
     let found = match &facts.found {
         None if facts.is_used && facts.by_launch => {
-            return Some(Check::ok(id, "agents that tasuki starts report by themselves"));
+            return Some(Check::ok(id, "agents that tasuki starts report their events without installed hooks"));
         }
         None => return None,
         Some(Err(error)) if facts.is_used => {
-            return Some(Check::warn(id, error, format!("mend that file; then: {install}")));
+            return Some(Check::warn(id, error, format!("fix that file; then: {install}")));
         }
         Some(Err(_)) => return None,
         Some(Ok(found)) => found,
@@ -155,18 +155,20 @@ fn judge(facts: &Facts) -> Option<Check> {
     let file = found.file.display();
     Some(match found.presence {
         Presence::Absent if found.is_recorded => {
-            let fix = format!("{install}; or, if they are not wanted any more: tasuki hooks uninstall {name}");
-            Check::fail(id, format!("they were installed, and are not in {file} any more"), fix)
+            let fix = format!("{install}; or, if you no longer want the hooks: tasuki hooks uninstall {name}");
+            Check::fail(id, format!("the hooks were installed but are no longer in {file}"), fix)
         }
-        Presence::Absent if facts.is_used && !facts.by_launch => {
-            Check::fail(id, format!("they are not in {file}, and without them its agents report nothing"), install)
-        }
+        Presence::Absent if facts.is_used && !facts.by_launch => Check::fail(
+            id,
+            format!("{file} has no hooks of tasuki, and without them the agents report nothing"),
+            install,
+        ),
         Presence::Absent if facts.is_used => Check::ok(
             id,
-            format!("agents that tasuki starts bring them along; for those that you start yourself: {install}"),
+            format!("tasuki passes the hooks to agents that it starts; for agents that you start yourself: {install}"),
         ),
         Presence::Absent => return None,
-        // Another home's hooks are none of ours where nobody here waits for them.
+        // Another home's hooks do not matter if no agent here needs them.
         Presence::Stale if !facts.is_used && !found.is_recorded && found.is_elsewhere() => return None,
         Presence::Whole | Presence::Stale => judge_fired(id, found, name, &install),
     })
@@ -176,56 +178,58 @@ fn judge(facts: &Facts) -> Option<Check> {
 fn judge_fired(id: String, found: &Found, name: &str, install: &str) -> Check {
     let file = found.file.display();
     let stale = found.presence == Presence::Stale;
-    // Only what was put in for this home is put in anew: another one's agents would fall silent.
+    // Only hooks that were installed for this home are installed again: another home's agents would stop reporting to
+    // it.
     let is_ours = stale && found.is_recorded && !found.is_elsewhere();
-    let mend = |check: Check| if is_ours { check.mend(Mend::Hooks(name.to_owned())) } else { check };
+    let repair = |check: Check| if is_ours { check.repair(Repair::Hooks(name.to_owned())) } else { check };
     let bad = found.fired.iter().find(|(_, fired)| matches!(fired, Fired::Nothing(_) | Fired::Elsewhere(_)));
     if let Some((event, Fired::Nothing(why) | Fired::Elsewhere(why))) = bad {
         let fix = if found.is_elsewhere() {
-            format!("{install}, if they are to report here instead: the other home hears nothing from then on")
+            format!("{install}, if the hooks should report to this home: the other home then gets no more events")
         } else if stale {
             install.to_owned()
         } else {
-            format!("look at the command in {file}; then: {install}")
+            format!("check the command in {file}; then: {install}")
         };
-        return mend(Check::fail(id, format!("the hook of {event} in {file} does not fire: {why}"), fix));
+        return repair(Check::fail(id, format!("the hook of {event} in {file} does not work: {why}"), fix));
     }
     if stale {
-        let said = format!(
-            "they fire, but are not as this program would write them into {file}: some are missing, or name another program or home"
-        );
-        return mend(Check::warn(id, said, install));
+        let said =
+            format!("the hooks in {file} work but are out of date: some are missing, or name another program or home");
+        return repair(Check::warn(id, said, install));
     }
     let complaint = found.fired.iter().find_map(|(event, fired)| match fired {
         Fired::Complained(said) => Some((event, said)),
         Fired::Arrived | Fired::Nothing(_) | Fired::Elsewhere(_) => None,
     });
     match complaint {
-        Some((event, said)) => {
-            Check::warn(id, format!("the hook of {event} arrives, but says: {said}"), "look at the profile's [hooks]")
-        }
-        None if found.fired.is_empty() => Check::ok(id, format!("{file} is as tasuki wrote it")),
-        None => Check::ok(id, format!("{} hooks in {file} fire, and their test events arrive", found.fired.len())),
+        Some((event, said)) => Check::warn(
+            id,
+            format!("the event of the hook {event} arrives, but the hook reports: {said}"),
+            "check [hooks] in the profile",
+        ),
+        None if found.fired.is_empty() => Check::ok(id, format!("the hooks in {file} are up to date")),
+        None => Check::ok(id, format!("{} hooks in {file} work: their test events arrive", found.fired.len())),
     }
 }
 
-/// Agents that live and of which no hook was ever seen.
-fn judge_agents(agents: &[Seen<AgentView>]) -> Check {
+/// Living agents whose hooks have never reported.
+fn judge_agents(agents: &[ViewFile<AgentView>]) -> Check {
     let id = "hooks.agents";
-    let is_silent = |agent: &&Seen<AgentView>| agent.hooks == Hooks::Unseen && agent.state != AgentState::Starting;
+    let is_silent = |agent: &&ViewFile<AgentView>| agent.hooks == Hooks::Unseen && agent.state != AgentState::Starting;
     let silent: Vec<String> = agents.iter().filter(is_silent).map(|agent| shown(agent.pane.as_deref())).collect();
     match silent.len() {
-        0 if agents.is_empty() => Check::skipped(id, "no agent lives"),
-        0 => Check::ok(id, format!("each of the {} living agents that should have has reported", agents.len())),
+        0 if agents.is_empty() => Check::skipped(id, "no agent is running"),
+        0 => Check::ok(id, format!("none of the {} running agents fails to report", agents.len())),
         _ => {
             let said = format!(
-                "agents that have reported nothing yet, in panes: {}",
+                "agents that have not reported any event yet, in panes: {}",
                 silent.iter().take(10).cloned().collect::<Vec<_>>().join(", ")
             );
             Check::warn(
                 id,
                 said,
-                "an agent that you started yourself needs: tasuki hooks install PROFILE, and a restart of it",
+                "for an agent that you started yourself: tasuki hooks install PROFILE, then restart the agent",
             )
         }
     }

@@ -1,6 +1,6 @@
-//! The judgements by table.
+//! The verdicts on hooks, as a table.
 
-use super::super::check::State;
+use super::super::check::CheckState;
 use super::*;
 use serde_json::json;
 
@@ -10,18 +10,21 @@ fn facts(presence: Presence, fired: Fired) -> Facts {
     Facts { profile: "claude".to_owned(), is_used: true, by_launch: true, found: Some(Ok(found)) }
 }
 
-fn state(facts: &Facts) -> Option<(State, bool)> {
-    judge(facts).map(|check| (check.state, check.mend.is_some()))
+fn state(facts: &Facts) -> Option<(CheckState, bool)> {
+    judge(facts).map(|check| (check.state, check.repair.is_some()))
 }
 
 #[test]
 fn hooks_that_are_there_are_judged_by_whether_they_fire_and_then_by_how_they_are_written() {
     let nothing = || Fired::Nothing("exit status: 127".to_owned());
-    assert_eq!(state(&facts(Presence::Whole, Fired::Arrived)), Some((State::Ok, false)));
-    assert_eq!(state(&facts(Presence::Whole, Fired::Complained("no rule".to_owned()))), Some((State::Warn, false)));
-    assert_eq!(state(&facts(Presence::Whole, nothing())), Some((State::Fail, false)));
-    assert_eq!(state(&facts(Presence::Stale, Fired::Arrived)), Some((State::Warn, true)));
-    assert_eq!(state(&facts(Presence::Stale, nothing())), Some((State::Fail, true)));
+    assert_eq!(state(&facts(Presence::Whole, Fired::Arrived)), Some((CheckState::Ok, false)));
+    assert_eq!(
+        state(&facts(Presence::Whole, Fired::Complained("no rule".to_owned()))),
+        Some((CheckState::Warn, false))
+    );
+    assert_eq!(state(&facts(Presence::Whole, nothing())), Some((CheckState::Fail, false)));
+    assert_eq!(state(&facts(Presence::Stale, Fired::Arrived)), Some((CheckState::Warn, true)));
+    assert_eq!(state(&facts(Presence::Stale, nothing())), Some((CheckState::Fail, true)));
 }
 
 #[test]
@@ -35,11 +38,11 @@ fn hooks_that_are_another_homes_are_told_where_they_are_needed_and_never_taken_f
         state(&facts)
     };
     let other = || Fired::Elsewhere("x".to_owned());
-    assert_eq!(with(true, true, other()), Some((State::Fail, false)));
-    assert_eq!(with(false, true, other()), Some((State::Fail, false)));
+    assert_eq!(with(true, true, other()), Some((CheckState::Fail, false)));
+    assert_eq!(with(false, true, other()), Some((CheckState::Fail, false)));
     assert_eq!(with(false, false, other()), None);
     // What a person or another home has put in is told, and left as it is.
-    assert_eq!(with(false, true, Fired::Arrived), Some((State::Warn, false)));
+    assert_eq!(with(false, true, Fired::Arrived), Some((CheckState::Warn, false)));
 }
 
 #[test]
@@ -52,18 +55,18 @@ fn hooks_that_are_not_there_are_missed_where_they_were_or_are_needed() {
         }
         state(&facts)
     };
-    assert_eq!(absent(true, false, true), Some((State::Fail, false)));
-    assert_eq!(absent(false, true, false), Some((State::Fail, false)));
-    assert_eq!(absent(false, true, true), Some((State::Ok, false)));
+    assert_eq!(absent(true, false, true), Some((CheckState::Fail, false)));
+    assert_eq!(absent(false, true, false), Some((CheckState::Fail, false)));
+    assert_eq!(absent(false, true, true), Some((CheckState::Ok, false)));
     assert_eq!(absent(false, false, true), None);
 }
 
 #[test]
 fn what_cannot_be_read_or_has_nothing_to_install_counts_where_it_is_used() {
     let with = |found, is_used| state(&Facts { profile: "x".to_owned(), is_used, by_launch: true, found });
-    assert_eq!(with(None, true), Some((State::Ok, false)));
+    assert_eq!(with(None, true), Some((CheckState::Ok, false)));
     assert_eq!(with(None, false), None);
-    assert_eq!(with(Some(Err("line 3".to_owned())), true), Some((State::Warn, false)));
+    assert_eq!(with(Some(Err("line 3".to_owned())), true), Some((CheckState::Warn, false)));
     assert_eq!(with(Some(Err("line 3".to_owned())), false), None);
 }
 
@@ -79,11 +82,11 @@ fn the_launch_lines_of_the_built_in_profiles_bring_hooks_along_but_for_one() {
 fn an_agent_that_has_reported_nothing_is_named_by_its_pane() {
     let agent = |state: &str, hooks: &str| {
         let view = json!({"pane": "%3", "state": state, "hooks": hooks});
-        Seen::read(view.to_string().into_bytes()).expect("JSON").expect("an object")
+        ViewFile::read(view.to_string().into_bytes()).expect("JSON").expect("an object")
     };
-    assert_eq!(judge_agents(&[]).state, State::Skipped);
-    assert_eq!(judge_agents(&[agent("idle", "seen"), agent("starting", "unseen")]).state, State::Ok);
+    assert_eq!(judge_agents(&[]).state, CheckState::Skipped);
+    assert_eq!(judge_agents(&[agent("idle", "seen"), agent("starting", "unseen")]).state, CheckState::Ok);
     let silent = judge_agents(&[agent("idle", "unseen")]);
-    assert_eq!(silent.state, State::Warn);
+    assert_eq!(silent.state, CheckState::Warn);
     assert!(silent.said.contains("%3"));
 }

@@ -1,7 +1,7 @@
-//! The machine: room on the disk, watches, open files, the clock.
+//! Checks the machine: disk space, file watches, open files, the clock.
 
 use super::check::Check;
-use super::ground::Ground;
+use super::ground::DoctorFacts;
 use crate::clock::Clock;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::statvfs::{FsFlags, statvfs};
@@ -21,7 +21,7 @@ const WATCHES: u64 = 300;
 const QUEUED: u64 = 1_024;
 /// Files that the sidecar may have to hold open.
 const OPEN_FILES: u64 = 512;
-/// A file of ours that lies this far ahead was written before the clock was set back, in milliseconds.
+/// A file of ours that is this far in the future was written before the clock was set back, in milliseconds.
 const AHEAD_MS: i64 = 60_000;
 /// No clock that is right says less than this: 2026 had begun when this was written. In milliseconds since 1970.
 const EARLIEST_MS: i64 = 1_767_225_600_000;
@@ -37,21 +37,20 @@ struct Disk {
     network: Option<&'static str>,
 }
 
-/// Looks at the disk.
-pub(super) fn disk(ground: &Ground) -> Vec<Check> {
-    // A home that is not there yet will lie where the nearest folder above it lies.
+pub(super) fn disk(ground: &DoctorFacts) -> Vec<Check> {
+    // A home that does not exist yet will be on the disk of the nearest folder above it.
     let place = ground.home.root().ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
     match gather_disk(place) {
         Ok(disk) => judge_disk(&disk, place),
         Err(errno) => vec![Check::fail(
             "disk.space",
-            format!("{} can't be asked: {errno}", place.display()),
-            "look at the file system",
+            format!("the file system of {} can't be queried: {errno}", place.display()),
+            "check the file system",
         )],
     }
 }
 
-// The widths of these fields differ between systems; every one of them fits.
+// These fields have different widths on different systems; all of them fit.
 #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
 fn gather_disk(place: &Path) -> nix::Result<Disk> {
     let stat = statvfs(place)?;
@@ -80,43 +79,42 @@ fn network(_place: &Path) -> Option<&'static str> {
 
 fn judge_disk(disk: &Disk, place: &Path) -> Vec<Check> {
     let room = format!("{} MiB are free on the file system of {}", disk.free_bytes / 1024 / 1024, place.display());
-    let make = "make room there; the sidecar goes on by itself, and nothing is lost";
+    let make = "free some space there; the sidecar then continues by itself, and nothing is lost";
     let space = match disk.free_bytes {
         free if free < NO_ROOM => Check::fail("disk.space", format!("the disk is full: {room}"), make),
-        free if free < LITTLE_ROOM => Check::warn("disk.space", room, "make room soon"),
+        free if free < LITTLE_ROOM => Check::warn("disk.space", room, "free some space soon"),
         _ => Check::ok("disk.space", room),
     };
     let inodes = match disk.free_inodes {
-        _ if disk.all_inodes == 0 => Check::ok("disk.inodes", "this file system does not count them"),
+        _ if disk.all_inodes == 0 => Check::ok("disk.inodes", "this file system does not count inodes"),
         free if free < NO_INODES => {
-            Check::fail("disk.inodes", format!("{free} inodes are left: no files can be made"), make)
+            Check::fail("disk.inodes", format!("{free} inodes are left: no files can be created"), make)
         }
         free if free < LITTLE_INODES => {
             Check::warn("disk.inodes", format!("{free} inodes are left"), "remove files there soon")
         }
-        free => Check::ok("disk.inodes", format!("{free} files can still be made")),
+        free => Check::ok("disk.inodes", format!("{free} files can still be created")),
     };
     let writable = if disk.is_read_only {
         Check::fail(
             "disk.writable",
-            format!("{} lies on a file system that can only be read", place.display()),
-            "mount it for writing, or choose another home",
+            format!("{} is on a read-only file system", place.display()),
+            "mount the file system read-write, or choose another home",
         )
     } else {
-        Check::ok("disk.writable", "it can be written")
+        Check::ok("disk.writable", "the file system is writable")
     };
     let kind = match disk.network {
         Some(name) => Check::warn(
             "disk.kind",
-            format!("it is {name}: such a file system may tell of no new files and keep no lock"),
+            format!("the file system is {name}, which may not report new files and may not keep locks"),
             "put the home on a disk of this machine",
         ),
-        None => Check::ok("disk.kind", "it is a file system of this machine"),
+        None => Check::ok("disk.kind", "a local file system"),
     };
     vec![space, inodes, writable, kind]
 }
 
-/// What was gathered of limits.
 #[derive(Debug, Clone, Default)]
 struct Limits {
     /// Why no watch can be had, if none can.
@@ -127,7 +125,7 @@ struct Limits {
 }
 
 /// Looks at the limits that the sidecar lives with.
-pub(super) fn limits(ground: &Ground) -> Vec<Check> {
+pub(super) fn limits(ground: &DoctorFacts) -> Vec<Check> {
     let setting =
         |name: &str| std::fs::read_to_string(format!("/proc/sys/fs/inotify/{name}")).ok()?.trim().parse().ok();
     let place = ground.home.root().ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
@@ -160,46 +158,46 @@ fn judge_limits(limits: &Limits) -> Vec<Check> {
     let watches = match (&limits.refused, limits.watches, limits.queued) {
         (Some(why), _, _) => Check::warn(
             "limits.inotify",
-            format!("no more watches can be had ({why}): the sidecar would look every second instead"),
+            format!("no more watches are available ({why}): the sidecar would poll every second instead"),
             format!("{}, {}", set("max_user_instances", "512"), set("max_user_watches", "65536")),
         ),
         (None, Some(few), _) if few < WATCHES => Check::warn(
             "limits.inotify",
-            format!("{few} watches are allowed, and up to {WATCHES} are wanted"),
+            format!("{few} watches are allowed, but up to {WATCHES} are needed"),
             set("max_user_watches", "65536"),
         ),
         (None, _, Some(few)) if few < QUEUED => {
-            Check::warn("limits.inotify", format!("only {few} events may wait"), set("max_queued_events", "16384"))
+            Check::warn("limits.inotify", format!("only {few} events may be queued"), set("max_queued_events", "16384"))
         }
-        (None, Some(watches), _) => Check::ok("limits.inotify", format!("watches can be had, {watches} are allowed")),
-        (None, None, _) => Check::ok("limits.inotify", "watches can be had"),
+        (None, Some(watches), _) => {
+            Check::ok("limits.inotify", format!("watches are available, {watches} are allowed"))
+        }
+        (None, None, _) => Check::ok("limits.inotify", "watches are available"),
     };
     let open = match limits.open_files {
         Some(few) if few < OPEN_FILES => Check::warn(
             "limits.open_files",
             format!("{few} files may be open at once"),
-            format!("start the sidecar with more: ulimit -n {}", 2 * OPEN_FILES),
+            format!("start the sidecar with a higher limit: ulimit -n {}", 2 * OPEN_FILES),
         ),
         Some(u64::MAX) => Check::ok("limits.open_files", "any number of files may be open"),
         Some(count) => Check::ok("limits.open_files", format!("{count} files may be open at once")),
-        None => Check::skipped("limits.open_files", "this system does not tell"),
+        None => Check::skipped("limits.open_files", "this system does not report the limit"),
     };
     vec![watches, open]
 }
 
-/// What was gathered of time.
 #[derive(Debug, Clone)]
 struct Time {
     wall_ms: i64,
     boot_ms: i64,
-    /// The file of ours that lies furthest ahead, and by how much, in milliseconds.
+    /// The file of ours that is furthest in the future, and by how much, in milliseconds.
     ahead: Option<(PathBuf, i64)>,
-    /// Whether a time service has set it; none where none is known.
+    /// Whether a time service has set the clock; none where none is known.
     is_synchronised: Option<bool>,
 }
 
-/// Looks at the clock.
-pub(super) fn clock(ground: &Ground) -> Vec<Check> {
+pub(super) fn clock(ground: &DoctorFacts) -> Vec<Check> {
     let now = Clock::new().now();
     let files = ["view/sidecar.json", "spool/journal.jsonl", "spool/requests", "spool/events", "state/tasuki.redb"];
     let ahead = files.iter().filter_map(|below| {
@@ -217,25 +215,26 @@ pub(super) fn clock(ground: &Ground) -> Vec<Check> {
 }
 
 fn judge_clock(time: &Time) -> Vec<Check> {
-    let set = "set it, or let a time service do so: timedatectl set-ntp true; no limit of tasuki is moved by that";
+    let set =
+        "set the clock, or let a time service set it: timedatectl set-ntp true; tasuki's time limits are not affected";
     let wall = match &time.ahead {
         _ if time.wall_ms < EARLIEST_MS || time.wall_ms < time.boot_ms => {
-            Check::fail("clock.wall", format!("it says {}", crate::core::time::stamp(time.wall_ms)), set)
+            Check::fail("clock.wall", format!("the clock shows {}", crate::core::time::rfc3339(time.wall_ms)), set)
         }
         Some((path, ms)) if *ms > AHEAD_MS => {
-            let said = format!("it was set back: {} lies {} s ahead", path.display(), ms / 1_000);
+            let said = format!("the clock was set back: {} is {} s in the future", path.display(), ms / 1_000);
             Check::warn(
                 "clock.wall",
                 said,
-                "look whether it is right now; times in views and journal jump, no limit does",
+                "check that the clock is right now; times in views and journal jump, but time limits are not affected",
             )
         }
-        _ => Check::ok("clock.wall", format!("it says {}", crate::core::time::stamp(time.wall_ms))),
+        _ => Check::ok("clock.wall", format!("the clock shows {}", crate::core::time::rfc3339(time.wall_ms))),
     };
     let service = match time.is_synchronised {
-        Some(true) => Check::ok("clock.service", "a time service has set it"),
-        Some(false) => Check::warn("clock.service", "the time service has not set it yet", set),
-        None => Check::skipped("clock.service", "no time service is known here"),
+        Some(true) => Check::ok("clock.service", "a time service has set the clock"),
+        Some(false) => Check::warn("clock.service", "the time service has not set the clock yet", set),
+        None => Check::skipped("clock.service", "tasuki knows no time service on this machine"),
     };
     vec![wall, service]
 }

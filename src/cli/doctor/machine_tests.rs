@@ -1,14 +1,14 @@
-//! The judgements by table, and the gathering on this very machine.
+//! The verdicts on the machine, as a table; and the facts of this very machine.
 
-use super::super::check::State;
+use super::super::check::CheckState;
 use super::*;
 
-fn bad(checks: Vec<Check>) -> Vec<(String, State)> {
-    let wanted = |check: &Check| matches!(check.state, State::Warn | State::Fail);
+fn bad(checks: Vec<Check>) -> Vec<(String, CheckState)> {
+    let wanted = |check: &Check| matches!(check.state, CheckState::Warn | CheckState::Fail);
     checks.into_iter().filter(wanted).map(|check| (check.id, check.state)).collect()
 }
 
-fn one(id: &str, state: State) -> Vec<(String, State)> {
+fn one(id: &str, state: CheckState) -> Vec<(String, CheckState)> {
     vec![(id.to_owned(), state)]
 }
 
@@ -18,13 +18,13 @@ fn each_state_of_a_disk_has_its_judgement() {
         Disk { free_bytes: 1 << 40, free_inodes: 1 << 20, all_inodes: 1 << 21, is_read_only: false, network: None };
     let judge = |disk: Disk| bad(judge_disk(&disk, Path::new("/h")));
     assert_eq!(judge(good), []);
-    assert_eq!(judge(Disk { free_bytes: 0, ..good }), one("disk.space", State::Fail));
-    assert_eq!(judge(Disk { free_bytes: 50 << 20, ..good }), one("disk.space", State::Warn));
-    assert_eq!(judge(Disk { free_inodes: 0, ..good }), one("disk.inodes", State::Fail));
-    assert_eq!(judge(Disk { free_inodes: 500, ..good }), one("disk.inodes", State::Warn));
+    assert_eq!(judge(Disk { free_bytes: 0, ..good }), one("disk.space", CheckState::Fail));
+    assert_eq!(judge(Disk { free_bytes: 50 << 20, ..good }), one("disk.space", CheckState::Warn));
+    assert_eq!(judge(Disk { free_inodes: 0, ..good }), one("disk.inodes", CheckState::Fail));
+    assert_eq!(judge(Disk { free_inodes: 500, ..good }), one("disk.inodes", CheckState::Warn));
     assert_eq!(judge(Disk { free_inodes: 0, all_inodes: 0, ..good }), []);
-    assert_eq!(judge(Disk { is_read_only: true, ..good }), one("disk.writable", State::Fail));
-    assert_eq!(judge(Disk { network: Some("NFS"), ..good }), one("disk.kind", State::Warn));
+    assert_eq!(judge(Disk { is_read_only: true, ..good }), one("disk.writable", CheckState::Fail));
+    assert_eq!(judge(Disk { network: Some("NFS"), ..good }), one("disk.kind", CheckState::Warn));
 }
 
 #[test]
@@ -32,10 +32,10 @@ fn each_limit_has_its_judgement() {
     let good = Limits { refused: None, watches: Some(65_536), queued: Some(16_384), open_files: Some(1_024) };
     let judge = |limits: Limits| bad(judge_limits(&limits));
     assert_eq!(judge(good.clone()), []);
-    assert_eq!(judge(Limits { refused: Some("too many".to_owned()), ..good }), one("limits.inotify", State::Warn));
-    assert_eq!(judge(Limits { watches: Some(8), ..good.clone() }), one("limits.inotify", State::Warn));
-    assert_eq!(judge(Limits { queued: Some(16), ..good.clone() }), one("limits.inotify", State::Warn));
-    assert_eq!(judge(Limits { open_files: Some(64), ..good }), one("limits.open_files", State::Warn));
+    assert_eq!(judge(Limits { refused: Some("too many".to_owned()), ..good }), one("limits.inotify", CheckState::Warn));
+    assert_eq!(judge(Limits { watches: Some(8), ..good.clone() }), one("limits.inotify", CheckState::Warn));
+    assert_eq!(judge(Limits { queued: Some(16), ..good.clone() }), one("limits.inotify", CheckState::Warn));
+    assert_eq!(judge(Limits { open_files: Some(64), ..good }), one("limits.open_files", CheckState::Warn));
 }
 
 #[test]
@@ -44,10 +44,10 @@ fn a_clock_is_wrong_before_this_year_and_set_back_when_a_file_lies_ahead() {
     let judge = |time: Time| bad(judge_clock(&time));
     let ahead = |ms: i64| Some((PathBuf::from("/h/view/sidecar.json"), ms));
     assert_eq!(judge(good.clone()), []);
-    assert_eq!(judge(Time { wall_ms: 0, ..good.clone() }), one("clock.wall", State::Fail));
+    assert_eq!(judge(Time { wall_ms: 0, ..good.clone() }), one("clock.wall", CheckState::Fail));
     assert_eq!(judge(Time { ahead: ahead(1_000), ..good }), []);
-    assert_eq!(judge(Time { ahead: ahead(2 * AHEAD_MS), ..good }), one("clock.wall", State::Warn));
-    assert_eq!(judge(Time { is_synchronised: Some(false), ..good }), one("clock.service", State::Warn));
+    assert_eq!(judge(Time { ahead: ahead(2 * AHEAD_MS), ..good }), one("clock.wall", CheckState::Warn));
+    assert_eq!(judge(Time { is_synchronised: Some(false), ..good }), one("clock.service", CheckState::Warn));
 }
 
 #[test]

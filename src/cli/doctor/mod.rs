@@ -1,12 +1,13 @@
-//! `doctor`: looks round and says what is wrong, one line for each thing, with what to do. Without `--fix` it changes
-//! nothing: all that it leaves for a moment is a test event for each hook, which the sidecar never reads.
+//! `doctor`: checks the installation and says what is wrong, one line for each thing, with what to do. Without `--fix`
+//! it changes nothing, except that it writes a test event for each hook, which the sidecar never reads, and removes it.
 //!
-//! `ground` gathers what several looks need; `paths`, `data`, `tmux`, `sidecar`, `machine`, `hooks` (by `fire`),
-//! `programs` and `service` each gather facts and judge them by a pure function; `check` is one judgement, and what
-//! follows from what; `mend` is `--fix`; `report` prints. `delivery` looks at what one handoff's delivery needs.
+//! `ground` gathers what several checks need. `paths`, `data`, `tmux`, `sidecar`, `machine`, `hooks` (with `fire`),
+//! `programs` and `service` each gather facts and judge them with a pure function. `check` is one finding, and says
+//! which findings follow from another. `repair` is `--fix`, `report` prints, and `delivery` checks what one handoff's
+//! delivery needs.
 //!
-//! All looks go on side by side, and what has not answered after nine seconds is told instead of waited for: a tmux
-//! server that stands still, a network file system that is gone, a `gh` that hangs.
+//! All checks run in parallel. A check that has not answered after nine seconds is reported instead of awaited: a
+//! stopped tmux server, a disconnected network drive or a `gh` that hangs must not stop the doctor.
 
 mod check;
 mod data;
@@ -15,21 +16,21 @@ mod fire;
 mod ground;
 mod hooks;
 mod machine;
-mod mend;
 mod paths;
 mod programs;
+mod repair;
 mod report;
 mod service;
 mod sidecar;
 mod tmux;
 
-use super::Session;
+use super::CliSession;
 use super::error::CliError;
 use super::view;
-use check::{Check, State, leave_causes};
+use check::{Check, CheckState, leave_causes};
 use clap::{Args, Subcommand};
 use delivery::DeliveryArgs;
-use ground::Ground;
+use ground::DoctorFacts;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
@@ -39,13 +40,13 @@ pub use report::Report;
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct DoctorArgs {
-    /// Mend what is safe: modes and missing folders of tasuki's own, files left over, hooks that have become stale.
+    /// Fix what is safe to fix: modes and missing folders of tasuki, left-over files, outdated hooks.
     #[arg(long)]
     pub fix: bool,
-    /// Run the command by which you are told of failures, with a test notice.
+    /// Run the command that notifies you of failures, with a test notice.
     #[arg(long)]
     pub notify_test: bool,
-    /// Look at one thing more closely instead.
+    /// Check one thing more closely instead.
     #[command(subcommand)]
     pub command: Option<DoctorCommand>,
 }
@@ -53,7 +54,7 @@ pub struct DoctorArgs {
 /// `doctor …`.
 #[derive(Debug, Subcommand)]
 pub enum DoctorCommand {
-    /// Look at all that the delivery of a handoff needs: sidecar, recipient, gh, its login, the issue.
+    /// Check everything that the delivery of a handoff needs: sidecar, recipient, gh, its login, the issue.
     #[command(
         after_help = "Example:\n  tasuki doctor delivery --issue octo/app#42\n  tasuki doctor delivery --handoff 5f2a"
     )]
@@ -62,15 +63,15 @@ pub enum DoctorCommand {
 
 /// How long all looks together may take.
 const LIMIT: Duration = Duration::from_secs(9);
-/// How long a second round may take, after something was mended.
+/// How long a second round may take, after something was repaired.
 const AGAIN_LIMIT: Duration = Duration::from_secs(6);
 
 /// How long a sidecar's next turn may take.
 const NEXT_TURN: Duration = Duration::from_millis(5_500);
 
-type Look = fn(&Ground) -> Vec<Check>;
+type Look = fn(&DoctorFacts) -> Vec<Check>;
 
-/// Every look, in the order in which its findings are told.
+/// Every check, in the order in which the findings are printed.
 const LOOKS: [(&str, Look); 12] = [
     ("paths", paths::look),
     ("data", data::look),
@@ -86,11 +87,11 @@ const LOOKS: [(&str, Look); 12] = [
     ("clock", machine::clock),
 ];
 
-/// Looks and tells.
+/// Runs the checks and prints the findings.
 ///
 /// # Errors
 /// Something does not work (exit code 1, nothing more is printed), or what was asked about does not exist.
-pub fn command(session: &Session, args: &DoctorArgs) -> Result<(), CliError> {
+pub fn command(session: &CliSession, args: &DoctorArgs) -> Result<(), CliError> {
     let checks = match &args.command {
         Some(DoctorCommand::Delivery(args)) => {
             let checks = delivery::look(session, args)?;
@@ -103,33 +104,33 @@ pub fn command(session: &Session, args: &DoctorArgs) -> Result<(), CliError> {
             checks
         }
     };
-    let failed = checks.iter().filter(|check| check.state == State::Fail).count();
+    let failed = checks.iter().filter(|check| check.state == CheckState::Fail).count();
     if failed == 0 {
         return Ok(());
     }
     Err(CliError::refused("not_well", format!("{failed} of {} checks failed.", checks.len())))
 }
 
-fn everything(session: &Session, args: &DoctorArgs) -> Vec<Check> {
+fn everything(session: &CliSession, args: &DoctorArgs) -> Vec<Check> {
     let (ground, mut checks) = round(session, args.notify_test, LIMIT);
-    let Some(ground) = ground.filter(|_| args.fix && checks.iter().any(|check| check.mend.is_some())) else {
+    let Some(ground) = ground.filter(|_| args.fix && checks.iter().any(|check| check.repair.is_some())) else {
         return checks;
     };
-    let mended = mend::all(&ground, &checks);
+    let repaired = repair::all(&ground, &checks);
     until_seen(&ground);
     (_, checks) = round(session, false, AGAIN_LIMIT);
-    for (id, done) in mended {
+    for (id, done) in repaired {
         let Some(check) = checks.iter_mut().find(|check| check.id == id) else { continue };
         match done {
             Ok(done) => check.fixed = Some(done),
-            Err(why) => check.said = format!("{} (it could not be mended: {why})", check.said),
+            Err(why) => check.said = format!("{} (it could not be fixed: {why})", check.said),
         }
     }
     checks
 }
 
-/// A sidecar that has told of a problem is given until its next turn to see that it was mended.
-fn until_seen(ground: &Ground) {
+/// Waits until the next tick of a sidecar that has reported a problem, so that it can notice the repair.
+fn until_seen(ground: &DoctorFacts) {
     let before = &ground.view.heartbeat;
     let waits = !before.is_empty() && view::said(ground.view.problem.as_deref()).is_some();
     let end = Instant::now() + NEXT_TURN;
@@ -141,18 +142,18 @@ fn until_seen(ground: &Ground) {
     }
 }
 
-/// Looks at everything once, side by side.
-fn round(session: &Session, notify_test: bool, limit: Duration) -> (Option<Arc<Ground>>, Vec<Check>) {
+/// Runs every check once, in parallel.
+fn round(session: &CliSession, notify_test: bool, limit: Duration) -> (Option<Arc<DoctorFacts>>, Vec<Check>) {
     let end = Instant::now() + limit;
     let Some(ground) = ground_within(session, notify_test, limit / 2) else {
         let said = format!("{} did not answer within {} s", session.home.root().display(), limit.as_secs() / 2);
-        let fix = "look at its file system: a network drive that is gone lets every program wait";
+        let fix = "check the file system: a disconnected network drive makes every program hang";
         return (None, vec![Check::fail("paths.home", said, fix)]);
     };
     let (sender, found) = mpsc::channel();
     for (at, (_, look)) in LOOKS.into_iter().enumerate() {
         let (sender, ground) = (sender.clone(), Arc::clone(&ground));
-        // Whoever does not come back in time is left to the end of the process.
+        // A check that does not return in time is left to the end of the process.
         std::thread::spawn(move || sender.send((at, look(&ground))));
     }
     drop(sender);
@@ -161,11 +162,11 @@ fn round(session: &Session, notify_test: bool, limit: Duration) -> (Option<Arc<G
         all[at] = Some(checks);
     }
     let unheard = |group: &str| {
-        let said = format!("this look did not come back within {} s", limit.as_secs());
+        let said = format!("this check did not finish within {} s", limit.as_secs());
         vec![Check::fail(
             format!("{group}.answer"),
             said,
-            "look at it yourself: something there lets every program wait",
+            "check it yourself: something makes every program hang there",
         )]
     };
     let named = all.into_iter().zip(LOOKS);
@@ -175,9 +176,9 @@ fn round(session: &Session, notify_test: bool, limit: Duration) -> (Option<Arc<G
     (Some(ground), checks)
 }
 
-fn ground_within(session: &Session, notify_test: bool, limit: Duration) -> Option<Arc<Ground>> {
+fn ground_within(session: &CliSession, notify_test: bool, limit: Duration) -> Option<Arc<DoctorFacts>> {
     let (sender, found) = mpsc::channel();
     let home = session.home.clone();
-    std::thread::spawn(move || sender.send(Arc::new(Ground::look(home, notify_test))));
+    std::thread::spawn(move || sender.send(Arc::new(DoctorFacts::look(home, notify_test))));
     found.recv_timeout(limit).ok()
 }

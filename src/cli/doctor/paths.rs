@@ -1,19 +1,18 @@
-//! The home's folders and its configuration, by the rules that the sidecar itself has at its start.
+//! Checks the home's folders and its configuration by the rules that the sidecar applies at its start.
 
-use super::check::{Check, Mend};
-use super::ground::Ground;
+use super::check::{Check, Repair};
+use super::ground::DoctorFacts;
 use crate::agents::hook;
 use crate::clock::Clock;
 use crate::core::text::shell_word;
 use crate::files::{self, Meta};
-use crate::spool::survey::{Fault, Part, Survey, survey};
+use crate::spool::survey::{Part, Survey, SurveyFault, survey};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// What writers have left is told when it is older than this, in milliseconds.
+/// Files that writers left behind are reported when they are older than this, in milliseconds.
 const OLD_MS: i64 = 24 * 3_600_000;
 
-/// What was gathered.
 struct Facts {
     root: PathBuf,
     survey: std::io::Result<Option<Survey>>,
@@ -22,15 +21,14 @@ struct Facts {
     now_ms: i64,
 }
 
-/// How the configuration is.
 enum Config {
     Absent,
     Good(PathBuf),
-    /// What is wrong, and the mode that would mend it.
+    /// What is wrong, and the mode that would repair it.
     Wrong(String, Option<(PathBuf, u32)>),
 }
 
-/// What lies where the state file should.
+/// What is at the path of the state file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Database {
     Absent,
@@ -40,8 +38,7 @@ enum Database {
     Strange,
 }
 
-/// Looks at them.
-pub(super) fn look(ground: &Ground) -> Vec<Check> {
+pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
     let root = ground.home.root().to_path_buf();
     let facts = Facts {
         survey: survey(&root, hook::is_probe),
@@ -53,7 +50,7 @@ pub(super) fn look(ground: &Ground) -> Vec<Check> {
     judge(&facts)
 }
 
-fn config(ground: &Ground) -> Config {
+fn config(ground: &DoctorFacts) -> Config {
     let path = ground.home.config();
     match &ground.config {
         Ok(_) if path.exists() => Config::Good(path),
@@ -82,30 +79,30 @@ fn judge(facts: &Facts) -> Vec<Check> {
         Err(error) => {
             return vec![Check::fail(
                 "paths.home",
-                format!("{root} can't be looked at: {error}"),
-                "look at the path; --home or TASUKI_HOME names another",
+                format!("{root} can't be read: {error}"),
+                "check the path; choose another home with --home or TASUKI_HOME",
             )];
         }
         Ok(None) => {
             let begin = format!(
-                "begin with: tasuki run --home {}, and in another pane: tasuki persona new kai",
+                "start with: tasuki run --home {}, then in another pane: tasuki persona new kai",
                 word(&facts.root)
             );
-            vec![Check::warn("paths.home", format!("there is no home yet at {root}"), begin)]
+            vec![Check::warn("paths.home", format!("there is no tasuki home at {root} yet"), begin)]
         }
         Ok(Some(survey)) => folders(facts, survey),
     };
     checks.push(match &facts.config {
-        Config::Absent => Check::ok("paths.config", "there is no config.toml: all is as by default"),
-        Config::Good(path) => Check::ok("paths.config", format!("{} is right", path.display())),
+        Config::Absent => Check::ok("paths.config", "there is no config.toml: all settings have their defaults"),
+        Config::Good(path) => Check::ok("paths.config", format!("{} is valid", path.display())),
         Config::Wrong(said, None) => Check::fail(
             "paths.config",
             said,
-            "mend that line (tasuki schema config tells every key); a running sidecar has kept what it had",
+            "fix that line (tasuki schema config lists every key); a running sidecar keeps its previous settings",
         ),
         Config::Wrong(said, Some((path, mode))) => {
             Check::fail("paths.config", said, format!("chmod go-w {}", word(path)))
-                .mend(Mend::Modes(vec![(path.clone(), *mode)]))
+                .repair(Repair::Modes(vec![(path.clone(), *mode)]))
         }
     });
     checks
@@ -120,46 +117,46 @@ fn folders(facts: &Facts, survey: &Survey) -> Vec<Check> {
     let mut checks = vec![Check::ok("paths.home", facts.root.display().to_string())];
     let parts = [
         (Part::Above, "paths.above", "nobody else can replace the home or a folder above it"),
-        (Part::Spool, "paths.spool", "spool/ is yours alone"),
-        (Part::State, "paths.state", "state/ is yours alone"),
-        (Part::View, "paths.view", "nobody else can write in view/"),
+        (Part::Spool, "paths.spool", "only you can access spool/"),
+        (Part::State, "paths.state", "only you can access state/"),
+        (Part::View, "paths.view", "nobody else can write to view/"),
     ];
     for (part, id, good) in parts {
-        let faults: Vec<&Fault> = survey.faults.iter().filter(|fault| fault.part == part).collect();
+        let faults: Vec<&SurveyFault> = survey.faults.iter().filter(|fault| fault.part == part).collect();
         checks.push(if faults.is_empty() { Check::ok(id, good) } else { fault(id, &faults, &facts.root) });
     }
     checks.push(missing(survey));
     checks.push(match facts.database {
-        Database::Good => Check::ok("paths.database", "state/tasuki.redb is there"),
-        Database::Absent => Check::skipped("paths.database", "there is no state yet; the sidecar begins it"),
+        Database::Good => Check::ok("paths.database", "state/tasuki.redb exists"),
+        Database::Absent => Check::skipped("paths.database", "the sidecar has not created state/tasuki.redb yet"),
         Database::Empty => Check::fail(
             "paths.database",
-            "state/tasuki.redb is empty, and so no state",
-            "put it back from a backup, or move it away to begin anew: what was handed off before is forgotten then",
+            "state/tasuki.redb is empty",
+            "restore the file from a backup, or move it away to start empty: tasuki then forgets earlier handoffs",
         ),
         Database::Strange => Check::fail(
             "paths.database",
-            "state/tasuki.redb is no plain file of yours",
-            "look at what lies there, and move it away",
+            "state/tasuki.redb is not a regular file that you own",
+            "look at state/tasuki.redb and move it away",
         ),
     });
     checks.push(left(survey, facts.now_ms));
     checks
 }
 
-fn fault(id: &str, faults: &[&Fault], root: &Path) -> Check {
+fn fault(id: &str, faults: &[&SurveyFault], root: &Path) -> Check {
     let parts: Vec<(String, Option<&str>)> = faults.iter().map(|fault| fault.error.parts()).collect();
     let said = parts.iter().map(|(said, _)| said.as_str()).collect::<Vec<_>>().join("; ");
     let mut fixes: Vec<&str> = parts.iter().filter_map(|(_, fix)| *fix).collect();
     fixes.dedup();
-    let fix = if fixes.is_empty() { "look at what lies there".to_owned() } else { fixes.join("; ") };
+    let fix = if fixes.is_empty() { "look at the named files and folders".to_owned() } else { fixes.join("; ") };
     let check = Check::fail(id, said, fix);
     // A folder above the home is not ours to change.
     let own = |path: &Path| root.canonicalize().is_ok_and(|root| path.starts_with(root));
     let modes: Option<Vec<(PathBuf, u32)>> =
         faults.iter().map(|fault| fault.chmod.clone().filter(|(path, _)| own(path))).collect();
     match modes {
-        Some(modes) => check.mend(Mend::Modes(modes)),
+        Some(modes) => check.repair(Repair::Modes(modes)),
         None => check,
     }
 }
@@ -167,7 +164,7 @@ fn fault(id: &str, faults: &[&Fault], root: &Path) -> Check {
 fn missing(survey: &Survey) -> Check {
     let id = "paths.folders";
     if survey.missing.is_empty() {
-        return Check::ok(id, "every folder is there");
+        return Check::ok(id, "every folder exists");
     }
     let first = survey.missing[0].display();
     let more = match survey.missing.len() - 1 {
@@ -177,9 +174,9 @@ fn missing(survey: &Survey) -> Check {
     Check::warn(
         id,
         format!("missing: {first}{more}"),
-        "the sidecar makes them when it starts; doctor --fix makes them too",
+        "the sidecar creates these folders when it starts; doctor --fix creates them too",
     )
-    .mend(Mend::Folders(survey.missing.clone()))
+    .repair(Repair::Folders(survey.missing.clone()))
 }
 
 fn left(survey: &Survey, now_ms: i64) -> Check {
@@ -188,23 +185,23 @@ fn left(survey: &Survey, now_ms: i64) -> Check {
     let old: Vec<PathBuf> =
         survey.left.iter().filter(|left| is_old(left.changed_ms)).map(|left| left.path.clone()).collect();
     match old.len() {
-        0 => Check::ok(id, "nothing was left behind by writers that were killed"),
+        0 => Check::ok(id, "no temporary files are left over"),
         count => {
             let said = format!("{count} temporary files in spool/ are older than a day");
-            Check::warn(id, said, "a running sidecar removes them in time; doctor --fix does so now")
-                .mend(Mend::Left(old))
+            Check::warn(id, said, "a running sidecar removes these files later; doctor --fix removes them now")
+                .repair(Repair::Left(old))
         }
     }
 }
 
-/// Gives a folder or file of ours a mode; nothing that is a link or somebody else's.
+/// Sets the mode of a folder or file of ours; never of a link or of somebody else's file.
 ///
 /// # Errors
 /// What the system says, or that it is not ours.
 pub(super) fn set_mode(path: &Path, mode: u32) -> std::io::Result<()> {
     let (file, meta) = files::open(path)?;
     if !meta.is_ours() || !(meta.is_dir() || (meta.is_file() && meta.links == 1)) {
-        return Err(std::io::Error::other("it is not ours, or has another name too"));
+        return Err(std::io::Error::other("it does not belong to you, or has more than one name"));
     }
     let bits = nix::libc::mode_t::try_from(mode & 0o7777).unwrap_or(0o700);
     nix::sys::stat::fchmod(&file, nix::sys::stat::Mode::from_bits_truncate(bits))?;
@@ -213,9 +210,9 @@ pub(super) fn set_mode(path: &Path, mode: u32) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::check::State;
+    use super::super::check::CheckState;
     use super::*;
-    use crate::spool::survey::Left;
+    use crate::spool::survey::LeftoverFile;
 
     fn facts() -> Facts {
         Facts {
@@ -227,14 +224,15 @@ mod tests {
         }
     }
 
-    fn bad(facts: &Facts) -> Vec<(String, State)> {
-        let wanted = |check: &Check| matches!(check.state, State::Warn | State::Fail);
+    fn bad(facts: &Facts) -> Vec<(String, CheckState)> {
+        let wanted = |check: &Check| matches!(check.state, CheckState::Warn | CheckState::Fail);
         judge(facts).into_iter().filter(wanted).map(|check| (check.id, check.state)).collect()
     }
 
     #[test]
     fn each_fact_has_its_judgement() {
-        let left = |age_ms: i64| Left { path: PathBuf::from("/h/spool/tmp/a"), changed_ms: 10 * OLD_MS - age_ms };
+        let left =
+            |age_ms: i64| LeftoverFile { path: PathBuf::from("/h/spool/tmp/a"), changed_ms: 10 * OLD_MS - age_ms };
         let with = |change: &dyn Fn(&mut Facts)| {
             let mut facts = facts();
             change(&mut facts);
@@ -247,19 +245,22 @@ mod tests {
             })
         };
         assert_eq!(bad(&facts()), []);
-        assert_eq!(with(&|facts| facts.survey = Ok(None)), [("paths.home".to_owned(), State::Warn)]);
-        assert_eq!(with(&|facts| facts.database = Database::Empty), [("paths.database".to_owned(), State::Fail)]);
-        assert_eq!(with(&|facts| facts.database = Database::Strange), [("paths.database".to_owned(), State::Fail)]);
+        assert_eq!(with(&|facts| facts.survey = Ok(None)), [("paths.home".to_owned(), CheckState::Warn)]);
+        assert_eq!(with(&|facts| facts.database = Database::Empty), [("paths.database".to_owned(), CheckState::Fail)]);
+        assert_eq!(
+            with(&|facts| facts.database = Database::Strange),
+            [("paths.database".to_owned(), CheckState::Fail)]
+        );
         assert_eq!(with(&|facts| facts.database = Database::Absent), []);
         let wrong = |facts: &mut Facts| facts.config = Config::Wrong("line 3".to_owned(), None);
-        assert_eq!(with(&wrong), [("paths.config".to_owned(), State::Fail)]);
+        assert_eq!(with(&wrong), [("paths.config".to_owned(), CheckState::Fail)]);
         assert_eq!(survey(Survey { left: vec![left(OLD_MS / 2)], ..Survey::default() }), []);
         assert_eq!(
             survey(Survey { left: vec![left(2 * OLD_MS)], ..Survey::default() }),
-            [("paths.left_over".to_owned(), State::Warn)]
+            [("paths.left_over".to_owned(), CheckState::Warn)]
         );
         let gone = Survey { missing: vec![PathBuf::from("/h/view")], ..Survey::default() };
-        assert_eq!(survey(gone), [("paths.folders".to_owned(), State::Warn)]);
+        assert_eq!(survey(gone), [("paths.folders".to_owned(), CheckState::Warn)]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! Programs that others have made: the agents' CLIs, `gh`, and the operator's own commands.
+//! Checks other people's programs: the agents' CLIs, `gh`, and the operator's own commands.
 
-use super::check::{Check, State};
-use super::ground::{Ground, wait_for};
+use super::check::{Check, CheckState};
+use super::ground::{DoctorFacts, wait_for};
 use super::{delivery, hooks, tmux};
 use crate::agents::Profiles;
 use crate::agents::format::VersionSection;
@@ -23,7 +23,6 @@ const VERSION_LIMIT: Duration = Duration::from_secs(5);
 /// How long the operator's command may take when it is tried.
 const NOTIFY_LIMIT: Duration = Duration::from_secs(6);
 
-/// One CLI that agents need.
 #[derive(Debug, PartialEq, Eq)]
 struct Cli {
     profile: String,
@@ -32,7 +31,7 @@ struct Cli {
 }
 
 /// Looks for the CLIs of the profiles that agents and personas have.
-pub(super) fn agents(ground: &Ground) -> Vec<Check> {
+pub(super) fn agents(ground: &DoctorFacts) -> Vec<Check> {
     let Ok(profiles) = Profiles::load(Some(&ground.home.profiles())) else {
         return vec![Check::skipped("programs.path", "the profiles can't be read")];
     };
@@ -44,7 +43,7 @@ pub(super) fn agents(ground: &Ground) -> Vec<Check> {
         .filter(|(_, program)| program != "{program}")
         .collect();
     if wanted.is_empty() {
-        return vec![Check::skipped("programs.path", "no persona has an agent CLI that is a program of its own")];
+        return vec![Check::skipped("programs.path", "no persona or agent uses an external agent CLI")];
     }
     let (path, whose) = tmux::path_of_windows(ground);
     let clis =
@@ -83,17 +82,17 @@ fn numbers(text: &str) -> Vec<u64> {
 fn judge_version(id: String, found: &Path, section: &VersionSection, said: &str) -> Check {
     let (shown, tried) = (version::shown(said), section.tried.join(", "));
     if version::is_tried(section, said) {
-        return Check::ok(id, format!("{} is {shown}, with which its profile was tried", found.display()));
+        return Check::ok(id, format!("{} is {shown}, a version that its profile was tested with", found.display()));
     }
     let newest = section.tried.iter().map(|tried| numbers(tried)).max().unwrap_or_default();
     let than = match numbers(said) {
-        its if its.is_empty() => "another version than",
+        its if its.is_empty() => "different from",
         its if its > newest => "newer than",
         _ => "older than",
     };
-    let said = format!("{} is {shown}, {than} what its profile was tried with ({tried})", found.display());
-    let fix =
-        "try it in a window of its own; if texts do not go in, install a version that was tried, or mend the profile";
+    let said =
+        format!("{} is {shown}, {than} the versions that its profile was tested with ({tried})", found.display());
+    let fix = "try it in a separate window; if texts do not arrive, install a tested version or fix the profile";
     Check::warn(id, said, fix)
 }
 
@@ -108,26 +107,26 @@ fn judge_cli(cli: &Cli, version: Option<&(VersionSection, String)>, path: &OsStr
                 sanitise(&cli.program),
                 sanitise(&path.to_string_lossy())
             );
-            let fix = "install it, or let tmux have your PATH: tmux set-environment -g PATH \"$PATH\"";
+            let fix = "install the program, or give tmux your PATH: tmux set-environment -g PATH \"$PATH\"";
             Check::fail(id, said, fix)
         }
     }
 }
 
 /// Looks at `gh`, which publishing alone needs.
-pub(super) fn gh(ground: &Ground) -> Vec<Check> {
+pub(super) fn gh(ground: &DoctorFacts) -> Vec<Check> {
     let program = ground.config().gh;
     let is_wanted =
         program.contains('/') || publish::find(&program, &std::env::var_os("PATH").unwrap_or_default()).is_some();
     let gh = Gh { program, limit: GH_LIMIT, host: None, folder: PathBuf::from("/") };
     let Ok(checks) = wait_for(delivery::ask_gh(&gh, None, ground.process)) else {
-        return vec![Check::skipped("gh.program", "it could not be started")];
+        return vec![Check::skipped("gh.program", "gh could not be started")];
     };
     checks.into_iter().map(|check| judge_gh(check, is_wanted)).collect()
 }
 
-/// By its own a lack of `gh` is no fault: only who publishes needs it. One that is there, or was named by its path, should
-/// work.
+/// A missing `gh` is not a fault, because only people who publish need it. A `gh` that exists, or was named by its
+/// path, should work.
 fn judge_gh(check: Check, is_wanted: bool) -> Check {
     let (id, is_program) = match check.id.as_str() {
         "gh" => ("gh.program", true),
@@ -136,16 +135,17 @@ fn judge_gh(check: Check, is_wanted: bool) -> Check {
         _ => ("gh.environment", false),
     };
     let state = match check.state {
-        State::Fail if is_program && !is_wanted => State::Skipped,
-        State::Fail => State::Warn,
+        CheckState::Fail if is_program && !is_wanted => CheckState::Skipped,
+        CheckState::Fail => CheckState::Warn,
         state => state,
     };
-    let said = if state == State::Skipped { format!("{}; only publishing needs it", check.said) } else { check.said };
+    let said =
+        if state == CheckState::Skipped { format!("{}; only publishing needs it", check.said) } else { check.said };
     Check { id: id.to_owned(), state, said, ..check }
 }
 
-/// Looks at the commands by which the operator is told.
-pub(super) fn operator(ground: &Ground) -> Vec<Check> {
+/// Checks the commands that notify the operator.
+pub(super) fn operator(ground: &DoctorFacts) -> Vec<Check> {
     let config = ground.config();
     let path = ground.variable("PATH").unwrap_or_default();
     let command = |target: Target| match target {
@@ -170,17 +170,17 @@ fn judge_command(id: &str, command: &[String], path: &OsStr) -> Check {
     let Some(program) = command.first() else {
         return Check::skipped(
             id,
-            "no command is set: failures are told in spool/errors, by tasuki errors and in the views",
+            "no command is set: failures appear in spool/errors, in tasuki errors and in the views",
         );
     };
     let shown = sanitise(program);
-    let fix = "mend the command in config.toml, or make that file executable";
+    let fix = "fix the command in config.toml, or make that file executable";
     match publish::find(program, path) {
         Some(found) => Check::ok(id, format!("{} can be run; --notify-test runs it", found.display())),
         None if Path::new(program).is_absolute() && Path::new(program).exists() => {
-            Check::fail(id, format!("{shown} is there, and can't be run"), fix)
+            Check::fail(id, format!("{shown} exists but is not executable"), fix)
         }
-        None if program.contains('/') => Check::fail(id, format!("{shown} is not there"), fix),
+        None if program.contains('/') => Check::fail(id, format!("{shown} does not exist"), fix),
         None => Check::fail(id, format!("{shown} is not in the PATH of the sidecar"), fix),
     }
 }
@@ -188,13 +188,15 @@ fn judge_command(id: &str, command: &[String], path: &OsStr) -> Check {
 fn tried(command: &[String]) -> Check {
     let id = "notify.test";
     let told = json!({
-        "v": 1, "code": "test", "message": "This is a test by tasuki doctor", "hint": "Nothing is to be done",
-        "at": crate::core::time::stamp(crate::clock::Clock::new().now().wall_ms),
+        "v": 1, "code": "test", "message": "This is a test by tasuki doctor", "hint": "There is nothing to do",
+        "at": crate::core::time::rfc3339(crate::clock::Clock::new().now().wall_ms),
     });
     match wait_for(notify::run_within(command, told.to_string().as_bytes(), NOTIFY_LIMIT)) {
-        Err(_) => Check::skipped(id, "it could not be started"),
-        Ok(Ok(())) => Check::ok(id, "the command was run with a test notice, and ended well"),
-        Ok(Err(error)) => Check::fail(id, error.to_string(), "try it yourself with some JSON on its standard input"),
+        Err(_) => Check::skipped(id, "the command could not be started"),
+        Ok(Ok(())) => Check::ok(id, "the command received a test notice and succeeded"),
+        Ok(Err(error)) => {
+            Check::fail(id, error.to_string(), "run the command yourself with some JSON on its standard input")
+        }
     }
 }
 
@@ -205,9 +207,12 @@ mod tests {
     #[test]
     fn a_cli_is_found_or_told_with_the_path_that_was_looked_through() {
         let cli = |found| Cli { profile: "codex".to_owned(), program: "codex".to_owned(), found };
-        assert_eq!(judge_cli(&cli(Some("/x/codex".into())), None, OsStr::new("/x"), "tmux's windows").state, State::Ok);
+        assert_eq!(
+            judge_cli(&cli(Some("/x/codex".into())), None, OsStr::new("/x"), "tmux's windows").state,
+            CheckState::Ok
+        );
         let missing = judge_cli(&cli(None), None, OsStr::new("/x:/y"), "tmux's windows");
-        assert_eq!((missing.state, missing.id.as_str()), (State::Fail, "programs.codex"));
+        assert_eq!((missing.state, missing.id.as_str()), (CheckState::Fail, "programs.codex"));
         assert!(missing.said.contains("/x:/y"));
     }
 
@@ -215,12 +220,12 @@ mod tests {
     fn a_version_that_was_never_tried_is_told_and_on_which_side_it_is() {
         let section = VersionSection { argv: vec!["x".to_owned()], tried: vec!["2.1.328".to_owned()] };
         let look = |said: &str| judge_version("programs.claude".to_owned(), Path::new("/x/claude"), &section, said);
-        assert_eq!(look("2.1.328 (Claude Code)\n").state, State::Ok);
+        assert_eq!(look("2.1.328 (Claude Code)\n").state, CheckState::Ok);
         for (said, side) in
-            [("2.1.330 (Claude Code)", "newer"), ("v2.0.999", "older"), ("10.0", "newer"), ("?", "another")]
+            [("2.1.330 (Claude Code)", "newer"), ("v2.0.999", "older"), ("10.0", "newer"), ("?", "different")]
         {
             let check = look(said);
-            assert_eq!(check.state, State::Warn, "{said}");
+            assert_eq!(check.state, CheckState::Warn, "{said}");
             assert!(check.said.contains(&format!(" {side} ")), "{}", check.said);
         }
     }
@@ -228,9 +233,9 @@ mod tests {
     #[test]
     fn a_lack_of_gh_is_worth_a_look_only_where_it_is_wanted() {
         let missing = || Check::fail("gh", "gh is not installed", "install it");
-        assert_eq!(judge_gh(missing(), false).state, State::Skipped);
-        assert_eq!(judge_gh(missing(), true).state, State::Warn);
-        assert_eq!(judge_gh(Check::fail("gh login", "no", "log in"), false).state, State::Warn);
+        assert_eq!(judge_gh(missing(), false).state, CheckState::Skipped);
+        assert_eq!(judge_gh(missing(), true).state, CheckState::Warn);
+        assert_eq!(judge_gh(Check::fail("gh login", "no", "log in"), false).state, CheckState::Warn);
         assert_eq!(judge_gh(Check::ok("gh", "gh 2"), false).id, "gh.program");
     }
 
@@ -241,18 +246,18 @@ mod tests {
         std::fs::write(&plain, "").expect("written");
         let state =
             |program: &str| judge_command("notify.command", &[program.to_owned()], OsStr::new("/bin:/usr/bin")).state;
-        assert_eq!(state("sh"), State::Ok);
-        assert_eq!(state("/bin/sh"), State::Ok);
-        assert_eq!(state("no-such-program"), State::Fail);
-        assert_eq!(state("/no/such/program"), State::Fail);
-        assert_eq!(state(&plain.display().to_string()), State::Fail);
-        assert_eq!(judge_command("notify.command", &[], OsStr::new("")).state, State::Skipped);
+        assert_eq!(state("sh"), CheckState::Ok);
+        assert_eq!(state("/bin/sh"), CheckState::Ok);
+        assert_eq!(state("no-such-program"), CheckState::Fail);
+        assert_eq!(state("/no/such/program"), CheckState::Fail);
+        assert_eq!(state(&plain.display().to_string()), CheckState::Fail);
+        assert_eq!(judge_command("notify.command", &[], OsStr::new("")).state, CheckState::Skipped);
     }
 
     #[test]
     fn the_operators_command_is_tried_as_it_is() {
         let run = |words: &[&str]| tried(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>()).state;
-        assert_eq!(run(&["sh", "-c", "grep -q '\"code\":\"test\"'"]), State::Ok);
-        assert_eq!(run(&["false"]), State::Fail);
+        assert_eq!(run(&["sh", "-c", "grep -q '\"code\":\"test\"'"]), CheckState::Ok);
+        assert_eq!(run(&["false"]), CheckState::Fail);
     }
 }

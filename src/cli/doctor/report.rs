@@ -1,7 +1,7 @@
-//! Tells what was found: sections for people, one object for programs.
+//! Prints the findings: sections for people, one object for programs.
 
-use super::check::{Check, State, why_not};
-use crate::cli::Session;
+use super::check::{Check, CheckState, why_not};
+use crate::cli::CliSession;
 use crate::cli::error::CliError;
 use crate::cli::output::Tone;
 use crate::core::text::sanitise;
@@ -43,11 +43,11 @@ pub struct Line {
 ///
 /// # Errors
 /// When the output is closed.
-pub(super) fn everything(session: &Session, checks: &[Check], fix: bool) -> Result<(), CliError> {
+pub(super) fn everything(session: &CliSession, checks: &[Check], fix: bool) -> Result<(), CliError> {
     if session.out.is_json() {
         let report = json!(Report {
             v: 1,
-            ok: checks.iter().all(|check| check.state != State::Fail),
+            ok: checks.iter().all(|check| check.state != CheckState::Fail),
             checks: checks.iter().map(line).collect(),
         });
         return session.out.document(&report);
@@ -63,9 +63,9 @@ pub(super) fn everything(session: &Session, checks: &[Check], fix: bool) -> Resu
         }
         show(session, check, fix)?;
     }
-    let count = |state: State| checks.iter().filter(|check| check.state == state).count();
-    let counts =
-        [State::Ok, State::Warn, State::Fail, State::Skipped].map(|state| format!("{} {}", count(state), state.word()));
+    let count = |state: CheckState| checks.iter().filter(|check| check.state == state).count();
+    let counts = [CheckState::Ok, CheckState::Warn, CheckState::Fail, CheckState::Skipped]
+        .map(|state| format!("{} {}", count(state), state.as_str()));
     session.out.line("")?;
     session.out.line(&counts.join(", "))
 }
@@ -74,7 +74,7 @@ fn line(check: &Check) -> Line {
     Line {
         id: check.id.clone(),
         group: check.group().to_owned(),
-        status: check.state.word().to_owned(),
+        status: check.state.as_str().to_owned(),
         said: sanitise(&check.said),
         fix: check.fix.as_deref().map(sanitise),
         fixed: check.fixed.as_deref().map(sanitise),
@@ -82,30 +82,30 @@ fn line(check: &Check) -> Line {
 }
 
 /// One thing in a line, what to do indented below it.
-fn show(session: &Session, check: &Check, fix: bool) -> Result<(), CliError> {
+fn show(session: &CliSession, check: &Check, fix: bool) -> Result<(), CliError> {
     let one_line = |text: &str| sanitise(text).replace('\n', " ");
-    let word = session.out.paint(tone(check.state), &format!("{:<7}", check.state.word()));
+    let word = session.out.paint(tone(check.state), &format!("{:<7}", check.state.as_str()));
     session.out.line(&format!("  {word}  {:<12}  {}", check.what(), one_line(&check.said)))?;
     let below = |name: &str, text: &str| session.out.line(&format!("{:25}{name}: {}", "", one_line(text)));
     if let Some(fixed) = &check.fixed {
-        below("mended", fixed)?;
+        below("fixed", fixed)?;
     }
-    let is_bad = matches!(check.state, State::Warn | State::Fail);
+    let is_bad = matches!(check.state, CheckState::Warn | CheckState::Fail);
     if let Some(text) = check.fix.as_ref().filter(|_| is_bad) {
         below("fix", text)?;
     }
-    if is_bad && fix && check.mend.is_none() {
+    if is_bad && fix && check.repair.is_none() {
         below("left alone", why_not(check))?;
     }
     Ok(())
 }
 
-fn tone(state: State) -> Tone {
+fn tone(state: CheckState) -> Tone {
     match state {
-        State::Ok => Tone::Good,
-        State::Warn => Tone::Care,
-        State::Fail => Tone::Bad,
-        State::Skipped => Tone::Faint,
+        CheckState::Ok => Tone::Good,
+        CheckState::Warn => Tone::Care,
+        CheckState::Fail => Tone::Bad,
+        CheckState::Skipped => Tone::Faint,
     }
 }
 
@@ -113,14 +113,14 @@ fn tone(state: State) -> Tone {
 ///
 /// # Errors
 /// When the output is closed.
-pub(super) fn delivery(session: &Session, checks: &[Check]) -> Result<(), CliError> {
+pub(super) fn delivery(session: &CliSession, checks: &[Check]) -> Result<(), CliError> {
     if session.out.is_json() {
-        let one = |check: &Check| json!({"check": check.id, "state": check.state.word(), "said": check.said, "fix": check.fix});
+        let one = |check: &Check| json!({"check": check.id, "state": check.state.as_str(), "said": check.said, "fix": check.fix});
         let all: Vec<Value> = checks.iter().map(one).collect();
         return session.out.document(&json!({"v": 1, "checks": all}));
     }
     for check in checks {
-        let word = session.out.paint(tone(check.state), &format!("{:<4}", check.state.word()));
+        let word = session.out.paint(tone(check.state), &format!("{:<4}", check.state.as_str()));
         let fix = check.fix.as_ref().map(|fix| format!("; {fix}")).unwrap_or_default();
         let said = sanitise(&format!("{}{fix}", check.said)).replace('\n', " ");
         session.out.line(&format!("{word}  {:<14} {said}", check.id))?;

@@ -1,9 +1,9 @@
-//! The service: whether its file still starts this program on this home, and whether the manager runs it.
+//! Checks the service: whether its file still starts this program on this home, and whether the manager runs it.
 
-use super::super::service::{Kind, manager, status};
+use super::super::service::{ManagerKind, manager, status};
 use super::check::Check;
-use super::ground::{Ground, is_same};
-use crate::cli::client::Sidecar;
+use super::ground::{DoctorFacts, is_same};
+use crate::cli::client::SidecarPresence;
 use crate::cli::view;
 use crate::service::{OURS, unit};
 use std::path::{Path, PathBuf};
@@ -14,26 +14,24 @@ const PATIENCE: Duration = Duration::from_secs(4);
 /// Largest file of a service that is read, in bytes.
 const MAX: u64 = 256 * 1024;
 
-/// What was gathered.
 struct Facts {
-    kind: Kind,
+    kind: ManagerKind,
     file: PathBuf,
     text: Result<Option<String>, String>,
     /// The words of its command line and its variables, where they could be read.
     unit: Option<unit::Written>,
     program: Option<PathBuf>,
     home: PathBuf,
-    /// The properties that the manager tells; or why it tells none.
+    /// The properties that the manager reports; or why it reports none.
     manager: Result<Vec<(String, String)>, String>,
     lingers: bool,
-    beats: bool,
+    is_alive: bool,
     path: Option<String>,
     tmpdir: Option<String>,
 }
 
-/// Looks at it.
-pub(super) fn look(ground: &Ground) -> Vec<Check> {
-    let kind = Kind::here();
+pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
+    let kind = ManagerKind::here();
     let Ok(file) = kind.file() else {
         return vec![Check::skipped("service.file", "this user has no home folder")];
     };
@@ -41,7 +39,7 @@ pub(super) fn look(ground: &Ground) -> Vec<Check> {
     let bytes = view::read_bytes(&target, MAX).map_err(|error| error.message);
     let text = bytes.map(|bytes| bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
     let there = text.as_ref().ok().cloned().flatten();
-    let is_systemd = kind == Kind::Systemd;
+    let is_systemd = kind == ManagerKind::Systemd;
     judge(&Facts {
         unit: there.as_deref().filter(|_| is_systemd).and_then(unit::read),
         manager: match &there {
@@ -49,7 +47,7 @@ pub(super) fn look(ground: &Ground) -> Vec<Check> {
             _ => Err(String::new()),
         },
         lingers: status::lingers(),
-        beats: matches!(ground.beat, Sidecar::Alive { .. }),
+        is_alive: matches!(ground.beat, SidecarPresence::Alive { .. }),
         program: ground.program.clone(),
         home: ground.home.root().to_path_buf(),
         path: std::env::var("PATH").ok(),
@@ -63,10 +61,10 @@ pub(super) fn look(ground: &Ground) -> Vec<Check> {
 fn judge(facts: &Facts) -> Vec<Check> {
     let file = facts.file.display();
     match &facts.text {
-        Err(why) => return vec![Check::warn("service.file", why, "look at that file")],
+        Err(why) => return vec![Check::warn("service.file", why, "check that file")],
         Ok(None) => {
             let said = format!(
-                "it is not installed ({file} is not there); tasuki service install makes the sidecar start with your session"
+                "the service is not installed (there is no {file}); tasuki service install starts the sidecar with your session"
             );
             return vec![Check::skipped("service.file", said)];
         }
@@ -74,22 +72,22 @@ fn judge(facts: &Facts) -> Vec<Check> {
             return vec![Check::warn(
                 "service.file",
                 format!("{file} was not written by tasuki"),
-                "manage it as you have made it, or move it away and: tasuki service install",
+                "keep managing that file yourself, or move it away, then: tasuki service install",
             )];
         }
         Ok(Some(_)) => {}
     }
     let mut checks = vec![written(facts)];
     checks.extend(variables(facts));
-    if facts.kind == Kind::Systemd {
+    if facts.kind == ManagerKind::Systemd {
         checks.push(state(facts));
         checks.push(if facts.lingers {
-            Check::ok("service.lingers", "it goes on when you log out")
+            Check::ok("service.lingers", "the service keeps running when you log out")
         } else {
             Check::warn(
                 "service.lingers",
-                "it ends when you log out, and so may your tmux server",
-                "to keep it running: loginctl enable-linger",
+                "the service ends when you log out, and so may your tmux server",
+                "to keep both running: loginctl enable-linger",
             )
         });
     }
@@ -99,34 +97,38 @@ fn judge(facts: &Facts) -> Vec<Check> {
 /// Whether the file starts this very program on this home.
 fn written(facts: &Facts) -> Check {
     let (id, file) = ("service.file", facts.file.display());
-    let again = "write it anew: tasuki service install";
+    let again = "rewrite the service file: tasuki service install";
     let Some(unit) = &facts.unit else {
-        return Check::ok(id, format!("{file} is there"));
+        return Check::ok(id, format!("{file} exists"));
     };
     let program = unit.words.first().map(PathBuf::from).unwrap_or_default();
     let home = unit.words.iter().position(|word| word == "--home").and_then(|at| unit.words.get(at + 1));
     if !crate::process::is_program(&program) {
-        return Check::fail(id, format!("{file} starts {}, which is not there", program.display()), again);
+        return Check::fail(id, format!("{file} starts {}, which does not exist", program.display()), again);
     }
     if home.map(Path::new) != Some(facts.home.as_path()) {
-        let said = format!("{file} serves another home: {}", home.map_or("the default one", String::as_str));
+        let said = format!("{file} uses another home: {}", home.map_or("the default one", String::as_str));
         return Check::warn(id, said, again);
     }
     if !facts.program.as_ref().is_some_and(|own| is_same(own, &program)) {
-        return Check::warn(id, format!("{file} starts another program than this one: {}", program.display()), again);
+        return Check::warn(
+            id,
+            format!("{file} starts another program than this command: {}", program.display()),
+            again,
+        );
     }
-    Check::ok(id, format!("{file} starts this program on this home"))
+    Check::ok(id, format!("{file} starts this program with this home"))
 }
 
-/// Whether what it was told of the surroundings is still so: it has no shell that would tell it.
+/// Whether the variables that the service was given still hold: it has no shell that would set them.
 fn variables(facts: &Facts) -> Option<Check> {
     let (id, unit) = ("service.environment", facts.unit.as_ref()?);
     let get = |name: &str| unit.environment.iter().find(|(own, _)| own == name).map(|(_, value)| value.clone());
-    let again = "write it anew from this shell: tasuki service install";
+    let again = "rewrite the service file from this shell: tasuki service install";
     if get("TMUX_TMPDIR") != facts.tmpdir {
         return Some(Check::warn(
             id,
-            "it has another TMUX_TMPDIR than this shell, and so looks for tmux elsewhere",
+            "the service has another TMUX_TMPDIR than this shell, so it looks for tmux in another place",
             again,
         ));
     }
@@ -140,9 +142,13 @@ fn variables(facts: &Facts) -> Option<Check> {
         .map(|folder| folder.display().to_string())
         .collect();
     Some(if missing.is_empty() {
-        Check::ok(id, "it has the PATH and the TMUX_TMPDIR of this shell")
+        Check::ok(id, "the service has the PATH and the TMUX_TMPDIR of this shell")
     } else {
-        Check::warn(id, format!("its PATH lacks folders that this shell's has: {}", missing.join(", ")), again)
+        Check::warn(
+            id,
+            format!("the PATH of the service lacks folders of this shell's PATH: {}", missing.join(", ")),
+            again,
+        )
     })
 }
 
@@ -150,25 +156,27 @@ fn state(facts: &Facts) -> Check {
     let id = "service.state";
     let properties = match &facts.manager {
         Ok(properties) => properties,
-        Err(why) => return Check::warn(id, why, "look at it yourself: systemctl --user status tasuki"),
+        Err(why) => return Check::warn(id, why, "check the service yourself: systemctl --user status tasuki"),
     };
     let get = |name: &str| properties.iter().find(|(own, _)| own == name).map_or("", |(_, value)| value.as_str());
     match (get("ActiveState"), get("UnitFileState")) {
         ("failed", _) => Check::fail(
             id,
-            format!("it has failed ({})", get("Result")),
-            "see why: tasuki service logs; then: tasuki service start",
+            format!("the service has failed ({})", get("Result")),
+            "to see why: tasuki service logs; then: tasuki service start",
         ),
-        ("active" | "activating" | "reloading", "enabled") => Check::ok(id, "it runs, and starts with your session"),
-        ("active" | "activating" | "reloading", _) => {
-            Check::warn(id, "it runs, but does not start with your session", "tasuki service install")
+        ("active" | "activating" | "reloading", "enabled") => {
+            Check::ok(id, "the service runs, and starts with your session")
         }
-        (_, _) if facts.beats => Check::warn(
+        ("active" | "activating" | "reloading", _) => {
+            Check::warn(id, "the service runs, but does not start with your session", "tasuki service install")
+        }
+        (_, _) if facts.is_alive => Check::warn(
             id,
             "a sidecar runs, but not as the service",
-            "end the one that runs; then: tasuki service start",
+            "end the running sidecar; then: tasuki service start",
         ),
-        (state, _) => Check::fail(id, format!("it does not run ({state})"), "tasuki service start"),
+        (state, _) => Check::fail(id, format!("the service does not run ({state})"), "tasuki service start"),
     }
 }
 

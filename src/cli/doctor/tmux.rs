@@ -1,7 +1,7 @@
-//! The tmux program, the server that the sidecar works in, and how that server was chosen.
+//! Checks the tmux program and the server that the sidecar uses, and says how that server was chosen.
 
 use super::check::Check;
-use super::ground::{Ground, is_same};
+use super::ground::{DoctorFacts, is_same};
 use crate::core::text::shell_word;
 use crate::process;
 use crate::publish;
@@ -12,8 +12,7 @@ use std::path::PathBuf;
 
 /// Where the program and the server are.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
-    /// The program, where it is found.
+pub(super) struct TmuxSetup {
     pub(super) program: Option<PathBuf>,
     pub(super) socket: PathBuf,
     /// Who has said that it is this one.
@@ -21,10 +20,10 @@ pub(super) struct Place {
 }
 
 struct Facts {
-    place: Place,
+    place: TmuxSetup,
     whose: &'static str,
     program: Program,
-    /// None where there is no program to ask with.
+    /// None without a program to ask with.
     server: Option<Server>,
     may_start: bool,
     /// The server of the pane in which this runs.
@@ -33,8 +32,7 @@ struct Facts {
     open_way: Option<PathBuf>,
 }
 
-/// Looks at them.
-pub(super) fn look(ground: &Ground) -> Vec<Check> {
+pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
     let place = place(ground);
     let program = examine::program(place.program.as_deref());
     let is_fit = matches!(&program, Program::There(_, version) if *version >= Version::MINIMUM);
@@ -52,8 +50,8 @@ pub(super) fn look(ground: &Ground) -> Vec<Check> {
     judge(&facts)
 }
 
-/// As the sidecar that runs has chosen, else as one that was started here would choose.
-pub(super) fn place(ground: &Ground) -> Place {
+/// The server that the running sidecar has chosen, or the one that a sidecar started here would choose.
+pub(super) fn place(ground: &DoctorFacts) -> TmuxSetup {
     let argument = ground.process.and_then(process::argv).and_then(|argv| {
         let at = argv.iter().position(|word| word == "--tmux")?;
         argv.get(at + 1).cloned()
@@ -67,7 +65,7 @@ pub(super) fn place(ground: &Ground) -> Place {
     };
     let socket = named.map_or(Socket::Default, Socket::named);
     let path = ground.variable("PATH").unwrap_or_default();
-    Place {
+    TmuxSetup {
         program: publish::find("tmux", &path),
         socket: examine::socket_path(&socket, ground.variable("TMUX_TMPDIR")),
         chosen,
@@ -93,10 +91,10 @@ fn program(facts: &Facts) -> Check {
             )
         }
         Program::Broken(why) => {
-            Check::fail(id, format!("{path}: {why}"), "look at that program; tasuki takes the first tmux in its PATH")
+            Check::fail(id, format!("{path}: {why}"), "check that program; tasuki uses the first tmux in its PATH")
         }
         Program::There(said, version) if *version < Version::MINIMUM => {
-            let fix = format!("install tmux {} or newer; the server must be restarted then too", Version::MINIMUM);
+            let fix = format!("install tmux {} or newer, then restart the tmux server too", Version::MINIMUM);
             Check::fail(id, format!("{path} is {said}, which is too old"), fix)
         }
         Program::There(said, _) => Check::ok(id, format!("{path} is {said}")),
@@ -108,19 +106,21 @@ fn socket(facts: &Facts) -> Check {
     let (socket, chosen) = (facts.place.socket.display(), facts.place.chosen);
     match &facts.server {
         Some(Server::Foreign { path, .. }) if facts.open_way.as_ref() == Some(path) => {
-            return Check::skipped(id, "others could put another one there, as paths.above says");
+            return Check::skipped(id, "not checked: other users could replace it, see paths.above");
         }
         Some(Server::Foreign { said, fix, .. }) => return Check::fail(id, said, fix),
         _ => {}
     }
     match &facts.own {
         Some(own) if !is_same(own, &facts.place.socket) => {
-            let said =
-                format!("you are in the server {}, and tasuki works in {socket}, chosen {chosen}", own.display());
+            let said = format!(
+                "this shell is on the tmux server {}, but tasuki uses {socket}, chosen {chosen}",
+                own.display()
+            );
             Check::warn(
                 id,
                 said,
-                "if that is not meant: tasuki run --tmux, [tmux] socket in config.toml, or the same TMUX_TMPDIR for both",
+                "if that is wrong: tasuki run --tmux, [tmux] socket in config.toml, or the same TMUX_TMPDIR for both",
             )
         }
         _ => Check::ok(id, format!("{socket}, chosen {chosen}")),
@@ -131,52 +131,52 @@ fn server(facts: &Facts) -> Vec<Check> {
     let id = "tmux.server";
     let socket = facts.place.socket.display();
     let word = shell_word(&socket.to_string());
-    let begin = format!("start it: tmux -S {word} new-session -d");
+    let begin = format!("start a server: tmux -S {word} new-session -d");
     let Some(server) = &facts.server else {
-        return vec![Check::skipped(id, "it can't be asked without tmux")];
+        return vec![Check::skipped(id, "the server can't be checked without tmux")];
     };
     let check = match server {
         Server::Answers { version, .. } if *version < Version::MINIMUM => {
-            let fix = "end that server when its agents are done, and start it anew with the tmux that is installed";
+            let fix = "end that server when its agents are done, then start a new one with the installed tmux";
             Check::fail(id, format!("the server was started by tmux {version}, which is too old"), fix)
         }
         Server::Answers { pid, version } => Check::ok(id, format!("process {pid} answers, tmux {version}")),
-        Server::Redefined(_) => Check::ok(id, "it answers"),
+        Server::Redefined(_) => Check::ok(id, "the server answers"),
         Server::None { .. } if facts.may_start => {
-            Check::ok(id, "none runs; the sidecar starts one, as config.toml says")
+            Check::ok(id, "no server is running; the sidecar starts one, because config.toml allows it")
         }
         Server::None { is_left_over: true } => {
-            Check::fail(id, format!("no server listens on {socket}: the file was left by one that has ended"), begin)
+            Check::fail(id, format!("no server listens on {socket}: an ended server left the file behind"), begin)
         }
         Server::None { is_left_over: false } => Check::fail(id, format!("no server runs on {socket}"), begin),
-        Server::Foreign { .. } => Check::skipped(id, "it may be somebody else's, so it is not asked"),
+        Server::Foreign { .. } => Check::skipped(id, "not checked: the server may belong to another user"),
         Server::Silent => Check::fail(
             id,
             format!("the server on {socket} does not answer"),
-            "it may be stopped or overloaded: look at its process, and let it go on with kill -CONT, or end it",
+            "the server may be stopped or overloaded: look at its process, then continue it with kill -CONT or end it",
         ),
         Server::Unclear(why) => Check::fail(
             id,
-            format!("the server on {socket} can't be asked: {why}"),
+            format!("the server on {socket} can't be queried: {why}"),
             format!("try it yourself: tmux -S {word} list-sessions"),
         ),
     };
     let aliases = match server {
         Server::Redefined(command) => Check::fail(
             "tmux.aliases",
-            format!("the option command-alias redefines {command}, which tasuki needs as it is"),
-            format!("take it out of your tmux.conf, and: tmux -S {word} set-option -s -u command-alias"),
+            format!("the option command-alias redefines {command}, which tasuki needs unchanged"),
+            format!("remove that from your tmux.conf, then: tmux -S {word} set-option -s -u command-alias"),
         ),
         Server::Answers { .. } => Check::ok("tmux.aliases", "no command that tasuki needs is redefined"),
         Server::None { .. } | Server::Silent | Server::Foreign { .. } | Server::Unclear(_) => {
-            Check::skipped("tmux.aliases", "it can't be asked")
+            Check::skipped("tmux.aliases", "the server can't be queried")
         }
     };
     vec![check, aliases]
 }
 
 /// The `PATH` in which agents' programs are looked for, and whose it is.
-pub(super) fn path_of_windows(ground: &Ground) -> (OsString, &'static str) {
+pub(super) fn path_of_windows(ground: &DoctorFacts) -> (OsString, &'static str) {
     let place = place(ground);
     let asked = place.program.as_ref().and_then(|program| examine::path_of_windows(program, &place.socket));
     match asked {
@@ -187,12 +187,15 @@ pub(super) fn path_of_windows(ground: &Ground) -> (OsString, &'static str) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::check::State;
+    use super::super::check::CheckState;
     use super::*;
 
     fn facts(program: Program, server: Option<Server>) -> Facts {
-        let place =
-            Place { program: Some("/usr/bin/tmux".into()), socket: "/tmp/tmux-0/default".into(), chosen: "by --tmux" };
+        let place = TmuxSetup {
+            program: Some("/usr/bin/tmux".into()),
+            socket: "/tmp/tmux-0/default".into(),
+            chosen: "by --tmux",
+        };
         Facts { place, whose: "this shell", program, server, may_start: false, own: None, open_way: None }
     }
 
@@ -201,7 +204,7 @@ mod tests {
     }
 
     fn failed(facts: &Facts) -> Vec<String> {
-        judge(facts).into_iter().filter(|check| check.state == State::Fail).map(|check| check.id).collect()
+        judge(facts).into_iter().filter(|check| check.state == CheckState::Fail).map(|check| check.id).collect()
     }
 
     #[test]
@@ -233,8 +236,8 @@ mod tests {
         facts.may_start = true;
         assert_eq!(failed(&facts), [] as [&str; 0]);
         facts.own = Some("/tmp/other".into());
-        assert_eq!(socket(&facts).state, State::Warn);
+        assert_eq!(socket(&facts).state, CheckState::Warn);
         facts.own = Some(facts.place.socket.clone());
-        assert_eq!(socket(&facts).state, State::Ok);
+        assert_eq!(socket(&facts).state, CheckState::Ok);
     }
 }

@@ -1,7 +1,7 @@
-//! What every answer is made from.
+//! The state that all routes share.
 
-use super::bell::Bell;
-use super::hub::Hub;
+use super::broadcaster::Broadcaster;
+use super::change_notifier::ChangeNotifier;
 use super::token::Token;
 use crate::config::Home;
 use std::net::SocketAddr;
@@ -10,16 +10,16 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-/// The home, whom it is shown to, and who tells of its changes.
-pub(super) struct App {
+/// The home that is served, its token, and who waits for changes.
+pub(super) struct ServeApp {
     pub(super) home: Home,
     /// Where we listen: requests that name another host are not meant for us.
     pub(super) address: SocketAddr,
     pub(super) token: Token,
     /// How long an answer of the sidecar is waited for.
     pub(super) patience: Duration,
-    pub(super) bell: Bell,
-    pub(super) hub: Hub,
+    pub(super) changes: ChangeNotifier,
+    pub(super) broadcaster: Broadcaster,
     /// Places for those who listen to events.
     pub(super) listeners: Arc<Semaphore>,
     pub(super) stop: CancellationToken,

@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 /// `serve`.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
-    /// Where to listen: a loopback address with its port. Port 0 is any that is free.
+    /// Where to listen: a loopback address with a port. Port 0 picks any free port.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7311")]
     pub listen: String,
 }
@@ -24,17 +24,17 @@ impl ServeArgs {
         let address = match local {
             Some(port) => SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
             None => self.listen.parse().map_err(|_| {
-                CliError::usage(format!("{named} is no address with a port."))
-                    .hint("Such as 127.0.0.1:7311 or [::1]:0.")
+                CliError::usage(format!("{named} is not an address with a port."))
+                    .hint("Examples: 127.0.0.1:7311, [::1]:0.")
             })?,
         };
         if address.ip().is_loopback() {
             return Ok(address);
         }
         Err(CliError::usage(format!(
-            "{named} is not a loopback address: other machines could reach it. Nothing listens."
+            "{named} is not a loopback address: other machines could reach it. The server was not started."
         ))
-        .hint("Listen on 127.0.0.1 or [::1]; from elsewhere, come by ssh -L 7311:127.0.0.1:7311."))
+        .hint("Listen on 127.0.0.1 or [::1]; to connect from another machine, use ssh -L 7311:127.0.0.1:7311."))
     }
 }
 

@@ -1,11 +1,11 @@
-//! Requests: what comes in by HTTP is dropped into the spool as it is, and its one answer is waited for. Who gives an
-//! `Idempotency-Key` names the request by it, and may ask again whatever became of the connection.
+//! Requests over HTTP: the body is dropped into the spool unchanged, and its one answer is awaited. An
+//! `Idempotency-Key` becomes the request's id, so a client may repeat the request after a lost connection.
 
-use super::app::App;
+use super::app::ServeApp;
 use super::problem::{Problem, json, status_of};
 use crate::cli::client::{self, PULSE_EVERY, Pulse};
 use crate::cli::error::CliError;
-use crate::cli::view::Seen;
+use crate::cli::view::ViewFile;
 use crate::clock::Clock;
 use crate::contract::ResultFile;
 use crate::core::id::{InvalidId, RequestId};
@@ -24,12 +24,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
-/// How long a body may take.
 const BODY_WITHIN: Duration = Duration::from_secs(15);
 /// How long to wait for a request of the same name to be taken.
 const TAKEN_EVERY: Duration = Duration::from_millis(10);
 
-/// A request on its way.
 struct Asked {
     id: RequestId,
     /// The caller named it, and may have asked before.
@@ -39,7 +37,7 @@ struct Asked {
 }
 
 /// `POST /api/requests`: any kind. Answers with the whole result, and its status.
-pub(super) async fn any(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -> Response<Body> {
+pub(super) async fn any(State(app): State<Arc<ServeApp>>, headers: HeaderMap, body: Body) -> Response<Body> {
     let asked = async {
         let bytes = read(&headers, body).await?;
         check_json(&bytes)?;
@@ -51,9 +49,10 @@ pub(super) async fn any(State(app): State<Arc<App>>, headers: HeaderMap, body: B
     }
 }
 
-/// `POST /api/agents/<id>/handoff`: answers as seed 1 has it, `{"status":"initiated",…}` or `{"error":"Agent not found",…}`.
+/// `POST /api/agents/<id>/handoff`: answers with the bare result, `{"status":"initiated",…}`, or with
+/// `{"error":"Agent not found",…}`, without the fields that a result file has around it.
 pub(super) async fn handoff(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<ServeApp>>,
     path: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
     body: Body,
@@ -70,8 +69,11 @@ pub(super) async fn handoff(
     }
 }
 
-/// `GET /api/requests/<id>`: the answer to a request that was dropped before, by whomever.
-pub(super) async fn result(State(app): State<Arc<App>>, path: Result<Path<String>, PathRejection>) -> Response<Body> {
+/// `GET /api/requests/<id>`: the answer to a request that any program dropped before.
+pub(super) async fn result(
+    State(app): State<Arc<ServeApp>>,
+    path: Result<Path<String>, PathRejection>,
+) -> Response<Body> {
     let unknown = || Problem::new(404, "no_request", "Request not found");
     let Some(id) = path.ok().and_then(|Path(id)| id.parse::<RequestId>().ok()) else {
         return unknown().into_response();
@@ -79,19 +81,18 @@ pub(super) async fn result(State(app): State<Arc<App>>, path: Result<Path<String
     match answer(&app, &id) {
         Ok(Some(answer)) => json(200, &answer.json()),
         Ok(None) if app.home.requests().join(format!("{id}.json")).exists() => {
-            Problem::new(404, "no_answer", "The request waits for its answer").request(&id).into_response()
+            Problem::new(404, "no_answer", "The request has no answer yet").request(&id).into_response()
         }
         Ok(None) => unknown().hint("Answers are kept for 7 days").into_response(),
         Err(problem) => problem.into_response(),
     }
 }
 
-/// What the seed answers for an agent that nobody knows.
+/// The same answer as to a request file that names an unknown agent.
 fn no_agent() -> Problem {
     Problem::new(404, "no_agent", "Agent not found")
 }
 
-/// The body, whole, within its bounds.
 async fn read(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Problem> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
@@ -107,9 +108,9 @@ async fn read(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Problem> {
     let limit = usize::try_from(MAX_INPUT_BYTES).unwrap_or(usize::MAX);
     match timeout(BODY_WITHIN, to_bytes(body, limit)).await {
         Ok(Ok(bytes)) => Ok(bytes.to_vec()),
-        Ok(Err(error)) if has_broken_off(&error) => Err(Problem::bad(format!("The body has broken off: {error}"))),
+        Ok(Err(error)) if has_broken_off(&error) => Err(Problem::bad(format!("The body was cut off: {error}"))),
         Ok(Err(_)) => Err(too_large()),
-        Err(_) => Err(Problem::new(408, "too_slow", "The body did not come in time")),
+        Err(_) => Err(Problem::new(408, "too_slow", "The body did not arrive in time")),
     }
 }
 
@@ -119,20 +120,24 @@ fn has_broken_off(error: &axum::Error) -> bool {
     causes.any(|cause| cause.is::<hyper::Error>() || cause.is::<std::io::Error>())
 }
 
-/// What is no JSON would be left alone in the spool for a while, for somebody might still be writing it.
+/// Refuses a body that is not JSON: the spool would leave it alone for a while, because somebody might still be writing
+/// it.
 fn check_json(bytes: &[u8]) -> Result<(), Problem> {
     let parsed = serde_json::from_slice::<IgnoredAny>(bytes);
     parsed.map(|_| ()).map_err(|error| Problem::bad(format!("The body is not JSON: {error}")))
 }
 
-/// The body of a handoff with what the address says. It is put in front as text, so that the sidecar sees each field that
-/// was sent, also one that stands twice.
+/// The body of a handoff with the agent from the address. The agent is put in front as text, so that the sidecar sees
+/// each field that was sent, even a repeated one.
 fn handoff_of(agent: &str, body: &[u8]) -> Result<Vec<u8>, Problem> {
     let fields: Map<String, Value> = serde_json::from_slice(body).map_err(|error| {
-        Problem::bad(format!("The body is no JSON object: {error}")).hint("Such as {\"reason\":\"context is full\"}")
+        Problem::bad(format!("The body is not a JSON object: {error}"))
+            .hint("Example: {\"reason\":\"context is full\"}")
     })?;
     if let Some(field) = ["v", "kind", "agent_id"].into_iter().find(|field| fields.contains_key(*field)) {
-        return Err(Problem::bad(format!("{field}: is not a field of this body; the address says it")).field(field));
+        return Err(
+            Problem::bad(format!("{field}: is not a field of this body; the address determines it")).field(field)
+        );
     }
     let rest = body.trim_ascii_start().strip_prefix(b"{").unwrap_or_default();
     let comma = if fields.is_empty() { "" } else { "," };
@@ -147,7 +152,7 @@ fn name(headers: &HeaderMap, bytes: Vec<u8>) -> Result<Asked, Problem> {
     let mut keys = headers.get_all("idempotency-key").iter();
     let (key, more) = (keys.next(), keys.next());
     if more.is_some() {
-        return Err(Problem::bad("Idempotency-Key: stands there more than once").field("Idempotency-Key"));
+        return Err(Problem::bad("Idempotency-Key: is given more than once").field("Idempotency-Key"));
     }
     let text = match key {
         Some(key) => key.to_str().unwrap_or_default().to_owned(),
@@ -157,7 +162,8 @@ fn name(headers: &HeaderMap, bytes: Vec<u8>) -> Result<Asked, Problem> {
         .parse()
         .map_err(|error: InvalidId| Problem::bad(format!("Idempotency-Key: {error}")).field("Idempotency-Key"))?;
     if text.ends_with(RESERVED) {
-        let message = format!("Idempotency-Key: must not end in {RESERVED}, which is for answers of ours");
+        let message =
+            format!("Idempotency-Key: must not end in {RESERVED}, which is reserved for tasuki's own answers");
         return Err(Problem::bad(message).field("Idempotency-Key"));
     }
     let sha256 = sha256(&bytes);
@@ -165,8 +171,8 @@ fn name(headers: &HeaderMap, bytes: Vec<u8>) -> Result<Asked, Problem> {
 }
 
 /// Drops a request, unless it has its answer already, and waits for that.
-async fn ask(app: &Arc<App>, asked: Asked) -> Result<Seen<ResultFile>, Problem> {
-    let mut bell = app.bell.results();
+async fn ask(app: &Arc<ServeApp>, asked: Asked) -> Result<ViewFile<ResultFile>, Problem> {
+    let mut changes = app.changes.results();
     if let Some(answer) = ours(app, &asked)? {
         return Ok(answer);
     }
@@ -178,28 +184,28 @@ async fn ask(app: &Arc<App>, asked: Asked) -> Result<Seen<ResultFile>, Problem> 
     let until = Instant::now() + app.patience;
     drop_into_spool(app, &asked, until).await?;
     loop {
-        bell.mark_unchanged();
+        changes.mark_unchanged();
         if let Some(answer) = ours(app, &asked)? {
             return Ok(answer);
         }
         if pulse.keep(PULSE_EVERY).is_err() {
-            return Err(unanswered(&asked.id, "No sidecar answers any more"));
+            return Err(unanswered(&asked.id, "The sidecar no longer answers"));
         }
         if until <= Instant::now() {
             return Err(unanswered(&asked.id, "No answer came in time"));
         }
         tokio::select! {
-            () = app.stop.cancelled() => return Err(unanswered(&asked.id, "This server ends")),
-            _ = bell.changed() => {}
-            () = sleep(app.bell.nap().min(until - Instant::now())) => {}
+            () = app.stop.cancelled() => return Err(unanswered(&asked.id, "The server is stopping")),
+            _ = changes.changed() => {}
+            () = sleep(app.changes.nap().min(until - Instant::now())) => {}
         }
     }
 }
 
-/// What is malformed is refused here with the sidecar's own answer, for it keeps every bad file, and keeps no more than a
-/// thousand: a program that asks wrongly all the time must not stop everybody else's. Only an ACK is dropped all the same,
-/// since the agent is to be shown the right form.
-fn refused_at_once(asked: &Asked) -> Option<Seen<ResultFile>> {
+/// Refuses a malformed request here, with the sidecar's own answer. The sidecar keeps every bad file, but at most a
+/// thousand, so a program that always asks wrongly must not stop all others. Only an ACK is dropped nevertheless,
+/// because the agent must be shown the right form.
+fn refused_at_once(asked: &Asked) -> Option<ViewFile<ResultFile>> {
     let read = request::read(&asked.bytes);
     let refused = read.request.err().filter(|_| read.malformed.is_none())?;
     let (request_id, request_sha256) = (asked.id.clone(), asked.sha256.clone());
@@ -207,15 +213,15 @@ fn refused_at_once(asked: &Asked) -> Option<Seen<ResultFile>> {
     Some(answer.to_json(&Clock::new().now()).into())
 }
 
-/// A request that was dropped stays on its way, whatever becomes of us.
+/// The error for a request that was dropped and has no answer yet: it stays in the spool, whatever happens to us.
 fn unanswered(id: &RequestId, why: &str) -> Problem {
-    Problem::new(504, "no_answer", format!("{why}. The request lies in the spool and may still be carried out"))
-        .hint(format!("Ask for its answer later: GET /api/requests/{id}"))
+    Problem::new(504, "no_answer", format!("{why}. The request is in the spool and may still be carried out"))
+        .hint(format!("Ask for the answer later: GET /api/requests/{id}"))
         .request(id)
 }
 
 /// Drops it as soon as no other of the same name waits there.
-async fn drop_into_spool(app: &Arc<App>, asked: &Asked, until: Instant) -> Result<(), Problem> {
+async fn drop_into_spool(app: &Arc<ServeApp>, asked: &Asked, until: Instant) -> Result<(), Problem> {
     loop {
         let (home, id, bytes) = (app.home.clone(), asked.id.clone(), asked.bytes.clone());
         let dropped = tokio::task::spawn_blocking(move || spool::client::drop_request(home.root(), &id, &bytes)).await;
@@ -229,29 +235,29 @@ async fn drop_into_spool(app: &Arc<App>, asked: &Asked, until: Instant) -> Resul
                 sleep(TAKEN_EVERY).await;
             }
             Ok(Err(error)) if error.kind() == spool::ErrorKind::Taken => {
-                let message = "A request of this id waits in the spool and has not been taken. Nothing was dropped";
+                let message = "A request with this id is still waiting in the spool. Nothing was sent";
                 return Err(Problem::new(409, "taken", message)
-                    .hint("If it is there for long, rejected/ may be full: look at the sidecar's log"));
+                    .hint("If it stays there, rejected/ may be full: look at the sidecar's log"));
             }
             Ok(Err(error)) => return Err(CliError::from(error).into()),
-            Err(error) => return Err(Problem::new(503, "stopping", format!("Nothing was dropped: {error}"))),
+            Err(error) => return Err(Problem::new(503, "stopping", format!("Nothing was sent: {error}"))),
         }
     }
 }
 
-/// The answer to these very bytes. Under an id that was used for others, it lies beside the first one's.
-fn ours(app: &App, asked: &Asked) -> Result<Option<Seen<ResultFile>>, Problem> {
+/// The answer to these very bytes. If the id was used for other bytes before, it is beside the first answer.
+fn ours(app: &ServeApp, asked: &Asked) -> Result<Option<ViewFile<ResultFile>>, Problem> {
     let Some(first) = answer(app, &asked.id)? else {
-        // The first one's answer may have been cleared away; what the sidecar still knows of it lies beside.
+        // The first answer may have been removed; the sidecar's answer about its reuse is beside it.
         let Ok(beside) = format!("{}.reused", asked.id).parse() else { return Ok(None) };
-        let is_ours = |answer: &Seen<ResultFile>| answer.request_sha256 == asked.sha256;
+        let is_ours = |answer: &ViewFile<ResultFile>| answer.request_sha256 == asked.sha256;
         return Ok(answer(app, &beside)?.filter(is_ours).filter(|_| asked.is_named));
     };
     if !asked.is_named || first.request_sha256 == asked.sha256 {
         return Ok(Some(first));
     }
-    // Only one answer to other bytes lies beside the first one's, and others may ask for it at the same time, so it is
-    // made here: whatever becomes of what was dropped, it is refused.
+    // There is only one file for an answer to other bytes, and others may ask for it at the same time, so the answer is
+    // made here: the dropped request is refused in any case.
     let refused = Refused::id_reused();
     let (request_id, request_sha256) = (asked.id.clone(), asked.sha256.clone());
     let kind = request::read(&asked.bytes).kind;
@@ -259,7 +265,7 @@ fn ours(app: &App, asked: &Asked) -> Result<Option<Seen<ResultFile>>, Problem> {
     Ok(Some(answer.to_json(&Clock::new().now()).into()))
 }
 
-fn answer(app: &App, id: &RequestId) -> Result<Option<Seen<ResultFile>>, Problem> {
+fn answer(app: &ServeApp, id: &RequestId) -> Result<Option<ViewFile<ResultFile>>, Problem> {
     Ok(client::answer(&app.home, id)?)
 }
 

@@ -1,6 +1,7 @@
-//! The two addresses that want no token: by one we prove who we are, by the other a page gets the token for its code.
+//! The two addresses that need no token: at one the server proves that it knows the token, at the other a page
+//! exchanges its code for the token.
 
-use super::app::App;
+use super::app::ServeApp;
 use super::problem::{Problem, json as answer};
 use super::token::Secret;
 use axum::body::Body;
@@ -32,15 +33,15 @@ fn question(query: &str) -> Option<(&str, Secret)> {
     Some((nonce.filter(is_fit)?, of.unwrap_or(Secret::Token)))
 }
 
-/// That this is the server of whoever has the token or the code: `HMAC-SHA256(secret, "tasuki serve\\n<Host>\\n<nonce>")`.
+/// Proves that this server knows the token or the code: `HMAC-SHA256(secret, "tasuki serve\\n<Host>\\n<nonce>")`.
 pub(super) async fn prove(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<ServeApp>>,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Response<Body> {
     let Some((nonce, secret)) = question(query.as_deref().unwrap_or_default()) else {
         let hint = "?nonce=<16 to 128 letters and digits>, and &of=token or &of=code";
-        return Problem::bad("The query is wrong").hint(hint).into_response();
+        return Problem::bad("The query is invalid").hint(hint).into_response();
     };
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
     match app.token.prove(secret, &host, nonce) {
@@ -50,7 +51,7 @@ pub(super) async fn prove(
 }
 
 /// `POST /api/session` with `Authorization: Code <code>`: the token, once.
-pub(super) async fn enter(State(app): State<Arc<App>>, headers: HeaderMap) -> Response<Body> {
+pub(super) async fn enter(State(app): State<Arc<ServeApp>>, headers: HeaderMap) -> Response<Body> {
     let said = headers.get(header::AUTHORIZATION).and_then(|said| said.as_bytes().strip_prefix(b"Code "));
     match said.is_some_and(|said| app.token.redeem(said.trim_ascii())) {
         true => answer(200, &json!({ "token": app.token.text() })),
@@ -59,7 +60,7 @@ pub(super) async fn enter(State(app): State<Arc<App>>, headers: HeaderMap) -> Re
 }
 
 fn bad_code() -> Response<Body> {
-    Problem::new(401, "bad_code", "This code is none, was used already, or is too old")
-        .hint("Start `tasuki serve` anew, or take the token from state/serve.token, in tasuki's home")
+    Problem::new(401, "bad_code", "This code is unknown, already used or expired")
+        .hint("Restart `tasuki serve`, or take the token from state/serve.token in tasuki's home")
         .into_response()
 }

@@ -1,9 +1,9 @@
-//! `GET /api/events`: the journal as server-sent events, for as long as somebody listens. `Last-Event-ID` goes on after a
-//! line that was seen before.
+//! `GET /api/events`: the journal as server-sent events, for as long as the client listens. `Last-Event-ID` resumes
+//! after a line that the client has seen.
 
-use super::app::App;
-use super::hub::Told;
-use super::journal::{Batch, Cursor};
+use super::app::ServeApp;
+use super::broadcaster::Broadcast;
+use super::journal::{Cursor, EventBatch};
 use super::problem::Problem;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::State;
@@ -27,28 +27,29 @@ const FEED: usize = 4;
 const HELLO: &[u8] = b"retry: 2000\n: the journal follows\n\n";
 const ALIVE: &[u8] = b": still here\n\n";
 const TOO_SLOW: &[u8] =
-    b"event: too_slow\ndata: {\"message\":\"You read too slowly. Come again with Last-Event-ID: nothing is lost.\"}\n\n";
-const STOPPING: &[u8] = b"event: stopping\ndata: {\"message\":\"This server ends.\"}\n\n";
+    b"event: too_slow\ndata: {\"message\":\"You read too slowly. Reconnect with Last-Event-ID; no event is lost.\"}\n\n";
+const STOPPING: &[u8] = b"event: stopping\ndata: {\"message\":\"The server is stopping.\"}\n\n";
 const RESET: &[u8] =
-    b"event: reset\ndata: {\"message\":\"The journal has no such line any more; it goes on from its present end.\"}\n\n";
+    b"event: reset\ndata: {\"message\":\"The journal no longer has that line; the stream continues at its end.\"}\n\n";
 
 /// Answers with the events from now on, or from after `Last-Event-ID`.
-pub(super) async fn listen(State(app): State<Arc<App>>, headers: HeaderMap) -> Response<Body> {
+pub(super) async fn listen(State(app): State<Arc<ServeApp>>, headers: HeaderMap) -> Response<Body> {
     let after = match last_seen(&headers) {
         Ok(after) => after,
         Err(problem) => return problem.into_response(),
     };
     let Ok(place) = Arc::clone(&app.listeners).try_acquire_owned() else {
-        return Problem::new(503, "too_many", format!("{MOST_LISTENERS} listen already")).into_response();
+        return Problem::new(503, "too_many", format!("{MOST_LISTENERS} clients are already listening"))
+            .into_response();
     };
     let (feed, fed) = mpsc::channel(FEED);
-    // Before the answer begins: whoever has its first byte misses nothing.
-    let told = app.hub.listen();
+    // Before the answer begins, so that a client that has its first byte misses nothing.
+    let told = app.broadcaster.listen();
     tokio::spawn(Listener { app, feed, last: 0, _place: place }.run(after, told));
     let mut response = Response::new(Body::new(Feed(fed)));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    // Where the stream ends the connection does: nobody has to tell the one from the other.
+    // The connection ends with the stream, so nobody has to tell one from the other.
     headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
 }
@@ -78,17 +79,15 @@ impl HttpBody for Feed {
 
 /// One who listens. The feed is bounded, and what waits beyond it waits in the hub's one queue or on the disk.
 struct Listener {
-    app: Arc<App>,
+    app: Arc<ServeApp>,
     feed: mpsc::Sender<Bytes>,
-    /// The last `seq` that was sent.
     last: u64,
     _place: OwnedSemaphorePermit,
 }
 
-/// The other end has gone.
 struct Gone;
 
-/// Where a listener goes on in a journal that was begun anew.
+/// Where a listener continues in a journal that was begun again.
 #[derive(Clone, Copy)]
 enum Anew {
     /// One who comes again has not seen what was written meanwhile, and can't be told how much of it is new.
@@ -98,15 +97,15 @@ enum Anew {
 }
 
 impl Listener {
-    async fn run(mut self, after: Option<u64>, told: broadcast::Receiver<Told>) {
-        // Whoever has gone needs no last word.
+    async fn run(mut self, after: Option<u64>, told: broadcast::Receiver<Broadcast>) {
+        // A client that has gone needs no last message.
         let _ = self.tell(after, told).await;
     }
 
-    async fn tell(&mut self, after: Option<u64>, mut told: broadcast::Receiver<Told>) -> Result<(), Gone> {
+    async fn tell(&mut self, after: Option<u64>, mut told: broadcast::Receiver<Broadcast>) -> Result<(), Gone> {
         self.say(HELLO).await?;
         if let Some(seq) = after {
-            // Much may have to be read from the disk; what is told meanwhile is read there too, up to the last look.
+            // Much may have to be read from the disk. New lines meanwhile are read there too, up to the last look.
             self.catch_up(seq, Anew::FromItsEnd).await?;
             told = told.resubscribe();
             self.catch_up(self.last, Anew::FromItsFirstLine).await?;
@@ -119,20 +118,20 @@ impl Listener {
                 heard = told.recv() => heard,
             };
             match heard {
-                Ok(Told::Lines(batch)) => self.pass(&batch).await?,
-                Ok(Told::Alive) => self.say(ALIVE).await?,
+                Ok(Broadcast::Lines(batch)) => self.pass(&batch).await?,
+                Ok(Broadcast::Alive) => self.say(ALIVE).await?,
                 Err(RecvError::Lagged(_)) => return self.say(TOO_SLOW).await,
                 Err(RecvError::Closed) => return Err(Gone),
             }
         }
     }
 
-    /// Sends what the journal has after a line; where it was begun anew, first that it was.
+    /// Sends what the journal has after a line; if the journal was begun again, first a message that says so.
     async fn catch_up(&mut self, seq: u64, anew: Anew) -> Result<(), Gone> {
         self.last = seq;
         let mut cursor = self.cursor_after(seq).await?;
         if cursor.newest() < seq {
-            // Another journal than the one that was read before.
+            // Not the journal that was read before.
             self.say(RESET).await?;
             match anew {
                 Anew::FromItsEnd => {
@@ -173,8 +172,8 @@ impl Listener {
     }
 
     /// Sends the lines that were not sent yet. Those of another journal are all new, whatever their numbers.
-    async fn pass(&mut self, batch: &Batch) -> Result<(), Gone> {
-        if batch.begins_anew() {
+    async fn pass(&mut self, batch: &EventBatch) -> Result<(), Gone> {
+        if batch.starts_over() {
             self.last = 0;
             self.say(RESET).await?;
         }
@@ -183,7 +182,7 @@ impl Listener {
         Ok(())
     }
 
-    /// What can't be read is not passed over in silence: the listener is told, and comes again.
+    /// A journal that can't be read is not skipped silently: the listener is told, and reconnects.
     async fn unreadable(&mut self, error: &io::Error) -> Result<(), Gone> {
         let data = serde_json::json!({"message": format!("The journal can't be read: {error}")});
         self.send(format!("event: unreadable\ndata: {data}\n\n").into()).await?;

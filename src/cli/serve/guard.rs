@@ -1,11 +1,12 @@
-//! Who may ask. Loopback alone keeps nobody out: every program of every user of this machine reaches it, and so does
-//! every page in a browser. So the host must be ours by name (a page whose name was made to lead here is refused), a page
-//! that asks must be our own, and everything but the page and its door wants the token.
+//! Who may ask. Loopback alone keeps nobody out: every program of every user of this machine can reach it, and so can
+//! every page in a browser. So the `Host` must name this server (otherwise any page whose name resolves to loopback
+//! could ask), a page that asks must be our own, and everything except the page and the two addresses of `door` needs
+//! the token.
 
-use super::app::App;
+use super::app::ServeApp;
 use super::door;
-use super::places::Place;
 use super::problem::Problem;
+use super::slots::ConnectionSlot;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Request, Response, header};
@@ -28,7 +29,7 @@ const HEADERS: [(HeaderName, &str); 6] = [
 ];
 
 /// Lets a request pass or refuses it, and sets the headers of whatever is answered.
-pub(super) async fn guard(State(app): State<Arc<App>>, request: Request<Body>, next: Next) -> Response<Body> {
+pub(super) async fn guard(State(app): State<Arc<ServeApp>>, request: Request<Body>, next: Next) -> Response<Body> {
     let mut response = match check(&app, &request) {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
@@ -41,7 +42,7 @@ pub(super) async fn guard(State(app): State<Arc<App>>, request: Request<Body>, n
     response
 }
 
-fn check(app: &App, request: &Request<Body>) -> Result<(), Problem> {
+fn check(app: &ServeApp, request: &Request<Body>) -> Result<(), Problem> {
     let headers = request.headers();
     check_host(app.address, request)?;
     check_origin(app.address, headers)?;
@@ -54,14 +55,14 @@ fn check(app: &App, request: &Request<Body>) -> Result<(), Problem> {
     }
     let said = one(headers, &header::AUTHORIZATION).and_then(|value| bearer(value.as_bytes()));
     if said.is_some_and(|said| app.token.is(said)) {
-        return match request.extensions().get::<Arc<Place>>().is_none_or(|place| place.admit()) {
+        return match request.extensions().get::<Arc<ConnectionSlot>>().is_none_or(|place| place.admit()) {
             true => Ok(()),
-            false => Err(Problem::new(503, "too_many", "Too many connections are open here")
-                .hint("Close some of them, or ask again later")),
+            false => Err(Problem::new(503, "too_many", "Too many connections are open")
+                .hint("Close some of them, or try again later")),
         };
     }
-    Err(Problem::new(401, "no_token", "This wants `Authorization: Bearer <token>`")
-        .hint("The token is in state/serve.token, in tasuki's home"))
+    Err(Problem::new(401, "no_token", "This address needs `Authorization: Bearer <token>`")
+        .hint("The token is in state/serve.token in tasuki's home"))
 }
 
 /// The host that is asked for, by the header and, where there is one, in the address itself, must be ours.
@@ -72,8 +73,8 @@ fn check_host(ours: SocketAddr, request: &Request<Body>) -> Result<(), Problem> 
     if is_ours && asked {
         return Ok(());
     }
-    Err(Problem::new(403, "bad_host", "The Host header names another host than this one")
-        .hint(format!("Ask for http://{ours}/ or http://localhost:{}/", ours.port())))
+    Err(Problem::new(403, "bad_host", "The Host header names another host than this server")
+        .hint(format!("Use http://{ours}/ or http://localhost:{}/", ours.port())))
 }
 
 /// A browser says which page asks; only our own may.
@@ -84,11 +85,11 @@ fn check_origin(ours: SocketAddr, headers: &HeaderMap) -> Result<(), Problem> {
     let origin = one(headers, &header::ORIGIN).and_then(|value| value.to_str().ok());
     match origin.and_then(|origin| origin.strip_prefix("http://")).is_some_and(|host| is_our_host(ours, host)) {
         true => Ok(()),
-        false => Err(Problem::new(403, "bad_origin", "Pages from elsewhere may not ask here")),
+        false => Err(Problem::new(403, "bad_origin", "Pages from other origins may not send requests to this server")),
     }
 }
 
-/// A header that stands there once.
+/// The value of a header that occurs exactly once.
 fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
     let mut all = headers.get_all(name).iter();
     all.next().filter(|_| all.next().is_none())

@@ -1,5 +1,5 @@
-//! Reading the journal's lines as server-sent events: from the present end or from after a `seq`, on over files that were
-//! rotated meanwhile. What is not yet a whole line is not read.
+//! Reads the journal's lines as server-sent events, from its end or after a given `seq`, across files that are rotated
+//! meanwhile. An incomplete last line is not read.
 
 use crate::cli::view;
 use crate::config::Home;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 const CHUNK: usize = 64 * 1024;
 /// The longest line that is read, in bytes.
 const LONGEST: usize = 16 * 1024 * 1024;
-/// How many names of the spool are looked at for rotated files.
+/// How many names of the spool are searched for rotated files.
 const MOST_NAMES: usize = 100_000;
 
 /// How often the files are looked for while they change; a journal is rotated once in 64 MiB.
@@ -27,18 +27,16 @@ struct Line {
     r#type: String,
 }
 
-/// Some lines, as events.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Batch {
+pub(super) struct EventBatch {
     text: Bytes,
     /// The `seq` of each and where its event begins.
     lines: Vec<(u64, usize)>,
     /// It is the beginning of another journal than before.
-    begins_anew: bool,
+    starts_over: bool,
 }
 
-impl Batch {
-    /// The events after a `seq`.
+impl EventBatch {
     pub(super) fn after(&self, seq: u64) -> Bytes {
         let first = self.lines.iter().find(|(number, _)| *number > seq);
         first.map_or_else(Bytes::new, |(_, at)| self.text.slice(*at..))
@@ -49,12 +47,12 @@ impl Batch {
         Some((self.lines.first()?.0, self.lines.last()?.0))
     }
 
-    /// Whether another journal begins here than the one that was read before.
-    pub(super) fn begins_anew(&self) -> bool {
-        self.begins_anew
+    /// Whether this is another journal than the one that was read before.
+    pub(super) fn starts_over(&self) -> bool {
+        self.starts_over
     }
 
-    fn read(bytes: &[u8], after: u64) -> Batch {
+    fn read(bytes: &[u8], after: u64) -> EventBatch {
         let (mut text, mut lines) = (Vec::with_capacity(bytes.len() * 2), Vec::new());
         for line in bytes.split(|byte| *byte == b'\n') {
             let Ok(Line { seq, r#type }) = serde_json::from_slice::<Line>(line) else { continue };
@@ -68,11 +66,10 @@ impl Batch {
             text.extend_from_slice(line.strip_suffix(b"\r").unwrap_or(line));
             text.extend_from_slice(b"\n\n");
         }
-        Batch { text: text.into(), lines, begins_anew: false }
+        EventBatch { text: text.into(), lines, starts_over: false }
     }
 }
 
-/// A place in the journal.
 pub(super) struct Cursor {
     spool: PathBuf,
     open: Option<(File, u64)>,
@@ -124,20 +121,20 @@ impl Cursor {
     ///
     /// # Errors
     /// The system's; the place stays as it was.
-    pub(super) fn read(&mut self) -> io::Result<Batch> {
+    pub(super) fn read(&mut self) -> io::Result<EventBatch> {
         loop {
             let Some((file, at)) = &mut self.open else {
-                let Some(next) = existing(&self.current())? else { return Ok(Batch::default()) };
+                let Some(next) = existing(&self.current())? else { return Ok(EventBatch::default()) };
                 (self.open, self.is_turned) = (Some((next, 0)), true);
                 continue;
             };
             let bytes = whole_lines(file, *at)?;
             if !bytes.is_empty() {
-                let begins_anew = self.is_turned && is_another(file, self.last)?;
-                if begins_anew {
+                let starts_over = self.is_turned && is_another(file, self.last)?;
+                if starts_over {
                     self.last = 0;
                 }
-                let batch = Batch { begins_anew, ..Batch::read(&bytes, self.last) };
+                let batch = EventBatch { starts_over, ..EventBatch::read(&bytes, self.last) };
                 (*at, self.is_turned) = (*at + bytes.len() as u64, false);
                 if let Some((_, last)) = batch.ends() {
                     self.last = last;
@@ -146,7 +143,7 @@ impl Cursor {
                 continue;
             }
             if !self.turn_the_page()? {
-                return Ok(Batch::default());
+                return Ok(EventBatch::default());
             }
         }
     }
@@ -182,8 +179,8 @@ impl Cursor {
         self.spool.join("journal.jsonl")
     }
 
-    /// All files as they are at one moment. A journal that is rotated while they are looked for is in neither place, so that
-    /// it is looked again until nothing has changed meanwhile.
+    /// All files as they are at one moment. A journal that is rotated while they are looked for is in neither place, so
+    /// that it is looked again until nothing has changed meanwhile.
     fn files(&self) -> io::Result<Files> {
         let mut rotated = self.rotated()?;
         for _ in 0..LOOKS {
@@ -194,7 +191,7 @@ impl Cursor {
             }
             rotated = again;
         }
-        Err(io::Error::new(io::ErrorKind::WouldBlock, "it is rotated again and again"))
+        Err(io::Error::new(io::ErrorKind::WouldBlock, "the journal is rotated too often"))
     }
 
     /// The rotated files by the `seq` of their first lines, which is in their names.
@@ -216,11 +213,10 @@ fn existing(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// The journal's files at one moment.
 struct Files {
     /// Those that were rotated, the oldest first, each with the `seq` of its first line. They keep their names.
     rotated: Vec<(u64, PathBuf)>,
-    /// The one that is written to. It is kept open, for its name may be another file's the next moment.
+    /// The file that is written to. It is kept open, because its name may belong to another file the next moment.
     current: Option<File>,
 }
 
@@ -239,7 +235,7 @@ impl Files {
         Ok(0)
     }
 
-    /// The file in which the line with this `seq` stands or will stand; the oldest where that is kept no more.
+    /// The file with the line of this `seq`, or where that line will be; the oldest file if that line was removed.
     fn with_line(self, seq: u64) -> io::Result<Option<File>> {
         let first = self.current.as_ref().map(first_seq).transpose()?.flatten();
         if first.is_some_and(|first| first <= seq) {
@@ -253,14 +249,14 @@ impl Files {
     }
 }
 
-/// Whether a file that took the journal's place ends before what was read: its lines are counted from the beginning again,
-/// for the state was begun anew or comes from a backup.
+/// Whether a file that replaced the journal ends before the last line that was read: then its lines are counted from
+/// the beginning, because the state was begun again or restored from a backup.
 fn is_another(file: &mut File, last: u64) -> io::Result<bool> {
     let (_, newest) = last_whole_line(file)?;
     Ok(newest.is_some_and(|newest| newest < last))
 }
 
-/// The whole lines from a place on, as many as one chunk holds, or one that is longer.
+/// The whole lines from a position on, as many as one chunk holds, or one line that is longer.
 fn whole_lines(file: &File, at: u64) -> io::Result<Vec<u8>> {
     let mut size = CHUNK;
     loop {
@@ -286,7 +282,7 @@ fn first_seq(mut file: &File) -> io::Result<Option<u64>> {
     Ok(serde_json::from_slice::<Line>(&line).ok().map(|line| line.seq))
 }
 
-/// The beginning of a line from which on all lines after a `seq` come, found by halves, for a journal may be long.
+/// The position of the first line after a `seq`, found by bisection, because a journal may be long.
 fn start_after(file: &File, seq: u64) -> io::Result<u64> {
     let (mut low, mut high) = (0, file.metadata()?.len());
     while high - low > CHUNK as u64 {

@@ -1,4 +1,4 @@
-//! The journal as events: where lines begin, how a place is found, how rotated files are followed.
+//! The journal as events: where lines begin, how a `seq` is found, how rotated files are followed.
 
 use super::*;
 use std::fs::{self, OpenOptions};
@@ -114,10 +114,10 @@ fn a_journal_that_was_begun_anew_is_told_from_its_first_line_and_said_to_be_anot
     assert_eq!(all(&mut cursor), [] as [u64; 0]);
     spool.lines(1..=3);
     let batch = cursor.read().expect("readable");
-    assert_eq!((batch.ends(), batch.begins_anew()), (Some((1, 3)), true));
+    assert_eq!((batch.ends(), batch.starts_over()), (Some((1, 3)), true));
     spool.lines(4..=4);
     let batch = cursor.read().expect("readable");
-    assert_eq!((batch.ends(), batch.begins_anew()), (Some((4, 4)), false));
+    assert_eq!((batch.ends(), batch.starts_over()), (Some((4, 4)), false));
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn a_journal_that_goes_on_in_another_file_is_not_begun_anew() {
     let mut seqs = Vec::new();
     for _ in 0..2 {
         let batch = cursor.read().expect("readable");
-        assert!(!batch.begins_anew());
+        assert!(!batch.starts_over());
         seqs.extend(batch.lines.iter().map(|(seq, _)| *seq));
     }
     assert_eq!(seqs, [10, 11, 12]);

@@ -1,7 +1,7 @@
-//! Taking connections: so many and no more, each with its deadlines, all of them ended in good order.
+//! Accepts connections: a limited number, each with deadlines, and all of them closed properly at the end.
 
-use super::paced::Paced;
-use super::places::{Place, Places};
+use super::slots::{ConnectionSlot, ConnectionSlots};
+use super::write_timeout::WriteTimeout;
 use axum::Router;
 use hyper::Request;
 use hyper::body::Incoming;
@@ -28,7 +28,12 @@ const MOST_HEAD: usize = 64 * 1024;
 const AFTER_ERROR: Duration = Duration::from_millis(100);
 
 /// Serves until it is told to stop, and a little longer for those who are connected.
-pub(super) async fn serve(listener: TcpListener, router: Router, places: Arc<Places>, stop: CancellationToken) {
+pub(super) async fn serve(
+    listener: TcpListener,
+    router: Router,
+    places: Arc<ConnectionSlots>,
+    stop: CancellationToken,
+) {
     let connections = TaskTracker::new();
     loop {
         let accepted = tokio::select! {
@@ -43,14 +48,14 @@ pub(super) async fn serve(listener: TcpListener, router: Router, places: Arc<Pla
     }
     drop(listener);
     connections.close();
-    // Whoever has not taken his answer by now is cut off.
+    // A client that has not taken its answer by now is cut off.
     let _ = tokio::time::timeout(STOP_WITHIN, connections.wait()).await;
 }
 
-async fn connection(stream: TcpStream, router: Router, stop: CancellationToken, place: Arc<Place>) {
-    // Without it small answers may wait for a timer; that is no reason to refuse them.
+async fn connection(stream: TcpStream, router: Router, stop: CancellationToken, place: Arc<ConnectionSlot>) {
+    // Without it small answers may wait for a timer; that is not a reason to refuse them.
     let _ = stream.set_nodelay(true);
-    let io = TokioIo::new(Paced::new(stream, READ_WITHIN));
+    let io = TokioIo::new(WriteTimeout::new(stream, READ_WITHIN));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN).max_buf_size(MOST_HEAD);
     let (router, asker) = (TowerToHyperService::new(router), Arc::clone(&place));
@@ -60,7 +65,7 @@ async fn connection(stream: TcpStream, router: Router, stop: CancellationToken, 
         router.call(request)
     });
     let mut connection = pin!(http.serve_connection(io, service));
-    // How a connection ends is its other end's affair: whoever asked has an answer or knows that there was none.
+    // The other end decides how a connection ends: the client has its answer, or knows that there was none.
     tokio::select! {
         _ = connection.as_mut() => return,
         () = place.lost() => return,

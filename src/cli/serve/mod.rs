@@ -1,43 +1,44 @@
-//! `serve`: what the spool and the views hold, over HTTP on loopback, for dashboards that can't or won't read files. It is a
-//! client like every other command: it opens no database, and a request that comes in is dropped into the spool.
+//! `serve`: the spool and the views over HTTP on loopback, for dashboards that cannot or do not want to read files. It
+//! is a client like every other command: it opens no database, and it drops each incoming request into the spool.
 //!
-//! Where to read: `listen` takes connections, of which `places` bounds the number, `guard` says who may ask at all, `routes` what there is; `views` and
-//! `ask` answer; `door` is where a page gets the token; `journal` reads the journal's lines, `hub` tells them to everybody who listens by `events`; `bell`
-//! says when to look; `openapi` describes all of it.
+//! Where to read: `listen` accepts connections, and `slots` limits their number. `guard` says who may ask at all,
+//! `routes` lists the addresses, `views` and `ask` answer, and `door` gives a page the token. `journal` reads the
+//! journal's lines, `broadcaster` sends them to everybody who listens through `events`, and `change_notifier` says when to look. `openapi`
+//! describes all of it.
 
 mod app;
 mod args;
 mod ask;
-mod bell;
+mod broadcaster;
+mod change_notifier;
 mod door;
 mod events;
 mod guard;
-mod hub;
 mod journal;
 mod listen;
 mod openapi;
-mod paced;
 mod page;
-mod places;
 mod problem;
 mod routes;
+mod slots;
 mod token;
 mod views;
+mod write_timeout;
 
 pub use args::ServeArgs;
 pub use openapi::document;
 
-use super::Session;
-use super::client::{self, Pulse, Sidecar};
+use super::CliSession;
+use super::client::{self, Pulse, SidecarPresence};
 use super::error::CliError;
 use super::output::eprint_quietly;
 use crate::exit;
 use crate::spool::Spool;
-use app::App;
-use bell::Bell;
-use hub::Hub;
-use places::Places;
+use app::ServeApp;
+use broadcaster::Broadcaster;
+use change_notifier::ChangeNotifier;
 use serde_json::json;
+use slots::ConnectionSlots;
 use std::io::ErrorKind;
 use std::io::IsTerminal;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -55,12 +56,12 @@ const TRIES: u32 = 16;
 /// Serves until it is told to end.
 ///
 /// # Errors
-/// 2 for an address that is not loopback, 69 where no sidecar ever ran, 75 if the port is taken, 77 if spool or token are
-/// open to others.
-pub fn command(session: &Session, args: &ServeArgs) -> Result<(), CliError> {
+/// 2 for an address that is not loopback, 69 where no sidecar ever ran, 75 if the port is taken, 77 if spool or token
+/// are open to others.
+pub fn command(session: &CliSession, args: &ServeArgs) -> Result<(), CliError> {
     let address = args.address()?;
     if !session.home.view().is_dir() {
-        return Err(client::no_sidecar(&session.home, &Sidecar::None));
+        return Err(client::no_sidecar(&session.home, &SidecarPresence::None));
     }
     // Opened for its checks alone: spool and state are this user's own, and all their folders are there.
     drop(Spool::open(session.home.root())?);
@@ -70,15 +71,18 @@ pub fn command(session: &Session, args: &ServeArgs) -> Result<(), CliError> {
         .max_blocking_threads(8)
         .thread_keep_alive(Duration::from_secs(2))
         .build()
-        .map_err(|error| CliError::new(exit::TRY_AGAIN, "no_runtime", format!("Can't begin to serve: {error}.")))?;
-    exit::end_on_fault(|| false, |said| eprint_quietly(&format!("tasuki: {said} The sidecar and the agents go on.")));
+        .map_err(|error| CliError::new(exit::TRY_AGAIN, "no_runtime", format!("Can't start the server: {error}.")))?;
+    exit::end_on_fault(
+        || false,
+        |said| eprint_quietly(&format!("tasuki: {said} The sidecar and the agents keep running.")),
+    );
     let served = runtime.block_on(serve(session, address, token));
     // What still reads a file is not waited for.
     runtime.shutdown_background();
     served
 }
 
-async fn serve(session: &Session, address: SocketAddr, token: Token) -> Result<(), CliError> {
+async fn serve(session: &CliSession, address: SocketAddr, token: Token) -> Result<(), CliError> {
     let taken = |error: std::io::Error| {
         CliError::new(exit::TRY_AGAIN, "no_port", format!("Can't listen on {address}: {error}."))
             .hint("Is another `tasuki serve` running? --listen 127.0.0.1:0 takes any free port.")
@@ -87,22 +91,22 @@ async fn serve(session: &Session, address: SocketAddr, token: Token) -> Result<(
     let address = listener.local_addr().map_err(taken)?;
     token.publish()?;
     let stop = CancellationToken::new();
-    let app = Arc::new(App {
+    let app = Arc::new(ServeApp {
         home: session.home.clone(),
         address,
         token,
         patience: session.timeout.unwrap_or(super::ANSWER_SOON),
-        bell: Bell::arm(&session.home),
-        hub: Hub::new(),
+        changes: ChangeNotifier::arm(&session.home),
+        broadcaster: Broadcaster::new(),
         listeners: Arc::new(Semaphore::new(events::MOST_LISTENERS)),
         stop: stop.clone(),
     });
     stop_on_signals(&stop)?;
-    tokio::spawn(hub::run(app.hub.clone(), app.bell.journal(), app.home.clone(), stop.clone()));
-    // Beside the serving: a terminal that stands still or a pipe that nobody reads must hold up neither it nor its end.
+    tokio::spawn(broadcaster::run(app.broadcaster.clone(), app.changes.journal(), app.home.clone(), stop.clone()));
+    // In parallel with the server: a stopped terminal or a pipe that nobody reads must not delay it or its end.
     let mut announced = tokio::task::spawn_blocking(announcement(session, &app));
     let router = routes::router(app);
-    let places = Places::new();
+    let places = ConnectionSlots::new();
     let beside = |other| tokio::spawn(listen::serve(other, router.clone(), Arc::clone(&places), stop.clone()));
     let other = other.map(beside);
     let mut serving = std::pin::pin!(listen::serve(listener, router, places, stop));
@@ -120,8 +124,8 @@ async fn serve(session: &Session, address: SocketAddr, token: Token) -> Result<(
     Ok(())
 }
 
-/// Listens there, and on the same port of the other family too: `localhost` may mean either, and whoever held the other
-/// one would be taken for us. A machine that has only one of them needs no more.
+/// Listens there, and on the same port of the other address family too: `localhost` may mean either, and a program on
+/// the other one could pretend to be us. On a machine with only one family, one is enough.
 async fn bind(address: SocketAddr) -> std::io::Result<(TcpListener, Option<TcpListener>)> {
     let other: Option<IpAddr> = match address.ip() {
         IpAddr::V4(Ipv4Addr::LOCALHOST) => Some(Ipv6Addr::LOCALHOST.into()),
@@ -137,27 +141,29 @@ async fn bind(address: SocketAddr) -> std::io::Result<(TcpListener, Option<TcpLi
             Ok(other) => return Ok((listener, Some(other))),
             Err(error) if error.kind() != ErrorKind::AddrInUse => return Ok((listener, None)),
             Err(error) if tries == 0 => return Err(error),
-            // Any port will do, so long as it is free in both.
+            // Any port will do, as long as it is free in both.
             Err(_) => {}
         }
     }
 }
 
-/// Says where it listens. On a terminal alone there is a code that lets a browser in, once: elsewhere it would stand in a
-/// log, and the token itself in the browser's history.
-fn announcement(session: &Session, app: &App) -> impl FnOnce() -> Result<(), CliError> + Send + 'static {
+/// Prints the address. Only on a terminal it also prints a code that lets a browser in once: anywhere else the code
+/// would be kept in a log, and the token itself in the browser's history.
+fn announcement(session: &CliSession, app: &ServeApp) -> impl FnOnce() -> Result<(), CliError> + Send + 'static {
     let (url, out, file) =
         (format!("http://{}/", app.address), session.out.clone(), app.token.path().display().to_string());
-    let beats = Pulse::new(&session.home).beats();
+    let is_alive = Pulse::new(&session.home).is_alive();
     let code = (!out.is_json() && std::io::stdout().is_terminal()).then(|| app.token.new_code());
     move || {
         if out.is_json() {
             return out.record(&json!({"url": url, "token_file": file, "pid": std::process::id()}));
         }
-        if !beats {
-            out.note("No sidecar answers: what is shown is what was last known, and requests are refused.");
+        if !is_alive {
+            out.note("No sidecar answers: the server shows the last known state and refuses requests.");
         }
-        out.note(&format!("The token is in {file}; whoever has it can do all that you can do with tasuki."));
+        out.note(&format!(
+            "The token is in {file}; anyone who has the token can do everything that you can do with tasuki."
+        ));
         match code {
             Some(code) => out.line(&format!("{url}#code={code}")),
             None => out.line(&url),
@@ -169,7 +175,7 @@ fn announcement(session: &Session, app: &App) -> impl FnOnce() -> Result<(), Cli
 fn stop_on_signals(stop: &CancellationToken) -> Result<(), CliError> {
     for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
         let mut received = signal(kind).map_err(|error| {
-            CliError::new(exit::TRY_AGAIN, "no_signals", format!("Signals can't be listened for: {error}."))
+            CliError::new(exit::TRY_AGAIN, "no_signals", format!("Can't listen for signals: {error}."))
         })?;
         let stop = stop.clone();
         tokio::spawn(async move {

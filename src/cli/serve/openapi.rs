@@ -1,4 +1,4 @@
-//! The description of all this as OpenAPI 3.1, made from the very types that `tasuki schema` describes.
+//! The API as an OpenAPI 3.1 document, made from the same types as `tasuki schema`.
 
 use super::problem::Problem;
 use super::views::{MOST, USUAL};
@@ -20,10 +20,10 @@ struct Initiated {
     file_path: String,
 }
 
-/// What stands under `components/schemas` beside the requests.
+/// What `components/schemas` has besides the requests.
 const WRITTEN: [&str; 7] = ["result", "error", "journal", "sidecar_view", "agent_view", "handoff_view", "work_view"];
 
-/// The whole document.
+/// The OpenAPI document of the server.
 #[must_use]
 pub fn document() -> Value {
     json!({
@@ -31,7 +31,7 @@ pub fn document() -> Value {
         "info": {
             "title": "tasuki serve",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Hands a coding agent's work to its successor, in tmux. Every address under /api wants the token that lies in HOME/state/serve.token; the Host must be the loopback address that it listens on.",
+            "description": "Hands a coding agent's work to its successor, in tmux. Every address under /api needs the token in HOME/state/serve.token; the Host header must be the loopback address of the server.",
             "license": {"name": "MIT OR Apache-2.0"},
         },
         "servers": [{"url": "/"}],
@@ -51,38 +51,38 @@ fn paths() -> Value {
         path
     };
     json!({
-        "/api/agents": list("agents", "The agents that live; with `all`, those that have ended too.", "agent_view", true),
+        "/api/agents": list("agents", "The running agents; with `all`, ended agents too.", "agent_view", true),
         "/api/agents/{id}": with(one("agent", "One agent.", "agent_view"), id("The agent's id.")),
         "/api/agents/{id}/handoff": with(hand_off(), id("The outgoing agent's id.")),
-        "/api/handoffs": list("handoffs", "The handoffs that changed last, the newest first.", "handoff_view", false),
+        "/api/handoffs": list("handoffs", "The most recently changed handoffs, newest first.", "handoff_view", false),
         "/api/handoffs/{id}": with(one("handoff", "One handoff.", "handoff_view"), id("The handoff's id.")),
-        "/api/work": list("work", "The work items that are not done; with `all`, the others too.", "work_view", true),
+        "/api/work": list("work", "The open work items; with `all`, the others too.", "work_view", true),
         "/api/work/{id}": with(one("work_item", "One work item.", "work_view"), id("The item's id.")),
-        "/api/errors": list("errors", "The failures that nobody has dismissed, the newest first.", "error", false),
+        "/api/errors": list("errors", "The failures that nobody has dismissed, newest first.", "error", false),
         "/api/sidecar": one("sidecar", "The sidecar that answers requests.", "sidecar_view"),
         "/api/events": events(),
         "/api/requests": requests(),
         "/api/requests/{id}": with(
-            one("request", "The answer to a request that was dropped before, for 7 days.", "result"),
+            one("request", "The answer to an earlier request, kept for 7 days.", "result"),
             id("The request's id, or the Idempotency-Key that it was sent with."),
         ),
         "/api/proof": proof(),
         "/api/session": session(),
-        "/api/openapi.json": {"get": operation("openapi", "This document.", answer("It.", &json!({"type": "object"})), &[])},
+        "/api/openapi.json": {"get": operation("openapi", "This document.", answer("The OpenAPI document.", &json!({"type": "object"})), &[])},
     })
 }
 
 /// Asked without the token, before it is said.
 fn proof() -> Value {
     let schema = json!({"type": "object", "required": ["proof"], "properties": {"proof": {"type": "string"}}});
-    let about = "That this is the server of whoever has the token: HMAC-SHA256(token, \"tasuki serve\\n<Host>\\n<nonce>\"), in hexadecimal.";
-    let refused = [(400, "The query is wrong."), (401, "There is no such code any more.")];
+    let about = "A proof that the server knows the token: HMAC-SHA256(token, \"tasuki serve\\n<Host>\\n<nonce>\"), in hexadecimal.";
+    let refused = [(400, "The query is invalid."), (401, "The code no longer exists.")];
     let mut get = operation("proof", about, answer("The proof.", &schema), &refused);
     get["security"] = json!([]);
     get["parameters"] = json!([
-        {"name": "nonce", "in": "query", "required": true, "description": "Letters and digits that were never asked before.",
+        {"name": "nonce", "in": "query", "required": true, "description": "Letters and digits; use a new value for each request.",
          "schema": {"type": "string", "minLength": 16, "maxLength": 128, "pattern": "^[A-Za-z0-9]+$"}},
-        {"name": "of", "in": "query", "description": "What the asker knows.",
+        {"name": "of", "in": "query", "description": "Which secret the client knows.",
          "schema": {"type": "string", "enum": ["token", "code"], "default": "token"}},
     ]);
     json!({"get": get})
@@ -91,12 +91,12 @@ fn proof() -> Value {
 /// What the page does with the code of the address that `serve` prints.
 fn session() -> Value {
     let schema = json!({"type": "object", "required": ["token"], "properties": {"token": {"type": "string"}}});
-    let about = "The token for the code that `serve` has printed, once: Authorization: Code <code>.";
+    let about = "Exchanges the code that `serve` printed for the token, once: Authorization: Code <code>.";
     let mut post = operation(
         "session",
         about,
         answer("The token.", &schema),
-        &[(401, "The code is none, was used, or is too old.")],
+        &[(401, "The code is unknown, already used or expired.")],
     );
     post["security"] = json!([{"code": []}]);
     json!({"post": post})
@@ -105,7 +105,7 @@ fn session() -> Value {
 /// One operation; beside its own answers it has those of the guard.
 fn operation(name: &str, about: &str, granted: Value, refused: &[(u16, &str)]) -> Value {
     let mut responses = Map::from_iter([("200".to_owned(), granted)]);
-    let always = [(401, "The token is missing or wrong."), (403, "Asked for under another host, or by another page.")];
+    let always = [(401, "The token is missing or wrong."), (403, "The Host or Origin header is wrong.")];
     for (status, why) in always.iter().chain(refused) {
         responses.insert(status.to_string(), answer(why, &reference("problem")));
     }
@@ -120,18 +120,17 @@ fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
 
-/// Reading can fail, too.
-const UNREADABLE: (u16, &str) = (500, "What should be read can't be.");
+const UNREADABLE: (u16, &str) = (500, "The view can't be read.");
 
 fn list(name: &str, about: &str, of: &str, with_all: bool) -> Value {
-    let granted = answer("All of them, as they are in the views.", &json!({"type": "array", "items": reference(of)}));
-    let mut get = operation(name, about, granted, &[(400, "The query is wrong."), UNREADABLE]);
+    let granted = answer("All entries, as in the views.", &json!({"type": "array", "items": reference(of)}));
+    let mut get = operation(name, about, granted, &[(400, "The query is invalid."), UNREADABLE]);
     let mut parameters = vec![json!({
-        "name": "limit", "in": "query", "description": "How many at most.",
+        "name": "limit", "in": "query", "description": "The maximum number of entries.",
         "schema": {"type": "integer", "minimum": 1, "maximum": MOST, "default": USUAL},
     })];
     if with_all {
-        let about = "Those too that are over.";
+        let about = "Include ended or finished entries.";
         let schema = json!({"type": "boolean", "default": false});
         parameters.push(json!({"name": "all", "in": "query", "description": about, "schema": schema}));
     }
@@ -140,34 +139,34 @@ fn list(name: &str, about: &str, of: &str, with_all: bool) -> Value {
 }
 
 fn one(name: &str, about: &str, of: &str) -> Value {
-    let granted = answer("It, as it is in the views.", &reference(of));
-    json!({"get": operation(name, about, granted, &[(404, "There is none."), UNREADABLE])})
+    let granted = answer("The entry, as in the views.", &reference(of));
+    json!({"get": operation(name, about, granted, &[(404, "Not found."), UNREADABLE])})
 }
 
 fn events() -> Value {
-    let about = "The journal as server-sent events: `id` is `seq`, `event` is `type`, `data` the line. Without Last-Event-ID from the present end.";
+    let about = "The journal as server-sent events: `id` is `seq`, `event` is `type`, `data` the line. Without Last-Event-ID, the stream starts at the journal's current end.";
     let stream = json!({
         "description": "Lines as they come, and a comment every 15 seconds. `too_slow`, `stopping`, `unreadable` and `reset` are events of the stream itself, without an id.",
         "content": {"text/event-stream": {"schema": {"type": "string"}}},
     });
-    let refused = [(400, "Last-Event-ID is no number."), (503, "Too many listen already.")];
+    let refused = [(400, "Last-Event-ID is not a number."), (503, "Too many clients are already listening.")];
     let mut get = operation("events", about, stream, &refused);
     get["parameters"] = json!([{
-        "name": "Last-Event-ID", "in": "header", "description": "Go on after this `seq`.",
+        "name": "Last-Event-ID", "in": "header", "description": "Continue after this `seq`.",
         "schema": {"type": "integer", "minimum": 0, "maximum": u64::MAX},
     }]);
     json!({"get": get})
 }
 
-/// What a body can be refused for before the sidecar sees it, and what becomes of a request that gets no answer.
+/// Why a body can be refused before the sidecar sees it, and what happens to a request that gets no answer.
 const OF_BODIES: [(u16, &str); 7] = [
     (400, "The request is malformed."),
-    (408, "The body did not come in time."),
+    (408, "The body did not arrive in time."),
     (413, "The body is larger than 1 MiB."),
-    (415, "The body is not said to be JSON."),
+    (415, "The Content-Type is not JSON."),
     (500, "The spool can't be used."),
     (503, "No sidecar answers. Nothing was done."),
-    (504, "No answer in time: `request_id` says what to ask for later. It may still be carried out."),
+    (504, "No answer in time. The request may still be carried out; ask for the answer later with `request_id`."),
 ];
 
 fn with_body(mut post: Value, schema: &Value) -> Value {
@@ -186,8 +185,8 @@ fn hand_off() -> Value {
     let refused: Vec<(u16, &str)> = OF_BODIES.into_iter().chain(of_agents).collect();
     let post = operation(
         "hand_off",
-        "Begin the handoff of an agent; it goes on by itself.",
-        answer("It has begun.", &reference("initiated")),
+        "Start the handoff of an agent; the sidecar then carries it out.",
+        answer("The handoff has started.", &reference("initiated")),
         &refused,
     );
     with_body(post, &reference("handoff_body"))
@@ -200,24 +199,20 @@ fn requests() -> Value {
         .iter()
         .map(|format| (format.name.to_owned(), format!("#/components/schemas/{}", format.name).into()))
         .collect();
-    let mut post = operation(
-        "ask",
-        "Ask for anything that can be asked for.",
-        answer("Done; the whole result.", &reference("result")),
-        &OF_BODIES,
-    );
+    let mut post =
+        operation("ask", "Send any request.", answer("Done; the whole result.", &reference("result")), &OF_BODIES);
     let either = json!({"anyOf": [reference("result"), reference("problem")]});
     let statuses = [
-        (207, "Done in part; `result` has what failed."),
-        (400, "The request is malformed, or can't be granted as things are."),
-        (403, "Not this caller's to ask, or asked for under another host."),
-        (404, "What it names is not there."),
-        (409, "It does not fit what is going on, or the key was used for another body."),
+        (207, "Partly done; `result` lists what failed."),
+        (400, "The request is malformed, or is not possible in the current state."),
+        (403, "The caller may not send this request, or the Host or Origin header is wrong."),
+        (404, "Something that the request names does not exist."),
+        (409, "The request conflicts with the current state, or the key was used for another body."),
         (413, "The body is larger than 1 MiB."),
-        (422, "The answer lists all that is wrong."),
-        (500, "It has failed."),
-        (503, "No sidecar answers, or it can't do this now. Nothing was done."),
-        (504, "No answer in time. It may still be carried out."),
+        (422, "The answer lists everything that is invalid."),
+        (500, "The request failed."),
+        (503, "No sidecar answers, or the sidecar can't do this now. Nothing was done."),
+        (504, "No answer in time. The request may still be carried out."),
     ];
     for (status, about) in statuses {
         post["responses"][status.to_string()] = answer(about, &either);

@@ -1,4 +1,4 @@
-//! The page: three files that are compiled in. They hold nothing that is secret, and are served to everybody.
+//! The page: three files that are compiled in. They contain no secret, and everybody may load them.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, header};

@@ -1,8 +1,8 @@
-//! Answers: JSON, and what is said when something was not done.
+//! Answers as JSON, and the error of a request that was not carried out.
 
 use crate::cli::error::CliError;
 use crate::contract::ResultFile;
-use crate::contract::answer::Refused;
+use crate::contract::answer::RefusedView;
 use crate::core::text::{plain_json, sentence};
 use crate::exit;
 use axum::body::Body;
@@ -33,24 +33,20 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    /// One with HTTP's status.
     pub(super) fn new(status: u16, code: &str, error: impl Into<String>) -> Self {
         let (error, code) = (error.into(), code.to_owned());
         Problem { status, error, code, hint: None, field: None, request_id: None }
     }
 
-    /// A malformed request.
     pub(super) fn bad(error: impl Into<String>) -> Self {
         Problem::new(400, "bad_request", error)
     }
 
-    /// Adds what to do.
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(sentence(&hint.into()));
         self
     }
 
-    /// Adds whose fault it is.
     pub(super) fn field(mut self, field: &str) -> Self {
         self.field = Some(field.to_owned());
         self
@@ -62,9 +58,9 @@ impl Problem {
         self
     }
 
-    /// What an answer of the sidecar refuses, in the words of the seed: `error` is the message itself.
+    /// A refusal by the sidecar, with its message as `error`.
     pub(super) fn refused(answer: &ResultFile) -> Self {
-        let Refused { code, message, hint, field, .. } = answer.error.clone().unwrap_or_default();
+        let RefusedView { code, message, hint, field, .. } = answer.error.clone().unwrap_or_default();
         let text = |text: Option<String>| text.filter(|text| !text.is_empty());
         Problem {
             status: status_of(answer),
@@ -77,7 +73,7 @@ impl Problem {
     }
 }
 
-/// The status of a result file; what is none of HTTP's is told as a fault of what is behind us.
+/// The status of a result file; a number that is not an HTTP status becomes a server error.
 pub(super) fn status_of(answer: &ResultFile) -> u16 {
     Some(answer.status).filter(|status| (200..600).contains(status)).unwrap_or(502)
 }

@@ -1,6 +1,6 @@
-//! What there is.
+//! The addresses of the API, and what answers each.
 
-use super::app::App;
+use super::app::ServeApp;
 use super::problem::{Problem, json};
 use super::{ask, door, events, guard, openapi, page, views};
 use axum::Router;
@@ -12,7 +12,7 @@ use axum::routing::{get, post};
 use std::sync::Arc;
 
 /// Every address with its answer, behind the guard.
-pub(super) fn router(app: Arc<App>) -> Router {
+pub(super) fn router(app: Arc<ServeApp>) -> Router {
     Router::new()
         .route("/", get(page::html))
         .route("/page.js", get(page::script))
@@ -43,11 +43,11 @@ async fn described() -> Response<Body> {
 }
 
 async fn unknown() -> Response<Body> {
-    Problem::new(404, "not_found", "There is nothing here")
-        .hint("GET /api/openapi.json says what there is")
+    Problem::new(404, "not_found", "There is nothing at this address")
+        .hint("GET /api/openapi.json lists all addresses")
         .into_response()
 }
 
 async fn wrong_method() -> Response<Body> {
-    Problem::new(405, "bad_method", "This address takes other methods").into_response()
+    Problem::new(405, "bad_method", "This address does not accept this method").into_response()
 }

@@ -1,9 +1,10 @@
-//! The word that every caller must know: `HOME/state/serve.token`, for this user's eyes alone. It is a new one at each
-//! start, so that what was caught once is worth nothing later.
+//! The token that every caller must know: `HOME/state/serve.token`, readable for this user alone. Each start makes a
+//! new one, so an old one is worth nothing.
 //!
-//! A browser writes every address that it opens to its history, so the token stands in none: a code is printed that is
-//! good once and for a while, and the page exchanges it. Before it says either of them, it lets us prove that we know it
-//! too, for whoever takes our port when we are gone is asked by the same page.
+//! A browser writes every address that it opens to its history, so no address contains the token. Instead the server
+//! prints a code that works once and for a short while, and the page exchanges it for the token. Before the page sends
+//! either, it lets the server prove that it knows the token too: another program may have taken the port after the
+//! server's end, and the page would ask that program.
 
 use crate::cli::error::CliError;
 use crate::config::Home;
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 
 /// Its name in `state/`.
 const NAME: &str = "serve.token";
-/// More is no token of ours, in bytes.
+/// A longer file is not a token of ours, in bytes.
 const LARGEST: u64 = 4_096;
 /// How long the printed code is good.
 const CODE_LIVES: Duration = Duration::from_secs(10 * 60);
@@ -32,7 +33,6 @@ pub(super) struct Token {
     code: Mutex<Option<(String, Instant)>>,
 }
 
-/// What somebody wants us to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Secret {
     Token,
@@ -50,12 +50,12 @@ impl Token {
         let state = files::open_dir(&home.state()).map_err(failed)?;
         if let Some(meta) = files::meta_at(&state, NAME).map_err(failed)? {
             files::check_readable(&meta, LARGEST).map_err(|unfit| {
-                not_allowed(&path, &format!("is not used: {unfit}"))
-                    .hint("Look at what lies there; when it is deleted, the next start makes a new one.")
+                not_allowed(&path, &format!("can't be used: {unfit}"))
+                    .hint("Look at the file. If you delete it, the next start creates a new one.")
             })?;
             if meta.mode & 0o077 != 0 {
-                return Err(not_allowed(&path, &format!("is open to other users (mode {:04o})", meta.mode))
-                    .hint(format!("Run: chmod 600 '{}', or delete it and start anew.", path.display())));
+                return Err(not_allowed(&path, &format!("is accessible to other users (mode {:04o})", meta.mode))
+                    .hint(format!("Run: chmod 600 '{}', or delete the file, then start again.", path.display())));
             }
         }
         Ok(Token { text: format!("{}{}", random(), random()), path, code: Mutex::new(None) })
@@ -74,22 +74,19 @@ impl Token {
             .map_err(failed)
     }
 
-    /// The token itself.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Its file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether somebody has said it.
     pub(super) fn is(&self, said: &[u8]) -> bool {
         is_same(self.text.as_bytes(), said)
     }
 
-    /// A code that is exchanged for the token once; one that was given before is good no longer.
+    /// A code that can be exchanged for the token once; earlier codes become invalid.
     pub(super) fn new_code(&self) -> String {
         let code = random();
         *self.code.lock().unwrap_or_else(PoisonError::into_inner) = Some((code.clone(), Instant::now() + CODE_LIVES));
@@ -107,8 +104,8 @@ impl Token {
         is_good
     }
 
-    /// That we know the secret, said in such a way that it is worth nothing to anybody else: at that address, for that
-    /// question. None where there is no such secret any more.
+    /// Proves that we know the secret, in a form that is worth nothing to anybody else: for that address and that
+    /// question. None if the secret no longer exists.
     pub(super) fn prove(&self, secret: Secret, host: &str, nonce: &str) -> Option<String> {
         let question = format!("tasuki serve\n{host}\n{nonce}");
         match secret {
@@ -126,7 +123,7 @@ fn random() -> String {
     uuid::Uuid::new_v4().simple().to_string()
 }
 
-/// The time that this takes tells nothing about ours: what is compared are two digests, whole.
+/// Compares in a time that reveals nothing about our secret: two digests, whole.
 fn is_same(ours: &[u8], said: &[u8]) -> bool {
     let (ours, theirs) = (Sha256::digest(ours), Sha256::digest(said));
     ours.iter().zip(theirs.iter()).fold(0, |difference, (one, other)| difference | (one ^ other)) == 0

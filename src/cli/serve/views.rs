@@ -1,10 +1,10 @@
-//! What there is to see: the views and the error files as they are, in lists with a bound.
+//! What can be read: the views and the error files as they are, in lists of limited length.
 
-use super::app::App;
+use super::app::ServeApp;
 use super::problem::{Problem, json};
 use crate::cli::agents::place;
 use crate::cli::error::CliError;
-use crate::cli::view::{self, Seen};
+use crate::cli::view::{self, ViewFile};
 use crate::cli::work::read as items;
 use crate::config::Home;
 use crate::contract::{AgentView, ErrorFile, HandoffView, WorkBrief};
@@ -44,7 +44,7 @@ impl Asked {
                 ("all", "true") if with_all => asked.all = true,
                 ("all", "false") if with_all => asked.all = false,
                 ("all", _) if with_all => return Err(Problem::bad("all must be true or false")),
-                _ => return Err(Problem::bad("The query has a part that is not known here")),
+                _ => return Err(Problem::bad("The query has an unknown parameter")),
             }
         }
         Ok(asked)
@@ -52,38 +52,38 @@ impl Asked {
 }
 
 /// `GET /api/agents`: those that live, and with `all=true` those that have ended too, the latest of them.
-pub(super) async fn agents(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response<Body> {
+pub(super) async fn agents(State(app): State<Arc<ServeApp>>, RawQuery(query): RawQuery) -> Response<Body> {
     list(app, query, true, |home, asked| {
-        let mut agents: Vec<Seen<AgentView>> = view::all(&home.agent_views())?;
+        let mut agents: Vec<ViewFile<AgentView>> = view::all(&home.agent_views())?;
         agents.retain(|agent| asked.all || agent.is_living());
         agents.sort_by_cached_key(|agent| (agent.is_living(), place(agent)));
         agents.drain(..agents.len().saturating_sub(asked.limit));
         agents.sort_by_cached_key(|agent| place(agent));
-        Ok(agents.iter().map(Seen::json).collect())
+        Ok(agents.iter().map(ViewFile::json).collect())
     })
     .await
 }
 
 /// `GET /api/handoffs`: those that changed last, the newest first.
-pub(super) async fn handoffs(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response<Body> {
+pub(super) async fn handoffs(State(app): State<Arc<ServeApp>>, RawQuery(query): RawQuery) -> Response<Body> {
     list(app, query, false, |home, asked| {
-        let handoffs: Vec<Seen<HandoffView>> = view::latest(&home.handoff_views(), asked.limit)?;
-        Ok(handoffs.iter().map(Seen::json).collect())
+        let handoffs: Vec<ViewFile<HandoffView>> = view::latest(&home.handoff_views(), asked.limit)?;
+        Ok(handoffs.iter().map(ViewFile::json).collect())
     })
     .await
 }
 
 /// `GET /api/errors`: the failures that nobody has dismissed, the newest first.
-pub(super) async fn errors(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response<Body> {
+pub(super) async fn errors(State(app): State<Arc<ServeApp>>, RawQuery(query): RawQuery) -> Response<Body> {
     list(app, query, false, |home, asked| {
-        let errors: Vec<Seen<ErrorFile>> = view::latest(&home.errors(), asked.limit)?;
-        Ok(errors.iter().map(Seen::json).collect())
+        let errors: Vec<ViewFile<ErrorFile>> = view::latest(&home.errors(), asked.limit)?;
+        Ok(errors.iter().map(ViewFile::json).collect())
     })
     .await
 }
 
 /// `GET /api/work`: what is not done, and with `all=true` the rest too; what matters more first.
-pub(super) async fn work(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response<Body> {
+pub(super) async fn work(State(app): State<Arc<ServeApp>>, RawQuery(query): RawQuery) -> Response<Body> {
     list(app, query, true, |home, asked| {
         let ids = if asked.all { items::all_ids(home)? } else { items::open_ids(home)? };
         let mut found: Vec<(String, WorkBrief)> = items::views(home, &ids);
@@ -96,41 +96,41 @@ pub(super) async fn work(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
 }
 
 /// `GET /api/agents/<id>`.
-pub(super) async fn agent(State(app): State<Arc<App>>, id: Id) -> Response<Body> {
+pub(super) async fn agent(State(app): State<Arc<ServeApp>>, id: Id) -> Response<Body> {
     one(app, id, ("no_agent", "Agent not found"), |home, id| {
         let Ok(id) = id.parse::<AgentId>() else { return Ok(None) };
-        Ok(view::agent(home, &id.to_string())?.as_ref().map(Seen::json))
+        Ok(view::agent(home, &id.to_string())?.as_ref().map(ViewFile::json))
     })
     .await
 }
 
 /// `GET /api/handoffs/<id>`.
-pub(super) async fn handoff(State(app): State<Arc<App>>, id: Id) -> Response<Body> {
+pub(super) async fn handoff(State(app): State<Arc<ServeApp>>, id: Id) -> Response<Body> {
     one(app, id, ("no_handoff", "Handoff not found"), |home, id| {
         let Ok(id) = id.parse::<HandoffId>() else { return Ok(None) };
-        Ok(view::handoff(home, &id.to_string())?.as_ref().map(Seen::json))
+        Ok(view::handoff(home, &id.to_string())?.as_ref().map(ViewFile::json))
     })
     .await
 }
 
 /// `GET /api/work/<id>`.
-pub(super) async fn item(State(app): State<Arc<App>>, id: Id) -> Response<Body> {
+pub(super) async fn item(State(app): State<Arc<ServeApp>>, id: Id) -> Response<Body> {
     one(app, id, ("no_item", "Work item not found"), |home, id| {
         let Ok(id) = id.parse::<ItemId>() else { return Ok(None) };
-        Ok(view::item(home, &id.to_string())?.as_ref().map(Seen::json))
+        Ok(view::item(home, &id.to_string())?.as_ref().map(ViewFile::json))
     })
     .await
 }
 
 /// `GET /api/sidecar`: who answers requests. One that has ended in good order has no view.
-pub(super) async fn sidecar(State(app): State<Arc<App>>) -> Response<Body> {
+pub(super) async fn sidecar(State(app): State<Arc<ServeApp>>) -> Response<Body> {
     let none = ("no_sidecar", "No sidecar runs");
-    one(app, Ok(Path(String::new())), none, |home, _| Ok(view::sidecar(home)?.as_ref().map(Seen::json))).await
+    one(app, Ok(Path(String::new())), none, |home, _| Ok(view::sidecar(home)?.as_ref().map(ViewFile::json))).await
 }
 
 /// A list, read where waiting for a disk holds up nobody else.
 async fn list(
-    app: Arc<App>,
+    app: Arc<ServeApp>,
     query: Option<String>,
     with_all: bool,
     read: impl FnOnce(&Home, &Asked) -> Result<Vec<Value>, CliError> + Send + 'static,
@@ -143,7 +143,7 @@ async fn list(
 }
 
 async fn one(
-    app: Arc<App>,
+    app: Arc<ServeApp>,
     id: Id,
     missing: (&'static str, &'static str),
     read: impl FnOnce(&Home, &str) -> Result<Option<Value>, CliError> + Send + 'static,
@@ -157,7 +157,7 @@ async fn blocking(work: impl FnOnce() -> Result<Response<Body>, CliError> + Send
     match tokio::task::spawn_blocking(work).await {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => Problem::from(error).into_response(),
-        Err(error) => Problem::new(500, "failed", format!("Reading has failed: {error}")).into_response(),
+        Err(error) => Problem::new(500, "failed", format!("Reading the view failed: {error}")).into_response(),
     }
 }
 

@@ -5,53 +5,53 @@ use clap::{Args, Subcommand, ValueEnum};
 /// `service …`.
 #[derive(Debug, Subcommand)]
 pub enum ServiceCommand {
-    /// Make the sidecar a service of yours that starts with your session, and start it.
+    /// Install the sidecar as a user service that starts with your session, and start it.
     #[command(after_help = "Example:\n  tasuki service install --dry-run\n  tasuki service install --tmux work")]
     Install(InstallArgs),
     /// Stop the service and remove its file.
     #[command(after_help = "Example:\n  tasuki service uninstall")]
     Uninstall(ChangeArgs),
-    /// Start it.
+    /// Start the service.
     #[command(after_help = "Example:\n  tasuki service start")]
     Start(ChangeArgs),
-    /// Stop it; nothing is lost by that.
+    /// Stop the service; nothing is lost.
     #[command(after_help = "Example:\n  tasuki service stop")]
     Stop(ChangeArgs),
-    /// Stop and start it, after an upgrade for example.
+    /// Stop and start the service, for example after an upgrade.
     #[command(after_help = "Example:\n  tasuki service restart")]
     Restart(ChangeArgs),
-    /// Say whether it is installed and runs. Exit code 1 if it does not run.
+    /// Show whether the service is installed and running. Exit code 1 if it is not running.
     #[command(after_help = "Example:\n  tasuki service status")]
     Status(ManagerArgs),
-    /// Print what the sidecar has said.
+    /// Print the sidecar's log.
     #[command(after_help = "Example:\n  tasuki service logs --lines 50\n  tasuki service logs --follow")]
     Logs(LogsArgs),
 }
 
-/// What runs services here.
+/// A service manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
-    /// A user's own systemd.
+pub enum ManagerKind {
+    /// systemd, for this user.
     Systemd,
-    /// macOS.
+    /// launchd on macOS.
     Launchd,
 }
 
-/// Which manager.
+/// The service manager.
 #[derive(Debug, Args)]
 pub struct ManagerArgs {
-    /// What runs services here [else launchd on macOS, systemd elsewhere].
+    /// The service manager to use [default: launchd on macOS, systemd elsewhere].
     #[arg(long, value_name = "MANAGER")]
-    pub manager: Option<Kind>,
+    pub manager: Option<ManagerKind>,
 }
 
 /// A change.
 #[derive(Debug, Args)]
 pub struct ChangeArgs {
-    /// Show what would be done, and do nothing.
+    /// Show what would be done, without doing it.
     #[arg(long)]
     pub dry_run: bool,
-    /// Which manager.
+    /// The service manager.
     #[command(flatten)]
     pub manager: ManagerArgs,
 }
@@ -59,10 +59,10 @@ pub struct ChangeArgs {
 /// `service install`.
 #[derive(Debug, Args)]
 pub struct InstallArgs {
-    /// The tmux server, as for `tasuki run` [else TASUKI_TMUX, else your default server].
+    /// The tmux server, as for `tasuki run` [default: TASUKI_TMUX, else your default server].
     #[arg(long, value_name = "SOCKET")]
     pub tmux: Option<String>,
-    /// Write the file, and start nothing.
+    /// Write the service file without starting the service.
     #[arg(long)]
     pub no_start: bool,
     /// What, and by whom.
@@ -73,13 +73,13 @@ pub struct InstallArgs {
 /// `service logs`.
 #[derive(Debug, Args)]
 pub struct LogsArgs {
-    /// How many lines, the last ones.
+    /// How many of the last lines to print.
     #[arg(long, short = 'n', default_value_t = 100)]
     pub lines: u32,
-    /// Go on as more comes, until interrupted.
+    /// Keep printing new lines until interrupted.
     #[arg(long, short)]
     pub follow: bool,
-    /// Which manager.
+    /// The service manager.
     #[command(flatten)]
     pub manager: ManagerArgs,
 }

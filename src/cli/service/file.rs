@@ -1,36 +1,36 @@
-//! The service's file: written whole or not at all, and never over somebody else's.
+//! The service's file: written whole or not at all, and never over a file that tasuki did not write.
 
 use crate::cli::error::CliError;
 use crate::service::OURS;
 use std::io::{Read, Write};
 use std::path::Path;
 
-/// Most of a file that is looked at, in bytes.
+/// Most of a file that is read, in bytes.
 const MAX: u64 = 256 * 1024;
 
-/// Whether our file lies there.
+/// Whether our file is there.
 ///
 /// # Errors
 /// Somebody else's does, or it can't be read.
 pub(super) fn is_ours(path: &Path) -> Result<bool, CliError> {
     match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
-        Err(error) => return Err(CliError::file("read", path, &error)),
+        Err(error) => return Err(CliError::file("Can't read", path, &error)),
         Ok(meta) if !meta.is_file() => return Err(foreign(path)),
         Ok(_) => {}
     }
     let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(|error| CliError::file("read", path, &error))?;
-    file.take(MAX).read_to_string(&mut text).map_err(|error| CliError::file("read", path, &error))?;
+    let file = std::fs::File::open(path).map_err(|error| CliError::file("Can't read", path, &error))?;
+    file.take(MAX).read_to_string(&mut text).map_err(|error| CliError::file("Can't read", path, &error))?;
     if text.contains(OURS) { Ok(true) } else { Err(foreign(path)) }
 }
 
 fn foreign(path: &Path) -> CliError {
     let message = format!("{} was not written by tasuki; it was left as it is.", path.display());
-    CliError::refused("not_ours", message).hint("Move it away, or manage the service by it as before.")
+    CliError::refused("not_ours", message).hint("Move the file away, or keep managing the service yourself with it.")
 }
 
-/// Writes the file. Says whether that changed anything.
+/// Writes the file. Returns whether that changed anything.
 ///
 /// # Errors
 /// Somebody else's file lies there, or it can't be written.
@@ -38,7 +38,7 @@ pub(super) fn write(path: &Path, text: &str) -> Result<bool, CliError> {
     if is_ours(path)? && std::fs::read_to_string(path).is_ok_and(|there| there == text) {
         return Ok(false);
     }
-    let failed = |error: std::io::Error| CliError::file("write", path, &error);
+    let failed = |error: std::io::Error| CliError::file("Can't write", path, &error);
     let folder = path.parent().unwrap_or(Path::new("/"));
     std::fs::create_dir_all(folder).map_err(failed)?;
     let mut scratch = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
@@ -53,7 +53,7 @@ pub(super) fn write(path: &Path, text: &str) -> Result<bool, CliError> {
 /// It can't be removed.
 pub(super) fn remove(path: &Path) -> Result<(), CliError> {
     match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(CliError::file("remove", path, &error)),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(CliError::file("Can't remove", path, &error)),
         _ => Ok(()),
     }
 }

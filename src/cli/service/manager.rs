@@ -1,6 +1,6 @@
-//! systemd and launchd, as far as we speak to them: by their own command line tools, each call with a limit.
+//! Calls systemd and launchd by their own command line tools, each call with a time limit.
 
-use super::args::Kind;
+use super::args::ManagerKind;
 use crate::cli::error::CliError;
 use crate::core::text::sanitise;
 use crate::service::{LABEL, UNIT};
@@ -15,7 +15,6 @@ const PATIENCE: Duration = Duration::from_secs(45);
 /// A change to be made through the manager's own tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Call {
-    /// The tool and its arguments.
     pub(super) words: Vec<String>,
     /// Its failure is none: what it should end may not be there.
     pub(super) may_fail: bool,
@@ -31,8 +30,7 @@ impl Call {
     }
 }
 
-/// What a tool has said.
-pub(super) struct Said {
+pub(super) struct ToolOutput {
     pub(super) ok: bool,
     pub(super) out: String,
     pub(super) err: String,
@@ -40,7 +38,7 @@ pub(super) struct Said {
 
 /// What is to be done to the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Deed {
+pub(super) enum ServiceAction {
     Install { start: bool },
     Uninstall,
     Start,
@@ -48,38 +46,36 @@ pub(super) enum Deed {
     Restart,
 }
 
-impl Kind {
-    /// What this machine has.
-    pub(crate) fn here() -> Kind {
-        if cfg!(target_os = "macos") { Kind::Launchd } else { Kind::Systemd }
+impl ManagerKind {
+    /// The service manager of this machine.
+    pub(crate) fn here() -> ManagerKind {
+        if cfg!(target_os = "macos") { ManagerKind::Launchd } else { ManagerKind::Systemd }
     }
 
-    /// Its own word.
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
-            Kind::Systemd => "systemd",
-            Kind::Launchd => "launchd",
+            ManagerKind::Systemd => "systemd",
+            ManagerKind::Launchd => "launchd",
         }
     }
 
-    /// Where the service's file lies.
     pub(crate) fn file(self) -> Result<PathBuf, CliError> {
         let dirs = directories::BaseDirs::new().ok_or(crate::config::ConfigError::NoHome)?;
         Ok(match self {
-            Kind::Systemd => dirs.config_dir().join("systemd/user").join(UNIT),
-            Kind::Launchd => dirs.home_dir().join("Library/LaunchAgents").join(format!("{LABEL}.plist")),
+            ManagerKind::Systemd => dirs.config_dir().join("systemd/user").join(UNIT),
+            ManagerKind::Launchd => dirs.home_dir().join("Library/LaunchAgents").join(format!("{LABEL}.plist")),
         })
     }
 
-    /// The file that is in force: the user's own, else one that a package has brought. Systemd looks there in this order.
+    /// The file that is in force: the user's own, else one from a package. systemd looks in this order.
     pub(super) fn installed(self) -> Result<Option<PathBuf>, CliError> {
         let own = self.file()?;
         if own.exists() {
             return Ok(Some(own));
         }
         let folders = match self {
-            Kind::Systemd => std::env::var_os("XDG_DATA_DIRS").filter(|folders| !folders.is_empty()),
-            Kind::Launchd => return Ok(None),
+            ManagerKind::Systemd => std::env::var_os("XDG_DATA_DIRS").filter(|folders| !folders.is_empty()),
+            ManagerKind::Launchd => return Ok(None),
         };
         let folders = folders.unwrap_or_else(|| "/usr/local/share:/usr/share".into());
         let all = [PathBuf::from("/etc")].into_iter().chain(std::env::split_paths(&folders));
@@ -94,56 +90,55 @@ impl Kind {
     }
 
     /// The calls that do it, the file having been written before, or being removed after.
-    pub(super) fn calls(self, deed: Deed) -> Result<Vec<Call>, CliError> {
+    pub(super) fn calls(self, action: ServiceAction) -> Result<Vec<Call>, CliError> {
         Ok(match self {
-            Kind::Systemd => systemd(deed),
-            Kind::Launchd => launchd(deed, &self.file()?.display().to_string()),
+            ManagerKind::Systemd => systemd(action),
+            ManagerKind::Launchd => launchd(action, &self.file()?.display().to_string()),
         })
     }
 
-    /// Whether this user's manager answers.
     pub(super) fn answers(self) -> Result<(), CliError> {
         let call = match self {
-            Kind::Systemd => Call::new(&["systemctl", "--user", "show-environment"]),
-            Kind::Launchd => Call::new(&["launchctl", "print", &domain()]),
+            ManagerKind::Systemd => Call::new(&["systemctl", "--user", "show-environment"]),
+            ManagerKind::Launchd => Call::new(&["launchctl", "print", &domain()]),
         };
         let why = match run(&call) {
             Ok(said) if said.ok => return Ok(()),
-            Ok(said) => said.err.lines().next().unwrap_or("it gives no reason").to_owned(),
+            Ok(said) => said.err.lines().next().unwrap_or("no reason given").to_owned(),
             Err(error) => error.message,
         };
-        let message = format!("{} does not serve this user here ({why}). Nothing was changed.", self.word());
+        let message = format!("{} is not available for this user ({why}). Nothing was changed.", self.as_str());
         let hint = "Without it, run `tasuki run` in a tmux window of its own, or let your own supervisor run it; \
                     `tasuki service install --dry-run` shows the file that would be written.";
         Err(CliError::refused("no_service_manager", message).hint(hint))
     }
 }
 
-fn systemd(deed: Deed) -> Vec<Call> {
+fn systemd(action: ServiceAction) -> Vec<Call> {
     let call = |words: &[&str]| Call::new(&[&["systemctl", "--user"], words].concat());
-    match deed {
-        Deed::Install { start: true } => {
+    match action {
+        ServiceAction::Install { start: true } => {
             vec![call(&["daemon-reload"]), call(&["enable", UNIT]), call(&["restart", UNIT])]
         }
-        Deed::Install { start: false } => vec![call(&["daemon-reload"]), call(&["enable", UNIT])],
-        Deed::Uninstall => vec![call(&["disable", "--now", UNIT]).may_fail()],
-        Deed::Start => vec![call(&["start", UNIT])],
-        Deed::Stop => vec![call(&["stop", UNIT])],
-        Deed::Restart => vec![call(&["restart", UNIT])],
+        ServiceAction::Install { start: false } => vec![call(&["daemon-reload"]), call(&["enable", UNIT])],
+        ServiceAction::Uninstall => vec![call(&["disable", "--now", UNIT]).may_fail()],
+        ServiceAction::Start => vec![call(&["start", UNIT])],
+        ServiceAction::Stop => vec![call(&["stop", UNIT])],
+        ServiceAction::Restart => vec![call(&["restart", UNIT])],
     }
 }
 
-fn launchd(deed: Deed, file: &str) -> Vec<Call> {
+fn launchd(action: ServiceAction, file: &str) -> Vec<Call> {
     let (domain, target) = (domain(), target());
     let bootstrap = Call::new(&["launchctl", "bootstrap", &domain, file]);
     let bootout = Call::new(&["launchctl", "bootout", &target]);
-    match deed {
-        Deed::Install { start: true } => vec![bootout.may_fail(), bootstrap],
-        Deed::Install { start: false } => Vec::new(),
-        Deed::Uninstall => vec![bootout.may_fail()],
-        Deed::Start => vec![bootstrap.may_fail(), Call::new(&["launchctl", "kickstart", &target])],
-        Deed::Stop => vec![bootout],
-        Deed::Restart => vec![Call::new(&["launchctl", "kickstart", "-k", &target])],
+    match action {
+        ServiceAction::Install { start: true } => vec![bootout.may_fail(), bootstrap],
+        ServiceAction::Install { start: false } => Vec::new(),
+        ServiceAction::Uninstall => vec![bootout.may_fail()],
+        ServiceAction::Start => vec![bootstrap.may_fail(), Call::new(&["launchctl", "kickstart", &target])],
+        ServiceAction::Stop => vec![bootout],
+        ServiceAction::Restart => vec![Call::new(&["launchctl", "kickstart", "-k", &target])],
     }
 }
 
@@ -156,11 +151,11 @@ pub(super) fn target() -> String {
 }
 
 /// Runs a tool and waits for its end, at most [`PATIENCE`].
-pub(super) fn run(call: &Call) -> Result<Said, CliError> {
+pub(super) fn run(call: &Call) -> Result<ToolOutput, CliError> {
     run_within(call, PATIENCE)
 }
 
-fn run_within(call: &Call, patience: Duration) -> Result<Said, CliError> {
+fn run_within(call: &Call, patience: Duration) -> Result<ToolOutput, CliError> {
     let failed = |why: String| CliError::refused("service_manager", format!("{} {why}", call.words.join(" ")));
     let (program, arguments) = call.words.split_first().ok_or_else(|| failed("names no program.".to_owned()))?;
     let mut command = Command::new(program);
@@ -170,12 +165,12 @@ fn run_within(call: &Call, patience: Duration) -> Result<Said, CliError> {
     let (sender, ended) = mpsc::channel();
     std::thread::spawn(move || sender.send(child.wait_with_output()));
     match ended.recv_timeout(patience) {
-        Ok(Ok(output)) => Ok(Said {
+        Ok(Ok(output)) => Ok(ToolOutput {
             ok: output.status.success(),
             out: sanitise(&String::from_utf8_lossy(&output.stdout)),
             err: sanitise(&String::from_utf8_lossy(&output.stderr)),
         }),
-        Ok(Err(error)) => Err(failed(format!("was lost: {error}."))),
+        Ok(Err(error)) => Err(failed(format!("could not be awaited: {error}."))),
         Err(_) => {
             // It may end by itself at this very moment; then there is nothing to kill.
             let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL);
@@ -197,14 +192,14 @@ pub(crate) fn properties_within(patience: Duration) -> Result<Vec<(String, Strin
     let wanted = "--property=LoadState,ActiveState,SubState,UnitFileState,MainPID,Result,NRestarts";
     let said = run_within(&Call::new(&["systemctl", "--user", "show", UNIT, wanted]), patience)?;
     if !said.ok {
-        let why = said.err.lines().next().unwrap_or("it gives no reason").to_owned();
-        return Err(CliError::refused("service_manager", format!("systemd says nothing of the service: {why}")));
+        let why = said.err.lines().next().unwrap_or("no reason given").to_owned();
+        return Err(CliError::refused("service_manager", format!("systemd does not report on the service: {why}")));
     }
     let pair = |line: &str| line.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
     Ok(said.out.lines().filter_map(pair).collect())
 }
 
-/// What launchd says of the agent: whether it is there, and its process.
-pub(super) fn printed() -> Result<Said, CliError> {
+/// What launchd says about the agent: whether it is loaded, and its process.
+pub(super) fn printed() -> Result<ToolOutput, CliError> {
     run(&Call::new(&["launchctl", "print", &target()]))
 }

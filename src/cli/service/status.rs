@@ -1,29 +1,29 @@
-//! `service status`: what the manager says, and what the sidecar itself shows.
+//! `service status`: what the service manager says, and what the sidecar's own view says.
 
-use super::args::Kind;
+use super::args::ManagerKind;
 use super::manager;
-use crate::cli::Session;
-use crate::cli::client::{Pulse, Sidecar};
+use crate::cli::CliSession;
+use crate::cli::client::{Pulse, SidecarPresence};
 use crate::cli::error::CliError;
 use crate::cli::output::Tone;
 use serde_json::{Value, json};
 use std::path::Path;
 
 /// Prints it. A service that does not run is exit code 1.
-pub(super) fn command(session: &Session, kind: Kind) -> Result<(), CliError> {
+pub(super) fn command(session: &CliSession, kind: ManagerKind) -> Result<(), CliError> {
     let installed = kind.installed()?;
     let is_installed = installed.is_some();
     let path = installed.map_or_else(|| kind.file(), Ok)?;
     let (state, pid, more) = match kind {
         _ if !is_installed => ("not_installed".to_owned(), None, Value::Null),
-        Kind::Systemd => systemd(),
-        Kind::Launchd => launchd(),
+        ManagerKind::Systemd => systemd(),
+        ManagerKind::Launchd => launchd(),
     };
-    let is_alive = matches!(Pulse::new(&session.home).check(), Sidecar::Alive { .. });
+    let is_alive = matches!(Pulse::new(&session.home).check(), SidecarPresence::Alive { .. });
     let runs = state == "active";
     let view = json!({
-        "installed": is_installed, "file": path.display().to_string(), "manager": kind.word(), "state": state,
-        "pid": pid, "properties": more, "sidecar_answers": is_alive, "lingers": (kind == Kind::Systemd).then(lingers),
+        "installed": is_installed, "file": path.display().to_string(), "manager": kind.as_str(), "state": state,
+        "pid": pid, "properties": more, "sidecar_answers": is_alive, "lingers": (kind == ManagerKind::Systemd).then(lingers),
     });
     if session.out.is_json() {
         session.out.document(&view)?;
@@ -34,19 +34,19 @@ pub(super) fn command(session: &Session, kind: Kind) -> Result<(), CliError> {
         session.out.line(&format!("file      {}", path.display()))?;
         let answers = if is_alive { "answers" } else { "does not answer" };
         session.out.line(&format!("sidecar   {answers}, home {}", session.home.root().display()))?;
-        if runs && kind == Kind::Systemd && !lingers() {
-            session.out.note("It ends when you log out; to keep it running: loginctl enable-linger");
+        if runs && kind == ManagerKind::Systemd && !lingers() {
+            session.out.note("The service ends when you log out; to keep it running: loginctl enable-linger");
         }
     }
     if runs {
         return Ok(());
     }
     let hint = match (is_installed, is_alive) {
-        (false, true) => "A sidecar runs all the same, started by other means.",
-        (false, false) => "Install it: tasuki service install",
-        (true, _) => "See why: tasuki service logs",
+        (false, true) => "A sidecar is running, but it was not started by the service.",
+        (false, false) => "Install the service: tasuki service install",
+        (true, _) => "To see why: tasuki service logs",
     };
-    Err(CliError::refused("not_running", "The service does not run.").hint(hint))
+    Err(CliError::refused("not_running", "The service is not running.").hint(hint))
 }
 
 fn systemd() -> (String, Option<u64>, Value) {
@@ -71,7 +71,7 @@ fn launchd() -> (String, Option<u64>, Value) {
     (state.to_owned(), pid, json!({"state": word("state"), "last_exit": word("last exit code")}))
 }
 
-/// Whether this user's services go on after the last logout.
+/// Whether this user's services keep running after the last logout.
 pub(crate) fn lingers() -> bool {
     let user = nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten();
     user.is_some_and(|user| Path::new("/var/lib/systemd/linger").join(user.name).exists())

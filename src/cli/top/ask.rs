@@ -1,14 +1,14 @@
-//! Carrying out what was ordered, on a thread of its own: requests by the spool, as every command makes them, and the way to
-//! a pane by tmux.
+//! Carries out actions on a thread of its own: requests through the spool, like every other command, and the jump to a
+//! pane through tmux.
 
-use super::choice::{Asked, Order};
+use super::choice::{LoopAction, TopRequest};
 use super::jump;
-use super::ui::Outcome;
-use super::wake::Waker;
+use super::ui::ActionResult;
+use super::wake::SleepWaker;
 use crate::cli::error::CliError;
-use crate::cli::handoff::Assume;
-use crate::cli::view::{Seen, shown};
-use crate::cli::{ANSWER_SOON, Session, errors, handoff, view};
+use crate::cli::handoff::AssumeArg;
+use crate::cli::view::{ViewFile, shown};
+use crate::cli::{ANSWER_SOON, CliSession, errors, handoff, view};
 use crate::contract::reply::HandoffReply;
 use serde_json::{Map, Value};
 use std::sync::mpsc::Sender;
@@ -17,23 +17,28 @@ use std::sync::mpsc::Sender;
 ///
 /// # Errors
 /// When no thread can be started.
-pub(super) fn spawn(session: &Session, order: Order, to: Sender<Outcome>, waker: Waker) -> std::io::Result<()> {
-    let session = Session { home: session.home.clone(), out: session.out.clone(), timeout: session.timeout };
+pub(super) fn spawn(
+    session: &CliSession,
+    action: LoopAction,
+    to: Sender<ActionResult>,
+    waker: SleepWaker,
+) -> std::io::Result<()> {
+    let session = CliSession { home: session.home.clone(), out: session.out.clone(), timeout: session.timeout };
     let carry_out = move || {
-        let outcome = match order {
-            Order::Ask(asked) => {
-                // Whatever happens there has to be an answer, for until it comes nothing else can be asked.
+        let outcome = match action {
+            LoopAction::Ask(asked) => {
+                // Whatever happens there must become an answer, because until it comes no other request is possible.
                 let said = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| ask(&session, &asked)));
                 let said = said
-                    .unwrap_or_else(|_| Err(CliError::refused("bug", "Asking has failed by a mistake of top's own")));
-                Outcome { said, asked: Some(asked), leaves: false }
+                    .unwrap_or_else(|_| Err(CliError::refused("bug", "The request failed because of a bug in top")));
+                ActionResult { said, asked: Some(asked), leaves: false }
             }
-            Order::Jump(pane) => {
+            LoopAction::Jump(pane) => {
                 let said = jump::jump(&session.home, &pane);
                 let leaves = said.is_ok() && jump::is_popup();
-                Outcome { said, asked: None, leaves }
+                ActionResult { said, asked: None, leaves }
             }
-            Order::Quit => return,
+            LoopAction::Quit => return,
         };
         // Nobody listens any more when the screen has been left.
         if to.send(outcome).is_ok() {
@@ -43,36 +48,36 @@ pub(super) fn spawn(session: &Session, order: Order, to: Sender<Outcome>, waker:
     std::thread::Builder::new().name("asking".to_owned()).spawn(carry_out).map(|_| ())
 }
 
-fn ask(session: &Session, asked: &Asked) -> Result<String, CliError> {
+fn ask(session: &CliSession, asked: &TopRequest) -> Result<String, CliError> {
     let fields = |pairs: &[(&str, Option<&str>)]| -> Map<String, Value> {
         let given = pairs.iter().filter_map(|(key, value)| Some(((*key).to_owned(), Value::from((*value)?))));
         given.collect()
     };
     let of = |handoff: &str| fields(&[("handoff_id", Some(handoff))]);
     match asked {
-        Asked::HandOff { agent, reason, focus } => {
+        TopRequest::HandOff { agent, reason, focus } => {
             let fields = fields(&[("agent_id", Some(agent)), ("reason", Some(reason)), ("focus", focus.as_deref())]);
-            let answer: Seen<HandoffReply> = session.ask("handoff", fields, ANSWER_SOON)?;
-            Ok(format!("handoff {} has begun", shown(answer.handoff_id.as_str())))
+            let answer: ViewFile<HandoffReply> = session.ask("handoff", fields, ANSWER_SOON)?;
+            Ok(format!("handoff {} has started", shown(answer.handoff_id.as_str())))
         }
-        Asked::Cancel(handoff) => {
+        TopRequest::Cancel(handoff) => {
             session.ask::<HandoffReply>("handoff_cancel", of(handoff), ANSWER_SOON)?;
             Ok(format!("handoff {handoff} is cancelled"))
         }
-        Asked::Retry { handoff, assume } => {
-            let assume = assume.map(Assume::word);
+        TopRequest::Retry { handoff, assume } => {
+            let assume = assume.map(AssumeArg::as_str);
             go_on(session, "handoff_retry", handoff, fields(&[("handoff_id", Some(handoff)), ("assume", assume)]))
         }
-        Asked::Accept(handoff) => go_on(session, "handoff_accept", handoff, of(handoff)),
-        Asked::Dismiss(error) => {
+        TopRequest::Accept(handoff) => go_on(session, "handoff_accept", handoff, of(handoff)),
+        TopRequest::Dismiss(error) => {
             errors::dismiss_one(session, error)?;
             Ok("the error is dismissed".to_owned())
         }
     }
 }
 
-fn go_on(session: &Session, kind: &str, id: &str, fields: Map<String, Value>) -> Result<String, CliError> {
+fn go_on(session: &CliSession, kind: &str, id: &str, fields: Map<String, Value>) -> Result<String, CliError> {
     let before = view::handoff(&session.home, id)?;
-    let answer: Seen<HandoffReply> = session.ask(kind, fields, ANSWER_SOON)?;
+    let answer: ViewFile<HandoffReply> = session.ask(kind, fields, ANSWER_SOON)?;
     Ok(handoff::goes_on(id, &before.as_deref().cloned().unwrap_or_default(), &answer))
 }

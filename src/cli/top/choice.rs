@@ -1,8 +1,8 @@
-//! What can be chosen: a list, a row, what the keys are for at the moment, and what is asked for then.
+//! What a person can choose on the screen: a list, a row, a mode of the keys, and the request that follows.
 
-use crate::cli::handoff::Assume;
+use crate::cli::handoff::AssumeArg;
 
-/// A list.
+/// One of the lists that can be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tab {
     #[default]
@@ -15,23 +15,23 @@ pub enum Tab {
 }
 
 impl Tab {
-    /// All, in order.
+    /// All lists, in the order of their tabs.
     pub const ALL: [Tab; 5] = [Tab::Agents, Tab::Handoffs, Tab::Work, Tab::Errors, Tab::Lineage];
 
-    /// Its place.
+    /// The index of its tab.
     #[must_use]
     pub fn place(self) -> usize {
         Tab::ALL.iter().position(|tab| *tab == self).unwrap_or(0)
     }
 
-    /// Its name.
+    /// The text of its tab.
     #[must_use]
     pub fn title(self) -> &'static str {
         ["Agents", "Handoffs", "Work", "Errors", "Lineage"][self.place()]
     }
 }
 
-/// What a row stands for, by id.
+/// What a row represents, by id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Row {
     Agent(String),
@@ -42,19 +42,15 @@ pub enum Row {
 
 /// What the keys are for at the moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Mode {
+pub enum KeyMode {
     #[default]
     Browse,
     /// All of one row, from this line on.
     Details {
-        /// The row.
         row: Row,
-        /// The first line that is shown.
         from: usize,
     },
-    /// The keys, from this line on.
     Help {
-        /// The first line that is shown.
         from: usize,
     },
     Input {
@@ -66,41 +62,37 @@ pub enum Mode {
     },
     Confirm {
         question: String,
-        /// What is done after yes.
-        then: Asked,
+        then: TopRequest,
     },
     Doubt {
         handoff: String,
     },
 }
 
-/// What is asked of the sidecar.
+/// A request to the sidecar that a key leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Asked {
+pub enum TopRequest {
     HandOff {
         agent: String,
         reason: String,
-        /// What the document should dwell on.
         focus: Option<String>,
     },
-    /// To call a handoff off.
     Cancel(String),
-    /// To go on with a failed one.
+    /// To continue a failed one.
     Retry {
         handoff: String,
         /// What was seen of the text in doubt.
-        assume: Option<Assume>,
+        assume: Option<AssumeArg>,
     },
     /// To take the document as it is.
     Accept(String),
     Dismiss(String),
 }
 
-/// What the loop has to do.
+/// What the loop must do after a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Order {
+pub enum LoopAction {
     Quit,
-    Ask(Asked),
-    /// Show this pane to the person.
+    Ask(TopRequest),
     Jump(String),
 }

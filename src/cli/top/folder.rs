@@ -1,68 +1,63 @@
-//! One folder of JSON files, read again and again. What has not changed is not read: a folder by the time of its last
-//! rename, a file by time, size and number. A folder that is large is not looked through all the time.
+//! One folder of JSON files, read repeatedly. What has not changed is not read: a folder is known by the time of its
+//! last rename, a file by its time, size and number. A large folder is not listed all the time.
 
 use crate::cli::error::CliError;
-use crate::files::{Stamp, stamp};
+use crate::files::{FileId, file_id};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// A folder's time says nothing about what was renamed in the same instant; so long after it, it does.
+/// A folder's time says nothing about renames in the same instant; after this long it does.
 const SETTLED: Duration = Duration::from_secs(1);
 /// After looking through a folder it is let alone for so many times the time that this took: 5 % of a core at most.
 const REST: u32 = 20;
 
-/// Whether a later change would show.
-fn is_settled(stamp: &Stamp) -> bool {
+fn is_settled(file_id: &FileId) -> bool {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let own = Duration::from_nanos(u64::try_from(stamp.mtime_ns).unwrap_or(0));
+    let own = Duration::from_nanos(u64::try_from(file_id.mtime_ns).unwrap_or(0));
     now.abs_diff(own) > SETTLED
 }
 
 #[derive(Debug)]
 struct Entry<T> {
-    stamp: Stamp,
+    file_id: FileId,
     /// `None` for a file that can't be read or says nothing.
     row: Option<T>,
-    /// Why it can't be read.
     fault: Option<String>,
 }
 
 /// How the files of a folder become rows.
 #[derive(Debug)]
-pub(super) struct Kind<T> {
+pub(super) struct FolderKind<T> {
     /// Reads one; `None` of a file that says nothing.
     pub(super) read: fn(&Path) -> Result<Option<T>, CliError>,
     /// Whether it will still change, and is therefore worth a look at any time, and kept however old it is.
     pub(super) lives: fn(&T) -> bool,
     /// The names, less `.json`, of the files.
     pub(super) names: fn(&Path) -> Result<Vec<String>, CliError>,
-    /// Most rows.
     pub(super) most: usize,
 }
 
-/// One folder.
 #[derive(Debug)]
-pub(super) struct Folder<T> {
+pub(super) struct WatchedFolder<T> {
     path: PathBuf,
-    /// Folders whose change tells that another look is worth it.
+    /// Folders whose change is a reason to look again.
     marks: Vec<PathBuf>,
-    kind: Kind<T>,
+    kind: FolderKind<T>,
     rows: BTreeMap<String, Entry<T>>,
-    seen: Option<Vec<Option<Stamp>>>,
+    seen: Option<Vec<Option<FileId>>>,
     resting: Option<Instant>,
     /// Files that there are beyond those that were read.
     pub(super) left_out: usize,
 }
 
-impl<T> Folder<T> {
-    /// A folder that was not looked at yet.
-    pub(super) fn new(path: PathBuf, more_marks: &[PathBuf], kind: Kind<T>) -> Self {
+impl<T> WatchedFolder<T> {
+    /// A folder that was not read yet.
+    pub(super) fn new(path: PathBuf, more_marks: &[PathBuf], kind: FolderKind<T>) -> Self {
         let marks = std::iter::once(path.clone()).chain(more_marks.iter().cloned()).collect();
-        Folder { path, marks, kind, rows: BTreeMap::new(), seen: None, resting: None, left_out: 0 }
+        WatchedFolder { path, marks, kind, rows: BTreeMap::new(), seen: None, resting: None, left_out: 0 }
     }
 
-    /// The rows, by name.
     pub(super) fn rows(&self) -> impl Iterator<Item = &T> {
         self.rows.values().filter_map(|entry| entry.row.as_ref())
     }
@@ -79,7 +74,7 @@ impl<T> Folder<T> {
     /// # Errors
     /// When the folder can't be read; a missing one is empty.
     pub(super) fn refresh(&mut self) -> Result<bool, CliError> {
-        let marks: Vec<Option<Stamp>> = self.marks.iter().map(|mark| stamp(mark)).collect();
+        let marks: Vec<Option<FileId>> = self.marks.iter().map(|mark| file_id(mark)).collect();
         if self.seen.as_ref() == Some(&marks) {
             return Ok(false);
         }
@@ -98,14 +93,14 @@ impl<T> Folder<T> {
 
     fn look_through(&mut self) -> Result<bool, CliError> {
         let names = (self.kind.names)(&self.path)?;
-        let mut found: Vec<(Option<Stamp>, String)> =
-            names.into_iter().map(|name| (stamp(&self.file(&name)), name)).collect();
+        let mut found: Vec<(Option<FileId>, String)> =
+            names.into_iter().map(|name| (file_id(&self.file(&name)), name)).collect();
         let all = found.len();
         if all > self.kind.most {
             let rows = &self.rows;
             let lives = |name: &str| rows.get(name).and_then(|entry| entry.row.as_ref()).is_some_and(self.kind.lives);
-            found.sort_unstable_by_key(|(stamp, name)| {
-                std::cmp::Reverse((lives(name), stamp.map(|stamp| stamp.mtime_ns)))
+            found.sort_unstable_by_key(|(file_id, name)| {
+                std::cmp::Reverse((lives(name), file_id.map(|file_id| file_id.mtime_ns)))
             });
             found.truncate(self.kind.most);
         }
@@ -123,18 +118,18 @@ impl<T> Folder<T> {
         let mut changed = false;
         for name in names {
             let path = self.file(&name);
-            let Some(stamp) = stamp(&path) else {
+            let Some(file_id) = file_id(&path) else {
                 changed |= self.rows.remove(&name).is_some();
                 continue;
             };
-            if self.rows.get(&name).is_some_and(|entry| entry.stamp == stamp) {
+            if self.rows.get(&name).is_some_and(|entry| entry.file_id == file_id) {
                 continue;
             }
             let (row, fault) = match (self.kind.read)(&path) {
                 Ok(row) => (row, None),
                 Err(error) => (None, Some(error.message)),
             };
-            self.rows.insert(name, Entry { stamp, row, fault });
+            self.rows.insert(name, Entry { file_id, row, fault });
             changed = true;
         }
         changed
@@ -152,9 +147,9 @@ mod tests {
     use serde_json::Value;
     use std::fs;
 
-    fn folder(path: &Path, most: usize) -> Folder<u64> {
-        let read = |path: &Path| Ok(view::read(path)?.and_then(|seen: view::Seen<Value>| seen["n"].as_u64()));
-        Folder::new(path.to_owned(), &[], Kind { read, lives: |n| *n < 10, names: view::stems, most })
+    fn folder(path: &Path, most: usize) -> WatchedFolder<u64> {
+        let read = |path: &Path| Ok(view::read(path)?.and_then(|seen: view::ViewFile<Value>| seen["n"].as_u64()));
+        WatchedFolder::new(path.to_owned(), &[], FolderKind { read, lives: |n| *n < 10, names: view::stems, most })
     }
 
     fn put(path: &Path, name: &str, text: &str) {
@@ -162,7 +157,7 @@ mod tests {
         fs::rename(path.join(".new"), path.join(name)).expect("renamed");
     }
 
-    fn rows(folder: &mut Folder<u64>) -> Vec<u64> {
+    fn rows(folder: &mut WatchedFolder<u64>) -> Vec<u64> {
         folder.resting = None;
         folder.refresh().expect("readable");
         folder.rows().copied().collect()

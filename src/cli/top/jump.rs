@@ -1,5 +1,5 @@
-//! Showing an agent's pane to the person who sits before this terminal: tmux is asked to, and only where it is the server
-//! that the sidecar works in.
+//! Shows an agent's pane to the person at this terminal, by asking tmux, and only if it is the server that the sidecar
+//! uses.
 
 use crate::child::Grouped;
 use crate::cli::error::CliError;
@@ -12,12 +12,11 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 
-/// How long tmux may take.
 const LIMIT: Duration = Duration::from_secs(5);
 /// The most that is read of what it says, in bytes.
 const MOST: u64 = 4 * 1024;
 
-/// Whether this runs in a popup: inside tmux, but on a terminal that is no pane.
+/// Whether this runs in a popup: inside tmux, but on a terminal that is not a pane.
 pub(super) fn is_popup() -> bool {
     let Some(socket) = socket() else { return false };
     let Some(pane) = names::variable("TMUX_PANE") else { return true };
@@ -36,19 +35,19 @@ pub(super) fn jump(home: &Home, pane: &str) -> Result<String, CliError> {
             .hint("Run top in a pane or a popup of the tmux server that the agents are in."));
     };
     crate::tmux::examine::check_owner(&socket)
-        .map_err(|(said, fix)| CliError::refused("no_tmux", said).hint(format!("To go there: {fix}.")))?;
+        .map_err(|(said, fix)| CliError::refused("no_tmux", said).hint(format!("To fix this: {fix}.")))?;
     names::check_server(home).map_err(|error| CliError { hint: None, ..error })?;
     let client = client(&socket)?;
     tmux(&socket, &["switch-client", "-c", &client, "-t", pane])?;
     Ok(format!("went to {pane}"))
 }
 
-/// The terminal that shows the session in which this runs, the one last used of several. Where it is not named, tmux takes any
-/// client that it has, which may be the sidecar's own.
+/// The terminal that shows the session in which this runs, the one last used of several. Where it is not named, tmux
+/// takes any client that it has, which may be the sidecar's own.
 fn client(socket: &PathBuf) -> Result<String, CliError> {
     let session = match names::variable("TMUX_PANE") {
         Some(pane) => tmux(socket, &["display-message", "-p", "-t", &pane, "#{session_id}"])?,
-        // In a popup: the session of the client over which it lies.
+        // In a popup: the session of the client that shows it.
         None => {
             names::variable("TMUX").and_then(|value| Some(format!("${}", value.split(',').nth(2)?))).unwrap_or_default()
         }
@@ -58,8 +57,8 @@ fn client(socket: &PathBuf) -> Result<String, CliError> {
     let people = clients.lines().filter_map(|line| line.strip_prefix("0 ")?.split_once(' '));
     let last = people.max_by_key(|(activity, _)| activity.parse::<u64>().unwrap_or_default());
     last.map(|(_, name)| name.to_owned()).ok_or_else(|| {
-        let message = format!("No terminal shows the session {session} in which this runs.");
-        CliError::refused("no_client", message).hint(format!("Attach one first: tmux attach -t '{session}'."))
+        let message = format!("No terminal is attached to the session {session}, in which top runs.");
+        CliError::refused("no_client", message).hint(format!("Attach a terminal first: tmux attach -t '{session}'."))
     })
 }
 

@@ -1,56 +1,51 @@
-//! Keys → what they mean. Pure. The table of keys is what the help and the README show.
+//! What each key means. Pure. The help and the guide show this table of keys.
 
-use super::choice::{Mode, Tab};
+use super::choice::{KeyMode, Tab};
 use crate::demo::keys::Key;
 
-/// The keys, and what each does, for people. The README has the same table, and a test holds it to this one.
+/// The keys, and what each does, for people. The guide has the same table, and a test holds it to this one.
 pub const KEYS: [(&str, &str); 14] = [
     ("1 … 5, Tab", "agents, handoffs, work, errors, lineage"),
-    ("↑ ↓, j k", "the row before or after; Page Up, Page Down, Home and End go farther"),
-    ("Enter", "all that is known of the row; Esc goes back"),
+    ("↑ ↓, j k", "previous or next row; Page Up, Page Down, Home and End go farther"),
+    ("Enter", "show all details of the row; Esc goes back"),
     ("h", "hand off the agent: asks for a reason and a focus, Esc aborts"),
     ("c", "cancel the handoff"),
-    ("r", "retry the failed handoff; asks what you have seen when it is in doubt"),
+    ("r", "retry the failed handoff; if in doubt, asks whether the text arrived"),
     ("a", "accept the document as it is"),
     ("d", "dismiss the error"),
     ("g", "go to the agent's pane"),
     ("y, n", "answer a question"),
-    ("Enter, Esc", "in an input line: take it, or abort"),
-    ("Ctrl-U", "in an input line: empty it"),
+    ("Enter, Esc", "in an input line: confirm, or abort"),
+    ("Ctrl-U", "in an input line: clear the line"),
     ("?", "this help"),
     ("q, Ctrl-C", "quit"),
 ];
 
-/// What a person wants.
+/// What a key means on the screen that is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Intent {
+pub enum KeyAction {
     Quit,
-    /// To see other rows.
     Show(Tab),
     /// The list to the right, or to the left.
     Turn(bool),
     /// To select another row: so many down, or up.
     Move(isize),
-    /// To see all of a row.
     Open,
     Back,
     Help,
-    /// To do something to the row.
-    Do(Deed),
+    Do(RowAction),
     Answer(bool),
-    /// The text in doubt is there, or is not.
+    /// Whether the text in doubt has arrived.
     Assume(bool),
     Insert(String),
-    /// To delete a character.
     Erase,
     Clear,
-    /// To take what was written.
     Submit,
 }
 
 /// What can be done to a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Deed {
+pub enum RowAction {
     HandOff,
     Cancel,
     Retry,
@@ -61,67 +56,67 @@ pub enum Deed {
 
 /// What a key means; most keys mean nothing most of the time.
 #[must_use]
-pub fn intent(key: &Key, mode: &Mode) -> Option<Intent> {
+pub fn key_action(key: &Key, mode: &KeyMode) -> Option<KeyAction> {
     // Whatever is shown, C-c ends it.
     if *key == Key::Interrupt {
-        return Some(Intent::Quit);
+        return Some(KeyAction::Quit);
     }
     match mode {
-        Mode::Browse => browsing(key),
-        Mode::Details { .. } | Mode::Help { .. } => reading(key),
-        Mode::Input { .. } => writing(key),
-        Mode::Confirm { .. } => match key {
-            Key::Char('y' | 'Y') => Some(Intent::Answer(true)),
-            Key::Char('n' | 'N' | 'q') | Key::Escape => Some(Intent::Answer(false)),
+        KeyMode::Browse => browsing(key),
+        KeyMode::Details { .. } | KeyMode::Help { .. } => reading(key),
+        KeyMode::Input { .. } => writing(key),
+        KeyMode::Confirm { .. } => match key {
+            Key::Char('y' | 'Y') => Some(KeyAction::Answer(true)),
+            Key::Char('n' | 'N' | 'q') | Key::Escape => Some(KeyAction::Answer(false)),
             _ => None,
         },
-        Mode::Doubt { .. } => match key {
-            Key::Char('d') => Some(Intent::Assume(true)),
-            Key::Char('n') => Some(Intent::Assume(false)),
-            Key::Char('q') | Key::Escape => Some(Intent::Back),
+        KeyMode::Doubt { .. } => match key {
+            Key::Char('d') => Some(KeyAction::Assume(true)),
+            Key::Char('n') => Some(KeyAction::Assume(false)),
+            Key::Char('q') | Key::Escape => Some(KeyAction::Back),
             _ => None,
         },
     }
 }
 
-fn browsing(key: &Key) -> Option<Intent> {
-    let deed = |deed| Some(Intent::Do(deed));
+fn browsing(key: &Key) -> Option<KeyAction> {
+    let action = |action| Some(KeyAction::Do(action));
     match key {
-        Key::Char('q') | Key::EndOfInput => Some(Intent::Quit),
-        Key::Char('?') => Some(Intent::Help),
-        Key::Char('h') => deed(Deed::HandOff),
-        Key::Char('c') => deed(Deed::Cancel),
-        Key::Char('r') => deed(Deed::Retry),
-        Key::Char('a') => deed(Deed::Accept),
-        Key::Char('d') => deed(Deed::Dismiss),
-        Key::Char('g') => deed(Deed::Jump),
-        Key::Char('\t') | Key::Right => Some(Intent::Turn(true)),
-        Key::BackTab | Key::Left => Some(Intent::Turn(false)),
-        Key::Enter => Some(Intent::Open),
-        Key::Escape => Some(Intent::Back),
+        Key::Char('q') | Key::EndOfInput => Some(KeyAction::Quit),
+        Key::Char('?') => Some(KeyAction::Help),
+        Key::Char('h') => action(RowAction::HandOff),
+        Key::Char('c') => action(RowAction::Cancel),
+        Key::Char('r') => action(RowAction::Retry),
+        Key::Char('a') => action(RowAction::Accept),
+        Key::Char('d') => action(RowAction::Dismiss),
+        Key::Char('g') => action(RowAction::Jump),
+        Key::Char('\t') | Key::Right => Some(KeyAction::Turn(true)),
+        Key::BackTab | Key::Left => Some(KeyAction::Turn(false)),
+        Key::Enter => Some(KeyAction::Open),
+        Key::Escape => Some(KeyAction::Back),
         Key::Char(digit @ '1'..='5') => {
             let place = usize::try_from(u32::from(*digit) - u32::from('1')).ok()?;
-            Tab::ALL.get(place).copied().map(Intent::Show)
+            Tab::ALL.get(place).copied().map(KeyAction::Show)
         }
-        _ => moving(key),
+        _ => move_key(key),
     }
 }
 
-fn reading(key: &Key) -> Option<Intent> {
+fn reading(key: &Key) -> Option<KeyAction> {
     match key {
-        Key::Char('q' | '?') | Key::Escape | Key::Enter | Key::Left => Some(Intent::Back),
-        Key::Char(' ') => Some(Intent::Move(PAGE)),
-        _ => moving(key),
+        Key::Char('q' | '?') | Key::Escape | Key::Enter | Key::Left => Some(KeyAction::Back),
+        Key::Char(' ') => Some(KeyAction::Move(PAGE)),
+        _ => move_key(key),
     }
 }
 
 /// A page of any screen that there is.
 const PAGE: isize = 10;
-/// Farther than any list is long.
+/// A step longer than any list, so that it ends at the first or the last row.
 const FAR: isize = 1 << 30;
 
-fn moving(key: &Key) -> Option<Intent> {
-    Some(Intent::Move(match key {
+fn move_key(key: &Key) -> Option<KeyAction> {
+    Some(KeyAction::Move(match key {
         Key::Char('j') | Key::Down => 1,
         Key::Char('k') | Key::Up => -1,
         Key::PageDown => PAGE,
@@ -132,15 +127,15 @@ fn moving(key: &Key) -> Option<Intent> {
     }))
 }
 
-fn writing(key: &Key) -> Option<Intent> {
+fn writing(key: &Key) -> Option<KeyAction> {
     Some(match key {
-        Key::Char('\t') => Intent::Insert(" ".to_owned()),
-        Key::Char(c) => Intent::Insert(c.to_string()),
-        Key::Paste(text) => Intent::Insert(text.clone()),
-        Key::Backspace => Intent::Erase,
-        Key::KillLine => Intent::Clear,
-        Key::Enter => Intent::Submit,
-        Key::Escape => Intent::Back,
+        Key::Char('\t') => KeyAction::Insert(" ".to_owned()),
+        Key::Char(c) => KeyAction::Insert(c.to_string()),
+        Key::Paste(text) => KeyAction::Insert(text.clone()),
+        Key::Backspace => KeyAction::Erase,
+        Key::KillLine => KeyAction::Clear,
+        Key::Enter => KeyAction::Submit,
+        Key::Escape => KeyAction::Back,
         _ => return None,
     })
 }

@@ -1,13 +1,13 @@
-//! `top`: a live screen of all that the sidecar does, with keys to step in. A client like any other: it reads views and error
-//! files, and asks by requests.
+//! `top`: a live screen of everything that the sidecar does, with keys for requests. It is a client like any other: it
+//! reads views and error files, and drops requests.
 //!
-//! Pure: [`rows`] (a view → a row), [`model`] (all of them in order), [`choice`] (what can be chosen), [`keys`] (key → intent), [`ui`] (intent → choice or
-//! order), `target` (row → what is meant), [`draw`] (model and choices → cells), [`plain`] (texts). With the world: `folder`
-//! and `read` (files), `wake` (signals, changes, answers), `screen` (the terminal), `ask` and `jump` (orders), and the loop
-//! here.
+//! Pure: [`rows`] (a view → a row), [`model`] (all rows in order), [`choice`] (what can be chosen), [`keys`] (key →
+//! intent), [`ui`] (intent → choice or order), `target` (row → agent, handoff and failure), [`draw`] (model and choices
+//! → cells), [`plain`] (texts). With side effects: `folder` and `read` (files), `wake` (signals, changes, answers),
+//! `screen` (the terminal), `ask` and `jump` (orders), and the loop here.
 //!
-//! It ends when it is told to, when a signal says so, and when its terminal is gone, of which the terminal itself tells: a
-//! read that fails or has come to the end, a hang-up. No signal is needed for that.
+//! It ends when the person quits, when a signal says so, and when its terminal is gone. The terminal itself shows that,
+//! by a read that fails or reaches the end, or by a hang-up, so no signal is needed.
 
 mod ask;
 pub mod choice;
@@ -24,69 +24,68 @@ mod target;
 pub mod ui;
 mod wake;
 
-use super::Session;
+use super::CliSession;
 use super::error::CliError;
 use super::output::Surroundings;
 use crate::clock::Clock;
-use crate::demo::keys::{Key, Parser};
+use crate::demo::keys::{Key, KeyParser};
 use crate::demo::terminal::size;
-use choice::{Order, Row};
-use draw::{Look, Scene};
+use choice::{LoopAction, Row};
+use draw::{Scene, TerminalStyle};
 use model::Model;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use read::Reader;
-use screen::{Gone, Screen};
+use screen::{Screen, TerminalGone};
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use ui::{Outcome, Ui};
+use ui::{ActionResult, Ui};
 use wake::Wake;
 
-/// How often the files are looked at when nothing tells of a change, and a running clock is drawn.
+/// How often the files are checked without a notice of change, and a running clock is redrawn.
 const TICK: Duration = Duration::from_secs(1);
-/// Changes that come together are looked at together.
+/// How long to wait for further changes, to read them together.
 const GATHER: Duration = Duration::from_millis(100);
 /// The largest window, in columns and rows.
 const MOST: (u16, u16) = (1_000, 300);
 /// An escape character with nothing behind it for this long was the Escape key.
 const ESCAPE_TIME: Duration = Duration::from_millis(50);
 
-/// Shows the screen until it is left.
+/// Shows the screen until the person leaves it.
 ///
 /// # Errors
 /// A usage error where there is no terminal, or one that can draw nothing.
-pub fn command(session: &Session) -> Result<(), CliError> {
+pub fn command(session: &CliSession) -> Result<(), CliError> {
     if session.out.is_json() {
-        return Err(CliError::usage("top is a screen for people and prints no JSON.").hint(FOR_PROGRAMS));
+        return Err(CliError::usage("top is interactive and prints no JSON.").hint(FOR_PROGRAMS));
     }
     let around = Surroundings::read();
     if !around.terminal || !std::io::stdin().is_terminal() {
         return Err(CliError::usage("top needs a terminal on its standard input and output.").hint(FOR_PROGRAMS));
     }
     if around.dumb || std::env::var_os("TERM").is_none_or(|term| term.is_empty()) {
-        return Err(CliError::usage("This terminal (TERM is dumb, or not set) can't be drawn on.").hint(FOR_PROGRAMS));
+        return Err(CliError::usage("top can't draw on this terminal: TERM is dumb or not set.").hint(FOR_PROGRAMS));
     }
     let failed = |error: std::io::Error| CliError::refused("terminal", format!("The terminal can't be used: {error}."));
     let wake = Wake::new().map_err(failed)?;
     let screen = Screen::open(std::io::stdin().as_fd(), window()).map_err(failed)?;
-    let top = Top::new(session, screen, wake, Look::of(&around));
-    // A terminal that is gone is one way to end, and there is nobody to tell.
-    told_afterwards(|| top.run()).map(|_: Result<(), Gone>| ())
+    let top = Top::new(session, screen, wake, TerminalStyle::of(&around));
+    // A terminal that is gone is one way to end, and there is nobody to notify.
+    told_afterwards(|| top.run()).map(|_: Result<(), TerminalGone>| ())
 }
 
-/// The part of the window that is drawn on: all of any that a person has, and of one that claims to be endless a part.
+/// The part of the window that is drawn on: all of any real window, and a part of one that claims to be endless.
 fn window() -> (u16, u16) {
     let (columns, rows) = size();
     (columns.min(MOST.0), rows.min(MOST.1))
 }
 
-/// What programs use instead.
 const FOR_PROGRAMS: &str = "Programs read `tasuki agents --json`, `tasuki handoffs --json` and `tasuki errors --json`.";
 
-/// Runs something in which a panic is told when the terminal has been given back, not into the screen. That of a thread
-/// beside it is not told: what it was to do gets no answer.
+/// Runs something and reports a panic after the terminal was restored, not into the screen. A panic of another thread
+/// is not reported: its request gets no answer.
 fn told_afterwards<T>(run: impl FnOnce() -> T) -> Result<T, CliError> {
     let (own, told) = (std::thread::current().id(), Arc::new(Mutex::new(None)));
     let heard = Arc::clone(&told);
@@ -100,27 +99,26 @@ fn told_afterwards<T>(run: impl FnOnce() -> T) -> Result<T, CliError> {
     std::panic::set_hook(usual);
     ran.map_err(|_| {
         let why = told.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
-        CliError::refused("bug", format!("top has ended by a mistake of its own: {}", plain::plain(&why)))
-            .hint("Nothing else is touched by that: the sidecar and the agents go on.")
+        CliError::refused("bug", format!("top has crashed: {}", plain::plain(&why)))
+            .hint("The sidecar and the agents keep running.")
     })
 }
 
-/// The loop's belongings.
 struct Top<'a> {
-    session: &'a Session,
+    session: &'a CliSession,
     screen: Screen,
     wake: Wake,
-    look: Look,
+    look: TerminalStyle,
     reader: Reader<'a>,
     model: Model,
     ui: Ui,
     detailed: Option<Row>,
     clock: Clock,
-    answers: (Sender<Outcome>, Receiver<Outcome>),
+    answers: (Sender<ActionResult>, Receiver<ActionResult>),
 }
 
 impl<'a> Top<'a> {
-    fn new(session: &'a Session, screen: Screen, wake: Wake, look: Look) -> Self {
+    fn new(session: &'a CliSession, screen: Screen, wake: Wake, look: TerminalStyle) -> Self {
         Top {
             session,
             screen,
@@ -136,8 +134,8 @@ impl<'a> Top<'a> {
     }
 
     /// The loop: wait, take what came, look at the files, draw.
-    fn run(mut self) -> Result<(), Gone> {
-        let mut parser = Parser::default();
+    fn run(mut self) -> Result<(), TerminalGone> {
+        let mut parser = KeyParser::default();
         let folders = Reader::folders(&self.session.home);
         let (mut looked, mut drawn) = (None::<Instant>, None::<Instant>);
         let (mut dirty, mut hinted, mut renewed) = (true, false, true);
@@ -152,7 +150,7 @@ impl<'a> Top<'a> {
             let tick = self.model.has_clock() && is_due(drawn, TICK);
             if (dirty || tick || !renewed) && !self.screen.is_behind() {
                 if !std::mem::replace(&mut renewed, true) {
-                    self.screen.renew(window()).map_err(|_| Gone)?;
+                    self.screen.renew(window()).map_err(|_| TerminalGone)?;
                 }
                 self.draw();
                 (drawn, dirty) = (Some(Instant::now()), false);
@@ -191,8 +189,8 @@ impl<'a> Top<'a> {
         }
     }
 
-    /// Sleeps until something happens, at most so long; gives what was typed.
-    fn wait(&mut self, time: Duration) -> Result<Option<Vec<u8>>, Gone> {
+    /// Sleeps until something happens, at most for this time; returns what was typed.
+    fn wait(&mut self, time: Duration) -> Result<Option<Vec<u8>>, TerminalGone> {
         let wanted = if self.screen.is_behind() { PollFlags::POLLIN | PollFlags::POLLOUT } else { PollFlags::POLLIN };
         let mut fds = [PollFd::new(self.screen.as_fd(), wanted), PollFd::new(self.wake.as_fd(), PollFlags::POLLIN)];
         // Rounded up, or the last fraction of a millisecond would be a busy loop.
@@ -202,12 +200,11 @@ impl<'a> Top<'a> {
         }
         let seen = fds[0].revents().unwrap_or(PollFlags::empty());
         if seen.intersects(PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL) {
-            return Err(Gone);
+            return Err(TerminalGone);
         }
         if seen.contains(PollFlags::POLLIN) { self.screen.read().map(Some) } else { Ok(None) }
     }
 
-    /// Whether something is new.
     fn look_at_files(&mut self) -> bool {
         let Some(model) = self.reader.refresh() else { return false };
         self.model = model;
@@ -236,15 +233,15 @@ impl<'a> Top<'a> {
 
     /// Does what a key asks for; whether that is to end.
     fn take(&mut self, key: &Key) -> bool {
-        let Some(intent) = keys::intent(key, &self.ui.mode) else { return false };
-        match self.ui.act(&intent, &self.model) {
-            Some(Order::Quit) => return true,
-            Some(order) => {
-                let asked = if let Order::Ask(asked) = &order { Some(asked.clone()) } else { None };
-                let begun = ask::spawn(self.session, order, self.answers.0.clone(), self.wake.waker());
+        let Some(action) = keys::key_action(key, &self.ui.mode) else { return false };
+        match self.ui.act(&action, &self.model) {
+            Some(LoopAction::Quit) => return true,
+            Some(action) => {
+                let asked = if let LoopAction::Ask(asked) = &action { Some(asked.clone()) } else { None };
+                let begun = ask::spawn(self.session, action, self.answers.0.clone(), self.wake.waker());
                 if let Err(error) = begun {
-                    let error = CliError::refused("no_thread", format!("Nothing was asked: {error}."));
-                    self.ui.hear(Outcome { asked, said: Err(error), leaves: false });
+                    let error = CliError::refused("no_thread", format!("The request was not sent: {error}."));
+                    self.ui.hear(ActionResult { asked, said: Err(error), leaves: false });
                 }
             }
             None => {}
@@ -253,7 +250,7 @@ impl<'a> Top<'a> {
     }
 
     /// Takes an answer; whether that is the end: a popup would hide the pane that it has led to.
-    fn hear(&mut self, outcome: Outcome) -> bool {
+    fn hear(&mut self, outcome: ActionResult) -> bool {
         let leaves = outcome.leaves;
         self.ui.hear(outcome);
         leaves

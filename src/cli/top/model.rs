@@ -1,30 +1,29 @@
-//! What the screen shows: rows in their order, and what leads from one to another. Pure.
+//! What the screen shows: rows in their order, and the links between them. Pure.
 
 use super::plain::plain;
-pub use super::rows::{Agent, Failure, Fault, Handoff, Heart, Work};
-use crate::cli::follow::Outcome;
+pub use super::rows::{AgentRow, FailureRow, HandoffFault, HandoffRow, SidecarStatus, WorkRow};
+use crate::cli::follow::FlowEnd;
 use crate::cli::lineage::Links;
 use crate::cli::names;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most rows of the lineage.
 const MOST_KIN: usize = 2_000;
 
-/// Everything at one moment.
+/// Everything that `top` shows, as it was read at one moment.
 #[derive(Debug, Default)]
 pub struct Model {
     pub home: String,
     /// The user's own folder, which is shown as `~`; empty where it is not known.
     pub user: String,
-    pub heart: Heart,
+    pub sidecar: SidecarStatus,
     /// All agents that were read, in the order of their registration.
-    pub agents: Vec<Agent>,
+    pub agents: Vec<AgentRow>,
     /// Handoffs: those that run, those that failed, the rest; the newest first.
-    pub handoffs: Vec<Handoff>,
+    pub handoffs: Vec<HandoffRow>,
     /// Failures that nobody has dismissed, the newest first.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<FailureRow>,
     /// Work items that are not done, what matters more first.
-    pub work: Vec<Work>,
+    pub work: Vec<WorkRow>,
     /// The agents by descent: depth, and place in `agents`.
     pub kin: Vec<(usize, usize)>,
     /// What is not shown, in words; empty where all is.
@@ -33,13 +32,13 @@ pub struct Model {
 }
 
 impl Model {
-    /// A model without rows.
+    /// A model without rows, before the first read.
     #[must_use]
-    pub fn new(home: &str, user: &str, heart: Heart) -> Self {
-        Model { home: plain(home), user: plain(user), heart, ..Model::default() }
+    pub fn new(home: &str, user: &str, sidecar: SidecarStatus) -> Self {
+        Model { home: plain(home), user: plain(user), sidecar, ..Model::default() }
     }
 
-    /// A path as people write it.
+    /// A path with `~` for the user's home folder.
     #[must_use]
     pub fn path(&self, path: &str) -> String {
         let below = path.strip_prefix(&self.user).filter(|_| self.user.len() > 1);
@@ -68,13 +67,13 @@ impl Model {
     fn descent(&self) -> Vec<(usize, usize)> {
         let places: BTreeMap<&str, usize> =
             self.agents.iter().enumerate().map(|(place, agent)| (agent.id.as_str(), place)).collect();
-        let previous = |agent: &'_ Agent| -> Option<&str> {
+        let previous = |agent: &'_ AgentRow| -> Option<&str> {
             let place = places.get(agent.previous.as_deref()?)?;
             Some(self.agents[*place].id.as_str())
         };
         let rows = self.agents.iter().map(|agent| (agent.id.as_str(), previous(agent)));
         let links = Links::new(rows);
-        let (living, ended): (Vec<&Agent>, Vec<&Agent>) = self.agents.iter().partition(|agent| agent.living);
+        let (living, ended): (Vec<&AgentRow>, Vec<&AgentRow>) = self.agents.iter().partition(|agent| agent.living);
         let (mut kin, mut met) = (Vec::new(), BTreeSet::new());
         for agent in living.into_iter().chain(ended.into_iter().rev()) {
             if kin.len() >= MOST_KIN || met.contains(agent.id.as_str()) {
@@ -96,34 +95,34 @@ impl Model {
     }
 
     /// Agents that have not ended.
-    pub fn living(&self) -> impl Iterator<Item = &Agent> {
+    pub fn living(&self) -> impl Iterator<Item = &AgentRow> {
         self.agents.iter().filter(|agent| agent.living)
     }
 
-    /// Handoffs that go on.
-    pub fn running(&self) -> impl Iterator<Item = &Handoff> {
+    /// Handoffs that have not ended.
+    pub fn running(&self) -> impl Iterator<Item = &HandoffRow> {
         self.handoffs.iter().take_while(|handoff| handoff.is_running())
     }
 
-    /// One agent.
+    /// The agent with this id.
     #[must_use]
-    pub fn agent(&self, id: &str) -> Option<&Agent> {
+    pub fn agent(&self, id: &str) -> Option<&AgentRow> {
         self.agents.iter().find(|agent| agent.id == id)
     }
 
-    /// One handoff.
+    /// The handoff with this id.
     #[must_use]
-    pub fn handoff(&self, id: &str) -> Option<&Handoff> {
+    pub fn handoff(&self, id: &str) -> Option<&HandoffRow> {
         self.handoffs.iter().find(|handoff| handoff.id == id)
     }
 
-    /// The handoff that an agent is in, or else the newest one that it was in and that is not over. Views are read one after
-    /// the other: an agent may have been let go in its own view while the handoff's still runs.
+    /// The handoff that an agent is in, or else the newest one that it was in and that is not over. Views are read one
+    /// after the other, so an agent may be released in its own view while the handoff's still runs.
     #[must_use]
-    pub fn handoff_of(&self, agent: &Agent) -> Option<&Handoff> {
+    pub fn handoff_of(&self, agent: &AgentRow) -> Option<&HandoffRow> {
         let current = agent.handoff.as_deref().and_then(|id| self.handoff(id));
-        let concerns = |handoff: &&Handoff| {
-            matches!(handoff.outcome, None | Some(Outcome::Failed))
+        let concerns = |handoff: &&HandoffRow| {
+            matches!(handoff.outcome, None | Some(FlowEnd::Failed))
                 && (handoff.agent == agent.id || handoff.successor.as_deref() == Some(&agent.id))
         };
         current.or_else(|| self.handoffs.iter().find(concerns))
@@ -132,7 +131,7 @@ impl Model {
     /// Whether something on the screen changes by the passing of time alone.
     #[must_use]
     pub fn has_clock(&self) -> bool {
-        self.running().next().is_some() || (!self.heart.beats && self.heart.beat_ms.is_some())
+        self.running().next().is_some() || (!self.sidecar.is_alive && self.sidecar.beat_ms.is_some())
     }
 }
 

@@ -1,28 +1,28 @@
-//! Views of any kind become rows, and rows stand in order.
+//! Views of any kind become rows, and rows are in order.
 
 use super::*;
 use crate::contract::understood;
 use serde_json::{Value, json};
 
-fn agent(id: &str, previous: Option<&str>, state: &str, at: u32) -> Agent {
+fn agent(id: &str, previous: Option<&str>, state: &str, at: u32) -> AgentRow {
     let view = json!({"agent_id": id, "previous_agent_id": previous, "state": state,
         "registered_at": format!("2026-01-01T00:00:{at:02}.000Z")});
     read_agent(&view).expect("an agent")
 }
 
-fn read_failure(file: &Value) -> Option<Failure> {
-    Failure::read(&understood(file.clone())?)
+fn read_failure(file: &Value) -> Option<FailureRow> {
+    FailureRow::read(&understood(file.clone())?)
 }
 
-fn read_handoff(view: &Value) -> Option<Handoff> {
-    Handoff::read(&understood(view.clone())?)
+fn read_handoff(view: &Value) -> Option<HandoffRow> {
+    HandoffRow::read(&understood(view.clone())?)
 }
 
-fn read_agent(view: &Value) -> Option<Agent> {
-    Agent::read(&understood(view.clone())?)
+fn read_agent(view: &Value) -> Option<AgentRow> {
+    AgentRow::read(&understood(view.clone())?)
 }
 
-fn model(agents: Vec<Agent>, handoffs: &[Value]) -> Model {
+fn model(agents: Vec<AgentRow>, handoffs: &[Value]) -> Model {
     let handoffs = handoffs.iter().filter_map(read_handoff).collect();
     Model { agents, handoffs, ..Model::default() }.arranged()
 }
@@ -33,7 +33,7 @@ fn views_that_say_nothing_or_nonsense_are_no_rows_and_no_panic() {
     for view in &nonsense {
         assert!(read_agent(view).is_none() && read_handoff(view).is_none(), "{view}");
         assert!(
-            read_failure(view).is_none() && understood(view.clone()).as_ref().and_then(Work::read).is_none(),
+            read_failure(view).is_none() && understood(view.clone()).as_ref().and_then(WorkRow::read).is_none(),
             "{view}"
         );
     }

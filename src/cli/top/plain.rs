@@ -1,5 +1,5 @@
-//! Texts from outside as the screen takes them: one line, bounded, nothing that drives a terminal, and nothing about whose
-//! width terminals disagree.
+//! Makes texts from outside safe for the screen: one line, bounded, nothing that drives a terminal, and no character
+//! whose width terminals disagree about.
 
 use crate::core::text::{normalise, quotable};
 use ratatui::text::Span;
@@ -10,14 +10,14 @@ const MOST: usize = 400;
 /// Most marks over one character that are kept.
 const MOST_MARKS: usize = 2;
 
-/// The text in one line. What joins or modifies pictures is taken out: terminals differ in how wide the outcome is, and all
-/// that follows in the row would stand elsewhere than we think.
+/// The text in one line. Characters that join or modify pictures are removed: terminals disagree about the width of the
+/// result, and everything after it in the row would be displaced.
 #[must_use]
 pub fn plain(text: &str) -> String {
     calm(&normalise(&quotable(text, MOST)))
 }
 
-/// The same, with all its blanks.
+/// The same text with every blank kept, for columns that were aligned with blanks.
 #[must_use]
 pub fn aligned(text: &str) -> String {
     calm(&quotable(text, MOST).replace(['\n', '\t'], " "))
@@ -38,13 +38,12 @@ fn calm(line: &str) -> String {
     kept
 }
 
-/// Joiners, selectors and invisible signs.
 fn changes_pictures(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200d}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{2064}' | '\u{fe00}'..='\u{fe0f}'
         | '\u{1f1e6}'..='\u{1f1ff}' | '\u{1f3fb}'..='\u{1f3ff}' | '\u{e0000}'..='\u{e01ef}')
 }
 
-/// How many columns a text takes.
+/// How many columns of the terminal a text takes.
 #[must_use]
 pub fn width(text: &str) -> usize {
     Span::raw(text).width()

@@ -1,57 +1,56 @@
-//! From the files to the model: five folders and the sidecar's own view.
+//! Reads the model from the files: five folders and the sidecar's own view.
 
 use super::choice::Row;
-use super::folder::{Folder, Kind};
-use super::model::{Agent, Failure, Handoff, Heart, Model, Work};
+use super::folder::{FolderKind, WatchedFolder};
+use super::model::{AgentRow, FailureRow, HandoffRow, Model, SidecarStatus, WorkRow};
 use super::plain::{aligned, plain};
-use crate::cli::client::{self, Pulse, Sidecar};
+use crate::cli::client::{self, Pulse, SidecarPresence};
 use crate::cli::error::CliError;
-use crate::cli::view::{Seen, said, shown};
+use crate::cli::view::{ViewFile, said, shown};
 use crate::cli::{errors, handoffs, names, view, work};
 use crate::config::Home;
 use crate::contract::{AgentView, ErrorFile, HandoffView, WorkBrief, WorkView};
 use std::path::{Path, PathBuf};
 
-/// Most lines of one row's details.
 const MOST_LINES: usize = 2_000;
-/// Most rows of each kind.
 const MOST_AGENTS: usize = 2_000;
 const MOST_HANDOFFS: usize = 500;
 const MOST_FAILURES: usize = 200;
 const MOST_WORK: usize = 1_000;
 
-/// Reads again and again.
 pub(super) struct Reader<'a> {
     home: &'a Home,
     pulse: Pulse<'a>,
-    heart: Heart,
-    agents: Folder<Agent>,
-    handoffs: Folder<Handoff>,
-    failures: Folder<Failure>,
-    work: Folder<Work>,
+    sidecar: SidecarStatus,
+    agents: WatchedFolder<AgentRow>,
+    handoffs: WatchedFolder<HandoffRow>,
+    failures: WatchedFolder<FailureRow>,
+    work: WatchedFolder<WorkRow>,
     problem: Option<String>,
 }
 
 impl<'a> Reader<'a> {
     /// A reader that has read nothing yet.
     pub(super) fn new(home: &'a Home) -> Self {
-        let agent = |path: &Path| Ok(view::read(path)?.and_then(|seen: Seen<AgentView>| Agent::read(&seen)));
-        let handoff = |path: &Path| Ok(view::read(path)?.and_then(|seen: Seen<HandoffView>| Handoff::read(&seen)));
-        let failure = |path: &Path| Ok(view::read(path)?.and_then(|seen: Seen<ErrorFile>| Failure::read(&seen)));
-        let item = |path: &Path| Ok(view::read(path)?.and_then(|seen: Seen<WorkBrief>| Work::read(&seen)));
-        let agents = Kind { read: agent, lives: |agent| agent.living, names: view::stems, most: MOST_AGENTS };
-        let handoffs = Kind { read: handoff, lives: Handoff::is_running, names: view::stems, most: MOST_HANDOFFS };
-        let failures = Kind { read: failure, lives: |_| false, names: view::stems, most: MOST_FAILURES };
+        let agent = |path: &Path| Ok(view::read(path)?.and_then(|seen: ViewFile<AgentView>| AgentRow::read(&seen)));
+        let handoff =
+            |path: &Path| Ok(view::read(path)?.and_then(|seen: ViewFile<HandoffView>| HandoffRow::read(&seen)));
+        let failure = |path: &Path| Ok(view::read(path)?.and_then(|seen: ViewFile<ErrorFile>| FailureRow::read(&seen)));
+        let item = |path: &Path| Ok(view::read(path)?.and_then(|seen: ViewFile<WorkBrief>| WorkRow::read(&seen)));
+        let agents = FolderKind { read: agent, lives: |agent| agent.living, names: view::stems, most: MOST_AGENTS };
+        let handoffs =
+            FolderKind { read: handoff, lives: HandoffRow::is_running, names: view::stems, most: MOST_HANDOFFS };
+        let failures = FolderKind { read: failure, lives: |_| false, names: view::stems, most: MOST_FAILURES };
         let open = |folder: &Path| work::read::ids_in(&folder.join("open"));
-        let work = Kind { read: item, lives: |_| true, names: open, most: MOST_WORK };
+        let work = FolderKind { read: item, lives: |_| true, names: open, most: MOST_WORK };
         Reader {
             home,
             pulse: Pulse::new(home),
-            heart: Heart::default(),
-            agents: Folder::new(home.agent_views(), &[], agents),
-            handoffs: Folder::new(home.handoff_views(), &[], handoffs),
-            failures: Folder::new(home.errors(), &[], failures),
-            work: Folder::new(home.work_views(), &[home.open_work()], work),
+            sidecar: SidecarStatus::default(),
+            agents: WatchedFolder::new(home.agent_views(), &[], agents),
+            handoffs: WatchedFolder::new(home.handoff_views(), &[], handoffs),
+            failures: WatchedFolder::new(home.errors(), &[], failures),
+            work: WatchedFolder::new(home.work_views(), &[home.open_work()], work),
             problem: None,
         }
     }
@@ -63,40 +62,41 @@ impl<'a> Reader<'a> {
 
     /// Looks for what is new. `None` when nothing is.
     pub(super) fn refresh(&mut self) -> Option<Model> {
-        let heart = self.look_at_heart();
+        let sidecar = self.read_sidecar_status();
         let seen = [self.agents.refresh(), self.handoffs.refresh(), self.failures.refresh(), self.work.refresh()];
         let problem = seen.iter().find_map(|seen| seen.as_ref().err().map(|error| plain(&error.message)));
         let changed = seen.iter().any(|seen| matches!(seen, Ok(true)));
-        if !changed && heart == self.heart && problem == self.problem {
+        if !changed && sidecar == self.sidecar && problem == self.problem {
             return None;
         }
-        (self.heart, self.problem) = (heart, problem);
+        (self.sidecar, self.problem) = (sidecar, problem);
         Some(self.model())
     }
 
-    fn look_at_heart(&mut self) -> Heart {
+    fn read_sidecar_status(&mut self) -> SidecarStatus {
         let seen = self.pulse.check();
         let file = view::sidecar(self.home).ok().flatten();
         let problem = file.as_ref().and_then(|file| said(file.problem.as_deref()));
-        let (pid, beat_ms, beats) = match seen {
-            Sidecar::Alive { pid, beat_ms } => (Some(pid), Some(beat_ms), true),
-            Sidecar::Stale { pid, beat_ms, .. } => (Some(pid), Some(beat_ms), false),
-            Sidecar::None => (None, None, false),
+        let (pid, beat_ms, is_alive) = match seen {
+            SidecarPresence::Alive { pid, beat_ms } => (Some(pid), Some(beat_ms), true),
+            SidecarPresence::Stale { pid, beat_ms, .. } => (Some(pid), Some(beat_ms), false),
+            SidecarPresence::None => (None, None, false),
         };
-        let missing = || client::no_sidecar(self.home, &Sidecar::None).hint;
-        Heart {
+        let missing = || client::no_sidecar(self.home, &SidecarPresence::None).hint;
+        SidecarStatus {
             pid,
-            beats,
-            // While it beats, the moment of a beat is no news.
-            beat_ms: beat_ms.filter(|_| !beats),
+            is_alive,
+            // While the heartbeat is fresh, its exact time does not matter.
+            beat_ms: beat_ms.filter(|_| !is_alive),
             tmux: file.as_ref().and_then(|file| Some(u64::from(file.tmux.as_ref()?.pid))),
-            problem: if beats { problem.map(plain) } else { missing().as_deref().map(plain) },
+            problem: if is_alive { problem.map(plain) } else { missing().as_deref().map(plain) },
         }
     }
 
     fn model(&self) -> Model {
         let unread = [self.agents.unread(), self.handoffs.unread(), self.failures.unread(), self.work.unread()];
-        let unread = unread.into_iter().flatten().map(|(count, why)| format!("{count} not read: {}", plain(why)));
+        let unread =
+            unread.into_iter().flatten().map(|(count, why)| format!("{count} files could not be read: {}", plain(why)));
         let counts = [
             (self.agents.left_out, "older agents"),
             (self.handoffs.left_out, "older handoffs"),
@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
         let left_out = counts.iter().filter(|(count, _)| *count > 0);
         let left_out = left_out.map(|(count, what)| format!("{count} {what} are not shown"));
         let user = names::variable("HOME").unwrap_or_default();
-        let mut model = Model::new(&self.home.root().display().to_string(), &user, self.heart.clone());
+        let mut model = Model::new(&self.home.root().display().to_string(), &user, self.sidecar.clone());
         model.agents = self.agents.rows().cloned().collect();
         model.handoffs = self.handoffs.rows().cloned().collect();
         model.failures = self.failures.rows().cloned().collect();
@@ -118,14 +118,14 @@ impl<'a> Reader<'a> {
     /// What a file says of a row.
     fn lines(&self, row: &Row, path: &Path) -> Result<Option<Vec<String>>, CliError> {
         Ok(match row {
-            Row::Agent(_) => view::read(path)?.map(|seen: Seen<AgentView>| agent_lines(&seen)),
-            Row::Handoff(_) => view::read(path)?.map(|seen: Seen<HandoffView>| handoffs::lines(&seen)),
-            Row::Failure(_) => view::read(path)?.map(|seen: Seen<ErrorFile>| {
+            Row::Agent(_) => view::read(path)?.map(|seen: ViewFile<AgentView>| agent_lines(&seen)),
+            Row::Handoff(_) => view::read(path)?.map(|seen: ViewFile<HandoffView>| handoffs::lines(&seen)),
+            Row::Failure(_) => view::read(path)?.map(|seen: ViewFile<ErrorFile>| {
                 let handoff = said(seen.handoff_id.as_deref());
                 let handoff = handoff.and_then(|id| view::handoff(self.home, id).ok().flatten());
                 errors::lines(&seen, handoff.as_deref())
             }),
-            Row::Work(_) => view::read(path)?.map(|seen: Seen<WorkView>| work::show::lines(&seen)),
+            Row::Work(_) => view::read(path)?.map(|seen: ViewFile<WorkView>| work::show::lines(&seen)),
         })
     }
 
@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
         };
         let lines = match self.lines(row, &folder.join(format!("{id}.json"))) {
             Ok(Some(lines)) => lines,
-            Ok(None) => vec!["It is not there any more.".to_owned()],
+            Ok(None) => vec!["This entry no longer exists.".to_owned()],
             Err(CliError { message, .. }) => vec![message],
         };
         let lines = lines.iter().flat_map(|text| text.lines()).take(MOST_LINES);
@@ -147,21 +147,20 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// An agent's view as lines.
 fn agent_lines(seen: &AgentView) -> Vec<String> {
     let text = |text: &Option<String>| text.clone();
     let at = |at: &Option<String>| said(at.as_deref()).map(view::clock);
     let fields = [
         ("persona", text(&seen.persona_slug)),
         ("profile", Some(seen.profile.clone())),
-        ("state", Some(seen.state.word().to_owned())),
+        ("state", Some(seen.state.as_str().to_owned())),
         ("pane", text(&seen.pane)),
         ("session", text(&seen.tmux_session)),
         ("process", seen.pid.map(|pid| pid.to_string())),
         ("folder", text(&seen.cwd)),
-        ("hooks", Some(seen.hooks.word().to_owned())),
+        ("hooks", Some(seen.hooks.as_str().to_owned())),
         ("handoff", text(&seen.handoff_id)),
-        ("came from", text(&seen.previous_agent_id)),
+        ("predecessor", text(&seen.previous_agent_id)),
         ("successor", text(&seen.successor_id)),
         ("registered", at(&seen.registered_at)),
         ("ended", at(&seen.ended_at)),

@@ -1,18 +1,18 @@
-//! One row each: an agent, a handoff, a failure, a work item. Pure: a view or an error file goes in, a bounded plain row
-//! comes out, or none.
+//! The rows: an agent, a handoff, a failure, a work item. Pure: a view or an error file goes in, a bounded plain row or
+//! nothing comes out.
 
 use super::plain::plain;
-use crate::cli::follow::Outcome;
+use crate::cli::follow::FlowEnd;
 use crate::cli::view::{said, shown};
 use crate::contract::{AgentView, DeliveryView, ErrorFile, HandoffView, WorkBrief};
 use crate::core::time::millis;
 
-/// What is known of the sidecar.
+/// The sidecar's state, for the header.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Heart {
+pub struct SidecarStatus {
     /// Its process id; `None` where none has ever run.
     pub pid: Option<u32>,
-    pub beats: bool,
+    pub is_alive: bool,
     /// When the last beat was written, in milliseconds since 1970.
     pub beat_ms: Option<i64>,
     /// The process id of its tmux server.
@@ -21,9 +21,9 @@ pub struct Heart {
     pub problem: Option<String>,
 }
 
-/// One agent.
+/// A row of the list of agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Agent {
+pub struct AgentRow {
     pub id: String,
     pub persona: Option<String>,
     pub pane: Option<String>,
@@ -32,30 +32,26 @@ pub struct Agent {
     pub context: Option<(u64, Option<u64>)>,
     /// It is so full that a handoff is suggested.
     pub suggested: bool,
-    /// The handoff that it is in.
     pub handoff: Option<String>,
-    /// The agent whose work it goes on with.
+    /// The agent's predecessor.
     pub previous: Option<String>,
     /// When it registered; compared, not shown.
     pub registered: String,
-    /// The folder that it works in.
     pub cwd: String,
-    /// Texts that wait for it.
     pub waiting: u64,
     pub living: bool,
 }
 
-/// One handoff.
+/// A row of the list of handoffs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Handoff {
+pub struct HandoffRow {
     pub id: String,
     pub agent: String,
     pub successor: Option<String>,
     pub persona: String,
-    /// Why it was asked for.
     pub reason: String,
     pub step: String,
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<FlowEnd>,
     /// When it was asked for; compared, not shown.
     pub created: String,
     /// When this step began, in milliseconds since 1970.
@@ -63,29 +59,28 @@ pub struct Handoff {
     pub deadline_ms: Option<i64>,
     /// Names of the steps that are passed.
     pub passed: Vec<String>,
-    /// What became of each text, such as `instruction delivered`.
+    /// The verdict on each text, such as `instruction delivered`.
     pub verdicts: Vec<String>,
     /// Bytes of the document so far.
     pub bytes: Option<u64>,
-    /// A dialog holds it up.
     pub blocked: bool,
     pub questions: Vec<String>,
     /// Code, step and message of its failure.
-    pub error: Option<Fault>,
+    pub error: Option<HandoffFault>,
 }
 
-/// Why a handoff failed.
+/// Why a handoff failed, as its view says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct HandoffFault {
     /// The name of its file in `spool/errors/`.
     pub id: String,
     pub code: String,
     pub step: String,
 }
 
-/// One file of `spool/errors/`.
+/// A row of the list of errors: one file of `spool/errors/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct FailureRow {
     pub id: String,
     pub at: String,
     /// The same in milliseconds since 1970.
@@ -94,13 +89,12 @@ pub struct Failure {
     pub message: String,
     pub hint: String,
     pub handoff: Option<String>,
-    /// The agent that it was about.
     pub agent: Option<String>,
 }
 
-/// One work item.
+/// A row of the list of work items.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Work {
+pub struct WorkRow {
     pub id: String,
     pub kind: String,
     pub status: String,
@@ -126,17 +120,17 @@ fn questions(seen: &HandoffView) -> Vec<String> {
     asked.unwrap_or_default().iter().take(20).map(|question| plain(question)).collect()
 }
 
-impl Agent {
-    /// Reads a view.
+impl AgentRow {
+    /// Makes the row from an agent's view; nothing from a view that has no id.
     #[must_use]
     pub fn read(seen: &AgentView) -> Option<Self> {
         let text = |text: Option<&str>| said(text).map(plain);
         let registered = text(seen.registered_at.as_deref()).unwrap_or_else(|| plain(&seen.created_at));
-        Some(Agent {
+        Some(AgentRow {
             id: name(seen.agent_id.as_str())?,
             persona: text(seen.persona_slug.as_deref()),
             pane: text(seen.pane.as_deref()),
-            state: word(seen.state.word()),
+            state: word(seen.state.as_str()),
             context: seen.context.as_ref().map(|context| (context.used, context.percent)),
             suggested: seen.handoff_suggested,
             handoff: name(seen.handoff_id.as_deref()),
@@ -149,44 +143,44 @@ impl Agent {
     }
 }
 
-impl Handoff {
-    /// Reads a view.
+impl HandoffRow {
+    /// Makes the row from a handoff's view; nothing from a view that has no id.
     #[must_use]
     pub fn read(seen: &HandoffView) -> Option<Self> {
         let steps = &seen.steps;
         let verdict =
-            |(name, verdict): (&str, &DeliveryView)| Some(format!("{name} {}", plain(said(verdict.verdict.word())?)));
-        Some(Handoff {
+            |(name, verdict): (&str, &DeliveryView)| Some(format!("{name} {}", plain(said(verdict.verdict.as_str())?)));
+        Some(HandoffRow {
             id: name(seen.handoff_id.as_str())?,
             agent: name(seen.agent_id.as_str())?,
             successor: name(seen.successor_id.as_deref()),
             persona: word(seen.persona_slug.as_str()),
             reason: word(seen.reason.as_str()),
-            outcome: Outcome::of(&seen.step),
-            step: word(seen.step.word()),
+            outcome: FlowEnd::of(&seen.step),
+            step: word(seen.step.as_str()),
             created: plain(&seen.created_at),
             entered_ms: steps.last().and_then(|step| millis(&step.entered_at)),
             deadline_ms: seen.deadline.as_deref().and_then(millis),
-            passed: steps.iter().rev().skip(1).take(20).map(|step| word(step.step.word())).collect(),
+            passed: steps.iter().rev().skip(1).take(20).map(|step| word(step.step.as_str())).collect(),
             verdicts: seen.verdicts.typed().filter_map(verdict).collect(),
             bytes: seen.bytes.or_else(|| seen.document.as_ref().map(|document| document.bytes)),
             blocked: said(seen.successor_blocked_at.as_deref()).is_some(),
             questions: questions(seen),
-            error: seen.error.as_ref().map(|error| Fault {
+            error: seen.error.as_ref().map(|error| HandoffFault {
                 id: name(error.error_id.as_str()).unwrap_or_default(),
                 code: word(error.code.as_str()),
-                step: word(error.step.word()),
+                step: word(error.step.as_str()),
             }),
         })
     }
 
-    /// Whether it goes on.
+    /// Whether the handoff has not ended.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.outcome.is_none()
     }
 
-    /// Whether only a person can know what became of its last text, so that a retry must say it.
+    /// Whether nobody but a person can know if its last text arrived, so that a retry must say it.
     #[must_use]
     pub fn is_in_doubt(&self) -> bool {
         let error = self.error.as_ref().map(|error| (error.code.as_str(), error.step.as_str()));
@@ -197,17 +191,17 @@ impl Handoff {
     pub(super) fn rank(&self) -> u8 {
         match self.outcome {
             None => 0,
-            Some(Outcome::Failed) => 1,
-            Some(Outcome::Done | Outcome::Cancelled) => 2,
+            Some(FlowEnd::Failed) => 1,
+            Some(FlowEnd::Done | FlowEnd::Cancelled) => 2,
         }
     }
 }
 
-impl Failure {
-    /// Reads an error file.
+impl FailureRow {
+    /// Makes the row from an error file; nothing from a file that has no id.
     #[must_use]
     pub fn read(seen: &ErrorFile) -> Option<Self> {
-        Some(Failure {
+        Some(FailureRow {
             id: name(seen.error_id.as_str())?,
             at: plain(&seen.at),
             at_ms: millis(&seen.at),
@@ -220,15 +214,15 @@ impl Failure {
     }
 }
 
-impl Work {
+impl WorkRow {
     /// Reads a view; of an item that is done there is nothing to show.
     #[must_use]
     pub fn read(seen: &WorkBrief) -> Option<Self> {
-        seen.is_open().then(|| Work {
+        seen.is_open().then(|| WorkRow {
             id: plain(&seen.item_id),
             kind: plain(&seen.r#type),
-            status: plain(seen.status.word()),
-            priority: plain(seen.priority.word()),
+            status: plain(seen.status.as_str()),
+            priority: plain(seen.priority.as_str()),
             owner: seen.claimed_by.as_deref().map(plain),
             title: plain(&seen.title),
             place: seen.place(),

@@ -1,8 +1,8 @@
-//! The terminal: taken over, written to without ever waiting for it, and given back as it was, whatever ends the program.
+//! The terminal: taken over, written to without ever waiting for it, and restored no matter how the program ends.
 //!
-//! It is opened anew by its own name, so that "do not wait" holds for us alone and not for the shell that shares it. What it
-//! does not take at once waits in a buffer, and until that is empty nothing more is drawn: a terminal that stands still
-//! can't hold up a signal that ends us.
+//! It is opened a second time by its own name, so that "do not wait" applies to this program and not to the shell that
+//! shares it. Output that the terminal does not take at once waits in a buffer, and nothing more is drawn until the
+//! buffer is empty. So a stopped terminal cannot delay a signal that ends the program.
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
@@ -19,16 +19,14 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// The other screen, no cursor, pastes marked as such.
+/// The alternate screen, no cursor, bracketed paste.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[2J";
-/// All of that back.
 const LEAVE: &[u8] = b"\x1b[0m\x1b[?2004l\x1b[?25h\x1b[?1049l";
-/// How long a terminal that stands still is waited for at the end.
+/// How long to wait at the end for a terminal that takes no output.
 const FAREWELL: Duration = Duration::from_millis(500);
 /// How much is read at once, in bytes.
 const CHUNK: usize = 64 * 1024;
 
-/// What has not been written yet.
 #[derive(Debug, Clone, Default)]
 struct Outbox(Rc<RefCell<Vec<u8>>>);
 
@@ -43,9 +41,8 @@ impl Write for Outbox {
     }
 }
 
-/// The terminal is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Gone;
+pub(super) struct TerminalGone;
 
 /// A terminal that is ours for a while.
 pub(super) struct Screen {
@@ -68,7 +65,7 @@ impl Screen {
         let before = termios::tcgetattr(tty.as_fd())?;
         let outbox = Outbox::default();
         let area = Rect::new(0, 0, size.0, size.1);
-        // Its size is told, not asked for: asking starts a program where the terminal does not say.
+        // The size is given, not asked for: if the terminal does not say, asking would start a program.
         let options = TerminalOptions { viewport: Viewport::Fixed(area) };
         let terminal = Terminal::with_options(CrosstermBackend::new(outbox.clone()), options)?;
         let mut screen = Screen { tty, before, outbox, terminal, area };
@@ -89,7 +86,7 @@ impl Screen {
     /// # Errors
     /// When the terminal can't be set any more.
     pub(super) fn renew(&mut self, size: (u16, u16)) -> io::Result<()> {
-        // What was meant for the screen of another size is not needed, unless a part of it is there already.
+        // Output for a screen of another size is not needed, unless a part of it was written already.
         self.area = Rect::new(0, 0, size.0, size.1);
         self.take_over()?;
         self.terminal.resize(self.area)
@@ -103,45 +100,42 @@ impl Screen {
         self.terminal.draw(paint).map(|_| ())
     }
 
-    /// The window.
     pub(super) fn area(&self) -> Rect {
         self.area
     }
 
-    /// Whether something waits to be written.
     pub(super) fn is_behind(&self) -> bool {
         !self.outbox.0.borrow().is_empty()
     }
 
-    /// Writes what the terminal takes.
-    pub(super) fn write_on(&mut self) -> Result<(), Gone> {
+    pub(super) fn write_on(&mut self) -> Result<(), TerminalGone> {
         let mut waiting = self.outbox.0.borrow_mut();
         while !waiting.is_empty() {
             match nix::unistd::write(&self.tty, &waiting) {
                 Ok(0) | Err(Errno::EAGAIN) => return Ok(()),
                 Ok(count) => drop(waiting.drain(..count)),
                 Err(Errno::EINTR) => {}
-                Err(_) => return Err(Gone),
+                Err(_) => return Err(TerminalGone),
             }
         }
         Ok(())
     }
 
     /// What was typed; nothing where nothing was.
-    pub(super) fn read(&self) -> Result<Vec<u8>, Gone> {
+    pub(super) fn read(&self) -> Result<Vec<u8>, TerminalGone> {
         let mut bytes = vec![0; CHUNK];
         match nix::unistd::read(self.tty.as_fd(), &mut bytes) {
-            Ok(0) => Err(Gone),
+            Ok(0) => Err(TerminalGone),
             Ok(count) => {
                 bytes.truncate(count);
                 Ok(bytes)
             }
             Err(Errno::EAGAIN | Errno::EINTR) => Ok(Vec::new()),
-            Err(_) => Err(Gone),
+            Err(_) => Err(TerminalGone),
         }
     }
 
-    /// Gives the terminal back. Also when it is gone, which changes nothing.
+    /// Restores the terminal. If the terminal is gone, that changes nothing.
     fn restore(&mut self) {
         let _ = self.outbox.write_all(LEAVE);
         let end = Instant::now() + FAREWELL;
@@ -222,7 +216,7 @@ mod tests {
         let mut screen = Screen::open(pty.slave.as_fd(), (80, 24)).expect("taken over");
         assert_eq!(screen.read(), Ok(Vec::new()));
         drop(pty.master);
-        assert_eq!(screen.read(), Err(Gone));
-        assert_eq!(screen.write_on(), Err(Gone));
+        assert_eq!(screen.read(), Err(TerminalGone));
+        assert_eq!(screen.write_on(), Err(TerminalGone));
     }
 }

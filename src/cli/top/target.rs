@@ -1,18 +1,18 @@
-//! What can be done to a row: which agent, handoff and failure it leads to. Pure.
+//! The agent, handoff and failure that a row leads to, and so what can be done with it. Pure.
 
 use super::choice::Row;
-use super::model::{Agent, Model};
+use super::model::{AgentRow, Model};
 
-/// What a deed would be done to.
-pub(super) struct Target<'a> {
+/// The agent, handoff and failure that an action would concern.
+pub(super) struct ActionTarget<'a> {
     /// The agent that is handed off, or whose pane is shown.
-    pub(super) agent: Option<&'a Agent>,
+    pub(super) agent: Option<&'a AgentRow>,
     pub(super) handoff: Option<String>,
     pub(super) failure: Option<String>,
     pub(super) code: String,
 }
 
-impl<'a> Target<'a> {
+impl<'a> ActionTarget<'a> {
     /// What a row is about: each leads to the others that belong to it.
     pub(super) fn of(row: &Row, model: &'a Model) -> Self {
         let living = |id: &String| model.agent(id).filter(|agent| agent.living);
@@ -43,7 +43,7 @@ impl<'a> Target<'a> {
         };
         let by_fault = || model.failures.iter().find(|failure| fault.is_some_and(|fault| fault.id == failure.id));
         let failure = failure.or_else(by_fault).or_else(of_agent);
-        Target {
+        ActionTarget {
             agent,
             handoff: handoff.map(|handoff| handoff.id.clone()),
             failure: failure.map(|failure| failure.id.clone()),

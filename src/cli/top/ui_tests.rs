@@ -1,17 +1,17 @@
 //! What keys lead to.
 
-use super::super::keys::intent;
-use super::super::model::{Agent, Failure, Handoff};
+use super::super::keys::key_action;
+use super::super::model::{AgentRow, FailureRow, HandoffRow};
 use super::*;
 use crate::contract::understood;
-use crate::demo::keys::{Key, Parser};
+use crate::demo::keys::{Key, KeyParser};
 use proptest::prelude::*;
 use serde_json::json;
 
 fn model() -> Model {
     let agent = |id: &str, at: u32| {
         let view = json!({"agent_id": id, "pane": format!("%{at}"), "state": "idle", "registered_at": format!("{at}")});
-        Agent::read(&understood(view).expect("an object")).expect("an agent")
+        AgentRow::read(&understood(view).expect("an object")).expect("an agent")
     };
     let error = json!({"error_id": "e1", "code": "unconfirmed", "step": "briefing"});
     let handoff = json!({"handoff_id": "h1", "agent_id": "a1", "step": "failed", "error": error});
@@ -19,17 +19,17 @@ fn model() -> Model {
         json!({"error_id": "e1", "code": "unconfirmed", "message": "m", "handoff_id": "h1", "agent_id": "a1"});
     let mut model = Model::default();
     model.agents = vec![agent("a1", 1), agent("a2", 2), agent("a3", 3)];
-    model.handoffs = understood(handoff).as_ref().and_then(Handoff::read).into_iter().collect();
-    model.failures = understood(failure).as_ref().and_then(Failure::read).into_iter().collect();
+    model.handoffs = understood(handoff).as_ref().and_then(HandoffRow::read).into_iter().collect();
+    model.failures = understood(failure).as_ref().and_then(FailureRow::read).into_iter().collect();
     model.arranged()
 }
 
 /// Types at a screen; gives what was ordered.
-fn typed(ui: &mut Ui, model: &Model, bytes: &str) -> Vec<Order> {
-    let mut parser = Parser::default();
+fn typed(ui: &mut Ui, model: &Model, bytes: &str) -> Vec<LoopAction> {
+    let mut parser = KeyParser::default();
     let mut keys = parser.feed(bytes.as_bytes());
     keys.extend(parser.give_up());
-    let act = |key: &Key| intent(key, &ui.mode).and_then(|intent| ui.act(&intent, model));
+    let act = |key: &Key| key_action(key, &ui.mode).and_then(|action| ui.act(&action, model));
     keys.iter().filter_map(act).collect()
 }
 
@@ -38,7 +38,7 @@ fn a_handoff_asks_for_a_reason_and_a_focus() {
     let (model, mut ui) = (model(), Ui::default());
     let asked = |reason: &str, focus: Option<&str>| {
         let (agent, reason, focus) = ("a2".to_owned(), reason.to_owned(), focus.map(str::to_owned));
-        [Order::Ask(Asked::HandOff { agent, reason, focus })]
+        [LoopAction::Ask(TopRequest::HandOff { agent, reason, focus })]
     };
     assert_eq!(typed(&mut ui, &model, "jhfull qc\rtests\r"), asked("full qc", Some("tests")));
     assert!(ui.pending);
@@ -47,7 +47,7 @@ fn a_handoff_asks_for_a_reason_and_a_focus() {
     assert_eq!(typed(&mut ui, &model, "h\r\r"), asked(REASON, None));
     ui.pending = false;
     assert_eq!(typed(&mut ui, &model, "hx\r\u{1b}"), []);
-    assert_eq!(ui.mode, Mode::Browse);
+    assert_eq!(ui.mode, KeyMode::Browse);
 }
 
 #[test]
@@ -55,20 +55,20 @@ fn who_wants_to_hand_off_an_agent_that_is_handed_off_is_told_before_being_asked_
     let (mut model, mut ui) = (model(), Ui::default());
     model.agents[1].handoff = Some("h1".to_owned());
     assert_eq!(typed(&mut ui, &model, "jh"), []);
-    assert_eq!(ui.mode, Mode::Browse);
-    assert!(ui.message.as_ref().is_some_and(|message| message.text.contains("is in handoff h1 already")));
+    assert_eq!(ui.mode, KeyMode::Browse);
+    assert!(ui.message.as_ref().is_some_and(|message| message.text.contains("already in handoff h1")));
 }
 
 #[test]
 fn what_can_not_be_undone_is_asked_for_again() {
     let (model, mut ui) = (model(), Ui::default());
     for (key, asked) in [
-        ("c", Asked::Cancel("h1".to_owned())),
-        ("a", Asked::Accept("h1".to_owned())),
-        ("d", Asked::Dismiss("e1".to_owned())),
+        ("c", TopRequest::Cancel("h1".to_owned())),
+        ("a", TopRequest::Accept("h1".to_owned())),
+        ("d", TopRequest::Dismiss("e1".to_owned())),
     ] {
         assert_eq!(typed(&mut ui, &model, &format!("{key}xn")), []);
-        assert_eq!(typed(&mut ui, &model, &format!("{key}y")), [Order::Ask(asked)], "{key}");
+        assert_eq!(typed(&mut ui, &model, &format!("{key}y")), [LoopAction::Ask(asked)], "{key}");
         ui.pending = false;
     }
 }
@@ -76,21 +76,21 @@ fn what_can_not_be_undone_is_asked_for_again() {
 #[test]
 fn a_text_in_doubt_is_asked_about_before_a_retry_and_after_a_refusal() {
     let (model, mut ui) = (model(), Ui::default());
-    let retry = |assume| [Order::Ask(Asked::Retry { handoff: "h1".to_owned(), assume })];
-    assert_eq!(typed(&mut ui, &model, "rd"), retry(Some(Assume::Delivered)));
+    let retry = |assume| [LoopAction::Ask(TopRequest::Retry { handoff: "h1".to_owned(), assume })];
+    assert_eq!(typed(&mut ui, &model, "rd"), retry(Some(AssumeArg::Delivered)));
     ui.pending = false;
-    assert_eq!(typed(&mut ui, &model, "2rn"), retry(Some(Assume::NotDelivered)));
-    let asked = Some(Asked::Retry { handoff: "h1".to_owned(), assume: None });
-    ui.hear(Outcome { asked, said: Err(CliError::refused("in_doubt", "Who knows")), leaves: false });
-    assert_eq!(ui.mode, Mode::Doubt { handoff: "h1".to_owned() });
+    assert_eq!(typed(&mut ui, &model, "2rn"), retry(Some(AssumeArg::NotDelivered)));
+    let asked = Some(TopRequest::Retry { handoff: "h1".to_owned(), assume: None });
+    ui.hear(ActionResult { asked, said: Err(CliError::refused("in_doubt", "Who knows")), leaves: false });
+    assert_eq!(ui.mode, KeyMode::Doubt { handoff: "h1".to_owned() });
     assert_eq!(typed(&mut ui, &model, "\u{1b}"), []);
 }
 
 #[test]
 fn a_row_leads_to_its_agent_its_handoff_and_its_error() {
     let (model, mut ui) = (model(), Ui::default());
-    assert_eq!(typed(&mut ui, &model, "4g"), [Order::Jump("%1".to_owned())]);
-    assert_eq!(typed(&mut ui, &model, "1jjg"), [Order::Jump("%3".to_owned())]);
+    assert_eq!(typed(&mut ui, &model, "4g"), [LoopAction::Jump("%1".to_owned())]);
+    assert_eq!(typed(&mut ui, &model, "1jjg"), [LoopAction::Jump("%3".to_owned())]);
     assert_eq!(typed(&mut ui, &model, "jcy"), [], "that agent is in no handoff");
     assert!(ui.message.as_ref().is_some_and(|message| message.text.contains("no handoff")));
     assert_eq!(typed(&mut ui, &model, "3hg\r"), [], "there is no work");
@@ -118,21 +118,21 @@ fn every_mode_can_be_left_and_control_c_leaves_all_of_it() {
     let (model, mut ui) = (model(), Ui::default());
     for way in ["h", "hx\r", "c", "2r", "?", "\r"] {
         typed(&mut ui, &model, way);
-        assert_ne!(ui.mode, Mode::Browse, "{way:?}");
+        assert_ne!(ui.mode, KeyMode::Browse, "{way:?}");
         assert_eq!(typed(&mut ui, &model, "\u{1b}"), []);
-        assert_eq!(ui.mode, Mode::Browse, "{way:?}");
+        assert_eq!(ui.mode, KeyMode::Browse, "{way:?}");
         typed(&mut ui, &model, way);
-        assert_eq!(typed(&mut ui, &model, "\u{3}"), [Order::Quit], "{way:?}");
-        ui.mode = Mode::Browse;
+        assert_eq!(typed(&mut ui, &model, "\u{3}"), [LoopAction::Quit], "{way:?}");
+        ui.mode = KeyMode::Browse;
     }
-    assert_eq!(typed(&mut ui, &model, "q"), [Order::Quit]);
+    assert_eq!(typed(&mut ui, &model, "q"), [LoopAction::Quit]);
 }
 
 #[test]
 fn what_is_written_is_one_bounded_plain_line() {
     let (model, mut ui) = (model(), Ui::default());
     typed(&mut ui, &model, &format!("h\u{1b}[200~a\nb\u{9b}{}\u{1b}[201~", "x".repeat(2_000)));
-    let Mode::Input { text, .. } = &ui.mode else { panic!("{:?}", ui.mode) };
+    let KeyMode::Input { text, .. } = &ui.mode else { panic!("{:?}", ui.mode) };
     assert!(text.starts_with("a bx") && text.chars().count() <= MOST_INPUT, "{text}");
 }
 

@@ -1,5 +1,5 @@
-//! What ends the loop's sleep besides the terminal: signals, changes of files, answers. Each sets a flag and writes one
-//! byte into a pipe that the loop polls; a full pipe is as good as a byte.
+//! What wakes the loop besides the terminal: signals, changes of files, answers. Each sets a flag and writes one byte
+//! into a pipe that the loop polls; if the pipe is full, the loop wakes anyway.
 
 use crate::cli::interrupts;
 use nix::sys::signal::Signal;
@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::signal::unix::SignalKind;
 
-/// After these everything is drawn anew: another size, or back from having been stopped. After the others the program ends.
+/// After these signals everything is redrawn: the size has changed, or the program was stopped and continues. After the
+/// others the program ends.
 const DRAWING: [Signal; 2] = [Signal::SIGWINCH, Signal::SIGCONT];
-/// The signals that are taken.
 const TAKEN: [Signal; 6] =
     [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGWINCH, Signal::SIGCONT];
 
@@ -26,15 +26,13 @@ struct Flags {
     changed: AtomicBool,
 }
 
-/// Ends the sleep.
 #[derive(Debug, Clone)]
-pub(super) struct Waker {
+pub(super) struct SleepWaker {
     flags: Arc<Flags>,
     bell: Arc<UnixStream>,
 }
 
-impl Waker {
-    /// Wakes the loop.
+impl SleepWaker {
     pub(super) fn ring(&self) {
         // A pipe that is full wakes it as well.
         let _ = (&*self.bell).write(&[1]);
@@ -46,10 +44,9 @@ impl Waker {
     }
 }
 
-/// The loop's end of it.
 #[derive(Debug)]
 pub(super) struct Wake {
-    waker: Waker,
+    waker: SleepWaker,
     ear: UnixStream,
     watcher: Option<RecommendedWatcher>,
     watched: Vec<PathBuf>,
@@ -64,7 +61,7 @@ impl Wake {
         let (bell, ear) = UnixStream::pair()?;
         bell.set_nonblocking(true)?;
         ear.set_nonblocking(true)?;
-        let waker = Waker { flags: Arc::new(Flags::default()), bell: Arc::new(bell) };
+        let waker = SleepWaker { flags: Arc::new(Flags::default()), bell: Arc::new(bell) };
         let signalled = waker.clone();
         interrupts::take(&TAKEN.map(|taken| SignalKind::from_raw(taken as i32)), move |kind| {
             let draws = DRAWING.iter().any(|drawing| kind == SignalKind::from_raw(*drawing as i32));
@@ -81,12 +78,11 @@ impl Wake {
         Ok(Wake { waker, ear, watcher, watched: Vec::new() })
     }
 
-    /// What wakes the loop.
-    pub(super) fn waker(&self) -> Waker {
+    pub(super) fn waker(&self) -> SleepWaker {
         self.waker.clone()
     }
 
-    /// Has the system tell of changes in these folders, as far as they are there. To be called now and then.
+    /// Watches these folders for changes, as far as they exist. To be called now and then.
     pub(super) fn watch(&mut self, folders: &[PathBuf]) {
         let missing = |folder: &&PathBuf| !self.watched.contains(folder) && folder.is_dir();
         let new: Vec<&PathBuf> = folders.iter().filter(missing).collect();
@@ -97,23 +93,20 @@ impl Wake {
         }
     }
 
-    /// Takes the bytes away.
     pub(super) fn calm(&mut self) {
         let mut bytes = [0; 256];
         while matches!(self.ear.read(&mut bytes), Ok(count) if count > 0) {}
     }
 
-    /// A signal to end came.
     pub(super) fn has_ended(&self) -> bool {
         self.waker.flags.ended.load(Ordering::SeqCst)
     }
 
-    /// Everything is to be drawn anew; says it once.
+    /// Whether everything must be redrawn; says it once.
     pub(super) fn wants_redraw(&self) -> bool {
         self.waker.flags.redraw.swap(false, Ordering::SeqCst)
     }
 
-    /// Files have changed; says it once.
     pub(super) fn has_changed(&self) -> bool {
         self.waker.flags.changed.swap(false, Ordering::SeqCst)
     }
@@ -125,7 +118,7 @@ impl AsFd for Wake {
     }
 }
 
-/// That a file was opened or read is no change: we do that ourselves.
+/// Opening or reading a file is not a change: we do that ourselves.
 fn is_change(event: &notify::Result<Event>) -> bool {
     !matches!(event, Ok(Event { kind: EventKind::Access(_), .. }))
 }

@@ -6,51 +6,51 @@ use std::path::PathBuf;
 /// `work …`.
 #[derive(Debug, Subcommand)]
 pub enum WorkCommand {
-    /// List the items that are not done.
+    /// List the open work items.
     #[command(after_help = "Example:\n  tasuki work list --type story --status ready")]
     List(ListArgs),
-    /// Show all that is known of an item.
+    /// Show all details of an item.
     #[command(after_help = "Example:\n  tasuki work show 5f2a")]
     Show(ItemName),
-    /// Show an item and all that came of it; without one, everything that is not done.
+    /// Show an item and its descendants; without an item, everything that is open.
     #[command(after_help = "Example:\n  tasuki work tree 5f2a")]
     Tree(TreeArgs),
-    /// Show what was done to an item: who, what, when, why.
+    /// Show the history of an item: who did what, when and why.
     #[command(after_help = "Example:\n  tasuki work history 5f2a")]
     History(ItemName),
-    /// Make an item.
+    /// Create an item.
     #[command(after_help = "Example:\n  tasuki work create project_spec \"A shop for sashes\" --priority high")]
     Create(CreateArgs),
-    /// Take an item.
+    /// Claim an item.
     #[command(after_help = "Example:\n  tasuki work claim 5f2a")]
     Claim(ClaimArgs),
-    /// Hand over what came of an item, and what follows from it.
+    /// Complete an item: hand in its output and its children.
     #[command(
         after_help = "Example:\n  tasuki work complete 5f2a --output prd.json --children stories.json\n  tasuki work complete 5f2a --output '{\"completed\": true}'"
     )]
     Complete(CompleteArgs),
-    /// Make the children that a partial completion could not make.
-    #[command(after_help = "Example:\n  tasuki work retry-children 5f2a --children mended.json")]
+    /// Create the children that a partial completion could not create.
+    #[command(after_help = "Example:\n  tasuki work retry-children 5f2a --children fixed.json")]
     RetryChildren(RetryChildrenArgs),
-    /// Give an item back, or release one that was escalated.
+    /// Give an item back, or release an escalated item.
     #[command(after_help = "Example:\n  tasuki work release 5f2a --reason \"not for me\"")]
     Release(ReleaseArgs),
-    /// Leave an item to a person.
+    /// Escalate an item to a person.
     #[command(after_help = "Example:\n  tasuki work escalate 5f2a --reason \"no access to the database\"")]
     Escalate(EscalateArgs),
-    /// Undo a completion: its children go, and the item is back with its owner.
+    /// Undo a completion: the children are withdrawn, and the item goes back to its owner.
     #[command(after_help = "Example:\n  tasuki work rollback 5f2a --reason \"the wrong stories\"")]
     Rollback(RollbackArgs),
-    /// Say something of an item.
+    /// Comment on an item.
     #[command(after_help = "Example:\n  tasuki work comment 5f2a \"See the notes of Monday.\"")]
     Comment(CommentArgs),
-    /// Show, for each type, how many there are, and how long they waited and took.
+    /// Show for each type how many items there are, and how long they waited and took.
     #[command(after_help = "Example:\n  tasuki work stats --json")]
     Stats,
-    /// Take items from a file: one JSON object a line, of which type and title are enough.
+    /// Import items from a file with one JSON object per line; only type and title are required.
     #[command(after_help = "Example:\n  tasuki work import backlog.jsonl")]
     Import(ImportArgs),
-    /// Print items, one JSON object a line.
+    /// Print items, one JSON object per line.
     #[command(after_help = "Example:\n  tasuki work export > work.jsonl")]
     Export(ExportArgs),
 }
@@ -58,18 +58,18 @@ pub enum WorkCommand {
 /// One item.
 #[derive(Debug, Args)]
 pub struct ItemName {
-    /// Item id or its beginning.
+    /// Item id or a unique prefix.
     pub item: String,
 }
 
-/// Who does it; without either, the agent in whose pane this runs, or else you.
+/// Who acts; by default the agent in this pane, or else you.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub struct WhoArgs {
-    /// Agent id, its beginning, its persona, its pane such as `%3`, or `.` for the agent in whose pane this runs.
+    /// Act as this agent: id or a unique prefix, persona, pane such as `%3`, or `.` for the agent in this pane.
     #[arg(long)]
     pub agent: Option<String>,
-    /// You, the operator.
+    /// Act as yourself, the operator.
     #[arg(long)]
     pub human: bool,
 }
@@ -77,19 +77,19 @@ pub struct WhoArgs {
 /// `work list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Also those that are done or withdrawn.
+    /// Include items that are done or withdrawn.
     #[arg(long, short)]
     pub all: bool,
-    /// Only those with this status.
+    /// Only items with this status.
     #[arg(long, value_parser = ["ready", "claimed", "escalated", "done", "withdrawn"])]
     pub status: Option<String>,
-    /// Only those of this type.
+    /// Only items of this type.
     #[arg(long = "type", value_name = "TYPE")]
     pub kind: Option<String>,
-    /// Only those that this agent has; `human` for yours.
+    /// Only items that this agent has claimed; `human` for yours.
     #[arg(long)]
     pub agent: Option<String>,
-    /// At most so many.
+    /// At most this many items.
     #[arg(long)]
     pub limit: Option<usize>,
 }
@@ -97,41 +97,41 @@ pub struct ListArgs {
 /// `work tree`.
 #[derive(Debug, Args)]
 pub struct TreeArgs {
-    /// Item id or its beginning.
+    /// Item id or a unique prefix.
     pub item: Option<String>,
 }
 
-/// How much an item matters.
+/// The priority of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Priority {
-    /// When there is nothing else.
+pub enum PriorityArg {
+    /// After everything else.
     Low,
-    /// As most.
+    /// The default.
     Normal,
-    /// Before most.
+    /// Before normal items.
     High,
-    /// Before all.
+    /// Before everything else.
     Urgent,
 }
 
 /// `work create`.
 #[derive(Debug, Args)]
 pub struct CreateArgs {
-    /// Its type, which must have a rule.
+    /// The type of the item; the rules must have a rule for it.
     #[arg(value_name = "TYPE")]
     pub kind: String,
-    /// In one line.
+    /// The title, in one line.
     pub title: String,
-    /// In full; `-` for standard input.
+    /// The description; `-` for standard input.
     #[arg(long)]
     pub description: Option<String>,
-    /// The item that it belongs to.
+    /// The parent of the item.
     #[arg(long, value_name = "ITEM")]
     pub parent: Option<String>,
-    /// How much it matters.
+    /// The priority of the item.
     #[arg(long, value_enum)]
-    pub priority: Option<Priority>,
-    /// A JSON object: itself, a file that holds it, or `-` for standard input.
+    pub priority: Option<PriorityArg>,
+    /// Metadata, a JSON object: the JSON itself, a file with it, or `-` for standard input.
     #[arg(long, value_name = "JSON")]
     pub metadata: Option<String>,
 }
@@ -139,7 +139,7 @@ pub struct CreateArgs {
 /// `work claim`.
 #[derive(Debug, Args)]
 pub struct ClaimArgs {
-    /// Item id or its beginning.
+    /// Item id or a unique prefix.
     pub item: String,
     /// Who.
     #[command(flatten)]
@@ -148,32 +148,32 @@ pub struct ClaimArgs {
 
 /// The status that follows a completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum NextStatus {
-    /// It is finished.
+pub enum NextStatusArg {
+    /// The item is finished.
     Done,
-    /// It goes round again.
+    /// The item can be claimed again.
     Ready,
-    /// A person must look at it.
+    /// A person must look at the item.
     Escalated,
 }
 
 /// `work complete`.
 #[derive(Debug, Args)]
 pub struct CompleteArgs {
-    /// Item id or its beginning.
+    /// Item id or a unique prefix.
     pub item: String,
-    /// What came of it, a JSON object: itself, a file that holds it, or `-` for standard input.
+    /// The output, a JSON object: the JSON itself, a file with it, or `-` for standard input.
     #[arg(long, value_name = "JSON")]
     pub output: String,
-    /// What follows from it, a JSON list of objects with type, title and description: itself, or a file that holds it.
+    /// The children, a JSON list of objects with type, title and description: the JSON itself, or a file with it.
     #[arg(long, value_name = "JSON")]
     pub children: Option<String>,
-    /// Make the good children although others are bad.
+    /// Create the valid children even if others are invalid.
     #[arg(long)]
     pub partial: bool,
-    /// The status that follows, instead of the rule's.
+    /// The next status of the item, instead of the one that its rule names.
     #[arg(long, value_enum, value_name = "STATUS")]
-    pub next_status: Option<NextStatus>,
+    pub next_status: Option<NextStatusArg>,
     /// Who.
     #[command(flatten)]
     pub who: WhoArgs,
@@ -182,12 +182,12 @@ pub struct CompleteArgs {
 /// `work retry-children`.
 #[derive(Debug, Args)]
 pub struct RetryChildrenArgs {
-    /// Item id or its beginning.
+    /// Item id or a unique prefix.
     pub item: String,
-    /// In place of all that have failed, a JSON list: itself, or a file that holds it. Without it, those are tried again.
+    /// Replaces all failed children, a JSON list: the JSON itself, or a file with it [default: retry the failed ones].
     #[arg(long, value_name = "JSON")]
     pub children: Option<String>,
-    /// Make the good ones although others are still bad.
+    /// Create the valid children even if others are still invalid.
     #[arg(long)]
     pub partial: bool,
     /// Who.
@@ -198,9 +198,9 @@ pub struct RetryChildrenArgs {
 /// `work release`.
 #[derive(Debug, Args)]
 pub struct ReleaseArgs {
-    /// Item id or its beginning.
+    /// Item id or a unique prefix.
     pub item: String,
-    /// Why.
+    /// The reason, kept in the item's history.
     #[arg(long)]
     pub reason: Option<String>,
     /// Who.
@@ -211,9 +211,9 @@ pub struct ReleaseArgs {
 /// `work escalate`.
 #[derive(Debug, Args)]
 pub struct EscalateArgs {
-    /// Item id or its beginning.
+    /// Item id or a unique prefix.
     pub item: String,
-    /// Why.
+    /// The reason, kept in the item's history.
     #[arg(long)]
     pub reason: String,
     /// Who.
@@ -224,9 +224,9 @@ pub struct EscalateArgs {
 /// `work rollback`.
 #[derive(Debug, Args)]
 pub struct RollbackArgs {
-    /// Item id or its beginning.
+    /// Item id or a unique prefix.
     pub item: String,
-    /// Why.
+    /// The reason, kept in the item's history.
     #[arg(long)]
     pub reason: String,
 }
@@ -234,11 +234,11 @@ pub struct RollbackArgs {
 /// `work comment`.
 #[derive(Debug, Args)]
 pub struct CommentArgs {
-    /// Item id or its beginning.
+    /// Item id or a unique prefix.
     pub item: String,
     /// The text, or `-` for standard input.
     pub text: String,
-    /// Who says it [else the agent in whose pane this runs, or `human`].
+    /// The author of the comment [default: the agent in this pane, else `human`].
     #[arg(long)]
     pub author: Option<String>,
 }
@@ -246,9 +246,9 @@ pub struct CommentArgs {
 /// `work import`.
 #[derive(Debug, Args)]
 pub struct ImportArgs {
-    /// The file, or `-` for standard input.
+    /// The file to import, or `-` for standard input.
     pub file: PathBuf,
-    /// Leave out items that are here already.
+    /// Skip items that already exist.
     #[arg(long)]
     pub skip_known: bool,
 }
@@ -256,7 +256,7 @@ pub struct ImportArgs {
 /// `work export`.
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// Only those that are not done.
+    /// Only open items.
     #[arg(long)]
     pub open: bool,
 }

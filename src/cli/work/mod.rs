@@ -1,19 +1,21 @@
-//! `work …`: what can be asked of work items, and what is known of them. `show` prints, `read` reads views, `moving` takes
-//! items in and out.
+//! `work …`: requests about work items, and their views. `show` prints, `read` reads views, `import_export` imports and
+//! exports.
 
 pub mod args;
-mod moving;
+mod import_export;
 pub mod read;
 pub(super) mod show;
 
 use super::error::CliError;
 use super::output::one_line;
-use super::view::{Seen, shown};
-use super::{Session, input, names};
+use super::view::{ViewFile, shown};
+use super::{CliSession, input, names};
 use crate::contract::Fault;
 use crate::contract::reply::{ChildrenReply, CommentReply, WorkReply};
 use crate::core::text::sanitise;
-use args::{CommentArgs, CompleteArgs, CreateArgs, NextStatus, Priority, RetryChildrenArgs, WhoArgs, WorkCommand};
+use args::{
+    CommentArgs, CompleteArgs, CreateArgs, NextStatusArg, PriorityArg, RetryChildrenArgs, WhoArgs, WorkCommand,
+};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -21,7 +23,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// What the sidecar refused, or what can't be read.
-pub fn command(session: &Session, command: &WorkCommand) -> Result<(), CliError> {
+pub fn command(session: &CliSession, command: &WorkCommand) -> Result<(), CliError> {
     match command {
         WorkCommand::List(args) => show::list(session, args),
         WorkCommand::Show(name) => show::one(session, &name.item),
@@ -40,13 +42,13 @@ pub fn command(session: &Session, command: &WorkCommand) -> Result<(), CliError>
         }
         WorkCommand::Rollback(args) => simple(session, "work_rollback", &args.item, None, Some(&args.reason)),
         WorkCommand::Comment(args) => comment(session, args),
-        WorkCommand::Import(args) => moving::import(session, args),
-        WorkCommand::Export(args) => moving::export(session, args),
+        WorkCommand::Import(args) => import_export::import(session, args),
+        WorkCommand::Export(args) => import_export::export(session, args),
     }
 }
 
 /// Who asks: whom the arguments name, or else the agent in whose pane this runs, or else the operator.
-fn who(session: &Session, args: &WhoArgs) -> Result<String, CliError> {
+fn who(session: &CliSession, args: &WhoArgs) -> Result<String, CliError> {
     match args.agent.as_deref() {
         _ if args.human => Ok("human".to_owned()),
         Some(name) => names::agent(&session.home, name),
@@ -56,7 +58,7 @@ fn who(session: &Session, args: &WhoArgs) -> Result<String, CliError> {
 
 /// A request that names an item, and perhaps who asks and why.
 fn simple(
-    session: &Session,
+    session: &CliSession,
     kind: &str,
     item: &str,
     asker: Option<&WhoArgs>,
@@ -69,19 +71,19 @@ fn simple(
     if let Some(reason) = reason {
         fields.insert("reason".to_owned(), reason.into());
     }
-    tell_status(session, &session.ask(kind, fields, super::ANSWER_SOON)?)
+    report_status(session, &session.ask(kind, fields, super::ANSWER_SOON)?)
 }
 
-fn named(session: &Session, item: &str) -> Result<Map<String, Value>, CliError> {
+fn named(session: &CliSession, item: &str) -> Result<Map<String, Value>, CliError> {
     Ok(Map::from_iter([("item_id".to_owned(), names::item(&session.home, item)?.into())]))
 }
 
-fn tell_status(session: &Session, answer: &Seen<WorkReply>) -> Result<(), CliError> {
-    let (id, status) = (shown(answer.item_id.as_str()), shown(answer.status.word()));
-    session.tell(&answer.json(), &format!("{id} {}", sanitise(&status)))
+fn report_status(session: &CliSession, answer: &ViewFile<WorkReply>) -> Result<(), CliError> {
+    let (id, status) = (shown(answer.item_id.as_str()), shown(answer.status.as_str()));
+    session.report(&answer.json(), &format!("{id} {}", sanitise(&status)))
 }
 
-fn create(session: &Session, args: &CreateArgs) -> Result<(), CliError> {
+fn create(session: &CliSession, args: &CreateArgs) -> Result<(), CliError> {
     let mut fields = Map::new();
     let mut put = |key: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -97,14 +99,14 @@ fn create(session: &Session, args: &CreateArgs) -> Result<(), CliError> {
     put("description", description.map(Value::from));
     put("parent_id", args.parent.as_deref().map(|item| names::item(&session.home, item)).transpose()?.map(Value::from));
     let priority = args.priority.map(|priority| match priority {
-        Priority::Low => "low",
-        Priority::Normal => "normal",
-        Priority::High => "high",
-        Priority::Urgent => "urgent",
+        PriorityArg::Low => "low",
+        PriorityArg::Normal => "normal",
+        PriorityArg::High => "high",
+        PriorityArg::Urgent => "urgent",
     });
     put("priority", priority.map(Value::from));
     put("metadata", args.metadata.as_deref().map(given).transpose()?);
-    tell_status(session, &session.ask("work_create", fields, super::ANSWER_SOON)?)
+    report_status(session, &session.ask("work_create", fields, super::ANSWER_SOON)?)
 }
 
 /// JSON that an argument holds itself, or names: a file, or `-` for standard input.
@@ -119,7 +121,7 @@ fn given(text: &str) -> Result<Value, CliError> {
     })
 }
 
-fn complete(session: &Session, args: &CompleteArgs) -> Result<(), CliError> {
+fn complete(session: &CliSession, args: &CompleteArgs) -> Result<(), CliError> {
     let mut fields = named(session, &args.item)?;
     fields.insert("agent_id".to_owned(), who(session, &args.who)?.into());
     fields.insert("output".to_owned(), given(&args.output)?);
@@ -130,17 +132,17 @@ fn complete(session: &Session, args: &CompleteArgs) -> Result<(), CliError> {
         fields.insert("partial".to_owned(), json!(true));
     }
     let next = args.next_status.map(|next| match next {
-        NextStatus::Done => "done",
-        NextStatus::Ready => "ready",
-        NextStatus::Escalated => "escalated",
+        NextStatusArg::Done => "done",
+        NextStatusArg::Ready => "ready",
+        NextStatusArg::Escalated => "escalated",
     });
     if let Some(next) = next {
         fields.insert("next_status".to_owned(), next.into());
     }
-    tell_children(session, &session.ask("work_complete", fields, super::ANSWER_SOON)?, "completed")
+    report_children(session, &session.ask("work_complete", fields, super::ANSWER_SOON)?, "completed")
 }
 
-fn retry_children(session: &Session, args: &RetryChildrenArgs) -> Result<(), CliError> {
+fn retry_children(session: &CliSession, args: &RetryChildrenArgs) -> Result<(), CliError> {
     let mut fields = named(session, &args.item)?;
     fields.insert("agent_id".to_owned(), who(session, &args.who)?.into());
     if let Some(children) = &args.children {
@@ -149,11 +151,11 @@ fn retry_children(session: &Session, args: &RetryChildrenArgs) -> Result<(), Cli
     if args.partial {
         fields.insert("partial".to_owned(), json!(true));
     }
-    tell_children(session, &session.ask("work_retry_children", fields, super::ANSWER_SOON)?, "children made")
+    report_children(session, &session.ask("work_retry_children", fields, super::ANSWER_SOON)?, "children created")
 }
 
 /// What was made, and what was not.
-fn tell_children(session: &Session, answer: &Seen<ChildrenReply>, what: &str) -> Result<(), CliError> {
+fn report_children(session: &CliSession, answer: &ViewFile<ChildrenReply>, what: &str) -> Result<(), CliError> {
     if session.out.is_json() {
         return session.out.document(&answer.json());
     }
@@ -167,17 +169,17 @@ fn tell_children(session: &Session, answer: &Seen<ChildrenReply>, what: &str) ->
         let why = |error: &Fault| format!("{}: {}", shown(error.pointer.as_str()), shown(error.message.as_str()));
         let why: Vec<String> = child.errors.iter().map(why).collect();
         let title = one_line(&shown(child.title.as_deref()));
-        session.out.line(&format!("  not made: {title}  {}", one_line(&why.join("; "))))?;
+        session.out.line(&format!("  not created: {title}  {}", one_line(&why.join("; "))))?;
     }
     if !answer.failed.is_empty() {
-        session
-            .out
-            .note(&format!("Mend those that were not made, then: tasuki work retry-children {id} --children FILE"));
+        session.out.note(&format!(
+            "Fix the children that were not created, then: tasuki work retry-children {id} --children FILE"
+        ));
     }
     Ok(())
 }
 
-fn comment(session: &Session, args: &CommentArgs) -> Result<(), CliError> {
+fn comment(session: &CliSession, args: &CommentArgs) -> Result<(), CliError> {
     let mut fields = named(session, &args.item)?;
     let text = if args.text == "-" { input::standard_input()? } else { args.text.clone() };
     let author = match &args.author {
@@ -186,6 +188,6 @@ fn comment(session: &Session, args: &CommentArgs) -> Result<(), CliError> {
     };
     fields.insert("author".to_owned(), author.into());
     fields.insert("text".to_owned(), text.into());
-    let answer: Seen<CommentReply> = session.ask("work_comment", fields, super::ANSWER_SOON)?;
-    session.tell(&answer.json(), &format!("comment {}", shown(answer.comment_id.as_str())))
+    let answer: ViewFile<CommentReply> = session.ask("work_comment", fields, super::ANSWER_SOON)?;
+    session.report(&answer.json(), &format!("comment {}", shown(answer.comment_id.as_str())))
 }

@@ -1,5 +1,5 @@
-//! Reading the views of items: of all, or of those that are not done, which have a name in a folder of their own, so that
-//! a hundred thousand that are done cost nothing.
+//! Reads the views of items: of all, or only of those that are not done. The latter also have a name in a folder of
+//! their own, so a hundred thousand finished items cost nothing.
 
 use crate::cli::error::CliError;
 use crate::cli::view;
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use std::fs;
 use std::path::Path;
 
-/// The ids of the items that are marked as not done, sorted: all that are open, and for a moment some that are done.
+/// The ids of the items that are marked as not done, sorted: all open items, and for a moment some that are done.
 ///
 /// # Errors
 /// The folder can't be read; one that is missing holds none.
@@ -17,7 +17,7 @@ pub fn open_ids(home: &Home) -> Result<Vec<String>, CliError> {
     ids_in(&home.open_work())
 }
 
-/// The ids that are names in a folder, sorted.
+/// The ids among the names in a folder, sorted.
 ///
 /// # Errors
 /// The folder can't be read; one that is missing holds none.

@@ -4,8 +4,8 @@ use super::args::ListArgs;
 use super::read;
 use crate::cli::error::CliError;
 use crate::cli::output::{Tone, one_line};
-use crate::cli::view::{Seen, said, shown};
-use crate::cli::{Session, follow, names, view};
+use crate::cli::view::{ViewFile, said, shown};
+use crate::cli::{CliSession, follow, names, view};
 use crate::contract::work::{Action, EntryView, Status, WorkPast};
 use crate::contract::{Word, WorkBrief, WorkView};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// Most items of one tree that are shown.
 const MOST_IN_TREE: usize = 10_000;
 
-pub(super) fn list(session: &Session, args: &ListArgs) -> Result<(), CliError> {
+pub(super) fn list(session: &CliSession, args: &ListArgs) -> Result<(), CliError> {
     session.require_views()?;
     let agent = match args.agent.as_deref() {
         Some("human") => Some("human".to_owned()),
@@ -28,7 +28,7 @@ pub(super) fn list(session: &Session, args: &ListArgs) -> Result<(), CliError> {
     let fits = |wanted: Option<&str>, found: &str| wanted.is_none_or(|wanted| wanted == found);
     items.retain(|(_, item)| {
         (everything || item.is_open())
-            && fits(args.status.as_deref(), item.status.word())
+            && fits(args.status.as_deref(), item.status.as_str())
             && fits(args.kind.as_deref(), &item.r#type)
             && fits(agent.as_deref(), item.claimed_by.as_deref().unwrap_or_default())
     });
@@ -39,7 +39,7 @@ pub(super) fn list(session: &Session, args: &ListArgs) -> Result<(), CliError> {
         return session.out.line(&format!("[{}]", texts.join(",\n")));
     }
     if items.is_empty() {
-        session.out.note("No work items. Make one with: tasuki work create TYPE TITLE");
+        session.out.note("No work items. Create one with: tasuki work create TYPE TITLE");
         return Ok(());
     }
     let owners = items.iter().filter_map(|(_, item)| item.claimed_by.as_deref());
@@ -50,21 +50,21 @@ pub(super) fn list(session: &Session, args: &ListArgs) -> Result<(), CliError> {
             .claimed_by
             .as_deref()
             .map_or_else(|| "-".to_owned(), |id| if id == "human" { id.to_owned() } else { name(id) });
-        let (status, priority) = (item.status.word().to_owned(), item.priority.word().to_owned());
+        let (status, priority) = (item.status.as_str().to_owned(), item.priority.as_str().to_owned());
         vec![name(&item.item_id), item.r#type.clone(), status, priority, owner, one_line(&item.title)]
     };
     let rows: Vec<Vec<String>> = items.iter().map(row).collect();
     session.out.table(&["ITEM", "TYPE", "STATUS", "PRIORITY", "OWNER", "TITLE"], &rows)
 }
 
-fn find(session: &Session, name: &str) -> Result<Seen<WorkView>, CliError> {
+fn find(session: &CliSession, name: &str) -> Result<ViewFile<WorkView>, CliError> {
     session.require_views()?;
     let id = names::item(&session.home, name)?;
     let seen = view::item(&session.home, &id)?;
     seen.ok_or_else(|| CliError::refused("no_item", "Work item not found"))
 }
 
-pub(super) fn one(session: &Session, name: &str) -> Result<(), CliError> {
+pub(super) fn one(session: &CliSession, name: &str) -> Result<(), CliError> {
     let seen = find(session, name)?;
     if session.out.is_json() {
         return session.out.document(&seen.json());
@@ -80,13 +80,13 @@ pub(crate) fn lines(seen: &WorkView) -> Vec<String> {
     let at = |at: &Option<String>| said(at.as_deref()).map(view::clock);
     let maybe = |text: &Option<String>| text.as_deref().and_then(line);
     let fields = [
-        ("status", line(seen.status.word())),
-        ("priority", line(seen.priority.word())),
+        ("status", line(seen.status.as_str())),
+        ("priority", line(seen.priority.as_str())),
         ("owner", maybe(&seen.claimed_by)),
         ("held by", maybe(&seen.held_by)),
         ("parent", maybe(&seen.parent_id)),
-        ("made", said(seen.created_at.as_str()).map(view::clock)),
-        ("made by", line(&seen.created_by)),
+        ("created", said(seen.created_at.as_str()).map(view::clock)),
+        ("created by", line(&seen.created_by)),
         ("completed", at(&seen.completed_at)),
         ("by", maybe(&seen.completed_by)),
         ("escalated", at(&seen.escalated_at)),
@@ -125,7 +125,7 @@ fn indented(text: &str) -> String {
     plain.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
 }
 
-pub(super) fn tree(session: &Session, name: Option<&str>) -> Result<(), CliError> {
+pub(super) fn tree(session: &CliSession, name: Option<&str>) -> Result<(), CliError> {
     session.require_views()?;
     let roots: Vec<String> = match name {
         Some(name) => vec![names::item(&session.home, name)?],
@@ -153,7 +153,7 @@ pub(super) fn tree(session: &Session, name: Option<&str>) -> Result<(), CliError
             Some(Status::Escalated) => Tone::Bad,
             _ => Tone::Plain,
         };
-        let status = session.out.paint(tone, &one_line(item.status.word()));
+        let status = session.out.paint(tone, &one_line(item.status.as_str()));
         session.out.line(&format!(
             "{}{id}  {}  {status}  {}",
             "  ".repeat(*depth),
@@ -165,7 +165,7 @@ pub(super) fn tree(session: &Session, name: Option<&str>) -> Result<(), CliError
 }
 
 /// The topmost of the items that are not done.
-fn roots(session: &Session) -> Result<Vec<String>, CliError> {
+fn roots(session: &CliSession) -> Result<Vec<String>, CliError> {
     let mut open: Vec<(String, WorkBrief)> = read::views(&session.home, &read::open_ids(&session.home)?);
     open.retain(|(_, item)| item.is_open());
     let known: BTreeMap<&str, &WorkBrief> = open.iter().map(|(_, item)| (item.item_id.as_str(), item)).collect();
@@ -184,7 +184,7 @@ fn roots(session: &Session) -> Result<Vec<String>, CliError> {
     Ok(found.into_iter().map(|(id, _)| id).collect())
 }
 
-fn grow(session: &Session, id: &str, depth: usize, shown: &mut Vec<(usize, WorkBrief)>) {
+fn grow(session: &CliSession, id: &str, depth: usize, shown: &mut Vec<(usize, WorkBrief)>) {
     if depth > 64 || shown.len() >= MOST_IN_TREE {
         return;
     }
@@ -196,7 +196,7 @@ fn grow(session: &Session, id: &str, depth: usize, shown: &mut Vec<(usize, WorkB
     }
 }
 
-pub(super) fn history(session: &Session, name: &str) -> Result<(), CliError> {
+pub(super) fn history(session: &CliSession, name: &str) -> Result<(), CliError> {
     let seen = find(session, name)?;
     if session.out.is_json() {
         return session.out.document(&json!(seen.history));
@@ -212,15 +212,14 @@ pub(super) fn history(session: &Session, name: &str) -> Result<(), CliError> {
         }
         let children = entry.children.len();
         about.extend((children > 0).then(|| format!("children: {children}")));
-        let (what, by) = (shown(entry.action.word()), shown(entry.by.as_str()));
-        let (from, to) = (shown(entry.from.as_ref().map(Word::word)), shown(entry.to.word()));
+        let (what, by) = (shown(entry.action.as_str()), shown(entry.by.as_str()));
+        let (from, to) = (shown(entry.from.as_ref().map(Word::as_str)), shown(entry.to.as_str()));
         vec![at, what, by, from, to, after, about.join("; ")]
     };
     let rows: Vec<Vec<String>> = seen.history.iter().map(row).collect();
     session.out.table(&["WHEN", "WHAT", "BY", "FROM", "TO", "AFTER", "ABOUT"], &rows)
 }
 
-/// How long something took, several times.
 #[derive(Default)]
 struct Spans {
     count: u64,
@@ -244,7 +243,6 @@ impl Spans {
     }
 }
 
-/// The figures of one type.
 #[derive(Default)]
 struct Figures {
     statuses: BTreeMap<Status, u64>,
@@ -252,7 +250,7 @@ struct Figures {
     took: Spans,
 }
 
-pub(super) fn stats(session: &Session) -> Result<(), CliError> {
+pub(super) fn stats(session: &CliSession) -> Result<(), CliError> {
     session.require_views()?;
     let mut types: BTreeMap<String, Figures> = BTreeMap::new();
     for (_, item) in read::views::<WorkPast>(&session.home, &read::all_ids(&session.home)?) {
@@ -273,7 +271,7 @@ pub(super) fn stats(session: &Session) -> Result<(), CliError> {
     if session.out.is_json() {
         let row = |(kind, figures): (&String, &Figures)| {
             let mut row = json!({ "type": kind, "waited": figures.waited.json(), "took": figures.took.json() });
-            Status::ALL.iter().for_each(|status| row[status.word()] = json!(count(figures, status)));
+            Status::ALL.iter().for_each(|status| row[status.as_str()] = json!(count(figures, status)));
             row
         };
         return session.out.document(&Value::Array(types.iter().map(row).collect()));

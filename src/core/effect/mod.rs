@@ -1,6 +1,6 @@
-//! What the core wants done. Every effect is a row of the outbox until it is settled, and every one may be run again
-//! after a crash: typing and starting are compare-and-swap lines inside the tmux server, what is published is looked for by
-//! its mark first, the rest only reads or writes the same thing twice. So no effect needs a second recovery path.
+//! What the core wants done. Every effect is a row of the outbox until it is settled, and every effect may run again
+//! after a crash: typing and starting are compare-and-swap lines inside the tmux server, an upload is searched for by
+//! its mark first, and the rest only read, or write the same thing twice. So no effect needs a second recovery path.
 
 mod outcome;
 mod publish;
@@ -9,7 +9,9 @@ use super::id::{AgentId, DeliveryId, ErrorId, HandoffId, Slug};
 use super::pane::{PaneRef, Process, ServerId};
 use serde::{Deserialize, Serialize};
 
-pub use outcome::{Composed, DocumentRead, Measured, Outcome, PersonaTexts, Place, Readiness, Round, Started};
+pub use outcome::{
+    AutoHandoffCheck, Composed, DocumentRead, Measured, Outcome, PersonaTexts, Readiness, Started, SuccessorWindow,
+};
 pub use publish::{CopyPlan, Posted, PublishFault, PublishPlan};
 
 /// The outbox key: rises by one, is never used again, and fences late answers.
@@ -17,7 +19,7 @@ pub use publish::{CopyPlan, Posted, PublishFault, PublishPlan};
 #[serde(transparent)]
 pub struct EffectKey(pub u64);
 
-/// How a text goes in.
+/// What kind of text is typed, which decides how it is put in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
@@ -29,16 +31,15 @@ pub enum How {
     NewSession,
 }
 
-/// A text too long for a pane: it lies in a file that the typed text names (SPEC 5.4).
+/// A text too long for a pane: it is written to a file that the typed text names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attachment {
-    /// The persona in whose `texts/` folder it lies.
     pub persona: Slug,
     pub file_name: String,
     pub body: String,
 }
 
-/// A text for a pane.
+/// A text that is to be typed into an agent's pane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TypeText {
     pub agent_id: AgentId,
@@ -47,9 +48,10 @@ pub struct TypeText {
     #[serde(default)]
     pub process: Option<Process>,
     pub profile: String,
-    /// The mark by which it is typed at most once.
+    /// The delivery id, which is also the mark that keeps the text from being typed twice.
     pub delivery_id: DeliveryId,
-    /// Sanitised, with our first and last line where it is a prompt. Empty for [`How::Command`]: the profile's own.
+    /// Sanitised; for a prompt with our first and last line. Empty for [`How::Command`], which types the profile's own
+    /// text.
     pub text: String,
     pub how: How,
     /// Written before the text is typed.
@@ -58,30 +60,27 @@ pub struct TypeText {
     pub allow_busy: bool,
 }
 
-/// From what tasuki makes a document that the agent does not write itself.
+/// What tasuki makes a document from if the agent does not write it itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
-    /// From the agent's answer to our instruction.
+pub enum DocumentSource {
+    /// The agent's answer to our instruction.
     Reply {
         profile: String,
-        /// Its transcript, where that is known.
         transcript: Option<String>,
         delivery_id: Option<DeliveryId>,
         /// The last text of the answer, as the end of the turn told it.
         last_text: Option<String>,
     },
-    /// From the tail of its transcript.
     Transcript {
         profile: String,
         transcript: String,
-        /// What is put before it.
         head: String,
     },
     Text(String),
 }
 
-/// A new agent.
+/// The start of a new agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartAgent {
     /// Its id, which is also the creation mark.
@@ -90,27 +89,26 @@ pub struct StartAgent {
     pub profile: String,
     /// Where it works; the home folder of the user if not known.
     pub cwd: Option<String>,
-    /// The session for its window.
     pub session: String,
     /// Columns and rows, for a session that must be made.
     pub size: (u16, u16),
     pub previous: Option<AgentId>,
-    /// The life of the tmux server in which it is to be started. In another life it can't be known whether it was
-    /// started before, so it is not started there.
+    /// The life of the tmux server in which the agent is started. In another life nobody knows whether it was started
+    /// before, so it is not started there.
     pub server: Option<ServerId>,
 }
 
-/// What a person is to be told.
+/// What a person is notified of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
-    /// The failure that it is about; none for a mere notice.
+    /// The failure that it reports; none if it reports none.
     pub error_id: Option<ErrorId>,
     pub text: String,
     /// What a configured command gets on standard input, as one JSON object.
     pub json: serde_json::Value,
 }
 
-/// A message of a handoff that is told to the operator, or given to a command.
+/// A message of a handoff for the operator or for a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotifyPlan {
     pub handoff_id: HandoffId,
@@ -120,11 +118,10 @@ pub struct NotifyPlan {
     pub notice: Notice,
 }
 
-/// What is to be done.
+/// What the core can ask the runner to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// Make the persona's handoff folder.
     PrepareFolder {
         persona: Slug,
     },
@@ -135,11 +132,11 @@ pub enum Effect {
         persona: Slug,
         file_name: String,
     },
-    /// Write the document, unless something lies in its place already.
+    /// Write the document, unless its name is taken already.
     ComposeDocument {
         persona: Slug,
         file_name: String,
-        source: Source,
+        source: DocumentSource,
     },
     /// Say whether the document is still the recorded one.
     CompareDocument {
@@ -148,7 +145,6 @@ pub enum Effect {
         /// The recorded hash, hexadecimal.
         sha256: String,
     },
-    /// Read the persona's skill and experience.
     ReadPersona {
         persona: Slug,
     },
@@ -157,20 +153,21 @@ pub enum Effect {
         agent_id: AgentId,
         pane: PaneRef,
         profile: String,
-        /// Only look whether it is idle now.
+        /// Only look once.
         #[serde(default)]
         brief: bool,
     },
-    /// Wait until a process is dead.
     AwaitDeath {
         process: Process,
     },
     /// Keep the session alive for the successor.
-    HoldPlace {
+    #[serde(rename = "hold_place")]
+    HoldPlaceholder {
         pane: PaneRef,
         tag: String,
     },
-    DropPlace {
+    #[serde(rename = "drop_place")]
+    DropPlaceholder {
         tag: String,
     },
     Start(StartAgent),
@@ -186,20 +183,22 @@ pub enum Effect {
         pane: u32,
     },
     /// Read from its transcript how full an agent's context is.
-    ReadGauge {
+    #[serde(rename = "read_gauge")]
+    ReadContextUsage {
         agent_id: AgentId,
         profile: String,
         path: String,
     },
-    /// Wait until a prompt stands in its agent's transcript.
+    /// Wait until a prompt is in its agent's transcript.
     AwaitPrompt {
         agent_id: AgentId,
         profile: String,
         path: String,
         delivery_id: DeliveryId,
     },
-    /// Look at what decides whether a handoff may begin by itself.
-    LookRound {
+    /// Check the preconditions of an automatic handoff.
+    #[serde(rename = "look_round")]
+    CheckAutoHandoff {
         agent_id: AgentId,
         pane: PaneRef,
         persona: Slug,
@@ -217,31 +216,32 @@ pub enum Effect {
     /// Publish the copy, unless it is there already.
     Publish(PublishPlan),
     /// Tell the operator by every configured channel.
-    Tell(Notice),
-    /// Tell a handoff's orchestrator or escalation target, and say whether that worked.
+    #[serde(rename = "tell")]
+    NotifyOperator(Notice),
+    /// Notify a handoff's orchestrator or escalation target, and say whether that worked.
     Notify(NotifyPlan),
 }
 
-/// Effects of one lane are run one after the other; different lanes side by side.
+/// Effects of one lane run one after the other; different lanes run in parallel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Lane {
-    /// All that is done to one agent's pane; what only looks at it, or kills it, waits for nothing.
+pub enum EffectLane {
+    /// Everything that changes one agent's pane. An effect that only looks at the pane, or kills it, waits for nothing.
     Agent(AgentId),
     /// All that concerns one placeholder window.
-    Place(u128),
+    Placeholder(u128),
     Free(EffectKey),
 }
 
 impl Effect {
-    /// The lane that it runs in.
+    /// The lane that it runs in: the effects of one lane run one after the other.
     #[must_use]
-    pub fn lane(&self, key: EffectKey) -> Lane {
+    pub fn lane(&self, key: EffectKey) -> EffectLane {
         match self {
             Effect::Type(TypeText { agent_id, .. }) | Effect::Start(StartAgent { agent_id, .. }) => {
-                Lane::Agent(*agent_id)
+                EffectLane::Agent(*agent_id)
             }
-            Effect::HoldPlace { tag, .. } | Effect::DropPlace { tag } => {
-                u128::from_str_radix(tag, 16).map_or(Lane::Free(key), Lane::Place)
+            Effect::HoldPlaceholder { tag, .. } | Effect::DropPlaceholder { tag } => {
+                u128::from_str_radix(tag, 16).map_or(EffectLane::Free(key), EffectLane::Placeholder)
             }
             Effect::PrepareFolder { .. }
             | Effect::ReadDocument { .. }
@@ -253,13 +253,13 @@ impl Effect {
             | Effect::AwaitDeath { .. }
             | Effect::KillPane { .. }
             | Effect::Identify { .. }
-            | Effect::ReadGauge { .. }
+            | Effect::ReadContextUsage { .. }
             | Effect::AwaitPrompt { .. }
-            | Effect::LookRound { .. }
+            | Effect::CheckAutoHandoff { .. }
             | Effect::KeepCopy(_)
             | Effect::Publish(_)
-            | Effect::Tell(_)
-            | Effect::Notify(_) => Lane::Free(key),
+            | Effect::NotifyOperator(_)
+            | Effect::Notify(_) => EffectLane::Free(key),
         }
     }
 
@@ -275,18 +275,18 @@ impl Effect {
             Effect::ReadPersona { .. } => "read_persona",
             Effect::AwaitIdle { .. } => "await_idle",
             Effect::AwaitDeath { .. } => "await_death",
-            Effect::HoldPlace { .. } => "hold_place",
-            Effect::DropPlace { .. } => "drop_place",
+            Effect::HoldPlaceholder { .. } => "hold_place",
+            Effect::DropPlaceholder { .. } => "drop_place",
             Effect::Start(_) => "start",
             Effect::AwaitReady { .. } => "await_ready",
             Effect::Identify { .. } => "identify",
-            Effect::ReadGauge { .. } => "read_gauge",
+            Effect::ReadContextUsage { .. } => "read_gauge",
             Effect::AwaitPrompt { .. } => "await_prompt",
-            Effect::LookRound { .. } => "look_round",
+            Effect::CheckAutoHandoff { .. } => "look_round",
             Effect::KillPane { .. } => "kill_pane",
             Effect::KeepCopy(_) => "keep_copy",
             Effect::Publish(_) => "publish",
-            Effect::Tell(_) => "tell",
+            Effect::NotifyOperator(_) => "tell",
             Effect::Notify(_) => "notify",
         }
     }

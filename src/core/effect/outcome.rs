@@ -1,24 +1,22 @@
-//! How an effect ends: what the runner tells of it.
+//! How an effect ended, as the runner reports it.
 
-use crate::core::hook::ContextGauge;
+use crate::core::hook::ContextUsage;
 use crate::core::pane::{PaneFacts, PaneRef, Process, Typed};
 use crate::core::persona::PersonaFacts;
 use serde::{Deserialize, Serialize};
 
-/// What reading the document gave.
+/// The result of reading the document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DocumentRead {
-    /// There is no such file.
     Missing,
     /// It holds nothing but white space.
     Empty,
     /// It doesn't count: a link, no file, too large, not UTF-8, still changing.
     Unsafe {
-        /// Which of these, for people.
         why: String,
     },
-    /// It has stopped changing, and this is it.
+    /// It no longer changes; this is its content.
     Whole {
         text: String,
         /// SHA-256 of its bytes, hexadecimal.
@@ -26,19 +24,20 @@ pub enum DocumentRead {
     },
 }
 
-/// What became of a document that tasuki writes.
+/// The result of writing a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Composed {
-    /// It lies in its place, or something did before.
+    /// It was written, or its name was taken before.
     Written,
-    /// There is nothing of which it could be made.
+    /// There is nothing to make it from.
     Nothing,
-    /// It could not be made.
-    Failed { why: String },
+    Failed {
+        why: String,
+    },
 }
 
-/// What became of a start.
+/// The result of a start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Started {
@@ -46,14 +45,14 @@ pub enum Started {
         pane: PaneRef,
         process: Option<Process>,
     },
-    /// It was started and its pane is gone again.
+    /// It was started and its pane has disappeared again.
     Died,
     Failed {
         why: String,
     },
-    /// No tmux server answers, so it can't be known.
+    /// No tmux server answers, so nobody knows.
     NoTmux,
-    /// It can't be known whether it runs.
+    /// Nobody knows whether it runs.
     Unknown {
         why: String,
     },
@@ -76,56 +75,59 @@ pub enum Readiness {
     },
 }
 
-/// How an effect ended.
+/// The result of an effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Done,
-    /// It could not be done.
     Failed {
         why: String,
     },
     Typed(Typed),
     Document(DocumentRead),
     Composed(Composed),
-    /// Of comparing the document: still the same? What could not be read is `Failed`.
+    /// Whether the document is still the recorded one. A document that could not be read is `Failed`.
     Compared(bool),
-    /// Of reading the persona; none if there is no skill. What could not be read is `Failed`.
+    /// The persona's texts; none if it has no skill. A persona that could not be read is `Failed`.
     Persona(Option<PersonaTexts>),
-    /// Of holding a place; none if the pane is gone.
-    Place(Option<Place>),
+    /// The place that was kept; none if the pane is gone.
+    #[serde(rename = "place")]
+    Placeholder(Option<SuccessorWindow>),
     Started(Started),
     /// Of waiting for a screen.
     Readiness(Readiness),
-    /// Of identifying a pane; none if there is no such pane.
+    /// What is in a pane; none if there is no such pane.
     Pane(Option<PaneFacts>),
-    /// Of reading a gauge; none where the transcript tells nothing.
-    Gauge(Option<Measured>),
+    /// How full a context is; none if the transcript does not say.
+    #[serde(rename = "gauge")]
+    ContextUsage(Option<Measured>),
     Copied {
         file_name: String,
     },
     Posted(super::publish::Posted),
-    Round(Box<Round>),
+    #[serde(rename = "round")]
+    AutoHandoffCheck(Box<AutoHandoffCheck>),
 }
 
-/// How full a context is, as its transcript tells.
+/// How full a context is, by its transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measured {
-    pub gauge: ContextGauge,
-    /// The window's size is a guess by the model's name.
+    #[serde(rename = "gauge")]
+    pub usage: ContextUsage,
+    /// The window's size is a guess from the model's name.
     pub guessed: bool,
 }
 
-/// What decides whether a handoff may begin by itself.
+/// The preconditions of an automatic handoff.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Round {
-    /// How many clients look at the agent's window; none where that can't be known.
+pub struct AutoHandoffCheck {
+    /// How many clients show the agent's window; none if that is unknown.
     pub viewers: Option<u64>,
     /// What the disk says of its persona.
     pub persona: PersonaFacts,
 }
 
-/// The texts of a persona.
+/// The texts in a persona's folder that prime an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PersonaTexts {
     /// `skill.md`.
@@ -136,7 +138,7 @@ pub struct PersonaTexts {
 
 /// The place that a successor will get.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct SuccessorWindow {
     pub session: String,
     /// Columns and rows.
     pub size: (u16, u16),

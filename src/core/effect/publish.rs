@@ -1,4 +1,4 @@
-//! What publishing asks of the runner, and what comes of it.
+//! The effects of publishing, and their results.
 
 use crate::core::id::{HandoffId, Slug};
 use crate::core::request::PublishTarget;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyPlan {
     pub persona: Slug,
-    /// The copy's name, less its time and its ending.
+    /// The copy's name, without its time and extension.
     pub stem: String,
     /// Its time, milliseconds since 1970 UTC; if that name is taken, the next free second.
     pub wall_ms: i64,
@@ -19,18 +19,18 @@ pub struct CopyPlan {
     pub text: Option<String>,
 }
 
-/// One call for publishing.
+/// One upload, or one search for an upload by its mark.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PublishPlan {
-    /// Of which handoff; in the mark by which the upload is known again.
+    /// The handoff; its id is part of the mark by which the upload is found again.
     pub handoff_id: HandoffId,
-    /// Which publication of it; in the mark too.
+    /// The number of this publication; part of the mark too.
     pub number: u32,
     pub target: PublishTarget,
-    /// In whose folder the copy lies.
+    /// The persona whose folder holds the copy.
     pub persona: Slug,
     pub file_name: String,
-    /// The document's name, for the case that the copy is gone.
+    /// The document's name, in case the copy is gone.
     pub document: String,
     /// SHA-256 of both, hexadecimal.
     pub sha256: String,
@@ -38,20 +38,21 @@ pub struct PublishPlan {
     pub description: String,
     /// How long one call of `gh` may take, in milliseconds.
     pub limit_ms: u64,
-    /// Look for the mark first: a former try may have been stored.
+    /// Search for the mark first: an earlier attempt may have been stored.
     pub look_first: bool,
-    /// Post it if it is not there; else only look.
+    /// Upload if the search finds nothing; otherwise only search.
     pub post: bool,
-    /// A former try may be on its way still: the server is given time before the look.
+    /// An earlier attempt may still be in flight: the server gets time before the search.
     pub open: bool,
-    /// Post it also where the look tells nothing.
+    /// Upload even if the search tells nothing.
     pub insist: bool,
-    /// Before this wall clock reading, in milliseconds since 1970 UTC, nothing of it was sent; none where that is not known.
+    /// Before this wall clock reading, in milliseconds since 1970 UTC, nothing of it was sent; none where that is not
+    /// known.
     #[serde(default)]
     pub since_ms: Option<i64>,
 }
 
-/// What came of it.
+/// The result of a call for publishing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Posted {
@@ -59,9 +60,8 @@ pub enum Posted {
         /// Its address; none where `gh` told none that fits.
         url: Option<String>,
     },
-    /// It was only looked for, and it is not there.
+    /// The search found nothing, and nothing was uploaded.
     NotThere,
-    /// It failed, or can't be known.
     Failed(PublishFault),
 }
 
@@ -70,10 +70,10 @@ pub enum Posted {
 pub struct PublishFault {
     pub code: String,
     pub message: String,
-    /// Something that was sent, now or before, may have been stored.
+    /// Something that was sent, now or earlier, may have been stored.
     pub maybe_stored: bool,
     /// The network or the server is at fault: another try may succeed.
     pub again: bool,
-    /// This document is not taken there.
+    /// The server does not accept this document.
     pub refused: bool,
 }

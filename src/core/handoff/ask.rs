@@ -1,14 +1,14 @@
-//! What the operator may ask of a handoff: retry, cancel, accept, abandon (SPEC 3.5 and 12, "Doubt").
+//! The operator's requests about a handoff: retry, cancel, accept, abandon.
 
 use super::row::{ended, find};
-use super::{authors, driver, hold, reader, successors};
+use super::{agents, authors, driver, reader, successors};
 use crate::contract::reply::HandoffReply;
+use crate::core::agent::exit;
 use crate::core::id::{HandoffId, RequestId};
-use crate::core::life;
 use crate::core::reply::{Refused, Reply};
-use crate::core::request::{RetryAsked, Successor};
+use crate::core::request::{RetryRequest, Successor};
 use crate::core::rows::agent::AgentState;
-use crate::core::rows::handoff::{Handoff, Reading, Step};
+use crate::core::rows::handoff::{Handoff, ReadReason, Step};
 use crate::core::tx::Tx;
 
 /// `handoff_cancel`.
@@ -20,14 +20,16 @@ pub(crate) fn cancel(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
             return tx.refuse(request, refused);
         }
         Ok(handoff) if handoff.step.is_after_record() => {
-            let message = format!("It is too late to cancel: the handoff is in step {}", handoff.step.word());
-            return tx
-                .refuse(request, Refused::new(409, "too_late", message).hint("the record is kept; let it finish"));
+            let message = format!("It is too late to cancel: the handoff is in step {}", handoff.step.as_str());
+            return tx.refuse(
+                request,
+                Refused::new(409, "too_late", message).hint("the record is kept; let the handoff finish"),
+            );
         }
         Ok(handoff) => handoff.handoff_id,
     };
     driver::enter(tx, id, Step::Cancelled);
-    tx.answer(request, Reply::ok(&HandoffReply::new(&id, Step::Cancelled.word())));
+    tx.answer(request, Reply::ok(&HandoffReply::new(&id, Step::Cancelled.as_str())));
 }
 
 /// `handoff_abandon`.
@@ -39,7 +41,7 @@ pub(crate) fn abandon(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
             return tx.refuse(request, refused);
         }
         Ok(handoff) if handoff.step != Step::Failed => {
-            let hint = "cancel it, or wait for its end";
+            let hint = "cancel the handoff, or wait until it ends";
             let message = "Only a failed handoff can be abandoned; this one is running";
             return tx.refuse(request, Refused::new(409, "handoff_in_progress", message).hint(hint));
         }
@@ -54,9 +56,9 @@ pub(crate) fn abandon(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
         agent.record_of = None;
     }
     if let Some(successor_id) = successor_id {
-        life::give_up(tx, &successor_id);
+        exit::abandon_start(tx, &successor_id);
     }
-    tx.answer(request, Reply::ok(&HandoffReply::new(&id, Step::Cancelled.word())));
+    tx.answer(request, Reply::ok(&HandoffReply::new(&id, Step::Cancelled.as_str())));
 }
 
 /// `handoff_accept`: looks at the document now; the answer comes when it was read.
@@ -68,7 +70,7 @@ pub(crate) fn accept(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
             Ok(()) => handoff.handoff_id,
         },
     };
-    reader::begin(tx, id, Reading::Accepted(request.clone()));
+    reader::begin(tx, id, ReadReason::Accepted(request.clone()));
 }
 
 fn accept_check(handoff: &Handoff) -> Result<(), Refused> {
@@ -76,7 +78,7 @@ fn accept_check(handoff: &Handoff) -> Result<(), Refused> {
         return Err(ended(handoff));
     }
     if handoff.stay.reading.is_some() {
-        return Err(Refused::new(409, "already_accepted", "The document is being read already"));
+        return Err(Refused::new(409, "already_accepted", "tasuki is already reading the document"));
     }
     if handoff.place_in_flow() == Step::Writing {
         return Ok(());
@@ -84,12 +86,13 @@ fn accept_check(handoff: &Handoff) -> Result<(), Refused> {
     if handoff.step == Step::Failed {
         return Err(ended(handoff));
     }
-    let message = format!("There is nothing to accept in step {}", handoff.step.word());
-    Err(Refused::new(409, "not_writing", message).hint("a document is accepted while it is being written"))
+    let message = format!("There is nothing to accept in step {}", handoff.step.as_str());
+    Err(Refused::new(409, "not_writing", message)
+        .hint("a document can be accepted only in step writing, or after a failure there"))
 }
 
 /// `handoff_retry`.
-pub(crate) fn retry(tx: &mut Tx<'_>, request: &RequestId, asked: &RetryAsked) {
+pub(crate) fn retry(tx: &mut Tx<'_>, request: &RequestId, asked: &RetryRequest) {
     match retry_check(tx, asked).and_then(|id| go_on(tx, id, asked).map(|()| id)) {
         Err(refused) => tx.refuse(request, refused),
         Ok(id) => {
@@ -99,7 +102,7 @@ pub(crate) fn retry(tx: &mut Tx<'_>, request: &RequestId, asked: &RetryAsked) {
     }
 }
 
-fn retry_check(tx: &Tx<'_>, asked: &RetryAsked) -> Result<HandoffId, Refused> {
+fn retry_check(tx: &Tx<'_>, asked: &RetryRequest) -> Result<HandoffId, Refused> {
     let handoff = find(tx, &asked.handoff_id)?;
     if matches!(handoff.step, Step::Done | Step::Cancelled) {
         return Err(ended(handoff));
@@ -107,19 +110,25 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryAsked) -> Result<HandoffId, Refused> {
     let Some(error) = handoff.error.as_ref().filter(|_| handoff.step == Step::Failed) else {
         return Err(Refused::new(409, "handoff_in_progress", "The handoff is running: there is nothing to retry"));
     };
-    if matches!(handoff.stay.reading, Some(Reading::Accepted(_))) {
-        return Err(Refused::new(409, "already_accepted", "The document is being accepted already"));
+    if matches!(handoff.stay.reading, Some(ReadReason::Accepted(_))) {
+        return Err(Refused::new(409, "already_accepted", "tasuki is already accepting the document"));
     }
     if let Some(successor) = &asked.successor {
         if !error.step.is_after_record() {
-            return Err(Refused::bad("successor", "can be changed only after the record, from step ending on"));
+            return Err(Refused::bad(
+                "successor",
+                "can be changed only after the document is recorded, from step ending on",
+            ));
         }
         if let Some(outgoing) = tx.agent(&handoff.agent_id) {
             successors::check(tx, successor, outgoing, Some(handoff.handoff_id))?;
         }
     }
     if driver::leaves_doubt(error) && asked.assume.is_none() && asked.successor.is_none() {
-        let message = format!("It is not known whether the text of step {} arrived and was obeyed", error.step.word());
+        let message = format!(
+            "It is not known whether the agent received the text of step {} and followed it",
+            error.step.as_str()
+        );
         let hint = "look at the pane, then retry with assume delivered or not_delivered";
         return Err(Refused::new(409, "in_doubt", message).hint(hint));
     }
@@ -148,14 +157,14 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryAsked) -> Result<HandoffId, Refused> {
 fn lost_successor(tx: &Tx<'_>, handoff: &Handoff) -> Option<Refused> {
     let successor = handoff.successor_id.and_then(|id| tx.agent(&id))?;
     let process = successor.process.filter(|_| successor.state == AgentState::Lost)?;
-    let message = format!("The successor's pane is gone, but its process {} was not seen to end", process.pid);
+    let message = format!("The successor's pane is gone, but tasuki did not see its process {} end", process.pid);
     let hint = "end that process, then retry with another successor: --successor new";
     Some(Refused::new(409, "successor_lost", message).hint(hint))
 }
 
-fn go_on(tx: &mut Tx<'_>, id: HandoffId, asked: &RetryAsked) -> Result<(), Refused> {
+fn go_on(tx: &mut Tx<'_>, id: HandoffId, asked: &RetryRequest) -> Result<(), Refused> {
     let Some(error) = tx.handoff(&id).and_then(|handoff| handoff.error.clone()) else { return Ok(()) };
-    hold::take_up(tx, id)?;
+    agents::take_up(tx, id)?;
     // What is known is not open to assumption.
     let assume = asked.assume.filter(|_| driver::leaves_doubt(&error));
     if let Some(successor) = &asked.successor {

@@ -1,18 +1,18 @@
-//! Who writes the document (SPEC 4.2), and how it comes about where that is not the agent with its own tools.
+//! Who writes the document, and how tasuki makes it where the agent does not write it with its own tools.
 
 use super::next::Next;
-use crate::core::effect::{Effect, Source};
+use crate::core::effect::{DocumentSource, Effect};
 use crate::core::event::RequestFacts;
 use crate::core::id::HandoffId;
 use crate::core::prompts::Salvage;
 use crate::core::reply::Refused;
-use crate::core::request::{Author, HandoffAsked};
+use crate::core::request::{Author, HandoffRequest};
 use crate::core::rows::agent::Agent;
 use crate::core::rows::handoff::Handoff;
 use crate::core::settings::ProfileFacts;
 use crate::core::tx::Tx;
 
-/// Fewest messages of which a document can be made (seed 3).
+/// Fewest messages from which a document can be made: a question and its answer.
 const FEWEST_MESSAGES: u64 = 2;
 
 /// The document exists without the agent's help, so an agent that has died is no obstacle.
@@ -21,7 +21,7 @@ pub(crate) fn needs_no_agent(author: Author) -> bool {
 }
 
 /// Whether that author can write the document of this agent.
-pub(crate) fn check(tx: &Tx<'_>, asked: &HandoffAsked, agent: &Agent, facts: &RequestFacts) -> Result<(), Refused> {
+pub(crate) fn check(tx: &Tx<'_>, asked: &HandoffRequest, agent: &Agent, facts: &RequestFacts) -> Result<(), Refused> {
     let profile = tx.state.settings.profiles.get(&agent.profile);
     match asked.author {
         Author::AgentFile => Ok(()),
@@ -30,18 +30,18 @@ pub(crate) fn check(tx: &Tx<'_>, asked: &HandoffAsked, agent: &Agent, facts: &Re
         Author::Provided => match &facts.document {
             Some(Ok(_)) => Ok(()),
             Some(Err(why)) => Err(Refused::bad("document", why)),
-            None => Err(Refused::bad("document", "must be given with author provided")),
+            None => Err(Refused::bad("document", "is required with author \"provided\"")),
         },
     }
 }
 
 fn reply(agent: &Agent, profile: Option<&ProfileFacts>, facts: &RequestFacts) -> Result<(), Refused> {
     let has_transcript = profile.is_some_and(|profile| profile.has_transcript) && agent.transcript_path.is_some();
-    if !has_transcript && !profile.is_some_and(|profile| profile.tells_answers) {
-        let message = format!("Profile {} does not say how an answer is read", agent.profile);
+    if !has_transcript && !profile.is_some_and(|profile| profile.reports_answers) {
+        let message = format!("Profile {} does not say how to read an agent's answer", agent.profile);
         return Err(Refused::new(400, "no_transcript", message).field("author"));
     }
-    // What the transcript does not tell was counted from events.
+    // If the transcript does not say, the events were counted.
     if facts.messages.unwrap_or(0).max(agent.messages) < FEWEST_MESSAGES {
         let message = "Nothing to hand off (no messages yet)";
         return Err(Refused::new(409, "nothing_to_hand_off", message));
@@ -51,22 +51,22 @@ fn reply(agent: &Agent, profile: Option<&ProfileFacts>, facts: &RequestFacts) ->
 
 fn salvage(tx: &Tx<'_>, agent: &Agent, profile: Option<&ProfileFacts>) -> Result<(), Refused> {
     if !profile.is_some_and(|profile| profile.has_transcript) {
-        let message = format!("Profile {} does not say how a transcript is read", agent.profile);
+        let message = format!("Profile {} does not say how to read a transcript", agent.profile);
         return Err(Refused::new(400, "no_transcript", message).field("author"));
     }
     if agent.transcript_path.is_none() {
-        let message = "The agent has no transcript that is known";
+        let message = "tasuki knows no transcript of the agent";
         return Err(Refused::new(400, "no_transcript", message)
             .field("author")
             .hint("write the document yourself: author provided"));
     }
-    // An event names the file, and whoever can write one could name another agent's.
+    // An event names the file, and anybody who can write an event could name another agent's file.
     let is_anothers = |other: &&Agent| {
         other.agent_id != agent.agent_id && other.state.is_live() && other.transcript_path == agent.transcript_path
     };
     match tx.state.agents.values().find(is_anothers) {
         Some(other) => {
-            let message = format!("The agent's transcript is that of agent {} as well", other.agent_id);
+            let message = format!("The agent's transcript is also the transcript of agent {}", other.agent_id);
             Err(Refused::new(409, "transcript_of_another", message)
                 .field("author")
                 .hint("write the document yourself: author provided"))
@@ -82,7 +82,7 @@ pub(crate) fn composition(tx: &Tx<'_>, handoff: &Handoff) -> Option<Effect> {
     let profile = agent.map(|agent| agent.profile.clone()).unwrap_or_default();
     let source = match handoff.author {
         Author::AgentFile => return None,
-        Author::AgentReply => Source::Reply {
+        Author::AgentReply => DocumentSource::Reply {
             profile,
             transcript,
             delivery_id: handoff.verdicts.instruction.as_ref().map(|verdict| verdict.delivery_id.clone()),
@@ -96,24 +96,26 @@ pub(crate) fn composition(tx: &Tx<'_>, handoff: &Handoff) -> Option<Effect> {
                 focus: handoff.focus.as_deref(),
                 cwd: agent.and_then(|agent| agent.cwd.as_deref()),
             });
-            Source::Transcript { profile, transcript: transcript.unwrap_or_default(), head }
+            DocumentSource::Transcript { profile, transcript: transcript.unwrap_or_default(), head }
         }
-        Author::Provided => Source::Text(handoff.provided.clone().unwrap_or_default()),
+        Author::Provided => DocumentSource::Text(handoff.provided.clone().unwrap_or_default()),
     };
     let (persona, file_name) = (handoff.persona_slug.clone(), handoff.file_name.clone());
     Some(Effect::ComposeDocument { persona, file_name, source })
 }
 
-/// There is no document, or an empty one: says so in the words that fit its author.
+/// There is no document, or an empty one: returns the failure in words that fit its author.
 pub(crate) fn no_document(tx: &Tx<'_>, id: HandoffId, code: &str) -> Next {
     let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
     let is_empty = code == "document_empty";
     let (what, hint) = match (handoff.author, is_empty) {
         (Author::AgentFile, true) => ("The agent ended its turn, but the document is empty", AGENT_WRITES),
         (Author::AgentFile, false) => ("The agent ended its turn, but the document is not there", AGENT_WRITES),
-        (Author::AgentReply, true) => ("The agent ended its turn without a text that could be taken", AGENT_WRITES),
-        (Author::AgentReply, false) => ("The agent's answer was not written down", AGENT_WRITES),
-        (Author::Salvage, true) => ("The transcript holds nothing that could be salvaged", PERSON_WRITES),
+        (Author::AgentReply, true) => {
+            ("The agent ended its turn without an answer that tasuki could use", AGENT_WRITES)
+        }
+        (Author::AgentReply, false) => ("The agent's answer was not written to the file", AGENT_WRITES),
+        (Author::Salvage, true) => ("The transcript holds nothing to salvage", PERSON_WRITES),
         (Author::Provided, true) => ("The document that was provided is empty", PERSON_WRITES),
         (Author::Salvage | Author::Provided, false) => ("The document is not there", PERSON_WRITES),
     };
@@ -123,7 +125,7 @@ pub(crate) fn no_document(tx: &Tx<'_>, id: HandoffId, code: &str) -> Next {
 
 /// The agent has ended before its document was recorded.
 pub(crate) fn has_ended() -> Next {
-    let hint = "if it wrote the document, a retry takes it; else hand the agent off with author salvage";
+    let hint = "if the agent wrote the document, a retry accepts it; otherwise hand the agent off with author salvage";
     Next::fail("agent_ended", "The agent has ended before its document was recorded", hint)
 }
 

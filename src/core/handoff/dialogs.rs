@@ -5,12 +5,12 @@ use crate::core::rows::handoff::Handoff;
 use crate::core::tx::Tx;
 use serde_json::json;
 
-/// The briefed successor waits for a person: it may have asked whether it may read the document (`flow.md` rule 22). The
-/// handoff is done, and its view says so all the same.
+/// The briefed successor waits for a person: the document lies outside its working folder, so it may have asked whether
+/// it may read it. The handoff is done, but its view shows the open dialog.
 pub(crate) fn successor_blocked(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId, message: Option<&str>) {
-    let stamp = tx.now.stamp();
+    let timestamp = tx.now.rfc3339();
     let Some(handoff) = tx.handoff_mut(&id) else { return };
-    handoff.successor_blocked_at = Some(stamp);
+    handoff.successor_blocked_at = Some(timestamp);
     let handoff = handoff.clone();
     blocked(tx, &handoff, agent_id, message);
 }
@@ -28,12 +28,13 @@ pub(crate) fn successor_goes_on(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
-/// Within a handoff, a dialog that waits for a person is told at once.
+/// Notifies the operator at once of a dialog within a handoff.
 pub(crate) fn blocked(tx: &mut Tx<'_>, handoff: &Handoff, agent_id: &AgentId, message: Option<&str>) {
     let said = message.map_or_else(String::new, |message| format!(": {message}"));
-    let text = format!("agent {} waits for you in the handoff's step {}{said}", agent_id.short(), handoff.step.word());
-    tx.tell_notice(
+    let text =
+        format!("agent {} waits for you in the handoff's step {}{said}", agent_id.short(), handoff.step.as_str());
+    tx.notify_operator(
         &text,
-        json!({ "handoff_id": handoff.handoff_id, "agent_id": agent_id, "step": handoff.step.word() }),
+        json!({ "handoff_id": handoff.handoff_id, "agent_id": agent_id, "step": handoff.step.as_str() }),
     );
 }

@@ -1,4 +1,4 @@
-//! The document's name, and what its text tells.
+//! The document's name, and what is read from its text.
 
 use crate::core::id::{AgentId, Slug};
 use crate::core::persona::PersonaFacts;
@@ -35,7 +35,7 @@ pub(crate) fn promise(tx: &mut Tx<'_>, agent_id: &AgentId, file_name: &str) {
     agent.promised.push(file_name.to_owned());
 }
 
-/// Names that lie in the folder, and names that handoffs have been promised.
+/// Names of files in the folder, and names that handoffs were given.
 pub(crate) fn taken_names(tx: &Tx<'_>, agent_id: &AgentId, slug: &Slug, persona: &PersonaFacts) -> BTreeSet<String> {
     let rows = tx.state.handoffs.values().chain(tx.out.handoffs.values());
     let promised = rows.filter(|handoff| handoff.persona_slug == *slug).map(|handoff| handoff.file_name.clone());
@@ -53,7 +53,7 @@ const SECTIONS: [(&str, &[&str]); 6] = [
     ("next steps", &["next", "remain", "todo", "to do"]),
 ];
 
-/// The sections that an answer is asked for (seed 3).
+/// The sections that the agent is asked for where its answer is the document.
 const REPLY_SECTIONS: [(&str, &[&str]); 6] = [
     ("the goal", &["goal", "task", "work"]),
     ("constraints and preferences", &["constraint", "preference"]),
@@ -63,8 +63,8 @@ const REPLY_SECTIONS: [(&str, &[&str]); 6] = [
     ("next steps", &["next", "remain", "todo", "to do"]),
 ];
 
-/// Which of the asked sections have no heading: a warning, never a failure, for a validator too strict throws away
-/// good work. Nobody was asked for the sections of a document that was salvaged or provided.
+/// The asked-for sections that have no heading: a warning, never a failure, because a strict validator would throw away
+/// good work. Salvaged and provided documents have no required sections.
 #[must_use]
 pub fn missing_sections(author: Author, text: &str) -> Vec<String> {
     let asked = match author {
@@ -117,7 +117,7 @@ fn scalar(text: &str) -> String {
     text.split_once(" #").map_or(text, |(before, _)| before).trim_end().to_owned()
 }
 
-/// The first paragraph that is no heading, on one line: task context for the briefing.
+/// The first paragraph that is not a heading, on one line: task context for the briefing.
 #[must_use]
 pub fn first_paragraph(text: &str) -> Option<String> {
     let mut lines = text.lines().skip_while(|line| line.trim().is_empty() || is_heading(line));

@@ -1,12 +1,14 @@
-//! The one place that changes where a handoff stands. It asks the present step what follows from what has happened, and
-//! does that: no step does another's work, and none leaves itself. Of the steps it knows only that the record has one.
+//! The one place that moves a handoff from step to step. It asks the present step what follows from an event, and does
+//! that: a step does no other step's work, and does not leave itself. Of the steps the driver knows only that recording
+//! makes the record.
 
 use super::ack::timeline;
 use super::duties::Duties;
 use super::next::{Entry, Halt, Next};
 use super::steps;
-use super::{hold, record};
+use super::{agents, record};
 use crate::contract::{JournalLine, LineType, maybe};
+use crate::core::agent::typing;
 use crate::core::effect::{EffectKey, Outcome};
 use crate::core::fact::Fact;
 use crate::core::id::HandoffId;
@@ -14,11 +16,10 @@ use crate::core::pane::DeliveryVerdict;
 use crate::core::reply::Refused;
 use crate::core::request::Assume;
 use crate::core::rows::agent::{AgentState, Purpose};
-use crate::core::rows::handoff::{Handoff, HandoffError, Reading, Span, Stay, Step};
+use crate::core::rows::handoff::{Handoff, HandoffError, ReadReason, Span, Stay, Step};
 use crate::core::text::sentence;
 use crate::core::time::Deadline;
 use crate::core::tx::{Failure, Tx};
-use crate::core::typing;
 
 /// More steps than this never follow from one another in one decision.
 const MOST: usize = 32;
@@ -39,7 +40,7 @@ pub(crate) fn retry(tx: &mut Tx<'_>, id: HandoffId, failed: Step, assume: Option
     go_on(tx, id, next);
 }
 
-/// Whether it is not known what became of the text of the step that has failed.
+/// Whether it is unknown if the text of the failed step arrived.
 pub(crate) fn leaves_doubt(error: &HandoffError) -> bool {
     steps::of(error.step).leaves_doubt(&error.code)
 }
@@ -55,7 +56,7 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, key: EffectKey, outcome: O
     put(tx, id, |step, tx| step.settled(tx, id, outcome));
 }
 
-/// Something was learned of one of its agents.
+/// A machine of one of its agents has learned something.
 pub(crate) fn learned(tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) {
     if let Fact::Verdict { purpose, verdict, .. } = fact
         && let Some(slot) = tx.handoff_mut(&id).and_then(|handoff| slot(handoff, purpose))
@@ -80,22 +81,22 @@ pub(crate) fn answered(tx: &mut Tx<'_>, id: HandoffId) {
 }
 
 /// One of its agents has changed: that may be what it has waited for.
-pub(crate) fn nudge(tx: &mut Tx<'_>, id: HandoffId) {
+pub(crate) fn run_ready(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
-    if !handoff.stay.waits {
-        return put(tx, id, |step, tx| step.nudge(tx, id));
+    if !handoff.stay.deferred {
+        return put(tx, id, |step, tx| step.run_ready(tx, id));
     }
     let agent = steps::of(handoff.step).types_to(handoff).and_then(|id| tx.agent(&id));
     if agent.is_some_and(|agent| agent.typing.is_none() && agent.state == AgentState::Idle) {
         if let Some(handoff) = tx.handoff_mut(&id) {
-            handoff.stay.waits = false;
+            handoff.stay.deferred = false;
         }
         put(tx, id, |step, tx| step.resume(tx, id));
     }
 }
 
-/// The step's time is up, if it is, or one of its acknowledgement's. Whatever is done here ends the deadline, so that it is
-/// never due twice.
+/// Handles the step's deadline, or a deadline of its acknowledgement, if it has passed. Whatever happens here ends the
+/// deadline, so that it never passes twice.
 pub(crate) fn due(tx: &mut Tx<'_>, id: HandoffId) {
     let now = tx.now;
     // A row that is not touched need not be written: there may be very many, and of one only is anything due.
@@ -121,7 +122,7 @@ pub(crate) fn go_on(tx: &mut Tx<'_>, id: HandoffId, mut next: Next) {
     for _ in 0..MOST {
         next = match next {
             Next::Stay => return,
-            Next::Defer => return put_off(tx, id),
+            Next::Defer => return defer(tx, id),
             Next::Fail(halt) => return halted(tx, id, halt),
             Next::Enter(step) => entered(tx, id, step, None),
             Next::Again(step) => entered(tx, id, step, Some(Entry::Again)),
@@ -147,11 +148,11 @@ fn entered(tx: &mut Tx<'_>, id: HandoffId, step: Step, how: Option<Entry>) -> Ne
     let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
     let from = std::mem::replace(&mut handoff.step, step);
     handoff.stay.deadline = limit.map(|limit| Deadline::after(&now, limit));
-    handoff.steps.push(Span { step, entered_at: now.stamp(), left_at: None });
+    handoff.steps.push(Span { step, entered_at: now.rfc3339(), left_at: None });
     let (agent_id, successor_id) = (handoff.agent_id, handoff.successor_id);
     tx.journal(JournalLine {
         successor_id: maybe(successor_id),
-        step: Some(step.word().to_owned()),
+        step: Some(step.as_str().to_owned()),
         ..JournalLine::of_handoff(LineType::HandoffStep, &id, &agent_id)
     });
     steps::of(step).begin(tx, id, how.unwrap_or(Entry::From(from)))
@@ -159,20 +160,20 @@ fn entered(tx: &mut Tx<'_>, id: HandoffId, step: Step, how: Option<Entry>) -> Ne
 
 /// Ends the present step without entering one: what it had running is cancelled in the same commit.
 fn leave(tx: &mut Tx<'_>, id: HandoffId) {
-    let stamp = tx.now.stamp();
+    let timestamp = tx.now.rfc3339();
     let Some(step) = tx.handoff(&id).map(|handoff| handoff.step) else { return };
     steps::of(step).leave(tx, id);
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     if let Some(span) = handoff.steps.last_mut() {
-        span.left_at.get_or_insert(stamp);
+        span.left_at.get_or_insert(timestamp);
     }
     let Stay { reading, effect, .. } = std::mem::take(&mut handoff.stay);
     let agents = [Some(handoff.agent_id), handoff.successor_id];
     if let Some(key) = effect {
         tx.drop_effect(key);
     }
-    if let Some(Reading::Accepted(request)) = reading {
-        let message = "The handoff went another way before the document was read";
+    if let Some(ReadReason::Accepted(request)) = reading {
+        let message = "The handoff moved on before the document was read";
         tx.refuse(&request, Refused::new(409, "not_writing", message).hint("see: tasuki handoffs show HANDOFF"));
     }
     for agent_id in agents.into_iter().flatten() {
@@ -180,9 +181,9 @@ fn leave(tx: &mut Tx<'_>, id: HandoffId) {
     }
 }
 
-fn put_off(tx: &mut Tx<'_>, id: HandoffId) {
+fn defer(tx: &mut Tx<'_>, id: HandoffId) {
     if let Some(handoff) = tx.handoff_mut(&id) {
-        handoff.stay.waits = true;
+        handoff.stay.deferred = true;
     }
 }
 
@@ -197,17 +198,17 @@ fn halted(tx: &mut Tx<'_>, id: HandoffId, halt: Halt) {
     let Halt { code, message, hint } = halt;
     let hint = sentence(&hint.replace("HANDOFF", &id.short()));
     leave(tx, id);
-    let error_id = tx.tell_failure(Failure {
+    let error_id = tx.notify_failure(Failure {
         code: code.clone(),
         message: message.clone(),
         hint: hint.clone(),
         handoff_id: Some(id),
         agent_id: Some(agent_id),
-        step: Some(step.word().to_owned()),
+        step: Some(step.as_str().to_owned()),
     });
-    let stamp = tx.now.stamp();
+    let timestamp = tx.now.rfc3339();
     let line = JournalLine {
-        step: Some(step.word().to_owned()),
+        step: Some(step.as_str().to_owned()),
         code: Some(code.clone()),
         message: Some(message.clone()),
         error_id: Some(error_id.to_string()),
@@ -215,12 +216,12 @@ fn halted(tx: &mut Tx<'_>, id: HandoffId, halt: Halt) {
     };
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.step = Step::Failed;
-        handoff.steps.push(Span { step: Step::Failed, entered_at: stamp, left_at: None });
+        handoff.steps.push(Span { step: Step::Failed, entered_at: timestamp, left_at: None });
         handoff.error = Some(HandoffError { error_id, step, code, message, hint });
     }
-    hold::release_agents(tx, id);
+    agents::release_agents(tx, id);
     if step.is_after_record() {
-        hold::drop_place(tx, id);
+        agents::drop_placeholder(tx, id);
     }
     tx.journal(line);
 }

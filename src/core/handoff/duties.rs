@@ -1,4 +1,4 @@
-//! What every step may be told, and what most of them need to know for that.
+//! What every step may be notified of, and the defaults for most of them.
 
 use super::authors;
 use super::next::{Entry, Next};
@@ -12,16 +12,16 @@ use crate::core::settings::Limits;
 use crate::core::tx::Tx;
 
 /// For a handoff whose successor is gone.
-pub(super) const ANOTHER: &str = "document and record are kept; a retry starts another successor: tasuki retry HANDOFF";
+pub(super) const ANOTHER: &str = "document and record are kept; to start another successor: tasuki retry HANDOFF";
 
-/// What a step does when it is told something. Whatever it does not say is no news to it.
+/// What a step does when it is notified of something. The defaults do nothing.
 pub(super) trait Duties {
     /// Its time limit in milliseconds; none for a step that does not wait, or that keeps its own time.
     fn limit_ms(&self, _limits: &Limits) -> Option<u64> {
         None
     }
 
-    /// It was entered.
+    /// The handoff has entered this step.
     fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, how: Entry) -> Next;
 
     /// It is being left: what it alone has set going is stopped.
@@ -32,7 +32,7 @@ pub(super) trait Duties {
         Next::Stay
     }
 
-    /// Something was learned of one of the handoff's agents.
+    /// A machine of one of the handoff's agents has learned something.
     fn learned(&self, _tx: &mut Tx<'_>, _id: HandoffId, _fact: &Fact) -> Next {
         Next::Stay
     }
@@ -43,7 +43,7 @@ pub(super) trait Duties {
     }
 
     /// One of the handoff's agents has changed.
-    fn nudge(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {
+    fn run_ready(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {
         Next::Stay
     }
 
@@ -52,7 +52,7 @@ pub(super) trait Duties {
         Next::Stay
     }
 
-    /// To whom it types.
+    /// The agent into whose pane the step types, if it types.
     fn types_to(&self, handoff: &Handoff) -> Option<AgentId> {
         handoff.successor_id
     }
@@ -66,36 +66,36 @@ pub(super) trait Duties {
     /// It has failed, and a person asks for another try. `assume`: what they say of its text, where that is in doubt.
     fn retry(&self, tx: &mut Tx<'_>, id: HandoffId, assume: Option<Assume>) -> Next;
 
-    /// Whether a failure of it with this code leaves open what became of its text.
+    /// Whether a failure with this code leaves it unknown if the text arrived.
     fn leaves_doubt(&self, code: &str) -> bool {
         code == "unconfirmed"
     }
 
-    /// Its time is up.
+    /// The step's time limit has passed.
     fn due(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {
         Next::Stay
     }
 }
 
 /// One of the two agents has ended or is lost.
-pub(super) struct Gone {
-    /// The outgoing one; else the successor.
+pub(super) struct LostAgent {
+    /// The outgoing agent ended; otherwise the successor did.
     pub(super) outgoing: bool,
     /// Its pane is gone, and its end was not seen.
     pub(super) lost: bool,
 }
 
 /// Which of the two agents has ended, if that is what was learned.
-pub(super) fn gone(tx: &Tx<'_>, id: HandoffId, fact: &Fact) -> Option<Gone> {
+pub(super) fn gone(tx: &Tx<'_>, id: HandoffId, fact: &Fact) -> Option<LostAgent> {
     let Fact::Ended { agent_id } = fact else { return None };
     let lost = tx.agent(agent_id).is_some_and(|agent| agent.state == AgentState::Lost);
-    Some(Gone { outgoing: tx.handoff(&id)?.agent_id == *agent_id, lost })
+    Some(LostAgent { outgoing: tx.handoff(&id)?.agent_id == *agent_id, lost })
 }
 
 /// The successor has ended in a step that types to it or waits for its word.
 pub(super) fn without_successor(tx: &Tx<'_>, id: HandoffId, fact: &Fact, what: &str) -> Next {
     match gone(tx, id, fact) {
-        Some(Gone { outgoing: false, .. }) => {
+        Some(LostAgent { outgoing: false, .. }) => {
             Next::fail("agent_ended", format!("The successor has ended before {what}"), ANOTHER)
         }
         Some(_) | None => Next::Stay,
@@ -105,11 +105,11 @@ pub(super) fn without_successor(tx: &Tx<'_>, id: HandoffId, fact: &Fact, what: &
 /// The outgoing agent has ended before its document was recorded.
 pub(super) fn without_author(tx: &Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
     match gone(tx, id, fact) {
-        Some(Gone { outgoing: true, lost: true }) => {
-            let message = "The agent's pane is gone, and its end was not seen";
-            Next::fail("pane_gone", message, "hand it off with author salvage, or start anew")
+        Some(LostAgent { outgoing: true, lost: true }) => {
+            let message = "The agent's pane is gone, and tasuki did not see the agent end";
+            Next::fail("pane_gone", message, "hand the agent off with author salvage, or start a new agent")
         }
-        Some(Gone { outgoing: true, lost: false }) => authors::has_ended(),
+        Some(LostAgent { outgoing: true, lost: false }) => authors::has_ended(),
         Some(_) | None => Next::Stay,
     }
 }

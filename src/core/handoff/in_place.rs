@@ -1,6 +1,7 @@
-//! A new session in the outgoing agent's own process: the agent ends with its session, and its successor lives on in its
-//! pane.
+//! A new session in the outgoing agent's own process: the agent ends with its session, and its successor lives on in
+//! its pane.
 
+use crate::core::agent::{exit, start};
 use crate::core::fact::Fact;
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::request::Successor;
@@ -8,7 +9,6 @@ use crate::core::rows::agent::{Agent, AgentState};
 use crate::core::rows::handoff::Step;
 use crate::core::settings::NewSession;
 use crate::core::tx::Tx;
-use crate::core::{life, start};
 
 /// How a new session of that agent's CLI begins, where its profile has a command for that.
 pub(crate) fn new_session(tx: &Tx<'_>, agent: &Agent) -> Option<NewSession> {
@@ -16,7 +16,7 @@ pub(crate) fn new_session(tx: &Tx<'_>, agent: &Agent) -> Option<NewSession> {
 }
 
 /// Whether a new session is what that handoff waits for of this agent.
-fn begins_anew(tx: &Tx<'_>, id: HandoffId, agent_id: &AgentId) -> bool {
+fn starts_new_session(tx: &Tx<'_>, id: HandoffId, agent_id: &AgentId) -> bool {
     tx.handoff(&id).is_some_and(|handoff| {
         handoff.step == Step::Ending
             && handoff.agent_id == *agent_id
@@ -25,14 +25,14 @@ fn begins_anew(tx: &Tx<'_>, id: HandoffId, agent_id: &AgentId) -> bool {
     })
 }
 
-/// The command for a new session was submitted, or the session has given way to another one. Where that is what the handoff
-/// waits for, the agent has ended with it, and the new session is its successor.
+/// The command for a new session was submitted, or another session has replaced this one. If the handoff waits for
+/// that, the agent has ended with it, and the new session is its successor.
 ///
-/// A CLI that says nothing of a new session has obeyed: an emptied composer is all that it shows. Its first receipt tells
-/// whether that is true, for it must bear another session's id.
+/// A CLI that does not report new sessions has obeyed if its composer is empty. Its first receipt proves it, because
+/// that has another session id.
 pub(super) fn learned(tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) {
     let Some(outgoing) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return };
-    if !begins_anew(tx, id, &outgoing) {
+    if !starts_new_session(tx, id, &outgoing) {
         return;
     }
     if let Fact::SessionReplaced { agent_id, former } = fact
@@ -48,11 +48,11 @@ pub(super) fn learned(tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) {
     }
 }
 
-/// Ends the outgoing agent and makes the row of the one that lives on in its process.
+/// Ends the outgoing agent and makes the row of the successor in its process.
 fn live_on(tx: &mut Tx<'_>, id: HandoffId, outgoing: &AgentId, former: Option<String>) {
     let successor_id = tx.new_agent_id();
     let made = tx.agent(outgoing).map(|old| {
-        let mut agent = Agent::new(successor_id, old.profile.clone(), tx.now.stamp());
+        let mut agent = Agent::new(successor_id, old.profile.clone(), tx.now.rfc3339());
         agent.persona_slug.clone_from(&old.persona_slug);
         agent.pane = old.pane;
         agent.process = old.process;
@@ -74,5 +74,5 @@ fn live_on(tx: &mut Tx<'_>, id: HandoffId, outgoing: &AgentId, former: Option<St
         handoff.successor_id = Some(successor_id);
     }
     // This leaves the step `ending`, and `starting` finds the successor.
-    life::end(tx, outgoing, AgentState::Ended);
+    exit::end(tx, outgoing, AgentState::Ended);
 }

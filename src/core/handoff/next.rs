@@ -1,4 +1,4 @@
-//! What a step wants to happen next. A step says it and changes nothing of where its handoff stands; the driver does that.
+//! What a step wants to happen next. A step returns it and does not move its handoff; the driver does.
 
 use crate::core::rows::handoff::Step;
 
@@ -13,30 +13,27 @@ pub(crate) enum Next {
     Vouched(Step),
     /// This is the document: it is recorded, then the outgoing agent is ended.
     Record(Whole),
-    /// The step's text is put off until its agent is free for it; the step's limit goes on.
+    /// The step's text is deferred until its agent is free; the step's limit keeps running.
     Defer,
     Fail(Halt),
 }
 
-/// How a step is entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// From that step.
     From(Step),
-    /// By a retry, for it has failed.
+    /// A retry, because the step has failed.
     Again,
     /// By a retry, because a person says that the text before it has arrived.
     Vouched,
 }
 
-/// A document that was read whole.
 #[derive(Debug)]
 pub(crate) struct Whole {
     pub(crate) text: String,
     pub(crate) sha256: String,
 }
 
-/// Why a flow halts. `HANDOFF` in the hint stands for the handoff's id.
+/// Why a handoff halts. `HANDOFF` in the hint is replaced by the handoff's id.
 #[derive(Debug)]
 pub(crate) struct Halt {
     pub(crate) code: String,

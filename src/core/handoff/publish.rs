@@ -1,7 +1,7 @@
-//! Publishing the recorded document (SPEC 8 and 12): a side step with a state of its own. It begins with the record, never
-//! holds the handoff up, and goes on after the handoff's end. First a copy is kept beside the document, then `gh` is
-//! called. Only failures of the network and of the server are tried again; what may have been stored although nobody
-//! answered is looked for by its mark before each further try.
+//! Publishes the recorded document: a side step with a state of its own. It begins with the record, never delays the
+//! handoff, and may continue after the handoff's end. First a copy is written beside the document, then `gh` is called.
+//! Only network and server failures are tried again. The server may have stored an upload without answering, so tasuki
+//! searches for the upload's mark before each further attempt.
 
 use super::row;
 use crate::contract::reply::HandoffReply;
@@ -16,7 +16,6 @@ use crate::core::text::sentence;
 use crate::core::time::Deadline;
 use crate::core::tx::{Failure, Tx};
 
-/// Tries that are remembered.
 const MOST_ATTEMPTS: usize = 50;
 /// Addresses of earlier documents that are remembered.
 const MOST_FORMER: usize = 20;
@@ -43,7 +42,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
     if let Some(key) = before {
         tx.drop_effect(key);
     }
-    anew(tx, id);
+    publish_again(tx, id);
     keep_copy(tx, id, text);
 }
 
@@ -53,7 +52,7 @@ fn publishing_mut<'t>(tx: &'t mut Tx<'_>, id: HandoffId) -> Option<&'t mut Publi
 }
 
 /// Nothing has failed yet, as far as the next try is concerned, and it goes where it was asked for.
-fn anew(tx: &mut Tx<'_>, id: HandoffId) {
+fn publish_again(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(publishing) = publishing_mut(tx, id) else { return };
     publishing.failures = 0;
     publishing.open = false;
@@ -65,7 +64,7 @@ fn anew(tx: &mut Tx<'_>, id: HandoffId) {
 
 /// Keeps a copy beside the document, from which it is published: the document itself may be changed later.
 fn keep_copy(tx: &mut Tx<'_>, id: HandoffId, text: Option<String>) {
-    let (wall_ms, stamp) = (tx.now.wall_ms, tx.now.stamp());
+    let (wall_ms, timestamp) = (tx.now.wall_ms, tx.now.rfc3339());
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(copy) = handoff.publish.as_ref().and_then(|publishing| publishing.copy.clone()) else { return };
     let effect = Effect::KeepCopy(CopyPlan {
@@ -79,15 +78,16 @@ fn keep_copy(tx: &mut Tx<'_>, id: HandoffId, text: Option<String>) {
     let key = tx.effect(Waiter::Publishing(id), effect);
     if let Some(publishing) = publishing_mut(tx, id) {
         publishing.effect = Some(key);
-        publishing.began_at = Some(stamp);
+        publishing.began_at = Some(timestamp);
         publishing.state = PublishState::Running;
     }
     told(tx, id, None, None);
 }
 
-/// Calls `gh`. `insist`: the operator says that it is not there, so a look that tells nothing holds nothing up.
+/// Calls `gh`. `insist`: the operator says that nothing was stored, so a search that tells nothing does not stop the
+/// upload.
 fn attempt(tx: &mut Tx<'_>, id: HandoffId, insist: bool) {
-    let stamp = tx.now.stamp();
+    let timestamp = tx.now.rfc3339();
     let limit_ms = tx.state.settings.publish.timeout_ms;
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(publishing) = &handoff.publish else { return };
@@ -118,21 +118,21 @@ fn attempt(tx: &mut Tx<'_>, id: HandoffId, insist: bool) {
     if let Some(publishing) = publishing_mut(tx, id) {
         publishing.first_try_ms = first_try_ms;
         publishing.effect = Some(key);
-        publishing.began_at = Some(stamp);
+        publishing.began_at = Some(timestamp);
         publishing.due = None;
         publishing.state = PublishState::Running;
     }
     told(tx, id, None, None);
 }
 
-/// The journal's line of where it stands.
+/// Writes the journal's line about the state of the publishing.
 fn told(tx: &mut Tx<'_>, id: HandoffId, fault: Option<(&str, &str)>, error_id: Option<ErrorId>) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(publishing) = &handoff.publish else { return };
     let line = JournalLine {
-        state: Some(publishing.state.word().to_owned()),
+        state: Some(publishing.state.as_str().to_owned()),
         number: Some(publishing.number),
-        to: Some(publishing.destination().way().word().to_owned()),
+        to: Some(publishing.destination().way().as_str().to_owned()),
         url: publishing.url.clone(),
         code: fault.map(|(code, _)| code.to_owned()),
         message: fault.map(|(_, message)| message.to_owned()),
@@ -170,11 +170,11 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, key: EffectKey, outcome: O
 }
 
 fn note_attempt(tx: &mut Tx<'_>, id: HandoffId, error: Option<AttemptError>) {
-    let stamp = tx.now.stamp();
+    let timestamp = tx.now.rfc3339();
     let Some(publishing) = publishing_mut(tx, id) else { return };
-    let at = publishing.began_at.take().unwrap_or_else(|| stamp.clone());
+    let at = publishing.began_at.take().unwrap_or_else(|| timestamp.clone());
     let to = publishing.destination().way().into();
-    publishing.attempts.push(Attempt { number: publishing.number, to, at, ended_at: stamp, error });
+    publishing.attempts.push(Attempt { number: publishing.number, to, at, ended_at: timestamp, error });
     let from = publishing.attempts.len().saturating_sub(MOST_ATTEMPTS);
     publishing.attempts.drain(..from);
 }
@@ -209,7 +209,7 @@ fn failed(tx: &mut Tx<'_>, id: HandoffId, fault: &PublishFault) {
     if fault.refused && !fault.maybe_stored && is_issue && publishing.fallback {
         publishing.as_gist = true;
         publishing.failures = 0;
-        let warning = format!("published as a secret gist, for a comment could not be made ({})", fault.code);
+        let warning = format!("published as a secret gist, because the issue comment failed ({})", fault.code);
         row::warn(tx, id, &warning);
         attempt(tx, id, false);
     } else if let Some(pause) = pause {
@@ -228,14 +228,15 @@ fn failed(tx: &mut Tx<'_>, id: HandoffId, fault: &PublishFault) {
     }
 }
 
-/// What may have been stored is not there: it has failed, by what the last try that sent something met.
+/// The upload that may have been stored is not there: it has failed, with the failure of the last attempt that sent
+/// something.
 fn not_there(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(publishing) = publishing_mut(tx, id) else { return };
     publishing.open = false;
     let last = publishing.attempts.iter().rev().find_map(|attempt| attempt.error.clone());
     let (code, message) = last.map_or_else(
-        || ("gh_failed".to_owned(), "It is not there".to_owned()),
-        |error| (error.code, format!("{}; it was looked for and is not there", error.message)),
+        || ("gh_failed".to_owned(), "gh did not find the document there".to_owned()),
+        |error| (error.code, format!("{}; tasuki looked for the document and did not find it", error.message)),
     );
     end(tx, id, PublishState::Failed, &PublishFault { code, message, ..PublishFault::default() });
 }
@@ -248,14 +249,14 @@ fn end(tx: &mut Tx<'_>, id: HandoffId, state: PublishState, fault: &PublishFault
     let short = id.short();
     let (code, message, hint) = if state == PublishState::InDoubt {
         let message = format!("It is not known whether the document was published ({target}): {}", fault.message);
-        let hint = format!("look there, then: tasuki publish {short} --assume published|not-published");
+        let hint = format!("look at the target, then: tasuki publish {short} --assume published|not-published");
         ("in_doubt".to_owned(), message, hint)
     } else {
         let message = format!("The document was not published ({target}): {}", fault.message);
         (fault.code.clone(), message, format!("{}; then: tasuki publish {short}", remedy(&fault.code)))
     };
     let hint = sentence(&hint);
-    let error_id = tx.tell_failure(Failure {
+    let error_id = tx.notify_failure(Failure {
         code: code.clone(),
         message: message.clone(),
         hint: hint.clone(),
@@ -272,25 +273,23 @@ fn end(tx: &mut Tx<'_>, id: HandoffId, state: PublishState, fault: &PublishFault
     told(tx, id, Some((&said.0, &said.1)), Some(error_id));
 }
 
-/// What to do about it.
 fn remedy(code: &str) -> &'static str {
     match code {
         "gh_missing" => "install gh (https://cli.github.com), or name it in config.toml: [publish] gh",
         "gh_auth" => "log in with: gh auth login",
-        "gh_forbidden" => "give the account that gh has the right to comment there, or to make gists",
-        "gh_rate_limited" => "wait until GitHub takes requests of that account again",
-        "gh_no_issue" => "look whether that issue is there and that account may see it",
-        "gh_offline" => "look at the network, and at gh's own settings",
-        "gh_server" | "gh_timeout" => "look at https://www.githubstatus.com",
+        "gh_forbidden" => "give the account that gh uses the right to comment there or to create gists",
+        "gh_rate_limited" => "wait until GitHub accepts requests from that account again",
+        "gh_no_issue" => "check that the issue exists and that the account may see it",
+        "gh_offline" => "check the network and gh's own settings",
+        "gh_server" | "gh_timeout" => "check https://www.githubstatus.com",
         "gh_too_many" => "look through the gists of that account yourself",
-        "gh_too_large" => "ask for a gist in the next handoff, or for one as fallback",
+        "gh_too_large" => "in the next handoff ask for a gist, or for a gist as fallback",
         "document_changed" => "put the recorded document back in its place",
-        "copy_failed" => "look whether the folder of the document can be written",
-        _ => "try the same with gh yourself; tasuki doctor delivery looks round",
+        "copy_failed" => "check that tasuki can write to the document's folder",
+        _ => "try the same with gh yourself, and run tasuki doctor delivery",
     }
 }
 
-/// The next try is due.
 pub(crate) fn deadline(tx: &mut Tx<'_>, id: HandoffId) {
     let now = tx.now;
     let due = tx.handoff(&id).and_then(|handoff| handoff.publish.as_ref()?.due);
@@ -310,7 +309,7 @@ pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &PublishNow) {
     let is_there = publishing.is_some_and(|publishing| publishing.state == PublishState::Published);
     let url = publishing.and_then(|publishing| publishing.url.clone());
     let reply = if is_there {
-        HandoffReply { url: Some(url), ..HandoffReply::new(&id, PublishState::Published.word()) }
+        HandoffReply { url: Some(url), ..HandoffReply::new(&id, PublishState::Published.as_str()) }
     } else {
         HandoffReply::new(&id, "publishing")
     };
@@ -320,13 +319,15 @@ pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &PublishNow) {
 fn go_on(tx: &mut Tx<'_>, id: HandoffId, assume: Option<AssumePublished>) -> Result<(), Refused> {
     let publishing = tx.handoff(&id).and_then(|handoff| handoff.publish.as_ref());
     let Some(publishing) = publishing else {
-        let hint = "where a document goes is said when the handoff is asked for: publish";
-        return Err(Refused::new(409, "not_asked", "This handoff was not asked to be published").hint(hint));
+        let hint = "the target is set when the handoff is requested: field publish";
+        return Err(
+            Refused::new(409, "not_asked", "The request for this handoff did not ask for publishing").hint(hint)
+        );
     };
     match (publishing.state, assume) {
         (PublishState::Published, _) => {}
         (PublishState::Waiting, _) => {
-            let hint = "it is published by itself as soon as the document is recorded";
+            let hint = "tasuki publishes the document by itself as soon as it is recorded";
             return Err(Refused::new(409, "no_record", "There is no recorded document yet").hint(hint));
         }
         (PublishState::Running, _) => {
@@ -334,18 +335,18 @@ fn go_on(tx: &mut Tx<'_>, id: HandoffId, assume: Option<AssumePublished>) -> Res
         }
         (PublishState::Retrying, _) => attempt(tx, id, false),
         (PublishState::Failed, _) => {
-            anew(tx, id);
+            publish_again(tx, id);
             attempt(tx, id, false);
         }
         (PublishState::InDoubt, None) => {
             let message = "It is not known whether the document was published";
-            let hint = "look there, then ask again with assume published or not_published";
+            let hint = "look at the target, then ask again with assume published or not_published";
             return Err(Refused::new(409, "in_doubt", message).hint(hint));
         }
         (PublishState::InDoubt, Some(AssumePublished::Published)) => end_published(tx, id, None),
         (PublishState::InDoubt, Some(AssumePublished::NotPublished)) => {
             let as_gist = publishing.as_gist;
-            anew(tx, id);
+            publish_again(tx, id);
             if let Some(publishing) = publishing_mut(tx, id) {
                 publishing.as_gist = as_gist;
             }

@@ -1,17 +1,17 @@
-//! Reads the document, which tasuki itself writes first for some authors, and judges what was found by why it was read.
+//! Reads the document, which for some authors tasuki writes itself first, and hands the result to the step that asked.
 
 use super::next::{Next, Whole};
-use super::{authors, hold, row};
+use super::{agents, authors, row};
 use crate::contract::reply::HandoffReply;
 use crate::core::effect::{Composed, DocumentRead, Effect, Outcome};
 use crate::core::id::{HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::Author;
-use crate::core::rows::handoff::{Reading, Step};
+use crate::core::rows::handoff::{ReadReason, Step};
 use crate::core::tx::Tx;
 
 /// Begins to read; what was being read before is forgotten.
-pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId, reading: Reading) {
+pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId, reading: ReadReason) {
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     handoff.stay.reading = Some(reading);
     row::stop(tx, id);
@@ -45,7 +45,7 @@ fn written(tx: &mut Tx<'_>, id: HandoffId, composed: Composed) -> Next {
         Composed::Written => {
             if handoff.author == Author::Salvage {
                 let path = tx.agent(&handoff.agent_id).and_then(|agent| agent.transcript_path.clone());
-                let path = path.unwrap_or_else(|| "that was named".to_owned());
+                let path = path.unwrap_or_else(|| "that its hooks named".to_owned());
                 row::warn(tx, id, &format!("salvaged: tasuki wrote the document from the transcript {path}"));
             }
             look(tx, id);
@@ -67,24 +67,24 @@ fn found(tx: &mut Tx<'_>, id: HandoffId, read: DocumentRead) -> Next {
         DocumentRead::Unsafe { why } => return can_not_be_taken(tx, id, &reading, &why, stopped),
     };
     match reading {
-        Reading::AtStop | Reading::Retry { instruct_anew: false } => authors::no_document(tx, id, problem),
-        Reading::Retry { instruct_anew: true } => instruct_anew(tx, id),
-        Reading::Accepted(request) => {
+        ReadReason::AtStop | ReadReason::Retry { instruct_again: false } => authors::no_document(tx, id, problem),
+        ReadReason::Retry { instruct_again: true } => instruct_again(tx, id),
+        ReadReason::Accepted(request) => {
             refuse_accept(tx, &request, problem, "There is no document to accept");
             if stopped { authors::no_document(tx, id, problem) } else { Next::Stay }
         }
     }
 }
 
-fn can_not_be_taken(tx: &mut Tx<'_>, id: HandoffId, reading: &Reading, why: &str, stopped: bool) -> Next {
-    if let Reading::Accepted(request) = reading {
+fn can_not_be_taken(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, why: &str, stopped: bool) -> Next {
+    if let ReadReason::Accepted(request) = reading {
         refuse_accept(tx, request, "document_unsafe", why);
         if !stopped {
             return Next::Stay;
         }
     }
     let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
-    let message = format!("The document can't be taken: {why}: {}", handoff.file_path);
+    let message = format!("tasuki can't accept the document: {why}: {}", handoff.file_path);
     Next::fail("document_unsafe", message, "put a regular UTF-8 file in its place, then retry")
 }
 
@@ -94,22 +94,23 @@ fn refuse_accept(tx: &mut Tx<'_>, request: &RequestId, code: &str, message: &str
 }
 
 /// A retry has found no document: the same path is asked for again, if there is an agent to ask.
-fn instruct_anew(tx: &Tx<'_>, id: HandoffId) -> Next {
+fn instruct_again(tx: &Tx<'_>, id: HandoffId) -> Next {
     let agent = tx.handoff(&id).and_then(|handoff| tx.agent(&handoff.agent_id));
     if agent.is_some_and(|agent| agent.state.is_live()) { Next::Enter(Step::Waiting) } else { authors::has_ended() }
 }
 
-fn is_there(tx: &mut Tx<'_>, id: HandoffId, reading: &Reading, whole: Whole) -> Next {
+fn is_there(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, whole: Whole) -> Next {
     let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
     let is_other = handoff.provided.as_ref().is_some_and(|provided| *provided != whole.text);
-    if is_other && matches!(reading, Reading::AtStop) {
+    if is_other && matches!(reading, ReadReason::AtStop) {
         // A retry takes it all the same: a person has looked by then.
-        let message = format!("The file holds another text than the provided one: {}", handoff.file_path);
-        let hint = "nothing was recorded; put the right text in its place, then retry: it is taken as it stands";
+        let message = format!("The file does not hold the text that was provided: {}", handoff.file_path);
+        let hint =
+            "nothing was recorded; put the right text into the file, then retry: the retry accepts the file as it is";
         return Next::fail("document_unsafe", message, hint);
     }
-    if let Reading::Accepted(request) = reading {
-        if let Err(refused) = hold::take_up(tx, id) {
+    if let ReadReason::Accepted(request) = reading {
+        if let Err(refused) = agents::take_up(tx, id) {
             tx.refuse(request, refused);
             return Next::Stay;
         }

@@ -1,18 +1,18 @@
-//! The record of a document: from its commit on nothing of the handoff can be lost (SPEC 4.5).
+//! The record of a document. Once it is committed, the handoff survives the end of the agent and the loss of the file.
 
 use super::next::Whole;
 use super::{document, publish};
 use crate::core::id::HandoffId;
 use crate::core::prompts;
 use crate::core::request::Successor;
-use crate::core::rows::handoff::{DocumentSeen, Handoff, Record};
+use crate::core::rows::handoff::{DocumentSeen, Handoff, HandoffRecord};
 use crate::core::text;
 use crate::core::tx::Tx;
 use crate::core::work;
 
 /// Commits the record. The agent is ended in the same decision, so that nothing ends before the record is durable.
 pub(crate) fn commit(tx: &mut Tx<'_>, id: HandoffId, whole: Whole) {
-    let stamp = tx.now.stamp();
+    let timestamp = tx.now.rfc3339();
     let Whole { text, sha256 } = whole;
     let Some(handoff) = tx.handoff(&id) else { return };
     let agent_id = handoff.agent_id;
@@ -23,8 +23,8 @@ pub(crate) fn commit(tx: &mut Tx<'_>, id: HandoffId, whole: Whole) {
         if let Some(ack) = handoff.ack.as_mut() {
             ack.checkpoint = document::checkpoint(&text);
         }
-        handoff.record = Some(Record { bytes, sha256, injection_prompt, created_at: stamp.clone() });
-        handoff.document = Some(DocumentSeen { bytes, at: stamp });
+        handoff.record = Some(HandoffRecord { bytes, sha256, injection_prompt, created_at: timestamp.clone() });
+        handoff.document = Some(DocumentSeen { bytes, at: timestamp });
         handoff.warnings.extend(warnings);
         handoff.provided = None;
         handoff.last_text = None;
@@ -34,7 +34,7 @@ pub(crate) fn commit(tx: &mut Tx<'_>, id: HandoffId, whole: Whole) {
         agent.record_of = Some(id);
     }
     publish::begin(tx, id);
-    work::carry::hold(tx, id);
+    work::transfer::reserve(tx, id);
 }
 
 /// A better document has taken the place of the recorded one: from now on it is what a successor is briefed with.
@@ -43,15 +43,16 @@ pub(crate) fn renew(tx: &mut Tx<'_>, id: HandoffId, text: &str, sha256: String, 
     let injection_prompt = injection_prompt(tx, handoff, text);
     let bytes = text.len() as u64;
     if let Some(handoff) = tx.handoff_mut(&id) {
-        handoff.record = Some(Record { bytes, sha256, injection_prompt, created_at });
+        handoff.record = Some(HandoffRecord { bytes, sha256, injection_prompt, created_at });
     }
     tx.out.documents.insert(id, Some(text.to_owned()));
 }
 
-/// What the successor is told. A new session in the same pane gets the whole document, as seed 3 has it.
+/// The text that briefs the successor. A new session in the same pane gets the whole document; any other successor gets
+/// its path.
 fn injection_prompt(tx: &Tx<'_>, handoff: &Handoff, text: &str) -> String {
     let prompts = &tx.state.settings.prompts;
-    let tasks = work::carry::tasks(tx, &handoff.agent_id, &handoff.tasks);
+    let tasks = work::transfer::tasks(tx, &handoff.agent_id, &handoff.tasks);
     if handoff.successor == Successor::SamePane {
         return prompts.context(text::sanitise(text).trim_end(), &tasks);
     }

@@ -1,4 +1,4 @@
-//! A handoff's row in a decision: how it is found, and what every step may note on it.
+//! A handoff's row in a decision: finds it, and notes on it what any step may note.
 
 use crate::core::effect::Effect;
 use crate::core::id::HandoffId;
@@ -13,15 +13,15 @@ pub(crate) fn find<'t>(tx: &'t Tx<'_>, text: &str) -> Result<&'t Handoff, Refuse
     found.ok_or_else(|| Refused::new(404, "no_handoff", "Handoff not found"))
 }
 
-/// 409: it has ended, and how.
+/// The 409 answer for a handoff that has ended, which says how it ended.
 pub(crate) fn ended(handoff: &Handoff) -> Refused {
-    let end = handoff.step.word();
+    let end = handoff.step.as_str();
     let code = handoff.error.as_ref().filter(|_| handoff.step == Step::Failed);
-    let code = code.map(|error| format!(" ({} in {})", error.code, error.step.word())).unwrap_or_default();
+    let code = code.map(|error| format!(" ({} in {})", error.code, error.step.as_str())).unwrap_or_default();
     Refused::new(409, "already_ended", format!("The handoff has ended: {end}{code}")).hint("nothing was changed")
 }
 
-/// Adds an effect of which the present step waits for the outcome.
+/// Adds an effect whose outcome the present step waits for.
 pub(crate) fn run(tx: &mut Tx<'_>, id: HandoffId, effect: Effect) {
     let key = tx.effect(Waiter::Step(id), effect);
     if let Some(handoff) = tx.handoff_mut(&id) {

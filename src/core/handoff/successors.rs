@@ -1,18 +1,18 @@
-//! Who takes over (SPEC 4.2): a new agent in a new window, a new session in the outgoing agent's own process, or an agent
-//! that runs already.
+//! The three kinds of successor: a new agent in a new window, a new session in the outgoing agent's own process, or an
+//! agent that already runs.
 
 use super::in_place;
 use super::next::Next;
+use crate::core::agent::exit;
 use crate::core::id::{AgentId, HandoffId};
-use crate::core::life;
 use crate::core::reply::Refused;
 use crate::core::request::Successor;
 use crate::core::rows::agent::Agent;
 use crate::core::rows::handoff::Step;
 use crate::core::tx::Tx;
 
-/// Whether that one can take over from this agent; the id of one that runs already. `own`: the handoff that asks, which
-/// may have taken it before.
+/// Whether the asked-for successor can take over from this agent; returns the id of one that already runs. `own`: the
+/// handoff that asks, which may have bound it before.
 pub(crate) fn check(
     tx: &Tx<'_>,
     successor: &Successor,
@@ -51,13 +51,13 @@ fn existing(tx: &Tx<'_>, text: &str, outgoing: &Agent, own: Option<HandoffId>) -
         return bad("has no persona");
     }
     if agent.persona_slug != outgoing.persona_slug {
-        return bad("has another persona");
+        return bad("has a different persona");
     }
     if agent.pane.is_none() {
         return bad("has no tmux pane");
     }
     if agent.handoff_id.is_some_and(|other| Some(other) != own) || agent.record_of.is_some() {
-        let message = "The successor is in another handoff already";
+        let message = "The successor is already in another handoff";
         return Err(Refused::new(409, "successor_taken", message).field("successor"));
     }
     if agent.shutdown.is_some() {
@@ -76,8 +76,8 @@ pub(crate) fn reserve(tx: &mut Tx<'_>, id: HandoffId, successor_id: AgentId) {
     }
 }
 
-/// The successor that a retry types to. One that is dead gives way to a new one, whose start follows. Of one whose process
-/// is dead the last hooks may be waited for still: nothing can be typed to it any more.
+/// The successor that a retry types to. One that is dead gives way to a new one, whose start follows. Of one whose
+/// process is dead the last hooks may be waited for still: nothing can be typed to it any more.
 pub(super) fn to_type_to(tx: &mut Tx<'_>, id: HandoffId) -> Result<AgentId, Next> {
     let successor = tx.handoff(&id).and_then(|handoff| handoff.successor_id).and_then(|id| tx.agent(&id));
     match successor {
@@ -108,7 +108,7 @@ pub(super) fn replace(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(former) = handoff.successor_id.take() else { return };
     handoff.former_successors.push(former);
     let outgoing = handoff.agent_id;
-    life::give_up(tx, &former);
+    exit::abandon_start(tx, &former);
     if tx.agent(&former).is_some_and(|agent| agent.handoff_id == Some(id))
         && let Some(agent) = tx.agent_mut(&former)
     {

@@ -1,4 +1,4 @@
-//! The trigger: is this agent to be handed off, and how does it begin (SPEC 4.1).
+//! The trigger: checks whether an agent can be handed off, and begins the handoff.
 
 use super::{authors, document, driver, successors};
 use crate::contract::known;
@@ -7,10 +7,10 @@ use crate::core::event::RequestFacts;
 use crate::core::id::{AgentId, HandoffId, RequestId, Slug};
 use crate::core::persona::PersonaFacts;
 use crate::core::reply::{Refused, Reply};
-use crate::core::request::{Fallback, HandoffAsked, Issue, PublishAsked, PublishTarget, publish_target};
+use crate::core::request::{Fallback, HandoffRequest, Issue, PublishRequest, PublishTarget, publish_target};
 use crate::core::rows::ack::Ack;
 use crate::core::rows::agent::AgentState;
-use crate::core::rows::handoff::{Handoff, Stay, Step, Verdicts};
+use crate::core::rows::handoff::{Handoff, LastVerdicts, Stay, Step};
 use crate::core::rows::publishing::Publishing;
 use crate::core::tx::Tx;
 
@@ -24,7 +24,7 @@ struct Checked<'f> {
 }
 
 /// Answers a `handoff` request, and begins the handoff if nothing is against it.
-pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: HandoffAsked, facts: &RequestFacts) {
+pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: HandoffRequest, facts: &RequestFacts) {
     match check(tx, &asked, facts) {
         Err(refused) => tx.refuse(request, refused),
         Ok(checked) => {
@@ -42,13 +42,14 @@ pub(crate) fn by_itself(
     reason: &str,
     facts: &RequestFacts,
 ) -> Result<HandoffId, Refused> {
-    let asked = HandoffAsked::new(agent_id, reason);
+    let asked = HandoffRequest::new(agent_id, reason);
     let checked = check(tx, &asked, facts)?;
     Ok(begin(tx, asked, &checked, facts).0)
 }
 
-/// The rows of SPEC 4.1 in their order, then what else stands in the way.
-fn check<'f>(tx: &Tx<'_>, asked: &HandoffAsked, facts: &'f RequestFacts) -> Result<Checked<'f>, Refused> {
+/// Checks the request and the agent. The order of the checks is part of the contract: where several would fail, the
+/// first one gives the answer.
+fn check<'f>(tx: &Tx<'_>, asked: &HandoffRequest, facts: &'f RequestFacts) -> Result<Checked<'f>, Refused> {
     let agent = asked.agent_id.parse().ok().and_then(|id| tx.agent(&id));
     let agent = agent.ok_or_else(|| Refused::new(404, "no_agent", "Agent not found"))?;
     let needs_agent = !authors::needs_no_agent(asked.author);
@@ -73,7 +74,7 @@ fn check<'f>(tx: &Tx<'_>, asked: &HandoffAsked, facts: &'f RequestFacts) -> Resu
     let persona = facts.persona.as_ref().filter(|(named, _)| *named == slug).map(|(_, persona)| persona);
     let persona = persona.filter(|persona| persona.has_skill).ok_or_else(|| {
         Refused::new(400, "no_skill", format!("Persona {slug} has no skill.md"))
-            .hint("a persona is a folder with a skill.md; write one, then ask again")
+            .hint("a persona is a folder with a skill.md; write the skill.md, then ask again")
     })?;
     if tx.state.server.is_none() {
         return Err(Refused::no_tmux());
@@ -84,35 +85,36 @@ fn check<'f>(tx: &Tx<'_>, asked: &HandoffAsked, facts: &'f RequestFacts) -> Resu
 /// 409: which handoff it is that runs, or has failed, and what to do about it.
 fn in_progress(tx: &Tx<'_>, id: &HandoffId) -> Refused {
     let short = id.short();
-    let step = tx.handoff(id).map_or("over", |handoff| handoff.step.word());
+    let step = tx.handoff(id).map_or("over", |handoff| handoff.step.as_str());
     let hint = match step {
-        "failed" => format!("it has failed: tasuki retry {short}, or tasuki abandon {short}"),
-        "done" | "over" => format!("it has a record: tasuki handoffs show {short}"),
-        _ => format!("it is in step {step}; follow it with: tasuki handoffs follow {short}"),
+        "failed" => format!("the handoff has failed: tasuki retry {short}, or tasuki abandon {short}"),
+        "done" | "over" => format!("the handoff has a record: tasuki handoffs show {short}"),
+        _ => format!("the handoff is in step {step}; follow it with: tasuki handoffs follow {short}"),
     };
     Refused::new(409, "handoff_in_progress", "Handoff already in progress").hint(hint)
 }
 
-/// An issue's address may lead to the hosts of the configuration alone: `gh` gives a host the token that is set for it.
-fn check_host(tx: &Tx<'_>, asked: &PublishAsked) -> Result<(), Refused> {
+/// An issue's address may only lead to the hosts of the configuration, because `gh` gives a host the token that is set
+/// for it.
+fn check_host(tx: &Tx<'_>, asked: &PublishRequest) -> Result<(), Refused> {
     let hosts = &tx.state.settings.publish.hosts;
     match publish_target(asked)? {
         PublishTarget::Issue(Issue { host: Some(host), .. }) if !hosts.contains(&host) => {
-            Err(Refused::bad("publish.issue", &format!("names the host {host}, which publish.hosts does not"))
-                .hint("put the host into publish.hosts of config.toml, then restart the sidecar or send it SIGHUP"))
+            Err(Refused::bad("publish.issue", &format!("names the host {host}, which is not in publish.hosts"))
+                .hint("add the host to publish.hosts in config.toml, then restart the sidecar or send it SIGHUP"))
         }
         PublishTarget::Issue(_) | PublishTarget::Gist { .. } => Ok(()),
     }
 }
 
 /// What was read has been checked already.
-fn publishing(asked: &PublishAsked) -> Option<Publishing> {
+fn publishing(asked: &PublishRequest) -> Option<Publishing> {
     let target = publish_target(asked).ok()?;
     Some(Publishing::new(target, asked.fallback == Some(Fallback::Gist)))
 }
 
-/// Begins it; gives its id and the document's path.
-fn begin(tx: &mut Tx<'_>, asked: HandoffAsked, checked: &Checked<'_>, facts: &RequestFacts) -> (HandoffId, String) {
+/// Begins the handoff; returns its id and the document's path.
+fn begin(tx: &mut Tx<'_>, asked: HandoffRequest, checked: &Checked<'_>, facts: &RequestFacts) -> (HandoffId, String) {
     let Checked { agent_id, persona, successor, .. } = *checked;
     let slug = checked.slug.clone();
     let handoff_id = tx.new_handoff_id();
@@ -129,14 +131,14 @@ fn begin(tx: &mut Tx<'_>, asked: HandoffAsked, checked: &Checked<'_>, facts: &Re
         now: asked.now,
         author: asked.author,
         successor: asked.successor,
-        created_at: tx.now.stamp(),
+        created_at: tx.now.rfc3339(),
         file_path: file_path.clone(),
         file_name: file_name.clone(),
         step: Step::Waiting,
         steps: Vec::new(),
         stay: Stay::default(),
         wait_until: None,
-        verdicts: Verdicts::default(),
+        verdicts: LastVerdicts::default(),
         error: None,
         document: None,
         provided: facts.document.clone().and_then(Result::ok),
@@ -144,7 +146,7 @@ fn begin(tx: &mut Tx<'_>, asked: HandoffAsked, checked: &Checked<'_>, facts: &Re
         record: None,
         successor_id: None,
         former_successors: Vec::new(),
-        place: None,
+        successor_window: None,
         warnings: Vec::new(),
         read: None,
         successor_blocked_at: None,

@@ -1,6 +1,6 @@
-//! What a prompt template may use. The words of an override are the user's own, but no template may end the sidecar: one
-//! that asks for more memory than there is would. So what can make a long text out of a short one is not there, and what
-//! comes out has a bound.
+//! What a prompt template may use. An override is the user's own, but no template may end the sidecar by asking for
+//! more memory than the machine has. So features that make a long text out of a short one are left out, and the
+//! rendered text is bounded.
 
 use minijinja::{Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value};
 
@@ -8,7 +8,7 @@ use minijinja::{Environment, Error, ErrorKind, Output, State, UndefinedBehavior,
 const MAX_RENDERED: usize = 4 * 1024 * 1024;
 /// Longest template, in bytes. Its own words are bounded by that and by its steps.
 const MAX_SOURCE: usize = 16 * 1024;
-/// Most steps that a template may take; one that lists the 256 tasks of a handoff takes some 2,000.
+/// Most steps that a template may take; listing the 256 tasks of a handoff takes some 2,000.
 const FUEL: u64 = 10_000;
 /// Where a rendering keeps count of what its values have made.
 const MADE: &str = "made";
@@ -41,7 +41,6 @@ const UNFIT: [&str; 23] = [
 /// Statements that keep no text for later.
 const STATEMENTS: [&str; 6] = ["if", "elif", "else", "endif", "for", "endfor"];
 
-/// Where templates are compiled and rendered.
 pub(super) fn environment() -> Environment<'static> {
     let mut templates = Environment::new();
     templates.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -57,7 +56,7 @@ pub(super) fn environment() -> Environment<'static> {
 /// Why a template's source can't be taken, if it can't: a statement or an operator that it must not use.
 pub(super) fn fault(source: &str) -> Option<String> {
     if source.len() > MAX_SOURCE {
-        return Some(format!("has {} bytes; at most {MAX_SOURCE} are taken", source.len()));
+        return Some(format!("has {} bytes; at most {MAX_SOURCE} are allowed", source.len()));
     }
     let mut rest = source;
     loop {
@@ -77,14 +76,14 @@ pub(super) fn fault(source: &str) -> Option<String> {
         match skip(inside, if kind == "{%" { "%}" } else { "}}" }) {
             Ok(end) => rest = &inside[end?..],
             Err(sign) => {
-                return Some(format!("uses {sign:?} between {kind} and its end; no texts are put together there"));
+                return Some(format!("uses {sign:?} between {kind} and its end; a template may not join texts there"));
             }
         }
     }
 }
 
-/// Where an expression ends; none where it does not, which the compiler tells. An operator that makes texts longer, or a
-/// brace, which would hide the end, is an error.
+/// Finds the end of an expression; none if it has none, which the compiler reports. An operator that makes texts longer
+/// is an error, and so is a brace, which would hide the end.
 fn skip(inside: &str, end: &str) -> Result<Option<usize>, char> {
     let mut quote = None;
     let mut chars = inside.char_indices();
@@ -116,7 +115,7 @@ fn write(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Resu
 }
 
 fn too_long() -> Error {
-    Error::new(ErrorKind::InvalidOperation, "it is longer than 4 MiB")
+    Error::new(ErrorKind::InvalidOperation, "the rendered text is longer than 4 MiB")
 }
 
 /// `list | join(", ")`.

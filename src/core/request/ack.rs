@@ -1,7 +1,6 @@
-//! The request kinds of an acknowledgement: the ACK itself, the answers to its questions, and the override (SPEC
-//! section 8).
+//! The request kinds of an acknowledgement: the ACK itself, the answers to its questions, and the operator's override.
 
-use super::asked::{Asked, DocumentAsked, Needs, PersonaOf, not_empty};
+use super::request_body::{DocumentRequest, Needs, PersonaOf, RequestBody, not_empty};
 use crate::contract::ack::{AckStatus, Clarification};
 use crate::core::id::HandoffId;
 use crate::core::reply::Refused;
@@ -16,7 +15,8 @@ const MAX_SAID: usize = 4 * 1024;
 /// `ack`: a successor acknowledges its handoff. Every field must be there.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct AckAsked {
+#[schemars(rename = "AckAsked")]
+pub struct AckRequest {
     /// Which handoff.
     pub handoff_id: String,
     /// Who acknowledges: the briefed successor.
@@ -31,7 +31,7 @@ pub struct AckAsked {
     pub status: AckStatus,
 }
 
-impl Asked for AckAsked {
+impl RequestBody for AckRequest {
     fn check(&self) -> Result<(), Refused> {
         not_empty("handoff_id", &self.handoff_id, 128)?;
         not_empty("agent_id", &self.agent_id, 128)?;
@@ -42,7 +42,10 @@ impl Asked for AckAsked {
         }
         self.questions.iter().try_for_each(|question| not_empty("questions", question, MAX_SAID))?;
         if self.status == AckStatus::NeedsClarification && self.questions.is_empty() {
-            return Err(Refused::bad("questions", "must hold at least one question with status needs_clarification"));
+            return Err(Refused::bad(
+                "questions",
+                "must hold at least one question when status is needs_clarification",
+            ));
         }
         Ok(())
     }
@@ -52,7 +55,7 @@ impl Asked for AckAsked {
     }
 }
 
-/// The right form of an ACK, for an answer to one that was malformed and for the briefing.
+/// The right form of an ACK, for the answer to a malformed one and for the briefing.
 #[must_use]
 pub fn form(handoff_id: &str, agent_id: &str) -> String {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
@@ -89,7 +92,8 @@ impl MalformedAck {
         let id = |known: &Option<String>, what: &str| known.clone().unwrap_or_else(|| what.to_owned());
         let form = form(&id(&self.handoff_id, "the handoff's id"), &id(&self.agent_id, "your TASUKI_AGENT_ID"));
         let hint = format!(
-            "status is ready_to_proceed, needs_clarification, environment_issue or rejected; the right form is {form}"
+            "status must be ready_to_proceed, needs_clarification, environment_issue or rejected; the right form is \
+             {form}"
         );
         Refused { status: 422, code: "malformed_ack".to_owned(), ..refused.hint(hint) }
     }
@@ -98,16 +102,17 @@ impl MalformedAck {
 /// `clarify`: answers to the questions of an ACK; the time for the next ACK begins anew.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ClarifyAsked {
+#[schemars(rename = "ClarifyAsked")]
+pub struct ClarifyRequest {
     /// Which handoff.
     pub handoff_id: String,
     /// The answers, each with its question.
     pub clarifications: Vec<Clarification>,
     /// The handoff document, brought up to date: `{"text":…}` or `{"path":…}`. It is written beside the first one.
-    pub document: Option<DocumentAsked>,
+    pub document: Option<DocumentRequest>,
 }
 
-impl Asked for ClarifyAsked {
+impl RequestBody for ClarifyRequest {
     fn check(&self) -> Result<(), Refused> {
         not_empty("handoff_id", &self.handoff_id, 128)?;
         if self.clarifications.is_empty() || self.clarifications.len() > MAX_QUESTIONS {
@@ -117,7 +122,7 @@ impl Asked for ClarifyAsked {
             not_empty("clarifications.question", &one.question, MAX_SAID)?;
             not_empty("clarifications.answer", &one.answer, MAX_SAID)?;
         }
-        self.document.as_ref().map_or(Ok(()), DocumentAsked::check)
+        self.document.as_ref().map_or(Ok(()), DocumentRequest::check)
     }
 
     fn needs(&self) -> Needs<'_> {
@@ -130,14 +135,15 @@ impl Asked for ClarifyAsked {
 /// `ack_override`: go on as if the successor had acknowledged, with a documented reason.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct OverrideAsked {
+#[schemars(rename = "OverrideAsked")]
+pub struct OverrideRequest {
     /// Which handoff.
     pub handoff_id: String,
     /// Why no ACK is waited for any longer.
     pub reason: String,
 }
 
-impl Asked for OverrideAsked {
+impl RequestBody for OverrideRequest {
     fn check(&self) -> Result<(), Refused> {
         not_empty("handoff_id", &self.handoff_id, 128)?;
         not_empty("reason", &self.reason, MAX_SAID)

@@ -1,6 +1,6 @@
 //! The request kinds of agents.
 
-use super::asked::{Asked, Needs, PersonaOf, not_empty, optional};
+use super::request_body::{Needs, PersonaOf, RequestBody, not_empty, optional};
 use crate::core::id::Slug;
 use crate::core::reply::Refused;
 use crate::core::text;
@@ -15,7 +15,8 @@ pub(crate) const PRIVATE_SESSIONS: &str = "_tasuki-";
 /// `agent_create`: start an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CreateAsked {
+#[schemars(rename = "CreateAsked")]
+pub struct CreateRequest {
     /// Its persona.
     #[schemars(with = "String")]
     pub persona_slug: Slug,
@@ -29,12 +30,15 @@ pub struct CreateAsked {
     pub session: Option<String>,
 }
 
-impl Asked for CreateAsked {
+impl RequestBody for CreateRequest {
     fn check(&self) -> Result<(), Refused> {
         optional("profile", self.profile.as_deref(), 64)?;
         optional("cwd", self.cwd.as_deref(), 4096)?;
         if self.cwd.as_ref().is_some_and(|cwd| !cwd.starts_with('/')) {
-            return Err(Refused::bad("cwd", "must be an absolute path: it would count from the sidecar's own folder"));
+            return Err(Refused::bad(
+                "cwd",
+                "must be an absolute path: a relative one would start in the sidecar's own folder",
+            ));
         }
         optional("previous_agent_id", self.previous_agent_id.as_deref(), 128)?;
         session_name(self.session.as_deref())
@@ -55,7 +59,7 @@ fn session_name(name: Option<&str>) -> Result<(), Refused> {
     match name {
         Some(name) if !is_session_name(name) => Err(Refused::bad(
             "session",
-            "must not begin with _tasuki- and must be 1 to 128 letters, digits, blanks or - _ / + @",
+            "must be 1 to 128 letters, digits, spaces or - _ / + @, and must not begin with _tasuki-",
         )),
         _ => Ok(()),
     }
@@ -74,7 +78,8 @@ pub(crate) fn is_session_name(name: &str) -> bool {
 /// `agent_register`: adopt a pane that runs already.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RegisterAsked {
+#[schemars(rename = "RegisterAsked")]
+pub struct RegisterRequest {
     /// `%3`.
     pub pane: String,
     /// The value of `$TMUX` there.
@@ -86,7 +91,7 @@ pub struct RegisterAsked {
     pub profile: Option<String>,
 }
 
-impl Asked for RegisterAsked {
+impl RequestBody for RegisterRequest {
     fn check(&self) -> Result<(), Refused> {
         pane_number(&self.pane).ok_or_else(|| Refused::bad("pane", "must be a pane id such as %3"))?;
         optional("profile", self.profile.as_deref(), 64)
@@ -108,7 +113,8 @@ pub fn pane_number(text: &str) -> Option<u32> {
 /// `agent_shutdown`: end an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ShutdownAsked {
+#[schemars(rename = "ShutdownAsked")]
+pub struct ShutdownRequest {
     /// Which.
     pub agent_id: String,
     /// Kill the pane, if tasuki started it.
@@ -116,7 +122,7 @@ pub struct ShutdownAsked {
     pub force: bool,
 }
 
-impl Asked for ShutdownAsked {
+impl RequestBody for ShutdownRequest {
     fn check(&self) -> Result<(), Refused> {
         not_empty("agent_id", &self.agent_id, 128)
     }
@@ -129,12 +135,13 @@ impl Asked for ShutdownAsked {
 /// `agent_forget`: take an agent whose process does not run out of the living ones.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ForgetAsked {
+#[schemars(rename = "ForgetAsked")]
+pub struct ForgetRequest {
     /// Which.
     pub agent_id: String,
 }
 
-impl Asked for ForgetAsked {
+impl RequestBody for ForgetRequest {
     fn check(&self) -> Result<(), Refused> {
         not_empty("agent_id", &self.agent_id, 128)
     }
@@ -147,19 +154,23 @@ impl Asked for ForgetAsked {
 /// `agent_send`: type a text.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SendAsked {
+#[schemars(rename = "SendAsked")]
+pub struct SendRequest {
     /// To whom.
     pub agent_id: String,
     /// What.
     pub text: String,
 }
 
-impl Asked for SendAsked {
+impl RequestBody for SendRequest {
     fn check(&self) -> Result<(), Refused> {
         not_empty("agent_id", &self.agent_id, 128)?;
         not_empty("text", &self.text, MAX_SEND)?;
         if text::begins_like_a_command(&self.text) {
-            return Err(Refused::bad("text", "must not begin with / ! # or @: a CLI would act on it"));
+            return Err(Refused::bad(
+                "text",
+                "must not begin with / ! # or @: the agent's CLI would take it as a command",
+            ));
         }
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! The fields of a request's JSON: an unknown one, one that stands there twice and one of another kind are told by name.
+//! Parses the fields of a request's JSON: an unknown field, a repeated field and a value of the wrong type are reported
+//! by name.
 
 use super::integers;
 use crate::core::reply::Refused;
@@ -16,10 +17,11 @@ pub(super) fn body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
     fields.0.remove("kind");
     if let Some((name, number)) = fields.0.iter().find_map(|(name, raw)| Some((name, integers::too_long(raw.get())?))) {
         let (name, number) = (seen(name), seen(number));
-        let what = format!("{name}: {number} has more than 64 bits and would be rounded; give it as a text");
+        let what = format!("{name}: {number} needs more than 64 bits and would be rounded; write it as a string");
         return Err(Refused::new(400, "bad_request", what).field(&name));
     }
-    let rest = serde_json::to_string(&fields.0).map_err(|_| Refused::new(400, "bad_request", "can't be read"))?;
+    let rest =
+        serde_json::to_string(&fields.0).map_err(|_| Refused::new(400, "bad_request", "the request can't be read"))?;
     let mut deserializer = serde_json::Deserializer::from_str(&rest);
     serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let path = error.path().to_string();
@@ -34,7 +36,7 @@ pub(super) fn body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
     })
 }
 
-/// A JSON object's fields, unread. A field that stands twice is refused: which of the two was meant can't be known.
+/// A JSON object's fields, unparsed. A repeated field is refused, because nobody can know which value was meant.
 struct Fields(BTreeMap<String, Box<RawValue>>);
 
 impl<'de> Deserialize<'de> for Fields {
@@ -83,7 +85,7 @@ fn named_field(message: &str) -> Option<String> {
     message.split('`').nth(1).map(seen)
 }
 
-/// A field's name; one that can't be seen is told as JSON writes it.
+/// A field's name, printable: with escapes where it has invisible characters.
 fn seen(name: &str) -> String {
     if name.trim().is_empty() { format!("\"{name}\"") } else { name.to_owned() }
 }

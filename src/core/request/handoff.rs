@@ -1,7 +1,7 @@
-//! The request kinds of a handoff's flow.
+//! The request kinds of a handoff.
 
-use super::asked::{Asked, DocumentAsked, Needs, PersonaOf, not_empty, optional};
-use super::publish::{PublishAsked, publish_target};
+use super::publish::{PublishRequest, publish_target};
+use super::request_body::{DocumentRequest, Needs, PersonaOf, RequestBody, not_empty, optional};
 use crate::contract::ack::Urgency;
 use crate::contract::handoff::{Author, Successor};
 use crate::core::id::AgentId;
@@ -17,7 +17,8 @@ const MAX_TASKS: usize = 256;
 /// `handoff`: hand an agent off.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct HandoffAsked {
+#[schemars(rename = "HandoffAsked")]
+pub struct HandoffRequest {
     /// The outgoing agent.
     pub agent_id: String,
     /// Why.
@@ -28,7 +29,7 @@ pub struct HandoffAsked {
     #[serde(default)]
     pub author: Author,
     /// For author `provided`: `{"text":…}` or `{"path":…}`.
-    pub document: Option<DocumentAsked>,
+    pub document: Option<DocumentRequest>,
     /// Who takes over.
     #[serde(default)]
     pub successor: Successor,
@@ -38,17 +39,17 @@ pub struct HandoffAsked {
     /// Absent: no acknowledgement wanted.
     pub urgency: Option<Urgency>,
     /// Where to publish the document.
-    pub publish: Option<PublishAsked>,
+    pub publish: Option<PublishRequest>,
     /// Do not wait for the end of a running turn.
     #[serde(default)]
     pub now: bool,
 }
 
-impl HandoffAsked {
-    /// With every dial at its default.
+impl HandoffRequest {
+    /// A handoff with every option at its default.
     #[must_use]
     pub fn new(agent_id: &AgentId, reason: &str) -> Self {
-        HandoffAsked {
+        HandoffRequest {
             agent_id: agent_id.to_string(),
             reason: reason.to_owned(),
             focus: None,
@@ -63,7 +64,7 @@ impl HandoffAsked {
     }
 }
 
-impl Asked for HandoffAsked {
+impl RequestBody for HandoffRequest {
     fn check(&self) -> Result<(), Refused> {
         not_empty("agent_id", &self.agent_id, 128)?;
         not_empty("reason", &self.reason, MAX_TEXT)?;
@@ -76,9 +77,9 @@ impl Asked for HandoffAsked {
         self.publish.as_ref().map_or(Ok(()), |asked| publish_target(asked).map(|_| ()))?;
         // A document goes with author `provided`, and holds exactly one of its two fields.
         match (self.author, &self.document) {
-            (Author::Provided, None) => Err(Refused::bad("document", "must be given with author provided")),
+            (Author::Provided, None) => Err(Refused::bad("document", "is required with author \"provided\"")),
             (Author::Provided, Some(document)) => document.check(),
-            (_, Some(_)) => Err(Refused::bad("document", "goes with author provided only")),
+            (_, Some(_)) => Err(Refused::bad("document", "is allowed only with author \"provided\"")),
             (_, None) => Ok(()),
         }
     }
@@ -119,7 +120,8 @@ pub enum Assume {
 /// `handoff_retry`: go on at the step that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RetryAsked {
+#[schemars(rename = "RetryAsked")]
+pub struct RetryRequest {
     /// Which.
     pub handoff_id: String,
     /// Settles a doubt.
@@ -128,7 +130,7 @@ pub struct RetryAsked {
     pub successor: Option<Successor>,
 }
 
-impl Asked for RetryAsked {
+impl RequestBody for RetryRequest {
     fn check(&self) -> Result<(), Refused> {
         not_empty("handoff_id", &self.handoff_id, 128)?;
         self.successor.as_ref().map_or(Ok(()), check_successor)
@@ -148,7 +150,7 @@ pub struct HandoffNamed {
     pub handoff_id: String,
 }
 
-impl Asked for HandoffNamed {
+impl RequestBody for HandoffNamed {
     fn check(&self) -> Result<(), Refused> {
         not_empty("handoff_id", &self.handoff_id, 128)
     }

@@ -1,7 +1,7 @@
-//! Integers that would be changed by being read.
+//! Finds integers that parsing would change.
 
-/// An integer of more than 64 bits in a JSON text: there is no room for it here, and it would become a fraction, rounded
-/// without a word.
+/// Finds an integer of more than 64 bits in a JSON text: the parser would turn it into a rounded fraction without an
+/// error.
 pub(super) fn too_long(json: &str) -> Option<&str> {
     let bytes = json.as_bytes();
     let mut at = 0;

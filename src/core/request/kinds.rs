@@ -1,7 +1,7 @@
-//! Every kind of request in one table, in the order of the contract: what it is called, and the body that it has.
+//! Every kind of request in one table, in the contract's order: its wire name and its body.
 
-use super::asked::{Asked, Needs, not_empty};
 use super::body::body;
+use super::request_body::{Needs, RequestBody, not_empty};
 use super::{ack, agent, handoff, publish, work};
 use crate::core::reply::Refused;
 use schemars::{JsonSchema, Schema, schema_for};
@@ -28,7 +28,7 @@ macro_rules! requests {
             }
 
             /// Its fields.
-            fn asked(&self) -> &dyn Asked {
+            fn asked(&self) -> &dyn RequestBody {
                 match self {
                     $(Request::$variant(asked) => asked,)+
                 }
@@ -45,9 +45,9 @@ macro_rules! requests {
 
 requests! {
     /// Hand an agent off.
-    Handoff(handoff::HandoffAsked) = "handoff",
+    Handoff(handoff::HandoffRequest) = "handoff",
     /// Go on at the step that failed.
-    HandoffRetry(handoff::RetryAsked) = "handoff_retry",
+    HandoffRetry(handoff::RetryRequest) = "handoff_retry",
     /// Close a failed handoff for good.
     HandoffAbandon(handoff::HandoffNamed) = "handoff_abandon",
     /// Stop a handoff before its agent ends.
@@ -55,46 +55,46 @@ requests! {
     /// Take the document now.
     HandoffAccept(handoff::HandoffNamed) = "handoff_accept",
     /// Start an agent.
-    AgentCreate(agent::CreateAsked) = "agent_create",
+    AgentCreate(agent::CreateRequest) = "agent_create",
     /// Adopt a pane.
-    AgentRegister(agent::RegisterAsked) = "agent_register",
+    AgentRegister(agent::RegisterRequest) = "agent_register",
     /// End an agent.
-    AgentShutdown(agent::ShutdownAsked) = "agent_shutdown",
+    AgentShutdown(agent::ShutdownRequest) = "agent_shutdown",
     /// Let go of an agent whose process does not run.
-    AgentForget(agent::ForgetAsked) = "agent_forget",
+    AgentForget(agent::ForgetRequest) = "agent_forget",
     /// Type a text.
-    AgentSend(agent::SendAsked) = "agent_send",
+    AgentSend(agent::SendRequest) = "agent_send",
     /// A successor acknowledges.
-    Ack(ack::AckAsked) = "ack",
+    Ack(ack::AckRequest) = "ack",
     /// Answer its questions.
-    Clarify(ack::ClarifyAsked) = "clarify",
+    Clarify(ack::ClarifyRequest) = "clarify",
     /// Go on without its ACK.
-    AckOverride(ack::OverrideAsked) = "ack_override",
+    AckOverride(ack::OverrideRequest) = "ack_override",
     /// Publish a document now.
     Publish(publish::PublishNow) = "publish",
     /// Make a work item.
-    WorkCreate(work::WorkCreateAsked) = "work_create",
+    WorkCreate(work::WorkCreateRequest) = "work_create",
     /// Take a work item.
-    WorkClaim(work::WorkClaimAsked) = "work_claim",
+    WorkClaim(work::WorkClaimRequest) = "work_claim",
     /// Hand over what came of a work item.
-    WorkComplete(work::WorkCompleteAsked) = "work_complete",
+    WorkComplete(work::WorkCompleteRequest) = "work_complete",
     /// Make children that a completion could not make.
-    WorkRetryChildren(work::WorkRetryAsked) = "work_retry_children",
+    WorkRetryChildren(work::WorkRetryRequest) = "work_retry_children",
     /// Give a work item back.
-    WorkRelease(work::WorkReleaseAsked) = "work_release",
+    WorkRelease(work::WorkReleaseRequest) = "work_release",
     /// Leave a work item to a person.
-    WorkEscalate(work::WorkEscalateAsked) = "work_escalate",
+    WorkEscalate(work::WorkEscalateRequest) = "work_escalate",
     /// Undo a completion.
-    WorkRollback(work::WorkRollbackAsked) = "work_rollback",
+    WorkRollback(work::WorkRollbackRequest) = "work_rollback",
     /// Say something of a work item.
-    WorkComment(work::WorkCommentAsked) = "work_comment",
+    WorkComment(work::WorkCommentRequest) = "work_comment",
     /// Take work items from elsewhere.
-    WorkImport(work::WorkImportAsked) = "work_import",
+    WorkImport(work::WorkImportRequest) = "work_import",
     /// Delete an error file.
-    ErrorDismiss(DismissAsked) = "error_dismiss",
+    ErrorDismiss(DismissRequest) = "error_dismiss",
 }
 
-impl Asked for Request {
+impl RequestBody for Request {
     fn check(&self) -> Result<(), Refused> {
         self.asked().check()
     }
@@ -107,12 +107,13 @@ impl Asked for Request {
 /// `error_dismiss`: delete an error file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct DismissAsked {
+#[schemars(rename = "DismissAsked")]
+pub struct DismissRequest {
     /// Which.
     pub error_id: String,
 }
 
-impl Asked for DismissAsked {
+impl RequestBody for DismissRequest {
     fn check(&self) -> Result<(), Refused> {
         not_empty("error_id", &self.error_id, 128)
     }

@@ -1,25 +1,25 @@
-//! What can be asked: every request kind with its fields (SPEC 3.5). All of them stand in one table, `kinds`; each has its
-//! checks, and what must be known before it is decided, beside its fields. How a request file is read stands in `read`.
+//! Every request kind with its fields. The table in `kinds` lists them all. The checks of a kind, and what must be
+//! loaded before it is decided, are beside its fields; `read` parses a request file.
 
 pub mod ack;
 pub mod agent;
-mod asked;
 mod body;
 pub mod handoff;
 mod integers;
 mod kinds;
 pub mod publish;
 mod read;
+mod request_body;
 pub mod work;
 
 pub use crate::contract::ack::{AckStatus, Clarification, Urgency};
 pub use crate::contract::handoff::{Author, Successor};
-pub use ack::{AckAsked, ClarifyAsked, MalformedAck, OverrideAsked, form};
-pub use agent::{CreateAsked, ForgetAsked, RegisterAsked, SendAsked, ShutdownAsked, pane_number};
+pub use ack::{AckRequest, ClarifyRequest, MalformedAck, OverrideRequest, form};
+pub use agent::{CreateRequest, ForgetRequest, RegisterRequest, SendRequest, ShutdownRequest, pane_number};
 pub(crate) use agent::{PRIVATE_SESSIONS, is_session_name};
-pub use asked::{Asked, DocumentAsked, Needs, PersonaOf};
-pub use handoff::{Assume, HandoffAsked, HandoffNamed, RetryAsked};
-pub use kinds::{DismissAsked, KINDS, Request, schemas};
+pub use handoff::{Assume, HandoffNamed, HandoffRequest, RetryRequest};
+pub use kinds::{DismissRequest, KINDS, Request, schemas};
 pub(crate) use publish::is_host;
-pub use publish::{AssumePublished, Fallback, Issue, PublishAsked, PublishNow, PublishTarget, publish_target};
-pub use read::{Read, id_of_file, read};
+pub use publish::{AssumePublished, Fallback, Issue, PublishNow, PublishRequest, PublishTarget, publish_target};
+pub use read::{ParsedRequest, id_of_file, read};
+pub use request_body::{DocumentRequest, Needs, PersonaOf, RequestBody};

@@ -1,6 +1,6 @@
-//! Where a document is to be published, as it is asked for (SPEC 8) and as it is kept.
+//! Where a document is to be published, as a request says it and as the store keeps it.
 
-use super::asked::{Asked, Needs, not_empty};
+use super::request_body::{Needs, RequestBody, not_empty};
 use crate::contract::publishing::Destination;
 use crate::core::reply::Refused;
 use schemars::JsonSchema;
@@ -15,7 +15,8 @@ const MAX_HOST: usize = 253;
 /// Where the document is published besides its folder: exactly one of `issue` and `gist`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PublishAsked {
+#[schemars(rename = "PublishAsked")]
+pub struct PublishRequest {
     /// As a comment on this issue: `owner/repo#42`, or the issue's `https` address.
     pub issue: Option<String>,
     /// `true`: as a secret gist, which is open to whoever has its link.
@@ -52,7 +53,7 @@ pub struct PublishNow {
     pub assume: Option<AssumePublished>,
 }
 
-impl Asked for PublishNow {
+impl RequestBody for PublishNow {
     fn check(&self) -> Result<(), Refused> {
         not_empty("handoff_id", &self.handoff_id, 128)
     }
@@ -62,10 +63,10 @@ impl Asked for PublishNow {
     }
 }
 
-/// An issue or a pull request.
+/// An issue or a pull request of GitHub.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Issue {
-    /// The host, where it was named; else the one that the user's `gh` takes by itself.
+    /// The host, if it was named; otherwise `gh` uses its own default.
     pub host: Option<String>,
     pub owner: String,
     pub repo: String,
@@ -132,14 +133,15 @@ pub(crate) fn is_host(host: &str) -> bool {
     !host.is_empty() && host.len() <= MAX_HOST && !host.starts_with(['-', '.']) && host.bytes().all(is_good)
 }
 
-/// Where a document goes.
+/// Where a document is published.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PublishTarget {
-    /// Onto an issue, as a comment.
     Issue(Issue),
     /// Into a secret gist, of the account on that host where one was named.
-    Gist { host: Option<String> },
+    Gist {
+        host: Option<String>,
+    },
 }
 
 impl PublishTarget {
@@ -166,12 +168,12 @@ impl fmt::Display for PublishTarget {
 ///
 /// # Errors
 /// 400 that names the field.
-pub fn publish_target(asked: &PublishAsked) -> Result<PublishTarget, Refused> {
+pub fn publish_target(asked: &PublishRequest) -> Result<PublishTarget, Refused> {
     match (&asked.issue, asked.gist) {
         (Some(_), Some(_)) | (None, None) => Err(Refused::bad("publish", "must hold either issue or gist")),
         (None, Some(false)) => Err(Refused::bad("publish.gist", "must be true")),
         (None, Some(true)) if asked.fallback.is_some() => {
-            Err(Refused::bad("publish.fallback", "goes with publish.issue only"))
+            Err(Refused::bad("publish.fallback", "is allowed only with publish.issue"))
         }
         (None, Some(true)) => Ok(PublishTarget::Gist { host: None }),
         (Some(text), None) => Issue::read(text).map(PublishTarget::Issue).ok_or_else(|| {

@@ -1,16 +1,16 @@
-//! Reading a request file: whatever is wrong with it is an answer that names the field and the position.
+//! Parses a request file. Whatever is wrong with it becomes an answer that names the field and the position.
 
 use super::ack::MalformedAck;
-use super::asked::Asked;
 use super::body::parse;
 use super::kinds::{KINDS, Request};
+use super::request_body::RequestBody;
 use crate::core::id::RequestId;
 use crate::core::reply::Refused;
 use serde::Deserialize;
 
 /// A request file that was read: which kind it names, if that could be read, and what it asks or why it is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Read {
+pub struct ParsedRequest {
     /// The `kind`, as far as it is a known one.
     pub kind: Option<String>,
     /// The request, or the answer that refuses it.
@@ -19,9 +19,9 @@ pub struct Read {
     pub malformed: Option<MalformedAck>,
 }
 
-impl Read {
+impl ParsedRequest {
     fn refused(kind: Option<String>, refused: Refused) -> Self {
-        Read { kind, request: Err(refused), malformed: None }
+        ParsedRequest { kind, request: Err(refused), malformed: None }
     }
 }
 
@@ -33,10 +33,10 @@ struct Envelope {
 
 /// Reads a request file's bytes. Never fails: what is wrong is an answer.
 #[must_use]
-pub fn read(bytes: &[u8]) -> Read {
+pub fn read(bytes: &[u8]) -> ParsedRequest {
     let envelope: Envelope = match parse(bytes) {
         Ok(envelope) => envelope,
-        Err(refused) => return Read::refused(None, refused),
+        Err(refused) => return ParsedRequest::refused(None, refused),
     };
     // Whatever it is, it is the field's own fault and named so.
     let (kind, is_odd) = match envelope.kind {
@@ -46,16 +46,17 @@ pub fn read(bytes: &[u8]) -> Read {
     match envelope.v {
         Some(serde_json::Value::Number(v)) if v.as_u64() == Some(1) => {}
         Some(_) => {
-            let refused = Refused::new(400, "unsupported_version", "v must be 1, the only version there is").field("v");
-            return Read::refused(known(kind), refused);
+            let refused =
+                Refused::new(400, "unsupported_version", "v must be 1, the only version that tasuki reads").field("v");
+            return ParsedRequest::refused(known(kind), refused);
         }
-        None => return Read::refused(known(kind), Refused::bad("v", "is missing: write \"v\":1")),
+        None => return ParsedRequest::refused(known(kind), Refused::bad("v", "is missing: write \"v\":1")),
     }
     if is_odd {
-        return Read::refused(None, Refused::bad("kind", "must be a text"));
+        return ParsedRequest::refused(None, Refused::bad("kind", "must be a string"));
     }
     let Some(kind) = kind else {
-        return Read::refused(None, Refused::bad("kind", "is missing"));
+        return ParsedRequest::refused(None, Refused::bad("kind", "is missing"));
     };
     let (mut request, mut malformed) = (by_kind(&kind, bytes), None);
     if kind == "ack"
@@ -65,7 +66,7 @@ pub fn read(bytes: &[u8]) -> Read {
         request = Err(ack.refuse(refused));
         malformed = Some(ack);
     }
-    Read { request, kind: known(Some(kind)), malformed }
+    ParsedRequest { request, kind: known(Some(kind)), malformed }
 }
 
 fn known(kind: Option<String>) -> Option<String> {
@@ -73,7 +74,7 @@ fn known(kind: Option<String>) -> Option<String> {
 }
 
 fn by_kind(kind: &str, bytes: &[u8]) -> Result<Request, Refused> {
-    let unknown = || Refused::new(400, "unknown_kind", "kind is not one that tasuki knows").field("kind");
+    let unknown = || Refused::new(400, "unknown_kind", "kind is not a request kind that tasuki knows").field("kind");
     let request = Request::read(kind, bytes).ok_or_else(unknown)??;
     request.check()?;
     Ok(request)

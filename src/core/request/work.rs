@@ -1,6 +1,6 @@
-//! Requests about work items (SPEC section 7), and the bounds of what they may bring.
+//! Requests about work items, and how long each of their fields may be.
 
-use super::asked::{Asked, Needs, not_empty, optional};
+use super::request_body::{Needs, RequestBody, not_empty, optional};
 use crate::contract::work::Priority;
 use crate::core::reply::Refused;
 use schemars::JsonSchema;
@@ -27,7 +27,8 @@ const MAX_IMPORTED: usize = 10_000;
 /// `work_create`: make an item.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct WorkCreateAsked {
+#[schemars(rename = "WorkCreateAsked")]
+pub struct WorkCreateRequest {
     /// Its type, which must have a rule.
     #[serde(rename = "type")]
     pub kind: String,
@@ -43,7 +44,7 @@ pub struct WorkCreateAsked {
     pub metadata: Option<Map<String, Value>>,
 }
 
-impl Asked for WorkCreateAsked {
+impl RequestBody for WorkCreateRequest {
     fn check(&self) -> Result<(), Refused> {
         not_empty("type", &self.kind, 64)?;
         not_empty("title", &self.title, MAX_TITLE)?;
@@ -60,14 +61,15 @@ impl Asked for WorkCreateAsked {
 /// `work_claim`: take an item.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct WorkClaimAsked {
+#[schemars(rename = "WorkClaimAsked")]
+pub struct WorkClaimRequest {
     /// Which.
     pub item_id: String,
     /// Who; `human` is the operator.
     pub agent_id: String,
 }
 
-impl Asked for WorkClaimAsked {
+impl RequestBody for WorkClaimRequest {
     fn check(&self) -> Result<(), Refused> {
         named(&self.item_id, &self.agent_id)
     }
@@ -80,7 +82,8 @@ impl Asked for WorkClaimAsked {
 /// A child that a completion makes.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ChildAsked {
+#[schemars(rename = "ChildAsked")]
+pub struct ChildRequest {
     /// Its type: one that the rule of the completed item creates.
     #[serde(rename = "type")]
     pub kind: String,
@@ -107,7 +110,8 @@ pub enum NextStatus {
 /// `work_complete`: hand over what came of an item.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct WorkCompleteAsked {
+#[schemars(rename = "WorkCompleteAsked")]
+pub struct WorkCompleteRequest {
     /// Which.
     pub item_id: String,
     /// Whose it is; `human` is the operator.
@@ -116,7 +120,7 @@ pub struct WorkCompleteAsked {
     pub output: Map<String, Value>,
     /// What follows from it.
     #[serde(default)]
-    #[schemars(with = "Vec<ChildAsked>")]
+    #[schemars(with = "Vec<ChildRequest>")]
     pub children: Vec<Value>,
     /// Make the good children although others are bad.
     #[serde(default)]
@@ -125,19 +129,22 @@ pub struct WorkCompleteAsked {
     pub next_status: Option<NextStatus>,
 }
 
-impl Asked for WorkCompleteAsked {
+impl RequestBody for WorkCompleteRequest {
     fn check(&self) -> Result<(), Refused> {
         named(&self.item_id, &self.agent_id)?;
         let bytes = size(&self.output);
         if bytes > MAX_OUTPUT {
             return Err(too_large(
                 "output",
-                &format!("has {bytes} bytes, more than {MAX_OUTPUT}: put what is large in a file, and name that"),
+                &format!(
+                    "has {bytes} bytes; at most {MAX_OUTPUT} are allowed: put large content in a file and give the \
+                     file's path"
+                ),
             ));
         }
         few_children(self.children.len())?;
         if bytes.saturating_mul(self.children.len()) > MAX_COPIED {
-            let what = "is too large for so many children, each of which carries it: put it in a file, and name that";
+            let what = "is too large to be copied into so many children: put it in a file and give the file's path";
             return Err(too_large("output", what));
         }
         Ok(())
@@ -151,20 +158,21 @@ impl Asked for WorkCompleteAsked {
 /// `work_retry_children`: make the children that a partial completion could not make.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct WorkRetryAsked {
+#[schemars(rename = "WorkRetryAsked")]
+pub struct WorkRetryRequest {
     /// The completed item.
     pub item_id: String,
     /// Who has completed it, its successor, or `human`.
     pub agent_id: String,
     /// In place of all that have failed; without it, those are tried again as they were.
-    #[schemars(with = "Option<Vec<ChildAsked>>")]
+    #[schemars(with = "Option<Vec<ChildRequest>>")]
     pub children: Option<Vec<Value>>,
     /// Make the good ones although others are still bad.
     #[serde(default)]
     pub partial: bool,
 }
 
-impl Asked for WorkRetryAsked {
+impl RequestBody for WorkRetryRequest {
     fn check(&self) -> Result<(), Refused> {
         named(&self.item_id, &self.agent_id)?;
         few_children(self.children.as_ref().map_or(0, Vec::len))
@@ -178,7 +186,8 @@ impl Asked for WorkRetryAsked {
 /// `work_release`: give an item back.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct WorkReleaseAsked {
+#[schemars(rename = "WorkReleaseAsked")]
+pub struct WorkReleaseRequest {
     /// Which.
     pub item_id: String,
     /// Who gives it back; only `human` releases an escalated one.
@@ -187,7 +196,7 @@ pub struct WorkReleaseAsked {
     pub reason: Option<String>,
 }
 
-impl Asked for WorkReleaseAsked {
+impl RequestBody for WorkReleaseRequest {
     fn check(&self) -> Result<(), Refused> {
         not_empty("item_id", &self.item_id, 128)?;
         optional("agent_id", self.agent_id.as_deref(), 128)?;
@@ -202,7 +211,8 @@ impl Asked for WorkReleaseAsked {
 /// `work_escalate`: leave an item to a person.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct WorkEscalateAsked {
+#[schemars(rename = "WorkEscalateAsked")]
+pub struct WorkEscalateRequest {
     /// Which.
     pub item_id: String,
     /// Whose it is.
@@ -211,7 +221,7 @@ pub struct WorkEscalateAsked {
     pub reason: String,
 }
 
-impl Asked for WorkEscalateAsked {
+impl RequestBody for WorkEscalateRequest {
     fn check(&self) -> Result<(), Refused> {
         named(&self.item_id, &self.agent_id)?;
         not_empty("reason", &self.reason, MAX_REASON)
@@ -225,14 +235,15 @@ impl Asked for WorkEscalateAsked {
 /// `work_rollback`: undo a completion.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct WorkRollbackAsked {
+#[schemars(rename = "WorkRollbackAsked")]
+pub struct WorkRollbackRequest {
     /// Which.
     pub item_id: String,
     /// Why.
     pub reason: String,
 }
 
-impl Asked for WorkRollbackAsked {
+impl RequestBody for WorkRollbackRequest {
     fn check(&self) -> Result<(), Refused> {
         not_empty("item_id", &self.item_id, 128)?;
         not_empty("reason", &self.reason, MAX_REASON)
@@ -246,7 +257,8 @@ impl Asked for WorkRollbackAsked {
 /// `work_comment`: say something of an item.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct WorkCommentAsked {
+#[schemars(rename = "WorkCommentAsked")]
+pub struct WorkCommentRequest {
     /// Which.
     pub item_id: String,
     /// Who says it.
@@ -255,7 +267,7 @@ pub struct WorkCommentAsked {
     pub text: String,
 }
 
-impl Asked for WorkCommentAsked {
+impl RequestBody for WorkCommentRequest {
     fn check(&self) -> Result<(), Refused> {
         not_empty("item_id", &self.item_id, 128)?;
         not_empty("author", &self.author, 128)?;
@@ -270,12 +282,13 @@ impl Asked for WorkCommentAsked {
 /// `work_import`: take items from elsewhere, all of them or none.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct WorkImportAsked {
+#[schemars(rename = "WorkImportAsked")]
+pub struct WorkImportRequest {
     /// The items, in the form of their views; `type` and `title` are enough.
     pub items: Vec<Value>,
 }
 
-impl Asked for WorkImportAsked {
+impl RequestBody for WorkImportRequest {
     fn check(&self) -> Result<(), Refused> {
         if self.items.is_empty() || self.items.len() > MAX_IMPORTED {
             return Err(Refused::bad("items", "must hold from 1 to 10000 items"));
@@ -289,7 +302,6 @@ impl Asked for WorkImportAsked {
     }
 }
 
-/// An item, and who asks.
 fn of<'a>(item: &'a str, agent: Option<&'a str>) -> Needs<'a> {
     Needs { agents: agent.into_iter().collect(), items: vec![item], ..Needs::default() }
 }

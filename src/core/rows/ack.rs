@@ -1,4 +1,4 @@
-//! What is known of a handoff's acknowledgement: where it stands, what was received, and what was said to whom.
+//! The acknowledgement of a handoff: its state, the ACKs that arrived, and the messages that were sent.
 
 use crate::contract::ack::{AckStatus, Clarification, Urgency};
 use crate::core::effect::EffectKey;
@@ -14,10 +14,9 @@ pub use crate::contract::ack::{
 /// Most ACKs that are kept beside the last one.
 const MOST_FORMER: usize = 16;
 
-/// The running timer.
+/// The running timer of an acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Timer {
-    /// What falls when it is due.
+pub struct AckTimer {
     pub next: Due,
     pub due: Deadline,
 }
@@ -26,7 +25,6 @@ pub struct Timer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Received {
     pub agent_id: AgentId,
-    /// The task in its words.
     pub understanding: String,
     pub starting_from: String,
     pub questions: Vec<String>,
@@ -59,10 +57,9 @@ pub struct Clarifying {
     pub file_name: String,
 }
 
-/// One message of the protocol: to whom, what, and what became of it.
+/// One message of an acknowledgement: to whom, what, and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Its number in this handoff.
     pub number: u32,
     pub kind: Kind,
     /// It is typed to the successor; else it goes to the orchestrator or the escalation target.
@@ -78,7 +75,6 @@ pub struct Message {
     pub json: Value,
     /// What is typed; none where nothing is, or nothing will be any more.
     pub text: Option<String>,
-    /// The effect that sends it.
     pub effect: Option<EffectKey>,
     /// When another try is made to type it.
     pub again: Option<Deadline>,
@@ -105,8 +101,7 @@ pub struct Ack {
     /// When the successor was first asked for it.
     pub sent_at: Option<String>,
     pub standing: Standing,
-    pub timer: Option<Timer>,
-    /// The last ACK that was taken.
+    pub timer: Option<AckTimer>,
     pub received: Option<Received>,
     /// Those before it, the last ones.
     pub former: Vec<Received>,
@@ -118,7 +113,6 @@ pub struct Ack {
     pub clarifying: Option<Clarifying>,
     /// Answers that were given, the last ones.
     pub answers: Vec<Clarification>,
-    /// Questions that no answer named.
     pub unanswered: Vec<String>,
     /// Documents that gave way to better ones.
     pub former_documents: Vec<FormerDocument>,
@@ -172,18 +166,18 @@ impl Ack {
         round.iter().filter(may_be_read).count()
     }
 
-    /// How a message to somebody else than the successor stands, by its kind: the last one.
+    /// How far the last message of this kind to anybody but the successor is.
     pub(crate) fn last_to_others(&self, kind: Kind) -> Option<&Message> {
         self.messages.iter().rev().find(|message| message.kind == kind && !message.to_successor)
     }
 
-    /// Something is on its way of which the end is not known.
+    /// Whether a message is in flight and its outcome unknown.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.messages.iter().any(|message| message.sending == Sending::Open)
     }
 
-    /// A text waits for the successor.
+    /// Whether a message has not been sent yet.
     #[must_use]
     pub fn has_waiting(&self) -> bool {
         self.messages.iter().any(|message| message.sending == Sending::Waiting)
@@ -195,7 +189,7 @@ impl Ack {
         self.timer.as_ref().map(|timer| &timer.due).into_iter().chain(tries)
     }
 
-    /// The same, to be counted anew.
+    /// The same deadlines, to be counted again after a reboot.
     pub fn deadlines_mut(&mut self) -> impl Iterator<Item = &mut Deadline> {
         let tries = self.messages.iter_mut().filter_map(|message| message.again.as_mut());
         self.timer.as_mut().map(|timer| &mut timer.due).into_iter().chain(tries)
@@ -211,6 +205,6 @@ impl Ack {
             Due::FinalReminder => half,
             Due::Escalation => 0,
         };
-        Some(timer.due.stamp_after(more))
+        Some(timer.due.rfc3339_after(more))
     }
 }

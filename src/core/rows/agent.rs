@@ -1,7 +1,9 @@
-//! An agent's row: who it is, where it runs, what it is doing, and which text is on its way to it.
+//! An agent's row: who it is, where it runs, what it is doing, and which text is being typed to it.
 
 mod context;
+mod idle_watch;
 mod notices;
+mod phase;
 mod purpose;
 mod queued;
 mod texts;
@@ -9,20 +11,22 @@ pub(crate) mod timers;
 
 use crate::contract::{JournalLine, LineType, known, maybe};
 use crate::core::effect::EffectKey;
-use crate::core::hook::ContextGauge;
+use crate::core::hook::ContextUsage;
 use crate::core::id::{AgentId, HandoffId, RequestId, Slug};
 use crate::core::pane::{PaneRef, Process, ServerId};
 use crate::core::time::Deadline;
 use serde::{Deserialize, Serialize};
 
 pub use crate::contract::AgentState;
-pub use context::Watch;
+pub use context::ContextWatch;
+pub use idle_watch::{IdleWatch, ScreenProbe};
 pub use notices::Notices;
+pub use phase::Phase;
 pub use purpose::Purpose;
 pub use queued::{Asker, Queued};
-pub use texts::{OurTurn, Reported, Typing};
+pub use texts::{OurTurn, Typing};
 
-/// Who wants an agent started.
+/// Who asked for the start of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Owner {
@@ -32,13 +36,12 @@ pub enum Owner {
     Handoff(HandoffId),
 }
 
-/// A start that is not finished.
+/// A start that has not finished.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
     pub owner: Owner,
     /// The running effect: the start itself, then the wait for readiness.
     pub effect: Option<EffectKey>,
-    /// A session start was seen.
     pub registered: bool,
     /// The pane that it came from, as the reporter says.
     pub claimed_pane: Option<u32>,
@@ -48,7 +51,7 @@ pub struct Start {
     /// What the screen of an agent that is gone showed last.
     #[serde(default)]
     pub last_screen: String,
-    /// When a dialog that stood there is looked at again.
+    /// When an open dialog is looked at again.
     #[serde(default)]
     pub look_again: Option<Deadline>,
 }
@@ -62,13 +65,13 @@ pub enum Primed {
     Reading {
         effect: EffectKey,
     },
-    /// The text may have been typed. Never goes back, but for a proof that nothing was.
+    /// The text may have been typed. This never goes back, except after proof that nothing was typed.
     Begun,
     /// It arrived, and its turn ended.
     Done,
 }
 
-/// A shutdown that was asked for.
+/// A shutdown that was asked for and has not finished.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shutdown {
     pub request_id: RequestId,
@@ -80,18 +83,20 @@ pub struct Shutdown {
 /// An agent that was seen to be gone, and is not judged yet: a dead process may have hooks that still write, and a pane
 /// vanishes a moment before its process dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Dying {
+pub struct PendingExit {
     pub due: Deadline,
     /// Only the pane is known to be gone.
-    pub lost: bool,
+    #[serde(rename = "lost")]
+    pub pane_gone: bool,
 }
 
-/// The CLI session whose events count (`flow.md` rule 2).
+/// The CLI session whose events count: a CLI that the agent runs inherits its environment and hooks, and reports a
+/// session of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Session {
-    /// The bound id; none until the first event that bears one.
+pub struct AgentSession {
+    /// The bound id; none until the first event that has one.
     pub id: Option<String>,
-    /// The bound session has ended by `/clear` or the like: the next session start binds anew.
+    /// The bound session has ended by `/clear` or the like: the next session start binds another one.
     pub replaced: bool,
     /// The session of the agent that lived in this process before: its events are not this agent's.
     #[serde(default)]
@@ -101,7 +106,7 @@ pub struct Session {
     pub closed: bool,
 }
 
-/// One agent.
+/// The stored row of one agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Agent {
     pub agent_id: AgentId,
@@ -111,10 +116,8 @@ pub struct Agent {
     pub pane: Option<PaneRef>,
     pub process: Option<Process>,
     pub cwd: Option<String>,
-    /// The tmux session of its window.
     pub tmux_session: Option<String>,
-    pub session: Session,
-    /// Where its CLI keeps the transcript.
+    pub session: AgentSession,
     pub transcript_path: Option<String>,
     pub state: AgentState,
     pub previous_agent_id: Option<AgentId>,
@@ -123,10 +126,8 @@ pub struct Agent {
     pub handoff_id: Option<HandoffId>,
     /// The handoff that has a record of it and was not abandoned.
     pub record_of: Option<HandoffId>,
-    /// When the row was made.
     pub created_at: String,
     pub registered_at: Option<String>,
-    /// When it ended or was lost.
     pub ended_at: Option<String>,
     pub ours: bool,
     /// It is a new session in the process of its predecessor: nothing was started for it.
@@ -134,18 +135,16 @@ pub struct Agent {
     pub in_place: bool,
     /// The life of the tmux server in which it was to be started.
     pub start_server: Option<ServerId>,
-    /// One of its hooks was seen.
     pub hooks_seen: bool,
     /// The id of the running turn, if one runs and has an id.
     pub open_turn: Option<String>,
-    /// Its start, while that lasts.
     pub start: Option<Start>,
     pub primed: Primed,
     /// When a priming outside a handoff has failed.
     pub priming_deadline: Option<Deadline>,
     /// The text on its way.
     pub typing: Option<Typing>,
-    /// The taken prompt of ours whose turn has not ended.
+    /// Our prompt that was taken and whose turn has not ended.
     pub our_turn: Option<OurTurn>,
     /// The handoff, done by now, whose briefing it answers in this turn.
     #[serde(default)]
@@ -154,26 +153,18 @@ pub struct Agent {
     /// What is remembered of the work items that it was told of.
     #[serde(default)]
     pub notices: Notices,
-    /// The effect that watches its screen for the end of a turn, while somebody waits for that.
-    pub probe: Option<EffectKey>,
-    /// When its screen, which could not be looked at, is watched again.
-    #[serde(default)]
-    pub look_again: Option<Deadline>,
-    /// When it is looked at without anybody waiting for it: it is in a turn of which nothing is heard.
-    #[serde(default)]
-    pub unheard: Option<Deadline>,
-    #[serde(default)]
-    pub glance: Option<EffectKey>,
+    #[serde(flatten)]
+    pub idle_watch: IdleWatch,
     pub shutdown: Option<Shutdown>,
     /// It was seen to be gone; judged when this is due.
-    pub dying: Option<Dying>,
+    #[serde(rename = "dying")]
+    pub pending_exit: Option<PendingExit>,
     /// Names of documents that were promised to its handoffs, the last ones: a failed handoff may be retried when its
     /// row is history and its document was never written.
     pub promised: Vec<String>,
-    /// How full its context is.
-    pub context: Option<ContextGauge>,
+    pub context: Option<ContextUsage>,
     #[serde(default)]
-    pub watch: Watch,
+    pub watch: ContextWatch,
     /// Prompts and answers of its session, as far as events told of them.
     #[serde(default)]
     pub messages: u64,
@@ -187,12 +178,12 @@ impl Agent {
             agent_id: known(&self.agent_id),
             persona_slug: maybe(self.persona_slug.as_ref()),
             handoff_id: maybe(self.handoff_id),
-            state: Some(self.state.word().to_owned()),
+            state: Some(self.state.as_str().to_owned()),
             ..JournalLine::new(LineType::AgentState)
         }
     }
 
-    /// A row of which nothing but this is known.
+    /// A row with nothing but this known.
     #[must_use]
     pub fn new(agent_id: AgentId, profile: String, created_at: String) -> Self {
         Agent {
@@ -203,7 +194,7 @@ impl Agent {
             process: None,
             cwd: None,
             tmux_session: None,
-            session: Session::default(),
+            session: AgentSession::default(),
             transcript_path: None,
             state: AgentState::Starting,
             previous_agent_id: None,
@@ -226,15 +217,12 @@ impl Agent {
             answering: None,
             queue: Vec::new(),
             notices: Notices::default(),
-            probe: None,
-            look_again: None,
-            unheard: None,
-            glance: None,
+            idle_watch: IdleWatch::default(),
             shutdown: None,
-            dying: None,
+            pending_exit: None,
             promised: Vec::new(),
             context: None,
-            watch: Watch::default(),
+            watch: ContextWatch::default(),
             messages: 0,
         }
     }
@@ -247,14 +235,14 @@ impl Agent {
             && self.start.is_none()
             && self.shutdown.is_none()
             && self.our_turn.is_none()
-            && self.dying.is_none()
+            && self.pending_exit.is_none()
             && !matches!(self.primed, Primed::Reading { .. })
     }
 
     /// Its process is dead, and nothing but the last of its hooks is waited for.
     #[must_use]
     pub fn is_known_dead(&self) -> bool {
-        self.dying.is_some_and(|dying| !dying.lost)
+        self.pending_exit.is_some_and(|pending_exit| !pending_exit.pane_gone)
     }
 
     /// Whether what is due of it is minded. Of an agent that has ended nothing is, whatever its row still says.

@@ -1,9 +1,9 @@
-//! A handoff's row: who hands off to whom, where it stands, and what it has come to.
+//! A handoff's row: its agents, its step, and its results so far.
 
 use super::ack::Ack;
 use super::publishing::Publishing;
 use crate::contract::handoff::{Author, Successor};
-use crate::core::effect::{EffectKey, Place};
+use crate::core::effect::{EffectKey, SuccessorWindow};
 use crate::core::id::{AgentId, ErrorId, HandoffId, RequestId, Slug};
 use crate::core::pane::DeliveryVerdict;
 use crate::core::time::Deadline;
@@ -19,7 +19,7 @@ impl Step {
     }
 }
 
-/// One stay in one step.
+/// One stay in a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     pub step: Step,
@@ -29,13 +29,13 @@ pub struct Span {
 
 /// The last verdict on each of the three texts.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Verdicts {
+pub struct LastVerdicts {
     pub instruction: Option<DeliveryVerdict>,
     pub priming: Option<DeliveryVerdict>,
     pub briefing: Option<DeliveryVerdict>,
 }
 
-/// Why it halted.
+/// Why a handoff halted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandoffError {
     /// The file in `errors/`.
@@ -46,9 +46,9 @@ pub struct HandoffError {
     pub hint: String,
 }
 
-/// The durable record (SPEC 4.5), less what the handoff's own row says.
+/// The durable record of the document, without the fields that the handoff's own row holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct HandoffRecord {
     /// Size of the document in bytes.
     pub bytes: u64,
     /// Its SHA-256, hexadecimal.
@@ -58,39 +58,41 @@ pub struct Record {
     pub created_at: String,
 }
 
-/// Why the document is being read.
+/// What the document is being read for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reading {
+pub enum ReadReason {
     /// The agent's turn has ended: the document must be there.
     AtStop,
     /// The operator accepts it as it is.
     Accepted(RequestId),
-    /// A retry looks whether it is there by now.
+    /// A retry checks whether the document exists by now.
     Retry {
         /// Type a new instruction if it is not.
-        instruct_anew: bool,
+        #[serde(rename = "instruct_anew")]
+        instruct_again: bool,
     },
 }
 
-/// What belongs to the present stay in a step alone: whoever leaves the step leaves all of it.
+/// What belongs to the present stay in a step: it is dropped when the step is left.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Stay {
-    /// When this step has failed.
+    /// The time at which this step fails.
     pub deadline: Option<Deadline>,
     /// This step's running effect, other than typing and what the successor's start runs.
     pub effect: Option<EffectKey>,
     /// The text of this step waits until its agent is free for it.
+    #[serde(rename = "waits")]
     #[serde(default)]
-    pub waits: bool,
-    /// Our turn ended while the operator's accept was being looked at.
+    pub deferred: bool,
+    /// Our turn ended while the operator's accept was being checked.
     #[serde(default)]
     pub stopped_meanwhile: bool,
     /// Why the document is being read, while it is.
-    pub reading: Option<Reading>,
+    pub reading: Option<ReadReason>,
 }
 
-/// One handoff.
+/// The stored row of one handoff.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handoff {
     pub handoff_id: HandoffId,
@@ -106,9 +108,7 @@ pub struct Handoff {
     pub now: bool,
     pub author: Author,
     pub successor: Successor,
-    /// When it was asked for.
     pub created_at: String,
-    /// The document's absolute path.
     pub file_path: String,
     /// Its name in the persona's folder.
     pub file_name: String,
@@ -117,12 +117,11 @@ pub struct Handoff {
     #[serde(flatten)]
     pub stay: Stay,
     pub steps: Vec<Span>,
-    /// When waiting for the agent has failed; kept over a try that met a busy agent.
+    /// When waiting for the agent fails; kept when an attempt meets a busy agent.
     pub wait_until: Option<Deadline>,
-    pub verdicts: Verdicts,
+    pub verdicts: LastVerdicts,
     /// Why it halted; null after a retry.
     pub error: Option<HandoffError>,
-    /// The document as it grows.
     pub document: Option<DocumentSeen>,
     /// For author `provided`, until it is recorded: the document.
     #[serde(default)]
@@ -130,13 +129,14 @@ pub struct Handoff {
     /// For author `agent_reply`, until it is recorded: the last text of the answer, as the end of the turn told it.
     #[serde(default)]
     pub last_text: Option<String>,
-    pub record: Option<Record>,
+    pub record: Option<HandoffRecord>,
     /// The successor, once one was asked for.
     pub successor_id: Option<AgentId>,
     /// Successors that died before they were briefed.
     pub former_successors: Vec<AgentId>,
     /// The place that was kept for the successor.
-    pub place: Option<Place>,
+    #[serde(rename = "place")]
+    pub successor_window: Option<SuccessorWindow>,
     /// What is not as it should be and stops nothing.
     pub warnings: Vec<String>,
     /// Since when a dialog holds up the turn in which the successor answers its briefing.
@@ -145,7 +145,6 @@ pub struct Handoff {
     /// What is known of the turn in which the successor reads its document.
     #[serde(default)]
     pub read: Option<Read>,
-    /// Its acknowledgement, where one is wanted.
     #[serde(default)]
     pub ack: Option<Ack>,
     /// The publishing of the document, where that was asked for.
@@ -169,7 +168,7 @@ impl Handoff {
         [self.stay.deadline.as_ref(), publish].into_iter().flatten().chain(of_ack)
     }
 
-    /// The same, and the one that is kept for later, to be counted anew.
+    /// The same deadlines, and the one that is kept for later, to be counted again after a reboot.
     pub(crate) fn deadlines_mut(&mut self) -> impl Iterator<Item = &mut Deadline> {
         let publish = self.publish.as_mut().and_then(|publish| publish.due.as_mut());
         let of_ack = self.ack.as_mut().into_iter().flat_map(Ack::deadlines_mut);
@@ -195,7 +194,7 @@ impl Handoff {
 
     /// The tag of the window that keeps the session alive.
     #[must_use]
-    pub fn place_tag(&self) -> String {
+    pub fn placeholder_tag(&self) -> String {
         self.handoff_id.0.simple().to_string()
     }
 }

@@ -1,4 +1,4 @@
-//! A work item's row: what is to be done, where it stands, who has it, and what was done to it.
+//! A work item's row: the task, its status, its owner, and its history.
 
 mod history;
 mod who;
@@ -20,9 +20,7 @@ pub use who::Who;
 pub struct FailedChild {
     /// Its place in the list that was asked for.
     pub index: usize,
-    /// As it was asked for.
     pub asked: Value,
-    /// What is wrong with it.
     pub errors: Vec<Fault>,
 }
 
@@ -32,7 +30,6 @@ pub struct Completion {
     pub owner: Who,
     /// The children that it made, and those that were made later in place of failed ones.
     pub children: Vec<ItemId>,
-    /// What the item held before.
     pub output_before: Option<Value>,
     pub completed_before: Option<(String, Who)>,
     pub failed_before: Vec<FailedChild>,
@@ -40,23 +37,23 @@ pub struct Completion {
 
 /// A completion whose children are to be taken, or else it is undone (`rollback_on` in the rules).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Watch {
+pub struct RollbackWatch {
     /// When somebody must have taken every child; none if there is no such limit, or it is past.
     pub deadline: Option<Deadline>,
 }
 
 /// An agent that was told of an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
+pub struct NotifiedAgent {
     pub agent_id: AgentId,
     pub at: String,
-    /// Whether the notice has arrived; none for one that need not be told, for it has given the item back.
+    /// The verdict on the notice; none for an agent that gets none because it has given the item back.
     pub verdict: Option<Verdict>,
     /// How often it was tried.
     pub tries: u8,
 }
 
-/// One item.
+/// The stored row of one work item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Item {
     pub item_id: ItemId,
@@ -70,12 +67,11 @@ pub struct Item {
     pub since_ms: i64,
     /// The item at the root of its tree; its own id if it is that.
     pub project_id: ItemId,
-    /// The item that it belongs to.
     pub parent_id: Option<ItemId>,
     /// Those that belong to it and were not withdrawn.
     pub children: Vec<ItemId>,
     pub priority: Priority,
-    /// Where it stands among all items, by the time at which it was made.
+    /// Its position among all items, by the time at which it was made.
     pub order: u64,
     pub claimed_by: Option<Who>,
     /// The handoff of its owner that keeps it for the successor.
@@ -87,15 +83,12 @@ pub struct Item {
     pub metadata: Map<String, Value>,
     /// Children that could not be made.
     pub failed_children: Vec<FailedChild>,
-    /// What was said of it.
     pub comments: Vec<Comment>,
-    /// What was done to it.
     pub history: Vec<Entry>,
     pub created_at: String,
     pub created_by: Who,
     pub completed_at: Option<String>,
     pub completed_by: Option<Who>,
-    /// When it was escalated last.
     pub escalated_at: Option<String>,
     pub escalation_reason: Option<String>,
     /// Agents that have escalated it: they can't claim it back.
@@ -103,11 +96,12 @@ pub struct Item {
     /// What undoing its completion takes.
     pub completion: Option<Completion>,
     /// Its completion is undone if nobody takes what it made.
-    pub watch: Option<Watch>,
+    pub watch: Option<RollbackWatch>,
     /// The agent that is being told of it, or was told last and may claim it.
     pub offered_to: Option<AgentId>,
     /// Agents that were told of it since it became ready.
-    pub told: Vec<Told>,
+    #[serde(rename = "told")]
+    pub notified: Vec<NotifiedAgent>,
 }
 
 impl Item {
@@ -128,7 +122,7 @@ impl Item {
         let from = if self.history.is_empty() { None } else { Some(self.status) };
         let after = u64::try_from(now.wall_ms.saturating_sub(self.since_ms)).unwrap_or(0);
         self.history.push(Entry {
-            at: now.stamp(),
+            at: now.rfc3339(),
             action: note.action,
             by: note.by,
             from,
@@ -147,7 +141,7 @@ impl Item {
         self.claimed_by = owner;
         if status != Status::Ready {
             self.offered_to = None;
-            self.told.clear();
+            self.notified.clear();
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The items of the working set, and what must be found among them without looking at all: who waits for whom, who has
-//! what, what is due. The indexes follow from the rows, and are changed with them only.
+//! The items of the working set, with indexes that find the waiting, the claimed and the due items without looking at
+//! all of them. The indexes are derived from the rows and change only together with them.
 
 use super::item::{Item, Priority, Status, Who};
 use crate::core::id::{AgentId, ItemId};
@@ -7,10 +7,10 @@ use crate::core::time::{Deadline, Now};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Where a ready item stands among those of its type: what matters more comes first, then what is older.
+/// The position of a ready item among those of its type: by priority, then by age.
 type Turn = (Reverse<Priority>, u64, ItemId);
 
-/// Items by id, with their indexes.
+/// Items by id, with indexes of the waiting, the claimed and the offered items and of the running limits.
 #[derive(Debug, Clone, Default)]
 pub struct Items {
     rows: BTreeMap<ItemId, Item>,
@@ -35,19 +35,19 @@ fn take<K: Ord, V: Ord>(index: &mut BTreeMap<K, BTreeSet<V>>, key: &K, value: &V
 }
 
 impl Items {
-    /// An item.
+    /// The item with this id.
     #[must_use]
     pub fn get(&self, id: &ItemId) -> Option<&Item> {
         self.rows.get(id)
     }
 
-    /// Whether it is here.
+    /// Whether the item with this id is loaded.
     #[must_use]
     pub fn contains(&self, id: &ItemId) -> bool {
         self.rows.contains_key(id)
     }
 
-    /// All of them.
+    /// All loaded items.
     pub fn values(&self) -> impl Iterator<Item = &Item> {
         self.rows.values()
     }
@@ -58,7 +58,7 @@ impl Items {
         self.open
     }
 
-    /// Puts an item, in place of the one of its id.
+    /// Inserts an item, or replaces the one with its id.
     pub fn insert(&mut self, item: Item) {
         self.remove(&item.item_id);
         if item.status == Status::Ready {
@@ -77,7 +77,7 @@ impl Items {
         self.rows.insert(item.item_id, item);
     }
 
-    /// Takes an item away.
+    /// Removes an item and its index entries.
     pub fn remove(&mut self, id: &ItemId) {
         let Some(item) = self.rows.remove(id) else { return };
         if item.status == Status::Ready {
@@ -99,7 +99,6 @@ impl Items {
         turns.filter_map(|(_, _, id)| self.rows.get(id))
     }
 
-    /// What an agent has claimed.
     pub(crate) fn claimed_by(&self, agent: &AgentId) -> impl Iterator<Item = ItemId> {
         self.claims.get(agent).into_iter().flatten().copied()
     }
@@ -109,7 +108,6 @@ impl Items {
         self.offers.get(agent).into_iter().flatten().copied()
     }
 
-    /// Limits that run.
     pub(crate) fn due(&self) -> impl Iterator<Item = (&ItemId, &Deadline)> {
         self.due.iter()
     }

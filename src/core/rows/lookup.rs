@@ -1,4 +1,4 @@
-//! What is waited for before anything else is known: requests without an answer, and panes that are looked at.
+//! What is open before an agent is known: requests without an answer, and panes that are being looked up.
 
 use crate::core::hook::HookEvent;
 use crate::core::id::{RequestId, Slug};
@@ -12,21 +12,19 @@ pub struct OpenRequest {
     pub sha256: String,
 }
 
-/// Why a pane is being looked at.
+/// Why a pane is being looked up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Meeting {
+pub enum PaneLookup {
     /// A session started there that belongs to no agent we know.
     Event {
         event: Box<HookEvent>,
-        /// How often the pane was looked at before.
+        /// How often the pane was looked up before.
         looks: u8,
     },
     Request {
         request_id: RequestId,
-        /// The persona that it gives.
         persona: Option<Slug>,
-        /// The profile that it names.
         profile: Option<String>,
     },
 }

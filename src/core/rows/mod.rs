@@ -1,5 +1,5 @@
-//! The rows that are stored, below the machines that change them: what is known, and nothing of what follows from it. A
-//! row's own methods answer from its fields alone.
+//! The rows that are stored, below the machines that change them: what is known, not what follows from it. A row's own
+//! methods answer from its fields alone.
 
 pub mod ack;
 pub mod agent;

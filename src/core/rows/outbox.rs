@@ -1,12 +1,12 @@
-//! A row of the outbox: an effect that is not settled, and who waits for its end.
+//! A row of the outbox: an effect that is not settled, and what waits for its outcome.
 
-use super::lookup::Meeting;
+use super::lookup::PaneLookup;
 use crate::core::effect::Effect;
 use crate::core::id::{AgentId, HandoffId};
 use serde::{Deserialize, Serialize};
 use std::ops::Deref;
 
-/// Who waits for the end of an effect. It stands beside the effect, so that nobody has to be searched for.
+/// What waits for the outcome of an effect. It is stored with the effect, so that no search is needed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Waiter {
@@ -14,17 +14,16 @@ pub enum Waiter {
     Nobody,
     /// One of an agent's machines; which one, the effect says.
     Agent(AgentId),
-    /// The present step of a handoff.
     Step(HandoffId),
-    /// The publishing of a handoff's document.
     Publishing(HandoffId),
     /// A message of a handoff, by its number.
     Message(HandoffId, u32),
-    /// Somebody is to be met in a pane.
-    Meeting(Meeting),
+    /// The lookup of a pane.
+    #[serde(rename = "meeting")]
+    PaneLookup(PaneLookup),
 }
 
-/// An effect that is not settled.
+/// An effect in the outbox that is not settled yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pending {
     pub waiter: Waiter,

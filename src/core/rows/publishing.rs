@@ -1,4 +1,4 @@
-//! What is known of a handoff's publishing: rows, and what a dashboard sees of them.
+//! The publishing of a handoff's document: rows, and what a dashboard sees of them.
 
 use crate::contract::publishing::{Destination, PublishErrorView, PublishView, TargetView};
 use crate::core::effect::EffectKey;
@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::contract::publishing::{AttemptErrorView as AttemptError, AttemptView as Attempt, PublishState};
 
-/// What the next call is for.
+/// What the next call to `gh` is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// To publish, after a look whether it is there already where that may be.
+    /// To upload, after a search if an earlier upload may exist.
     Post,
     /// Only to look: another post would be one too many, or could not succeed.
     Look,
 }
 
-/// The document as it is published.
+/// The copy of the document that is published.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Copy {
     /// The file's name beside the document; none until it is written.
@@ -41,7 +41,7 @@ pub struct PublishError {
     pub hint: String,
 }
 
-/// The publishing of a handoff's document.
+/// The publishing of one handoff's document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Publishing {
     /// Where it was asked for.
@@ -53,7 +53,6 @@ pub struct Publishing {
     pub number: u32,
     /// Where it goes now: the fallback is in force.
     pub as_gist: bool,
-    /// The address, once it is known.
     pub url: Option<String>,
     /// Addresses of earlier documents of this handoff.
     pub former_urls: Vec<String>,
@@ -65,7 +64,6 @@ pub struct Publishing {
     pub open: bool,
     /// What the present or next call is for.
     pub purpose: Purpose,
-    /// When the next try is due.
     pub due: Option<Deadline>,
     pub effect: Option<EffectKey>,
     pub began_at: Option<String>,
@@ -109,7 +107,7 @@ impl Publishing {
         matches!(self.state, PublishState::Running | PublishState::Retrying)
     }
 
-    /// Where it goes now.
+    /// Where the document goes with the next call: the target, or the gist that replaces it.
     #[must_use]
     pub fn destination(&self) -> PublishTarget {
         match &self.target {
@@ -118,7 +116,7 @@ impl Publishing {
         }
     }
 
-    /// The copy's path, once it is written: it lies beside the document.
+    /// The copy's path, once it is written: it is beside the document.
     fn copy_path(&self, document: &str) -> Option<String> {
         let name = self.copy.as_ref()?.file_name.as_ref()?;
         let folder = document.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -142,7 +140,7 @@ impl Publishing {
             former_urls: self.former_urls.clone(),
             copy_path: self.copy_path(document),
             attempts: self.attempts.clone(),
-            next_try_at: self.due.map(|due| due.stamp()),
+            next_try_at: self.due.map(|due| due.rfc3339()),
             error: self.error.as_ref().map(PublishErrorView::from),
         }
     }

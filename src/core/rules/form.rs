@@ -1,6 +1,6 @@
 //! The shape of `data/rules.toml`, and the checks that its values must pass.
 
-use super::rule::{Failure, HUMAN, Rule, Rules, RulesError, ValueType, error_at};
+use super::rule::{FailureRule, HUMAN, Rule, Rules, RulesError, ValueType, error_at};
 use crate::core::id::Slug;
 use crate::core::rows::item::Status;
 use schemars::JsonSchema;
@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
 
-/// Most types that rules may have.
 const MAX_TYPES: usize = 1_000;
 /// The longest time that makes sense, in milliseconds: a year.
 const LONGEST_MS: u64 = 366 * 24 * 3_600_000;
@@ -120,11 +119,15 @@ fn rule(name: &str, form: RuleForm) -> Result<Rule, (Range<usize>, String)> {
     let span = form.processed_by.span();
     let processed_by: Vec<String> = form.processed_by.into_inner().into_iter().map(|role| role.0).collect();
     if processed_by.is_empty() {
-        return Err((span, format!("types.{name}.processed_by: must name a role; \"{HUMAN}\" is the operator")));
+        return Err((
+            span,
+            format!("types.{name}.processed_by: must name at least one role; \"{HUMAN}\" is the operator"),
+        ));
     }
-    let times_out = form.rollback_on.iter().find(|reason| reason.get_ref().0 == Failure::TimedOut);
+    let times_out = form.rollback_on.iter().find(|reason| reason.get_ref().0 == FailureRule::TimedOut);
     if let Some(reason) = times_out.filter(|_| form.taken_within.is_none()) {
-        let message = format!("types.{name}.rollback_on: \"timed_out\" needs taken_within, such as \"4h\"");
+        let message =
+            format!("types.{name}.rollback_on: \"timed_out\" needs taken_within to be set, for example to \"4h\"");
         return Err((reason.span(), message));
     }
     let texts = |pointers: Vec<Pointer>| pointers.into_iter().map(|pointer| pointer.0).collect();
@@ -161,7 +164,8 @@ impl<'de> Deserialize<'de> for Name {
         checked(deserializer, |text| {
             let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-');
             let ok = !text.is_empty() && text.len() <= 64 && text.bytes().all(legal);
-            ok.then(|| Name(text.to_owned())).ok_or_else(|| "is no name: 1 to 64 of a-z, 0-9, _ and -".to_owned())
+            ok.then(|| Name(text.to_owned()))
+                .ok_or_else(|| "is not a name: a name is 1 to 64 of a-z, 0-9, _ and -".to_owned())
         })
     }
 }
@@ -184,7 +188,7 @@ impl<'de> Deserialize<'de> for Pointer {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         checked(deserializer, |text| {
             let ok = text.is_empty() || (text.starts_with('/') && text.len() <= 256);
-            ok.then(|| Pointer(text.to_owned())).ok_or_else(|| "is no JSON pointer, such as \"/prd\"".to_owned())
+            ok.then(|| Pointer(text.to_owned())).ok_or_else(|| "is not a JSON pointer such as \"/prd\"".to_owned())
         })
     }
 }
@@ -201,7 +205,7 @@ impl<'de> Deserialize<'de> for Kind {
                 "boolean" => ValueType::Boolean,
                 "array" => ValueType::Array,
                 "object" => ValueType::Object,
-                _ => return Err("is none of string, number, integer, boolean, array, object".to_owned()),
+                _ => return Err("must be one of string, number, integer, boolean, array, object".to_owned()),
             }))
         })
     }
@@ -216,38 +220,37 @@ impl<'de> Deserialize<'de> for Next {
                 "done" => Status::Done,
                 "ready" => Status::Ready,
                 "escalated" => Status::Escalated,
-                _ => return Err("is none of done, ready, escalated".to_owned()),
+                _ => return Err("must be one of done, ready, escalated".to_owned()),
             }))
         })
     }
 }
 
-struct Reason(Failure);
+struct Reason(FailureRule);
 
 impl<'de> Deserialize<'de> for Reason {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         checked(deserializer, |text| {
             Ok(Reason(match text {
-                "timed_out" => Failure::TimedOut,
-                "gone" => Failure::Gone,
-                "refused" => Failure::Refused,
-                _ => return Err("is none of timed_out, gone, refused".to_owned()),
+                "timed_out" => FailureRule::TimedOut,
+                "gone" => FailureRule::Gone,
+                "refused" => FailureRule::Refused,
+                _ => return Err("must be one of timed_out, gone, refused".to_owned()),
             }))
         })
     }
 }
 
-/// A duration, in milliseconds.
 struct Span(u64);
 
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         checked(deserializer, |text| {
-            let span =
-                humantime::parse_duration(text).map_err(|error| format!("is no duration such as \"4h\": {error}"))?;
+            let span = humantime::parse_duration(text)
+                .map_err(|error| format!("is not a duration such as \"4h\": {error}"))?;
             let ms = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
             if ms == 0 || ms > LONGEST_MS {
-                return Err("is out of bounds: more than nothing, at most a year".to_owned());
+                return Err("is out of bounds: it must be more than zero and at most one year".to_owned());
             }
             Ok(Span(ms))
         })

@@ -1,4 +1,4 @@
-//! What a rule says, and what all of them say together.
+//! One rule, and all rules together.
 
 use crate::core::id::Slug;
 use crate::core::rows::item::Status;
@@ -10,7 +10,7 @@ const MAX_QUOTED: usize = 400;
 /// The role of the operator.
 pub const HUMAN: &str = "human";
 
-/// Why a text is no rules.
+/// Why a text can't be read as rules.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
 pub struct RulesError {
@@ -22,7 +22,7 @@ pub struct RulesError {
     pub message: String,
 }
 
-/// A type that JSON values have.
+/// A type of JSON values that a rule can demand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueType {
     String,
@@ -35,21 +35,19 @@ pub enum ValueType {
 
 /// What makes a handoff to the next role fail, so that the completion is undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Failure {
+pub enum FailureRule {
     /// Nobody has taken a child in time.
     TimedOut,
-    /// Who took a child has ended.
     Gone,
     /// Who took a child has given it back.
     Refused,
 }
 
-/// The rule of one type.
+/// The rule of one item type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// Roles that may claim it, those that are told first coming first.
+    /// Roles that may claim it; roles that come first are notified first.
     pub processed_by: Vec<String>,
-    /// What its output is called.
     pub output: String,
     /// Types of the children that its completion may make.
     pub creates: Vec<String>,
@@ -59,15 +57,14 @@ pub struct Rule {
     pub any: Vec<String>,
     /// Each of these must hold something.
     pub non_empty: Vec<String>,
-    /// What is there must be of this type.
+    /// Such a field, if present, must have this type.
     pub values: BTreeMap<String, ValueType>,
-    /// The status after its completion.
     pub next_status: Status,
-    /// The operator is told of its completion.
+    /// The operator is notified of its completion.
     pub ask_human: bool,
-    /// So long its children may wait for somebody, in milliseconds.
+    /// How long its children may wait to be claimed, in milliseconds.
     pub taken_within_ms: Option<u64>,
-    pub rollback_on: BTreeSet<Failure>,
+    pub rollback_on: BTreeSet<FailureRule>,
 }
 
 impl Rule {
@@ -77,14 +74,14 @@ impl Rule {
         self.processed_by.iter().all(|role| role == HUMAN)
     }
 
-    /// Whether a person may process it.
+    /// Whether a person may process items of this type.
     #[must_use]
     pub fn allows_people(&self) -> bool {
         self.processed_by.iter().any(|role| role == HUMAN)
     }
 }
 
-/// All rules.
+/// The rules of all item types.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
     pub types: BTreeMap<String, Rule>,

@@ -1,4 +1,4 @@
-//! What can be asked of one item: create, claim, release, escalate, comment.
+//! The requests about a single item: create, claim, release, escalate, comment.
 
 use super::items::{New, actor, closed, find, make, may_have, owned, plays, put, room_for, room_under, rule, stands};
 use super::{notices, watch};
@@ -7,9 +7,9 @@ use crate::contract::reply::CommentReply;
 use crate::core::id::RequestId;
 use crate::core::reply::{Refused, Reply};
 use crate::core::request::work::{
-    WorkClaimAsked, WorkCommentAsked, WorkCreateAsked, WorkEscalateAsked, WorkReleaseAsked,
+    WorkClaimRequest, WorkCommentRequest, WorkCreateRequest, WorkEscalateRequest, WorkReleaseRequest,
 };
-use crate::core::rows::item::{Action, Comment, Item, Note, Status, Told, Who};
+use crate::core::rows::item::{Action, Comment, Item, Note, NotifiedAgent, Status, Who};
 use crate::core::tx::Tx;
 
 /// Most entries of an item's history with which it may still be claimed: what can be done after a claim has room.
@@ -18,7 +18,7 @@ const MAX_HISTORY: usize = 2_000;
 const MAX_COMMENTS: usize = 1_000;
 
 /// `work_create`.
-pub(crate) fn create(tx: &mut Tx<'_>, request: &RequestId, asked: WorkCreateAsked) {
+pub(crate) fn create(tx: &mut Tx<'_>, request: &RequestId, asked: WorkCreateRequest) {
     match create_check(tx, &asked) {
         Err(refused) => tx.refuse(request, refused),
         Ok(parent) => {
@@ -42,21 +42,21 @@ pub(crate) fn create(tx: &mut Tx<'_>, request: &RequestId, asked: WorkCreateAske
     }
 }
 
-fn create_check(tx: &Tx<'_>, asked: &WorkCreateAsked) -> Result<Option<Item>, Refused> {
+fn create_check(tx: &Tx<'_>, asked: &WorkCreateRequest) -> Result<Option<Item>, Refused> {
     rule(tx, &asked.kind)?;
     room_for(tx, 1)?;
     let Some(parent) = &asked.parent_id else { return Ok(None) };
     let parent = find(tx, parent).map_err(|refused| refused.field("parent_id"))?;
     may_have(tx, parent, &asked.kind)?;
     if parent.status == Status::Withdrawn {
-        return Err(Refused::new(409, "withdrawn", "The parent was withdrawn").field("parent_id"));
+        return Err(Refused::new(409, "withdrawn", "The parent item was withdrawn").field("parent_id"));
     }
     room_under(parent, 1)?;
     Ok(Some(parent.clone()))
 }
 
 /// `work_claim`.
-pub(crate) fn claim(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkClaimAsked) {
+pub(crate) fn claim(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkClaimRequest) {
     let checked = find(tx, &asked.item_id).cloned().and_then(|item| {
         let who = actor(tx, &asked.agent_id)?;
         claim_check(tx, &item, who).map(|is_news| (item, who, is_news))
@@ -83,22 +83,24 @@ fn claim_check(tx: &Tx<'_>, item: &Item, who: Who) -> Result<bool, Refused> {
         (Status::Claimed, Some(owner)) if owner == who => return Ok(false),
         (Status::Claimed, owner) => {
             let name = owner.map_or_else(String::new, |owner| format!(" by {owner}"));
-            return Err(Refused::new(409, "already_claimed", format!("The item is claimed{name}")));
+            return Err(Refused::new(409, "already_claimed", format!("The item is already claimed{name}")));
         }
         (Status::Escalated, _) if who != Who::Human => {
-            let message = "The item was escalated: only a person can go on with it";
+            let message = "The item was escalated: only a person can continue it";
             return Err(Refused::new(409, "escalated", message).hint("work on something else"));
         }
         (Status::Done | Status::Withdrawn, _) => return Err(closed(item)),
         (Status::Ready | Status::Escalated, _) => {}
     }
     if item.history.len() >= MAX_HISTORY {
-        let message = format!("The item was claimed and given back too often: it has {MAX_HISTORY} entries of history");
-        return Err(Refused::new(429, "too_many", message).hint("make a new item"));
+        let message = format!("The item was claimed and given back too often: it has {MAX_HISTORY} history entries");
+        return Err(Refused::new(429, "too_many", message).hint("create a new item"));
     }
     if who.agent().is_some_and(|agent| item.escalated_by.contains(&agent)) {
-        let message = "The agent has escalated this item, so it can't claim it back";
-        return Err(Refused::new(403, "escalated_before", message).hint("leave it to somebody else"));
+        let message = "The agent has escalated this item, so the agent can't claim it again";
+        return Err(
+            Refused::new(403, "escalated_before", message).hint("leave the item to another agent or to a person")
+        );
     }
     let fits = match who {
         Who::Human => item.status == Status::Escalated || rule.allows_people(),
@@ -108,13 +110,13 @@ fn claim_check(tx: &Tx<'_>, item: &Item, who: Who) -> Result<bool, Refused> {
     if fits {
         return Ok(true);
     }
-    let message = format!("{} is processed by {}", item.kind, rule.processed_by.join(" or "));
+    let message = format!("Items of type {} are processed by {}", item.kind, rule.processed_by.join(" or "));
     Err(Refused::new(403, "wrong_role", message)
-        .hint("a persona's role stands in its persona.toml, or in data/rules.toml"))
+        .hint("a persona's role is set in its persona.toml or in data/rules.toml"))
 }
 
 /// `work_release`.
-pub(crate) fn release(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkReleaseAsked) {
+pub(crate) fn release(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkReleaseRequest) {
     match find(tx, &asked.item_id).cloned().and_then(|item| release_check(tx, &item, asked).map(|who| (item, who))) {
         Err(refused) => tx.refuse(request, refused),
         Ok((item, who)) => {
@@ -124,7 +126,7 @@ pub(crate) fn release(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkReleaseA
     }
 }
 
-fn release_check(tx: &Tx<'_>, item: &Item, asked: &WorkReleaseAsked) -> Result<Who, Refused> {
+fn release_check(tx: &Tx<'_>, item: &Item, asked: &WorkReleaseRequest) -> Result<Who, Refused> {
     let who = asked.agent_id.as_deref().map(|text| actor(tx, text)).transpose()?;
     match item.status {
         Status::Claimed => match (who, item.claimed_by) {
@@ -134,20 +136,25 @@ fn release_check(tx: &Tx<'_>, item: &Item, asked: &WorkReleaseAsked) -> Result<W
         Status::Escalated if who == Some(Who::Human) => Ok(Who::Human),
         Status::Escalated => {
             let message = "The item was escalated: only a person can release it";
-            Err(Refused::new(403, "not_owner", message).hint("a person says so with \"agent_id\":\"human\""))
+            Err(Refused::new(403, "not_owner", message).hint("a person releases it with \"agent_id\":\"human\""))
         }
         Status::Done | Status::Withdrawn => Err(closed(item)),
         Status::Ready => Err(Refused::new(409, "not_claimed", "Nobody has claimed the item")),
     }
 }
 
-/// Makes an item ready again. An agent that gives it back is not told of it anew.
+/// Makes an item ready again. An agent that gives it back is not notified of it again.
 pub(crate) fn give_back(tx: &mut Tx<'_>, mut item: Item, who: Who, reason: Option<String>) {
     let refuser = who.agent().filter(|_| item.claimed_by == Some(who));
     let (id, parent, was_claimed) = (item.item_id, item.parent_id, item.status == Status::Claimed);
     item.held_by = None;
     item.enter(&tx.now, Status::Ready, None, Note::new(Action::Released, who, reason));
-    item.told.extend(refuser.map(|agent_id| Told { agent_id, at: tx.now.stamp(), verdict: None, tries: 0 }));
+    item.notified.extend(refuser.map(|agent_id| NotifiedAgent {
+        agent_id,
+        at: tx.now.rfc3339(),
+        verdict: None,
+        tries: 0,
+    }));
     put(tx, item);
     notices::to_people(tx, &[id]);
     if was_claimed {
@@ -156,7 +163,7 @@ pub(crate) fn give_back(tx: &mut Tx<'_>, mut item: Item, who: Who, reason: Optio
 }
 
 /// `work_escalate`.
-pub(crate) fn escalate(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkEscalateAsked) {
+pub(crate) fn escalate(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkEscalateRequest) {
     let checked = find(tx, &asked.item_id).cloned().and_then(|item| {
         let who = actor(tx, &asked.agent_id)?;
         owned(&item, who).map(|()| (item, who))
@@ -176,14 +183,14 @@ pub(crate) fn escalate(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkEscalat
 
 /// What an escalation leaves on an item, and the operator's notice. The status is the caller's.
 pub(crate) fn mark_escalated(tx: &mut Tx<'_>, item: &mut Item, who: Who, reason: &str) {
-    item.escalated_at = Some(tx.now.stamp());
+    item.escalated_at = Some(tx.now.rfc3339());
     item.escalation_reason = Some(reason.to_owned());
     if let Some(agent) = who.agent().filter(|agent| !item.escalated_by.contains(agent)) {
         item.escalated_by.push(agent);
     }
     let comment = Comment {
         comment_id: tx.new_item_id().to_string(),
-        at: tx.now.stamp(),
+        at: tx.now.rfc3339(),
         author: who.to_string(),
         text: format!("**Escalated to human**: {reason}"),
         system: true,
@@ -193,10 +200,10 @@ pub(crate) fn mark_escalated(tx: &mut Tx<'_>, item: &mut Item, who: Who, reason:
 }
 
 /// `work_comment`.
-pub(crate) fn comment(tx: &mut Tx<'_>, request: &RequestId, asked: WorkCommentAsked) {
+pub(crate) fn comment(tx: &mut Tx<'_>, request: &RequestId, asked: WorkCommentRequest) {
     let checked = find(tx, &asked.item_id).and_then(|item| match item.comments.len() {
         0..MAX_COMMENTS => Ok(item.item_id),
-        _ => Err(Refused::new(429, "too_many", format!("An item may have {MAX_COMMENTS} comments"))),
+        _ => Err(Refused::new(429, "too_many", format!("An item may have at most {MAX_COMMENTS} comments"))),
     });
     match checked {
         Err(refused) => tx.refuse(request, refused),
@@ -204,7 +211,7 @@ pub(crate) fn comment(tx: &mut Tx<'_>, request: &RequestId, asked: WorkCommentAs
             let comment_id = tx.new_item_id().to_string();
             let line = JournalLine::of_work(&id, "commented", &asked.author);
             let line = JournalLine { comment_id: Some(comment_id.clone()), ..line };
-            let (at, author, text) = (tx.now.stamp(), asked.author, asked.text);
+            let (at, author, text) = (tx.now.rfc3339(), asked.author, asked.text);
             let comment = Comment { comment_id: comment_id.clone(), at, author, text, system: false };
             if let Some(item) = tx.item_mut(&id) {
                 item.comments.push(comment);

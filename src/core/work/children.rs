@@ -1,20 +1,21 @@
-//! The children that a completion asks for: each is judged by itself, so that a partial completion can make the good ones.
+//! The children that a completion asks for. Each is checked by itself, so that a partial completion can make the good
+//! ones.
 
 use crate::core::reply::Fault;
-use crate::core::request::work::{ChildAsked, MAX_DESCRIPTION, MAX_METADATA, MAX_TITLE, size};
+use crate::core::request::work::{ChildRequest, MAX_DESCRIPTION, MAX_METADATA, MAX_TITLE, size};
 use crate::core::rules::Rule;
 use serde_json::Value;
 
 /// A child that was asked for: its place in the list, and what it is to be, or what is wrong with it.
-pub(crate) struct Judged {
+pub(crate) struct CheckedChild {
     pub(crate) index: usize,
     pub(crate) asked: Value,
-    pub(crate) child: Result<ChildAsked, Vec<Fault>>,
+    pub(crate) child: Result<ChildRequest, Vec<Fault>>,
 }
 
 /// Judges every member of the list by the parent's rule.
-pub(crate) fn judge(rule: &Rule, asked: &[(usize, Value)]) -> Vec<Judged> {
-    let judged = |(index, asked): &(usize, Value)| Judged {
+pub(crate) fn judge(rule: &Rule, asked: &[(usize, Value)]) -> Vec<CheckedChild> {
+    let judged = |(index, asked): &(usize, Value)| CheckedChild {
         index: *index,
         asked: asked.clone(),
         child: one(rule, asked).map_err(|faults| {
@@ -26,8 +27,8 @@ pub(crate) fn judge(rule: &Rule, asked: &[(usize, Value)]) -> Vec<Judged> {
     asked.iter().map(judged).collect()
 }
 
-fn one(rule: &Rule, asked: &Value) -> Result<ChildAsked, Vec<(String, String)>> {
-    let child = serde_path_to_error::deserialize::<_, ChildAsked>(asked).map_err(|error| {
+fn one(rule: &Rule, asked: &Value) -> Result<ChildRequest, Vec<(String, String)>> {
+    let child = serde_path_to_error::deserialize::<_, ChildRequest>(asked).map_err(|error| {
         let path = error.path().to_string();
         let pointer = if path == "." { String::new() } else { format!("/{}", path.replace('.', "/")) };
         vec![(pointer, error.inner().to_string())]
@@ -55,8 +56,8 @@ fn one(rule: &Rule, asked: &Value) -> Result<ChildAsked, Vec<(String, String)>> 
 /// Why a parent with that rule has no such child.
 pub(crate) fn not_created(rule: &Rule, kind: &str) -> String {
     match rule.creates.as_slice() {
-        [] => format!("{kind} is not created: the rule lets it create nothing"),
-        several => format!("{kind} is not created: the rule lets it create {}", several.join(" or ")),
+        [] => format!("{kind} can't be created here: the rule lets the item create nothing"),
+        several => format!("{kind} can't be created here: the rule lets the item create only {}", several.join(" or ")),
     }
 }
 

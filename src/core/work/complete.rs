@@ -1,22 +1,23 @@
-//! A completion: ownership and rule first, then all of it in one decision: the item done, its children made, the history
-//! written, the notices queued. And the children that a partial one could not make.
+//! A completion: first ownership and rule are checked, then everything happens in one decision: the item is done, its
+//! children are made, the history is written, the notices are queued. Also retries the children that a partial
+//! completion could not make.
 
 use super::ask;
-use super::children::{self, Judged};
+use super::children::{self, CheckedChild};
 use super::items::{self, New, find};
 use super::{notices, output, watch};
 use crate::contract::reply::{ChildReply, ChildrenReply};
 use crate::contract::work::FailedChildView;
 use crate::core::id::{ItemId, RequestId};
 use crate::core::reply::{Fault, Refused, Reply};
-use crate::core::request::work::{ChildAsked, MAX_COPIED, NextStatus, WorkCompleteAsked, WorkRetryAsked, size};
+use crate::core::request::work::{ChildRequest, MAX_COPIED, NextStatus, WorkCompleteRequest, WorkRetryRequest, size};
 use crate::core::rows::item::{Action, Completion, FailedChild, Item, Note, Status, Who};
 use crate::core::rules::Rule;
 use crate::core::tx::Tx;
 use serde_json::{Value, json};
 
 /// `work_complete`.
-pub(crate) fn complete(tx: &mut Tx<'_>, request: &RequestId, asked: WorkCompleteAsked) {
+pub(crate) fn complete(tx: &mut Tx<'_>, request: &RequestId, asked: WorkCompleteRequest) {
     match check(tx, &asked) {
         Err(refused) => tx.refuse(request, refused),
         Ok((item, who, judged)) => {
@@ -34,7 +35,7 @@ struct Made {
     failed: Vec<FailedChild>,
 }
 
-fn check(tx: &Tx<'_>, asked: &WorkCompleteAsked) -> Result<(Item, Who, Vec<Judged>), Refused> {
+fn check(tx: &Tx<'_>, asked: &WorkCompleteRequest) -> Result<(Item, Who, Vec<CheckedChild>), Refused> {
     let item = find(tx, &asked.item_id)?;
     let who = items::actor(tx, &asked.agent_id)?;
     items::owned(item, who)?;
@@ -58,8 +59,10 @@ fn check(tx: &Tx<'_>, asked: &WorkCompleteAsked) -> Result<(Item, Who, Vec<Judge
 fn refused(code: &str, kind: &str, faults: Vec<Fault>) -> Refused {
     let what = if code == "bad_output" { "output" } else { "list of children" };
     let listed: Vec<String> = faults.iter().map(|fault| format!("{}: {}", fault.pointer, fault.message)).collect();
-    let message = format!("The {what} does not meet the rule of {kind}: {}", listed.join("; "));
-    Refused::new(422, code, message).hint("nothing was changed; mend it, then complete again").faults(faults)
+    let message = format!("The {what} breaks the rule for {kind}: {}", listed.join("; "));
+    Refused::new(422, code, message)
+        .hint("nothing was changed; fix what is listed, then complete the item again")
+        .faults(faults)
 }
 
 fn next_status(tx: &Tx<'_>, item: &Item, asked: Option<NextStatus>) -> Status {
@@ -71,12 +74,19 @@ fn next_status(tx: &Tx<'_>, item: &Item, asked: Option<NextStatus>) -> Status {
     }
 }
 
-fn hand_over(tx: &mut Tx<'_>, mut item: Item, who: Who, output: Value, next: Status, judged: Vec<Judged>) -> Made {
-    let (stamp, id) = (tx.now.stamp(), item.item_id);
+fn hand_over(
+    tx: &mut Tx<'_>,
+    mut item: Item,
+    who: Who,
+    output: Value,
+    next: Status,
+    judged: Vec<CheckedChild>,
+) -> Made {
+    let (timestamp, id) = (tx.now.rfc3339(), item.item_id);
     let completed_before = item.completed_at.take().zip(item.completed_by.take());
     let output_before = item.output.replace(output);
     let failed_before = std::mem::take(&mut item.failed_children);
-    item.completed_at = Some(stamp);
+    item.completed_at = Some(timestamp);
     item.completed_by = Some(who);
     item.held_by = None;
     let (children, failed) = make_children(tx, &item, who, judged);
@@ -91,7 +101,7 @@ fn hand_over(tx: &mut Tx<'_>, mut item: Item, who: Who, output: Value, next: Sta
         ..Note::new(Action::Completed, who, None)
     };
     if next == Status::Escalated {
-        ask::mark_escalated(tx, &mut item, Who::Tasuki, "its completion is for a person to look at");
+        ask::mark_escalated(tx, &mut item, Who::Tasuki, "a person must check its completion");
     }
     item.enter(&tx.now, next, None, note);
     let parent = item.parent_id;
@@ -115,11 +125,16 @@ fn verdict(failed: usize) -> String {
 }
 
 /// Makes the good ones; their parent's list is the caller's.
-fn make_children(tx: &mut Tx<'_>, parent: &Item, who: Who, judged: Vec<Judged>) -> (Vec<ItemId>, Vec<FailedChild>) {
+fn make_children(
+    tx: &mut Tx<'_>,
+    parent: &Item,
+    who: Who,
+    judged: Vec<CheckedChild>,
+) -> (Vec<ItemId>, Vec<FailedChild>) {
     let (mut made, mut failed) = (Vec::new(), Vec::new());
-    for Judged { index, asked, child } in judged {
+    for CheckedChild { index, asked, child } in judged {
         match child {
-            Ok(ChildAsked { kind, title, description, metadata }) => {
+            Ok(ChildRequest { kind, title, description, metadata }) => {
                 let new = New {
                     kind,
                     title,
@@ -164,7 +179,7 @@ impl From<&FailedChild> for FailedChildView {
 }
 
 /// `work_retry_children`.
-pub(crate) fn retry(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkRetryAsked) {
+pub(crate) fn retry(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkRetryRequest) {
     match retry_check(tx, asked) {
         Err(refused) => tx.refuse(request, refused),
         Ok((item, who, judged)) => {
@@ -174,11 +189,11 @@ pub(crate) fn retry(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkRetryAsked
     }
 }
 
-fn retry_check(tx: &Tx<'_>, asked: &WorkRetryAsked) -> Result<(Item, Who, Vec<Judged>), Refused> {
+fn retry_check(tx: &Tx<'_>, asked: &WorkRetryRequest) -> Result<(Item, Who, Vec<CheckedChild>), Refused> {
     let item = find(tx, &asked.item_id)?;
     let who = items::actor(tx, &asked.agent_id)?;
     let Some(completed_by) = item.completed_by.filter(|_| item.completion.is_some()) else {
-        return Err(Refused::new(409, "not_done", "The item is not completed").hint("complete it first"));
+        return Err(Refused::new(409, "not_done", "The item is not completed").hint("complete the item first"));
     };
     let is_successor = who.agent().and_then(|id| tx.agent(&id)).and_then(|agent| agent.previous_agent_id);
     let may = who == Who::Human || who == completed_by || is_successor.map(Who::Agent) == Some(completed_by);
@@ -202,14 +217,18 @@ fn retry_check(tx: &Tx<'_>, asked: &WorkRetryAsked) -> Result<(Item, Who, Vec<Ju
     }
     let copied = item.output.as_ref().map_or(0, size).saturating_mul(judged.len());
     if copied > MAX_COPIED {
-        return Err(Refused::new(413, "too_large", "The item's output is too large for so many children"));
+        return Err(Refused::new(
+            413,
+            "too_large",
+            "The item's output is too large to be copied into so many children",
+        ));
     }
     items::room_for(tx, judged.len())?;
     items::room_under(item, judged.len())?;
     Ok((item.clone(), who, judged))
 }
 
-fn make_later(tx: &mut Tx<'_>, mut item: Item, who: Who, judged: Vec<Judged>) -> Made {
+fn make_later(tx: &mut Tx<'_>, mut item: Item, who: Who, judged: Vec<CheckedChild>) -> Made {
     let (children, failed) = make_children(tx, &item, who, judged);
     item.children.extend(&children);
     if let Some(completion) = &mut item.completion {

@@ -1,12 +1,12 @@
 //! Items from elsewhere, in the form of their views: all of them or none. Parents may come in the same request, in any
-//! order; whoever had a claim elsewhere is not here, so what was claimed is ready.
+//! order. An agent that had claimed an item elsewhere does not exist here, so a claimed item becomes ready.
 
 use super::items::{self, find};
 use super::notices;
 use crate::contract::reply::ImportReply;
 use crate::core::id::{ItemId, RequestId};
 use crate::core::reply::{Fault, Refused, Reply};
-use crate::core::request::work::{MAX_DESCRIPTION, MAX_METADATA, MAX_OUTPUT, MAX_TITLE, WorkImportAsked, size};
+use crate::core::request::work::{MAX_DESCRIPTION, MAX_METADATA, MAX_OUTPUT, MAX_TITLE, WorkImportRequest, size};
 use crate::core::rows::item::{Action, Comment, Entry, Item, Note, Priority, Status, Who};
 use crate::core::tx::Tx;
 use serde::Deserialize;
@@ -19,7 +19,7 @@ const MAX_ENTRIES: usize = 2_000;
 /// Most faults that a refusal lists.
 const MOST_FAULTS: usize = 100;
 
-/// An item as a view shows it. What follows from the rest is not looked at.
+/// An item as a view shows it. Fields that follow from others are ignored.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Imported {
@@ -62,7 +62,7 @@ struct Imported {
 }
 
 /// `work_import`.
-pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkImportAsked) {
+pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkImportRequest) {
     let checked = read(tx, &asked.items).and_then(|items| {
         items::room_for(tx, items.len())?;
         in_order(tx, items)
@@ -97,11 +97,11 @@ fn read(tx: &mut Tx<'_>, items: &[Value]) -> Result<BTreeMap<ItemId, (usize, Imp
         }
         let id = imported.item_id.unwrap_or_else(|| tx.new_item_id());
         if tx.item(&id).is_some() {
-            let message = format!("There is an item {id} already");
+            let message = format!("An item {id} already exists");
             return Err(Refused::new(409, "exists", message).hint("nothing was imported").field("item_id"));
         }
         if found.insert(id, (index, imported)).is_some() {
-            faults.push(at("/item_id", "stands twice".to_owned()));
+            faults.push(at("/item_id", "appears twice".to_owned()));
         }
     }
     if faults.is_empty() {
@@ -132,7 +132,7 @@ fn bounds(imported: &Imported) -> Option<(&'static str, &'static str)> {
         return Some(("/output", "is too large"));
     }
     if many(imported.history.as_ref().map(Vec::len)) || many(imported.comments.as_ref().map(Vec::len)) {
-        return Some(("/history", "history and comments may have 2000 entries each"));
+        return Some(("/history", "history and comments may have at most 2000 entries each"));
     }
     None
 }
@@ -159,7 +159,7 @@ fn in_order(tx: &Tx<'_>, mut items: BTreeMap<ItemId, (usize, Imported)>) -> Resu
         }
         let rule = kind.as_ref().and_then(|kind| tx.rules().types.get(kind));
         if rule.is_some_and(|rule| !rule.creates.contains(&imported.kind)) {
-            let message = format!("{} does not create {}", kind.unwrap_or_default(), imported.kind);
+            let message = format!("The rule does not let {} create {}", kind.unwrap_or_default(), imported.kind);
             return Err(Refused::new(422, "not_created", message).field(format!("items[{index}].type")));
         }
     }

@@ -1,4 +1,4 @@
-//! What every request about work items needs: the item, who asks, the rule, and whether there is room.
+//! What every request about work items needs: the item, who asks, the rule, and whether there is room for more.
 
 use super::children;
 use crate::contract::reply::WorkReply;
@@ -50,11 +50,10 @@ pub(crate) fn actor(tx: &Tx<'_>, text: &str) -> Result<Who, Refused> {
     Ok(Who::Agent(agent.agent_id))
 }
 
-/// The rule of a type.
 pub(crate) fn rule<'t>(tx: &'t Tx<'_>, kind: &str) -> Result<&'t Rule, Refused> {
     tx.rules().types.get(kind).ok_or_else(|| {
         Refused::new(422, "no_rule", format!("There is no rule for the type {kind}"))
-            .hint("write one into data/rules.toml, then: tasuki rules check")
+            .hint("add a rule to data/rules.toml, then: tasuki rules check")
             .field("type")
     })
 }
@@ -71,8 +70,8 @@ pub(crate) fn may_have(tx: &Tx<'_>, parent: &Item, kind: &str) -> Result<(), Ref
 /// Whether so many items more may be open.
 pub(crate) fn room_for(tx: &Tx<'_>, more: usize) -> Result<(), Refused> {
     if tx.state.items.open() + more > MAX_OPEN {
-        let message = format!("There may be {MAX_OPEN} items that are not done");
-        return Err(Refused::new(429, "too_many", message).hint("complete some, then ask again"));
+        let message = format!("At most {MAX_OPEN} items may be open");
+        return Err(Refused::new(429, "too_many", message).hint("complete some items, then ask again"));
     }
     Ok(())
 }
@@ -80,7 +79,7 @@ pub(crate) fn room_for(tx: &Tx<'_>, more: usize) -> Result<(), Refused> {
 /// Whether the parent may have so many children more.
 pub(crate) fn room_under(parent: &Item, more: usize) -> Result<(), Refused> {
     if parent.children.len() + more > MAX_OF_ONE {
-        return Err(Refused::new(429, "too_many", format!("An item may have {MAX_OF_ONE} children")));
+        return Err(Refused::new(429, "too_many", format!("An item may have at most {MAX_OF_ONE} children")));
     }
     Ok(())
 }
@@ -103,7 +102,7 @@ pub(crate) fn make(tx: &mut Tx<'_>, new: New, parent: Option<&Item>) -> ItemId {
     id
 }
 
-/// An item of which nothing but its id is known.
+/// An item with nothing but its id.
 pub(crate) fn blank(id: ItemId, now: &Now, order: u64) -> Item {
     Item {
         item_id: id,
@@ -125,7 +124,7 @@ pub(crate) fn blank(id: ItemId, now: &Now, order: u64) -> Item {
         failed_children: Vec::new(),
         comments: Vec::new(),
         history: Vec::new(),
-        created_at: now.stamp(),
+        created_at: now.rfc3339(),
         created_by: Who::Human,
         completed_at: None,
         completed_by: None,
@@ -135,11 +134,11 @@ pub(crate) fn blank(id: ItemId, now: &Now, order: u64) -> Item {
         completion: None,
         watch: None,
         offered_to: None,
-        told: Vec::new(),
+        notified: Vec::new(),
     }
 }
 
-/// The answer that says where an item stands now.
+/// The answer that gives an item's present status.
 pub(crate) fn stands(id: &impl ToString, status: Status) -> Reply {
     Reply::ok(&WorkReply { item_id: id.to_string(), status: status.into() })
 }
@@ -150,11 +149,11 @@ pub(crate) fn put(tx: &mut Tx<'_>, item: Item) {
     let owner = entry.owner.or(item.completed_by.filter(|_| entry.action == Action::Completed));
     let line = JournalLine {
         item_type: Some(item.kind.clone()),
-        status: Some(item.status.word().to_owned()),
+        status: Some(item.status.as_str().to_owned()),
         agent_id: maybe(owner.or(Some(entry.by)).and_then(Who::agent)),
         parent_id: maybe(item.parent_id),
         reason: Some(entry.reason.clone()),
-        ..JournalLine::of_work(&item.item_id, entry.action.word(), &entry.by)
+        ..JournalLine::of_work(&item.item_id, entry.action.as_str(), &entry.by)
     };
     tx.out.items.insert(item.item_id, item);
     tx.journal(line);
@@ -170,7 +169,7 @@ pub(crate) fn plays(tx: &Tx<'_>, agent: &Agent, rule: &Rule) -> bool {
 /// 409: nothing is done to it any more.
 pub(crate) fn closed(item: &Item) -> Refused {
     let code = if item.status == Status::Withdrawn { "withdrawn" } else { "already_done" };
-    Refused::new(409, code, format!("The item is {}", item.status.word())).hint("nothing was changed")
+    Refused::new(409, code, format!("The item is {}", item.status.as_str())).hint("nothing was changed")
 }
 
 /// Whether that one has the item; says by what else it is kept.

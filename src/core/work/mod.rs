@@ -1,12 +1,12 @@
-//! Work items: typed handoffs between roles, validated and undoable (SPEC section 7).
+//! Work items: typed pieces of work between roles, checked at completion and undoable.
 //!
-//! [`crate::core::rules`] say who processes which type and what an output must hold, `output` and `children` judge by them; `items` finds
-//! them, `ask` serves create, claim, release, escalate and comment, `complete` the completion and what goes with it, `rollback` its undoing,
-//! `import` what comes from elsewhere; `carry` follows the life of agents and handoffs, `notices` tells agents and the
-//! operator, `watch` undoes what nobody has taken. What is stored of them is [`crate::core::rows::item`].
+//! [`crate::core::rules`] say which role processes which type and what an output must hold; `output` and `children`
+//! check against them. `items` finds items. `ask` serves create, claim, release, escalate and comment, `complete` the
+//! completion, `rollback` its undoing, and `import` items from elsewhere. `transfer` gives items back when their agent
+//! ends, or to its successor. `notices` notifies agents and the operator. `watch` undoes a completion whose children
+//! nobody takes. The stored rows are in [`crate::core::rows::item`].
 
 pub(crate) mod ask;
-pub(crate) mod carry;
 pub(crate) mod children;
 pub(crate) mod complete;
 pub(crate) mod import;
@@ -15,6 +15,7 @@ pub mod notices;
 pub mod output;
 mod pencil;
 pub(crate) mod rollback;
+pub(crate) mod transfer;
 pub(crate) mod watch;
 
 #[cfg(test)]
@@ -23,14 +24,14 @@ mod tests;
 use super::rules;
 use super::tx::{Failure, Tx};
 
-/// The rules have changed, or can't be used: that is told, and the old ones stay in force.
+/// The rules have changed, or can't be used: then the operator is notified, and the old ones stay in force.
 pub(crate) fn rules_read(tx: &mut Tx<'_>, rules: Result<Box<rules::Rules>, String>) {
     match rules {
         Ok(rules) => tx.out.rules = Some(*rules),
-        Err(why) => tx.tell_error(Failure {
+        Err(why) => tx.notify_error(Failure {
             code: "bad_rules".to_owned(),
             message: format!("The rules for work items can't be used: {why}"),
-            hint: "the old rules stay in force; mend the file, then: tasuki rules check".to_owned(),
+            hint: "the previous rules stay in force; fix the file, then: tasuki rules check".to_owned(),
             handoff_id: None,
             agent_id: None,
             step: None,

@@ -1,18 +1,18 @@
-//! Who is told of what. An agent that is idle, has the role and has no item is told of one item: the one that matters most,
-//! and of those the oldest. If it does not take it within that turn, the next agent is told. A person is told where the rule
-//! is for people, and where nobody else could process it.
+//! Who is notified of which item. An idle agent that has the role and no item is notified of one item: of the most
+//! important ones the oldest. If it does not claim the item within that turn, the next agent is notified. A person is
+//! notified if the rule is for people, and if nobody else could process the item.
 
 use super::items::plays;
-use crate::core::fact::Ended;
+use crate::core::agent::typing::{self, Text};
+use crate::core::fact::DeliveryEnd;
 use crate::core::id::{AgentId, ItemId};
 use crate::core::pane::DeliveryVerdict;
 use crate::core::prompts::WorkNotice;
 use crate::core::rows::agent::{Agent, Purpose};
-use crate::core::rows::item::{Item, Status, Told, Who};
+use crate::core::rows::item::{Item, NotifiedAgent, Status, Who};
 use crate::core::text::{normalise, quotable};
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
-use crate::core::typing::{self, Text};
 use serde_json::json;
 
 /// Notices in a row that an agent may leave without claiming anything: after that it is left alone until it claims.
@@ -21,7 +21,7 @@ const MOST_UNANSWERED: u32 = 8;
 const MOST_TRIES: u8 = 5;
 /// The pause after a notice that could not be typed, in milliseconds.
 const PAUSE_MS: u64 = 60_000;
-/// Most agents that are told of one item before somebody takes it.
+/// Most agents that are notified of one item before an agent claims it.
 const MOST_TOLD: usize = 32;
 /// Most characters of a description that a notice shows.
 const MAX_SHOWN: usize = 4_000;
@@ -29,7 +29,7 @@ const MAX_SHOWN: usize = 4_000;
 const MOST_NAMED: usize = 10;
 
 /// Tells an agent of the next item, if it is free for it.
-pub(crate) fn pump(tx: &mut Tx<'_>, agent_id: &AgentId) {
+pub(crate) fn drain_queue(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let item = tx.agent(agent_id).filter(|agent| is_free_for_work(tx, agent)).and_then(|agent| next_for(tx, agent));
     let Some(item) = item else { return };
     let id = item.item_id;
@@ -62,7 +62,7 @@ fn is_free_for_work(tx: &Tx<'_>, agent: &Agent) -> bool {
         && tx.items_claimed_by(&agent.agent_id).is_empty()
 }
 
-/// The item of which this agent is to be told.
+/// The item that this agent is notified of next.
 fn next_for<'t>(tx: &'t Tx<'_>, agent: &Agent) -> Option<&'t Item> {
     let slug = agent.persona_slug.as_ref()?;
     let rules = tx.rules();
@@ -71,21 +71,21 @@ fn next_for<'t>(tx: &'t Tx<'_>, agent: &Agent) -> Option<&'t Item> {
     let kinds: Vec<&str> = rules.types_for(&roles).collect();
     let old = kinds.iter().flat_map(|kind| {
         let mut turns = tx.state.items.waiting(kind).filter_map(|item| tx.item(&item.item_id));
-        turns.find(|item| may_tell(item, agent))
+        turns.find(|item| may_notify(item, agent))
     });
     let mut found: Vec<&Item> = old.chain(new.filter(|item| kinds.contains(&item.kind.as_str()))).collect();
-    found.retain(|item| may_tell(item, agent));
+    found.retain(|item| may_notify(item, agent));
     found.into_iter().min_by_key(|item| (std::cmp::Reverse(item.priority), item.order))
 }
 
-fn may_tell(item: &Item, agent: &Agent) -> bool {
+fn may_notify(item: &Item, agent: &Agent) -> bool {
     let id = agent.agent_id;
-    let told = item.told.iter().find(|told| told.agent_id == id);
+    let told = item.notified.iter().find(|told| told.agent_id == id);
     let is_news = told.is_none_or(|told| told.tries > 0 && told.tries < MOST_TRIES);
     item.status == Status::Ready
         && item.offered_to.is_none()
         && is_news
-        && item.told.len() < MOST_TOLD
+        && item.notified.len() < MOST_TOLD
         && !item.escalated_by.contains(&id)
 }
 
@@ -100,7 +100,7 @@ fn body(tx: &Tx<'_>, item: &Item) -> String {
     tx.state.settings.prompts.work(&WorkNotice {
         item_id: &item.item_id.to_string(),
         kind: &item.kind,
-        priority: item.priority.word(),
+        priority: item.priority.as_str(),
         title: &line(&item.title),
         description: item.description.as_deref().map(|text| quotable(text, MAX_SHOWN)).as_deref(),
         needs: &needs.unwrap_or_default(),
@@ -108,15 +108,13 @@ fn body(tx: &Tx<'_>, item: &Item) -> String {
     })
 }
 
-/// A title as messages show it.
 pub(super) fn line(title: &str) -> String {
     normalise(&quotable(title, 200))
 }
 
-/// A notice has its verdict.
-pub(crate) fn verdict(tx: &mut Tx<'_>, agent_id: &AgentId, id: ItemId, verdict: &DeliveryVerdict, ended: &Ended) {
+pub(crate) fn verdict(tx: &mut Tx<'_>, agent_id: &AgentId, id: ItemId, verdict: &DeliveryVerdict, ended: &DeliveryEnd) {
     let pause = Deadline::after(&tx.now, PAUSE_MS);
-    let was_typed = !matches!(ended, Ended::Refused(_));
+    let was_typed = !matches!(ended, DeliveryEnd::Refused(_));
     if !was_typed && let Some(agent) = tx.agent_mut(agent_id) {
         agent.notices.not_before = Some(pause);
     }
@@ -127,12 +125,17 @@ pub(crate) fn verdict(tx: &mut Tx<'_>, agent_id: &AgentId, id: ItemId, verdict: 
     if !was_typed {
         item.offered_to = None;
     }
-    let before = item.told.iter().position(|told| told.agent_id == *agent_id).map(|at| item.told.remove(at));
+    let before = item.notified.iter().position(|told| told.agent_id == *agent_id).map(|at| item.notified.remove(at));
     let tries = if was_typed { 0 } else { before.map_or(0, |told| told.tries) + 1 };
-    item.told.push(Told { agent_id: *agent_id, at: verdict.at.clone(), verdict: Some(verdict.verdict), tries });
+    item.notified.push(NotifiedAgent {
+        agent_id: *agent_id,
+        at: verdict.at.clone(),
+        verdict: Some(verdict.verdict),
+        tries,
+    });
 }
 
-/// The turn that answers a notice is over. Whoever has not taken the item by now leaves it to the next one.
+/// The turn that answers a notice is over. If the agent has not claimed the item by now, the next agent is notified.
 pub(crate) fn turn_over(tx: &mut Tx<'_>, agent_id: &AgentId, id: ItemId) {
     if tx.item(&id).is_none_or(|item| item.offered_to != Some(*agent_id)) {
         return;
@@ -151,7 +154,6 @@ pub(crate) fn is_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
-/// Somebody has claimed something.
 pub(crate) fn claimed(tx: &mut Tx<'_>, who: Who) {
     let Some(id) = who.agent() else { return };
     // A row that is not touched need not be written.
@@ -161,19 +163,19 @@ pub(crate) fn claimed(tx: &mut Tx<'_>, who: Who) {
     }
 }
 
-/// A completion: the operator is told if the rule says so, and of what waits for people.
+/// A completion: the operator is notified if the rule says so, and of items that wait for people.
 pub(crate) fn completed(tx: &mut Tx<'_>, id: ItemId, children: &[ItemId]) {
     let Some(item) = tx.item(&id) else { return };
     let asks = tx.rules().types.get(&item.kind).is_some_and(|rule| rule.ask_human);
     if asks {
-        let fields = json!({ "item_id": id, "status": item.status.word(), "children": children });
+        let fields = json!({ "item_id": id, "status": item.status.as_str(), "children": children });
         let text = format!("Work item {} ({}) is completed: {}", id.short(), item.kind, line(&item.title));
-        tx.tell_notice(&text, fields);
+        tx.notify_operator(&text, fields);
     }
     to_people(tx, children);
 }
 
-/// Tells the operator of items that are ready and that no agent who is there could process.
+/// Notifies the operator of ready items that no living agent could process.
 pub(crate) fn to_people(tx: &mut Tx<'_>, ids: &[ItemId]) {
     let waits = |id: &&ItemId| tx.item(id).is_some_and(|item| item.status == Status::Ready && needs_a_person(tx, item));
     let waiting: Vec<ItemId> = ids.iter().filter(waits).copied().collect();
@@ -188,7 +190,7 @@ pub(crate) fn to_people(tx: &mut Tx<'_>, ids: &[ItemId]) {
     let verb = if waiting.len() == 1 { "A work item waits" } else { "Work items wait" };
     let text = format!("{verb} for a person: {}", named.join("; "));
     let shown: Vec<&ItemId> = waiting.iter().take(1_000).collect();
-    tx.tell_notice(&text, json!({ "item_ids": shown }));
+    tx.notify_operator(&text, json!({ "item_ids": shown }));
 }
 
 fn needs_a_person(tx: &Tx<'_>, item: &Item) -> bool {
@@ -200,11 +202,10 @@ fn needs_a_person(tx: &Tx<'_>, item: &Item) -> bool {
             .any(|id| tx.agent(id).is_some_and(|agent| agent.state.is_live() && plays(tx, agent, rule)))
 }
 
-/// An item was escalated.
 pub(crate) fn escalated(tx: &mut Tx<'_>, item: &Item, who: Who, reason: &str) {
     let id = item.item_id;
     let text =
         format!("Work item {} ({}) was escalated: {}: {}", id.short(), item.kind, line(&item.title), line(reason));
     let fields = json!({ "item_id": id, "agent_id": who.agent(), "reason": reason });
-    tx.tell_notice(&text, fields);
+    tx.notify_operator(&text, fields);
 }

@@ -1,10 +1,10 @@
-//! Whether an output holds what its rule asks for. Every fault is found, not only the first.
+//! Checks whether an output holds what its rule asks for. It finds every fault, not only the first.
 
 use crate::core::reply::Fault;
 use crate::core::rules::{Rule, ValueType};
 use serde_json::Value;
 
-/// Where an output stands in a request.
+/// The place of an output in a request.
 const PLACE: &str = "/output";
 
 /// What is wrong with an output; nothing if it is good. Pointers lead into the request.
@@ -32,13 +32,12 @@ pub fn faults(rule: &Rule, output: &Value) -> Vec<Fault> {
     for (pointer, wanted) in &rule.values {
         let found = output.pointer(pointer).filter(|value| !value.is_null());
         if let Some(value) = found.filter(|value| !is(value, *wanted)) {
-            wrong(pointer, format!("{} must be of type {}, not {}", name(pointer), word(*wanted), type_of(value)));
+            wrong(pointer, format!("{} must be of type {}, not {}", name(pointer), type_name(*wanted), type_of(value)));
         }
     }
     faults
 }
 
-/// A pointer as people read it.
 fn name(pointer: &str) -> String {
     if pointer.is_empty() { "the output".to_owned() } else { pointer.trim_start_matches('/').to_owned() }
 }
@@ -67,7 +66,7 @@ fn is(value: &Value, wanted: ValueType) -> bool {
     }
 }
 
-fn word(wanted: ValueType) -> &'static str {
+fn type_name(wanted: ValueType) -> &'static str {
     match wanted {
         ValueType::String => "string",
         ValueType::Number => "number",

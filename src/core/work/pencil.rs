@@ -1,4 +1,5 @@
-//! Items under the pencil: reads go to the rows already changed in this decision first, then to the working set.
+//! Items in a decision: a read finds an item as this decision has already changed it, or else as the working set has
+//! it.
 
 use crate::core::id::{AgentId, ItemId, Slug};
 use crate::core::rows::item::{Item, Who};
@@ -39,7 +40,6 @@ impl Tx<'_> {
         found.into_iter().map(|item| item.item_id).collect()
     }
 
-    /// The rules that are in force.
     pub(crate) fn rules(&self) -> &Rules {
         self.out.rules.as_ref().unwrap_or(&self.state.settings.rules)
     }

@@ -1,10 +1,10 @@
-//! Undoing a completion: its children go, and the item is as it was before, back with its owner.
+//! Undoes a completion: its children are withdrawn, and the item is as it was before, with its owner.
 
 use super::items::{self, find};
 use super::notices;
 use crate::core::id::{ItemId, RequestId};
 use crate::core::reply::Refused;
-use crate::core::request::work::WorkRollbackAsked;
+use crate::core::request::work::WorkRollbackRequest;
 use crate::core::rows::item::{Action, Item, Note, Status, Who};
 use crate::core::tx::Tx;
 
@@ -12,7 +12,7 @@ use crate::core::tx::Tx;
 const MOST_LISTED: usize = 20;
 
 /// `work_rollback`.
-pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkRollbackAsked) {
+pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkRollbackRequest) {
     let checked = find(tx, &asked.item_id).cloned().and_then(|item| check(tx, &item).map(|()| item));
     match checked {
         Err(refused) => tx.refuse(request, refused),
@@ -24,11 +24,11 @@ pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &WorkRollbackAs
     }
 }
 
-/// Whether the completion can be undone: it is the last thing that was done, and nobody has one of its children.
+/// Whether the completion can be undone: it is the last action, and nobody has claimed one of its children.
 pub(crate) fn check(tx: &Tx<'_>, item: &Item) -> Result<(), Refused> {
     let completion = item.completion.as_ref().filter(|_| item.status != Status::Claimed);
     let Some(completion) = completion.filter(|_| item.status != Status::Withdrawn) else {
-        let message = format!("There is no completion to undo: the item is {}", item.status.word());
+        let message = format!("There is no completion to undo: the item is {}", item.status.as_str());
         return Err(Refused::new(409, "not_done", message));
     };
     let taken: Vec<ItemId> = completion.children.iter().filter(|id| !is_free(tx, id)).copied().collect();
@@ -39,7 +39,7 @@ pub(crate) fn check(tx: &Tx<'_>, item: &Item) -> Result<(), Refused> {
     if taken.len() > MOST_LISTED {
         listed.push(format!("and {} more", taken.len() - MOST_LISTED));
     }
-    let message = format!("Children were taken already: {}", listed.join(", "));
+    let message = format!("Some children of the item are already in use: {}", listed.join(", "));
     let faults = taken.iter().map(|id| crate::core::reply::Fault::new(id.to_string(), describe(tx, id))).collect();
     Err(Refused::new(409, "children_taken", message).hint("nothing was changed").faults(faults))
 }
@@ -54,11 +54,11 @@ fn describe(tx: &Tx<'_>, id: &ItemId) -> String {
     let child = tx.item(id);
     let owner = child.and_then(|child| child.claimed_by).map_or_else(String::new, |owner| format!(" by {owner}"));
     let status =
-        child.map_or("done", |child| if child.status == Status::Ready { "in use" } else { child.status.word() });
+        child.map_or("done", |child| if child.status == Status::Ready { "in use" } else { child.status.as_str() });
     format!("{id} ({status}{owner})")
 }
 
-/// Undoes it, checked already. Gives the item's status.
+/// Undoes a completion that was checked before. Returns the item's status.
 pub(crate) fn undo(tx: &mut Tx<'_>, mut item: Item, by: Who, reason: &str) -> Status {
     let Some(completion) = item.completion.take() else { return item.status };
     for id in &completion.children {

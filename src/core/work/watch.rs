@@ -1,10 +1,10 @@
-//! A handoff of an item fails when nobody takes what came of it in time, or who took it ends or gives it back. Where the
-//! rule says so, the completion is undone then, as long as nobody has one of the children.
+//! Undoes a completion that leads nowhere: nobody claims its children in time, or an agent that claimed one ends or
+//! gives it back. It applies where the rule says so, and only while nobody has one of the children.
 
 use super::rollback;
 use crate::core::id::ItemId;
-use crate::core::rows::item::{Item, Status, Watch, Who};
-use crate::core::rules::{Failure, Rule};
+use crate::core::rows::item::{Item, RollbackWatch, Status, Who};
+use crate::core::rules::{FailureRule, Rule};
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 use serde_json::json;
@@ -14,8 +14,8 @@ pub(crate) fn begin(tx: &Tx<'_>, item: &mut Item) {
     let made = item.completion.as_ref().is_some_and(|completion| !completion.children.is_empty());
     let rule = tx.rules().types.get(&item.kind).filter(|rule| made && !rule.rollback_on.is_empty());
     item.watch = rule.map(|rule| {
-        let limit = rule.taken_within_ms.filter(|_| rule.rollback_on.contains(&Failure::TimedOut));
-        Watch { deadline: limit.map(|limit| Deadline::after(&tx.now, limit)) }
+        let limit = rule.taken_within_ms.filter(|_| rule.rollback_on.contains(&FailureRule::TimedOut));
+        RollbackWatch { deadline: limit.map(|limit| Deadline::after(&tx.now, limit)) }
     });
 }
 
@@ -50,12 +50,12 @@ pub(crate) fn child_finished(tx: &mut Tx<'_>, parent: Option<ItemId>) {
     }
 }
 
-/// A child came back from whoever had it.
+/// An agent gave a child back.
 pub(crate) fn child_given_back(tx: &mut Tx<'_>, parent: Option<ItemId>, by: Who) {
     let failure = match by {
         Who::Human => return,
-        Who::Tasuki => Failure::Gone,
-        Who::Agent(_) => Failure::Refused,
+        Who::Tasuki => FailureRule::Gone,
+        Who::Agent(_) => FailureRule::Refused,
     };
     let Some(item) = watched(tx, parent).cloned() else { return };
     if rule_of(tx, &item).is_some_and(|rule| rule.rollback_on.contains(&failure)) {
@@ -63,7 +63,6 @@ pub(crate) fn child_given_back(tx: &mut Tx<'_>, parent: Option<ItemId>, by: Who)
     }
 }
 
-/// Times that are up.
 pub(crate) fn due(tx: &mut Tx<'_>) {
     let now = tx.now;
     let due: Vec<ItemId> =
@@ -74,22 +73,22 @@ pub(crate) fn due(tx: &mut Tx<'_>) {
         }
         let item = tx.item(&id).filter(|item| waits(tx, item)).cloned();
         if let Some(item) = item {
-            fail(tx, item, Failure::TimedOut);
+            fail(tx, item, FailureRule::TimedOut);
         }
     }
 }
 
-fn fail(tx: &mut Tx<'_>, item: Item, failure: Failure) {
+fn fail(tx: &mut Tx<'_>, item: Item, failure: FailureRule) {
     let why = match failure {
-        Failure::TimedOut => "nobody has taken what came of it in time",
-        Failure::Gone => "who took what came of it has ended",
-        Failure::Refused => "who took what came of it has given it back",
+        FailureRule::TimedOut => "nobody claimed its children in time",
+        FailureRule::Gone => "an agent that claimed one of its children has ended",
+        FailureRule::Refused => "an agent that claimed one of its children has given it back",
     };
     let (id, title) = (item.item_id, crate::core::text::quotable(&item.title, 100));
     let (what, status) = match rollback::check(tx, &item) {
         Ok(()) => ("was undone", rollback::undo(tx, item, Who::Tasuki, why)),
-        Err(_) => ("can't be undone, for others of its children were taken", item.status),
+        Err(_) => ("can't be undone, because others of its children are in use", item.status),
     };
     let text = format!("The completion of work item {} ({title}) {what}: {why}", id.short());
-    tx.tell_notice(&text, json!({ "item_id": id, "status": status.word(), "reason": why }));
+    tx.notify_operator(&text, json!({ "item_id": id, "status": status.as_str(), "reason": why }));
 }

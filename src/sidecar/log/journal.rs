@@ -1,4 +1,4 @@
-//! A message for systemd's journal: each field of a line as a field of its own.
+//! A message for systemd's journal: each field of a line becomes a field of its own.
 
 use super::writer::{Door, Lines};
 use std::fmt::{Debug, Write};
@@ -16,7 +16,7 @@ const LONGEST: usize = 16 * 1024;
 /// Sends messages to the journal; the sender waits while the journal is slow.
 pub(super) fn sender() -> io::Result<impl Fn(&[u8]) -> io::Result<()> + Send> {
     let socket = UnixDatagram::unbound()?;
-    // An empty message says whether anybody listens, and is no line.
+    // An empty message shows whether anybody listens, and adds no line.
     socket.send_to(&[], SOCKET)?;
     Ok(move |message: &[u8]| socket.send_to(message, SOCKET).map(|_| ()))
 }

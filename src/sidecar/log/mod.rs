@@ -1,5 +1,5 @@
-//! What the sidecar says while it runs: ids and kinds, never the text of a prompt or a document. On a terminal for
-//! people, as JSON lines on demand, and with fields of its own where systemd's journal reads standard error.
+//! The sidecar's log: ids and kinds, never the text of a prompt or a document. It is written for people on a terminal,
+//! as JSON lines on demand, and with separate fields where systemd's journal reads standard error.
 
 #[cfg(target_os = "linux")]
 mod journal;
@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use tracing_subscriber::EnvFilter;
 use writer::{Door, Lines};
 
-/// The one way out, for whoever has something to say.
+/// The writer that all of the log goes through.
 static LINES: OnceLock<Lines> = OnceLock::new();
 
 /// Begins to log.
@@ -28,11 +28,11 @@ pub(super) fn start(json: bool) -> io::Result<()> {
     {
         use tracing_subscriber::layer::SubscriberExt;
         use tracing_subscriber::util::SubscriberInitExt;
-        let lines = keep(Lines::start(by_journal(send), tell_dropped)?);
+        let lines = keep(Lines::start(by_journal(send), report_dropped)?);
         let _ = tracing_subscriber::registry().with(filter).with(journal::ToJournal(lines)).try_init();
         return Ok(());
     }
-    let lines = keep(Lines::start(|_, line| writer::to_stderr(line), tell_dropped)?);
+    let lines = keep(Lines::start(|_, line| writer::to_stderr(line), report_dropped)?);
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_target(false);
     // What this library can't write it complains of on standard error, and panics where that is closed.
     let builder = builder.log_internal_errors(false).with_writer(move || Line(lines));
@@ -45,15 +45,15 @@ fn by_journal(send: impl Fn(&[u8]) -> io::Result<()>) -> impl Fn(Door, &[u8]) ->
     move |door, line| if door == Door::Journal { send(line) } else { writer::to_stderr(line) }
 }
 
-fn tell_dropped(lines: usize) {
-    tracing::warn!(lines, "lines of the log were dropped here, because nobody read them");
+fn report_dropped(lines: usize) {
+    tracing::warn!(lines, "lines of the log were dropped here, because no program read standard error or the journal");
 }
 
 fn keep(lines: Lines) -> &'static Lines {
     LINES.get_or_init(|| lines)
 }
 
-/// One line on standard error that is no part of the log: why the program ends.
+/// Writes one line to standard error outside the log: why the program ends.
 pub(super) fn say(text: &str) {
     if let Some(lines) = LINES.get() {
         lines.put(Door::Stderr, format!("{text}\n").as_bytes());

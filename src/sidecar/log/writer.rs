@@ -1,6 +1,6 @@
-//! The way out of every line that is logged. A terminal may stand still, a pipe may be full, a journal may be slow: only
-//! the thread of this file ever waits for one of them. Lines that find no room are dropped and counted, and the count is
-//! told as soon as it goes on. That a line can't be written at all is a dropped line too, and nothing worse.
+//! Writes the log's lines. A terminal may be stopped, a pipe full, a journal slow, so only the thread of this file ever
+//! waits for one of them. Lines that find no room are dropped and counted, and the count is logged as soon as writing
+//! works again. A line that can't be written at all is dropped too.
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout};
@@ -24,10 +24,8 @@ thread_local! {
     static WRITES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Where a line goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Door {
-    /// As it is to standard error.
     Stderr,
     /// As a message to the journal's socket.
     #[cfg(target_os = "linux")]
@@ -55,7 +53,7 @@ struct Count {
 }
 
 impl Lines {
-    /// Starts the thread that writes by `write`, and says by `tell` how many lines are missing: with a line like any other.
+    /// Starts the thread that writes with `write`. `tell` makes the line that says how many lines were dropped.
     pub(super) fn start(
         write: impl Fn(Door, &[u8]) -> io::Result<()> + Send + 'static,
         tell: impl Fn(usize) + Send + 'static,
@@ -63,7 +61,7 @@ impl Lines {
         let (words, waiting) = mpsc::channel();
         let count = Arc::new(Count::default());
         let lines = Lines { words: words.clone(), count: Arc::clone(&count) };
-        let tell_dropped = move |count: &Count| {
+        let report_dropped = move |count: &Count| {
             let dropped = count.dropped.swap(0, Ordering::Relaxed);
             if dropped > 0 {
                 tell(dropped);
@@ -81,11 +79,11 @@ impl Lines {
                             count.dropped.fetch_add(1, Ordering::Relaxed);
                         } else if left <= ROOM / 2 {
                             // Not at once, or a crowd of lines would have this one after each.
-                            tell_dropped(&count);
+                            report_dropped(&count);
                         }
                     }
-                    // What is told just now stands behind this word.
-                    Word::Last(done) if tell_dropped(&count) => drop(words.send(Word::Last(done))),
+                    // A line that is logged at this moment is queued behind this word.
+                    Word::Last(done) if report_dropped(&count) => drop(words.send(Word::Last(done))),
                     Word::Last(done) => drop(done.try_send(())),
                 }
             }
@@ -113,8 +111,8 @@ impl Lines {
     }
 }
 
-/// Writes to standard error without the lock of the standard library, for whose holder others would wait; and waits where somebody else has
-/// told the terminal not to let its writers wait.
+/// Writes to standard error without the standard library's lock, which other threads would wait for. If another program
+/// has made the terminal non-blocking, it waits.
 pub(super) fn to_stderr(mut bytes: &[u8]) -> io::Result<()> {
     let stderr = io::stderr();
     let to = stderr.as_fd();

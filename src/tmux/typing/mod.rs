@@ -1,19 +1,20 @@
-//! Typing, exactly once.
+//! Types a text exactly once.
 //!
-//! The pane's own mark is the only truth about what was typed, for it is changed in the same breath as the text goes in.
-//! So the machine has one rule: read the mark, do the next thing, read the mark again. A crash, a lost connection and a
-//! guard that refused are then all the same case; nothing is ever sent again because an answer was lost.
+//! The pane's own mark is the only truth about what was typed, because it changes in the same step in which the text
+//! goes in. So the machine has one rule: read the mark, do the next thing, read the mark again. A crash, a lost
+//! connection and a guard that refused are then all the same case. Nothing is ever sent again because an answer was
+//! lost.
 
-mod consent;
+mod preconditions;
 mod submit;
 
-use super::guard::{Stage, is_mark};
-use super::look::{Eye, Stopped, pause};
+use super::composer_match::{ComposerMatch, ends_with, match_composer};
+use super::guard::{DeliveryStage, is_mark};
+use super::look::{ScreenReader, Stopped, pause};
 use super::pane::{Noted, PaneRow, same};
 use super::plan::{Input, TypePlan};
-use super::sight::{Sight, ends_with, sight};
-use super::supervisor::Live;
-use super::turn::Turn;
+use super::server_lock::ServerLock;
+use super::supervisor::LiveClient;
 use super::{Error, Tmux};
 use crate::core::pane::{Activity, Refusal, Typed, View};
 use std::sync::Arc;
@@ -21,16 +22,16 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Between two looks of which the second confirms the first.
+/// The pause between two looks, the second of which confirms the first.
 const CONFIRM: Duration = Duration::from_millis(100);
 /// Between two looks while something is expected to appear.
 const GLANCE: Duration = Duration::from_millis(40);
-/// How long a user's own hook may take between two halves of a line of ours.
+/// How long a user's own tmux hook may take between two halves of a line of ours.
 const HOOK_PATIENCE: Duration = Duration::from_secs(2);
 /// How long a lost connection is waited for.
 const RECONNECT_PATIENCE: Duration = Duration::from_secs(20);
-/// How often an obstacle in the middle of a text is looked at again before it is the end.
-const MAX_BALKS: u32 = 20;
+/// How often an obstacle in the middle of a text is looked at again before typing ends.
+const MAX_OBSTACLES: u32 = 20;
 
 fn refused(reason: Refusal) -> Typed {
     Typed::Refused { reason }
@@ -41,13 +42,12 @@ fn unknown(reason: &str) -> Typed {
 }
 
 /// The word of the contract for a refusal.
-fn word(reason: Refusal) -> String {
+fn wire_name(reason: Refusal) -> String {
     serde_json::to_value(reason).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 /// Why the machine leaves its step without having ended.
 enum Halt {
-    /// It was asked to stop.
     Stopped,
     /// The connection went, or the line could not be sent.
     Lost,
@@ -59,17 +59,16 @@ impl From<Stopped> for Halt {
     }
 }
 
-/// One look at the screen, or what became of the pane.
+/// One look at the screen, or why typing must end.
 type Look = Result<Result<View, Refusal>, Halt>;
 
 /// What a step came to: an end, or another look at the mark.
 type Step = Result<Option<Typed>, Halt>;
 
-/// One text on its way.
 pub(super) struct Delivery<'a> {
     tmux: &'a Tmux,
     plan: &'a TypePlan,
-    eye: &'a dyn Eye,
+    screen_reader: &'a dyn ScreenReader,
     stop: &'a CancellationToken,
     pieces: Vec<String>,
     due: Instant,
@@ -78,10 +77,9 @@ pub(super) struct Delivery<'a> {
     doubt: bool,
     /// Number of the piece that was put in last over the present connection.
     fresh: usize,
-    /// Enter was pressed in this run.
     entered: bool,
     /// How often the pane would not take a further line.
-    balked: u32,
+    obstacles: u32,
     /// The program that was in front when the agent was recognised on the screen, where the plan names none.
     front: Option<String>,
 }
@@ -91,17 +89,17 @@ impl<'a> Delivery<'a> {
     pub(super) fn new(
         tmux: &'a Tmux,
         plan: &'a TypePlan,
-        eye: &'a dyn Eye,
+        screen_reader: &'a dyn ScreenReader,
         stop: &'a CancellationToken,
         pieces: Vec<String>,
         due: Instant,
     ) -> Self {
         let doubt = plan.resumed;
-        let (seen_ours, fresh, entered, balked, front) = (false, 0, false, 0, None);
-        Delivery { tmux, plan, eye, stop, pieces, due, seen_ours, doubt, fresh, entered, balked, front }
+        let (seen_ours, fresh, entered, obstacles, front) = (false, 0, false, 0, None);
+        Delivery { tmux, plan, screen_reader, stop, pieces, due, seen_ours, doubt, fresh, entered, obstacles, front }
     }
 
-    /// Types it, submits it, and tells what became of it.
+    /// Types the text, submits it, and returns how far it came.
     pub(super) async fn run(mut self) -> Typed {
         loop {
             if self.stop.is_cancelled() {
@@ -119,13 +117,13 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// The end when things can't go on: refused while it is certain that nothing was typed.
+    /// The end if typing can't continue: a refusal while it is certain that nothing was typed.
     fn end(&self, reason: &str, refusal: Refusal) -> Typed {
         if self.seen_ours || self.doubt { unknown(reason) } else { refused(refusal) }
     }
 
-    /// The end when the pane or its server is gone. A command such as `/exit` has then done what it is for.
-    fn vanished(&self, reason: &str, refusal: Refusal) -> Typed {
+    /// The end if the pane or its server is gone. A command such as `/exit` has then done its work.
+    fn pane_gone(&self, reason: &str, refusal: Refusal) -> Typed {
         if self.entered && self.plan.input == Input::Command {
             return Typed::Submitted { proven: false };
         }
@@ -146,14 +144,14 @@ impl<'a> Delivery<'a> {
         };
         let noted = noted.map_err(|_| Halt::Lost)?;
         let row = match same(&self.plan.pane, noted.as_ref().map(|noted| noted.row.clone())) {
-            Ok(row) if row.dead => return Ok(Some(self.vanished("pane_lost", Refusal::PaneDead))),
+            Ok(row) if row.dead => return Ok(Some(self.pane_gone("pane_lost", Refusal::PaneDead))),
             Ok(row) => row,
-            Err(Refusal::PaneChanged) => return Ok(Some(self.vanished("pane_changed", Refusal::PaneChanged))),
-            Err(reason) => return Ok(Some(self.vanished("pane_lost", reason))),
+            Err(Refusal::PaneChanged) => return Ok(Some(self.pane_gone("pane_changed", Refusal::PaneChanged))),
+            Err(reason) => return Ok(Some(self.pane_gone("pane_lost", reason))),
         };
         let Some(noted) = noted else { return Err(Halt::Lost) };
         if noted.fence != live.fence {
-            // The mark will tell what the other process did.
+            // The mark will show what the other process did.
             live.give_up();
             pause(CONFIRM, self.stop).await?;
             return Err(Halt::Lost);
@@ -161,27 +159,29 @@ impl<'a> Delivery<'a> {
         if self.tmux.inner.shared.names.is_foreign(&noted.claim) {
             return Ok(Some(self.end("pane_claimed", Refusal::PaneClaimed)));
         }
-        let stage = Stage::read(&noted.mark, &self.plan.delivery);
+        let stage = DeliveryStage::read(&noted.mark, &self.plan.delivery);
         match stage {
             None if self.seen_ours => return Ok(Some(unknown("mark_lost"))),
             // The fence keeps lines of former connections out, so this is certain: nothing was typed.
             None => self.doubt = false,
             Some(stage) => {
                 self.seen_ours = true;
-                self.entered |= matches!(stage, Stage::EnterBegun(_) | Stage::Entered(_));
+                self.entered |= matches!(stage, DeliveryStage::EnterBegun(_) | DeliveryStage::Entered(_));
             }
         }
         match stage {
             None => self.begin(&live, &noted).await,
-            Some(Stage::Begun(n)) => self.settle(&live, n, &row).await,
-            Some(Stage::Pieces(n)) => self.go_on(&live, n, &row, screen).await,
-            Some(Stage::Pasted) => self.submit(&live, Stage::Pasted, &row).await,
-            Some(stage @ (Stage::EnterBegun(n) | Stage::Entered(n))) => self.verify(&live, stage, n, &row).await,
+            Some(DeliveryStage::Begun(n)) => self.settle(&live, n, &row).await,
+            Some(DeliveryStage::Pieces(n)) => self.go_on(&live, n, &row, screen).await,
+            Some(DeliveryStage::Pasted) => self.submit(&live, DeliveryStage::Pasted, &row).await,
+            Some(stage @ (DeliveryStage::EnterBegun(n) | DeliveryStage::Entered(n))) => {
+                self.verify(&live, stage, n, &row).await
+            }
         }
     }
 
     /// The connection to the pane's own server, or the end.
-    async fn connection(&self) -> Result<Result<Arc<Live>, Typed>, Halt> {
+    async fn connection(&self) -> Result<Result<Arc<LiveClient>, Typed>, Halt> {
         let patience = RECONNECT_PATIENCE.min(self.due.saturating_duration_since(Instant::now()));
         let live = tokio::select! {
             biased;
@@ -190,13 +190,13 @@ impl<'a> Delivery<'a> {
         };
         Ok(match live {
             Ok(live) if live.info.id == self.plan.pane.server => Ok(live),
-            Ok(_) => Err(self.vanished("server_lost", Refusal::PaneGone)),
-            Err(Error::NoServer(_)) => Err(self.vanished("server_lost", Refusal::NoTmux)),
+            Ok(_) => Err(self.pane_gone("server_lost", Refusal::PaneGone)),
+            Err(Error::NoServer(_)) => Err(self.pane_gone("server_lost", Refusal::NoTmux)),
             Err(_) => Err(self.end("deadline", Refusal::NoTmux)),
         })
     }
 
-    async fn begin(&mut self, live: &Live, noted: &Noted) -> Step {
+    async fn begin(&mut self, live: &LiveClient, noted: &Noted) -> Step {
         if !is_mark(&noted.mark) {
             return Ok(Some(refused(Refusal::NotReady)));
         }
@@ -206,14 +206,14 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    async fn put(&mut self, live: &Live, before: &str, number: usize) -> Step {
-        if let Some(end) = self.deserted() {
+    async fn put(&mut self, live: &LiveClient, before: &str, number: usize) -> Step {
+        if let Some(end) = self.agent_dead() {
             return Ok(Some(end));
         }
         let Some(text) = self.pieces.get(number - 1) else { return Ok(Some(unknown("ambiguous_mark"))) };
-        let after = if number == self.pieces.len() { Stage::Pasted } else { Stage::Pieces(number) };
+        let after = if number == self.pieces.len() { DeliveryStage::Pasted } else { DeliveryStage::Pieces(number) };
         let paste = if self.plan.input == Input::Bracketed { "paste-buffer -p -r" } else { "paste-buffer -r" };
-        let stages = (Stage::Begun(number), after);
+        let stages = (DeliveryStage::Begun(number), after);
         let line = self.line(live, before, stages, text, paste, self.plan.needs_brackets());
         self.send(live, line).await?;
         self.fresh = number;
@@ -223,9 +223,9 @@ impl<'a> Delivery<'a> {
     /// One guarded line: it puts `text` in and moves the mark, or does nothing at all.
     fn line(
         &self,
-        live: &Live,
+        live: &LiveClient,
         before: &str,
-        stages: (Stage, Stage),
+        stages: (DeliveryStage, DeliveryStage),
         text: &str,
         paste: &str,
         needs_brackets: bool,
@@ -238,11 +238,11 @@ impl<'a> Delivery<'a> {
         names.typing_line(&plan.pane, &plan.delivery, &guard, stages, text, paste).ok()
     }
 
-    async fn send(&mut self, live: &Live, line: Option<String>) -> Result<(), Halt> {
+    async fn send(&mut self, live: &LiveClient, line: Option<String>) -> Result<(), Halt> {
         let Some(line) = line else { return Err(Halt::Stopped) };
         // An answer does not say that the guard let the line through; until the mark is read, either may be.
         let before = std::mem::replace(&mut self.doubt, true);
-        let _turn = Turn::beside(&live.info.socket_path).await;
+        let _turn = ServerLock::beside(&live.info.socket_path).await;
         live.ask(line).await.map(drop).map_err(|lost| {
             self.doubt = before || lost.sent;
             Halt::Lost
@@ -250,17 +250,17 @@ impl<'a> Delivery<'a> {
     }
 
     /// Whether the pane's mark is another one by now, or the pane is gone.
-    async fn moved(&self, live: &Live, mark: &str) -> Result<bool, Halt> {
+    async fn moved(&self, live: &LiveClient, mark: &str) -> Result<bool, Halt> {
         let noted = self.tmux.noted(live, self.plan.pane.pane).await.map_err(|_| Halt::Lost)?;
         Ok(noted.is_none_or(|noted| noted.mark != mark))
     }
 
     /// Half of a line was done: a hook of the user's waits in between, or was killed there.
-    async fn settle(&mut self, live: &Live, number: usize, row: &PaneRow) -> Step {
-        if let Some(end) = self.balks(row).await? {
+    async fn settle(&mut self, live: &LiveClient, number: usize, row: &PaneRow) -> Step {
+        if let Some(end) = self.check_obstacle(row).await? {
             return Ok(end);
         }
-        let mark = Stage::Begun(number).mark(&self.plan.delivery);
+        let mark = DeliveryStage::Begun(number).mark(&self.plan.delivery);
         let until = Instant::now() + HOOK_PATIENCE;
         while Instant::now() < until {
             pause(CONFIRM, self.stop).await?;
@@ -271,7 +271,7 @@ impl<'a> Delivery<'a> {
         let Ok(view) = self.view().await? else { return Ok(None) };
         let whole = number == self.pieces.len();
         let arrived = match whole {
-            true => sight(&view.composer, &self.plan.text, self.tail()) == Sight::Shown,
+            true => match_composer(&view.composer, &self.plan.text, self.tail()) == ComposerMatch::Shown,
             false => ends_with(&view.composer, &self.pieces[..number.min(self.pieces.len())].concat()),
         };
         if arrived {
@@ -285,11 +285,11 @@ impl<'a> Delivery<'a> {
     }
 
     /// Puts the next piece in. `screen` is a look that was taken already, after the mark was read.
-    async fn go_on(&mut self, live: &Live, number: usize, row: &PaneRow, mut screen: Option<Look>) -> Step {
-        if let Some(end) = self.balks(row).await? {
+    async fn go_on(&mut self, live: &LiveClient, number: usize, row: &PaneRow, mut screen: Option<Look>) -> Step {
+        if let Some(end) = self.check_obstacle(row).await? {
             return Ok(end);
         }
-        let mark = Stage::Pieces(number).mark(&self.plan.delivery);
+        let mark = DeliveryStage::Pieces(number).mark(&self.plan.delivery);
         let so_far = self.pieces[..number.min(self.pieces.len())].concat();
         let until = Instant::now() + self.plan.seen_within;
         loop {
@@ -298,8 +298,8 @@ impl<'a> Delivery<'a> {
             if view.activity == Activity::Blocked {
                 return Ok(Some(unknown("dialog")));
             }
-            // Each piece must be seen before the next one goes in: a busy program reads what has come meanwhile at once,
-            // and takes two pieces in one reading for a paste.
+            // Each piece must be seen before the next one goes in: a busy program reads what has come meanwhile at
+            // once, and takes two pieces in one reading for a paste.
             if ends_with(&view.composer, &so_far) {
                 self.recognise(&row.command, view.activity);
                 break;

@@ -1,19 +1,19 @@
-//! Enter: when it is pressed, and whether it was taken.
+//! Enter: when it is pressed, and whether the agent took it.
 
-use super::{Delivery, GLANCE, Halt, Step, unknown, word};
+use super::{Delivery, GLANCE, Halt, Step, unknown, wire_name};
 use crate::core::pane::{Activity, Typed};
-use crate::tmux::guard::Stage;
+use crate::tmux::composer_match::{ComposerMatch, match_composer};
+use crate::tmux::guard::DeliveryStage;
 use crate::tmux::look::{Invitation, obstacle, pause};
 use crate::tmux::pane::{PaneRow, same};
 use crate::tmux::plan::Input;
-use crate::tmux::sight::{Sight, sight};
-use crate::tmux::supervisor::Live;
+use crate::tmux::supervisor::LiveClient;
 use tokio::time::Instant;
 
 impl Delivery<'_> {
     /// Waits until the text and nothing else is seen, waits a little more, looks again, presses Enter.
-    pub(super) async fn submit(&mut self, live: &Live, stage: Stage, row: &PaneRow) -> Step {
-        if let Some(end) = self.balks(row).await? {
+    pub(super) async fn submit(&mut self, live: &LiveClient, stage: DeliveryStage, row: &PaneRow) -> Step {
+        if let Some(end) = self.check_obstacle(row).await? {
             return Ok(end);
         }
         if let Input::Pieces { settle, .. } = self.plan.input {
@@ -27,16 +27,16 @@ impl Delivery<'_> {
             if view.activity == Activity::Blocked {
                 return Ok(Some(unknown("dialog")));
             }
-            match sight(&view.composer, &self.plan.text, self.tail()) {
-                Sight::Shown if seen => {
+            match match_composer(&view.composer, &self.plan.text, self.tail()) {
+                ComposerMatch::Shown if seen => {
                     self.recognise(&row.command, view.activity);
                     break;
                 }
-                Sight::Shown => seen = true,
-                // Somebody else may go on with the same delivery.
+                ComposerMatch::Shown => seen = true,
+                // Another process may continue the same delivery.
                 _ if self.moved(live, &mark).await? => return Ok(None),
                 // A person may yet take their own words away.
-                Sight::Mixed if Instant::now() >= until => return Ok(Some(unknown("mixed_draft"))),
+                ComposerMatch::Mixed if Instant::now() >= until => return Ok(Some(unknown("mixed_draft"))),
                 _ if Instant::now() >= until => return Ok(Some(unknown("not_seen"))),
                 _ => seen = false,
             }
@@ -45,11 +45,11 @@ impl Delivery<'_> {
         self.press(live, &mark, 1).await
     }
 
-    pub(super) async fn press(&mut self, live: &Live, before: &str, number: u32) -> Step {
-        if let Some(end) = self.deserted() {
+    pub(super) async fn press(&mut self, live: &LiveClient, before: &str, number: u32) -> Step {
+        if let Some(end) = self.agent_dead() {
             return Ok(Some(end));
         }
-        let stages = (Stage::EnterBegun(number), Stage::Entered(number));
+        let stages = (DeliveryStage::EnterBegun(number), DeliveryStage::Entered(number));
         let line = self.line(live, before, stages, "\r", "paste-buffer -r", false);
         // Also when the answer is lost: what matters is whether the program may have seen it.
         self.entered = true;
@@ -57,17 +57,17 @@ impl Delivery<'_> {
         Ok(None)
     }
 
-    /// Looks whether the text has left the composer; if it plainly has not, Enter is pressed again. After the last Enter
-    /// it is looked for longer: a program may have taken it and still show the text, until its session is made.
-    pub(super) async fn verify(&mut self, live: &Live, stage: Stage, number: u32, row: &PaneRow) -> Step {
+    /// Looks whether the text has left the composer; if it plainly has not, Enter is pressed again. After the last
+    /// Enter it is looked for longer: a program may have taken it and still show the text, until its session is made.
+    pub(super) async fn verify(&mut self, live: &LiveClient, stage: DeliveryStage, number: u32, row: &PaneRow) -> Step {
         let until = Instant::now() + self.plan.enter_retry_after;
         let patience = until + self.plan.seen_within;
         let mut absent = false;
         loop {
             let Ok(view) = self.view().await? else { return Ok(None) };
-            let sight = sight(&view.composer, &self.plan.text, self.tail());
+            let matched = match_composer(&view.composer, &self.plan.text, self.tail());
             let blocked = view.activity == Activity::Blocked;
-            if sight == Sight::Absent && !blocked {
+            if matched == ComposerMatch::Absent && !blocked {
                 if absent {
                     return Ok(Some(Typed::Submitted {
                         proven: self.plan.screen_proof && view.activity != Activity::Unknown,
@@ -78,19 +78,19 @@ impl Delivery<'_> {
                 absent = false;
             }
             if Instant::now() >= until && !absent {
-                return match sight {
+                return match matched {
                     _ if blocked => Ok(Some(unknown("dialog"))),
-                    // The screen says nothing; whether it was taken is for the receipt to tell.
-                    Sight::Absent | Sight::Hidden => Ok(Some(Typed::Submitted { proven: false })),
-                    Sight::Shown if number <= self.plan.enter_retries => {
+                    // The screen shows nothing; the receipt will tell whether the text was taken.
+                    ComposerMatch::Absent | ComposerMatch::Hidden => Ok(Some(Typed::Submitted { proven: false })),
+                    ComposerMatch::Shown if number <= self.plan.enter_retries => {
                         self.recognise(&row.command, view.activity);
                         self.press_again(live, stage, number + 1).await
                     }
-                    Sight::Shown if Instant::now() < patience => {
+                    ComposerMatch::Shown if Instant::now() < patience => {
                         pause(GLANCE, self.stop).await?;
                         continue;
                     }
-                    Sight::Shown | Sight::Mixed => Ok(Some(unknown("not_submitted"))),
+                    ComposerMatch::Shown | ComposerMatch::Mixed => Ok(Some(unknown("not_submitted"))),
                 };
             }
             pause(GLANCE, self.stop).await?;
@@ -98,12 +98,12 @@ impl Delivery<'_> {
     }
 
     /// Enter once more, unless by now somebody else is in front of a screen that the agent left behind.
-    async fn press_again(&mut self, live: &Live, stage: Stage, number: u32) -> Step {
+    async fn press_again(&mut self, live: &LiveClient, stage: DeliveryStage, number: u32) -> Step {
         let noted = self.tmux.noted(live, self.plan.pane.pane).await.map_err(|_| Halt::Lost)?;
         let Ok(row) = same(&self.plan.pane, noted.map(|noted| noted.row)) else { return Ok(None) };
         if let Some(Invitation::No(reason) | Invitation::Wait(reason)) = obstacle(&row, self.front()) {
-            let end = self.deserted();
-            return Ok(Some(end.unwrap_or_else(|| self.vanished(&word(reason), reason))));
+            let end = self.agent_dead();
+            return Ok(Some(end.unwrap_or_else(|| self.pane_gone(&wire_name(reason), reason))));
         }
         self.press(live, &stage.mark(&self.plan.delivery), number).await
     }

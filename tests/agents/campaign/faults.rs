@@ -72,7 +72,7 @@ impl Fault {
         matches!(self, Fault::Draft | Fault::Keys { .. } | Fault::Prompts)
     }
 
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Fault::None => "none",
             Fault::Kill(1) => "kill -9",

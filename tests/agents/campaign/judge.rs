@@ -100,7 +100,7 @@ impl Row {
             number,
             cli: cli.name().to_owned(),
             kind: text.kind.to_owned(),
-            fault: fault.word().to_owned(),
+            fault: fault.as_str().to_owned(),
             by_person: fault.is_a_person(),
             token: text.token.clone(),
             verdict,

@@ -6,8 +6,8 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tasuki::agents::Profiles;
-use tasuki::core::pane::{Composer, PaneRef, View};
-use tasuki::tmux::{Capture, Eye};
+use tasuki::core::pane::{ComposerContent, PaneRef, View};
+use tasuki::tmux::{Capture, ScreenReader};
 
 /// Pieces for each second over all panes; as many panes at a time as there are cores.
 pub(super) fn typed(place: &Place, panes: &[PaneRef], eyes: &Arc<Profiles>) -> f64 {
@@ -22,7 +22,7 @@ pub(super) fn typed(place: &Place, panes: &[PaneRef], eyes: &Arc<Profiles>) -> f
                         place,
                         target: pane.to_string(),
                         buffer: format!("rival-{worker}"),
-                        eye: Watcher::new(eyes, progress),
+                        screen_reader: Watcher::new(eyes, progress),
                     };
                     writer.type_text();
                 }
@@ -37,19 +37,19 @@ struct Writer<'a> {
     place: &'a Place,
     target: String,
     buffer: String,
-    eye: Watcher,
+    screen_reader: Watcher,
 }
 
 impl Writer<'_> {
     fn type_text(&self) {
-        self.wait_for(|view| view.composer == Composer::Empty);
+        self.wait_for(|view| view.composer == ComposerContent::Empty);
         for piece in 1..=PIECES {
             self.put(PIECE);
             self.wait_for(|view| super::pieces_in(view) == piece);
         }
         self.put(TAIL);
         self.put("\r");
-        self.wait_for(|view| view.composer == Composer::Empty);
+        self.wait_for(|view| view.composer == ComposerContent::Empty);
     }
 
     fn put(&self, text: &str) {
@@ -62,7 +62,7 @@ impl Writer<'_> {
 
     fn wait_for(&self, is_so: impl Fn(&View) -> bool) {
         let until = Instant::now() + PATIENCE;
-        while !is_so(&self.eye.look(&self.capture())) {
+        while !is_so(&self.screen_reader.look(&self.capture())) {
             assert!(Instant::now() < until, "the composer of {} shows what was typed", self.target);
         }
     }

@@ -113,7 +113,7 @@ impl World {
         let done = self.disk.handoffs().filter(|handoff| handoff.step == Step::Done);
         let mut ways = BTreeSet::new();
         for ack in done.filter_map(|handoff| handoff.ack.as_ref()) {
-            ways.insert(format!("ack {}", ack.standing.word()));
+            ways.insert(format!("ack {}", ack.standing.as_str()));
             if ack.received.as_ref().is_some_and(|received| received.late) {
                 ways.insert("ack late".to_owned());
             }

@@ -1,4 +1,5 @@
-//! The promises of SPEC section 6, checked while the world runs and at its end.
+//! What must stay true whatever happens (no text is typed twice, no agent is started twice, no document is published
+//! twice, and more), checked while the world runs and at its end.
 
 use super::world::World;
 use std::collections::BTreeMap;
@@ -83,7 +84,7 @@ pub(crate) fn at_rest(world: &World) -> Result<(), String> {
     }
     for handoff in world.disk.handoffs() {
         if !handoff.step.is_end() {
-            return Err(format!("handoff {} hangs in {}: {handoff:?}", handoff.handoff_id, handoff.step.word()));
+            return Err(format!("handoff {} hangs in {}: {handoff:?}", handoff.handoff_id, handoff.step.as_str()));
         }
         if let Some(publishing) = handoff.publish.as_ref().filter(|_| handoff.record.is_some()) {
             published(world, handoff.handoff_id, publishing)?;
@@ -98,7 +99,7 @@ pub(crate) fn at_rest(world: &World) -> Result<(), String> {
             return Err(format!(
                 "handoff {} is {} and its error says otherwise",
                 handoff.handoff_id,
-                handoff.step.word()
+                handoff.step.as_str()
             ));
         }
     }
@@ -128,7 +129,7 @@ pub(crate) fn at_rest(world: &World) -> Result<(), String> {
 
 /// What was recorded is published or told as failed or in doubt, and what is said of it is true unless the operator said so.
 fn published(world: &World, id: HandoffId, publishing: &Publishing) -> Result<(), String> {
-    let place = (id, publishing.number, publishing.destination().way().word());
+    let place = (id, publishing.number, publishing.destination().way().as_str());
     let is_there = world.disk.uploads.contains_key(&place);
     let told = publishing.error.as_ref().is_some_and(|error| world.disk.told.contains_key(&error.error_id));
     let is_so = match publishing.state {

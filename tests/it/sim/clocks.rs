@@ -1,5 +1,5 @@
 //! Whether time is kept: no limit falls before its time, whatever the wall clock says and however often the machine
-//! starts anew, and none falls twice (`flow.md` rule 24).
+//! reboots, and none falls twice.
 
 use super::disk::Disk;
 use super::world::World;
@@ -10,13 +10,13 @@ use tasuki::core::settings::Limits;
 
 /// What failures say that come of a limit, and of nothing else.
 const FALLEN: [&str; 9] = [
-    "The agent was busy all the time",
+    "The agent stayed busy until the time limit",
     "The instruction was not typed in time",
     "The agent did not end its turn in time",
     "The agent did not end after its exit command",
     "The agent did not begin a new session",
     "The successor was not ready in time",
-    "The agent had not registered and become ready in time",
+    "The agent did not register and become ready in time",
     "The successor did not answer its priming in time",
     "The briefing was not typed in time",
 ];
@@ -80,7 +80,7 @@ impl Times {
 
     /// The steps whose limits have fallen in this world.
     pub(crate) fn fallen(&self) -> impl Iterator<Item = String> {
-        self.fallen.iter().map(|step| format!("limit of {}", step.word()))
+        self.fallen.iter().map(|step| format!("limit of {}", step.as_str()))
     }
 
     /// Looks at every handoff that has moved.
@@ -127,7 +127,7 @@ impl Times {
         let limit = ack.map_or(limit_of(error.step, limits), |ack| 2 * ack.limit_ms);
         let passed = self.now.lived_ms - since.lived_ms;
         if is_known && passed < limit {
-            let (id, step) = (handoff.handoff_id, error.step.word());
+            let (id, step) = (handoff.handoff_id, error.step.as_str());
             return Err(format!("handoff {id}: {step} failed after {passed} of {limit} ms: {}", error.message));
         }
         Ok(())

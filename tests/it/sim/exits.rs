@@ -8,13 +8,13 @@ use super::world::{World, settings};
 use crate::support::tally;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use tasuki::core::decision::Turn;
+use tasuki::core::decision::Cycle;
 use tasuki::core::effect::EffectKey;
-use tasuki::core::event::{Arrived, Event, Gone, RequestFacts};
+use tasuki::core::event::{Event, Exit, IncomingRequest, RequestFacts};
 use tasuki::core::hook::{HookEvent, HookKind, SessionReason};
 use tasuki::core::id::AgentId;
 use tasuki::core::request;
-use tasuki::core::rows::agent::{Agent, AgentState, Primed};
+use tasuki::core::rows::agent::{Agent, AgentState, Primed, ScreenProbe};
 use tasuki::core::state::State;
 use tasuki::core::time::Now;
 
@@ -97,12 +97,12 @@ fn from_every_state_there_is_a_way_out() {
 
 impl Left {
     fn what_it_is(&self) -> BTreeSet<String> {
-        let steps = self.state.handoffs.values().map(|handoff| format!("step {}", handoff.step.word()));
-        steps.chain(self.state.agents.values().map(|agent| format!("agent {}", agent.state.word()))).collect()
+        let steps = self.state.handoffs.values().map(|handoff| format!("step {}", handoff.step.as_str()));
+        steps.chain(self.state.agents.values().map(|agent| format!("agent {}", agent.state.as_str()))).collect()
     }
 
     fn decide(&mut self, event: Event) -> usize {
-        let turn = Turn { now: self.now, entropy: self.rng.bytes() };
+        let turn = Cycle { now: self.now, entropy: self.rng.bytes() };
         let decision = tasuki::core::decide(&self.state, event, &turn);
         self.state.apply(&decision);
         decision.answers.len()
@@ -157,8 +157,8 @@ impl Left {
                 self.decide(Event::Hook(Box::new(event)));
             }
             8 => {
-                let how = if self.rng.chance(50) { Gone::Dead } else { Gone::PaneGone };
-                self.decide(Event::AgentGone { agent_id: agent.agent_id, how });
+                let how = if self.rng.chance(50) { Exit::Dead } else { Exit::PaneGone };
+                self.decide(Event::AgentExit { agent_id: agent.agent_id, how });
             }
             _ => {
                 let server = self.state.server.filter(|_| self.rng.chance(50));
@@ -184,7 +184,7 @@ impl Left {
         let id = format!("left-{}", self.asked).parse().expect("an id");
         let read = request::read(asked.to_string().as_bytes());
         let facts = RequestFacts { runs, ..RequestFacts::default() };
-        self.decide(Event::Request(Box::new(Arrived { id, sha256: String::new(), read, facts })))
+        self.decide(Event::Request(Box::new(IncomingRequest { id, sha256: String::new(), read, facts })))
     }
 
     /// Effects end in any way, or never where they wait for others; limits fall; nobody else does anything.
@@ -221,16 +221,19 @@ impl Left {
     fn waits_for(&self) -> Vec<String> {
         let mut open: Vec<String> = self.state.open_requests.keys().map(|id| format!("request {id}")).collect();
         let handoffs = self.state.handoffs.values().filter(|handoff| !handoff.step.is_end());
-        open.extend(handoffs.map(|handoff| format!("handoff in {}: {handoff:?}", handoff.step.word())));
+        open.extend(handoffs.map(|handoff| format!("handoff in {}: {handoff:?}", handoff.step.as_str())));
         let is_waiting = |agent: &&Agent| {
             let is_read = agent.state.is_live() && matches!(agent.primed, Primed::Reading { .. });
             let is_typed = agent.typing.is_some() || !agent.queue.is_empty();
-            is_typed || is_read || agent.start.is_some() || agent.shutdown.is_some() || agent.dying.is_some()
+            is_typed || is_read || agent.start.is_some() || agent.shutdown.is_some() || agent.pending_exit.is_some()
         };
         open.extend(self.state.agents.values().filter(is_waiting).map(|agent| format!("agent {agent:?}")));
         // Whoever is in a turn, or asks its person something, is watched until that is over, however long it takes.
         let is_watch = |key: &EffectKey| {
-            self.state.agents.values().any(|agent| agent.state.is_in_a_turn() && agent.probe == Some(*key))
+            self.state
+                .agents
+                .values()
+                .any(|agent| agent.state.is_in_a_turn() && agent.idle_watch.turn == ScreenProbe::Runs(*key))
         };
         let effects = self.state.outbox.iter().filter(|(key, _)| !is_watch(key));
         open.extend(effects.map(|effect| format!("{effect:?}")));
@@ -241,7 +244,7 @@ impl Left {
     fn can_be_left(&self, id: &AgentId) -> Result<(), String> {
         let agent = &self.state.agents[id];
         let mut dead = self.clone();
-        dead.decide(Event::AgentGone { agent_id: *id, how: Gone::Dead });
+        dead.decide(Event::AgentExit { agent_id: *id, how: Exit::Dead });
         dead.be_left_alone()?;
         if dead.state.agents[id].state.is_live() {
             return Err(format!("it lives after its death: {agent:?}"));
@@ -256,7 +259,7 @@ impl Left {
         rested.decide(Event::Hook(Box::new(stop)));
         rested.settle();
         if rested.state.agents[id].state != AgentState::Idle {
-            return Err(format!("the end of its turn leaves it {}: {agent:?}", rested.state.agents[id].state.word()));
+            return Err(format!("the end of its turn leaves it {}: {agent:?}", rested.state.agents[id].state.as_str()));
         }
         Ok(())
     }

@@ -1,14 +1,14 @@
 //! A seeded simulation over the real `decide`: a model of disk, tmux and agents, with crashes before and after each
 //! commit and each act, hints that are lost, doubled or late, clocks that jump, and an operator who asks for anything
-//! at any time. Each seed checks every promise of SPEC section 6.
+//! at any time. Each seed checks every promise in `check`.
 
 mod acks;
 mod check;
 mod clocks;
-mod dials;
 mod disk;
 mod exits;
 mod golden;
+mod options;
 mod outcomes;
 mod publish;
 mod rng;

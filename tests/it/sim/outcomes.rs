@@ -2,10 +2,10 @@
 
 use super::rng::Rng;
 use tasuki::core::effect::{
-    Composed, DocumentRead, Effect, Measured, Outcome, PersonaTexts, Place, Posted, PublishFault, Readiness, Round,
-    Started,
+    AutoHandoffCheck, Composed, DocumentRead, Effect, Measured, Outcome, PersonaTexts, Posted, PublishFault, Readiness,
+    Started, SuccessorWindow,
 };
-use tasuki::core::hook::ContextGauge;
+use tasuki::core::hook::ContextUsage;
 use tasuki::core::pane::{PaneFacts, PaneRef, Process, Refusal, ServerId, Typed};
 use tasuki::core::persona::PersonaFacts;
 
@@ -80,27 +80,30 @@ fn ways(effect: &Effect, rng: &mut Rng) -> Vec<Outcome> {
             let texts = PersonaTexts { skill: "# Skill".to_owned(), experience: None };
             vec![Outcome::Persona(Some(texts)), Outcome::Persona(None), failed()]
         }
-        Effect::HoldPlace { .. } => {
-            let place = Place { session: "work".to_owned(), size: (80, 24), cwd: None };
-            vec![Outcome::Place(Some(place)), Outcome::Place(None), failed()]
+        Effect::HoldPlaceholder { .. } => {
+            let place = SuccessorWindow { session: "work".to_owned(), size: (80, 24), cwd: None };
+            vec![Outcome::Placeholder(Some(place)), Outcome::Placeholder(None), failed()]
         }
         Effect::Identify { pane } => vec![Outcome::Pane(None), Outcome::Pane(Some(seen(*pane, rng))), failed()],
-        Effect::ReadGauge { .. } => {
-            let gauge = ContextGauge { used: rng.below(110), window: Some(100) };
-            vec![Outcome::Gauge(None), Outcome::Gauge(Some(Measured { gauge, guessed: false })), failed()]
+        Effect::ReadContextUsage { .. } => {
+            let usage = ContextUsage { used: rng.below(110), window: Some(100) };
+            vec![Outcome::ContextUsage(None), Outcome::ContextUsage(Some(Measured { usage, guessed: false })), failed()]
         }
-        Effect::LookRound { .. } => {
+        Effect::CheckAutoHandoff { .. } => {
             let persona = PersonaFacts { exists: true, has_skill: true, ..PersonaFacts::default() };
-            vec![Outcome::Round(Box::new(Round { viewers: Some(rng.below(2)), persona })), failed()]
+            vec![
+                Outcome::AutoHandoffCheck(Box::new(AutoHandoffCheck { viewers: Some(rng.below(2)), persona })),
+                failed(),
+            ]
         }
         Effect::KeepCopy(_) => vec![Outcome::Copied { file_name: "a.md".to_owned() }, failed()],
         Effect::Publish(_) => posts(rng),
         Effect::PrepareFolder { .. }
         | Effect::AwaitDeath { .. }
-        | Effect::DropPlace { .. }
+        | Effect::DropPlaceholder { .. }
         | Effect::KillPane { .. }
         | Effect::AwaitPrompt { .. }
-        | Effect::Tell(_)
+        | Effect::NotifyOperator(_)
         | Effect::Notify(_) => vec![Outcome::Done, failed()],
     }
 }

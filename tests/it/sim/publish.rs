@@ -47,7 +47,7 @@ pub(crate) fn publish(
     rng: &mut Rng,
     faults_on: bool,
 ) -> Option<Outcome> {
-    let key = (plan.handoff_id, plan.number, plan.target.way().word());
+    let key = (plan.handoff_id, plan.number, plan.target.way().as_str());
     let before = plan.open || run.resumed || !plan.post;
     if run.phase == 0 {
         run.phase = 1;

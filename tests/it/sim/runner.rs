@@ -6,10 +6,10 @@ use super::publish;
 use super::rng::Rng;
 use super::tmux::{Faults, SimTmux};
 use tasuki::core::effect::{
-    Composed, DocumentRead, Effect, EffectKey, How, Measured, Outcome, PersonaTexts, Place, Readiness, Round, Source,
-    StartAgent, Started, TypeText,
+    AutoHandoffCheck, Composed, DocumentRead, DocumentSource, Effect, EffectKey, How, Measured, Outcome, PersonaTexts,
+    Readiness, StartAgent, Started, SuccessorWindow, TypeText,
 };
-use tasuki::core::hook::ContextGauge;
+use tasuki::core::hook::ContextUsage;
 use tasuki::core::id::AgentId;
 use tasuki::core::pane::{PaneFacts, PaneRef, Refusal, Typed};
 use tasuki::core::text::bears_signature;
@@ -54,17 +54,17 @@ impl Run {
             Effect::ReadPersona { .. } => {
                 Some(Outcome::Persona(Some(PersonaTexts { skill: "# Skill".to_owned(), experience: None })))
             }
-            Effect::HoldPlace { pane, .. } => {
-                let place = Place { session: "work".to_owned(), size: (80, 24), cwd: None };
-                Some(Outcome::Place(tmux.at(pane).map(|_| place)))
+            Effect::HoldPlaceholder { pane, .. } => {
+                let place = SuccessorWindow { session: "work".to_owned(), size: (80, 24), cwd: None };
+                Some(Outcome::Placeholder(tmux.at(pane).map(|_| place)))
             }
-            Effect::ReadGauge { .. } => {
-                let gauge = ContextGauge { used: rng.below(110), window: rng.chance(90).then_some(100) };
-                let measured = Measured { gauge, guessed: rng.chance(10) };
-                Some(Outcome::Gauge(rng.chance(95).then_some(measured)))
+            Effect::ReadContextUsage { .. } => {
+                let usage = ContextUsage { used: rng.below(110), window: rng.chance(90).then_some(100) };
+                let measured = Measured { usage, guessed: rng.chance(10) };
+                Some(Outcome::ContextUsage(rng.chance(95).then_some(measured)))
             }
             Effect::AwaitPrompt { agent_id, delivery_id, .. } => stands_there(agent_id, delivery_id.as_str(), tmux),
-            Effect::LookRound { persona, .. } => Some(Outcome::Round(Box::new(Round {
+            Effect::CheckAutoHandoff { persona, .. } => Some(Outcome::AutoHandoffCheck(Box::new(AutoHandoffCheck {
                 viewers: rng.chance(90).then_some(u64::from(rng.chance(30))),
                 persona: disk.persona_facts(persona),
             }))),
@@ -79,14 +79,14 @@ impl Run {
                 let lives = tmux.agents.iter().any(|agent| agent.alive && agent.pane.pid == process.pid);
                 (!lives).then_some(Outcome::Done)
             }
-            Effect::PrepareFolder { .. } | Effect::DropPlace { .. } => Some(Outcome::Done),
+            Effect::PrepareFolder { .. } | Effect::DropPlaceholder { .. } => Some(Outcome::Done),
             Effect::Notify(_) if faults_on && rng.chance(10) => {
                 Some(Outcome::Failed { why: "no such program".to_owned() })
             }
             Effect::Notify(_) => Some(Outcome::Done),
             Effect::KeepCopy(plan) => Some(publish::keep_copy(plan, rng, faults_on)),
             Effect::Publish(plan) => publish::publish(self, plan, disk, rng, faults_on),
-            Effect::Tell(notice) => {
+            Effect::NotifyOperator(notice) => {
                 if let Some(id) = notice.error_id {
                     *disk.told.entry(id).or_default() += 1;
                 }
@@ -213,14 +213,14 @@ fn start(plan: &StartAgent, tmux: &mut SimTmux, rng: &mut Rng, faults_on: bool) 
 }
 
 /// Writes the document, unless it is there.
-fn compose(file_name: &str, source: &Source, disk: &mut Disk, rng: &mut Rng, faults_on: bool) -> Composed {
+fn compose(file_name: &str, source: &DocumentSource, disk: &mut Disk, rng: &mut Rng, faults_on: bool) -> Composed {
     if faults_on && rng.chance(3) {
         return Composed::Failed { why: "no space left".to_owned() };
     }
     let text = match source {
-        Source::Text(text) => text.clone(),
-        Source::Reply { last_text, .. } => last_text.clone().unwrap_or_default(),
-        Source::Transcript { head, .. } => head.clone(),
+        DocumentSource::Text(text) => text.clone(),
+        DocumentSource::Reply { last_text, .. } => last_text.clone().unwrap_or_default(),
+        DocumentSource::Transcript { head, .. } => head.clone(),
     };
     if disk.read_document(file_name) != DocumentRead::Missing {
         return Composed::Written;

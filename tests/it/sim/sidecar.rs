@@ -6,9 +6,9 @@ use super::runner::Run;
 use super::tmux::SimTmux;
 use super::transitions::cause;
 use std::collections::BTreeSet;
-use tasuki::core::decision::{Decision, Turn};
-use tasuki::core::effect::{EffectKey, Lane};
-use tasuki::core::event::{Arrived, Event, Gone, RequestFacts};
+use tasuki::core::decision::{Cycle, Decision};
+use tasuki::core::effect::{EffectKey, EffectLane};
+use tasuki::core::event::{Event, Exit, IncomingRequest, RequestFacts};
 use tasuki::core::hook::HookKind;
 use tasuki::core::id::{AgentId, HandoffId, RequestId};
 use tasuki::core::persona::PersonaFacts;
@@ -31,7 +31,7 @@ pub(crate) struct Sidecar {
     pub(crate) state: State,
     pub(crate) runs: Vec<Run>,
     pub(crate) pending: Vec<Event>,
-    pub(crate) gone: Vec<(AgentId, Gone)>,
+    pub(crate) gone: Vec<(AgentId, Exit)>,
     drained: bool,
     initial: BTreeSet<EffectKey>,
 }
@@ -48,11 +48,11 @@ impl Sidecar {
 
     /// Compares the agents that should live with those that do.
     pub(crate) fn reconcile(&mut self, tmux: &SimTmux) {
-        for agent in self.state.agents.values().filter(|agent| agent.state.is_live() && agent.dying.is_none()) {
+        for agent in self.state.agents.values().filter(|agent| agent.state.is_live() && agent.pending_exit.is_none()) {
             let Some(pane) = agent.pane else { continue };
             let lives = tmux.agents.iter().any(|row| row.alive && row.pane == pane);
             if !lives && !self.gone.iter().any(|(id, _)| *id == agent.agent_id) {
-                self.gone.push((agent.agent_id, Gone::Dead));
+                self.gone.push((agent.agent_id, Exit::Dead));
             }
         }
     }
@@ -67,7 +67,7 @@ impl Sidecar {
         let mut own = std::mem::take(&mut self.pending);
         // Whatever lay there when this was seen is taken; more may have come meanwhile.
         if take == disk.events.len() {
-            own.extend(self.gone.drain(..).map(|(agent_id, how)| Event::AgentGone { agent_id, how }));
+            own.extend(self.gone.drain(..).map(|(agent_id, how)| Event::AgentExit { agent_id, how }));
             if self.drained && self.state.next_deadline_ms(now) == Some(0) {
                 own.push(Event::Deadlines);
             }
@@ -80,7 +80,7 @@ impl Sidecar {
         for event in all {
             self.page_in(disk, &event);
             let cause = cause(&self.state, &event);
-            let decision = tasuki::core::decide(&self.state, event, &Turn { now: *now, entropy: rng.bytes() });
+            let decision = tasuki::core::decide(&self.state, event, &Cycle { now: *now, entropy: rng.bytes() });
             disk.transitions.note(&self.state, &cause, &decision);
             self.state.apply(&decision);
             whole.absorb(decision);
@@ -145,7 +145,7 @@ impl Sidecar {
                 runs: None,
             };
             let sha256 = format!("{:x}", bytes.len());
-            events.push(Event::Request(Box::new(Arrived { id: id.clone(), sha256, read, facts })));
+            events.push(Event::Request(Box::new(IncomingRequest { id: id.clone(), sha256, read, facts })));
         }
         events
     }
@@ -210,7 +210,7 @@ impl Sidecar {
                 }
             }
             Event::Hook(event) if event.kind == HookKind::SessionStart => agents.extend(event.agent_id),
-            Event::Hook(_) | Event::Settled { .. } | Event::AgentGone { .. } => {}
+            Event::Hook(_) | Event::Settled { .. } | Event::AgentExit { .. } => {}
             Event::DocumentGrew { .. } | Event::Server(_) | Event::Rules(_) | Event::Roles(_) => {}
             Event::Probe | Event::Deadlines => {}
         }
@@ -226,14 +226,14 @@ impl Sidecar {
 
     /// Which effects may act now: the first of each lane.
     pub(crate) fn ready_runs(&self) -> Vec<usize> {
-        let mut lanes: BTreeSet<Lane> = BTreeSet::new();
+        let mut lanes: BTreeSet<EffectLane> = BTreeSet::new();
         let firsts = self.runs.iter().enumerate().filter(|(_, run)| lanes.insert(run.effect.lane(run.key)));
         firsts.map(|(index, _)| index).collect()
     }
 }
 
 /// The document that a request brings.
-fn provided(read: &request::Read) -> Option<Result<String, String>> {
+fn provided(read: &request::ParsedRequest) -> Option<Result<String, String>> {
     match &read.request {
         Ok(Request::Handoff(asked)) => asked.document.as_ref()?.text.clone().map(Ok),
         Ok(Request::Clarify(asked)) => asked.document.as_ref()?.text.clone().map(Ok),

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tasuki::core::decision::Decision;
 use tasuki::core::event::Event;
 use tasuki::core::state::State;
-use tasuki::core::text::word;
+use tasuki::core::text::wire_name;
 
 /// By the step that was left and the one that was entered: what has happened.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +26,7 @@ impl Transitions {
             let id = text("handoff_id");
             let before = || {
                 let handoff = id.parse().ok().and_then(|id| state.handoffs.get(&id));
-                handoff.map_or_else(|| "asked".to_owned(), |handoff| handoff.step.word().to_owned())
+                handoff.map_or_else(|| "asked".to_owned(), |handoff| handoff.step.as_str().to_owned())
             };
             let from = stands.get(id).cloned().unwrap_or_else(before);
             stands.insert(id, to.split(' ').next().unwrap_or_default().to_owned());
@@ -61,12 +61,12 @@ fn line((step, causes): (&(String, String), &BTreeSet<String>)) -> String {
 pub(crate) fn cause(state: &State, event: &Event) -> String {
     match event {
         Event::Request(arrived) => arrived.read.kind.clone().unwrap_or_else(|| "request".to_owned()),
-        Event::Hook(event) => format!("hook {}", word(&event.kind)),
+        Event::Hook(event) => format!("hook {}", wire_name(&event.kind)),
         Event::Settled { key, .. } => match state.outbox.get(key) {
             Some(effect) => format!("effect {}", effect.kind()),
             None => "late answer".to_owned(),
         },
-        Event::AgentGone { .. } => "agent gone".to_owned(),
+        Event::AgentExit { .. } => "agent gone".to_owned(),
         Event::DocumentGrew { .. } => "document grew".to_owned(),
         Event::Server(_) => "tmux server".to_owned(),
         Event::Rules(_) => "rules".to_owned(),

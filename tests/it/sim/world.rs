@@ -101,7 +101,7 @@ impl World {
     pub(crate) fn ask(&mut self, request: &serde_json::Value) -> RequestId {
         self.requests += 1;
         let id: RequestId = format!("r{}", self.requests).parse().expect("a legal id");
-        self.asked.push(format!("{id} at {}: {request}", self.now.stamp()));
+        self.asked.push(format!("{id} at {}: {request}", self.now.rfc3339()));
         self.disk.requests.insert(id.clone(), request.to_string().into_bytes());
         self.dropped.push(id.clone());
         id

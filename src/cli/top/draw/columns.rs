@@ -1,6 +1,6 @@
-//! Rows of cells: each is as wide as its column, whatever it holds.
+//! Rows of cells: each cell is as wide as its column, whatever its text.
 
-use super::palette::Look;
+use super::palette::TerminalStyle;
 use crate::cli::top::plain::{cut, width};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -11,44 +11,45 @@ pub(super) type Column = (&'static str, u16);
 
 /// A text and how it is drawn.
 #[derive(Debug, Clone)]
-pub(super) struct Cell {
+pub(super) struct ColumnText {
     pub(super) text: String,
     pub(super) style: Style,
 }
 
-impl From<String> for Cell {
+impl From<String> for ColumnText {
     fn from(text: String) -> Self {
-        Cell { text, style: Style::new() }
+        ColumnText { text, style: Style::new() }
     }
 }
 
-impl From<&str> for Cell {
+impl From<&str> for ColumnText {
     fn from(text: &str) -> Self {
-        Cell::from(text.to_owned())
+        ColumnText::from(text.to_owned())
     }
 }
 
-impl Cell {
+impl ColumnText {
     pub(super) fn new(text: impl Into<String>, style: Style) -> Self {
-        Cell { text: text.into(), style }
+        ColumnText { text: text.into(), style }
     }
 }
 
-/// Which rows are shown when one of `len` is selected and `room` fit: the selected one stands in the middle where it can.
+/// The first of the shown rows when one of `len` is selected and `room` fit: the selected row is in the middle where
+/// possible.
 fn first(selected: usize, len: usize, room: usize) -> usize {
     selected.saturating_sub(room / 2).min(len.saturating_sub(room))
 }
 
-/// A list with headings; `row` gives the cells of one row.
+/// A list with headings; `row` returns the cells of one row.
 pub(super) fn list(
-    (look, buffer): (Look, &mut Buffer),
+    (look, buffer): (TerminalStyle, &mut Buffer),
     area: Rect,
     columns: &[Column],
     (selected, len): (usize, usize),
-    row: impl Fn(usize) -> Vec<Cell>,
+    row: impl Fn(usize) -> Vec<ColumnText>,
 ) {
     let widths = widths(area.width.saturating_sub(1), columns);
-    let headings: Vec<Cell> = columns.iter().map(|(title, _)| Cell::new(*title, look.faint())).collect();
+    let headings: Vec<ColumnText> = columns.iter().map(|(title, _)| ColumnText::new(*title, look.faint())).collect();
     cells(buffer, look, Rect { height: 1, ..area }, &widths, &headings);
     let room = usize::from(area.height.saturating_sub(1));
     let from = first(selected, len, room);
@@ -63,12 +64,12 @@ pub(super) fn list(
 }
 
 /// One row below a heading, with no selection.
-pub(super) fn row(buffer: &mut Buffer, look: Look, area: Rect, columns: &[Column], row: &[Cell]) {
+pub(super) fn row(buffer: &mut Buffer, look: TerminalStyle, area: Rect, columns: &[Column], row: &[ColumnText]) {
     cells(buffer, look, area, &widths(area.width.saturating_sub(1), columns), row);
 }
 
-/// A column for the sign of selection stands before all others.
-fn cells(buffer: &mut Buffer, look: Look, area: Rect, widths: &[u16], row: &[Cell]) {
+/// A column with the sign of selection comes before all others.
+fn cells(buffer: &mut Buffer, look: TerminalStyle, area: Rect, widths: &[u16], row: &[ColumnText]) {
     let mut x = area.x + 1;
     for (cell, wide) in row.iter().zip(widths) {
         let text = cut(&cell.text, (*wide).into(), look.more());
@@ -77,7 +78,7 @@ fn cells(buffer: &mut Buffer, look: Look, area: Rect, widths: &[u16], row: &[Cel
     }
 }
 
-/// Every column its width, and the rest to the one that takes it; those for which nothing is left get nothing.
+/// Gives every column its width, and the rest to the one that takes it; columns that do not fit get nothing.
 fn widths(all: u16, columns: &[Column]) -> Vec<u16> {
     let gaps = u16::try_from(columns.len().saturating_sub(1)).unwrap_or(0);
     let fixed: u16 = columns.iter().map(|(_, width)| *width).sum();
@@ -105,7 +106,6 @@ pub(super) fn put_right(buffer: &mut Buffer, area: Rect, text: &str, style: Styl
     put(buffer, Rect { x: area.x + area.width - wide, width: wide, ..area }, text, style);
 }
 
-/// Lines one below the other.
 pub(super) fn lines(buffer: &mut Buffer, area: Rect, lines: &[String]) {
     for (line, y) in lines.iter().zip(area.y..area.y + area.height) {
         put(buffer, Rect { y, height: 1, ..area }, line, Style::new());

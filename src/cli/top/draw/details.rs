@@ -1,4 +1,4 @@
-//! All of one row, on a page of its own or at the right; and the keys.
+//! All of one row, on a page of its own or at the right; and the list of keys.
 
 use super::Scene;
 use super::columns::{lines, put};

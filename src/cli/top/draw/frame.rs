@@ -1,15 +1,14 @@
-//! The first two lines, and the last ones: who is there, which list is shown, what was said, which keys there are.
+//! The first two lines and the last ones: the sidecar, the tabs, the message, the keys.
 
 use super::Scene;
 use super::columns::{put, put_right};
-use crate::cli::top::choice::{Mode, Tab};
-use crate::cli::top::model::Heart;
+use crate::cli::top::choice::{KeyMode, Tab};
+use crate::cli::top::model::SidecarStatus;
 use crate::cli::top::plain::{between, clock, cut, width, wrap};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-/// Most lines that a message takes.
 const MOST_LINES: usize = 3;
 /// The keys that are named at the bottom, the most important first.
 const NAMED: [&str; 9] =
@@ -54,11 +53,11 @@ fn buffer_is_narrow(scene: Scene<'_>) -> bool {
 
 fn sidecar(scene: Scene<'_>) -> (String, Style) {
     let look = scene.look;
-    let Heart { pid, beats, beat_ms, tmux, problem } = &scene.model.heart;
+    let SidecarStatus { pid, is_alive, beat_ms, tmux, problem } = &scene.model.sidecar;
     let server = tmux.map(|pid| format!("  tmux {pid}")).unwrap_or_default();
     match (pid, beat_ms) {
-        (Some(pid), _) if *beats && problem.is_some() => (format!("sidecar {pid} degraded{server}"), look.busy()),
-        (Some(pid), _) if *beats => (format!("sidecar {pid} alive{server}"), look.good()),
+        (Some(pid), _) if *is_alive && problem.is_some() => (format!("sidecar {pid} degraded{server}"), look.busy()),
+        (Some(pid), _) if *is_alive => (format!("sidecar {pid} alive{server}"), look.good()),
         (Some(pid), Some(beat)) => {
             (format!("sidecar {pid} silent for {}", clock(between(*beat, scene.now_ms))), look.bad())
         }
@@ -89,12 +88,12 @@ fn tabs(scene: Scene<'_>, line: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Messages, questions and keys; gives the number of lines.
+/// Draws message, question and keys; returns the number of lines.
 pub(super) fn foot(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) -> u16 {
     let (text, style) = said(scene);
     let most = if area.height < 20 { 1 } else { MOST_LINES };
     let columns = usize::from(area.width);
-    let is_input = matches!(scene.ui.mode, Mode::Input { .. });
+    let is_input = matches!(scene.ui.mode, KeyMode::Input { .. });
     // Of a line that is being written the end is what has to be seen.
     let lines = if is_input { vec![tail(&text, columns)] } else { wrap(&text, columns, most) };
     let height = u16::try_from(lines.len()).unwrap_or(1).max(1);
@@ -103,11 +102,11 @@ pub(super) fn foot(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) -> u16 {
         put(buffer, Rect { y, height: 1, ..area }, line, style);
     }
     let keys = match &scene.ui.mode {
-        Mode::Browse => named(columns),
-        Mode::Details { .. } | Mode::Help { .. } => "Esc back   j k scroll".to_owned(),
-        Mode::Input { .. } => "Enter goes on   Esc aborts".to_owned(),
-        Mode::Confirm { .. } => "y yes   n no".to_owned(),
-        Mode::Doubt { .. } => "d delivered   n not delivered   Esc aborts".to_owned(),
+        KeyMode::Browse => named(columns),
+        KeyMode::Details { .. } | KeyMode::Help { .. } => "Esc back   j k scroll".to_owned(),
+        KeyMode::Input { .. } => "Enter continues   Esc aborts".to_owned(),
+        KeyMode::Confirm { .. } => "y yes   n no".to_owned(),
+        KeyMode::Doubt { .. } => "d delivered   n not delivered   Esc aborts".to_owned(),
     };
     put(buffer, Rect { y: area.y + area.height - 1, height: 1, ..area }, &keys, scene.look.faint());
     height + 1
@@ -124,19 +123,19 @@ fn tail(text: &str, columns: usize) -> String {
 fn said(scene: Scene<'_>) -> (String, Style) {
     let (model, ui, look) = (scene.model, scene.ui, scene.look);
     match &ui.mode {
-        Mode::Input { agent, reason: None, text } => {
+        KeyMode::Input { agent, reason: None, text } => {
             (format!("Hand off {}. Reason: {text}_", named_agent(scene, agent)), look.strong())
         }
-        Mode::Input { text, .. } => (format!("Focus of the document (may be empty): {text}_"), look.strong()),
-        Mode::Confirm { question, .. } => (format!("{question} y/n"), look.strong()),
-        Mode::Doubt { handoff } => {
+        KeyMode::Input { text, .. } => (format!("Focus of the document (may be empty): {text}_"), look.strong()),
+        KeyMode::Confirm { question, .. } => (format!("{question} y/n"), look.strong()),
+        KeyMode::Doubt { handoff } => {
             let id = model.short(handoff);
-            (format!("Handoff {id}: look at the pane. Has the text arrived there?"), look.strong())
+            (format!("Handoff {id}: look at the pane. Did the text arrive?"), look.strong())
         }
-        Mode::Browse | Mode::Details { .. } | Mode::Help { .. } => match (&ui.message, ui.pending) {
+        KeyMode::Browse | KeyMode::Details { .. } | KeyMode::Help { .. } => match (&ui.message, ui.pending) {
             (Some(message), _) => (message.text.clone(), if message.bad { look.bad() } else { look.good() }),
-            (None, true) => ("Asked; the sidecar has still to answer.".to_owned(), look.busy()),
-            (None, false) => match (&model.heart.problem, model.left_out.first()) {
+            (None, true) => ("Sent; waiting for the sidecar's answer.".to_owned(), look.busy()),
+            (None, false) => match (&model.sidecar.problem, model.left_out.first()) {
                 (Some(problem), _) => (problem.clone(), look.busy()),
                 (None, Some(left_out)) => (left_out.clone(), look.faint()),
                 (None, None) => (String::new(), Style::new()),
@@ -150,7 +149,6 @@ fn named_agent(scene: Scene<'_>, id: &str) -> String {
     format!("{} {}", persona.unwrap_or_default(), scene.model.short(id)).trim_start().to_owned()
 }
 
-/// As many keys as fit.
 fn named(columns: usize) -> String {
     let mut text = String::new();
     for key in NAMED {

@@ -1,18 +1,17 @@
 //! The five lists.
 
 use super::Scene;
-use super::columns::{Cell, Column, lines, list as columns};
+use super::columns::{Column, ColumnText, lines, list as columns};
 use crate::cli::agents::bar;
 use crate::cli::follow;
 use crate::cli::live::about;
 use crate::cli::top::choice::Tab;
-use crate::cli::top::model::{Agent, Failure, Handoff, Work};
+use crate::cli::top::model::{AgentRow, FailureRow, HandoffRow, WorkRow};
 use crate::cli::top::plain::{between, clock, wrap};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-/// Draws the list that is chosen.
 pub(super) fn list(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) {
     let model = scene.model;
     let selected = scene.ui.selected(model);
@@ -20,7 +19,7 @@ pub(super) fn list(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) {
     let wide = area.width;
     let (len, empty) = match scene.ui.tab {
         Tab::Agents => {
-            let agents: Vec<&Agent> = model.living().collect();
+            let agents: Vec<&AgentRow> = model.living().collect();
             columns(target, area, agent_columns(wide), (selected, agents.len()), |at| agent(scene, agents[at], wide));
             (agents.len(), "No agents. Start one with: tasuki agent create PERSONA")
         }
@@ -32,7 +31,7 @@ pub(super) fn list(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) {
         Tab::Work => {
             let row = |at: usize| work(scene, &model.work[at], wide);
             columns(target, area, work_columns(wide), (selected, model.work.len()), row);
-            (model.work.len(), "No work items that are not done. Make one with: tasuki work create TYPE TITLE")
+            (model.work.len(), "No open work items. Create one with: tasuki work create TYPE TITLE")
         }
         Tab::Errors => {
             let row = |at: usize| failure(scene, &model.failures[at], wide);
@@ -61,12 +60,12 @@ fn agent_columns(wide: u16) -> &'static [Column] {
     }
 }
 
-fn agent(scene: Scene<'_>, agent: &Agent, wide: u16) -> Vec<Cell> {
+fn agent(scene: Scene<'_>, agent: &AgentRow, wide: u16) -> Vec<ColumnText> {
     let look = scene.look;
     let mut row = vec![
-        Cell::from(scene.model.short(&agent.id)),
+        ColumnText::from(scene.model.short(&agent.id)),
         agent.persona.as_deref().unwrap_or("-").into(),
-        Cell::new(agent.state.as_str(), look.state(&agent.state)),
+        ColumnText::new(agent.state.as_str(), look.state(&agent.state)),
         gauge(scene, agent, wide >= 68),
     ];
     if wide >= 55 {
@@ -77,7 +76,7 @@ fn agent(scene: Scene<'_>, agent: &Agent, wide: u16) -> Vec<Cell> {
 }
 
 /// How full the context is: from two thirds on it deserves a look, from nine tenths on it is urgent.
-fn gauge(scene: Scene<'_>, agent: &Agent, with_bar: bool) -> Cell {
+fn gauge(scene: Scene<'_>, agent: &AgentRow, with_bar: bool) -> ColumnText {
     let look = scene.look;
     let style = |percent: u64| match percent {
         0..67 => look.good(),
@@ -88,44 +87,44 @@ fn gauge(scene: Scene<'_>, agent: &Agent, with_bar: bool) -> Cell {
         None => "-".into(),
         Some((used, None)) => format!("{} k", used / 1_000).into(),
         Some((_, Some(percent))) if with_bar => {
-            Cell::new(format!("{} {percent:>3} %", bar(percent, look.unicode)), style(percent))
+            ColumnText::new(format!("{} {percent:>3} %", bar(percent, look.unicode)), style(percent))
         }
-        Some((_, Some(percent))) => Cell::new(format!("{percent:>3} %"), style(percent)),
+        Some((_, Some(percent))) => ColumnText::new(format!("{percent:>3} %"), style(percent)),
     }
 }
 
 /// What an agent does, in a few words.
-fn doing(scene: Scene<'_>, agent: &Agent) -> Cell {
+fn doing(scene: Scene<'_>, agent: &AgentRow) -> ColumnText {
     let look = scene.look;
     let current = agent.handoff.as_deref().and_then(|id| scene.model.handoff(id));
     if agent.state == "blocked" {
-        return Cell::new("waits for you: a dialog", look.bad());
+        return ColumnText::new("needs you: a dialog", look.bad());
     }
     if let Some(question) = current.and_then(|handoff| handoff.questions.first()) {
-        return Cell::new(format!("asks you: {question}"), look.bad());
+        return ColumnText::new(format!("asks you: {question}"), look.bad());
     }
     if let Some(handoff) = current {
         let verb = if handoff.agent == agent.id { "hands off" } else { "takes over" };
-        return Cell::new(format!("{verb}: {} {}", handoff.step, since(scene, handoff)), look.fresh());
+        return ColumnText::new(format!("{verb}: {} {}", handoff.step, since(scene, handoff)), look.fresh());
     }
     if let Some(error) = scene.model.handoff_of(agent).and_then(|handoff| handoff.error.as_ref()) {
-        return Cell::new(format!("handoff failed: {}", error.code), look.bad());
+        return ColumnText::new(format!("handoff failed: {}", error.code), look.bad());
     }
     if agent.suggested {
-        return Cell::new("nearly full: h hands it off", look.busy());
+        return ColumnText::new("nearly full: press h", look.busy());
     }
     if agent.waiting > 0 {
-        return Cell::new(format!("{} to be typed", agent.waiting), look.busy());
+        return ColumnText::new(format!("{} queued to be typed", agent.waiting), look.busy());
     }
-    Cell::new(scene.model.path(&agent.cwd), look.faint())
+    ColumnText::new(scene.model.path(&agent.cwd), look.faint())
 }
 
-fn since(scene: Scene<'_>, handoff: &Handoff) -> String {
+fn since(scene: Scene<'_>, handoff: &HandoffRow) -> String {
     handoff.entered_ms.map(|entered| clock(between(entered, scene.now_ms))).unwrap_or_default()
 }
 
 /// The time in this step against its limit.
-pub(super) fn clocks(scene: Scene<'_>, handoff: &Handoff) -> String {
+pub(super) fn clocks(scene: Scene<'_>, handoff: &HandoffRow) -> String {
     let limit =
         handoff.entered_ms.zip(handoff.deadline_ms).map(|(from, to)| format!(" of {}", clock(between(from, to))));
     format!("{}{}", since(scene, handoff), limit.unwrap_or_default())
@@ -139,10 +138,11 @@ pub(super) fn handoff_columns(wide: u16) -> &'static [Column] {
     }
 }
 
-pub(super) fn handoff(scene: Scene<'_>, handoff: &Handoff, wide: u16) -> Vec<Cell> {
+pub(super) fn handoff(scene: Scene<'_>, handoff: &HandoffRow, wide: u16) -> Vec<ColumnText> {
     let look = scene.look;
     let time = if handoff.is_running() { clocks(scene, handoff) } else { ago(scene, handoff.entered_ms) };
-    let (id, step) = (scene.model.short(&handoff.id), Cell::new(handoff.step.as_str(), look.state(&handoff.step)));
+    let (id, step) =
+        (scene.model.short(&handoff.id), ColumnText::new(handoff.step.as_str(), look.state(&handoff.step)));
     match wide {
         0..55 => vec![id.into(), step, time.into()],
         _ => vec![id.into(), handoff.persona.as_str().into(), step, time.into(), news(scene, handoff)],
@@ -160,16 +160,16 @@ fn ago(scene: Scene<'_>, at_ms: Option<i64>) -> String {
     })
 }
 
-fn news(scene: Scene<'_>, handoff: &Handoff) -> Cell {
+fn news(scene: Scene<'_>, handoff: &HandoffRow) -> ColumnText {
     let look = scene.look;
     if let Some(error) = &handoff.error {
-        return Cell::new(format!("{} at {}", error.code, error.step), look.bad());
+        return ColumnText::new(format!("{} at {}", error.code, error.step), look.bad());
     }
     if handoff.blocked {
-        return Cell::new("waits for you: a dialog", look.bad());
+        return ColumnText::new("needs you: a dialog", look.bad());
     }
     if let Some(question) = handoff.questions.first() {
-        return Cell::new(format!("asks you: {question}"), look.bad());
+        return ColumnText::new(format!("asks you: {question}"), look.bad());
     }
     if !handoff.is_running() {
         let (from, to) = (scene.model.short(&handoff.agent), handoff.successor.as_deref());
@@ -179,7 +179,7 @@ fn news(scene: Scene<'_>, handoff: &Handoff) -> Cell {
         };
     }
     let size = handoff.bytes.filter(|_| handoff.step == "writing").map(follow::size);
-    let waits = Some(about(&handoff.step)).filter(|about| !about.is_empty()).map(|about| format!("waits {about}"));
+    let waits = Some(about(&handoff.step)).filter(|about| !about.is_empty()).map(|about| format!("waiting {about}"));
     let verdict = handoff.verdicts.last().cloned();
     let waits = waits.filter(|_| size.is_none());
     let parts: Vec<String> = [size, verdict, waits].into_iter().flatten().collect();
@@ -193,15 +193,16 @@ pub(super) fn work_columns(wide: u16) -> &'static [Column] {
     }
 }
 
-pub(super) fn work(scene: Scene<'_>, item: &Work, wide: u16) -> Vec<Cell> {
+pub(super) fn work(scene: Scene<'_>, item: &WorkRow, wide: u16) -> Vec<ColumnText> {
     let look = scene.look;
-    let (id, status) = (scene.model.short(&item.id), Cell::new(item.status.as_str(), look.state(&item.status)));
+    let (id, status) = (scene.model.short(&item.id), ColumnText::new(item.status.as_str(), look.state(&item.status)));
     if wide < 55 {
         return vec![id.into(), status, item.title.as_str().into()];
     }
     let owner =
         item.owner.as_deref().map_or("-", |owner| if owner == "human" { owner } else { scene.model.short(owner) });
-    let priority = Cell::new(item.priority.as_str(), if item.priority == "urgent" { look.bad() } else { Style::new() });
+    let priority =
+        ColumnText::new(item.priority.as_str(), if item.priority == "urgent" { look.bad() } else { Style::new() });
     vec![id.into(), item.kind.as_str().into(), status, priority, owner.into(), item.title.as_str().into()]
 }
 
@@ -212,9 +213,9 @@ fn failure_columns(wide: u16) -> &'static [Column] {
     }
 }
 
-fn failure(scene: Scene<'_>, failure: &Failure, wide: u16) -> Vec<Cell> {
-    let code = Cell::new(failure.code.as_str(), scene.look.bad());
-    let message = Cell::from(failure.message.as_str());
+fn failure(scene: Scene<'_>, failure: &FailureRow, wide: u16) -> Vec<ColumnText> {
+    let code = ColumnText::new(failure.code.as_str(), scene.look.bad());
+    let message = ColumnText::from(failure.message.as_str());
     if wide < 55 {
         return vec![code, message];
     }
@@ -225,24 +226,24 @@ fn failure(scene: Scene<'_>, failure: &Failure, wide: u16) -> Vec<Cell> {
 fn kin_columns(wide: u16) -> &'static [Column] {
     match wide {
         0..55 => &[("LINEAGE", 0), ("STATE", 8)],
-        _ => &[("LINEAGE", 0), ("STATE", 8), ("PANE", 6), ("CAME BY", 30)],
+        _ => &[("LINEAGE", 0), ("STATE", 8), ("PANE", 6), ("FROM HANDOFF", 30)],
     }
 }
 
-fn kin(scene: Scene<'_>, (depth, place): (usize, usize), wide: u16) -> Vec<Cell> {
+fn kin(scene: Scene<'_>, (depth, place): (usize, usize), wide: u16) -> Vec<ColumnText> {
     /// Deeper than this nobody is moved to the right any more.
     const DEEPEST: usize = 12;
     let (model, look) = (scene.model, scene.look);
     let agent = &model.agents[place];
     let branch = if depth == 0 { String::new() } else { "   ".repeat(depth.min(DEEPEST) - 1) + look.branch() };
     let name = format!("{branch}{} {}", model.short(&agent.id), agent.persona.as_deref().unwrap_or("-"));
-    let name = Cell::new(name, if agent.living { look.strong() } else { look.faint() });
-    let state = Cell::new(agent.state.as_str(), look.state(&agent.state));
+    let name = ColumnText::new(name, if agent.living { look.strong() } else { look.faint() });
+    let state = ColumnText::new(agent.state.as_str(), look.state(&agent.state));
     if wide < 55 {
         return vec![name, state];
     }
     let by = model.handoffs.iter().find(|handoff| handoff.successor.as_deref() == Some(&agent.id));
     let by = by.map(|handoff| format!("{} {}", model.short(&handoff.id), handoff.reason));
     let pane = agent.pane.as_deref().filter(|_| agent.living).unwrap_or("-");
-    vec![name, state, pane.into(), Cell::new(by.unwrap_or_default(), look.faint())]
+    vec![name, state, pane.into(), ColumnText::new(by.unwrap_or_default(), look.faint())]
 }

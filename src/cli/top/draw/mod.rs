@@ -1,7 +1,7 @@
-//! The model and the choices of the person → cells. Pure: the same in a terminal and in a test.
+//! Draws the model and the person's choices into cells. Pure: the same in a terminal and in a test.
 //!
-//! From 80 × 24 on everything is there; smaller, columns and sections go, down to 40 × 10; larger, the selected row's
-//! details stand at the right, and more sections below.
+//! From 80 × 24 on everything is shown. A smaller window drops columns and sections, down to 40 × 10. A larger one
+//! shows the selected row's details at the right, and more sections below.
 
 mod columns;
 mod details;
@@ -11,16 +11,16 @@ mod palette;
 mod scene;
 mod sections;
 
-pub use palette::Look;
+pub use palette::TerminalStyle;
 pub use scene::Scene;
 
-use super::choice::{Mode, Tab};
+use super::choice::{KeyMode, Tab};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 /// Smallest window, in columns and rows.
 pub const SMALLEST: (u16, u16) = (40, 10);
-/// From so many columns on the details stand beside the list.
+/// From this many columns on the details are beside the list.
 const WIDE: u16 = 110;
 /// How much of a wide screen the list takes, in percent.
 const LIST_SHARE: u16 = 62;
@@ -31,7 +31,7 @@ pub fn has_side(columns: u16) -> bool {
     columns >= WIDE
 }
 
-/// Draws everything.
+/// Draws the whole screen into the buffer.
 pub fn draw(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) {
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
         let (columns, rows) = SMALLEST;
@@ -43,9 +43,9 @@ pub fn draw(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) {
     frame::head(scene, area, buffer);
     let body = Rect { y: area.y + 2, height: area.height.saturating_sub(2 + foot), ..area };
     match &scene.ui.mode {
-        Mode::Details { from, .. } => details::page(scene, body, *from, buffer),
-        Mode::Help { from } => details::help(scene, body, *from, buffer),
-        Mode::Browse | Mode::Input { .. } | Mode::Confirm { .. } | Mode::Doubt { .. } => {
+        KeyMode::Details { from, .. } => details::page(scene, body, *from, buffer),
+        KeyMode::Help { from } => details::help(scene, body, *from, buffer),
+        KeyMode::Browse | KeyMode::Input { .. } | KeyMode::Confirm { .. } | KeyMode::Doubt { .. } => {
             lists_and_side(scene, body, buffer)
         }
     }
@@ -61,7 +61,7 @@ fn lists_and_side(scene: Scene<'_>, body: Rect, buffer: &mut Buffer) {
     }
     let below = match scene.ui.tab {
         Tab::Agents => sections::below(scene, list, buffer),
-        // Where it does not stand at the side.
+        // If they are not at the side.
         Tab::Errors if list.width == body.width => sections::fix(scene, list, buffer),
         Tab::Errors | Tab::Handoffs | Tab::Work | Tab::Lineage => 0,
     };

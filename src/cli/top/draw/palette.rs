@@ -1,21 +1,21 @@
-//! Colours of the user's own terminal, and signs. Whatever a colour tells, a word or a sign tells as well.
+//! Colours of the user's own terminal, and line characters. Whatever a colour says, a word or a character says too.
 
 use crate::cli::output::Surroundings;
 use ratatui::style::{Color, Modifier, Style};
 
 /// Whether there are colours, and signs beyond ASCII.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
+pub struct TerminalStyle {
     /// The terminal's sixteen colours may be used.
     pub colour: bool,
     pub unicode: bool,
 }
 
-impl Look {
-    /// As the surroundings want it.
+impl TerminalStyle {
+    /// Colours and line characters that fit the terminal.
     #[must_use]
     pub fn of(around: &Surroundings) -> Self {
-        Look { colour: around.colour(), unicode: around.unicode }
+        TerminalStyle { colour: around.colour(), unicode: around.unicode }
     }
 
     fn paint(self, colour: Color) -> Style {
@@ -32,27 +32,23 @@ impl Look {
         self.paint(Color::Red).add_modifier(Modifier::BOLD)
     }
 
-    /// It is under way.
     pub(super) fn busy(self) -> Style {
         self.paint(Color::Yellow)
     }
 
-    /// Something has begun.
     pub(super) fn fresh(self) -> Style {
         self.paint(Color::Cyan)
     }
 
-    /// Less important.
     pub(super) fn faint(self) -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
 
-    /// A heading.
     pub(super) fn strong(self) -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// The selected row: reversed as a whole, for colours of its cells would become grounds.
+    /// The selected row: reversed as a whole, because colours of its cells would become backgrounds.
     pub(super) fn selected(self) -> Style {
         Style::reset().add_modifier(Modifier::REVERSED)
     }
@@ -69,27 +65,22 @@ impl Look {
         }
     }
 
-    /// Where a text was cut.
     pub(super) fn more(self) -> &'static str {
         if self.unicode { "…" } else { "~" }
     }
 
-    /// A line between two parts.
     pub(super) fn rule(self) -> &'static str {
         if self.unicode { "─" } else { "-" }
     }
 
-    /// A line beside a part.
     pub(super) fn post(self) -> &'static str {
         if self.unicode { "│" } else { "|" }
     }
 
-    /// Where a successor's row begins.
     pub(super) fn branch(self) -> &'static str {
         if self.unicode { "└─ " } else { "`- " }
     }
 
-    /// From one to the next.
     pub(super) fn arrow(self) -> &'static str {
         if self.unicode { "→" } else { "->" }
     }

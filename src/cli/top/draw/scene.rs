@@ -1,6 +1,6 @@
-//! What is drawn, and how.
+//! What is drawn, and with which colours.
 
-use super::palette::Look;
+use super::palette::TerminalStyle;
 use crate::cli::top::model::Model;
 use crate::cli::top::ui::Ui;
 
@@ -9,7 +9,7 @@ use crate::cli::top::ui::Ui;
 pub struct Scene<'a> {
     pub model: &'a Model,
     pub ui: &'a Ui,
-    pub look: Look,
+    pub look: TerminalStyle,
     /// The time, in milliseconds since 1970.
     pub now_ms: i64,
     pub columns: u16,

@@ -1,6 +1,6 @@
-//! What stands below the agents where there is room: running handoffs, errors with what to do, and work.
+//! The sections below the agents where there is room: running handoffs, errors with what to do, and work.
 
-use super::columns::{Cell, Column, put, row};
+use super::columns::{Column, ColumnText, put, row};
 use super::{Scene, lists};
 use crate::cli::top::plain::wrap;
 use ratatui::buffer::Buffer;
@@ -17,10 +17,10 @@ const TALL: u16 = 30;
 struct Section<'a> {
     title: String,
     columns: &'a [Column],
-    rows: Vec<Vec<Cell>>,
+    rows: Vec<Vec<ColumnText>>,
 }
 
-/// Draws the sections at the bottom of the area; gives the lines that they take.
+/// Draws the sections at the bottom of the area; returns the number of lines that they take.
 pub(super) fn below(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) -> u16 {
     let mut left = area.height.saturating_sub(AGENTS);
     let mut chosen = Vec::new();
@@ -42,14 +42,15 @@ pub(super) fn below(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) -> u16 {
     all
 }
 
-/// All of the selected error, below the list of errors: what happened, and what to do. Gives the lines that it takes.
+/// Draws all of the selected error below the list of errors: what happened, and what to do. Returns the number of
+/// lines.
 pub(super) fn fix(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) -> u16 {
     let selected = scene.ui.selected(scene.model);
     let Some(failure) = scene.model.failures.get(selected).filter(|_| area.height >= 2 * AGENTS) else { return 0 };
     let texts = [(&failure.message, Style::new()), (&failure.hint, scene.look.strong())];
     let columns = usize::from(area.width).saturating_sub(2);
     let rows = texts.into_iter().flat_map(|(text, style)| {
-        wrap(text, columns, MOST_PARTS).into_iter().map(move |part| vec![Cell::new(part, style)])
+        wrap(text, columns, MOST_PARTS).into_iter().map(move |part| vec![ColumnText::new(part, style)])
     });
     let section = Section { title: failure.code.clone(), columns: &[("", 0)], rows: rows.collect() };
     let lines = u16::try_from(section.rows.len() + 1).unwrap_or(u16::MAX).min(area.height - AGENTS);
@@ -62,10 +63,10 @@ fn sections(scene: Scene<'_>, area: Rect) -> Vec<Section<'static>> {
     let tall = area.height >= TALL;
     let (handoffs, failures, items) = if tall { (8, 4, 6) } else { (4, 2, 0) };
     let running = model.running().take(handoffs).map(|handoff| lists::handoff(scene, handoff, wide)).collect();
-    let failure = |failure: &crate::cli::top::model::Failure| {
+    let failure = |failure: &crate::cli::top::model::FailureRow| {
         let what = format!("{}: {}", failure.code, failure.message);
-        let hint = vec![Cell::new(format!("  {}", failure.hint), Style::new())];
-        [vec![Cell::new(what, look.bad())], hint]
+        let hint = vec![ColumnText::new(format!("  {}", failure.hint), Style::new())];
+        [vec![ColumnText::new(what, look.bad())], hint]
     };
     let work = model.work.iter().take(items).map(|item| lists::work(scene, item, wide)).collect();
     vec![

@@ -1,4 +1,4 @@
-//! The delivery checklist: each point with the time at which it was reached, or the reason why it was not.
+//! The delivery checklist: each point with the time at which it was reached, or with the reason why it was not.
 
 use super::take;
 use crate::contract::handoff::PointView;
@@ -27,7 +27,6 @@ fn delivered(verdict: Option<&DeliveryVerdict>) -> Option<&str> {
     verdict.filter(|verdict| verdict.verdict == Verdict::Delivered).map(|verdict| verdict.at.as_str())
 }
 
-/// The last stay in a step.
 fn last(handoff: &Handoff, step: Step) -> Option<&Span> {
     handoff.steps.iter().rev().find(|span| span.step == step)
 }
@@ -53,7 +52,7 @@ fn before(handoff: &Handoff, ack: &Ack) -> Vec<PointView> {
     let briefed = delivered(handoff.verdicts.briefing.as_ref()).or(ack.sent_at.as_deref());
     let started = briefed.filter(|_| ack.sent_at.is_some());
     let waits = "the briefing has not arrived yet";
-    let urgency = format!("urgency level sent as asked ({})", ack.urgency.word());
+    let urgency = format!("urgency level sent as asked ({})", ack.urgency.as_str());
     vec![
         point("document uploaded", uploaded(handoff), not_uploaded(handoff)),
         point("local copy saved", recorded, "the document is not recorded yet"),
@@ -73,10 +72,12 @@ fn uploaded(handoff: &Handoff) -> Option<&str> {
 }
 
 fn not_uploaded(handoff: &Handoff) -> &str {
-    let Some(publishing) = &handoff.publish else { return "nobody asked for that; the briefing names the local file" };
+    let Some(publishing) = &handoff.publish else {
+        return "the handoff did not ask for an upload; the briefing names the local file";
+    };
     match &publishing.error {
         Some(error) => &error.message,
-        None => "it is not published yet; the briefing names the local file",
+        None => "the document is not published yet; the briefing names the local file",
     }
 }
 
@@ -97,15 +98,15 @@ fn after(handoff: &Handoff, ack: &Ack) -> Vec<PointView> {
         | Standing::NeedsClarification
         | Standing::EnvironmentIssue
         | Standing::Rejected
-        | Standing::TimedOut => "no ACK was taken yet",
+        | Standing::TimedOut => "no ACK was accepted yet",
     };
-    let judged = if said.is_some() { "a person compares it with the tasks; tasuki shows both" } else { no_ack };
+    let judged = if said.is_some() { "a person must compare it with the tasks; tasuki shows both" } else { no_ack };
     let (from, why_not) = checkpoint(ack);
     let (answered, open) = questions(ack);
     let told = handoff.ack.as_ref().and_then(|ack| ack.last_to_others(Kind::HandoffComplete));
     let told_at = told.filter(|message| message.sending == Sending::Sent).and_then(|message| message.at.as_deref());
     let not_told = told.map_or("the handoff is not done yet".to_owned(), |message| {
-        message.reason.clone().unwrap_or_else(|| "it is on its way".to_owned())
+        message.reason.clone().unwrap_or_else(|| "the message is on its way".to_owned())
     });
     vec![
         point("ACK handoff_id matches", at, no_ack),

@@ -1,13 +1,13 @@
-//! Answers to a successor's questions, with or without a document that was brought up to date.
+//! Answers to a successor's questions, with or without an updated document.
 
 use super::{messages, notes, timeline};
 use crate::contract::reply::HandoffReply;
-use crate::core::effect::{Composed, DocumentRead, Effect, Outcome, Source};
+use crate::core::effect::{Composed, DocumentRead, DocumentSource, Effect, Outcome};
 use crate::core::event::RequestFacts;
 use crate::core::handoff::{document, publish, record, row};
 use crate::core::id::{HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
-use crate::core::request::{Clarification, ClarifyAsked};
+use crate::core::request::{Clarification, ClarifyRequest};
 use crate::core::rows::ack::{Clarifying, FormerDocument, Kind, Standing};
 use crate::core::rows::handoff::{DocumentSeen, Step};
 use crate::core::text::normalise;
@@ -19,7 +19,7 @@ const MOST_ANSWERS: usize = 256;
 const MOST_DOCUMENTS: usize = 32;
 
 /// `clarify`.
-pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: ClarifyAsked, facts: &RequestFacts) {
+pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: ClarifyRequest, facts: &RequestFacts) {
     match check(tx, &asked, facts) {
         Err(refused) => tx.refuse(request, refused),
         Ok((id, None)) => {
@@ -34,7 +34,7 @@ fn granted(id: HandoffId, file_path: Option<String>) -> Reply {
     Reply::ok(&HandoffReply { file_path: Some(file_path), ..HandoffReply::new(&id, "clarified") })
 }
 
-fn check(tx: &Tx<'_>, asked: &ClarifyAsked, facts: &RequestFacts) -> Result<(HandoffId, Option<String>), Refused> {
+fn check(tx: &Tx<'_>, asked: &ClarifyRequest, facts: &RequestFacts) -> Result<(HandoffId, Option<String>), Refused> {
     let handoff = row::find(tx, &asked.handoff_id)?;
     if handoff.step.is_end() {
         return Err(row::ended(handoff));
@@ -42,17 +42,21 @@ fn check(tx: &Tx<'_>, asked: &ClarifyAsked, facts: &RequestFacts) -> Result<(Han
     let ack = handoff.ack.as_ref().filter(|_| handoff.step == Step::Acknowledging);
     let asks = ack.filter(|ack| ack.standing == Standing::NeedsClarification);
     let Some(ack) = asks else {
-        let message = "The successor has asked nothing that is not answered";
+        let message = "The successor has no open questions";
         return Err(Refused::new(409, "no_questions", message).hint("see: tasuki handoffs show HANDOFF"));
     };
     if ack.clarifying.is_some() || handoff.stay.effect.is_some() {
-        return Err(Refused::new(409, "already_clarifying", "Other answers are on their way already"));
+        return Err(Refused::new(409, "already_clarifying", "Other answers are already on their way to the successor"));
     }
     if asked.document.is_none() {
         return Ok((handoff.handoff_id, None));
     }
     if ack.former_documents.len() >= MOST_DOCUMENTS {
-        return Err(Refused::new(409, "too_many", format!("{MOST_DOCUMENTS} documents gave way already")));
+        return Err(Refused::new(
+            409,
+            "too_many",
+            format!("The document was already replaced {MOST_DOCUMENTS} times; more is not allowed"),
+        ));
     }
     match &facts.document {
         Some(Ok(text)) if !text.trim().is_empty() => Ok((handoff.handoff_id, Some(text.clone()))),
@@ -82,7 +86,7 @@ fn write(
     if let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) {
         ack.clarifying = Some(clarifying);
     }
-    row::run(tx, id, Effect::ComposeDocument { persona: slug, file_name, source: Source::Text(text) });
+    row::run(tx, id, Effect::ComposeDocument { persona: slug, file_name, source: DocumentSource::Text(text) });
 }
 
 /// The document was written, or read again.
@@ -111,8 +115,8 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) {
 fn refuse(tx: &mut Tx<'_>, id: HandoffId, why: &str) {
     let clarifying = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()?.clarifying.take());
     let Some(clarifying) = clarifying else { return };
-    let message = format!("The updated document can't be taken: {why}");
-    let hint = "nothing was typed, and the questions are still open; mend the cause, then clarify again";
+    let message = format!("tasuki can't accept the updated document: {why}");
+    let hint = "nothing was typed, and the questions are still open; fix the cause, then clarify again";
     tx.refuse(&clarifying.request_id, Refused::new(409, "document_unsafe", message).hint(hint));
 }
 
@@ -120,13 +124,13 @@ fn refuse(tx: &mut Tx<'_>, id: HandoffId, why: &str) {
 pub(crate) fn leave(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) else { return };
     let Some(clarifying) = ack.clarifying.take() else { return };
-    let message = "The handoff went on before the updated document was written";
+    let message = "The handoff moved on before the updated document was written";
     tx.refuse(&clarifying.request_id, Refused::new(409, "no_questions", message));
 }
 
 /// The better document takes the first one's place in the record; the first one's file stays where it is.
 fn replace(tx: &mut Tx<'_>, id: HandoffId, file_name: &str, text: &str, sha256: String) {
-    let stamp = tx.now.stamp();
+    let timestamp = tx.now.rfc3339();
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     let Some(record) = handoff.record.clone() else { return };
     let folder = handoff.file_path.strip_suffix(&handoff.file_name).unwrap_or_default().to_owned();
@@ -138,15 +142,15 @@ fn replace(tx: &mut Tx<'_>, id: HandoffId, file_name: &str, text: &str, sha256: 
     };
     file_name.clone_into(&mut handoff.file_name);
     let bytes = text.len() as u64;
-    handoff.document = Some(DocumentSeen { bytes, at: stamp.clone() });
+    handoff.document = Some(DocumentSeen { bytes, at: timestamp.clone() });
     if let Some(ack) = handoff.ack.as_mut() {
         ack.former_documents.push(former);
         ack.checkpoint = document::checkpoint(text);
     }
-    record::renew(tx, id, text, sha256, stamp);
+    record::renew(tx, id, text, sha256, timestamp);
 }
 
-/// The answers are given: they are typed, and T begins anew.
+/// Types the answers, and begins T again.
 fn answer(tx: &mut Tx<'_>, id: HandoffId, clarifications: &[Clarification], is_updated: bool) {
     let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) else { return };
     ack.clarifying = None;

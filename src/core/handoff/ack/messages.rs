@@ -1,22 +1,22 @@
-//! Sends the messages of the protocol and records what became of each: typed to the successor when it can take them,
-//! once each; to the orchestrator or the escalation target by their own ways.
+//! Sends the messages of an acknowledgement and records the result of each. A message to the successor is typed once,
+//! when the agent can take it; one to the orchestrator or to the escalation target goes by the target's own channel.
 
 use super::notes;
 use crate::contract::{JournalLine, LineType, maybe};
+use crate::core::agent::queue;
+use crate::core::agent::typing::{self, Text};
 use crate::core::effect::{Effect, Notice, NotifyPlan, Outcome};
-use crate::core::fact::Ended;
+use crate::core::fact::DeliveryEnd;
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::pane::Refusal;
-use crate::core::queue;
-use crate::core::rows::ack::{Kind, Message, Sending, Timer};
+use crate::core::rows::ack::{AckTimer, Kind, Message, Sending};
 use crate::core::rows::agent::{AgentState, Asker, Purpose, Queued};
 use crate::core::rows::handoff::Step;
 use crate::core::rows::outbox::Waiter;
 use crate::core::settings::Target;
-use crate::core::text::word;
+use crate::core::text::wire_name;
 use crate::core::time::Deadline;
 use crate::core::tx::{Failure, Tx};
-use crate::core::typing::{self, Text};
 use serde_json::{Value, json};
 
 /// Most messages that a handoff keeps; the oldest that are settled go.
@@ -24,7 +24,7 @@ const MOST_MESSAGES: usize = 100;
 /// The first pause before a refused text is tried again, and the longest, in milliseconds.
 const PAUSE_MS: (u64, u64) = (2_000, 60_000);
 
-/// Notes a message; gives its number.
+/// Notes a message; returns its number.
 fn note(tx: &mut Tx<'_>, id: HandoffId, message: Message) -> Option<u32> {
     let ack = tx.handoff_mut(&id)?.ack.as_mut()?;
     let number = ack.next_message;
@@ -45,7 +45,7 @@ fn message(tx: &Tx<'_>, kind: Kind, to: String, json: Value) -> Message {
         kind,
         to_successor: false,
         to,
-        due_at: tx.now.stamp(),
+        due_at: tx.now.rfc3339(),
         sending: Sending::Open,
         at: None,
         reason: None,
@@ -57,7 +57,7 @@ fn message(tx: &Tx<'_>, kind: Kind, to: String, json: Value) -> Message {
     }
 }
 
-/// Notes what the successor is to be told; [`pump`] types it.
+/// Notes what the successor is to be told; [`drain_queue`] types it.
 pub(crate) fn to_successor(tx: &mut Tx<'_>, id: HandoffId, kind: Kind, json: Value, text: String) {
     let to = json["to"].as_str().unwrap_or_default().to_owned();
     let message = message(tx, kind, to, json);
@@ -65,22 +65,22 @@ pub(crate) fn to_successor(tx: &mut Tx<'_>, id: HandoffId, kind: Kind, json: Val
 }
 
 /// The message that was noted last is about a limit: that was when it was due, however late it is noted.
-pub(crate) fn was_due(tx: &mut Tx<'_>, id: HandoffId, timer: &Timer) {
+pub(crate) fn was_due(tx: &mut Tx<'_>, id: HandoffId, timer: &AckTimer) {
     let ack = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut());
     if let Some(message) = ack.and_then(|ack| ack.messages.last_mut()) {
-        message.due_at = timer.due.stamp();
+        message.due_at = timer.due.rfc3339();
     }
 }
 
 /// Notes the briefing, which carried the notice.
 pub(crate) fn briefed(tx: &mut Tx<'_>, id: HandoffId, json: Value) {
     let to = json["to"].as_str().unwrap_or_default().to_owned();
-    let (message, at) = (message(tx, Kind::HandoffNotice, to, json), Some(tx.now.stamp()));
+    let (message, at) = (message(tx, Kind::HandoffNotice, to, json), Some(tx.now.rfc3339()));
     note(tx, id, Message { to_successor: true, sending: Sending::Sent, at, ..message });
 }
 
 /// Sends a message to the orchestrator or the escalation target.
-pub(crate) fn tell(tx: &mut Tx<'_>, id: HandoffId, kind: Kind, target: &Target, mut json: Value) {
+pub(crate) fn notify_target(tx: &mut Tx<'_>, id: HandoffId, kind: Kind, target: &Target, mut json: Value) {
     json["to"] = json!(target.name());
     let message = message(tx, kind, target.name(), json.clone());
     let Some(number) = note(tx, id, message) else { return };
@@ -113,7 +113,7 @@ fn queue(tx: &mut Tx<'_>, id: HandoffId, number: u32, who: &str, json: &Value) -
     let deadline = Deadline::after(&tx.now, tx.state.settings.limits.waiting_ms);
     let agent = tx.agent_mut(&agent_id).ok_or_else(|| "there is no such agent".to_owned())?;
     if agent.queue.len() >= queue::MAX_QUEUE {
-        return Err("too many texts wait for that agent already".to_owned());
+        return Err("too many texts already wait for that agent".to_owned());
     }
     agent.queue.push(Queued { asker: Asker::Message(id, number), text: notes::in_words(json), deadline });
     Ok(())
@@ -133,8 +133,8 @@ fn addressee(tx: &Tx<'_>, id: HandoffId, who: &str) -> Result<AgentId, String> {
     let found: Vec<AgentId> = tx.agent_ids().iter().filter_map(named).collect();
     match found.as_slice() {
         [one] => Ok(*one),
-        [] => Err(format!("no agent {who} runs")),
-        _ => Err(format!("{} agents {who} run: name one by its id", found.len())),
+        [] => Err(format!("no agent {who} is running")),
+        _ => Err(format!("{} agents {who} are running: name one by its id", found.len())),
     }
 }
 
@@ -144,7 +144,7 @@ fn find<'t>(tx: &'t mut Tx<'_>, id: HandoffId, number: u32) -> Option<&'t mut Me
 }
 
 /// Types the next text that waits for the successor, if that can take it. Called again whenever it changes.
-pub(crate) fn pump(tx: &mut Tx<'_>, id: HandoffId) {
+pub(crate) fn drain_queue(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id).filter(|handoff| handoff.step == Step::Acknowledging) else { return };
     let (Some(ack), Some(successor_id)) = (&handoff.ack, handoff.successor_id) else { return };
     let is_next = |message: &&Message| message.sending == Sending::Waiting && message.again.is_none();
@@ -159,12 +159,11 @@ pub(crate) fn pump(tx: &mut Tx<'_>, id: HandoffId) {
     typing::begin(tx, &successor_id, Purpose::Message(id, number), text, None);
 }
 
-/// A typed message has its verdict.
-pub(crate) fn verdict(tx: &mut Tx<'_>, id: HandoffId, number: u32, agent_id: &AgentId, ended: &Ended) {
+pub(crate) fn verdict(tx: &mut Tx<'_>, id: HandoffId, number: u32, agent_id: &AgentId, ended: &DeliveryEnd) {
     match ended {
-        Ended::Delivered(remark) => settle(tx, id, number, Sending::Sent, remark.as_deref()),
-        Ended::Unconfirmed(reason) => settle(tx, id, number, Sending::Unconfirmed, Some(reason)),
-        Ended::Refused(reason) => refused(tx, id, number, agent_id, *reason),
+        DeliveryEnd::Delivered(remark) => settle(tx, id, number, Sending::Sent, remark.as_deref()),
+        DeliveryEnd::Unconfirmed(reason) => settle(tx, id, number, Sending::Unconfirmed, Some(reason)),
+        DeliveryEnd::Refused(reason) => refused(tx, id, number, agent_id, *reason),
     }
 }
 
@@ -174,23 +173,23 @@ fn refused(tx: &mut Tx<'_>, id: HandoffId, number: u32, agent_id: &AgentId, reas
     let now = tx.now;
     let Some(message) = find(tx, id, number) else { return };
     if !message.to_successor || !may_pass(reason) {
-        return settle(tx, id, number, Sending::Failed, Some(&word(&reason)));
+        return settle(tx, id, number, Sending::Failed, Some(&wire_name(&reason)));
     }
     if !is_asked {
-        return settle(tx, id, number, Sending::Missed, Some(&word(&reason)));
+        return settle(tx, id, number, Sending::Missed, Some(&wire_name(&reason)));
     }
     let pause = (PAUSE_MS.0 << message.refusals.min(8)).min(PAUSE_MS.1);
     message.refusals = message.refusals.saturating_add(1);
     message.sending = Sending::Waiting;
-    message.reason = Some(word(&reason));
+    message.reason = Some(wire_name(&reason));
     if reason == Refusal::Busy {
-        // Its screen showed a turn of which no event had told; that turn's end is what is waited for.
+        // Its screen showed a turn that no event had reported; the end of that turn is awaited.
         return tx.set_state(agent_id, AgentState::Busy);
     }
     message.again = Some(Deadline::after(&now, pause));
 }
 
-/// What stands against a text now, and may be over in a moment.
+/// Whether a reason that prevents typing may pass in a moment.
 fn may_pass(reason: Refusal) -> bool {
     matches!(
         reason,
@@ -205,7 +204,6 @@ fn may_pass(reason: Refusal) -> bool {
     )
 }
 
-/// A refused text's pause is over.
 pub(crate) fn tries_due(tx: &mut Tx<'_>, id: HandoffId) {
     let now = tx.now;
     let is_due = |message: &Message| message.again.is_some_and(|again| again.is_due(&now));
@@ -240,15 +238,16 @@ pub(crate) fn give_up(tx: &mut Tx<'_>, id: HandoffId, which: impl Fn(&Message) -
     }
 }
 
-/// What became of a message, once and for all: noted, written down, and told where it did not arrive.
+/// Settles a message for good: notes the result, writes it to the journal, and notifies the operator if it did not
+/// arrive.
 fn settle(tx: &mut Tx<'_>, id: HandoffId, number: u32, sending: Sending, reason: Option<&str>) {
-    let stamp = tx.now.stamp();
+    let timestamp = tx.now.rfc3339();
     let Some(message) = find(tx, id, number) else { return };
     if !matches!(message.sending, Sending::Waiting | Sending::Open) {
         return;
     }
     message.sending = sending;
-    message.at = Some(stamp);
+    message.at = Some(timestamp);
     message.reason = reason.map(str::to_owned);
     message.effect = None;
     message.again = None;
@@ -267,9 +266,9 @@ fn settle(tx: &mut Tx<'_>, id: HandoffId, number: u32, sending: Sending, reason:
     };
     let line = JournalLine {
         successor_id: maybe(handoff.successor_id),
-        notice: Some(message.kind.word().to_owned()),
+        notice: Some(message.kind.as_str().to_owned()),
         to: Some(message.to.clone()),
-        outcome: Some(sending.word().to_owned()),
+        outcome: Some(sending.as_str().to_owned()),
         reason: maybe(reason),
         reminder_number: message.reminder_number(),
         ..JournalLine::of_handoff(kind, &id, &handoff.agent_id)
@@ -295,15 +294,15 @@ fn surface(tx: &mut Tx<'_>, id: HandoffId, message: &Message) {
         | Kind::HandoffComplete => "A message",
     };
     let code = if message.kind == Kind::Escalation { "escalation_failed" } else { "message_failed" };
-    tx.tell_error(Failure {
+    tx.notify_error(Failure {
         code: code.to_owned(),
         message: format!(
             "{what} about handoff {} did not reach {} ({}): {why}",
             id.short(),
             message.to,
-            message.kind.word()
+            message.kind.as_str()
         ),
-        hint: "tell them yourself; mend [escalation] in config.toml for the next time".to_owned(),
+        hint: "tell the recipient yourself, and correct [escalation] in config.toml for the next time".to_owned(),
         handoff_id: Some(id),
         agent_id,
         step: None,

@@ -1,6 +1,7 @@
-//! The acknowledgement of an urgent handoff (SPEC section 8). `take` takes ACKs and the override, `timeline` runs T, T/2
-//! and T/2, `clarify` answers questions, `messages` sends what must be said and proves it, `notes` writes the messages in
-//! the form that teams know, `view` and `checklist` show it all. What is stored of it is [`crate::core::rows::ack`].
+//! The acknowledgement (ACK) of an urgent handoff. `take` takes ACKs and the override. `timeline` runs the waits: T
+//! until the first reminder, T/2 until the final one, T/2 until the escalation. `clarify` answers questions, `messages`
+//! sends each message and proves its delivery, `notes` writes their texts, `view` and `checklist` fill the handoff's
+//! view. The stored row is [`crate::core::rows::ack`].
 
 pub mod checklist;
 pub(crate) mod clarify;

@@ -1,5 +1,5 @@
-//! The messages of the protocol in the form that teams know: `to`, `subject`, `priority` and `content`, and the same in
-//! words for a pane or a person.
+//! The texts of the messages: `to`, `subject`, `priority` and `content` for programs, and the same in words for a pane
+//! or a person.
 
 use crate::contract::ack::Weight;
 use crate::core::request::{Clarification, form};
@@ -61,7 +61,7 @@ pub(crate) fn handoff_notice(tx: &Tx<'_>, handoff: &Handoff, ack: &Ack) -> Value
     })
 }
 
-/// An ACK as the orchestrator is told of it.
+/// An ACK, as the orchestrator is notified of it.
 pub(crate) fn handoff_ack(handoff: &Handoff, received: &Received) -> Value {
     json!({
         "to": "",
@@ -174,7 +174,7 @@ pub(crate) fn handoff_complete(handoff: &Handoff, ack: &Ack) -> Value {
             ),
             "handoff_id": handoff.handoff_id,
             "replacement_agent": successor_name(handoff),
-            "replacement_status": ack.standing.word(),
+            "replacement_status": ack.standing.as_str(),
             "understanding": received.map(|received| received.understanding.as_str()),
             "starting_from": received.map(|received| received.starting_from.as_str()),
             "late": received.is_some_and(|received| received.late),
@@ -199,7 +199,6 @@ pub(crate) fn request(handoff: &Handoff, ack: &Ack, message: &str) -> Value {
     })
 }
 
-/// A message in one line.
 pub(crate) fn in_one_line(json: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let line = format!("{}: {}", text(&json["subject"]), text(&json["content"]["message"]));
@@ -237,7 +236,6 @@ pub(crate) fn in_words(json: &Value) -> String {
     lines.join("\n")
 }
 
-/// A question and its answer.
 fn pair(item: &Value) -> String {
     let text = |name: &str| item[name].as_str().unwrap_or_default().to_owned();
     format!("\n- Question: {}\n  Answer: {}", text("question"), text("answer"))

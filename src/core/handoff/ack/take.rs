@@ -1,12 +1,12 @@
-//! Takes what a successor says of its handoff, and the operator's override (SPEC section 8 and 12, "ACK").
+//! Takes a successor's ACK, and the operator's override.
 
 use super::{messages, notes, timeline};
 use crate::contract::reply::HandoffReply;
 use crate::core::handoff::row::{self, find};
-use crate::core::handoff::{driver, hold};
+use crate::core::handoff::{agents, driver};
 use crate::core::id::{AgentId, HandoffId, RequestId};
 use crate::core::reply::{Refused, Reply};
-use crate::core::request::{AckAsked, MalformedAck, OverrideAsked};
+use crate::core::request::{AckRequest, MalformedAck, OverrideRequest};
 use crate::core::rows::ack::{Ack, Kind, Override, Received, Standing};
 use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::text::{normalise, quotable};
@@ -16,7 +16,6 @@ use serde_json::json;
 /// Most characters that a failure quotes of what a successor has said.
 const MAX_QUOTED: usize = 600;
 
-/// Whether an ACK can be taken.
 enum Verdict {
     /// It was taken before: the same answer.
     Again(HandoffReply),
@@ -28,7 +27,7 @@ enum Verdict {
 }
 
 /// `ack`.
-pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &AckAsked) {
+pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &AckRequest) {
     match check(tx, asked) {
         Err(refused) => tx.refuse(request, refused),
         Ok(Verdict::Again(answer)) => tx.answer(request, Reply::ok(&answer)),
@@ -39,7 +38,7 @@ pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &AckAsked) {
                 starting_from: asked.starting_from.clone(),
                 questions: asked.questions.clone(),
                 status: asked.status,
-                at: tx.now.stamp(),
+                at: tx.now.rfc3339(),
                 late,
             };
             match take(tx, id, &received) {
@@ -50,8 +49,8 @@ pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &AckAsked) {
     }
 }
 
-/// The rows of the contract in their order: there is such a handoff, this is its successor, it is asked for an ACK.
-fn check(tx: &Tx<'_>, asked: &AckAsked) -> Result<Verdict, Refused> {
+/// The contract's checks in their order: the handoff exists, this is its successor, it was asked for an ACK.
+fn check(tx: &Tx<'_>, asked: &AckRequest) -> Result<Verdict, Refused> {
     let handoff = find(tx, &asked.handoff_id)?;
     let agent_id = asked.agent_id.parse::<AgentId>().ok().filter(|id| handoff.successor_id == Some(*id));
     let Some(agent_id) = agent_id else {
@@ -64,7 +63,7 @@ fn check(tx: &Tx<'_>, asked: &AckAsked) -> Result<Verdict, Refused> {
         return Ok(Verdict::Again(answer(handoff, received)));
     }
     let late = is_heard(handoff, |step| {
-        let message = format!("The briefing has not arrived yet: the handoff is in step {}", step.word());
+        let message = format!("The briefing has not arrived yet: the handoff is in step {}", step.as_str());
         Refused::new(409, "not_briefed", message).hint("acknowledge when you have read the briefing")
     })?;
     Ok(Verdict::New { id: handoff.handoff_id, agent_id, late })
@@ -87,7 +86,7 @@ fn is_heard(handoff: &Handoff, early: impl FnOnce(Step) -> Refused) -> Result<bo
 fn wanted(handoff: &Handoff) -> Result<&Ack, Refused> {
     handoff.ack.as_ref().ok_or_else(|| {
         Refused::new(409, "no_ack_wanted", "The handoff asks for no acknowledgement: it has no urgency")
-            .hint("go on with the work")
+            .hint("continue with the work")
     })
 }
 
@@ -95,7 +94,7 @@ fn timed_out(handoff: &Handoff) -> bool {
     handoff.error.as_ref().is_some_and(|error| error.code == "ack_timeout")
 }
 
-fn is_same(received: &Received, agent_id: AgentId, asked: &AckAsked) -> bool {
+fn is_same(received: &Received, agent_id: AgentId, asked: &AckRequest) -> bool {
     received.agent_id == agent_id
         && received.understanding == asked.understanding
         && received.starting_from == asked.starting_from
@@ -104,17 +103,16 @@ fn is_same(received: &Received, agent_id: AgentId, asked: &AckAsked) -> bool {
 }
 
 fn answer(handoff: &Handoff, received: &Received) -> HandoffReply {
-    let reply = HandoffReply::new(&handoff.handoff_id, received.standing().word());
+    let reply = HandoffReply::new(&handoff.handoff_id, received.standing().as_str());
     HandoffReply { late: Some(received.late), ..reply }
 }
 
-/// Takes an ACK that is news.
 fn take(tx: &mut Tx<'_>, id: HandoffId, received: &Received) -> Result<HandoffReply, Refused> {
     let standing = received.standing();
     driver::answered(tx, id);
-    // Whoever says late that it begins has begun; anything else takes the handoff up again.
+    // A late acknowledgement ends the handoff; any other late answer resumes it.
     if received.late && standing != Standing::Acknowledged {
-        hold::take_up(tx, id)?;
+        agents::take_up(tx, id)?;
         driver::enter(tx, id, Step::Acknowledging);
     }
     let answer = {
@@ -147,7 +145,7 @@ fn take(tx: &mut Tx<'_>, id: HandoffId, received: &Received) -> Result<HandoffRe
     Ok(answer)
 }
 
-/// The orchestrator is given the ACK. The operator is told of the end of the step anyway, and of questions here.
+/// The orchestrator gets the ACK. The operator is notified of the end of the step anyway, and of questions here.
 fn forward(tx: &mut Tx<'_>, id: HandoffId, received: &Received, standing: Standing) {
     let orchestrator = tx.state.settings.orchestrator.clone();
     let is_operator = orchestrator == crate::core::settings::Target::Operator;
@@ -156,10 +154,10 @@ fn forward(tx: &mut Tx<'_>, id: HandoffId, received: &Received, standing: Standi
     }
     let Some(handoff) = tx.handoff(&id) else { return };
     let json = notes::handoff_ack(handoff, received);
-    messages::tell(tx, id, Kind::HandoffAck, &orchestrator, json);
+    messages::notify_target(tx, id, Kind::HandoffAck, &orchestrator, json);
 }
 
-/// The handoff is done, and the target is told.
+/// The handoff is done, and the target is notified.
 fn complete(tx: &mut Tx<'_>, id: HandoffId) {
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.error = None;
@@ -169,7 +167,7 @@ fn complete(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(ack) = &handoff.ack else { return };
     let json = notes::handoff_complete(handoff, ack);
     let target = tx.state.settings.escalation.clone();
-    messages::tell(tx, id, Kind::HandoffComplete, &target, json);
+    messages::notify_target(tx, id, Kind::HandoffComplete, &target, json);
 }
 
 /// It can't or won't: the step fails with what was said.
@@ -179,15 +177,16 @@ fn refuse_task(tx: &mut Tx<'_>, id: HandoffId, received: &Received, standing: St
     let (what, hint) = if standing == Standing::EnvironmentIssue {
         (
             "The successor can't set up its environment",
-            "mend what it names, then: tasuki retry HANDOFF; or give it to another: tasuki retry HANDOFF --successor new",
+            "fix what the successor names, then: tasuki retry HANDOFF; or start another successor: tasuki retry \
+             HANDOFF --successor new",
         )
     } else {
-        ("The successor has rejected the handoff", "give it to another: tasuki retry HANDOFF --successor new")
+        ("The successor has rejected the handoff", "start another successor: tasuki retry HANDOFF --successor new")
     };
     driver::fail(tx, id, "ack_rejected", format!("{what}: {said}"), hint);
 }
 
-/// A successor that starts elsewhere than the document says is shown to the operator, both side by side.
+/// If a successor starts from another point than the document says, the operator sees both.
 fn compare_checkpoint(tx: &mut Tx<'_>, id: HandoffId, received: &Received) {
     let ack = tx.handoff(&id).and_then(|handoff| handoff.ack.as_ref());
     let Some(documented) = ack.and_then(|ack| ack.checkpoint.clone()) else { return };
@@ -200,7 +199,7 @@ fn compare_checkpoint(tx: &mut Tx<'_>, id: HandoffId, received: &Received) {
     let fields = json!({
         "handoff_id": id, "agent_id": received.agent_id, "documented": documented, "starting_from": starting_from,
     });
-    tx.tell_notice(&format!("handoff {}: {what}", id.short()), fields);
+    tx.notify_operator(&format!("handoff {}: {what}", id.short()), fields);
 }
 
 /// Whether two checkpoints are the same: white space and the case of letters make no difference.
@@ -227,7 +226,7 @@ pub(crate) fn malformed(tx: &mut Tx<'_>, asked: &MalformedAck) {
     driver::answered(tx, id);
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(ack) = &handoff.ack else { return };
-    let json = notes::request(handoff, ack, "Your acknowledgement did not have the right form, and was not taken.");
+    let json = notes::request(handoff, ack, "Your acknowledgement did not have the right form, and was not accepted.");
     let text = timeline::with_how(tx, handoff, &json);
     if let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) {
         ack.form_typed = true;
@@ -235,20 +234,20 @@ pub(crate) fn malformed(tx: &mut Tx<'_>, asked: &MalformedAck) {
     messages::to_successor(tx, id, Kind::Form, json, text);
 }
 
-/// `ack_override`: goes on as if the successor had acknowledged.
-pub(crate) fn overridden(tx: &mut Tx<'_>, request: &RequestId, asked: &OverrideAsked) {
+/// `ack_override`: continues as if the successor had acknowledged.
+pub(crate) fn overridden(tx: &mut Tx<'_>, request: &RequestId, asked: &OverrideRequest) {
     match override_check(tx, &asked.handoff_id) {
         Err(refused) => tx.refuse(request, refused),
         Ok(id) => {
             driver::answered(tx, id);
-            let at = tx.now.stamp();
+            let at = tx.now.rfc3339();
             if let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) {
                 ack.overridden = Some(Override { reason: asked.reason.clone(), at });
                 ack.standing = Standing::AcknowledgedWithDelay;
             }
             timeline::journal(tx, id, "operator");
             complete(tx, id);
-            let status = Standing::AcknowledgedWithDelay.word();
+            let status = Standing::AcknowledgedWithDelay.as_str();
             tx.answer(request, Reply::ok(&HandoffReply::new(&id, status)));
         }
     }
@@ -258,7 +257,7 @@ fn override_check(tx: &Tx<'_>, text: &str) -> Result<HandoffId, Refused> {
     let handoff = find(tx, text)?;
     wanted(handoff)?;
     is_heard(handoff, |step| {
-        let message = format!("No acknowledgement is waited for in step {}", step.word());
+        let message = format!("The handoff does not wait for an acknowledgement in step {}", step.as_str());
         Refused::new(409, "not_acknowledging", message).hint("wait until the successor is briefed")
     })?;
     Ok(handoff.handoff_id)

@@ -1,6 +1,6 @@
-//! The time of an acknowledgement: T, then a reminder; T/2 more, then the final one; T/2 more, then the escalation and
-//! the end of the step. Each counts from when the one before it was due. While the successor waits for answers, the same
-//! time runs for those who must give them.
+//! The deadlines of an acknowledgement: a reminder after T, a final reminder after another T/2, then after another T/2
+//! the escalation and the end of the step. Each counts from the deadline before it. While the successor waits for
+//! answers, the same deadlines apply to those who must answer.
 
 use super::{messages, notes};
 use crate::contract::ack::Weight;
@@ -8,17 +8,17 @@ use crate::contract::{JournalLine, LineType, maybe};
 use crate::core::handoff::next::Next;
 use crate::core::id::HandoffId;
 use crate::core::prompts::{Acknowledge, How};
-use crate::core::rows::ack::{Due, Kind, Message, Standing, Timer};
+use crate::core::rows::ack::{AckTimer, Due, Kind, Message, Standing};
 use crate::core::rows::handoff::Handoff;
-use crate::core::time::{Deadline, stamp};
+use crate::core::time::{Deadline, rfc3339};
 use crate::core::tx::Tx;
 
 /// The step begins: the successor is briefed, or is asked again.
 pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
-    let stamp = tx.now.stamp();
+    let timestamp = tx.now.rfc3339();
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     let Some(ack) = handoff.ack.as_mut() else { return };
-    ack.sent_at = Some(stamp);
+    ack.sent_at = Some(timestamp);
     ack.form_typed = false;
     ack.overridden = None;
     ack.supersede(None);
@@ -32,10 +32,10 @@ pub(crate) fn briefed(tx: &mut Tx<'_>, id: HandoffId) {
     let notice = notes::handoff_notice(tx, handoff, ack);
     let orchestrator = tx.state.settings.orchestrator.clone();
     messages::briefed(tx, id, notice.clone());
-    messages::tell(tx, id, Kind::HandoffNotice, &orchestrator, notice);
+    messages::notify_target(tx, id, Kind::HandoffNotice, &orchestrator, notice);
 }
 
-/// A retry asks the same successor again, in words, for nothing else would make it answer.
+/// A retry asks the same successor again in words, because nothing else would make it answer.
 pub(crate) fn ask_again(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(ack) = &handoff.ack else { return };
@@ -44,14 +44,14 @@ pub(crate) fn ask_again(tx: &mut Tx<'_>, id: HandoffId) {
     messages::to_successor(tx, id, Kind::AskedAgain, json, text);
 }
 
-/// T begins.
+/// Begins the time T within which an ACK is due.
 pub(crate) fn start(tx: &mut Tx<'_>, id: HandoffId, standing: Standing) {
     let (now, times) = (tx.now, tx.state.settings.ack);
     let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) else { return };
     ack.limit_ms = times.of(ack.urgency);
     ack.round += 1;
     ack.standing = standing;
-    ack.timer = Some(Timer { next: Due::Reminder, due: Deadline::after(&now, ack.limit_ms) });
+    ack.timer = Some(AckTimer { next: Due::Reminder, due: Deadline::after(&now, ack.limit_ms) });
 }
 
 /// The step is left: nothing falls due any more.
@@ -61,7 +61,6 @@ pub(crate) fn stop(tx: &mut Tx<'_>, id: HandoffId) {
     }
 }
 
-/// What is due.
 pub(crate) fn due(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     messages::tries_due(tx, id);
     let now = tx.now;
@@ -76,11 +75,11 @@ pub(crate) fn due(tx: &mut Tx<'_>, id: HandoffId) -> Next {
 }
 
 /// The next timer counts from when this one was due. A reminder that could not be typed by now never will be.
-fn remind(tx: &mut Tx<'_>, id: HandoffId, timer: Timer, next: Due) {
+fn remind(tx: &mut Tx<'_>, id: HandoffId, timer: AckTimer, next: Due) {
     let now = tx.now;
     late_reminders(tx, id);
     let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) else { return };
-    ack.timer = Some(Timer { next, due: timer.due.following(&now, ack.limit_ms / 2) });
+    ack.timer = Some(AckTimer { next, due: timer.due.following(&now, ack.limit_ms / 2) });
     let number = if next == Due::FinalReminder { 1 } else { 2 };
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(ack) = &handoff.ack else { return };
@@ -88,7 +87,7 @@ fn remind(tx: &mut Tx<'_>, id: HandoffId, timer: Timer, next: Due) {
     let json = notes::reminder(handoff, ack, number, !asks);
     if asks {
         let orchestrator = tx.state.settings.orchestrator.clone();
-        messages::tell(tx, id, Kind::Reminder, &orchestrator, json);
+        messages::notify_target(tx, id, Kind::Reminder, &orchestrator, json);
     } else {
         let text = with_how(tx, handoff, &json);
         messages::to_successor(tx, id, Kind::Reminder, json, text);
@@ -98,11 +97,11 @@ fn remind(tx: &mut Tx<'_>, id: HandoffId, timer: Timer, next: Due) {
 
 fn late_reminders(tx: &mut Tx<'_>, id: HandoffId) {
     let is_reminder = |message: &Message| message.kind == Kind::Reminder;
-    messages::give_up(tx, id, is_reminder, "the successor could not take it before the next one was due");
+    messages::give_up(tx, id, is_reminder, "the text could not be typed before the next one was due");
 }
 
-/// Nobody answered: the target is told, once, and the step fails.
-fn escalate(tx: &mut Tx<'_>, id: HandoffId, timer: Timer) -> Next {
+/// Nobody answered: the target is notified once, and the step fails.
+fn escalate(tx: &mut Tx<'_>, id: HandoffId, timer: AckTimer) -> Next {
     late_reminders(tx, id);
     let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) else { return Next::Stay };
     let asked = ack.received.as_ref().filter(|_| ack.standing == Standing::NeedsClarification);
@@ -120,9 +119,10 @@ fn escalate(tx: &mut Tx<'_>, id: HandoffId, timer: Timer) -> Next {
         }
         false => format!("Nobody answered the successor's questions in time: {}", questions.join(" / ")),
     };
-    messages::tell(tx, id, Kind::Escalation, &target, json);
+    messages::notify_target(tx, id, Kind::Escalation, &target, json);
     messages::was_due(tx, id, &timer);
-    let hint = "an ACK is still taken; or: tasuki retry HANDOFF, with --successor new for another successor; or tasuki abandon HANDOFF";
+    let hint = "a late ACK is still accepted; otherwise: tasuki retry HANDOFF (with --successor new for another \
+                successor), or tasuki abandon HANDOFF";
     Next::fail("ack_timeout", message, hint)
 }
 
@@ -131,7 +131,6 @@ pub(crate) fn with_how(tx: &Tx<'_>, handoff: &Handoff, json: &serde_json::Value)
     format!("{}\n\n{}", notes::in_words(json), how(tx, handoff))
 }
 
-/// How to acknowledge.
 fn how(tx: &Tx<'_>, handoff: &Handoff) -> String {
     let settings = &tx.state.settings;
     settings.prompts.how(&How {
@@ -141,17 +140,17 @@ fn how(tx: &Tx<'_>, handoff: &Handoff) -> String {
     })
 }
 
-/// What is added to an urgent handoff's briefing: its id, its predecessor, its priority, and how and until when it is to
-/// be acknowledged. None where no ACK is wanted.
+/// What is added to an urgent handoff's briefing: its id, its predecessor, its priority, and how and until when it is
+/// to be acknowledged. None where no ACK is wanted.
 pub(crate) fn for_briefing(tx: &Tx<'_>, handoff: &Handoff) -> Option<String> {
     let ack = handoff.ack.as_ref()?;
     let limit_ms = tx.state.settings.ack.of(ack.urgency);
-    let until = stamp(tx.now.wall_ms.saturating_add(i64::try_from(limit_ms).unwrap_or(i64::MAX)));
+    let until = rfc3339(tx.now.wall_ms.saturating_add(i64::try_from(limit_ms).unwrap_or(i64::MAX)));
     Some(tx.state.settings.prompts.acknowledge(&Acknowledge {
         handoff_id: &handoff.handoff_id.to_string(),
         predecessor: &handoff.name_of(&handoff.agent_id),
         reason: &handoff.reason,
-        priority: Weight::from(ack.urgency).word(),
+        priority: Weight::from(ack.urgency).as_str(),
         within: &notes::span(limit_ms),
         until: &until,
         how: &how(tx, handoff),
@@ -165,7 +164,7 @@ pub(crate) fn journal(tx: &mut Tx<'_>, id: HandoffId, by: &str) {
     let late = ack.received.as_ref().is_some_and(|received| received.late);
     let line = JournalLine {
         successor_id: maybe(handoff.successor_id),
-        status: Some(ack.standing.word().to_owned()),
+        status: Some(ack.standing.as_str().to_owned()),
         by: Some(by.to_owned()),
         late: Some(late),
         ..JournalLine::of_handoff(LineType::Ack, &id, &handoff.agent_id)

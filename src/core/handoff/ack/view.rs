@@ -1,4 +1,4 @@
-//! What a dashboard reads of an acknowledgement: the field `ack` of a handoff's view.
+//! Fills the field `ack` of a handoff's view.
 
 use crate::contract::AckView;
 use crate::contract::ack::{MessageView, NextView, ReceivedView, SentView, Weight};
@@ -9,7 +9,7 @@ use crate::core::rows::handoff::Handoff;
 #[must_use]
 pub fn ack(handoff: &Handoff) -> Option<AckView> {
     let ack = handoff.ack.as_ref()?;
-    // What an earlier successor has said stands in `former` only.
+    // An earlier successor's answers are in `former` only.
     let of_this = |said: &&Received| Some(said.agent_id) == handoff.successor_id;
     let said = ack.received.as_ref().or(ack.former.last().filter(of_this));
     Some(AckView {
@@ -18,7 +18,7 @@ pub fn ack(handoff: &Handoff) -> Option<AckView> {
         status: ack.standing.into(),
         sent_at: ack.sent_at.clone(),
         final_deadline: ack.final_deadline(),
-        next: ack.timer.map(|timer| NextView { what: timer.next.into(), at: timer.due.stamp() }),
+        next: ack.timer.map(|timer| NextView { what: timer.next.into(), at: timer.due.rfc3339() }),
         round: ack.round,
         at: said.map(|said| said.at.clone()),
         late: said.is_some_and(|said| said.late),

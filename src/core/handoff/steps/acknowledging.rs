@@ -25,14 +25,14 @@ impl Duties for Acknowledging {
     }
 
     fn retry(&self, tx: &mut Tx<'_>, id: HandoffId, _assume: Option<Assume>) -> Next {
-        successors::to_type_to(tx, id).map_or_else(|next| next, |_| Next::Again(Step::Acknowledging))
+        successors::to_type_to(tx, id).err().unwrap_or(Next::Again(Step::Acknowledging))
     }
 
     /// Nothing falls due any more, and what waits for the successor is not typed any more.
     fn leave(&self, tx: &mut Tx<'_>, id: HandoffId) {
         timeline::stop(tx, id);
         clarify::leave(tx, id);
-        messages::give_up(tx, id, |_| true, "the handoff went on before it could be typed");
+        messages::give_up(tx, id, |_| true, "the handoff moved on before the text could be typed");
     }
 
     fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
@@ -44,8 +44,8 @@ impl Duties for Acknowledging {
         without_successor(tx, id, fact, "it acknowledged")
     }
 
-    fn nudge(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
-        messages::pump(tx, id);
+    fn run_ready(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
+        messages::drain_queue(tx, id);
         Next::Stay
     }
 }

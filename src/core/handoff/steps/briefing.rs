@@ -1,6 +1,7 @@
 //! Types the briefing, after the document was compared with its record.
 
 use super::texts;
+use crate::core::agent::typing;
 use crate::core::effect::{Effect, Outcome};
 use crate::core::fact::Fact;
 use crate::core::handoff::ack;
@@ -13,7 +14,6 @@ use crate::core::rows::agent::Purpose;
 use crate::core::rows::handoff::Step;
 use crate::core::settings::Limits;
 use crate::core::tx::Tx;
-use crate::core::typing;
 
 pub(super) struct Briefing;
 
@@ -49,8 +49,12 @@ impl Duties for Briefing {
             brief(tx, id, unchanged);
         } else if let Outcome::Failed { why } = outcome {
             // Whether it is the recorded one is not known, and the briefing may say neither.
-            let message = format!("The document can't be compared with its record: {why}");
-            return Next::fail("not_delivered", message, "mend that, then: tasuki retry HANDOFF; nothing was typed");
+            let message = format!("tasuki can't compare the document with its record: {why}");
+            return Next::fail(
+                "not_delivered",
+                message,
+                "nothing was typed; fix the cause, then: tasuki retry HANDOFF",
+            );
         }
         Next::Stay
     }

@@ -1,8 +1,9 @@
-//! Ends the outgoing agent: its place is kept, its exit command typed, its death awaited.
+//! Ends the outgoing agent: keeps its session alive, types its exit command, and waits for the process's death.
 
+use crate::core::agent::typing;
 use crate::core::effect::{Effect, Outcome};
-use crate::core::fact::{Ended, Fact};
-use crate::core::handoff::duties::{Duties, Gone, gone};
+use crate::core::fact::{DeliveryEnd, Fact};
+use crate::core::handoff::duties::{Duties, LostAgent, gone};
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{in_place, row};
 use crate::core::id::{AgentId, HandoffId};
@@ -11,9 +12,8 @@ use crate::core::request::{Assume, Successor};
 use crate::core::rows::agent::{AgentState, Purpose};
 use crate::core::rows::handoff::{Handoff, Step};
 use crate::core::settings::Limits;
-use crate::core::text::word;
+use crate::core::text::wire_name;
 use crate::core::tx::Tx;
-use crate::core::typing;
 
 pub(super) struct Ending;
 
@@ -22,10 +22,10 @@ impl Duties for Ending {
         Some(limits.ending_ms)
     }
 
-    /// The agent's place is kept first, for its end may destroy it.
+    /// The agent's place is kept first, because the agent's exit may close its session.
     fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _how: Entry) -> Next {
         let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
-        let tag = handoff.place_tag();
+        let tag = handoff.placeholder_tag();
         let Some(agent) = tx.agent(&handoff.agent_id) else { return Next::Stay };
         match (agent.state, agent.pane) {
             (AgentState::Ended, _) => Next::Enter(Step::Starting),
@@ -33,7 +33,7 @@ impl Duties for Ending {
             (AgentState::Lost, _) | (_, None) => await_death(tx, id),
             // Only a new window needs a place.
             (_, Some(pane)) if handoff.successor == Successor::New => {
-                row::run(tx, id, Effect::HoldPlace { pane, tag });
+                row::run(tx, id, Effect::HoldPlaceholder { pane, tag });
                 Next::Stay
             }
             (_, Some(_)) => type_exit(tx, id),
@@ -45,9 +45,9 @@ impl Duties for Ending {
     }
 
     fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
-        if let Outcome::Place(place) = outcome {
+        if let Outcome::Placeholder(place) = outcome {
             if let Some(handoff) = tx.handoff_mut(&id) {
-                handoff.place = place;
+                handoff.successor_window = place;
             }
             type_exit(tx, id)
         } else if let Outcome::Failed { .. } = outcome {
@@ -68,8 +68,8 @@ impl Duties for Ending {
         }
         in_place::learned(tx, id, fact);
         match gone(tx, id, fact) {
-            Some(Gone { outgoing: true, lost: false }) => Next::Enter(Step::Starting),
-            Some(Gone { outgoing: true, lost: true }) => await_death(tx, id),
+            Some(LostAgent { outgoing: true, lost: false }) => Next::Enter(Step::Starting),
+            Some(LostAgent { outgoing: true, lost: true }) => await_death(tx, id),
             Some(_) | None => Next::Stay,
         }
     }
@@ -85,18 +85,18 @@ impl Duties for Ending {
     fn due(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
         let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
         if handoff.successor == Successor::SamePane {
-            let message = "The agent did not begin a new session after its command for that";
+            let message = "The agent did not begin a new session after its command for a new session";
             let hint = "look at the agent's pane, then: tasuki retry HANDOFF, or with --successor new";
             return Next::fail("did_not_exit", message, hint);
         }
         let process = tx.agent(&handoff.agent_id).and_then(|agent| agent.process);
         let pid = process.map_or_else(String::new, |process| format!(" (process {})", process.pid));
         let message = format!("The agent did not end after its exit command{pid}");
-        Next::fail("did_not_exit", message, "end it yourself, then retry: the record is kept")
+        Next::fail("did_not_exit", message, "end the agent yourself, then retry; the record is kept")
     }
 }
 
-/// The outgoing agent's pane is gone: goes on when its process, where that is known, is dead.
+/// The outgoing agent's pane is gone: continues once its process, if known, is dead.
 fn await_death(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     row::stop(tx, id);
     let agent = tx.handoff(&id).and_then(|handoff| tx.agent(&handoff.agent_id));
@@ -105,13 +105,13 @@ fn await_death(tx: &mut Tx<'_>, id: HandoffId) -> Next {
         return Next::Stay;
     }
     if agent.is_some_and(|agent| agent.state.is_live()) {
-        row::warn(tx, id, "the outgoing agent has no pane and no process that is known: it was not ended");
+        row::warn(tx, id, "the outgoing agent has no known pane and no known process, so tasuki did not end it");
     }
     Next::Enter(Step::Starting)
 }
 
-/// Types the exit command, or the one for a new session, or puts it off: another text is on its way, or the agent is in a
-/// turn.
+/// Types the exit command, or the one for a new session, or puts it off: another text is on its way, or the agent is in
+/// a turn.
 fn type_exit(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
     let (agent_id, deadline) = (handoff.agent_id, handoff.stay.deadline);
@@ -127,8 +127,8 @@ fn type_exit(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     Next::Stay
 }
 
-fn command_judged(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, ended: &Ended) -> Next {
-    let Ended::Refused(reason) = ended else { return Next::Stay };
+fn command_judged(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, ended: &DeliveryEnd) -> Next {
+    let DeliveryEnd::Refused(reason) = ended else { return Next::Stay };
     let Some(agent_id) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return Next::Stay };
     if *reason == Refusal::Busy {
         tx.set_state(&agent_id, AgentState::Busy);
@@ -138,5 +138,5 @@ fn command_judged(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, ended: &End
         return Next::Stay; // The end of the process, or the limit, decides.
     }
     let what = if matches!(purpose, Purpose::Exit(_)) { "exit command" } else { "command for a new session" };
-    Next::fail("did_not_exit", format!("The {what} was not typed: {}", word(reason)), reason.hint())
+    Next::fail("did_not_exit", format!("The {what} was not typed: {}", wire_name(reason)), reason.hint())
 }

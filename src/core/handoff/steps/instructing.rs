@@ -1,8 +1,9 @@
 //! Types the instruction, after the folder for the document was made.
 
 use super::texts;
+use crate::core::agent::typing;
 use crate::core::effect::{Effect, Outcome};
-use crate::core::fact::{Ended, Fact};
+use crate::core::fact::{DeliveryEnd, Fact};
 use crate::core::handoff::duties::{Duties, without_author};
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::row;
@@ -14,7 +15,6 @@ use crate::core::rows::agent::{AgentState, Purpose};
 use crate::core::rows::handoff::Step;
 use crate::core::settings::Limits;
 use crate::core::tx::Tx;
-use crate::core::typing;
 
 pub(super) struct Instructing;
 
@@ -41,8 +41,8 @@ impl Duties for Instructing {
         if outcome == Outcome::Done {
             instruct(tx, id);
         } else if let Outcome::Failed { why } = outcome {
-            let message = format!("The handoff folder could not be made: {why}");
-            return Next::fail("not_delivered", message, "mend the folder, then retry; nothing was typed");
+            let message = format!("tasuki could not create the handoff folder: {why}");
+            return Next::fail("not_delivered", message, "nothing was typed; fix the folder, then retry");
         }
         Next::Stay
     }
@@ -51,7 +51,7 @@ impl Duties for Instructing {
         let Fact::Verdict { agent_id, purpose: purpose @ Purpose::Instruction(_), ended, .. } = fact else {
             return without_author(tx, id, fact);
         };
-        if *ended == Ended::Refused(Refusal::Busy) {
+        if *ended == DeliveryEnd::Refused(Refusal::Busy) {
             // The screen showed a turn that no event had told of: nothing was typed, so waiting is all that it takes.
             tx.set_state(agent_id, AgentState::Busy);
             return Next::Enter(Step::Waiting);
@@ -64,7 +64,7 @@ impl Duties for Instructing {
     }
 }
 
-/// Types the instruction: the folder is there.
+/// Types the instruction, once the folder exists.
 fn instruct(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let values = prompts::Instruction {

@@ -1,5 +1,5 @@
-//! The steps of the flow, a file each (SPEC 4.3). A step knows what it begins with, what it waits for, and what follows from
-//! that; of the other steps it knows the names alone. What every step may be told is in [`Duties`].
+//! The steps of a handoff, one file each. A step knows what it begins with, what it waits for, and which step follows;
+//! it knows other steps only by name. [`Duties`] lists everything that a step may be notified of.
 
 mod acknowledging;
 mod briefing;
@@ -17,7 +17,6 @@ pub(crate) mod writing;
 use super::duties::Duties;
 use crate::core::rows::handoff::Step;
 
-/// What a step does.
 pub(super) fn of(step: Step) -> &'static dyn Duties {
     match step {
         Step::Waiting => &waiting::Waiting,

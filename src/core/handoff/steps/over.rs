@@ -1,9 +1,9 @@
-//! The three ends of the flow.
+//! The three ends of a handoff: done, failed, cancelled.
 
 use crate::core::effect::Outcome;
 use crate::core::handoff::duties::Duties;
 use crate::core::handoff::next::{Entry, Next};
-use crate::core::handoff::{hold, reader};
+use crate::core::handoff::{agents, reader};
 use crate::core::id::HandoffId;
 use crate::core::request::Assume;
 use crate::core::tx::Tx;
@@ -13,7 +13,7 @@ pub(super) struct Over;
 
 impl Duties for Over {
     fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _how: Entry) -> Next {
-        hold::release(tx, id);
+        agents::release(tx, id);
         Next::Stay
     }
 

@@ -1,12 +1,12 @@
 //! Types the persona's skill, and waits for the end of the turn that answers it.
 
 use super::texts;
+use crate::core::agent::priming;
 use crate::core::fact::Fact;
 use crate::core::handoff::duties::{Duties, without_successor};
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{row, successors};
 use crate::core::id::HandoffId;
-use crate::core::priming;
 use crate::core::request::Assume;
 use crate::core::rows::agent::{Primed, Purpose};
 use crate::core::rows::handoff::Step;

@@ -1,8 +1,8 @@
-//! The turn in which the successor reads its document. It belongs to the handoff: a successor that fails or dies in it has
-//! taken nothing over (SPEC 14).
+//! The turn in which the successor reads its document. The handoff is not done before it ends: a successor that fails
+//! or dies in this turn has not taken over the work.
 
 use crate::core::fact::Fact;
-use crate::core::handoff::duties::{Duties, Gone, gone};
+use crate::core::handoff::duties::{Duties, LostAgent, gone};
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{row, successors};
 use crate::core::hook::{HookEvent, HookKind};
@@ -32,18 +32,13 @@ impl Duties for Reading {
             return over(tx, id, Read::Unseen);
         }
         agent.answering = Some(id);
-        agent.our_turn.get_or_insert(OurTurn {
-            purpose: Purpose::Briefing(id),
-            turn_id: None,
-            queued: false,
-            paused: false,
-        });
+        agent.our_turn.get_or_insert_with(|| OurTurn::of(Purpose::Briefing(id)));
         Next::Stay
     }
 
     fn retry(&self, tx: &mut Tx<'_>, id: HandoffId, _assume: Option<Assume>) -> Next {
-        // Its turn has failed: the same successor is briefed anew.
-        successors::to_type_to(tx, id).map_or_else(|next| next, |_| Next::Again(Step::Briefing))
+        // Its turn has failed: the same successor is briefed again.
+        successors::to_type_to(tx, id).err().unwrap_or(Next::Again(Step::Briefing))
     }
 
     fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
@@ -51,7 +46,7 @@ impl Duties for Reading {
             return turn_ended(tx, id, event.as_deref());
         }
         match gone(tx, id, fact) {
-            Some(Gone { outgoing: false, .. }) => ended(tx, id),
+            Some(LostAgent { outgoing: false, .. }) => ended(tx, id),
             Some(_) | None => Next::Stay,
         }
     }
@@ -63,7 +58,7 @@ impl Duties for Reading {
     /// A successor that lives is busy with its work by now.
     fn due(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
         let successor = tx.handoff(&id).and_then(|handoff| handoff.successor_id).and_then(|id| tx.agent(&id));
-        if successor.is_some_and(|agent| agent.state.is_live() && agent.dying.is_none()) {
+        if successor.is_some_and(|agent| agent.state.is_live() && agent.pending_exit.is_none()) {
             over(tx, id, Read::Unseen)
         } else {
             ended(tx, id)
@@ -71,7 +66,7 @@ impl Duties for Reading {
     }
 }
 
-/// The turn has ended, one way or another; without an event it is taken for one that ended well.
+/// The turn has ended; without an event it counts as ended well.
 fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: Option<&HookEvent>) -> Next {
     let Some(event) = event else {
         row::warn(tx, id, "stop_inferred");
@@ -80,9 +75,11 @@ fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: Option<&HookEvent>) -> Next
     let said = event.message.as_ref().map_or_else(String::new, |message| format!(": {message}"));
     match event.kind {
         HookKind::StopFailure => {
-            failed(tx, id, &format!("The turn in which the successor reads its document ended in an error{said}"))
+            failed(tx, id, &format!("The successor's turn ended in an error while it was to read its document{said}"))
         }
-        HookKind::Interrupted => failed(tx, id, "The turn in which the successor reads its document was interrupted"),
+        HookKind::Interrupted => {
+            failed(tx, id, "The successor's turn was interrupted while it was to read its document")
+        }
         HookKind::SessionStart
         | HookKind::PromptSubmit
         | HookKind::Stop
@@ -95,7 +92,7 @@ fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: Option<&HookEvent>) -> Next
 
 /// The successor has ended or is lost.
 fn ended(tx: &mut Tx<'_>, id: HandoffId) -> Next {
-    failed(tx, id, "The successor has ended in the turn in which it was to read its document")
+    failed(tx, id, "The successor has ended while it was to read its document")
 }
 
 fn over(tx: &mut Tx<'_>, id: HandoffId, read: Read) -> Next {
@@ -108,7 +105,7 @@ fn failed(tx: &mut Tx<'_>, id: HandoffId, why: &str) -> Next {
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.read = Some(Read::Failed);
     }
-    let hint = "document and record are kept; tasuki retry HANDOFF briefs it again, or starts another if it has ended; \
-                tasuki retry HANDOFF --successor new starts another in any case";
+    let hint = "document and record are kept; tasuki retry HANDOFF briefs the successor again, or starts another if it \
+                has ended; tasuki retry HANDOFF --successor new always starts another";
     Next::fail("successor_failed", why, hint)
 }

@@ -6,7 +6,7 @@ use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{authors, reader};
 use crate::core::id::HandoffId;
 use crate::core::request::Assume;
-use crate::core::rows::handoff::{Reading, Step};
+use crate::core::rows::handoff::{ReadReason, Step};
 use crate::core::tx::Tx;
 
 pub(super) struct Recording;
@@ -14,13 +14,13 @@ pub(super) struct Recording;
 impl Duties for Recording {
     fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, how: Entry) -> Next {
         if how == Entry::Again {
-            // Whoever retries has seen what lies there: it is taken as it stands.
-            reader::begin(tx, id, Reading::Retry { instruct_anew: false });
+            // The operator who retries has seen the document: it is taken as it is.
+            reader::begin(tx, id, ReadReason::Retry { instruct_again: false });
             return Next::Stay;
         }
         let handoff = tx.handoff(&id);
         if handoff.is_some_and(|handoff| authors::needs_no_agent(handoff.author) && handoff.record.is_none()) {
-            reader::begin(tx, id, Reading::AtStop);
+            reader::begin(tx, id, ReadReason::AtStop);
         }
         Next::Stay
     }

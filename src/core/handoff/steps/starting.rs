@@ -1,16 +1,17 @@
-//! Brings the successor to life, or takes up again what was begun.
+//! Starts the successor, or continues a start that was begun before.
 
+use crate::core::agent::start;
 use crate::core::fact::Fact;
-use crate::core::handoff::duties::{Duties, Gone, gone};
+use crate::core::handoff::duties::{Duties, LostAgent, gone};
 use crate::core::handoff::next::{Entry, Next};
-use crate::core::handoff::{hold, successors};
+use crate::core::handoff::{agents, successors};
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::request::{Assume, Successor};
 use crate::core::rows::agent::Owner;
 use crate::core::rows::handoff::Step;
 use crate::core::settings::Limits;
 use crate::core::tx::Tx;
-use crate::core::{start, work};
+use crate::core::work;
 
 pub(super) struct Starting;
 
@@ -27,8 +28,9 @@ impl Duties for Starting {
             (_, Some(successor_id)) => start::adopt(tx, &successor_id, id, deadline),
             (Successor::New, None) => start_new(tx, id),
             (Successor::SamePane | Successor::Existing { .. }, None) => {
-                let hint = "document and record are kept; choose another: tasuki retry HANDOFF --successor new";
-                return Next::fail("successor_failed", "There is no agent that could take over", hint);
+                let hint =
+                    "document and record are kept; start another successor: tasuki retry HANDOFF --successor new";
+                return Next::fail("successor_failed", "There is no successor left to take over", hint);
             }
         }
         Next::Stay
@@ -46,11 +48,11 @@ impl Duties for Starting {
         if let Fact::SuccessorFailed { code, why, .. } = fact {
             return failed(tx, id, code, why);
         }
-        // Of an agent that is being started its start tells.
+        // For an agent that is being started, its start reports.
         let is_existing = |successor: &Successor| matches!(successor, Successor::Existing { .. });
         let existing = tx.handoff(&id).is_some_and(|handoff| is_existing(&handoff.successor));
         match gone(tx, id, fact) {
-            Some(Gone { outgoing: false, .. }) if existing => {
+            Some(LostAgent { outgoing: false, .. }) if existing => {
                 failed(tx, id, "successor_failed", "The successor has ended before it could take over")
             }
             Some(_) | None => Next::Stay,
@@ -65,7 +67,7 @@ impl Duties for Starting {
 fn start_new(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(outgoing) = tx.agent(&handoff.agent_id) else { return };
-    let place = handoff.place.as_ref();
+    let place = handoff.successor_window.as_ref();
     let slug = handoff.persona_slug.clone();
     let fallback = || outgoing.tmux_session.clone().unwrap_or_else(|| format!("tasuki-{slug}"));
     let wanted = start::Wanted {
@@ -102,10 +104,9 @@ fn take_over(tx: &mut Tx<'_>, id: HandoffId, successor_id: &AgentId) -> Next {
     ready(tx, id)
 }
 
-/// The successor registered and is ready.
 fn ready(tx: &mut Tx<'_>, id: HandoffId) -> Next {
-    hold::drop_place(tx, id);
-    work::carry::give(tx, id);
+    agents::drop_placeholder(tx, id);
+    work::transfer::transfer(tx, id);
     Next::Enter(Step::Priming)
 }
 
@@ -113,12 +114,12 @@ fn ready(tx: &mut Tx<'_>, id: HandoffId) -> Next {
 fn failed(tx: &Tx<'_>, id: HandoffId, code: &str, why: &str) -> Next {
     let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
     let hint = match &handoff.successor {
-        // Somebody else's agent is not started anew.
+        // An agent that tasuki did not start is not started again.
         Successor::Existing { .. } => {
-            "document and record are kept; choose another: tasuki retry HANDOFF --successor new"
+            "document and record are kept; start another successor: tasuki retry HANDOFF --successor new"
         }
         Successor::New | Successor::SamePane => {
-            "document and record are kept; mend the cause, then: tasuki retry HANDOFF"
+            "document and record are kept; fix the cause, then: tasuki retry HANDOFF"
         }
     };
     Next::fail(code, why, hint)

@@ -2,7 +2,7 @@
 
 use crate::core::fact::Fact;
 use crate::core::handoff::authors;
-use crate::core::handoff::duties::{Duties, Gone, gone, without_author};
+use crate::core::handoff::duties::{Duties, LostAgent, gone, without_author};
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::id::HandoffId;
 use crate::core::request::Assume;
@@ -20,17 +20,17 @@ impl Duties for Waiting {
 
     fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _how: Entry) -> Next {
         let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
-        // One limit for all of it: also where a try has met a busy agent, and it waits again.
+        // One limit for the whole step, even if an attempt has met a busy agent and the step waits again.
         handoff.stay.deadline = handoff.wait_until.or(handoff.stay.deadline);
         handoff.wait_until = handoff.stay.deadline;
-        self.nudge(tx, id)
+        self.run_ready(tx, id)
     }
 
     fn retry(&self, _tx: &mut Tx<'_>, _id: HandoffId, _assume: Option<Assume>) -> Next {
         Next::Again(Step::Waiting)
     }
 
-    fn nudge(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
+    fn run_ready(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
         let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
         let Some(agent) = tx.agent(&handoff.agent_id) else { return Next::Stay };
         let needs_agent = !authors::needs_no_agent(handoff.author);
@@ -46,14 +46,18 @@ impl Duties for Waiting {
     fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
         let needs_none = tx.handoff(&id).is_some_and(|handoff| authors::needs_no_agent(handoff.author));
         match gone(tx, id, fact) {
-            // Whoever is not asked for the document need not live for it.
-            Some(Gone { outgoing: true, .. }) if needs_none => Next::Enter(Step::Recording),
+            // An agent that is not asked for the document need not live for it.
+            Some(LostAgent { outgoing: true, .. }) if needs_none => Next::Enter(Step::Recording),
             Some(_) | None => without_author(tx, id, fact),
         }
     }
 
     fn due(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {
-        Next::fail("agent_busy", "The agent was busy all the time", "retry, or ask with now")
+        Next::fail(
+            "agent_busy",
+            "The agent stayed busy until the time limit",
+            "retry, or request the handoff again with now",
+        )
     }
 }
 

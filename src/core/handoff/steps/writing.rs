@@ -1,4 +1,4 @@
-//! Waits for the end of the turn in which the agent writes its document, then reads that.
+//! Waits for the end of the turn in which the agent writes its document, then reads the document.
 
 use crate::contract::{JournalLine, LineType};
 use crate::core::effect::Outcome;
@@ -10,12 +10,12 @@ use crate::core::hook::{HookEvent, HookKind};
 use crate::core::id::HandoffId;
 use crate::core::request::{Assume, Author};
 use crate::core::rows::agent::{AgentState, OurTurn, Purpose};
-use crate::core::rows::handoff::{DocumentSeen, Reading, Step};
+use crate::core::rows::handoff::{DocumentSeen, ReadReason, Step};
 use crate::core::settings::Limits;
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 
-/// How long the step goes on while its document is being read, in milliseconds: that has its own limit.
+/// How much longer the step may last while its document is being read, in milliseconds: reading has its own limit.
 const READING_MS: u64 = 30_000;
 
 pub(super) struct Writing;
@@ -28,7 +28,7 @@ impl Duties for Writing {
     fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, how: Entry) -> Next {
         match how {
             Entry::From(_) => {}
-            Entry::Again => reader::begin(tx, id, Reading::Retry { instruct_anew: true }),
+            Entry::Again => reader::begin(tx, id, ReadReason::Retry { instruct_again: true }),
             Entry::Vouched => await_vouched_turn(tx, id),
         }
         Next::Stay
@@ -55,7 +55,7 @@ impl Duties for Writing {
     fn due(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
         let later = Deadline::after(&tx.now, READING_MS);
         let Some(handoff) = tx.handoff_mut(&id).filter(|handoff| handoff.stay.reading.is_some()) else {
-            let hint = "if the document is good: tasuki accept HANDOFF; else retry";
+            let hint = "if the document is good: tasuki accept HANDOFF; otherwise: tasuki retry HANDOFF";
             return Next::fail("stop_never_came", "The agent did not end its turn in time", hint);
         };
         handoff.stay.deadline = Some(later);
@@ -67,11 +67,10 @@ impl Duties for Writing {
 fn await_vouched_turn(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(agent_id) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return };
     if tx.agent(&agent_id).is_some_and(|agent| agent.state == AgentState::Idle) {
-        return reader::begin(tx, id, Reading::Retry { instruct_anew: false });
+        return reader::begin(tx, id, ReadReason::Retry { instruct_again: false });
     }
     if let Some(agent) = tx.agent_mut(&agent_id) {
-        agent.our_turn =
-            Some(OurTurn { purpose: Purpose::Instruction(id), turn_id: None, queued: false, paused: false });
+        agent.our_turn = Some(OurTurn::of(Purpose::Instruction(id)));
     }
 }
 
@@ -99,7 +98,7 @@ fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: &HookEvent) -> Next {
         | HookKind::Notification
         | HookKind::Context
         | HookKind::SessionEnd => {
-            reader::begin(tx, id, Reading::AtStop);
+            reader::begin(tx, id, ReadReason::AtStop);
             Next::Stay
         }
     }
@@ -109,14 +108,13 @@ fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: &HookEvent) -> Next {
 fn turn_inferred(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     if tx.handoff(&id).is_some_and(|handoff| handoff.stay.reading.is_none()) {
         row::warn(tx, id, "stop_inferred");
-        reader::begin(tx, id, Reading::AtStop);
+        reader::begin(tx, id, ReadReason::AtStop);
     }
     Next::Stay
 }
 
-/// The awaited document has another size.
 pub(crate) fn document_grew(tx: &mut Tx<'_>, id: HandoffId, bytes: u64) {
-    let at = tx.now.stamp();
+    let at = tx.now.rfc3339();
     let Some(handoff) = tx.handoff(&id) else { return };
     let is_news = handoff.document.as_ref().is_none_or(|seen| seen.bytes != bytes);
     if handoff.step != Step::Writing || !is_news {
@@ -127,7 +125,7 @@ pub(crate) fn document_grew(tx: &mut Tx<'_>, id: HandoffId, bytes: u64) {
         handoff.document = Some(DocumentSeen { bytes, at });
     }
     tx.journal(JournalLine {
-        step: Some(Step::Writing.word().to_owned()),
+        step: Some(Step::Writing.as_str().to_owned()),
         document_bytes: Some(bytes),
         ..JournalLine::of_handoff(LineType::HandoffStep, &id, &agent_id)
     });

@@ -1,4 +1,4 @@
-//! What is remembered of the notices of work items that an agent gets.
+//! What is remembered of an agent's notices about work items.
 
 use crate::core::time::Deadline;
 use serde::{Deserialize, Serialize};

@@ -1,9 +1,9 @@
-//! For whom a text is typed.
+//! What a text is typed for.
 
 use crate::core::id::{HandoffId, ItemId, RequestId};
 use serde::{Deserialize, Serialize};
 
-/// For whom a text is typed.
+/// What a text is typed for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
@@ -12,7 +12,6 @@ pub enum Purpose {
     Priming(Option<HandoffId>),
     Briefing(HandoffId),
     Send(RequestId),
-    /// The notice of a work item.
     Work(ItemId),
     /// The exit command, within a handoff or for an `agent_shutdown`.
     Exit(Option<HandoffId>),
@@ -23,7 +22,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// The handoff that it belongs to.
+    /// The handoff that the text belongs to, if any.
     #[must_use]
     pub fn handoff(&self) -> Option<HandoffId> {
         match self {
@@ -35,9 +34,9 @@ impl Purpose {
         }
     }
 
-    /// Its word in the journal.
+    /// The wire name, as the journal has it.
     #[must_use]
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Purpose::Instruction(_) => "instruction",
             Purpose::Priming(_) => "priming",

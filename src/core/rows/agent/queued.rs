@@ -1,10 +1,10 @@
-//! Texts that wait until their agent can take them, and who wants them typed.
+//! Texts that wait until their agent can take them, and who asked for each.
 
 use crate::core::id::{HandoffId, RequestId};
 use crate::core::time::Deadline;
 use serde::{Deserialize, Serialize};
 
-/// Who wants a waiting text typed.
+/// Who asked for a queued text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Asker {
     /// An `agent_send`.

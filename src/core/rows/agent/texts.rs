@@ -1,7 +1,6 @@
-//! A text of ours on its way to an agent, and the turn that answers it.
+//! A text that is being typed to an agent, and the turn that answers it.
 
-use super::Purpose;
-use crate::core::effect::EffectKey;
+use super::{Phase, Purpose};
 use crate::core::id::DeliveryId;
 use crate::core::time::Deadline;
 use serde::{Deserialize, Serialize};
@@ -11,26 +10,12 @@ use serde::{Deserialize, Serialize};
 pub struct Typing {
     pub delivery_id: DeliveryId,
     pub purpose: Purpose,
-    /// The effect that types it; none once that is settled.
-    pub effect: Option<EffectKey>,
     /// The whole text, normalised: what a receipt is compared with.
     pub expected: String,
-    /// It was seen in the composer and Enter was pressed.
-    pub submitted: bool,
-    /// The CLI has reported it, and whether it was taken is still looked for.
-    #[serde(default)]
-    pub reported: Option<Reported>,
-    /// Why it is not known whether it arrived.
-    pub doubt: Option<String>,
+    #[serde(flatten)]
+    pub phase: Phase,
     /// When the verdict falls without a receipt.
     pub deadline: Deadline,
-}
-
-/// A receipt of which it is not known yet whether the CLI took the prompt that it reports.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reported {
-    /// What the verdict will say besides.
-    pub remark: Option<String>,
 }
 
 /// A prompt of ours that was taken, whose turn has not ended.
@@ -46,6 +31,12 @@ pub struct OurTurn {
 }
 
 impl OurTurn {
+    /// The turn that answers a text, with nothing else known yet.
+    #[must_use]
+    pub fn of(purpose: Purpose) -> Self {
+        OurTurn { purpose, turn_id: None, queued: false, paused: false }
+    }
+
     /// Whether another turn's id shows that ours has ended without a word.
     #[must_use]
     pub fn is_superseded_by(&self, turn_id: Option<&str>) -> bool {
@@ -55,7 +46,8 @@ impl OurTurn {
         }
     }
 
-    /// Whether a turn's end with that id ends our turn (`flow.md` rule 1).
+    /// Whether a turn's end with that id ends our turn: it may be the end of an older turn, behind which our text was
+    /// queued.
     #[must_use]
     pub fn ends_with(&self, turn_id: Option<&str>) -> bool {
         match (self.turn_id.as_deref(), turn_id) {

@@ -1,16 +1,16 @@
-//! The limits of an agent: one list, from which the loop knows when it wakes up next, by which they are counted anew after a
-//! start of the machine, and by which each that is due is minded.
+//! The list of an agent's deadlines. Everything else about time follows from it: when the loop wakes up next, what is
+//! counted again after a reboot, and what happens when a deadline has passed.
 
-use super::Agent;
+use super::{Agent, ScreenProbe};
 use crate::core::time::{Deadline, Now};
 
-/// One of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Timer {
+/// One of them. Where several are due at once, they are minded in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum AgentTimer {
     /// A text has no verdict yet.
     Typing,
     /// It was seen to be gone.
-    Dying,
+    PendingExit,
     /// It is being started.
     Start,
     /// It is being primed outside a handoff.
@@ -18,10 +18,10 @@ pub(crate) enum Timer {
     /// Its screen could not be watched.
     Watch,
     /// Nothing is heard of its turn.
-    Unheard,
-    /// A dialog stands in its pane while it starts.
+    Silence,
+    /// A dialog is open in its pane while it starts.
     Dialog,
-    /// It is told of no work item for a while.
+    /// It gets no notice of a work item for a while.
     Notices,
     /// It is being shut down.
     Shutdown,
@@ -29,52 +29,41 @@ pub(crate) enum Timer {
     Queued,
 }
 
-impl Timer {
-    /// All of them, in the order in which they are minded when several are due at once.
-    pub(crate) const IN_ORDER: [Timer; 10] = [
-        Timer::Typing,
-        Timer::Dying,
-        Timer::Start,
-        Timer::Priming,
-        Timer::Watch,
-        Timer::Unheard,
-        Timer::Dialog,
-        Timer::Notices,
-        Timer::Shutdown,
-        Timer::Queued,
-    ];
-}
-
 /// The list, to be read (`as_ref, iter`) or to be changed (`as_mut, iter_mut, mut`).
 macro_rules! timers {
     ($agent:expr, $as:ident, $iter:ident $(, $mut:tt)?) => {{
         let agent = $agent;
         let of_start = agent.start.$as().map(|start| {
-            let dialog = start.look_again.$as().map(|due| (Timer::Dialog, due));
-            [Some((Timer::Start, & $($mut)? start.deadline)), dialog]
+            let dialog = start.look_again.$as().map(|due| (AgentTimer::Dialog, due));
+            [Some((AgentTimer::Start, & $($mut)? start.deadline)), dialog]
+        });
+        let looks =
+            [(AgentTimer::Watch, & $($mut)? agent.idle_watch.turn), (AgentTimer::Silence, & $($mut)? agent.idle_watch.silence)];
+        let looks = looks.into_iter().filter_map(|(timer, look)| match look {
+            ScreenProbe::Later(due) => Some((timer, due)),
+            ScreenProbe::Not | ScreenProbe::Runs(_) => None,
         });
         let others = [
-            agent.typing.$as().map(|typing| (Timer::Typing, & $($mut)? typing.deadline)),
-            agent.dying.$as().map(|dying| (Timer::Dying, & $($mut)? dying.due)),
-            agent.priming_deadline.$as().map(|due| (Timer::Priming, due)),
-            agent.look_again.$as().map(|due| (Timer::Watch, due)),
-            agent.unheard.$as().map(|due| (Timer::Unheard, due)),
-            agent.notices.not_before.$as().map(|due| (Timer::Notices, due)),
-            agent.shutdown.$as().map(|shutdown| (Timer::Shutdown, & $($mut)? shutdown.deadline)),
+            agent.typing.$as().map(|typing| (AgentTimer::Typing, & $($mut)? typing.deadline)),
+            agent.pending_exit.$as().map(|pending_exit| (AgentTimer::PendingExit, & $($mut)? pending_exit.due)),
+            agent.priming_deadline.$as().map(|due| (AgentTimer::Priming, due)),
+            agent.notices.not_before.$as().map(|due| (AgentTimer::Notices, due)),
+            agent.shutdown.$as().map(|shutdown| (AgentTimer::Shutdown, & $($mut)? shutdown.deadline)),
         ];
-        let queued = agent.queue.$iter().map(|queued| (Timer::Queued, & $($mut)? queued.deadline));
-        of_start.into_iter().flatten().chain(others).flatten().chain(queued)
+        let queued = agent.queue.$iter().map(|queued| (AgentTimer::Queued, & $($mut)? queued.deadline));
+        of_start.into_iter().flatten().chain(others).flatten().chain(looks).chain(queued)
     }};
 }
 
 impl Agent {
-    fn timers(&self) -> impl Iterator<Item = (Timer, &Deadline)> {
+    fn timers(&self) -> impl Iterator<Item = (AgentTimer, &Deadline)> {
         timers!(self, as_ref, iter).filter(|_| self.keeps_time())
     }
 
-    /// Whether one of this kind is due.
-    pub(crate) fn is_due(&self, timer: Timer, now: &Now) -> bool {
-        self.timers().any(|(kind, deadline)| kind == timer && deadline.is_due(now))
+    /// The first that is due, of those that come after that one.
+    pub(crate) fn next_due(&self, after: Option<AgentTimer>, now: &Now) -> Option<AgentTimer> {
+        let due = self.timers().filter(|(timer, deadline)| Some(*timer) > after && deadline.is_due(now));
+        due.map(|(timer, _)| timer).min()
     }
 
     /// Every deadline of it that is running.
@@ -82,7 +71,7 @@ impl Agent {
         self.timers().map(|(_, deadline)| deadline)
     }
 
-    /// The same, and those that are not minded, to be counted anew.
+    /// The same deadlines, and those that nobody handles, to be counted again after a reboot.
     pub(crate) fn deadlines_mut(&mut self) -> impl Iterator<Item = &mut Deadline> {
         timers!(self, as_mut, iter_mut, mut).map(|(_, deadline)| deadline)
     }

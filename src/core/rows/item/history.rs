@@ -1,4 +1,4 @@
-//! What was done to an item: who, what, when, why. No line of it is ever changed or taken away.
+//! The history of an item: who did what, when and why. No line of it is ever changed or removed.
 
 use super::{Action, Status, Who};
 use crate::core::id::ItemId;
@@ -13,7 +13,6 @@ pub struct Entry {
     /// The status before; none at the beginning.
     pub from: Option<Status>,
     pub to: Status,
-    /// Who has it from then on.
     pub owner: Option<Who>,
     /// How long it had been in the status before, in milliseconds by the wall clock.
     pub after_ms: Option<u64>,

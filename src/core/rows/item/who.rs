@@ -1,11 +1,11 @@
-//! Who does something to an item.
+//! Who acts on an item, or owns it.
 
 use crate::core::id::{AgentId, InvalidId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Who does something to an item.
+/// Who acts on an item, or holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Who {
@@ -17,7 +17,7 @@ pub enum Who {
 }
 
 impl Who {
-    /// The agent, if it is one.
+    /// The agent's id, if it is an agent.
     #[must_use]
     pub fn agent(self) -> Option<AgentId> {
         match self {

@@ -1,4 +1,4 @@
-//! What comes from elsewhere.
+//! Items from elsewhere.
 
 use super::*;
 

@@ -1,13 +1,13 @@
-//! Work items, one decision after the other: on a model of the store, with a crash wherever one is wanted.
+//! Work items, one decision after the other, on a model of the store with a crash wherever a test wants one.
 
-mod carry;
 mod import;
 mod notices;
 mod operations;
 mod property;
+mod transfer;
 
-use crate::core::decision::{Decision, Turn};
-use crate::core::event::{Arrived, Event, RequestFacts};
+use crate::core::decision::{Cycle, Decision};
+use crate::core::event::{Event, IncomingRequest, RequestFacts};
 use crate::core::hook::{HookEvent, HookKind, SessionReason};
 use crate::core::id::{AgentId, ItemId, RequestId};
 use crate::core::pane::{PaneRef, ServerId};
@@ -26,7 +26,6 @@ use uuid::Uuid;
 
 const SERVER: ServerId = ServerId { pid: 7, start_time: 1 };
 
-/// When a crash falls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Crash {
     /// What was decided is lost, and its request comes again.
@@ -82,7 +81,7 @@ impl World {
     /// An agent that is known by its own events alone; one with a pane can be told of items.
     pub(super) fn agent(&mut self, slug: &str, pane: Option<u32>) -> AgentId {
         let agent_id = AgentId(Uuid::from_u128(u128::from(self.turns) + 0xa000));
-        let mut agent = Agent::new(agent_id, "demo".to_owned(), self.now.stamp());
+        let mut agent = Agent::new(agent_id, "demo".to_owned(), self.now.rfc3339());
         agent.persona_slug = slug.parse().ok();
         agent.state = AgentState::Idle;
         agent.pane = pane.map(|pane| PaneRef { server: SERVER, pane, pid: 40 + pane });
@@ -95,14 +94,13 @@ impl World {
         agent_id
     }
 
-    /// One turn of the loop.
     pub(super) fn decide(&mut self, event: Event, crash: Option<Crash>) -> Decision {
         self.turns += 1;
         self.now.wall_ms += 10;
         self.now.boot_ms += 10;
         let mut entropy = [0; 32];
         entropy[..8].copy_from_slice(&self.turns.to_le_bytes());
-        let decision = crate::core::decide(&self.state, event, &Turn { now: self.now, entropy });
+        let decision = crate::core::decide(&self.state, event, &Cycle { now: self.now, entropy });
         if crash == Some(Crash::BeforeCommit) {
             self.restart();
             return decision;
@@ -120,7 +118,7 @@ impl World {
         }
         self.journal.extend(decision.journal.iter().map(|(_, line)| line.clone()));
         for (_, effect) in &decision.effects {
-            if let crate::core::effect::Effect::Tell(notice) = &effect.effect {
+            if let crate::core::effect::Effect::NotifyOperator(notice) = &effect.effect {
                 self.told.push(notice.text.clone());
             }
         }
@@ -145,13 +143,13 @@ impl World {
         self.state.rebase(&now);
     }
 
-    /// Asks, and gives the answer; after a crash that has lost the decision the same request is read again.
+    /// Asks, and returns the answer; after a crash that lost the decision the same request is read again.
     pub(super) fn ask_with(&mut self, request: &Value, crash: Option<Crash>) -> Result<Value, Refused> {
         let id: RequestId = format!("r{}", self.turns).parse().expect("an id");
         let mut bytes = request.clone();
         bytes["v"] = json!(1);
         let read = request::read(bytes.to_string().as_bytes());
-        let arrived = Arrived { id: id.clone(), sha256: String::new(), read, facts: RequestFacts::default() };
+        let arrived = IncomingRequest { id: id.clone(), sha256: String::new(), read, facts: RequestFacts::default() };
         self.page_in(request);
         self.decide(Event::Request(Box::new(arrived.clone())), crash);
         if crash == Some(Crash::BeforeCommit) {
@@ -189,7 +187,6 @@ impl World {
         }
     }
 
-    /// Every item there is.
     pub(super) fn all(&self) -> Vec<Item> {
         let open = self.durable.items.values().filter(|item| !self.past.contains_key(&item.item_id));
         let mut all: Vec<Item> = open.chain(self.past.values()).cloned().collect();
@@ -232,7 +229,6 @@ impl World {
         self.state.agents.get(&agent).is_some_and(|agent| agent.state.is_live())
     }
 
-    /// Makes an item; gives its id.
     pub(super) fn create(&mut self, kind: &str) -> ItemId {
         let made = self.ask(&json!({"kind": "work_create", "type": kind, "title": format!("a {kind}")}));
         id_of(&made.expect("made"))

@@ -1,4 +1,4 @@
-//! Who is told of what, and when.
+//! Who is notified of what, and when.
 
 use super::*;
 use crate::core::effect::{Effect, EffectKey, Outcome, TypeText};
@@ -19,7 +19,7 @@ fn deliver(world: &mut World, request: &Value) -> Vec<(EffectKey, AgentId, TypeT
     body["v"] = json!(1);
     let id: RequestId = format!("d{}", world.turns).parse().expect("an id");
     let read = request::read(body.to_string().as_bytes());
-    let arrived = Arrived { id, sha256: String::new(), read, facts: RequestFacts::default() };
+    let arrived = IncomingRequest { id, sha256: String::new(), read, facts: RequestFacts::default() };
     typed(&world.decide(Event::Request(Box::new(arrived)), None))
 }
 
@@ -63,7 +63,7 @@ fn an_idle_agent_of_the_role_is_told_of_one_item_at_a_time_the_most_urgent_and_o
         next = stop(&mut world, dev);
     }
     assert_eq!(seen, ["three", "two", "four"], "each once");
-    assert!(world.all().iter().filter(|item| item.kind == "story").all(|item| item.told.len() == 1));
+    assert!(world.all().iter().filter(|item| item.kind == "story").all(|item| item.notified.len() == 1));
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Any sequence of operations, with crashes: the tree stays whole, no item has two owners, the history is complete, and an
-//! undone completion gives back what was before.
+//! Any sequence of operations, with crashes: the tree stays whole, no item has two owners, the history is complete, and
+//! an undone completion gives back what was before.
 
 use super::*;
 use proptest::prelude::*;
@@ -70,7 +70,7 @@ impl Play {
         }
     }
 
-    /// The owner of an item as often as not, for else most would be refused.
+    /// The owner of an item in half of the cases, because otherwise most requests would be refused.
     fn owner(&self, item: ItemId, index: usize) -> String {
         let owner = self.world.all().into_iter().find(|row| row.item_id == item).and_then(|row| row.claimed_by);
         owner.filter(|_| index != 1).map_or_else(|| self.who(index), |owner| owner.to_string())

@@ -1,0 +1,94 @@
+//! When a hook ran, and who ran it: the parts of an event file's name, and the processes above the hook.
+
+use std::fs;
+use std::io::Read;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// When the hook ran, taken at the very start of its process: the sidecar takes event files in this order, however long
+/// each hook takes to write its file.
+#[derive(Debug, Clone, Copy)]
+pub struct HookTime {
+    /// Nanoseconds since boot, sleep included.
+    pub boot_ns: u64,
+    /// Milliseconds since 1970 by the wall clock.
+    pub wall_ms: i64,
+}
+
+impl HookTime {
+    /// Reads both clocks: the boot clock for the order, the wall clock for `at`.
+    #[must_use]
+    pub fn take() -> Self {
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        HookTime { boot_ns: boot_ns(), wall_ms: i64::try_from(wall.as_millis()).unwrap_or(i64::MAX) }
+    }
+
+    /// The event file's name: `<boot id 8>-<boot time in ns, 20 digits>-<pid>.json`.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        format!("{}-{:020}-{}.json", boot_id8(), self.boot_ns, std::process::id())
+    }
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const SINCE_BOOT: nix::time::ClockId = nix::time::ClockId::CLOCK_BOOTTIME;
+/// Elsewhere the monotonic clock counts on while the machine sleeps.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+const SINCE_BOOT: nix::time::ClockId = nix::time::ClockId::CLOCK_MONOTONIC;
+
+fn boot_ns() -> u64 {
+    let time = nix::time::clock_gettime(SINCE_BOOT).map(std::time::Duration::from).unwrap_or_default();
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The first 8 digits of the kernel's boot id; zeros where the system has none.
+fn boot_id8() -> String {
+    let text = read_small("/proc/sys/kernel/random/boot_id");
+    let digits: String = text.chars().take(8).filter(char::is_ascii_hexdigit).collect();
+    if digits.len() == 8 { digits } else { "0".repeat(8) }
+}
+
+/// Process ids from the parent upwards, at most `max`; only the parent on systems without `/proc`.
+#[must_use]
+pub fn ancestors(max: usize) -> Vec<u32> {
+    let mut found = Vec::new();
+    let mut pid = u32::try_from(nix::unistd::getppid().as_raw()).unwrap_or(0);
+    while pid > 1 && found.len() < max {
+        found.push(pid);
+        pid = parent_of(pid).unwrap_or(0);
+    }
+    found
+}
+
+/// Field 4 of `/proc/<pid>/stat`; the program's name before it is in parentheses and may contain anything.
+fn parent_of(pid: u32) -> Option<u32> {
+    let stat = read_small(&format!("/proc/{pid}/stat"));
+    let (_, after_name) = stat.rsplit_once(')')?;
+    after_name.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn read_small(path: &str) -> String {
+    let mut text = String::new();
+    let read = fs::File::open(path).and_then(|file| file.take(4096).read_to_string(&mut text));
+    if read.is_ok() { text } else { String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_sort_by_the_time_since_boot() {
+        let early = HookTime { boot_ns: 9, wall_ms: 0 }.file_name();
+        let late = HookTime { boot_ns: 10_000_000_000, wall_ms: 0 }.file_name();
+        assert!(early < late, "{early} {late}");
+        assert_eq!(early.split('-').map(str::len).take(2).collect::<Vec<_>>(), [8, 20]);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn ancestors_begin_with_the_parent() {
+        let above = ancestors(8);
+        assert_eq!(above.first().copied(), Some(std::os::unix::process::parent_id()));
+        assert!(above.len() <= 8);
+    }
+}

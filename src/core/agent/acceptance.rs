@@ -1,0 +1,108 @@
+//! From the receipt of a text to its verdict, where the receipt alone proves nothing: a CLI reports a prompt before its
+//! hooks have ended, and may still drop it, for another prompt or because a hook refuses it.
+//!
+//! If the CLI writes each prompt that it takes into its transcript, that line is the proof. Otherwise only a prompt
+//! that was merged with somebody's keys is doubted for a while, because that person may still be typing.
+
+use super::verdict::finish;
+use crate::core::effect::{Effect, EffectKey};
+use crate::core::fact::DeliveryEnd;
+use crate::core::id::AgentId;
+use crate::core::rows::agent::Phase;
+use crate::core::time::Deadline;
+use crate::core::tx::Tx;
+
+/// How long the transcript may lag behind a prompt's receipt, in milliseconds: the user's own hooks run meanwhile.
+const TAKEN_MS: u64 = 30_000;
+/// How long no other prompt may follow a merged one, in milliseconds.
+const CALM_MS: u64 = 2_000;
+/// The reason of a text that the CLI reported but may never have taken.
+const NOT_TAKEN: &str = "not_taken";
+
+/// News of a typed text that has no verdict yet, or of its agent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Sign {
+    /// The transcript was read. `stands_there`: the text is in it; otherwise the transcript can't be read.
+    Read { stands_there: bool },
+    /// Another prompt has come, perhaps into the same turn.
+    AnotherPrompt,
+    /// Another turn has begun before ours was seen to be taken.
+    AnotherTurn,
+    /// The turn that answers our text has ended, so the text was taken.
+    Answered,
+    /// Its time is up.
+    TimeIsUp,
+}
+
+/// What a sign means for a text in its phase; `None` while the verdict is still open.
+fn verdict(phase: &Phase, sign: Sign) -> Option<DeliveryEnd> {
+    let unconfirmed = |reason: &str| Some(DeliveryEnd::Unconfirmed(reason.to_owned()));
+    match (phase, sign) {
+        (Phase::InFlight(_), Sign::TimeIsUp) => unconfirmed("deadline"),
+        (Phase::Submitted, Sign::TimeIsUp) => unconfirmed("no_receipt"),
+        (Phase::Doubt(reason), Sign::TimeIsUp) => unconfirmed(reason),
+        // No receipt has come, so nothing else tells of it.
+        (Phase::InFlight(_) | Phase::Submitted | Phase::Doubt(_), _) => None,
+        // The transcript tells what became of ours.
+        (Phase::Reported { .. }, Sign::AnotherPrompt) => None,
+        (Phase::Reported { remark, .. }, Sign::Answered | Sign::Read { stands_there: true }) => {
+            Some(DeliveryEnd::Delivered(remark.clone()))
+        }
+        // The hook is believed, as of every CLI without a transcript, if nobody else has typed.
+        (Phase::Reported { remark: None, .. }, Sign::Read { .. }) => Some(DeliveryEnd::Delivered(None)),
+        (Phase::Reported { .. }, Sign::Read { .. } | Sign::AnotherTurn | Sign::TimeIsUp) => unconfirmed(NOT_TAKEN),
+        (Phase::Merged { remark }, Sign::Answered | Sign::TimeIsUp) => {
+            Some(DeliveryEnd::Delivered(Some(remark.clone())))
+        }
+        (Phase::Merged { .. }, Sign::AnotherPrompt | Sign::AnotherTurn) => unconfirmed(NOT_TAKEN),
+        (Phase::Merged { .. }, Sign::Read { .. }) => None,
+    }
+}
+
+/// Ends the text if the sign decides what happened to it.
+pub(crate) fn heard(tx: &mut Tx<'_>, agent_id: &AgentId, sign: Sign) {
+    let Some(typing) = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()) else { return };
+    let Some(ended) = verdict(&typing.phase, sign) else { return };
+    // Nobody waits for the turn of a text that was reported, and perhaps never taken.
+    if typing.phase.is_reported()
+        && matches!(ended, DeliveryEnd::Unconfirmed(_))
+        && let Some(agent) = tx.agent_mut(agent_id)
+    {
+        agent.our_turn = None;
+    }
+    finish(tx, agent_id, &ended);
+}
+
+/// The transcript was read.
+pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, stands_there: bool) {
+    let typing = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref());
+    if typing.is_some_and(|typing| typing.phase.effect() == Some(key)) {
+        heard(tx, agent_id, Sign::Read { stands_there });
+    }
+}
+
+/// The CLI has reported our text. `into_a_turn`: a turn was running, so the text waits there and is written to the
+/// transcript later.
+pub(crate) fn reported(tx: &mut Tx<'_>, agent_id: &AgentId, remark: Option<String>, into_a_turn: bool) {
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let Some(typing) = &agent.typing else { return };
+    let proves = tx.state.settings.profiles.get(&agent.profile).is_some_and(|profile| profile.proves_prompts);
+    let path = agent.transcript_path.clone().filter(|_| proves && !into_a_turn);
+    let (profile, delivery_id) = (agent.profile.clone(), typing.delivery_id.clone());
+    let (before, now) = (typing.deadline, tx.now);
+    let (phase, deadline) = match (path, remark) {
+        (None, None) => return finish(tx, agent_id, &DeliveryEnd::Delivered(None)),
+        (None, Some(remark)) => (Phase::Merged { remark }, Deadline::after(&now, CALM_MS)),
+        (Some(path), remark) => {
+            let await_prompt = Effect::AwaitPrompt { agent_id: *agent_id, profile, path, delivery_id };
+            let is_later = before.remaining_ms(&now) > TAKEN_MS;
+            let deadline = if is_later { Deadline::after(&now, TAKEN_MS) } else { before };
+            (Phase::Reported { effect: tx.effect_of(agent_id, await_prompt), remark }, deadline)
+        }
+    };
+    let Some(typing) = tx.agent_mut(agent_id).and_then(|agent| agent.typing.as_mut()) else { return };
+    typing.deadline = deadline;
+    if let Some(typed) = std::mem::replace(&mut typing.phase, phase).effect() {
+        tx.drop_effect(typed);
+    }
+}

@@ -1,0 +1,190 @@
+//! How full an agent's context is, and what follows: the operator is notified once, and a handoff may begin
+//! automatically. Both are off unless the operator has set them.
+
+use crate::contract::{JournalLine, known};
+use crate::core::effect::{AutoHandoffCheck, Effect, EffectKey, Measured};
+use crate::core::event::RequestFacts;
+use crate::core::fact::Fact;
+use crate::core::hook::ContextUsage;
+use crate::core::id::{AgentId, HandoffId};
+use crate::core::rows::agent::Agent;
+use crate::core::tx::Tx;
+use serde_json::json;
+
+/// The reason of a handoff that begins by itself.
+pub const REASON: &str = "context_limit";
+
+/// Another session has begun in the agent's process: its context is empty.
+pub(crate) fn reset(agent: &mut Agent) {
+    agent.context = None;
+    agent.watch.deferred_because = None;
+    agent.watch.reached = false;
+}
+
+/// Whether views should suggest a handoff: the context is full enough, and no handoff has begun.
+#[must_use]
+pub fn is_suggested(agent: &Agent) -> bool {
+    agent.watch.reached && is_free(agent)
+}
+
+fn is_free(agent: &Agent) -> bool {
+    let has_none = agent.handoff_id.is_none() && agent.record_of.is_none();
+    agent.persona_slug.is_some() && has_none && agent.state.is_live()
+}
+
+pub(crate) fn reported(tx: &mut Tx<'_>, agent_id: &AgentId, usage: ContextUsage) {
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    agent.watch.reported_window = usage.window.or(agent.watch.reported_window);
+    agent.watch.guessed = false;
+    agent.context = Some(ContextUsage { used: usage.used, window: agent.watch.reported_window });
+    suggest(tx, agent_id);
+}
+
+/// A turn has ended: the transcript now has its usage, where the profile can read that.
+pub(crate) fn turn_ended(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let Some(agent) = tx.agent(agent_id).filter(|agent| agent.state.is_live()) else { return };
+    let reads = tx.state.settings.profiles.get(&agent.profile).is_some_and(|profile| profile.reports_context);
+    let before = agent.watch.reading;
+    let Some(path) = agent.transcript_path.clone().filter(|_| reads) else { return evaluate(tx, agent_id) };
+    let (agent_id, profile) = (*agent_id, agent.profile.clone());
+    if let Some(key) = before {
+        tx.drop_effect(key);
+    }
+    let key = tx.effect_of(&agent_id, Effect::ReadContextUsage { agent_id, profile, path });
+    if let Some(agent) = tx.agent_mut(&agent_id) {
+        agent.watch.reading = Some(key);
+    }
+}
+
+/// Takes the result of reading the transcript; none if the transcript does not say.
+pub(crate) fn measured(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, measured: Option<Measured>) {
+    let Some(agent) = tx.agent_mut(agent_id).filter(|agent| agent.watch.reading == Some(key)) else { return };
+    agent.watch.reading = None;
+    if let Some(Measured { usage, guessed }) = measured {
+        let told = agent.watch.reported_window.filter(|_| guessed || usage.window.is_none());
+        agent.watch.guessed = guessed && told.is_none();
+        agent.context = Some(ContextUsage { used: usage.used, window: told.or(usage.window) });
+    }
+    evaluate(tx, agent_id);
+}
+
+fn evaluate(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    suggest(tx, agent_id);
+    check_auto_handoff(tx, agent_id);
+}
+
+fn session(agent: &Agent) -> String {
+    agent.session.id.clone().unwrap_or_default()
+}
+
+/// The used share in percent, if it has reached the limit and the agent could be handed off.
+fn over(agent: &Agent, limit: Option<u64>) -> Option<u64> {
+    let percent = agent.context.and_then(|context| context.percent())?;
+    (is_free(agent) && percent >= limit?).then_some(percent)
+}
+
+/// Notifies the operator once in a session, and notes for the views whether a handoff is suggested.
+fn suggest(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let limit = tx.state.settings.context.suggest_at;
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let percent = agent.context.and_then(|context| context.percent());
+    let reached = percent.zip(limit).is_some_and(|(percent, limit)| percent >= limit);
+    if agent.watch.reached != reached
+        && let Some(agent) = tx.agent_mut(agent_id)
+    {
+        agent.watch.reached = reached;
+    }
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let session = session(agent);
+    let is_new = agent.watch.suggested_in.as_ref() != Some(&session);
+    let Some(percent) = over(agent, limit).filter(|_| is_new) else { return };
+    let slug = agent.persona_slug.as_ref().map(ToString::to_string).unwrap_or_default();
+    if let Some(agent) = tx.agent_mut(agent_id) {
+        agent.watch.suggested_in = Some(session);
+    }
+    let text = format!(
+        "the context of {slug} is {percent} % full; to hand {slug} off: tasuki handoff {slug} --reason {REASON} --wait"
+    );
+    tx.notify_operator(&text, json!({ "agent_id": agent_id, "persona_slug": slug, "percent": percent }));
+    journal(tx, agent_id, "suggested", percent, JournalLine::default());
+}
+
+/// Checks the preconditions of an automatic handoff right before it would begin.
+fn check_auto_handoff(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let limit = tx.state.settings.context.auto_at;
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let is_new = agent.watch.begun_in.as_ref() != Some(&session(agent)) && agent.watch.checking.is_none();
+    let Some(percent) = over(agent, limit).filter(|_| is_new) else { return };
+    if agent.watch.guessed {
+        let why = "the size of the agent's context window is a guess; its CLI has not reported the size";
+        return defer(tx, agent_id, percent, why);
+    }
+    let Some((pane, persona)) = agent.pane.zip(agent.persona_slug.clone()).filter(|_| is_at_rest(agent)) else {
+        return;
+    };
+    let key = tx.effect_of(agent_id, Effect::CheckAutoHandoff { agent_id: *agent_id, pane, persona });
+    if let Some(agent) = tx.agent_mut(agent_id) {
+        agent.watch.checking = Some(key);
+    }
+}
+
+fn is_at_rest(agent: &Agent) -> bool {
+    agent.is_free() && agent.queue.is_empty()
+}
+
+/// Takes the result of that check; none if the check itself failed. Much may have happened meanwhile, so everything is
+/// judged again.
+pub(crate) fn auto_handoff_checked(
+    tx: &mut Tx<'_>,
+    agent_id: &AgentId,
+    key: EffectKey,
+    check: Option<AutoHandoffCheck>,
+) {
+    let limit = tx.state.settings.context.auto_at;
+    let Some(agent) = tx.agent_mut(agent_id).filter(|agent| agent.watch.checking == Some(key)) else { return };
+    agent.watch.checking = None;
+    let Some(percent) = over(agent, limit).filter(|_| is_at_rest(agent)) else { return };
+    let Some((slug, check)) = agent.persona_slug.clone().zip(check) else { return };
+    match check.viewers {
+        Some(0) => {}
+        Some(_) => return defer(tx, agent_id, percent, "a tmux client is attached to the agent's window"),
+        None => return defer(tx, agent_id, percent, "tasuki could not check the agent's window"),
+    }
+    let facts = RequestFacts { persona: Some((slug, check.persona)), ..RequestFacts::default() };
+    tx.learn(Fact::ContextFull { agent_id: *agent_id, percent, facts: Box::new(facts) });
+}
+
+pub(crate) fn auto_handoff_begun(tx: &mut Tx<'_>, agent_id: &AgentId, percent: u64, handoff_id: HandoffId) {
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    agent.watch.begun_in = Some(session(agent));
+    agent.watch.deferred_because = None;
+    let slug = agent.persona_slug.as_ref().map(ToString::to_string).unwrap_or_default();
+    let text = format!("the context of {slug} is {percent} % full; tasuki has started its handoff (context.auto_at)");
+    let fields = json!({ "agent_id": agent_id, "handoff_id": handoff_id, "percent": percent });
+    tx.notify_operator(&text, fields);
+    journal(tx, agent_id, "begun", percent, JournalLine { handoff_id: known(&handoff_id), ..JournalLine::default() });
+}
+
+/// The handoff does not begin now; the next end of a turn tries again. Each new reason gets a line in the journal.
+pub(crate) fn defer(tx: &mut Tx<'_>, agent_id: &AgentId, percent: u64, why: &str) {
+    let Some(agent) = tx.agent(agent_id).filter(|agent| agent.watch.deferred_because.as_deref() != Some(why)) else {
+        return;
+    };
+    let agent_id = agent.agent_id;
+    if let Some(agent) = tx.agent_mut(&agent_id) {
+        agent.watch.deferred_because = Some(why.to_owned());
+    }
+    journal(tx, &agent_id, "put_off", percent, JournalLine { reason: known(&why), ..JournalLine::default() });
+}
+
+fn journal(tx: &mut Tx<'_>, agent_id: &AgentId, what: &str, percent: u64, more: JournalLine) {
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let (handoff_id, reason) = (more.handoff_id, more.reason);
+    let (percent, auto) = (Some(percent), Some(what.to_owned()));
+    let line = JournalLine { handoff_id, reason, percent, auto, ..agent.line() };
+    tx.journal(line);
+}
+
+#[cfg(test)]
+#[path = "context_usage_tests.rs"]
+mod tests;

@@ -1,0 +1,259 @@
+//! The rules of a full context, one decision after the other.
+
+use super::*;
+use crate::core::decision::{Cycle, Decision};
+use crate::core::effect::Outcome;
+use crate::core::event::Event;
+use crate::core::hook::{HookEvent, HookKind, SessionReason};
+use crate::core::pane::{PaneRef, ServerId};
+use crate::core::persona::PersonaFacts;
+use crate::core::rows::agent::AgentState;
+use crate::core::rows::handoff::Step;
+use crate::core::settings::{ContextLimits, ProfileFacts, Settings};
+use crate::core::state::State;
+use crate::core::time::Now;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+const PANE: PaneRef = PaneRef { server: ServerId { pid: 7, start_time: 1 }, pane: 3, pid: 42 };
+
+/// A sidecar's state with one idle agent of persona `dev`.
+struct World {
+    state: State,
+    agent_id: AgentId,
+    turns: u8,
+}
+
+impl World {
+    fn new(suggest_at: Option<u64>, auto_at: Option<u64>) -> Self {
+        let agent_id: AgentId = "6f1c3a52-8f0e-4d5b-9a57-2f64c1f6f0aa".parse().expect("an id");
+        let mut agent = Agent::new(agent_id, "demo".to_owned(), String::new());
+        agent.persona_slug = "dev".parse().ok();
+        agent.state = AgentState::Idle;
+        agent.pane = Some(PANE);
+        agent.session.id = Some("s1".to_owned());
+        agent.transcript_path = Some("/t/s1.jsonl".to_owned());
+        let profile = ProfileFacts::demo();
+        let settings = Settings {
+            context: ContextLimits { suggest_at, auto_at },
+            profiles: BTreeMap::from([("demo".to_owned(), profile)]),
+            ..Settings::default()
+        };
+        let agents = BTreeMap::from([(agent_id, agent)]);
+        World { state: State { agents, server: Some(PANE.server), settings, ..State::default() }, agent_id, turns: 0 }
+    }
+
+    fn decide(&mut self, event: Event) -> Decision {
+        self.turns += 1;
+        let now = Now { wall_ms: 1_790_000_000_000, boot: 1, boot_ms: 1_000 * u64::from(self.turns) };
+        let decision = crate::core::decide(&self.state, event, &Cycle { now, entropy: [self.turns; 32] });
+        self.state.apply(&decision);
+        decision
+    }
+
+    fn hook(&mut self, kind: HookKind, change: impl FnOnce(&mut HookEvent)) -> Decision {
+        let mut event = HookEvent::new(kind);
+        event.agent_id = Some(self.agent_id);
+        event.session_id.clone_from(&self.agent().session.id);
+        change(&mut event);
+        self.decide(Event::Hook(Box::new(event)))
+    }
+
+    /// Ends a turn after which the transcript says that this many of 100,000 tokens are used.
+    fn stop(&mut self, used: u64) -> Decision {
+        self.stop_with(ContextUsage { used, window: Some(100_000) }, false)
+    }
+
+    fn stop_with(&mut self, usage: ContextUsage, guessed: bool) -> Decision {
+        self.hook(HookKind::Stop, |_| {});
+        let key = self.agent().watch.reading.expect("the gauge is read");
+        self.decide(Event::Settled { key, outcome: Outcome::ContextUsage(Some(Measured { usage, guessed })) })
+    }
+
+    fn look(&mut self, viewers: Option<u64>) -> Decision {
+        let key = self.agent().watch.checking.expect("it is looked round");
+        let persona = PersonaFacts { exists: true, has_skill: true, ..PersonaFacts::default() };
+        self.decide(Event::Settled {
+            key,
+            outcome: Outcome::AutoHandoffCheck(Box::new(AutoHandoffCheck { viewers, persona })),
+        })
+    }
+
+    fn agent(&self) -> &Agent {
+        &self.state.agents[&self.agent_id]
+    }
+
+    fn change(&mut self, change: impl FnOnce(&mut Agent)) {
+        change(self.state.agents.get_mut(&self.agent_id).expect("it is there"));
+    }
+}
+
+fn said(decision: &Decision) -> Vec<(String, Option<String>)> {
+    let lines = decision.journal.iter().map(|(_, line)| line).filter(|line| line["auto"].is_string());
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    lines.map(|line| (text(&line["auto"]).unwrap_or_default(), text(&line["reason"]))).collect()
+}
+
+fn notices(decision: &Decision) -> usize {
+    decision.effects.iter().filter(|(_, pending)| matches!(pending.effect, Effect::NotifyOperator(_))).count()
+}
+
+#[test]
+fn the_gauge_is_read_after_each_stop_and_shown() {
+    let mut world = World::new(None, None);
+    let decision = world.stop(45_900);
+    assert_eq!(crate::core::view::agent(world.agent()).context.and_then(|context| context.percent), Some(45));
+    assert_eq!((said(&decision), notices(&decision)), (vec![], 0));
+    assert_eq!(world.agent().watch.checking, None);
+}
+
+#[test]
+fn a_later_stop_takes_the_place_of_an_earlier_reading() {
+    let mut world = World::new(None, None);
+    world.hook(HookKind::Stop, |_| {});
+    let first = world.agent().watch.reading.expect("reading");
+    world.stop(10);
+    let usage = ContextUsage { used: 99, window: None };
+    let late = Outcome::ContextUsage(Some(Measured { usage, guessed: false }));
+    world.decide(Event::Settled { key: first, outcome: late });
+    assert_eq!(world.agent().context.map(|context| context.used), Some(10));
+    assert!(world.state.outbox.is_empty());
+}
+
+#[test]
+fn the_operator_is_told_once_in_a_session() {
+    let mut world = World::new(Some(70), None);
+    assert_eq!(said(&world.stop(69_999)), []);
+    let decision = world.stop(70_000);
+    assert_eq!((said(&decision), notices(&decision)), (vec![("suggested".to_owned(), None)], 1));
+    assert_eq!(notices(&world.stop(80_000)), 0);
+    assert_eq!(notices(&world.stop(10)) + notices(&world.stop(90_000)), 0);
+    world.hook(HookKind::SessionEnd, |event| event.reason = Some(SessionReason::Replaced));
+    world.hook(HookKind::SessionStart, |event| {
+        event.reason = Some(SessionReason::Replaced);
+        event.session_id = Some("s2".to_owned());
+    });
+    assert_eq!(world.agent().context, None);
+    assert_eq!(notices(&world.stop(70_000)), 1);
+}
+
+#[test]
+fn a_suggestion_is_seen_as_long_as_it_holds() {
+    let mut world = World::new(Some(70), None);
+    let is_seen = |world: &World| {
+        let line = crate::core::status_line::line(&world.state, 0, &Now { wall_ms: 0, boot: 1, boot_ms: 0 });
+        (crate::core::view::agent(world.agent()).handoff_suggested, line)
+    };
+    world.stop(69_999);
+    assert_eq!(is_seen(&world), (false, "1 agent".to_owned()));
+    world.stop(70_000);
+    assert_eq!(is_seen(&world), (true, "1 agent · 1 to hand off".to_owned()));
+    world.stop(90_000);
+    assert!(is_seen(&world).0, "it was told, and still holds");
+    // The CLI has compacted it.
+    world.stop(10_000);
+    assert!(!is_seen(&world).0);
+    world.stop(90_000);
+    let handoff = HandoffId(uuid::Uuid::from_u128(1));
+    world.change(|agent| agent.handoff_id = Some(handoff));
+    assert!(!is_seen(&world).0, "its handoff is under way");
+    world.change(|agent| agent.handoff_id = None);
+    world.hook(HookKind::SessionEnd, |event| event.reason = Some(SessionReason::Replaced));
+    world.hook(HookKind::SessionStart, |event| {
+        event.reason = Some(SessionReason::Replaced);
+        event.session_id = Some("s2".to_owned());
+    });
+    assert!(!is_seen(&world).0, "another session");
+}
+
+#[test]
+fn a_report_of_the_clis_own_suggests_but_begins_nothing() {
+    let mut world = World::new(Some(70), Some(70));
+    let usage = ContextUsage { used: 90, window: Some(100) };
+    let decision = world.hook(HookKind::Context, |event| event.context = Some(usage));
+    assert_eq!(notices(&decision), 1);
+    assert!(world.agent().watch.checking.is_none() && !world.agent().hooks_seen);
+}
+
+#[test]
+fn a_handoff_begins_by_itself_when_nobody_looks() {
+    let mut world = World::new(None, Some(80));
+    world.stop(85_000);
+    let decision = world.look(Some(0));
+    let handoff = world.state.handoffs.values().next().expect("a handoff");
+    assert_eq!((handoff.reason.as_str(), handoff.agent_id), (REASON, world.agent_id));
+    assert_ne!(handoff.step, Step::Failed);
+    assert_eq!(said(&decision), [("begun".to_owned(), None)]);
+    assert!(decision.answers.is_empty());
+    assert_eq!(world.agent().handoff_id, Some(handoff.handoff_id));
+}
+
+#[test]
+fn while_a_client_looks_it_is_put_off_and_tried_again() {
+    let mut world = World::new(None, Some(80));
+    world.stop(85_000);
+    let why = |text: &str| vec![("put_off".to_owned(), Some(text.to_owned()))];
+    assert_eq!(said(&world.look(Some(1))), why("a tmux client is attached to the agent's window"));
+    world.stop(86_000);
+    assert_eq!(said(&world.look(Some(2))), [], "the journal has said so");
+    world.stop(86_000);
+    assert_eq!(said(&world.look(None)), why("tasuki could not check the agent's window"));
+    assert!(world.state.handoffs.is_empty());
+    world.stop(87_000);
+    world.look(Some(0));
+    assert_eq!(world.state.handoffs.len(), 1);
+}
+
+#[test]
+fn nothing_begins_for_an_agent_that_is_busy_anonymous_or_in_a_handoff() {
+    let cases: [fn(&mut Agent); 4] = [
+        |agent| agent.persona_slug = None,
+        |agent| agent.pane = None,
+        |agent| agent.record_of = Some(HandoffId(uuid::Uuid::nil())),
+        |agent| agent.handoff_id = Some(HandoffId(uuid::Uuid::nil())),
+    ];
+    for change in cases {
+        let mut world = World::new(Some(50), Some(50));
+        world.change(change);
+        world.stop(90_000);
+        assert!(world.agent().watch.checking.is_none());
+    }
+    let mut world = World::new(None, Some(50));
+    world.stop(90_000);
+    world.hook(HookKind::PromptSubmit, |event| event.text = Some("go on".to_owned()));
+    world.look(Some(0));
+    assert!(world.state.handoffs.is_empty(), "it has become busy meanwhile");
+}
+
+#[test]
+fn what_the_trigger_refuses_is_said() {
+    let mut world = World::new(None, Some(50));
+    world.stop(90_000);
+    world.state.server = None;
+    assert_eq!(said(&world.look(Some(0))), [("put_off".to_owned(), Some("No tmux server answers".to_owned()))]);
+}
+
+#[test]
+fn one_that_was_begun_is_not_begun_again_in_that_session() {
+    let mut world = World::new(None, Some(50));
+    world.stop(90_000);
+    world.look(Some(0));
+    world.state.handoffs.clear();
+    world.change(|agent| agent.handoff_id = None);
+    world.stop(95_000);
+    assert!(world.agent().watch.checking.is_none());
+}
+
+#[test]
+fn on_a_guess_nothing_begins_and_what_the_cli_told_wins_over_it() {
+    let guess = ContextUsage { used: 190_000, window: Some(200_000) };
+    let mut world = World::new(None, Some(50));
+    let decision = world.stop_with(guess, true);
+    assert!(said(&decision)[0].1.as_ref().is_some_and(|why| why.contains("is a guess")));
+    assert!(world.agent().watch.checking.is_none());
+    let told = ContextUsage { used: 190_000, window: Some(1_000_000) };
+    world.hook(HookKind::Context, |event| event.context = Some(told));
+    world.stop_with(guess, true);
+    assert_eq!(world.agent().context.and_then(|context| context.percent()), Some(19));
+    assert!(!world.agent().watch.guessed);
+}

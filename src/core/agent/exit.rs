@@ -1,0 +1,181 @@
+//! An agent's exit: requested, detected or suspected.
+
+use super::{idle, queue, start, typing, verdict};
+use crate::contract::reply::AgentReply;
+use crate::core::effect::Effect;
+use crate::core::event::Exit;
+use crate::core::fact::{DeliveryEnd, Fact};
+use crate::core::id::{AgentId, RequestId};
+use crate::core::reply::{Refused, Reply};
+use crate::core::rows::agent::{AgentState, PendingExit, Primed, Purpose, Shutdown};
+use crate::core::rows::handoff::Step;
+use crate::core::text::wire_name;
+use crate::core::time::Deadline;
+use crate::core::tx::Tx;
+use serde_json::json;
+
+/// How long a dead agent's last hooks may still write, in milliseconds: the process's death is seen before the event
+/// file of its last Stop.
+const LAST_HOOKS_MS: u64 = 2_000;
+/// How long an agent's process may take to exit after its pane was killed, in milliseconds.
+const KILL_MS: u64 = 10_000;
+
+/// `agent_shutdown`, checked already.
+pub(crate) fn shut_down(tx: &mut Tx<'_>, agent_id: &AgentId, request: &RequestId, force: bool) {
+    let deadline = Deadline::after(&tx.now, tx.state.settings.limits.ending_ms);
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let process = agent.process;
+    let effect = match agent.pane {
+        Some(pane) if force => Some(tx.effect_of(agent_id, Effect::KillPane { agent_id: *agent_id, pane, process })),
+        _ => None,
+    };
+    if let Some(agent) = tx.agent_mut(agent_id) {
+        agent.shutdown = Some(Shutdown { request_id: request.clone(), effect, deadline });
+    }
+    if !force {
+        typing::begin_command(tx, agent_id, Purpose::Exit(None), Some(deadline));
+    }
+}
+
+/// A forced shutdown of an agent without a pane: there is nothing to kill, so only its row ends.
+pub(crate) fn end_without_pane(tx: &mut Tx<'_>, agent_id: &AgentId, request: &RequestId) {
+    end(tx, agent_id, AgentState::Lost);
+    answer_ended(tx, agent_id, request);
+}
+
+fn answer_ended(tx: &mut Tx<'_>, agent_id: &AgentId, request: &RequestId) {
+    let ended_at = tx.agent(agent_id).and_then(|agent| agent.ended_at.clone());
+    tx.answer(request, Reply::ok(&AgentReply { ended_at: Some(ended_at), ..AgentReply::default() }));
+}
+
+/// The pane of a forced shutdown was killed, or could not be.
+pub(crate) fn pane_killed(tx: &mut Tx<'_>, agent_id: &AgentId, failed: Option<&str>) {
+    let Some(shutdown) = tx.agent_mut(agent_id).and_then(|agent| agent.shutdown.as_mut()) else { return };
+    shutdown.effect = None;
+    if let Some(why) = failed {
+        refuse_shutdown(tx, agent_id, Refused::new(409, "did_not_exit", format!("The pane was not killed: {why}")));
+    }
+}
+
+/// The exit command of a shutdown was not typed.
+pub(crate) fn exit_refused(tx: &mut Tx<'_>, agent_id: &AgentId, ended: &DeliveryEnd) {
+    let DeliveryEnd::Refused(reason) = ended else { return };
+    let message = format!("Nothing was typed: {}", wire_name(reason));
+    refuse_shutdown(tx, agent_id, Refused::new(409, "refused", message).hint(reason.hint()));
+}
+
+/// A shutdown has taken too long.
+pub(crate) fn shutdown_failed(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let hint = "end the agent yourself; if tasuki started the agent, you can shut it down with force";
+    let refused = Refused::new(409, "did_not_exit", "The agent did not end in time").hint(hint);
+    refuse_shutdown(tx, agent_id, refused);
+}
+
+fn refuse_shutdown(tx: &mut Tx<'_>, agent_id: &AgentId, refused: Refused) {
+    if let Some(request) = take_shutdown(tx, agent_id) {
+        tx.refuse(&request, refused);
+    }
+}
+
+/// The shutdown is over, and with it the effect that kills the pane. Gives the request that asked for it.
+fn take_shutdown(tx: &mut Tx<'_>, agent_id: &AgentId) -> Option<RequestId> {
+    let shutdown = tx.agent_mut(agent_id)?.shutdown.take()?;
+    if let Some(key) = shutdown.effect {
+        tx.drop_effect(key);
+    }
+    Some(shutdown.request_id)
+}
+
+/// An agent is gone. A process that was asked to exit has ended at once; otherwise its last hooks get some time.
+pub(crate) fn detected(tx: &mut Tx<'_>, agent_id: &AgentId, how: Exit) {
+    let Some(agent) = tx.agent(agent_id) else { return };
+    if !agent.state.is_live() {
+        return;
+    }
+    let is_ending = agent.shutdown.is_some()
+        || agent
+            .handoff_id
+            .and_then(|id| tx.handoff(&id))
+            .is_some_and(|handoff| handoff.agent_id == *agent_id && handoff.step == Step::Ending);
+    match how {
+        Exit::Dead if is_ending => end(tx, agent_id, AgentState::Ended),
+        Exit::Dead | Exit::PaneGone => {
+            let is_killed = agent.shutdown.as_ref().is_some_and(|shutdown| shutdown.effect.is_some());
+            let within = if is_killed { KILL_MS } else { LAST_HOOKS_MS };
+            let fresh = PendingExit { due: Deadline::after(&tx.now, within), pane_gone: how == Exit::PaneGone };
+            if let Some(agent) = tx.agent_mut(agent_id) {
+                let pending_exit = agent.pending_exit.get_or_insert(fresh);
+                pending_exit.pane_gone &= how == Exit::PaneGone;
+            }
+        }
+    }
+}
+
+/// The agent was gone for long enough: its exit is believed.
+pub(crate) fn pending_exit_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let Some(pending_exit) = tx.agent(agent_id).and_then(|agent| agent.pending_exit) else { return };
+    notify_death(tx, agent_id, pending_exit.pane_gone);
+    end(tx, agent_id, if pending_exit.pane_gone { AgentState::Lost } else { AgentState::Ended });
+}
+
+/// Notifies the operator of a death that nobody asked for, if no handoff and no start reports it.
+fn notify_death(tx: &mut Tx<'_>, agent_id: &AgentId, pane_gone: bool) {
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let Some(slug) = &agent.persona_slug else { return };
+    let is_told = agent.shutdown.is_some() || agent.handoff_id.is_some() || agent.start.is_some();
+    if is_told || agent.session.closed {
+        return;
+    }
+    let what = if pane_gone { "its pane is gone" } else { "its process is dead" };
+    let hint = "hand the agent off with author salvage, or start another agent";
+    let text =
+        format!("agent {} ({slug}) has died: {what}, and nobody asked the agent to end; {hint}", agent_id.short());
+    let fields =
+        json!({ "code": "agent_died", "agent_id": agent_id, "persona_slug": slug, "lost": pane_gone, "hint": hint });
+    tx.notify_operator(&text, fields);
+}
+
+/// The agent has ended or is lost: whatever waited for it gets its answer.
+pub(crate) fn end(tx: &mut Tx<'_>, agent_id: &AgentId, state: AgentState) {
+    idle::clear_silence(tx, agent_id);
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    agent.pending_exit = None;
+    agent.priming_deadline = None;
+    agent.notices.not_before = None;
+    agent.our_turn = None;
+    let queue = std::mem::take(&mut agent.queue);
+    let primed = agent.primed.clone();
+    tx.set_state(agent_id, state);
+    if let Primed::Reading { effect } = primed {
+        tx.drop_effect(effect);
+    }
+    end_typing(tx, agent_id);
+    start::ended(tx, agent_id);
+    for queued in queue {
+        queue::not_typed(tx, queued, Refused::new(400, "not_active", "Agent is not active"));
+    }
+    if let Some(request) = take_shutdown(tx, agent_id) {
+        answer_ended(tx, agent_id, &request);
+    }
+    tx.learn(Fact::Ended { agent_id: *agent_id });
+}
+
+/// A text for an agent that has ended: a handoff's step fails by itself, a sender gets an answer.
+fn end_typing(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let purpose = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()).map(|typing| typing.purpose.clone());
+    match purpose {
+        None => {}
+        Some(Purpose::Send(_) | Purpose::Message(..) | Purpose::Work(_)) => {
+            verdict::finish(tx, agent_id, &DeliveryEnd::Unconfirmed("agent_ended".to_owned()))
+        }
+        Some(_) => drop(verdict::take(tx, agent_id)),
+    }
+}
+
+/// Gives up a start that nothing waits for any more: an agent that was never seen alive is not waited for either.
+pub(crate) fn abandon_start(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    start::take(tx, agent_id);
+    if tx.agent(agent_id).is_some_and(|agent| agent.pane.is_none() && agent.state.is_live()) {
+        end(tx, agent_id, AgentState::Lost);
+    }
+}

@@ -1,0 +1,185 @@
+//! The idle watch: watches the screen of an agent while a handoff or a text waits for the end of its turn, because an
+//! interrupt or an API error may end a turn without any event. Where nothing waits, a long silence causes one look at
+//! the screen, so that no view says `busy` for ever.
+
+use super::{priming, unlocated};
+use crate::core::effect::{Effect, EffectKey, Readiness};
+use crate::core::fact::Fact;
+use crate::core::id::{AgentId, HandoffId};
+use crate::core::rows::ack::Ack;
+use crate::core::rows::agent::{Agent, AgentState, IdleWatch, Purpose, ScreenProbe};
+use crate::core::rows::handoff::Step;
+use crate::core::time::Deadline;
+use crate::core::tx::Tx;
+
+/// A turn that nothing waits for and that sends no event for this long, in milliseconds, gets a look at its agent's
+/// screen.
+const SILENCE_LIMIT_MS: u64 = 10 * 60_000;
+/// The pause, in milliseconds, before a watch that ended without the end of the turn starts again.
+const LOOK_AGAIN_MS: u64 = 2_000;
+
+/// Starts or stops the watch, whichever the agent's rows call for. Called whenever the agent has changed.
+///
+/// The silence deadline runs for an agent in a turn, and for an agent known only by its own events. Each of its events
+/// restarts the deadline.
+pub(crate) fn update_idle_watch(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let (before, is_unlocated) = (agent.idle_watch, unlocated::is_unlocated(agent));
+    // A dialog that a person left with Esc sends no event either.
+    let is_in_a_turn = agent.state.is_in_a_turn() && agent.pane.is_some();
+    let is_there = agent.start.is_none() && agent.pending_exit.is_none();
+    let turn = match (before.turn, agent.pane.filter(|_| is_waited_for(tx, agent))) {
+        (ScreenProbe::Not, Some(pane)) => {
+            let profile = agent.profile.clone();
+            ScreenProbe::Runs(
+                tx.effect_of(agent_id, Effect::AwaitIdle { agent_id: *agent_id, pane, profile, brief: false }),
+            )
+        }
+        (ScreenProbe::Runs(key), None) => {
+            tx.drop_effect(key);
+            ScreenProbe::Not
+        }
+        (ScreenProbe::Later(_), None) => ScreenProbe::Not,
+        (look, _) => look,
+    };
+    let counts_silence = is_there && (is_unlocated || (is_in_a_turn && !matches!(turn, ScreenProbe::Runs(_))));
+    let silence = match (before.silence, counts_silence) {
+        (ScreenProbe::Not, true) => ScreenProbe::Later(Deadline::after(
+            &tx.now,
+            if is_unlocated { unlocated::SILENCE_LIMIT_MS } else { SILENCE_LIMIT_MS },
+        )),
+        (ScreenProbe::Later(_), false) => ScreenProbe::Not,
+        (look, _) => look,
+    };
+    let after = IdleWatch { turn, silence };
+    if after != before
+        && let Some(agent) = tx.agent_mut(agent_id)
+    {
+        agent.idle_watch = after;
+    }
+}
+
+/// The pause is over: watches again.
+pub(crate) fn watch_again(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    if let Some(agent) = tx.agent_mut(agent_id) {
+        agent.idle_watch.turn = ScreenProbe::Not;
+    }
+}
+
+/// The agent was silent for long: one look at its screen. An agent without a screen counts as lost, which is the return
+/// value.
+#[must_use]
+pub(crate) fn silence_elapsed(tx: &mut Tx<'_>, agent_id: &AgentId) -> Option<AgentState> {
+    let agent = tx.agent(agent_id)?;
+    if unlocated::is_unlocated(agent) {
+        return Some(AgentState::Lost);
+    }
+    let pane = agent.pane?;
+    let profile = agent.profile.clone();
+    let key = tx.effect_of(agent_id, Effect::AwaitIdle { agent_id: *agent_id, pane, profile, brief: true });
+    if let Some(agent) = tx.agent_mut(agent_id) {
+        agent.idle_watch.silence = ScreenProbe::Runs(key);
+    }
+    None
+}
+
+/// The agent sent an event or has ended: the silence is over, and the result of a look would be outdated.
+pub(crate) fn clear_silence(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    if tx.agent(agent_id).is_none_or(|agent| agent.idle_watch.silence == ScreenProbe::Not) {
+        return;
+    }
+    let silence = tx.agent_mut(agent_id).map(|agent| std::mem::take(&mut agent.idle_watch.silence));
+    if let Some(ScreenProbe::Runs(key)) = silence {
+        tx.drop_effect(key);
+    }
+}
+
+/// Whether anything waits for the end of a turn that this agent seems to be in.
+fn is_waited_for(tx: &Tx<'_>, agent: &Agent) -> bool {
+    // An agent whose start was given up may have become ready since.
+    let seems_busy = agent.state.is_in_a_turn() || agent.state == AgentState::Starting;
+    // A prompt that was submitted into a running turn gets the next turn, or was added to the running one. In the
+    // latter case no further end is ever reported, and only the screen shows it.
+    let may_be_over = agent.state == AgentState::Idle && agent.our_turn.as_ref().is_some_and(|turn| turn.queued);
+    if !(seems_busy || may_be_over) || agent.typing.is_some() || agent.start.is_some() || agent.pending_exit.is_some() {
+        return false;
+    }
+    // Without its profile the screen can't be read.
+    if !tx.state.settings.profiles.contains_key(&agent.profile) {
+        return false;
+    }
+    let is_step = |id: &HandoffId, step| tx.handoff(id).is_some_and(|handoff| handoff.step == step);
+    let answers_us = agent.our_turn.as_ref().is_some_and(|turn| match &turn.purpose {
+        _ if turn.paused => false,
+        Purpose::Instruction(_) | Purpose::Priming(_) => true,
+        Purpose::Briefing(id) => is_step(id, Step::Reading),
+        Purpose::Send(_) | Purpose::Work(_) | Purpose::Exit(_) | Purpose::NewSession(_) | Purpose::Message(..) => false,
+    });
+    let handoff = agent.handoff_id.and_then(|id| tx.handoff(&id));
+    let holds_up = handoff.is_some_and(|handoff| {
+        let is_told = handoff.step == Step::Acknowledging && handoff.ack.as_ref().is_some_and(Ack::has_waiting);
+        let is_waiting = handoff.step == Step::Waiting && handoff.agent_id == agent.agent_id;
+        handoff.stay.deferred || is_waiting || (is_told && handoff.successor_id == Some(agent.agent_id))
+    });
+    may_be_over || answers_us || holds_up || !agent.queue.is_empty()
+}
+
+/// The watch has ended.
+pub(crate) fn seen(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, readiness: &Readiness) {
+    let again = Deadline::after(&tx.now, LOOK_AGAIN_MS);
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    if agent.idle_watch.silence == ScreenProbe::Runs(key) {
+        agent.idle_watch.silence = ScreenProbe::Not;
+    } else if agent.idle_watch.turn == ScreenProbe::Runs(key) {
+        // No server, no pane, or a dialog that is still open: another look would end at once.
+        agent.idle_watch.turn =
+            if *readiness == Readiness::Ready { ScreenProbe::Not } else { ScreenProbe::Later(again) };
+    } else {
+        return;
+    }
+    match readiness {
+        Readiness::Ready => is_idle(tx, agent_id),
+        Readiness::Blocked { .. } => blocked(tx, agent_id, None),
+        Readiness::NotReady { .. } | Readiness::Gone { .. } => {}
+    }
+}
+
+/// The screen has been idle for a while: the turn is over, although no event said so.
+fn is_idle(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    agent.open_turn = None;
+    let ours = agent.our_turn.take();
+    tx.set_state(agent_id, AgentState::Idle);
+    tx.learn(Fact::TurnOver { agent_id: *agent_id });
+    infer_end(tx, agent_id, ours.as_ref().map(|turn| &turn.purpose));
+}
+
+/// Another session has begun in the agent's process, so a turn or a dialog of the old session has ended. But a prompt
+/// of ours may still be answered in the new session; the screen shows whether its turn is over, as always.
+pub(crate) fn session_was_replaced(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let is_over = |agent: &Agent| agent.start.is_none() && agent.our_turn.is_none() && agent.state.is_in_a_turn();
+    if tx.agent(agent_id).is_some_and(is_over) {
+        is_idle(tx, agent_id);
+    }
+}
+
+/// Our prompt's turn has ended without an event: it counts as a Stop, and the view says that it was inferred.
+pub(crate) fn infer_end(tx: &mut Tx<'_>, agent_id: &AgentId, purpose: Option<&Purpose>) {
+    let Some(purpose) = purpose else { return };
+    tx.learn(Fact::TurnEnded { agent_id: *agent_id, purpose: purpose.clone(), event: None });
+    if let Purpose::Priming(_) = purpose {
+        priming::is_over(tx, agent_id, None);
+    }
+}
+
+/// A dialog waits for a person. Within a handoff the operator is notified at once.
+pub(crate) fn blocked(tx: &mut Tx<'_>, agent_id: &AgentId, message: Option<&str>) {
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let was_blocked = agent.state == AgentState::Blocked;
+    if agent.start.is_none() {
+        tx.set_state(agent_id, AgentState::Blocked);
+    }
+    if !was_blocked {
+        tx.learn(Fact::Blocked { agent_id: *agent_id, message: message.map(str::to_owned) });
+    }
+}

@@ -1,0 +1,29 @@
+//! The machines of one agent: its registration or start, the texts that are typed to it, its turns, its exit.
+//!
+//! From the bottom up; each uses only those before it:
+//!
+//! - `context_usage`: how full its context is, and what follows. `unlocated`: agents known only by their own events.
+//!   `start_dialog`: a dialog in the pane of an agent that is starting.
+//! - A text first waits in `queue` or is taken at once. `typing` has it typed and takes the receipt, `acceptance` looks for
+//!   a better proof where a receipt proves nothing, and `verdict` ends the delivery. They use each other in the
+//!   opposite order.
+//! - `priming`: the first text of an agent that tasuki has started. `idle`: the end of a turn that no event reports.
+//! - `start`: from a new agent's row to its readiness. `exit`: the exit of any agent, requested, detected or suspected.
+//! - `register`: agents that already run, and the requests that concern a single agent.
+//!
+//! None of them calls anything above. They may read the step of their agent's handoff. What they learn that concerns
+//! the handoff or a work item rises as a `Fact`. An agent's events come in through `core/hooks.rs`, its deadlines
+//! through `core/due.rs`; both have facts handled in between, so they are above this module.
+
+pub(crate) mod acceptance;
+pub mod context_usage;
+pub(crate) mod exit;
+pub(crate) mod idle;
+pub(crate) mod priming;
+pub(crate) mod queue;
+pub(crate) mod register;
+pub(crate) mod start;
+pub(crate) mod start_dialog;
+pub(crate) mod typing;
+pub(crate) mod unlocated;
+pub(crate) mod verdict;

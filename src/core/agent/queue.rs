@@ -1,0 +1,58 @@
+//! The texts that wait until their agent can take them.
+
+use super::typing;
+use crate::core::fact::Fact;
+use crate::core::id::AgentId;
+use crate::core::pane::Refusal;
+use crate::core::reply::Refused;
+use crate::core::rows::agent::{AgentState, Asker, Purpose, Queued};
+use crate::core::text::wire_name;
+use crate::core::tx::Tx;
+
+/// Most texts that may wait for one agent.
+pub(crate) const MAX_QUEUE: usize = 32;
+
+/// Types the next waiting text, if the agent is free for it.
+pub(crate) fn drain_queue(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let Some(agent) = tx.agent(agent_id) else { return };
+    if agent.queue.is_empty() || !agent.is_free() || agent.handoff_id.is_some() {
+        return;
+    }
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    let queued = agent.queue.remove(0);
+    let (first_line, purpose) = match queued.asker {
+        Asker::Request(request_id) => ("Message from the operator.", Purpose::Send(request_id)),
+        Asker::Message(id, number) => ("Message from tasuki about a handoff.", Purpose::Message(id, number)),
+    };
+    let text = typing::Text { first_line: first_line.to_owned(), body: queued.text, allow_busy: false };
+    typing::begin(tx, agent_id, purpose, text, None);
+}
+
+/// A waiting text will not be typed: the asker gets the refusal.
+pub(crate) fn not_typed(tx: &mut Tx<'_>, queued: Queued, refused: Refused) {
+    match queued.asker {
+        Asker::Request(request_id) => tx.refuse(&request_id, refused),
+        Asker::Message(handoff_id, number) => {
+            tx.learn(Fact::NotTyped { handoff_id, number, why: refused.message });
+        }
+    }
+}
+
+/// Refuses texts that have waited too long, with the reason that keeps them waiting.
+pub(crate) fn is_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let now = tx.now;
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    let (late, waiting): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut agent.queue).into_iter().partition(|queued| queued.deadline.is_due(&now));
+    agent.queue = waiting;
+    let reason = match agent.state {
+        AgentState::Blocked => Refusal::Dialog,
+        AgentState::Starting => Refusal::NotReady,
+        AgentState::Idle | AgentState::Busy | AgentState::Ended | AgentState::Lost => Refusal::Busy,
+    };
+    for queued in late {
+        let word = wire_name(&reason);
+        let refused = Refused::new(409, "refused", format!("Nothing was typed: {word}")).hint(reason.hint());
+        not_typed(tx, queued, refused.field(word));
+    }
+}

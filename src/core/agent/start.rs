@@ -1,0 +1,363 @@
+//! Starts an agent: its row, its window, its registration, its readiness.
+
+use super::{priming, start_dialog};
+use crate::contract::known;
+use crate::contract::reply::AgentReply;
+use crate::core::effect::{Effect, EffectKey, Readiness, StartAgent, Started};
+use crate::core::event::RequestFacts;
+use crate::core::fact::Fact;
+use crate::core::hook::HookEvent;
+use crate::core::id::{AgentId, HandoffId, RequestId, Slug};
+use crate::core::reply::{Refused, Reply};
+use crate::core::request::{CreateRequest, is_session_name};
+use crate::core::rows::agent::{Agent, AgentState, Owner, Start};
+use crate::core::settings::NewSession;
+use crate::core::time::Deadline;
+use crate::core::tx::Tx;
+
+/// Columns and rows of a window that nobody looks at.
+pub(crate) const DEFAULT_SIZE: (u16, u16) = (160, 50);
+
+/// What a new agent is to be.
+pub(crate) struct Wanted {
+    pub(crate) persona: Slug,
+    pub(crate) profile: String,
+    pub(crate) cwd: Option<String>,
+    pub(crate) session: String,
+    pub(crate) size: (u16, u16),
+    pub(crate) previous: Option<AgentId>,
+}
+
+/// `agent_create`.
+pub(crate) fn create_asked(tx: &mut Tx<'_>, request: &RequestId, asked: &CreateRequest, facts: &RequestFacts) {
+    match create_check(tx, asked, facts) {
+        Err(refused) => tx.refuse(request, refused),
+        Ok(wanted) => {
+            let deadline = Deadline::after(&tx.now, tx.state.settings.limits.starting_ms);
+            create(tx, wanted, Owner::Request(request.clone()), Some(deadline));
+        }
+    }
+}
+
+fn create_check(tx: &Tx<'_>, asked: &CreateRequest, facts: &RequestFacts) -> Result<Wanted, Refused> {
+    let slug = asked.persona_slug.clone();
+    let persona = facts.persona.as_ref().filter(|(named, _)| *named == slug).map(|(_, persona)| persona);
+    let persona = persona.filter(|persona| persona.exists).ok_or_else(|| {
+        Refused::new(404, "no_persona", "Persona not found").hint("Make one: tasuki persona new SLUG")
+    })?;
+    if !persona.has_skill {
+        return Err(Refused::new(400, "no_skill", format!("Persona {slug} has no skill.md")));
+    }
+    if let Some(why) = &persona.broken {
+        return Err(Refused::new(400, "bad_persona", why.clone()));
+    }
+    if persona.session.as_ref().is_some_and(|session| !is_session_name(session)) {
+        let what = "session must be 1 to 128 letters, digits, spaces or - _ / + @";
+        return Err(Refused::new(400, "bad_persona", format!("persona.toml of {slug}: {what}")));
+    }
+    let profile =
+        asked.profile.clone().or_else(|| persona.profile.clone()).ok_or_else(|| {
+            Refused::bad("profile", "is required: neither the request nor persona.toml names a profile")
+        })?;
+    let (known, no_cwd) = (tx.state.settings.profiles.get(&profile), facts.no_cwd);
+    let facts = known.ok_or_else(|| Refused::new(404, "no_profile", "Profile not found").field("profile"))?;
+    if !facts.launchable {
+        return Err(Refused::new(400, "not_launchable", format!("Profile {profile} has no launch line")));
+    }
+    if no_cwd {
+        return Err(Refused::bad("cwd", "does not exist or is not a folder"));
+    }
+    let previous = match &asked.previous_agent_id {
+        None => None,
+        Some(text) => Some(previous(tx, text)?),
+    };
+    if tx.state.server.is_none() {
+        return Err(Refused::no_tmux());
+    }
+    Ok(Wanted {
+        profile,
+        cwd: asked.cwd.clone().or_else(|| persona.cwd.clone()),
+        session: asked.session.clone().or_else(|| persona.session.clone()).unwrap_or(format!("tasuki-{slug}")),
+        persona: slug,
+        size: DEFAULT_SIZE,
+        previous,
+    })
+}
+
+fn previous(tx: &Tx<'_>, text: &str) -> Result<AgentId, Refused> {
+    let found = text.parse().ok().and_then(|id| tx.agent(&id));
+    found.map(|agent| agent.agent_id).ok_or_else(|| Refused::new(404, "no_agent", "Previous agent not found"))
+}
+
+/// Makes the agent's row and asks for its start, in one commit.
+pub(crate) fn create(tx: &mut Tx<'_>, wanted: Wanted, owner: Owner, deadline: Option<Deadline>) -> AgentId {
+    let agent_id = tx.new_agent_id();
+    let mut agent = Agent::new(agent_id, wanted.profile.clone(), tx.now.rfc3339());
+    agent.persona_slug = Some(wanted.persona.clone());
+    agent.cwd.clone_from(&wanted.cwd);
+    agent.tmux_session = Some(wanted.session.clone());
+    agent.previous_agent_id = wanted.previous;
+    agent.ours = true;
+    agent.start_server = tx.state.server;
+    agent.handoff_id = match &owner {
+        Owner::Handoff(id) => Some(*id),
+        Owner::Request(_) => None,
+    };
+    let effect = Effect::Start(StartAgent {
+        agent_id,
+        persona: wanted.persona.clone(),
+        profile: wanted.profile,
+        cwd: wanted.cwd,
+        session: wanted.session,
+        size: wanted.size,
+        previous: wanted.previous,
+        server: tx.state.server,
+    });
+    let key = tx.effect_of(&agent_id, effect);
+    let deadline = deadline.unwrap_or_else(|| Deadline::after(&tx.now, tx.state.settings.limits.starting_ms));
+    agent.start = Some(Start {
+        owner,
+        effect: Some(key),
+        registered: false,
+        claimed_pane: None,
+        ready: false,
+        deadline,
+        last_screen: String::new(),
+        look_again: None,
+    });
+    introduce(tx, agent);
+    agent_id
+}
+
+/// Stores the row of an agent that is about to start.
+pub(crate) fn introduce(tx: &mut Tx<'_>, agent: Agent) {
+    tx.journal(agent.line());
+    tx.out.agents.insert(agent.agent_id, agent);
+}
+
+/// Takes a successor whose row already exists.
+pub(crate) fn adopt(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: HandoffId, deadline: Option<Deadline>) {
+    let size =
+        tx.handoff(&handoff).and_then(|row| row.successor_window.as_ref()).map_or(DEFAULT_SIZE, |place| place.size);
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let Some(effect) = start_again(agent, size) else { return };
+    let registered = agent.registered_at.is_some();
+    let key = tx.effect_of(agent_id, effect);
+    let deadline = deadline.unwrap_or_else(|| Deadline::after(&tx.now, tx.state.settings.limits.starting_ms));
+    if let Some(agent) = tx.agent_mut(agent_id) {
+        agent.start = Some(Start {
+            owner: Owner::Handoff(handoff),
+            effect: Some(key),
+            registered,
+            claimed_pane: None,
+            ready: false,
+            deadline,
+            last_screen: String::new(),
+            look_again: None,
+        });
+    }
+}
+
+/// The start effect first searches for the pane with the agent's id and adopts it. For an agent in its predecessor's
+/// process nothing is started: tasuki waits for its session.
+fn start_again(agent: &Agent, size: (u16, u16)) -> Option<Effect> {
+    if let Some(pane) = agent.pane.filter(|_| agent.in_place) {
+        return Some(Effect::AwaitReady { agent_id: agent.agent_id, pane, profile: agent.profile.clone() });
+    }
+    let persona = agent.persona_slug.clone()?;
+    Some(Effect::Start(StartAgent {
+        agent_id: agent.agent_id,
+        session: agent.tmux_session.clone().unwrap_or_else(|| format!("tasuki-{persona}")),
+        persona,
+        profile: agent.profile.clone(),
+        cwd: agent.cwd.clone(),
+        size,
+        previous: agent.previous_agent_id,
+        server: agent.start_server,
+    }))
+}
+
+/// The start effect has ended. Returns how its agent ended, if it did: the owner of the start is notified first.
+#[must_use]
+pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, started: Started) -> Option<AgentState> {
+    let agent = tx.agent_mut(agent_id)?;
+    let start = agent.start.as_mut().filter(|start| start.effect == Some(key))?;
+    start.effect = None;
+    match started {
+        Started::Running { pane, process } => {
+            if start.claimed_pane.is_some_and(|claimed| claimed != pane.pane) {
+                start.registered = false;
+            }
+            agent.pane = Some(pane);
+            agent.start_server = Some(pane.server);
+            agent.process = process;
+            let profile = agent.profile.clone();
+            let ready = tx.effect_of(agent_id, Effect::AwaitReady { agent_id: *agent_id, pane, profile });
+            if let Some(start) = tx.agent_mut(agent_id).and_then(|agent| agent.start.as_mut()) {
+                start.effect = Some(ready);
+            }
+            progress(tx, agent_id);
+            None
+        }
+        Started::Died => {
+            failed(tx, agent_id, "successor_failed", "The agent ended as soon as it was started");
+            Some(AgentState::Ended)
+        }
+        Started::Failed { why } => {
+            failed(tx, agent_id, "successor_failed", &format!("The agent could not be started: {why}"));
+            Some(AgentState::Ended)
+        }
+        Started::Unknown { why } => {
+            let why = format!(
+                "It is not known whether the agent has started: {why}; a retry looks for the agent before it starts \
+                 another"
+            );
+            nothing_known(tx, agent_id, "successor_failed", &why)
+        }
+        Started::NoTmux => nothing_known(
+            tx,
+            agent_id,
+            "no_tmux",
+            "No tmux server answers, so it is not known whether the agent has started",
+        ),
+    }
+}
+
+/// A handoff's retry searches for what may have been started. A request is never asked again, so its agent is released.
+fn nothing_known(tx: &mut Tx<'_>, agent_id: &AgentId, code: &str, why: &str) -> Option<AgentState> {
+    let start = tx.agent(agent_id).and_then(|agent| agent.start.as_ref());
+    let is_asked_once = start.is_some_and(|start| matches!(start.owner, Owner::Request(_)));
+    failed(tx, agent_id, code, why);
+    is_asked_once.then_some(AgentState::Lost)
+}
+
+/// The wait for a started agent's readiness has ended.
+pub(crate) fn ready_settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, readiness: Readiness) {
+    let Some(start) = tx.agent_mut(agent_id).and_then(|agent| agent.start.as_mut()) else { return };
+    if start.effect != Some(key) {
+        return;
+    }
+    start.effect = None;
+    match readiness {
+        Readiness::Ready => {
+            start.ready = true;
+            progress(tx, agent_id);
+        }
+        Readiness::Blocked { screen } => {
+            if let Some(why) = start_dialog::blocked(tx, agent_id, &screen) {
+                failed(tx, agent_id, "successor_failed", &why);
+            }
+        }
+        Readiness::NotReady { screen } => {
+            let why = format!("The new agent was not ready for input in time; its screen ends: {screen}");
+            failed(tx, agent_id, "successor_failed", &why);
+        }
+        // The end of the process is on its way as an event of its own.
+        Readiness::Gone { screen } => start.last_screen = screen,
+    }
+}
+
+/// A session start was seen.
+pub(crate) fn session_started(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
+    let timestamp = tx.now.rfc3339();
+    let Some(agent) = tx.agent_mut(agent_id) else { return };
+    if agent.cwd.is_none() {
+        agent.cwd.clone_from(&event.cwd);
+    }
+    let elsewhere = agent.pane.is_some_and(|pane| event.pane.is_some_and(|number| number != pane.pane));
+    if elsewhere {
+        return;
+    }
+    // Also for a start that was given up: a retry adopts the agent, and it registers only once.
+    agent.registered_at.get_or_insert(timestamp);
+    let Some(start) = agent.start.as_mut() else { return };
+    start.registered = true;
+    start.claimed_pane = event.pane;
+    progress(tx, agent_id);
+}
+
+/// Continues a start as far as the known facts allow.
+fn progress(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let timestamp = tx.now.rfc3339();
+    let Some(agent) = tx.agent(agent_id) else { return };
+    let (Some(start), Some(pane)) = (agent.start.clone(), agent.pane) else { return };
+    let profile = tx.state.settings.profiles.get(&agent.profile);
+    let starts_silently = profile.is_some_and(|profile| {
+        !profile.starts_at_launch || (agent.in_place && profile.new_session == Some(NewSession::Lazy))
+    });
+    let registered = start.registered || (starts_silently && start.ready);
+    if !registered {
+        return;
+    }
+    let previous = agent.previous_agent_id;
+    if let Some(agent) = tx.agent_mut(agent_id) {
+        agent.registered_at.get_or_insert(timestamp);
+    }
+    if let Some(previous) = previous
+        && let Some(previous) = tx.agent_mut(&previous)
+    {
+        previous.successor_id = Some(*agent_id);
+    }
+    if let Owner::Request(request) = &start.owner {
+        let (agent_id, pane) = (Some(agent_id.to_string()), known(&pane));
+        tx.answer(request, Reply::ok(&AgentReply { agent_id, pane, ..AgentReply::default() }));
+    }
+    if start.ready {
+        started(tx, agent_id, &start.owner);
+    }
+}
+
+/// The agent lives, has registered and takes input.
+fn started(tx: &mut Tx<'_>, agent_id: &AgentId, owner: &Owner) {
+    if let Some(agent) = tx.agent_mut(agent_id) {
+        agent.start = None;
+    }
+    tx.set_state(agent_id, AgentState::Idle);
+    match owner {
+        Owner::Handoff(id) => tx.learn(Fact::SuccessorReady { handoff_id: *id }),
+        Owner::Request(_) => {
+            let deadline = Deadline::after(&tx.now, tx.state.settings.limits.priming_ms);
+            if let Some(agent) = tx.agent_mut(agent_id) {
+                agent.priming_deadline = Some(deadline);
+            }
+            priming::begin(tx, agent_id);
+        }
+    }
+}
+
+/// The agent has ended before it was ready.
+pub(crate) fn ended(tx: &mut Tx<'_>, agent_id: &AgentId) {
+    let Some(start) = tx.agent(agent_id).and_then(|agent| agent.start.as_ref()) else { return };
+    let why = match start.last_screen.as_str() {
+        "" => "The agent ended before it was ready".to_owned(),
+        screen => format!("The agent ended before it was ready; its screen ended: {screen}"),
+    };
+    failed(tx, agent_id, "successor_failed", &why);
+}
+
+/// The start is over, and with it the effect that starts the agent or waits for its readiness.
+pub(crate) fn take(tx: &mut Tx<'_>, agent_id: &AgentId) -> Option<Start> {
+    let start = tx.agent_mut(agent_id)?.start.take()?;
+    if let Some(key) = start.effect {
+        tx.drop_effect(key);
+    }
+    Some(start)
+}
+
+pub(crate) fn failed(tx: &mut Tx<'_>, agent_id: &AgentId, code: &str, why: &str) {
+    let Some(start) = take(tx, agent_id) else { return };
+    match start.owner {
+        Owner::Handoff(handoff_id) => {
+            tx.learn(Fact::SuccessorFailed { handoff_id, code: code.to_owned(), why: why.to_owned() });
+        }
+        Owner::Request(request) => {
+            let code = if code == "successor_failed" { "start_failed" } else { code };
+            let is_open = tx.state.open_requests.contains_key(&request);
+            if is_open {
+                let status = if code == "no_tmux" { 503 } else { 502 };
+                tx.refuse(&request, Refused::new(status, code, why).hint("look at the agent's pane, if it has one"));
+            }
+            tx.notify_agent_failure(agent_id, code, why, "look at the agent's pane; tasuki left the pane as it is");
+        }
+    }
+}

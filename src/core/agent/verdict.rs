@@ -1,0 +1,74 @@
+//! The end of a delivery: its verdict is written down once, and reported to what asked for the text.
+
+use crate::contract::{DeliveryView, JournalLine, LineType, known, maybe};
+use crate::core::fact::{DeliveryEnd, Fact};
+use crate::core::id::{AgentId, DeliveryId, RequestId};
+use crate::core::pane::{DeliveryVerdict, Refusal};
+use crate::core::reply::{Refused, Reply};
+use crate::core::rows::agent::{Primed, Purpose, Typing};
+use crate::core::text::wire_name;
+use crate::core::tx::Tx;
+
+/// Removes the text from the agent's row and drops its effect in the same commit.
+pub(crate) fn take(tx: &mut Tx<'_>, agent_id: &AgentId) -> Option<Typing> {
+    let typing = tx.agent_mut(agent_id)?.typing.take()?;
+    if let Some(key) = typing.phase.effect() {
+        tx.drop_effect(key);
+    }
+    Some(typing)
+}
+
+/// Ends the delivery with its verdict.
+pub(crate) fn finish(tx: &mut Tx<'_>, agent_id: &AgentId, ended: &DeliveryEnd) {
+    let Some(typing) = take(tx, agent_id) else { return };
+    decided(tx, agent_id, typing.delivery_id, &typing.purpose, ended);
+}
+
+/// Nothing was typed, and nothing will be.
+pub(crate) fn refuse(tx: &mut Tx<'_>, agent_id: &AgentId, delivery_id: DeliveryId, purpose: &Purpose, reason: Refusal) {
+    decided(tx, agent_id, delivery_id, purpose, &DeliveryEnd::Refused(reason));
+}
+
+/// Writes the verdict down and tells it, of a text that is not on its way any more.
+pub(crate) fn decided(
+    tx: &mut Tx<'_>,
+    agent_id: &AgentId,
+    delivery_id: DeliveryId,
+    purpose: &Purpose,
+    ended: &DeliveryEnd,
+) {
+    let verdict = ended.verdict(delivery_id, tx.now.rfc3339());
+    tx.journal(JournalLine {
+        agent_id: known(agent_id),
+        handoff_id: maybe(purpose.handoff()),
+        purpose: Some(purpose.as_str().to_owned()),
+        delivery_id: Some(verdict.delivery_id.to_string()),
+        verdict: Some(verdict.verdict.as_str().to_owned()),
+        reason: Some(verdict.reason.clone()),
+        ..JournalLine::new(LineType::Delivery)
+    });
+    if matches!((purpose, ended), (Purpose::Priming(_), DeliveryEnd::Refused(_)))
+        && let Some(agent) = tx.agent_mut(agent_id)
+    {
+        // Only the proof that nothing was typed makes another try possible.
+        agent.primed = Primed::Never;
+    }
+    if let Purpose::Send(request) = purpose {
+        return answer_send(tx, request, &verdict, ended);
+    }
+    let (agent_id, purpose, ended) = (*agent_id, purpose.clone(), ended.clone());
+    tx.learn(Fact::Verdict { agent_id, purpose, verdict, ended });
+}
+
+/// `agent_send` answers 200 with the verdict, or 409 if nothing was typed.
+fn answer_send(tx: &mut Tx<'_>, request: &RequestId, verdict: &DeliveryVerdict, ended: &DeliveryEnd) {
+    match ended {
+        DeliveryEnd::Delivered(_) | DeliveryEnd::Unconfirmed(_) => {
+            tx.answer(request, Reply::ok(&DeliveryView::from(verdict)));
+        }
+        DeliveryEnd::Refused(reason) => {
+            let message = format!("Nothing was typed: {}", wire_name(reason));
+            tx.refuse(request, Refused::new(409, "refused", message).hint(reason.hint()).field(wire_name(reason)));
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Binds agents to a handoff, and releases them.
+
+use crate::core::effect::Effect;
+use crate::core::id::{AgentId, HandoffId};
+use crate::core::reply::Refused;
+use crate::core::request::Successor;
+use crate::core::rows::handoff::Step;
+use crate::core::rows::outbox::Waiter;
+use crate::core::tx::Tx;
+use crate::core::work;
+use serde_json::json;
+
+/// Takes a failed handoff up again: its agents belong to it once more, and its error is history.
+pub(crate) fn take_up(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused> {
+    let Some(handoff) = tx.handoff(&id) else { return Ok(()) };
+    let (agent_id, successor_id) = (handoff.agent_id, handoff.successor_id);
+    let taken = |agent_id: &AgentId| {
+        tx.agent(agent_id).is_some_and(|agent| {
+            agent.handoff_id.is_some_and(|other| other != id) || agent.record_of.is_some_and(|other| other != id)
+        })
+    };
+    if taken(&agent_id) || successor_id.as_ref().is_some_and(taken) {
+        return Err(Refused::new(409, "handoff_in_progress", "Another handoff of this agent is in progress"));
+    }
+    if tx.agent(&agent_id).is_some_and(|agent| agent.shutdown.is_some()) {
+        return Err(Refused::new(409, "shutting_down", "The agent is being shut down"));
+    }
+    if let Some(handoff) = tx.handoff_mut(&id) {
+        handoff.error = None;
+        handoff.wait_until = None;
+    }
+    for agent_id in [Some(agent_id), successor_id].into_iter().flatten() {
+        if let Some(agent) = tx.agent_mut(&agent_id) {
+            agent.handoff_id = Some(id);
+        }
+    }
+    Ok(())
+}
+
+/// Lets go of both agents, and of the document's copy: the handoff is over.
+pub(crate) fn release(tx: &mut Tx<'_>, id: HandoffId) {
+    release_agents(tx, id);
+    if tx.handoff(&id).is_some_and(|handoff| handoff.record.is_some()) {
+        tx.out.documents.insert(id, None);
+    }
+    work::transfer::release(tx, id);
+    notify_in_place(tx, id);
+}
+
+/// A new session in the same pane looks like the old one, so the operator is notified.
+fn notify_in_place(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id).filter(|handoff| handoff.successor == Successor::SamePane) else { return };
+    let is_done = handoff.step == Step::Done;
+    let text = if is_done { "New session started with handoff context" } else { "Handoff cancelled" };
+    let fields = json!({ "handoff_id": id, "agent_id": handoff.agent_id, "successor_id": handoff.successor_id });
+    tx.notify_operator(text, fields);
+}
+
+pub(crate) fn release_agents(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    for agent_id in [Some(handoff.agent_id), handoff.successor_id].into_iter().flatten() {
+        release_agent(tx, &agent_id, id);
+    }
+}
+
+fn release_agent(tx: &mut Tx<'_>, agent_id: &AgentId, id: HandoffId) {
+    if tx.agent(agent_id).is_none_or(|agent| agent.handoff_id != Some(id)) {
+        return;
+    }
+    if let Some(agent) = tx.agent_mut(agent_id) {
+        agent.handoff_id = None;
+        agent.our_turn.take_if(|turn| turn.purpose.handoff() == Some(id));
+    }
+}
+
+/// Removes the placeholder window, if there is one: the successor has taken its place, or nobody will. The window may
+/// exist even if its outcome never arrived: a running effect cannot be undone.
+pub(crate) fn drop_placeholder(tx: &mut Tx<'_>, id: HandoffId) {
+    let Some(handoff) = tx.handoff(&id) else { return };
+    let tag = handoff.placeholder_tag();
+    tx.effect(Waiter::Nobody, Effect::DropPlaceholder { tag });
+}

@@ -1,0 +1,103 @@
+//! The two looks at an agent's screen that find the end of a turn when no event reports it.
+
+use crate::core::effect::EffectKey;
+use crate::core::time::Deadline;
+use serde::{Deserialize, Serialize};
+
+/// Whether the agent's screen is being watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ScreenProbe {
+    #[default]
+    Not,
+    Later(Deadline),
+    Runs(EffectKey),
+}
+
+impl ScreenProbe {
+    fn of(effect: Option<EffectKey>, due: Option<Deadline>) -> ScreenProbe {
+        effect.map(ScreenProbe::Runs).or(due.map(ScreenProbe::Later)).unwrap_or_default()
+    }
+
+    fn parts(self) -> (Option<EffectKey>, Option<Deadline>) {
+        match self {
+            ScreenProbe::Not => (None, None),
+            ScreenProbe::Later(due) => (None, Some(due)),
+            ScreenProbe::Runs(key) => (Some(key), None),
+        }
+    }
+}
+
+/// The two looks at an agent's screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
+pub struct IdleWatch {
+    /// Watches while something waits for the end of a turn; after a pause if the screen could not be read.
+    pub turn: ScreenProbe,
+    /// Nobody waits, but nothing is heard of a turn for long: one short look.
+    pub silence: ScreenProbe,
+}
+
+impl IdleWatch {
+    /// Whether one of them is this effect.
+    #[must_use]
+    pub fn runs(&self, key: EffectKey) -> bool {
+        [self.turn, self.silence].contains(&ScreenProbe::Runs(key))
+    }
+}
+
+/// In the agent's row, where each part has a name of its own.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    probe: Option<EffectKey>,
+    look_again: Option<Deadline>,
+    #[serde(rename = "unheard")]
+    silence_deadline: Option<Deadline>,
+    #[serde(rename = "glance")]
+    single_probe: Option<EffectKey>,
+}
+
+impl From<Stored> for IdleWatch {
+    fn from(row: Stored) -> Self {
+        IdleWatch {
+            turn: ScreenProbe::of(row.probe, row.look_again),
+            silence: ScreenProbe::of(row.single_probe, row.silence_deadline),
+        }
+    }
+}
+
+impl From<IdleWatch> for Stored {
+    fn from(watch: IdleWatch) -> Self {
+        let ((probe, look_again), (single_probe, silence_deadline)) = (watch.turn.parts(), watch.silence.parts());
+        Stored { probe, look_again, silence_deadline, single_probe }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::time::Now;
+    use serde_json::json;
+
+    #[test]
+    fn looks_are_stored_as_they_always_were() {
+        let due = Deadline::after(&Now { wall_ms: 0, boot: 1, boot_ms: 0 }, 5);
+        let rows = [
+            (json!({ "probe": null }), IdleWatch::default()),
+            (json!({ "probe": 7 }), IdleWatch { turn: ScreenProbe::Runs(EffectKey(7)), ..IdleWatch::default() }),
+            (
+                json!({ "probe": null, "look_again": due, "unheard": due, "glance": null }),
+                IdleWatch { turn: ScreenProbe::Later(due), silence: ScreenProbe::Later(due) },
+            ),
+            (
+                json!({ "probe": 7, "look_again": null, "unheard": null, "glance": 8 }),
+                IdleWatch { turn: ScreenProbe::Runs(EffectKey(7)), silence: ScreenProbe::Runs(EffectKey(8)) },
+            ),
+        ];
+        for (row, watch) in rows {
+            assert_eq!(serde_json::from_value::<IdleWatch>(row.clone()).expect("a row of an older version"), watch);
+            let stored = json!(watch);
+            assert!(row.as_object().expect("an object").iter().all(|(name, value)| stored[name] == *value), "{stored}");
+            assert_eq!(stored.as_object().expect("an object").len(), 4, "{stored}");
+        }
+    }
+}

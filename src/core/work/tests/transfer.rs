@@ -1,0 +1,88 @@
+//! Items across the end of agents, handoffs and receivers.
+
+use super::*;
+use crate::core::rows::item::Action;
+
+#[test]
+fn an_agent_that_ends_gives_back_what_it_has() {
+    let (mut world, [_, _, dev, other]) = World::new();
+    let ids = [world.create("story"), world.create("bug"), world.create("task")];
+    for id in &ids[..2] {
+        world.claim(*id, dev).expect("claimed");
+    }
+    world.claim(ids[2], other).expect("claimed");
+    world.end(dev, None);
+    for id in &ids[..2] {
+        let item = world.item(*id);
+        let last = item.history.last().expect("a line");
+        assert_eq!((item.status, last.action, last.by), (Status::Ready, Action::Released, Who::Tasuki));
+        assert_eq!(last.reason.as_deref(), Some("its owner has ended"));
+    }
+    assert_eq!(world.item(ids[2]).status, Status::Claimed);
+    let claim = json!({"kind": "work_claim", "item_id": ids[0], "agent_id": dev});
+    assert_eq!(world.refused(&claim), (400, "not_active".to_owned()));
+}
+
+fn undoing(on: &str) -> Rules {
+    let text = format!(
+        "[types.prd]\nprocessed_by = [\"scrum_master\"]\ncreates = [\"story\"]\ntaken_within = \"60s\"\nrollback_on = [\"{on}\"]\n"
+    );
+    Rules::with(&text).expect("rules")
+}
+
+fn later(world: &mut World, ms: u64) {
+    world.now.boot_ms += ms;
+    world.decide(Event::Deadlines, None);
+}
+
+#[test]
+fn what_nobody_takes_in_time_is_undone_by_rule() {
+    let (mut world, [_, sm, dev, _]) = World::with_rules(undoing("timed_out"));
+    let (prd, stories) = world.stories(sm, 2);
+    later(&mut world, 50_000);
+    assert_eq!(world.item(prd).status, Status::Done);
+    later(&mut world, 20_000);
+    let item = world.item(prd);
+    assert_eq!((item.status, item.claimed_by), (Status::Claimed, Some(Who::Agent(sm))));
+    assert_eq!(world.item(stories[0]).status, Status::Withdrawn);
+    assert!(world.told.iter().any(|text| text.contains("was undone")), "{:?}", world.told);
+    assert_eq!(item.history.last().map(|entry| entry.by), Some(Who::Tasuki));
+    // One that was taken can't be undone, and a person is told.
+    let (prd, stories) = world.stories(sm, 2);
+    world.claim(stories[0], dev).expect("claimed");
+    later(&mut world, 70_000);
+    assert_eq!(world.item(prd).status, Status::Done);
+    assert!(world.told.iter().any(|text| text.contains("can't be undone")), "{:?}", world.told);
+    assert_eq!(world.state.next_deadline_ms(&world.now), None);
+    check(&world).expect("whole");
+}
+
+#[test]
+fn a_receiver_that_ends_or_refuses_undoes_it_by_rule_and_not_without() {
+    for (on, by) in [("gone", "end"), ("refused", "release"), ("gone", "release"), ("refused", "end")] {
+        let (mut world, [_, sm, dev, _]) = World::with_rules(undoing(on));
+        let (prd, stories) = world.stories(sm, 2);
+        world.claim(stories[1], dev).expect("claimed");
+        if by == "end" {
+            world.end(dev, Some(Crash::AfterCommit));
+        } else {
+            let release =
+                json!({"kind": "work_release", "item_id": stories[1], "agent_id": dev, "reason": "not for me"});
+            world.ask(&release).expect("released");
+        }
+        let undone = (on == "gone") == (by == "end");
+        let expected = if undone { Status::Claimed } else { Status::Done };
+        assert_eq!(world.item(prd).status, expected, "{on} {by}");
+        check(&world).expect("whole");
+    }
+}
+
+#[test]
+fn a_child_that_is_done_settles_it() {
+    let (mut world, [_, sm, dev, _]) = World::with_rules(undoing("timed_out"));
+    let (prd, stories) = world.stories(sm, 1);
+    world.claim(stories[0], dev).expect("claimed");
+    assert_eq!(world.state.next_deadline_ms(&world.now), None, "all are taken");
+    world.complete(stories[0], dev, &json!({"output": {"completed": true}})).expect("completed");
+    assert!(world.item(prd).watch.is_none());
+}

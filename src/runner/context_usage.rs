@@ -1,0 +1,70 @@
+//! How full an agent's context is, and whether anybody is looking at its window.
+
+use super::retry_look::{self, LookResult};
+use super::{Tools, persona};
+use crate::agents::transcript;
+use crate::core::effect::{AutoHandoffCheck, Measured, Outcome};
+use crate::core::id::Slug;
+use crate::core::pane::PaneRef;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// The last message appears in the transcript up to 60 ms after the turn's end; on a loaded machine later.
+const LAG: Duration = Duration::from_millis(250);
+
+/// Pause before another look where one told nothing.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Reads the context usage from the end of the transcript; none if it can't be read or does not say.
+pub(super) async fn read(tools: &Tools, profile: &str, path: &str, stop: &CancellationToken) -> Option<Measured> {
+    let profile = tools.profiles.get(profile)?.clone();
+    tokio::select! {
+        () = stop.cancelled() => return None,
+        () = tokio::time::sleep(LAG) => {}
+    }
+    let wanted = Arc::new((profile, PathBuf::from(path)));
+    loop {
+        let asked = Arc::clone(&wanted);
+        let read = super::fault::blocking(move || transcript::read_context_usage(&asked.0, &asked.1)).await;
+        match read.ok()? {
+            Ok(found) => return found.map(|(usage, guessed)| Measured { usage, guessed }),
+            // The next turn's end takes this effect back.
+            Err(error) if error.is_passing() => {
+                tokio::select! {
+                    () = stop.cancelled() => return None,
+                    () = tokio::time::sleep(AGAIN) => {}
+                }
+            }
+            Err(error) => {
+                tracing::debug!(%error, "could not read an agent's context usage");
+                return None;
+            }
+        }
+    }
+}
+
+/// Looks at what decides whether a handoff may begin by itself.
+pub(super) async fn check_auto_handoff(
+    tools: &Tools,
+    pane: &PaneRef,
+    slug: &Slug,
+    stop: &CancellationToken,
+) -> Outcome {
+    let viewers = match tools.tmux.viewers(pane).await {
+        Ok(viewers) => viewers,
+        Err(error) => {
+            tracing::debug!(%error, "could not check an agent's window");
+            None
+        }
+    };
+    let look = || match persona::facts(&tools.home, slug) {
+        Ok(facts) => LookResult::Answered(facts),
+        Err(why) => LookResult::Unavailable(why),
+    };
+    match retry_look::until_answered(stop, look).await {
+        Ok(persona) => Outcome::AutoHandoffCheck(Box::new(AutoHandoffCheck { viewers, persona })),
+        Err(why) => Outcome::Failed { why },
+    }
+}

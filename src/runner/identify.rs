@@ -1,0 +1,83 @@
+//! Finds out which agent is in a pane, and that no other home has claimed it.
+
+use super::Tools;
+use super::retry_look::{self, LookResult};
+use crate::core::effect::Outcome;
+use crate::core::id::AgentId;
+use crate::core::pane::{PaneFacts, PaneRef, Process};
+use crate::process;
+use crate::tmux::Error as TmuxError;
+use std::path::Path;
+use tokio_util::sync::CancellationToken;
+
+/// Looks up a pane for registration, and claims it for this home unless it holds nothing but a shell.
+pub(super) async fn identify(tools: &Tools, pane: u32, stop: &CancellationToken) -> Outcome {
+    let row = match tools.tmux.facts(pane).await {
+        Ok(Some(row)) if !row.dead => row,
+        Ok(_) => return Outcome::Pane(None),
+        Err(error) => return Outcome::Failed { why: error.to_string() },
+    };
+    let Seen { agent, argv, agent_id } = match retry_look::until_answered(stop, || look(row.pane.pid)).await {
+        Ok(seen) => seen,
+        Err(why) => return Outcome::Failed { why },
+    };
+    let profile = tools.profiles.detect(&argv).map(|profile| profile.name.clone());
+    let bare_shell = profile.is_none() && is_shell(&argv);
+    let claimed_by = match agent.filter(|_| !bare_shell) {
+        None => None,
+        Some(agent) => match tools.tmux.claim(&row.pane, agent, process::is_alive).await {
+            Ok(claimed_by) => claimed_by,
+            Err(TmuxError::Pane { .. }) => return Outcome::Pane(None),
+            Err(error) => return Outcome::Failed { why: error.to_string() },
+        },
+    };
+    Outcome::Pane(Some(PaneFacts {
+        pane: row.pane,
+        session_name: row.session_name,
+        cwd: row.cwd,
+        agent,
+        bare_shell,
+        profile,
+        agent_id,
+        claimed_by,
+    }))
+}
+
+struct Seen {
+    agent: Option<Process>,
+    argv: Vec<String>,
+    agent_id: Option<AgentId>,
+}
+
+/// A look that told of one thing and not of another would take a shell for the program in front.
+fn look(pid: u32) -> LookResult<Seen> {
+    let seen = process::front(pid).and_then(|agent| {
+        let argv = agent.map_or(Ok(None), |agent| process::arguments(agent.pid))?.unwrap_or_default();
+        let agent_id = process::environment(pid, "TASUKI_AGENT_ID")?.and_then(|id| id.parse().ok());
+        Ok(Seen { agent, argv, agent_id })
+    });
+    match seen {
+        Ok(seen) => LookResult::Answered(seen),
+        Err(error) => LookResult::Unavailable(format!("could not look at the processes in the pane: {error}")),
+    }
+}
+
+/// A shell that waits for commands: its name and nothing but options behind it.
+fn is_shell(argv: &[String]) -> bool {
+    const SHELLS: [&str; 9] = ["sh", "bash", "zsh", "fish", "dash", "ksh", "tcsh", "nu", "ash"];
+    let Some((program, rest)) = argv.split_first() else { return false };
+    let name = Path::new(program).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    SHELLS.contains(&name.trim_start_matches('-')) && rest.iter().all(|arg| arg.starts_with('-') && arg != "-c")
+}
+
+/// Claims the pane of an agent that we have started. If the claim fails, the guard of each line decides later.
+pub(super) async fn claim_own(tools: &Tools, pane: &PaneRef, process: Option<Process>) {
+    let Some(process) = process else { return };
+    match tools.tmux.claim(pane, process, process::is_alive).await {
+        Ok(None) => {}
+        Ok(Some(home)) => {
+            tracing::warn!(%pane, home, "another tasuki home has claimed the pane of one of this home's agents")
+        }
+        Err(error) => tracing::debug!(%pane, %error, "could not claim the pane"),
+    }
+}

@@ -1,0 +1,113 @@
+//! A corrupt row of the store must not stop the sidecar: a request that needs the row is refused, with the row's name,
+//! and everything else continues. The row is left as it is, for a person to look at.
+
+use super::intake_item::{IntakeItem, refusal, why_of};
+use crate::core::event::{Event, LedgerEntry};
+use crate::core::id::RequestId;
+use crate::core::reply::Refused;
+use crate::core::request;
+use crate::core::time::Now;
+use crate::spool::{IncomingFile, OutputFile, Spool, Why};
+use crate::store::{Error, SeenEvent, Store};
+
+/// What is answered where a row is damaged.
+const CODE: &str = "state_damaged";
+
+fn refused(error: &Error, hint: &str) -> Refused {
+    Refused::new(500, CODE, error.to_string()).hint(hint)
+}
+
+/// What the ledger says of a request.
+pub(super) enum Ledger {
+    New,
+    Known(LedgerEntry),
+    /// Its row is damaged: this is done with the file.
+    Corrupt(Box<IntakeItem>),
+}
+
+/// What the ledger says of a request, or what is done with its file where the row is damaged: whether it was carried
+/// out is not known, so it is not carried out now.
+///
+/// # Errors
+/// What the disk refused.
+pub(super) fn known(
+    (store, spool): (&Store, &Spool),
+    id: &RequestId,
+    found: &IncomingFile,
+    sha256: &str,
+    now: &Now,
+) -> Result<Ledger, Error> {
+    match store.known(id) {
+        Ok(Some(known)) => Ok(Ledger::Known(known)),
+        Ok(None) => Ok(Ledger::New),
+        Err(error @ Error::Row { .. }) => {
+            tracing::error!(%error, %id, "refused a request, because the earlier answer to its id can't be read");
+            let hint = "this id was used before, and it is not known whether that request was carried out: look at the \
+                        views, then ask again under another id";
+            let refused = refused(&error, hint);
+            let (why, place) = (Some(why_of(&refused)), OutputFile::Result(id.clone()));
+            // The one answer stays, where it is still there.
+            let is_answered = !matches!(spool.get(&place), Ok(None));
+            let again = (!is_answered).then(|| (place, refusal(found, id, sha256, refused, now)));
+            Ok(Ledger::Corrupt(Box::new(IntakeItem::undecided(found.clone(), why, again))))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether an event file was taken before, or why it is put aside: a file of that name was, and whether it is this one
+/// can't be known.
+///
+/// # Errors
+/// What the disk refused.
+pub(super) fn was_seen(store: &Store, seen: &SeenEvent) -> Result<Result<bool, Why>, Error> {
+    match store.was_seen(seen) {
+        Ok(was_seen) => Ok(Ok(was_seen)),
+        Err(error @ Error::Row { .. }) => {
+            tracing::error!(%error, "moved an event to rejected/: it is not known whether it was handled before");
+            let hint = "if the event was not handled, put it into events/ again under another name";
+            Ok(Err(why_of(&refused(&error, hint))))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Of an event that names a row of history: a request that names a damaged one is refused; what has happened has
+/// happened, and is decided without it.
+///
+/// # Errors
+/// What the disk refused.
+pub(super) fn without_corrupt(event: Event, error: Error) -> Result<Event, Error> {
+    if !matches!(error, Error::Row { .. }) {
+        return Err(error);
+    }
+    tracing::error!(%error, "a history row in the state file is damaged; only requests and events that name it are \
+                             affected");
+    Ok(match event {
+        Event::Request(mut arrived) => {
+            arrived.read.request = Err(corrupt(&error));
+            Event::Request(arrived)
+        }
+        other => other,
+    })
+}
+
+/// The refusal of a request that names a damaged row.
+fn corrupt(error: &Error) -> Refused {
+    refused(error, "nothing was done; restore an undamaged copy of the state file, or continue without that row")
+}
+
+/// Reads what a request depends on; a request that depends on a corrupt row is refused.
+pub(super) fn or_refuse<T: Default>(
+    read: Result<T, Error>,
+    request: &mut Result<request::Request, Refused>,
+) -> Result<T, Error> {
+    match read {
+        Err(error @ Error::Row { .. }) => {
+            tracing::error!(%error, "refused a request, because it names a damaged row");
+            *request = Err(corrupt(&error));
+            Ok(T::default())
+        }
+        other => other,
+    }
+}

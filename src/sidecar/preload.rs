@@ -1,0 +1,109 @@
+//! What a request depends on outside the state: a persona, a document, a process.
+
+use crate::agents::profile::Profiles;
+use crate::agents::transcript;
+use crate::config::Home;
+use crate::core::event::RequestFacts;
+use crate::core::id::{AgentId, HandoffId};
+use crate::core::request::{DocumentRequest, Needs, PersonaOf};
+use crate::core::rows::agent::Agent;
+use crate::core::state::State;
+use crate::limits;
+use crate::process::{self, ProcessState};
+use crate::runner;
+use crate::spool::documents;
+use crate::store::{Error, Store};
+use std::path::Path;
+
+/// What must be looked up for a request.
+pub(super) struct Preload<'a> {
+    pub(super) home: &'a Home,
+    pub(super) store: &'a Store,
+    pub(super) state: &'a State,
+    pub(super) profiles: &'a Profiles,
+    /// What a shortage kept us from looking up: then the request must wait.
+    pub(super) unavailable: Option<String>,
+}
+
+impl Preload<'_> {
+    /// What the disk says that a request's answer depends on.
+    ///
+    /// # Errors
+    /// The store can't be read.
+    pub(super) fn facts(&mut self, needs: &Needs<'_>) -> Result<RequestFacts, Error> {
+        let slug = match needs.persona {
+            Some(PersonaOf::Agent(id)) => agent_named(self.state, id).and_then(|agent| agent.persona_slug.clone()),
+            Some(PersonaOf::Handoff(id)) => {
+                let handoff = id.parse().ok().and_then(|id: HandoffId| self.state.handoffs.get(&id));
+                handoff.map(|handoff| handoff.persona_slug.clone())
+            }
+            Some(PersonaOf::Named(slug)) => Some(slug.clone()),
+            None => None,
+        };
+        let error_known = match needs.error.and_then(|id| id.parse().ok()) {
+            Some(id) => self.store.has_error(&id)?,
+            None => false,
+        };
+        let document = self.provided_document(needs.document);
+        let messages = needs.messages_of.and_then(|id| self.messages(id));
+        let persona = slug.and_then(|slug| Some((slug.clone(), self.told(runner::persona_facts(self.home, &slug))?)));
+        let no_cwd = needs.cwd.is_some_and(|cwd| is_no_folder(Path::new(cwd)));
+        let runs = needs.runs.and_then(|id| self.runs(id));
+        Ok(RequestFacts { persona, error_known, document, messages, no_cwd, runs })
+    }
+
+    /// Whether the process of an agent runs, or that of its pane where its own is not known.
+    fn runs(&self, agent_id: &str) -> Option<bool> {
+        let agent = agent_named(self.state, agent_id)?;
+        match agent.process.map(|process| process::life(&process)) {
+            Some(ProcessState::Alive) => Some(true),
+            Some(ProcessState::Gone) => Some(false),
+            Some(ProcessState::Unknown) => None,
+            None => agent.pane.map(|pane| process::exists(pane.pid)),
+        }
+    }
+
+    /// What a look has told, or nothing, and a note of what it was short of.
+    fn told<T>(&mut self, look: Result<T, String>) -> Option<T> {
+        look.map_err(|why| self.unavailable = Some(why)).ok()
+    }
+
+    /// The document that a request brings, read at that moment: what the file holds later is not what was meant.
+    fn provided_document(&mut self, document: Option<&DocumentRequest>) -> Option<Result<String, String>> {
+        let document = document?;
+        if let Some(text) = &document.text {
+            return Some(Ok(text.clone()));
+        }
+        let path = document.path.as_ref()?;
+        let read = documents::read_inside(self.home.root(), Path::new(path));
+        let text = match read {
+            Err(error) if error.unavailable().is_some_and(limits::is_shortage) => {
+                return self.told(Err(error.to_string()));
+            }
+            read => read.map_err(|error| error.to_string()),
+        };
+        Some(text.map(|reading| String::from_utf8_lossy(&reading.bytes).into_owned()))
+    }
+
+    /// How many messages the transcript of an agent holds that is to answer with its document.
+    fn messages(&mut self, agent_id: &str) -> Option<u64> {
+        let agent = agent_named(self.state, agent_id)?;
+        let profile = self.profiles.get(&agent.profile)?;
+        match transcript::read(profile, Path::new(agent.transcript_path.as_ref()?)) {
+            Ok(transcript) => Some(transcript.messages),
+            Err(error) if error.is_shortage() => self.told(Err(error.to_string())),
+            Err(_) => None,
+        }
+    }
+}
+
+/// The agent in the working set that a request names.
+pub(super) fn agent_named<'s>(state: &'s State, id: &str) -> Option<&'s Agent> {
+    state.agents.get(&id.parse::<AgentId>().ok()?)
+}
+
+/// Whether the path is certainly not a folder that an agent could work in. If the disk does not answer at the moment,
+/// the start will find out.
+fn is_no_folder(path: &Path) -> bool {
+    std::fs::metadata(path).map_or_else(|error| !limits::is_passing(&error), |meta| !meta.is_dir())
+}

@@ -1,0 +1,262 @@
+//! Writes what others read: results, views, error files and the journal. All of it is a projection of the store. What
+//! could not be written is kept and tried again, and what was written since the last checkpoint is checked at the next
+//! start.
+
+use crate::contract;
+use crate::core::decision::{Decision, ErrorRow};
+use crate::core::id::{ErrorId, ItemId, RequestId};
+use crate::core::rows::item::Item;
+use crate::core::text::plain_json;
+use crate::core::time::Now;
+use crate::core::view;
+use crate::spool::{Journal, OutputFile, ProjectionFolder, Spool};
+use crate::store::Checkpoint;
+use serde_json::Value;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, VecDeque};
+
+/// So many files may be written before a checkpoint is due at once.
+const CHECKPOINT_AFTER: usize = 4_000;
+
+pub(super) struct Projection {
+    journal: Journal,
+    lines: Vec<(u64, String)>,
+    waiting: VecDeque<(OutputFile, String)>,
+    errors: Vec<ErrorRow>,
+    views: Vec<String>,
+    written: Vec<ErrorId>,
+    /// Items that have a name in `view/work/open`.
+    open_items: BTreeSet<ItemId>,
+    since_checkpoint: usize,
+    /// Why something that others read can't be written, while it can't.
+    pub(super) unwritten: Option<String>,
+}
+
+impl Projection {
+    pub(super) fn new(journal: Journal) -> Self {
+        Projection {
+            journal,
+            lines: Vec::new(),
+            waiting: VecDeque::new(),
+            errors: Vec::new(),
+            views: Vec::new(),
+            written: Vec::new(),
+            open_items: BTreeSet::new(),
+            since_checkpoint: 0,
+            unwritten: None,
+        }
+    }
+
+    /// Shows what was committed: views and journal first, so that a client that sees a result finds what it refers to.
+    pub(super) fn show(&mut self, spool: &Spool, now: &Now, decision: &Decision) {
+        // A file is written before another file names it: error files before views and journal, all of it before
+        // results.
+        self.errors.extend(decision.errors.iter().cloned());
+        self.write_errors(spool);
+        for agent in decision.agents.values() {
+            self.view(spool, OutputFile::Agent(agent.agent_id), &contract::text(&view::agent(agent)));
+        }
+        for handoff in decision.handoffs.values() {
+            self.view(spool, OutputFile::Handoff(handoff.handoff_id), &contract::text(&view::handoff(handoff)));
+        }
+        // A child is younger than its parent, whose view names it.
+        let mut items: Vec<&Item> = decision.items.values().collect();
+        items.sort_by_key(|item| Reverse(item.order));
+        for item in items {
+            self.view(spool, OutputFile::Work(item.item_id.0), &contract::text(&view::item(item)));
+            self.mark_open(spool, item.item_id, item.is_open());
+        }
+        self.lines.extend(decision.journal.iter().map(|(seq, line)| (*seq, line.to_string())));
+        self.append(spool);
+        for id in &decision.dismissed {
+            self.errors.retain(|row| row.error_id != *id);
+            if let Err(error) = spool.remove(&OutputFile::Error(*id)) {
+                tracing::warn!(%error, "could not delete the file of a dismissed error");
+            }
+        }
+        for answer in &decision.answers {
+            self.put(spool, OutputFile::Result(answer.request_id.clone()), &answer.to_json(now).to_string());
+        }
+    }
+
+    pub(super) fn view(&mut self, spool: &Spool, place: OutputFile, text: &str) {
+        match &place {
+            OutputFile::Agent(id) => self.views.push(format!("agents/{id}")),
+            OutputFile::Handoff(id) => self.views.push(format!("handoffs/{id}")),
+            OutputFile::Work(id) => self.views.push(format!("work/{}", id.as_hyphenated())),
+            _ => {}
+        }
+        self.put(spool, place, text);
+    }
+
+    /// Puts or removes the empty file by which an item that is not done is found without looking at all.
+    pub(super) fn mark_open(&mut self, spool: &Spool, id: ItemId, open: bool) {
+        let place = OutputFile::OpenWork(id.0);
+        if open && self.open_items.insert(id) {
+            self.put(spool, place, "");
+        } else if !open && self.open_items.remove(&id) {
+            self.waiting.retain(|(other, _)| *other != place);
+            if let Err(error) = spool.remove(&place) {
+                tracing::warn!(%error, "could not remove the mark of a work item that is done");
+            }
+        }
+    }
+
+    /// Writes one file, or keeps it for the next tick.
+    pub(super) fn put(&mut self, spool: &Spool, place: OutputFile, text: &str) {
+        self.since_checkpoint += 1;
+        let text = plain_json(text);
+        self.waiting.retain(|(other, _)| *other != place);
+        if let Err(error) = spool.put(&place, text.as_bytes()) {
+            if self.unwritten.is_none() {
+                tracing::warn!(%error, "could not write a view, a result or a mark; tasuki tries again");
+            }
+            self.unwritten = Some(error.to_string());
+            self.waiting.push_back((place, text.into_owned()));
+        }
+    }
+
+    pub(super) fn journal_lines(&mut self, spool: &Spool, lines: Vec<(u64, String)>) {
+        self.lines.extend(lines);
+        // Lines that were kept because they could not be written come again from the store.
+        self.lines.sort_by_key(|(seq, _)| *seq);
+        self.lines.dedup_by_key(|(seq, _)| *seq);
+        self.append(spool);
+    }
+
+    fn append(&mut self, spool: &Spool) {
+        if self.lines.is_empty() {
+            return;
+        }
+        match self.journal.append(spool, &self.lines) {
+            Ok(()) => {
+                self.lines.clear();
+                self.since_checkpoint += 1;
+            }
+            Err(error) => {
+                tracing::warn!(%error, "could not write the journal; tasuki tries again");
+                self.unwritten = Some(error.to_string());
+            }
+        }
+    }
+
+    pub(super) fn error_rows(&mut self, spool: &Spool, rows: Vec<ErrorRow>) {
+        self.errors.extend(rows);
+        self.write_errors(spool);
+    }
+
+    fn write_errors(&mut self, spool: &Spool) {
+        let rows = std::mem::take(&mut self.errors);
+        for row in rows {
+            match spool.put_error(&row.error_id, plain_json(&contract::text(&row.file())).as_bytes()) {
+                Ok(_) => self.written.push(row.error_id),
+                Err(error) => {
+                    tracing::error!(%error, "could not write an error file; tasuki tries again");
+                    self.unwritten = Some(error.to_string());
+                    self.errors.push(row);
+                }
+            }
+        }
+    }
+
+    pub(super) fn retry(&mut self, spool: &Spool) {
+        self.unwritten = None;
+        for (place, text) in std::mem::take(&mut self.waiting) {
+            self.put(spool, place, &text);
+        }
+        self.append(spool);
+        self.write_errors(spool);
+    }
+
+    pub(super) fn withdraw(&self, spool: &Spool) {
+        if let Err(error) = spool.remove(&OutputFile::Sidecar) {
+            tracing::warn!(%error, "could not delete the heartbeat, view/sidecar.json");
+        }
+    }
+
+    pub(super) fn last_seq(&self) -> u64 {
+        self.journal.last_seq()
+    }
+
+    pub(super) fn wants_checkpoint(&self, is_tick: bool) -> bool {
+        self.since_checkpoint >= CHECKPOINT_AFTER || (is_tick && self.since_checkpoint > 0) || !self.written.is_empty()
+    }
+
+    /// What was written since the last checkpoint, for the next one. `ledger_below`: requests with lower ledger numbers
+    /// were answered.
+    pub(super) fn take_checkpoint(&mut self, ledger_below: u64) -> Checkpoint {
+        self.since_checkpoint = 0;
+        let all_written = self.waiting.is_empty();
+        Checkpoint {
+            journal_below: self.journal.last_seq() + 1,
+            ledger_below: if all_written { ledger_below } else { 0 },
+            views: if all_written { std::mem::take(&mut self.views) } else { Vec::new() },
+            errors: std::mem::take(&mut self.written),
+        }
+    }
+
+    /// Nothing of it is known to be on the disk: the next checkpoint has it again.
+    pub(super) fn give_back(&mut self, numbers: Checkpoint) {
+        self.written.extend(numbers.errors);
+        self.views.extend(numbers.views);
+        self.since_checkpoint = self.since_checkpoint.max(1);
+    }
+
+    /// What was written again meanwhile is not on the disk as it is in the store.
+    pub(super) fn without_newer(&self, mut numbers: Checkpoint) -> Checkpoint {
+        let newer: BTreeSet<&String> = self.views.iter().collect();
+        numbers.views.retain(|view| !newer.contains(view));
+        numbers
+    }
+
+    /// Writes error files that may be missing, and brings both sides to agree on what was dismissed: a file that the
+    /// store does not know was to be removed when the sidecar ended, and a file that was written and is gone was
+    /// deleted by hand. Returns the latter.
+    pub(super) fn reproject_errors(
+        &mut self,
+        spool: &Spool,
+        unwritten: Vec<ErrorRow>,
+        written: &[ErrorId],
+    ) -> Vec<ErrorId> {
+        let known: BTreeSet<ErrorId> =
+            unwritten.iter().map(|row| row.error_id).chain(written.iter().copied()).collect();
+        self.error_rows(spool, unwritten);
+        let there: BTreeSet<ErrorId> = match spool.ids(ProjectionFolder::Errors) {
+            Ok(ids) => ids.into_iter().map(ErrorId).collect(),
+            Err(error) => {
+                tracing::warn!(%error, "could not find out which errors were dismissed");
+                return Vec::new();
+            }
+        };
+        for id in there.difference(&known) {
+            if let Err(error) = spool.remove(&OutputFile::Error(*id)) {
+                tracing::warn!(%error, "could not delete the file of a dismissed error");
+            }
+        }
+        written.iter().filter(|id| !there.contains(id)).copied().collect()
+    }
+
+    pub(super) fn reproject_results(&mut self, spool: &Spool, results: Vec<(RequestId, Value)>) {
+        for (id, result) in results {
+            let (place, text) = (OutputFile::Result(id), result.to_string());
+            if !spool.holds(&place, plain_json(&text).as_bytes()) {
+                self.put(spool, place, &text);
+            }
+        }
+    }
+
+    /// Brings the marks of items that are not done up to date.
+    pub(super) fn reproject_open_items(&mut self, spool: &Spool, open: &BTreeSet<ItemId>) {
+        let there: BTreeSet<ItemId> = match spool.ids(ProjectionFolder::OpenWork) {
+            Ok(ids) => ids.into_iter().map(ItemId).collect(),
+            Err(error) => {
+                tracing::warn!(%error, "could not find out which work items are marked as open");
+                return;
+            }
+        };
+        self.open_items.clone_from(&there);
+        for id in there.symmetric_difference(open) {
+            self.mark_open(spool, *id, open.contains(id));
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Brings the files that others read up to date with the store, and continues what was unfinished: at the start, and
+//! after a commit whose result is unknown.
+
+use super::history::History;
+use super::parts::Sidecar;
+use crate::contract;
+use crate::core::effect::EffectKey;
+use crate::core::event::Event;
+use crate::core::id::ItemId;
+use crate::core::text::plain_json;
+use crate::core::time::{Now, rfc3339};
+use crate::core::view;
+use crate::spool::OutputFile;
+use crate::spool::age::KEPT_MS;
+use crate::store::{Error, Loaded};
+use std::collections::BTreeSet;
+
+/// After a start that takes over what was going on, deadlines are judged so much later, in milliseconds: a delivery
+/// that is resumed reads its mark first.
+const START_GRACE_MS: u64 = 5_000;
+
+impl Sidecar {
+    /// Both lanes are empty: first the unsettled effects run again, then panes are looked at, then deadlines are
+    /// judged.
+    pub(super) fn drained(&mut self, now: &Now) {
+        self.intake.drained = true;
+        if self.left.goes_on {
+            self.timers.give_grace(now, START_GRACE_MS);
+        }
+        self.resume_outbox();
+        self.watches.panes_wanted = true;
+    }
+
+    /// Submits effects of the outbox that are not running: those that an earlier process, or a commit whose result is
+    /// unknown, may have left. An effect that has ended and waits for its decision is not run again.
+    pub(super) fn resume_outbox(&mut self) {
+        let initial = std::mem::take(&mut self.left.effects);
+        let ended: BTreeSet<EffectKey> = self.events.iter().filter_map(settled_key).collect();
+        for (key, pending) in self.state.outbox.clone() {
+            if !self.runner.has(key) && !ended.contains(&key) {
+                self.runner.submit(key, pending.effect, initial.contains(&key));
+            }
+        }
+    }
+
+    /// Opens the store again and loads the state, after a failure whose result is unknown. Returns whether that is
+    /// done; while the whole file is being checked first, it must be called again.
+    ///
+    /// # Errors
+    /// It can't be opened or read; it stays closed.
+    pub(super) fn reload_state(&mut self, now: &Now) -> Result<bool, Error> {
+        let Some(mut loaded) = self.store.reopen()? else { return Ok(false) };
+        let state = &mut loaded.state;
+        state.settings = std::mem::take(&mut self.state.settings);
+        state.server = self.state.server;
+        state.roles = std::mem::take(&mut self.state.roles);
+        state.rebase(now);
+        self.state = std::mem::take(state);
+        self.history = History::default();
+        self.reproject_all(loaded, now)?;
+        let outbox = &self.state.outbox;
+        self.runner.keep_only(|key| outbox.contains_key(&key));
+        if self.intake.drained {
+            self.resume_outbox();
+        }
+        Ok(true)
+    }
+
+    /// Shows what may not have been shown, and follows the processes of all agents.
+    ///
+    /// # Errors
+    /// The store refuses to forget what was dismissed.
+    pub(super) fn reproject_all(&mut self, loaded: Loaded, now: &Now) -> Result<(), Error> {
+        let lines = loaded.journal.into_iter().map(|(seq, line)| (seq, line.to_string())).collect();
+        self.projection.journal_lines(&self.spool, lines);
+        let dismissed = self.projection.reproject_errors(&self.spool, loaded.errors, &loaded.written_errors);
+        self.store.forget_errors(&dismissed)?;
+        self.projection.reproject_results(&self.spool, loaded.results);
+        self.reproject_views(loaded.dirty_views, now);
+        for agent in self.state.agents.values() {
+            self.watches.follow_process(agent, &self.state);
+        }
+        Ok(())
+    }
+
+    /// Writes views that may be older than the store; all of them where the folder was not built by this home.
+    fn reproject_views(&mut self, dirty: Vec<String>, now: &Now) {
+        let tag = self.store.home_tag().unwrap_or_default();
+        let is_built = self.spool.holds(&OutputFile::Built, tag.as_bytes());
+        let mut views = dirty;
+        let mut history = Vec::new();
+        if !is_built {
+            views.extend(self.state.agents.keys().map(|id| format!("agents/{id}")));
+            views.extend(self.state.handoffs.keys().map(|id| format!("handoffs/{id}")));
+            views.extend(self.state.items.values().map(|item| format!("work/{}", item.item_id)));
+            if let Ok(past) = self.store.past_ids() {
+                history.extend(past.agents.iter().map(|id| format!("agents/{id}")));
+                history.extend(past.handoffs.iter().map(|id| format!("handoffs/{id}")));
+                views.extend(past.items.iter().map(|id| format!("work/{id}")));
+            }
+        }
+        for view in views {
+            self.reproject_view(&view, None);
+        }
+        // Of history only what would not go again at once.
+        let kept_ms = now.wall_ms.saturating_sub(KEPT_MS);
+        for view in history {
+            self.reproject_view(&view, Some(&rfc3339(kept_ms)));
+        }
+        let open = self.state.items.values().filter(|item| item.is_open()).map(|item| item.item_id).collect();
+        self.projection.reproject_open_items(&self.spool, &open);
+        if !is_built && let Err(error) = self.spool.put(&OutputFile::Built, tag.as_bytes()) {
+            tracing::warn!(%error, "could not mark the view folder as complete");
+        }
+    }
+
+    /// Writes one view again, unless what it shows was over before `since`.
+    pub(super) fn reproject_view(&mut self, name: &str, since: Option<&str>) {
+        let was_before = |at: Option<&String>| since.zip(at).is_some_and(|(since, at)| at.as_str() < since);
+        let Some((kind, id)) = name.split_once('/') else { return };
+        let found = match (kind, id.parse(), id.parse()) {
+            ("agents", Ok(id), _) => {
+                let row = self.state.agents.get(&id).cloned();
+                let row = row.or_else(|| self.store.past_agent(&id).ok().flatten());
+                let row = row.filter(|row| !was_before(row.ended_at.as_ref()));
+                row.map(|row| (OutputFile::Agent(id), contract::text(&view::agent(&row))))
+            }
+            ("handoffs", _, Ok(id)) => {
+                let row = self.state.handoffs.get(&id).cloned();
+                let row = row.or_else(|| self.store.past_handoff(&id).ok().flatten());
+                let row = row.filter(|row| !was_before(row.steps.last().map(|span| &span.entered_at)));
+                row.map(|row| (OutputFile::Handoff(id), contract::text(&view::handoff(&row))))
+            }
+            ("work", ..) => {
+                let row = id.parse().ok().and_then(|id: ItemId| {
+                    self.state.items.get(&id).cloned().or_else(|| self.store.past_item(&id).ok().flatten())
+                });
+                row.map(|row| (OutputFile::Work(row.item_id.0), contract::text(&view::item(&row))))
+            }
+            _ => None,
+        };
+        let Some((place, text)) = found else { return };
+        if !self.spool.holds(&place, plain_json(&text).as_bytes()) {
+            self.projection.view(&self.spool, place, &text);
+        }
+    }
+}
+
+fn settled_key(event: &Event) -> Option<EffectKey> {
+    match event {
+        Event::Settled { key, .. } => Some(*key),
+        _ => None,
+    }
+}

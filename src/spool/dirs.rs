@@ -1,0 +1,261 @@
+//! The folders of one home: made if missing, checked, and held open, so that all work happens in the very folders that
+//! were checked.
+
+use super::error::Error;
+use crate::files::{self, Meta};
+use nix::sys::stat::{Mode, umask};
+use nix::unistd::geteuid;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// One writer, one thread: one temporary name for each folder is enough, and a crash leaves at most that one behind.
+pub(super) const TEMP: &str = ".tasuki-new";
+
+/// One folder of the contract. The order is that of [`DIRS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SpoolDir {
+    Home,
+    Spool,
+    Tmp,
+    Requests,
+    Events,
+    Results,
+    Errors,
+    Rejected,
+    State,
+    Trash,
+    View,
+    Agents,
+    Handoffs,
+    Work,
+    OpenWork,
+}
+
+/// Every folder with its place below home, parents first.
+pub(super) const DIRS: [(SpoolDir, &str); 15] = [
+    (SpoolDir::Home, ""),
+    (SpoolDir::Spool, "spool"),
+    (SpoolDir::Tmp, "spool/tmp"),
+    (SpoolDir::Requests, "spool/requests"),
+    (SpoolDir::Events, "spool/events"),
+    (SpoolDir::Results, "spool/results"),
+    (SpoolDir::Errors, "spool/errors"),
+    (SpoolDir::Rejected, "spool/rejected"),
+    (SpoolDir::State, "state"),
+    (SpoolDir::Trash, "state/reap"),
+    (SpoolDir::View, "view"),
+    (SpoolDir::Agents, "view/agents"),
+    (SpoolDir::Handoffs, "view/handoffs"),
+    (SpoolDir::Work, "view/work"),
+    (SpoolDir::OpenWork, "view/work/open"),
+];
+
+#[derive(Debug)]
+struct OpenDir {
+    path: PathBuf,
+    fd: OwnedFd,
+    identity: (u64, u64),
+}
+
+/// The folders of one home, held open.
+#[derive(Debug)]
+pub(super) struct SpoolDirs {
+    home: PathBuf,
+    open: Vec<OpenDir>,
+    /// Where tests say when a file was changed, which only the kernel can otherwise.
+    #[cfg(test)]
+    pub(super) file_times: Option<fn(i64) -> i64>,
+}
+
+impl SpoolDirs {
+    pub(super) fn open(home: &Path) -> Result<SpoolDirs, Error> {
+        umask(Mode::from_bits_truncate(0o077));
+        let home = prepare_home(home)?;
+        let open = open_dirs(&home)?;
+        Ok(SpoolDirs {
+            home,
+            open,
+            #[cfg(test)]
+            file_times: None,
+        })
+    }
+
+    pub(super) fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// When a file was last changed, in nanoseconds since 1970.
+    pub(super) fn changed_ns(&self, meta: &Meta) -> i64 {
+        #[cfg(test)]
+        if let Some(at) = self.file_times {
+            return at(meta.file_id.ctime_ns);
+        }
+        #[cfg(not(test))]
+        let _ = self;
+        meta.file_id.ctime_ns
+    }
+
+    /// Whether the paths still lead to the folders that are open here.
+    pub(super) fn is_in_place(&self) -> bool {
+        self.open.iter().all(|spool_dir| {
+            // A link does not count as the folder, even if it leads to the very folder that was moved away.
+            let there = nix::sys::stat::lstat(&spool_dir.path).map(Meta::from);
+            there.is_ok_and(|meta| (meta.file_id.dev, meta.file_id.ino) == spool_dir.identity)
+        })
+    }
+
+    /// Checks owner and permission bits of all folders again, on the open folders themselves; the first that is open to
+    /// others is named.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        self.open.iter().zip(DIRS).try_for_each(|(open, (spool_dir, _))| check_open(open, spool_dir))
+    }
+
+    /// What must hold at every intake: spool, state and the lane are ours alone.
+    pub(super) fn check_intake(&self, lane: SpoolDir) -> Result<(), Error> {
+        [SpoolDir::Spool, SpoolDir::State, lane].into_iter().try_for_each(|dir| check_open(self.open_dir(dir), dir))
+    }
+
+    pub(super) fn dir(&self, spool_dir: SpoolDir) -> BorrowedFd<'_> {
+        self.open_dir(spool_dir).fd.as_fd()
+    }
+
+    pub(super) fn path(&self, spool_dir: SpoolDir) -> &Path {
+        &self.open_dir(spool_dir).path
+    }
+
+    fn open_dir(&self, spool_dir: SpoolDir) -> &OpenDir {
+        &self.open[spool_dir as usize]
+    }
+}
+
+/// Makes the home if it is missing, resolves links in its path, and checks every folder above it.
+fn prepare_home(home: &Path) -> Result<PathBuf, Error> {
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(home)
+        .map_err(|error| Error::io("make the folder", home, error))?;
+    let home = home.canonicalize().map_err(|error| Error::io("find the folder", home, error))?;
+    for path in home.ancestors() {
+        let meta = stat_path(path).map_err(|error| Error::io("check the folder", path, error))?;
+        check_parent(path, &meta)?;
+    }
+    if let Some(parent) = home.parent() {
+        let meta = stat_path(parent).map_err(|error| Error::io("check the folder", parent, error))?;
+        check_neighbours(&home, parent, &meta)?;
+    }
+    Ok(home)
+}
+
+fn stat_path(path: &Path) -> io::Result<Meta> {
+    Ok(Meta::from(nix::sys::stat::stat(path)?))
+}
+
+fn open_dirs(home: &Path) -> Result<Vec<OpenDir>, Error> {
+    let mut dirs: Vec<OpenDir> = Vec::with_capacity(DIRS.len());
+    for (spool_dir, below) in DIRS {
+        let path = if below.is_empty() { home.to_owned() } else { home.join(below) };
+        let parent = path.parent().and_then(|parent| dirs.iter().find(|open| open.path == parent));
+        let fd = match (parent, path.file_name()) {
+            (Some(parent), Some(name)) => files::make_dir_at(&parent.fd, name),
+            _ => files::open_dir(&path),
+        };
+        let fd = fd.map_err(|error| Error::open_dir(&path, error))?;
+        let meta = files::meta(&fd).map_err(|error| Error::io("check the folder", &path, error))?;
+        let open = OpenDir { path, fd, identity: (meta.file_id.dev, meta.file_id.ino) };
+        check_open(&open, spool_dir)?;
+        dirs.push(open);
+    }
+    check_one_file_system(&dirs)?;
+    Ok(dirs)
+}
+
+/// Files are moved by rename between these folders, which one file system alone can do.
+fn check_one_file_system(dirs: &[OpenDir]) -> Result<(), Error> {
+    let of = |spool_dir: SpoolDir| &dirs[spool_dir as usize];
+    let device = of(SpoolDir::Spool).identity.0;
+    let moved = [SpoolDir::Tmp, SpoolDir::Requests, SpoolDir::Events, SpoolDir::Rejected, SpoolDir::Trash];
+    match moved.into_iter().map(of).find(|open| open.identity.0 != device) {
+        None => Ok(()),
+        Some(open) => Err(Error::other_file_system(open.path.clone())),
+    }
+}
+
+fn check_open(open: &OpenDir, spool_dir: SpoolDir) -> Result<(), Error> {
+    let meta = files::meta(&open.fd).map_err(|error| Error::io("check the folder", &open.path, error))?;
+    check_dir(&open.path, &meta, spool_dir)
+}
+
+/// What must hold for one folder, judged by what `stat` says of it.
+pub(super) fn check_dir(path: &Path, meta: &Meta, spool_dir: SpoolDir) -> Result<(), Error> {
+    match spool_dir {
+        SpoolDir::Home => check_parent(path, meta).and_then(|()| check_home(path, meta)),
+        _ => check_mode(path, meta, forbidden(spool_dir)),
+    }
+}
+
+/// The permission bits that a folder may not have.
+pub(super) fn forbidden(spool_dir: SpoolDir) -> u32 {
+    match spool_dir {
+        // Views may be shown to others by their owner's own will; nobody else may write them.
+        SpoolDir::Home
+        | SpoolDir::View
+        | SpoolDir::Agents
+        | SpoolDir::Handoffs
+        | SpoolDir::Work
+        | SpoolDir::OpenWork => 0o022,
+        _ => 0o077,
+    }
+}
+
+/// Checks that a folder is ours and has none of the forbidden permission bits.
+pub(super) fn check_mode(path: &Path, meta: &Meta, forbidden: u32) -> Result<(), Error> {
+    let refuse = |what: String, fix: String| Err(Error::NotAllowed { path: path.to_owned(), what, fix });
+    if !meta.is_ours() {
+        let what = format!("belongs to user {}, not to the user that runs tasuki ({})", meta.uid, geteuid());
+        return refuse(what, "Run tasuki as its owner, or choose another home".to_owned());
+    }
+    if meta.mode & forbidden != 0 {
+        let what = format!("is open to other users (mode {:04o})", meta.mode);
+        return refuse(what, format!("Run: chmod go-rwx '{}'", path.display()));
+    }
+    Ok(())
+}
+
+/// A home right in a folder where everybody puts things, as `/tmp`, is somebody else's when it was cleared away.
+pub(super) fn check_neighbours(home: &Path, parent: &Path, meta: &Meta) -> Result<(), Error> {
+    if meta.is_ours() || meta.mode & 0o022 == 0 {
+        return Ok(());
+    }
+    let what = format!("is in {}, where every user can put files", parent.display());
+    let fix = "Choose a home inside your own folders".to_owned();
+    Err(Error::NotAllowed { path: home.to_owned(), what, fix })
+}
+
+/// Nobody else may put a folder into the home; a sticky bit keeps nobody from that.
+fn check_home(path: &Path, meta: &Meta) -> Result<(), Error> {
+    if meta.mode & 0o022 == 0 {
+        return Ok(());
+    }
+    let what = format!("can be written by other users (mode {:04o}), who could put folders into it", meta.mode);
+    let fix = format!("Run: chmod go-w '{}'", path.display());
+    Err(Error::NotAllowed { path: path.to_owned(), what, fix })
+}
+
+/// Checks a folder above ours: its owner is root or us, and nobody else can rename our folder.
+pub(super) fn check_parent(path: &Path, meta: &Meta) -> Result<(), Error> {
+    const STICKY: u32 = 0o1000;
+    let refuse = |what: String, fix: String| Err(Error::NotAllowed { path: path.to_owned(), what, fix });
+    if meta.uid != 0 && !meta.is_ours() {
+        let what = format!("belongs to user {}, who could replace the folders in it", meta.uid);
+        return refuse(what, "Choose a home inside your own folders".to_owned());
+    }
+    if meta.mode & 0o022 != 0 && meta.mode & STICKY == 0 {
+        let what =
+            format!("can be written by other users (mode {:04o}), who could replace the folders in it", meta.mode);
+        return refuse(what, format!("Run: chmod go-w '{}'", path.display()));
+    }
+    Ok(())
+}

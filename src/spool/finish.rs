@@ -1,0 +1,280 @@
+//! Moves files away after they were decided. Nothing is deleted while somebody waits: a file that was taken is renamed
+//! into `state/reap/` and deleted later; a file that could not be taken is kept in `rejected/`, with the reason.
+
+use super::dirs::SpoolDir;
+use super::error::Error;
+use super::home::Spool;
+use super::lane::{Content, Held, IncomingFile};
+use super::rejected::REASON_TEMP;
+use crate::core::text::{hex, plain_json};
+use crate::core::time::Now;
+use crate::files::{self, FileId, Grade};
+use nix::fcntl::renameat;
+use nix::unistd::{UnlinkatFlags, unlinkat};
+use serde::Serialize;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+
+/// How much of its own name a rejected file keeps, in bytes.
+const MAX_SAFE_NAME: usize = 100;
+
+/// The result of moving a decided file away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finished {
+    /// It is in `state/reap/`.
+    Moved,
+    Gone,
+    /// Another file has its name, or it was written again: the next scan takes that file.
+    Changed,
+}
+
+/// Why a file was rejected, as its `.why.json` says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Why {
+    /// The error code.
+    pub code: String,
+    pub message: String,
+    pub field: Option<String>,
+    pub line: Option<u64>,
+    pub column: Option<u64>,
+}
+
+/// The result of rejecting a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RejectOutcome {
+    /// It is in `rejected/` under this name.
+    Moved(String),
+    /// It is not there any more, or another one is.
+    Gone,
+    /// `rejected/` is full, or the file can't be moved. It stays where it is, and is not found again until it changes
+    /// or there is room.
+    Full,
+    /// `rejected/` is full, and the lane has so many bad files that this one was deleted.
+    Dropped,
+}
+
+/// The most bad files of a lane that are remembered and left where they are. A hook that leaves one each second needs
+/// six days for it.
+const MAX_HELD: usize = 500_000;
+
+#[derive(Serialize)]
+struct WhyFile<'a> {
+    v: u32,
+    at: String,
+    code: &'a str,
+    message: &'a str,
+    field: Option<&'a str>,
+    line: Option<u64>,
+    column: Option<u64>,
+    name: String,
+    size: u64,
+    sha256: Option<String>,
+}
+
+impl Spool {
+    /// Moves a decided file away, if it is still the file that was decided.
+    ///
+    /// # Errors
+    /// It could not be moved; it will be found again.
+    pub fn finish(&self, found: &IncomingFile) -> Result<Finished, Error> {
+        let file_id = &found.file_id;
+        let name = format!("{:x}-{:x}-{:x}", file_id.dev, file_id.ino, file_id.ctime_ns);
+        let from = self.dir(found.lane.spool_dir());
+        let failed =
+            |error: io::Error| Error::io("move a handled file out of", self.path(found.lane.spool_dir()), error);
+        match files::meta_at(from, &found.name).map_err(failed)? {
+            None => return Ok(Finished::Gone),
+            Some(meta) if meta.file_id != *file_id => return Ok(Finished::Changed),
+            Some(_) => {}
+        }
+        let trash = self.dir(SpoolDir::Trash);
+        match renameat(from, found.name.as_os_str(), trash, name.as_str()) {
+            Ok(()) => {}
+            Err(nix::errno::Errno::ENOENT) => return Ok(Finished::Gone),
+            Err(errno) => return Err(failed(errno.into())),
+        }
+        self.undo_if_other(trash, OsStr::new(&name), found).map_err(failed)
+    }
+
+    /// Somebody may have put another file under the name between our look and our rename: it goes back.
+    fn undo_if_other(&self, dir: impl AsFd, name: &OsStr, found: &IncomingFile) -> io::Result<Finished> {
+        let moved = files::meta_at(&dir, name)?;
+        if moved.is_none_or(|meta| same_content(&meta.file_id, &found.file_id)) {
+            return Ok(Finished::Moved);
+        }
+        files::rename_new(&dir, name, self.dir(found.lane.spool_dir()), &found.name)?;
+        Ok(Finished::Changed)
+    }
+
+    /// Moves a file that can't be taken to `rejected/<seq>-<safe name>` and writes the reason beside it. `seq` is the
+    /// caller's, rising, and never used for two files.
+    ///
+    /// # Errors
+    /// The reason could not be written; the file stays where it is.
+    pub fn reject(&mut self, seq: u64, found: &IncomingFile, why: &Why, now: &Now) -> Result<RejectOutcome, Error> {
+        let from = found.lane.spool_dir();
+        let path = self.path(from).to_owned();
+        let failed = |error: io::Error| Error::io("move a bad file to rejected/ out of", &path, error);
+        let meta = match files::meta_at(self.dir(from), &found.name).map_err(failed)? {
+            Some(meta) if same_content(&meta.file_id, &found.file_id) => meta,
+            _ => return Ok(RejectOutcome::Gone),
+        };
+        if !self.rejected.fits(&self.dirs, meta.on_disk, now) {
+            return Ok(self.hold(found, now));
+        }
+        let name = format!("{seq}-{}", safe_name(&found.name));
+        let reason = format!("{name}.why.json");
+        // The reason first: a crash in between leaves a reason too many, never a file without one.
+        let json = serde_json::to_string_pretty(&why_file(found, why, now)).map_err(|error| failed(error.into()))?;
+        let json = plain_json(&json);
+        let rejected = self.dir(SpoolDir::Rejected);
+        files::replace_at(rejected, OsStr::new(REASON_TEMP), OsStr::new(&reason), json.as_bytes(), Grade::Fast)
+            .map_err(failed)?;
+        match files::rename_new(self.dir(from), &found.name, rejected, OsStr::new(&name)) {
+            Ok(()) => {
+                self.rejected.add(meta.on_disk);
+                Ok(RejectOutcome::Moved(name))
+            }
+            Err(error) => {
+                let _ = files::remove_at(rejected, OsStr::new(&reason));
+                if error.kind() == io::ErrorKind::NotFound {
+                    return Ok(RejectOutcome::Gone);
+                }
+                tracing::warn!(%error, seq, "could not move a bad file to rejected/; the file stays where it is");
+                Ok(self.hold(found, now))
+            }
+        }
+    }
+
+    /// The file stays; scans pass over it in this state.
+    fn hold(&mut self, found: &IncomingFile, now: &Now) -> RejectOutcome {
+        self.rejected.call_full(now);
+        if self.lane(found.lane).held.len() < MAX_HELD {
+            self.lane(found.lane).held.insert(found.name.clone(), Held::new(found.file_id));
+            return RejectOutcome::Full;
+        }
+        match files::remove_at(self.dir(found.lane.spool_dir()), &found.name) {
+            Ok(_) => RejectOutcome::Dropped,
+            Err(error) => {
+                tracing::warn!(%error, "could neither move a bad file to rejected/ nor delete it");
+                RejectOutcome::Full
+            }
+        }
+    }
+
+    /// Whether `rejected/` was full at the last look, so that bad files stay where they are.
+    #[must_use]
+    pub fn is_rejected_full(&self) -> bool {
+        self.rejected.is_full()
+    }
+
+    /// Removes at most `max` files of the trash; returns how many it removed. It may take long: see [`Spool::trash_emptier`].
+    #[must_use]
+    pub fn empty_trash(&self, max: usize) -> usize {
+        remove_some(self.dir(SpoolDir::Trash), max)
+    }
+
+    /// The same for another thread. On some file systems removing one file takes a millisecond, and nobody who waits
+    /// for an answer should wait for that.
+    ///
+    /// # Errors
+    /// The system gives no further descriptor.
+    pub fn trash_emptier(&self) -> Result<TrashEmptier, Error> {
+        let dir = self.dir(SpoolDir::Trash).try_clone_to_owned();
+        Ok(TrashEmptier { dir: dir.map_err(|error| Error::io("open the folder", self.path(SpoolDir::Trash), error))? })
+    }
+}
+
+/// Deletes files that were moved to `state/reap/`.
+#[derive(Debug)]
+pub struct TrashEmptier {
+    dir: OwnedFd,
+}
+
+impl TrashEmptier {
+    /// As [`Spool::empty_trash`].
+    #[must_use]
+    pub fn empty_trash(&self, max: usize) -> usize {
+        remove_some(&self.dir, max)
+    }
+}
+
+fn remove_some(dir: impl AsFd, max: usize) -> usize {
+    let Ok((names, _)) = files::names(&dir, max, |_| true) else { return 0 };
+    let removed = |name: &OsString| {
+        unlinkat(&dir, name.as_os_str(), UnlinkatFlags::NoRemoveDir).is_ok()
+            || unlinkat(&dir, name.as_os_str(), UnlinkatFlags::RemoveDir).is_ok()
+    };
+    names.iter().filter(|name| removed(name)).count()
+}
+
+/// A rename changes the time of the inode, so that alone makes no other file.
+fn same_content(a: &FileId, b: &FileId) -> bool {
+    a.is_same_file(b) && a.size == b.size && a.mtime_ns == b.mtime_ns
+}
+
+fn why_file<'a>(found: &IncomingFile, why: &'a Why, now: &Now) -> WhyFile<'a> {
+    WhyFile {
+        v: 1,
+        at: now.rfc3339(),
+        code: &why.code,
+        message: &why.message,
+        field: why.field.as_deref(),
+        line: why.line,
+        column: why.column,
+        name: readable_name(&found.name),
+        size: found.file_id.size,
+        sha256: found.sha256().map(|hash| hex(&hash)),
+    }
+}
+
+/// A name with nothing in it that could trouble a path, a shell or a terminal.
+fn safe_name(name: &OsStr) -> String {
+    let safe = |byte: &u8| if byte.is_ascii_alphanumeric() || b"._-".contains(byte) { char::from(*byte) } else { '_' };
+    name.as_bytes().iter().take(MAX_SAFE_NAME).map(safe).collect()
+}
+
+/// A name for people: as it is where that is plain text, with escapes where not.
+fn readable_name(name: &OsStr) -> String {
+    match name.to_str() {
+        Some(text) if !text.chars().any(char::is_control) => text.to_owned(),
+        _ => name.as_bytes().escape_ascii().to_string(),
+    }
+}
+
+impl IncomingFile {
+    /// The reason that the scan itself found, for a file that is bad whatever it means.
+    #[must_use]
+    pub fn why(&self) -> Option<Why> {
+        match &self.content {
+            Content::Whole { .. } => None,
+            Content::Bad { code, message, line, column, .. } => Some(Why {
+                code: (*code).to_owned(),
+                message: message.clone(),
+                field: None,
+                line: *line,
+                column: *column,
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_safe_name_is_short_and_plain() {
+        assert_eq!(safe_name(OsStr::from_bytes(b"a b\xff/\x1b[31m.json")), "a_b___[31m.json".replace('[', "_"));
+        assert_eq!(safe_name(OsStr::new(&"x".repeat(255))).len(), 100);
+    }
+
+    #[test]
+    fn a_readable_name_shows_what_a_terminal_must_not_get() {
+        assert_eq!(readable_name(OsStr::new("é.json")), "é.json");
+        assert_eq!(readable_name(OsStr::from_bytes(b"a\x1b\xff")), "a\\x1b\\xff");
+        assert_eq!(readable_name(OsStr::new("a\x1b[31m\n")), "a\\x1b[31m\\n");
+    }
+}

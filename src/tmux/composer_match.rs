@@ -1,0 +1,164 @@
+//! Compares a composer with a text of ours: whether the text is there, whether it is alone there, how much of it has
+//! arrived.
+
+use crate::core::pane::ComposerContent;
+use crate::core::text::seen;
+
+/// A text as far as it is seen, without its white space: how a composer's content is compared, for programs wrap,
+/// indent and compose letters.
+fn bare(text: &str) -> String {
+    seen(text).chars().filter(|c| !c.is_whitespace() && is_drawn(*c)).collect()
+}
+
+/// Whether screens show a character the same way everywhere. tmux cuts joined pictures short and leaves out invalid
+/// characters; programs show private or unknown characters as they like.
+fn is_drawn(c: char) -> bool {
+    let is_none = matches!(u32::from(c) & 0xffff, 0xfffe | 0xffff) || ('\u{fdd0}'..='\u{fdef}').contains(&c);
+    let is_private = matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..);
+    let is_picture = ('\u{1f000}'..='\u{1faff}').contains(&c);
+    !is_none && !is_private && !is_picture && c != '\u{fffd}'
+}
+
+/// What a composer shows of a text of ours that should be in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ComposerMatch {
+    /// The whole text is there to its end, and nothing else.
+    Shown,
+    /// Its end is there, with something else: a person's words, or a part of it that arrived changed.
+    Mixed,
+    /// The composer can be read, and it is not there.
+    Absent,
+    Hidden,
+}
+
+/// Searches a composer for the end of `text` (`tail`), or for the one placeholder that represents the whole of it. The
+/// composer must show the whole text; only if its beginning is out of sight is the end enough.
+pub(super) fn match_composer(composer: &ComposerContent, text: &str, tail: &str) -> ComposerMatch {
+    match composer {
+        ComposerContent::Text(shown) | ComposerContent::Tail(shown) => {
+            let (whole, tail) = (bare(text), bare(tail));
+            let is_cut = matches!(composer, ComposerContent::Tail(_));
+            let shown = bare(shown);
+            if !shown.contains(&tail) {
+                ComposerMatch::Absent
+            } else if shown.ends_with(&tail) && fits(&whole, &shown, is_cut) {
+                ComposerMatch::Shown
+            } else {
+                ComposerMatch::Mixed
+            }
+        }
+        ComposerContent::Collapsed { size } if size.is_none_or(|size| is_size_of(size, text)) => ComposerMatch::Shown,
+        ComposerContent::Collapsed { .. } | ComposerContent::Empty => ComposerMatch::Absent,
+        ComposerContent::Unreadable => ComposerMatch::Hidden,
+    }
+}
+
+/// Whether what is shown is the whole, or its end where the composer is cut.
+fn fits(whole: &str, shown: &str, is_cut: bool) -> bool {
+    if is_cut { whole.ends_with(shown) } else { whole == shown }
+}
+
+/// Placeholders count lines or characters, with or without the first line or a last line end.
+fn is_size_of(size: u64, text: &str) -> bool {
+    let close = |count: usize| size.abs_diff(u64::try_from(count).unwrap_or(u64::MAX)) <= 1;
+    close(text.lines().count()) || close(text.chars().count()) || close(text.len())
+}
+
+/// Whether a composer holds what has gone in `so_far` and nothing else, so that the next piece fits on.
+pub(super) fn ends_with(composer: &ComposerContent, so_far: &str) -> bool {
+    const ENOUGH: usize = 16;
+    let (shown, is_cut) = match composer {
+        ComposerContent::Text(shown) => (bare(shown), false),
+        ComposerContent::Tail(shown) => (bare(shown), true),
+        ComposerContent::Collapsed { .. } | ComposerContent::Empty | ComposerContent::Unreadable => return false,
+    };
+    let so_far = bare(so_far);
+    fits(&so_far, &shown, is_cut) && shown.chars().count() >= so_far.chars().count().min(ENOUGH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> ComposerContent {
+        ComposerContent::Text(text.to_owned())
+    }
+
+    fn end(text: &str) -> ComposerContent {
+        ComposerContent::Tail(text.to_owned())
+    }
+
+    #[test]
+    fn a_text_is_seen_by_its_tail_however_it_is_wrapped() {
+        let (whole, tail) = ("Hello world\n(tasuki delivery 1.)", "(tasuki delivery 1.)");
+        assert_eq!(match_composer(&text("Hello wor\n  ld (tasuki\n  delivery 1.)"), whole, tail), ComposerMatch::Shown);
+        assert_eq!(match_composer(&end("world (tasuki delivery 1.)"), whole, tail), ComposerMatch::Shown, "scrolled");
+        assert_eq!(
+            match_composer(&end("mine world (tasuki delivery 1.)"), whole, tail),
+            ComposerMatch::Mixed,
+            "scrolled"
+        );
+        assert_eq!(match_composer(&text("world (tasuki deliv"), whole, tail), ComposerMatch::Absent);
+        assert_eq!(match_composer(&ComposerContent::Empty, "x", "x"), ComposerMatch::Absent);
+        assert_eq!(match_composer(&ComposerContent::Unreadable, "x", "x"), ComposerMatch::Hidden);
+    }
+
+    #[test]
+    fn a_text_is_seen_though_the_composer_writes_its_letters_otherwise() {
+        let (whole, tail) = ("u\u{308}ber a\u{200b}b so\u{ad}ft\n(tasuki delivery 1.)", "(tasuki delivery 1.)");
+        assert_eq!(match_composer(&text("\u{fc}ber ab soft (tasuki delivery 1.)"), whole, tail), ComposerMatch::Shown);
+        assert!(ends_with(&text("\u{fc}ber ab so"), "u\u{308}ber a\u{200b}b so\u{ad}"));
+    }
+
+    /// As tmux 3.3 shows it: the last of the joined pictures is cut off, and invalid characters are left out.
+    #[test]
+    fn a_text_is_seen_though_the_screen_does_not_show_all_of_it() {
+        let family = "\u{1f469}\u{200d}\u{1f469}\u{200d}\u{1f467}\u{200d}";
+        let whole = format!("x \u{fffe} \u{e000} {family}\u{1f466} y\n(tasuki delivery 1.)");
+        assert_eq!(
+            match_composer(&text(&format!("x \u{e000} {family} y (tasuki delivery 1.)")), &whole, "1.)"),
+            ComposerMatch::Shown
+        );
+    }
+
+    #[test]
+    fn what_else_stands_in_the_composer_is_seen() {
+        let (whole, tail) = ("Hello world\n(tasuki delivery 1.)", "(tasuki delivery 1.)");
+        for mixed in [
+            "mine Hello world (tasuki delivery 1.)",
+            "Hello mine world (tasuki delivery 1.)",
+            "Hello world (tasuki delivery 1.) mine",
+            "Hell world (tasuki delivery 1.)",
+            "ello world (tasuki delivery 1.)",
+            "world (tasuki delivery 1.)",
+        ] {
+            assert_eq!(match_composer(&text(mixed), whole, tail), ComposerMatch::Mixed, "{mixed}");
+        }
+    }
+
+    #[test]
+    fn a_placeholder_counts_only_with_the_right_size() {
+        let five_lines = "a\nb\nc\nd\ne";
+        for (size, sight_of_it) in [
+            (None, ComposerMatch::Shown),
+            (Some(4), ComposerMatch::Shown),
+            (Some(5), ComposerMatch::Shown),
+            (Some(40), ComposerMatch::Absent),
+        ] {
+            assert_eq!(match_composer(&ComposerContent::Collapsed { size }, five_lines, "e"), sight_of_it, "{size:?}");
+        }
+    }
+
+    #[test]
+    fn a_piece_fits_only_on_its_own_predecessor() {
+        let so_far = "the first piece of a long text";
+        assert!(ends_with(&end("piece of a\nlong text"), so_far));
+        assert!(ends_with(&text(so_far), so_far));
+        assert!(!ends_with(&text("he first piece of a long text"), so_far), "its beginning is in sight and not there");
+        assert!(!ends_with(&end("text"), so_far), "too short to be sure");
+        assert!(!ends_with(&text("piece of a long text!"), so_far));
+        assert!(!ends_with(&text(""), so_far));
+        assert!(!ends_with(&ComposerContent::Empty, so_far));
+        assert!(!ends_with(&ComposerContent::Unreadable, so_far));
+    }
+}

@@ -1,0 +1,88 @@
+//! Homes that share a server take turns: while one connects or disconnects, no other one changes anything there.
+//!
+//! Before 3.7 tmux crashes when it notifies a control client of another client's end, of a session that begins or ends,
+//! or of a changed buffer, while that control client is only half attached: its program has announced itself as a
+//! control client, and the server does not yet treat it as one. One home's own connections follow each other anyway;
+//! between homes the folder of the server's socket is the lock.
+
+use nix::fcntl::{Flock, FlockArg};
+use std::fs::File;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long to wait for others. Connecting takes milliseconds; a home that takes longer hangs, and must delay nobody.
+pub(super) const PATIENCE: Duration = Duration::from_secs(3);
+/// How long a home that leaves waits at most: its end is wanted now.
+pub(super) const LEAVES_WITHIN: Duration = Duration::from_millis(500);
+const TRY_EVERY: Duration = Duration::from_millis(5);
+
+/// Held while others wait. It ends with its process too.
+#[derive(Debug)]
+pub(super) struct ServerLock(
+    #[cfg_attr(not(test), expect(dead_code, reason = "held until it is dropped"))] Option<Flock<File>>,
+);
+
+impl ServerLock {
+    /// To come or to leave: alone. Without it after `patience`, for what is to be done is worth more than the small danger.
+    pub(super) fn alone(socket: &Path, patience: Duration) -> ServerLock {
+        let until = Instant::now() + patience;
+        loop {
+            match Self::attempt(socket, FlockArg::LockExclusiveNonblock) {
+                Some(turn) => return turn,
+                None if Instant::now() >= until => return late(),
+                None => std::thread::sleep(TRY_EVERY),
+            }
+        }
+    }
+
+    /// To change something: beside all others who do.
+    pub(super) async fn beside(socket: &str) -> ServerLock {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match Self::attempt(Path::new(socket), FlockArg::LockSharedNonblock) {
+                Some(turn) => return turn,
+                None if Instant::now() >= until => return late(),
+                None => tokio::time::sleep(TRY_EVERY).await,
+            }
+        }
+    }
+
+    /// None while others have it. Where the folder can't be opened or locked, nobody is waited for.
+    fn attempt(socket: &Path, how: FlockArg) -> Option<ServerLock> {
+        let Some(Ok(folder)) = socket.parent().map(File::open) else { return Some(ServerLock(None)) };
+        match Flock::lock(folder, how) {
+            Ok(held) => Some(ServerLock(Some(held))),
+            Err((_, nix::errno::Errno::EWOULDBLOCK)) => None,
+            Err(_) => Some(ServerLock(None)),
+        }
+    }
+}
+
+fn late() -> ServerLock {
+    tracing::warn!(
+        "another tasuki home has been busy with this tmux server for seconds; this one continues without waiting for it"
+    );
+    ServerLock(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn whoever_comes_is_alone_and_nobody_waits_for_ever() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let socket = dir.path().join("s");
+        let word = socket.to_str().expect("a text");
+        let soon = Duration::from_millis(20);
+        let acting = (ServerLock::beside(word).await, ServerLock::beside(word).await);
+        assert!(acting.0.0.is_some() && acting.1.0.is_some());
+        assert!(ServerLock::alone(&socket, soon).0.is_none());
+        drop(acting);
+        let alone = ServerLock::alone(&socket, soon);
+        assert!(alone.0.is_some() && ServerLock::attempt(&socket, FlockArg::LockSharedNonblock).is_none());
+        drop(alone);
+        assert!(ServerLock::beside(word).await.0.is_some());
+        assert!(ServerLock::alone(Path::new("/nowhere/s"), PATIENCE).0.is_none());
+    }
+}

@@ -1,0 +1,104 @@
+//! Whether the pane may be typed into at this moment: the check before the first piece, and before every further line
+//! the check that the agent is still reading.
+//!
+//! An agent may quit in the middle of a text and leave its last screen behind, so the screen proves nothing any more.
+//! Two other things do: the agent's own process, checked before each line, and the name of the program in front, which
+//! is part of each line's guard, so that the server compares it in the same step in which it types.
+
+use super::{CONFIRM, Delivery, Halt, MAX_OBSTACLES, wire_name};
+use crate::core::pane::{Activity, Refusal, Typed, View};
+use crate::tmux::Error;
+use crate::tmux::look::{Invitation, invitation, is_shell, obstacle, pause};
+use crate::tmux::pane::{PaneRow, same};
+use crate::tmux::supervisor::LiveClient;
+use tokio::time::Instant;
+
+impl Delivery<'_> {
+    /// Waits until the pane invites a text, seen so twice.
+    pub(super) async fn invited(&mut self, live: &LiveClient) -> Result<Result<(), Refusal>, Halt> {
+        let until = Instant::now() + self.plan.hold.max(5 * CONFIRM);
+        let mut before: Option<(View, Invitation, String)> = None;
+        self.front = None;
+        loop {
+            let noted = self.tmux.noted(live, self.plan.pane.pane).await.map_err(|_| Halt::Lost)?;
+            let command = noted.as_ref().map(|noted| noted.row.command.clone());
+            let view = match self.view().await? {
+                Ok(view) => view,
+                Err(reason) => return Ok(Err(reason)),
+            };
+            let verdict = match same(&self.plan.pane, noted.map(|noted| noted.row)) {
+                _ if !self.screen_reader.lives() => Invitation::No(Refusal::AgentEnded),
+                Ok(row) => match obstacle(&row, self.front()) {
+                    Some(obstacle) => obstacle,
+                    // In copy mode tmux asks that mode's screen, and not the program's, whether it takes brackets.
+                    None if row.in_mode && self.plan.needs_brackets() => Invitation::Wait(Refusal::CopyMode),
+                    None => invitation(&view, self.plan.allow_busy),
+                },
+                Err(reason) => Invitation::No(reason),
+            };
+            // The name counts only where it will be held on to.
+            let command = command.filter(|_| view.activity == Activity::Ready).unwrap_or_default();
+            let now = (view, verdict, command);
+            match verdict {
+                // These are facts and not impressions: they need no second look.
+                Invitation::No(reason) => return Ok(Err(reason)),
+                // The second of the names was read between two screens that were the agent's.
+                Invitation::Open if before.as_ref() == Some(&now) => {
+                    self.recognise(&now.2, now.0.activity);
+                    return Ok(Ok(()));
+                }
+                Invitation::Open if Instant::now() >= until => return Ok(Err(Refusal::NotReady)),
+                Invitation::Wait(reason) if Instant::now() >= until => return Ok(Err(reason)),
+                _ => before = Some(now),
+            }
+            pause(CONFIRM, self.stop).await?;
+        }
+    }
+
+    /// One look; an error if the pane can't be used any more.
+    pub(super) async fn view(&self) -> Result<Result<View, Refusal>, Halt> {
+        match self.tmux.capture(&self.plan.pane).await {
+            Ok(capture) => Ok(Ok(self.screen_reader.look(&capture))),
+            Err(Error::Pane { reason, .. }) => Ok(Err(reason)),
+            Err(_) => Err(Halt::Lost),
+        }
+    }
+
+    /// What must be in front of the pane when a line goes in, as far as that is known.
+    pub(super) fn front(&self) -> Option<&str> {
+        self.plan.foreground.as_deref().or(self.front.as_deref())
+    }
+
+    /// The agent was recognised on the screen while this program was in front. During a turn a child of the agent's may
+    /// have come to the front for a moment, and a name that is not plain may look different inside the server; neither
+    /// is held on to.
+    pub(super) fn recognise(&mut self, command: &str, activity: Activity) {
+        let is_plain = !command.is_empty() && command.bytes().all(|byte| byte.is_ascii_graphic());
+        if self.front.is_none() && is_plain && !is_shell(command) && activity == Activity::Ready {
+            self.front = Some(command.to_owned());
+        }
+    }
+
+    /// The end, if the agent's own process is dead.
+    pub(super) fn agent_dead(&self) -> Option<Typed> {
+        (!self.screen_reader.lives()).then(|| self.pane_gone("agent_ended", Refusal::AgentEnded))
+    }
+
+    /// After the first piece an obstacle is given a moment; then it is the end.
+    pub(super) async fn check_obstacle(&mut self, row: &PaneRow) -> Result<Option<Option<Typed>>, Halt> {
+        let Some(Invitation::No(reason) | Invitation::Wait(reason)) = obstacle(row, self.front()) else {
+            return Ok(None);
+        };
+        if let Some(end) = self.agent_dead() {
+            return Ok(Some(Some(end)));
+        }
+        if self.obstacles >= MAX_OBSTACLES {
+            return Ok(Some(Some(self.pane_gone(&wire_name(reason), reason))));
+        }
+        tracing::debug!(?reason, pane = %self.plan.pane, "the rest of a text can't be typed into the pane now; tasuki \
+                                                          tries again");
+        self.obstacles += 1;
+        pause(CONFIRM, self.stop).await?;
+        Ok(Some(None))
+    }
+}

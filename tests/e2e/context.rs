@@ -1,0 +1,129 @@
+//! How full an agent's context is, and what follows from it, with the whole program and the demo agent.
+
+use crate::support::stage::Stage;
+use serde_json::{Value, json};
+use std::process::{Child, Command, Stdio};
+
+/// A client that shows a session's window, as a person's terminal does.
+struct Client(Child);
+
+impl Client {
+    fn attach(stage: &Stage, session: &str) -> Self {
+        let mut command = Command::new("tmux");
+        command.arg("-S").arg(stage.socket()).args(["-C", "attach", "-t", session]).env_remove("TMUX");
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("tmux runs");
+        stage.until("the client is attached", || viewers(stage, session) == "1");
+        Client(child)
+    }
+
+    fn detach(mut self, stage: &Stage, session: &str) {
+        drop(self.0.stdin.take());
+        self.0.wait().expect("it ends");
+        stage.until("it is detached", || viewers(stage, session) == "0");
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn viewers(stage: &Stage, session: &str) -> String {
+    stage.tmux(&["display-message", "-p", "-t", session, "#{window_active_clients}"]).trim().to_owned()
+}
+
+/// One turn of the agent's own, to its end.
+fn turn(stage: &Stage, agent: &str, tokens: u64) {
+    stage.faults(&format!("tokens={tokens}"));
+    let verdict = stage.granted(&json!({"kind": "agent_send", "agent_id": agent, "text": "Please go on with it."}));
+    assert_eq!(verdict["verdict"], "delivered", "{verdict}");
+    stage.until("the gauge is read", || stage.agent_view(agent)["context"]["used"] == tokens);
+}
+
+/// The journal's lines about contexts: what, and why.
+fn said(stage: &Stage) -> Vec<(String, Option<String>)> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let lines = stage.journal().into_iter().filter(|line| line["type"] == "agent.state" && line["auto"].is_string());
+    lines.map(|line| (text(&line["auto"]).unwrap_or_default(), text(&line["reason"]))).collect()
+}
+
+#[test]
+fn the_gauge_is_shown_after_each_turn() {
+    let stage = Stage::new();
+    let agent = stage.agent("dev");
+    turn(&stage, &agent, 45_900);
+    let gauge = json!({"used": 45_900, "window": 100_000, "percent": 45, "window_is_guess": false});
+    assert_eq!(stage.agent_view(&agent)["context"], gauge);
+    let out = stage.command(&["agents"]).output().expect("it runs");
+    assert!(String::from_utf8_lossy(&out.stdout).contains(" 45 %"), "{out:?}");
+    turn(&stage, &agent, 99_000);
+    assert_eq!(said(&stage), []);
+    stage.check_once();
+}
+
+#[test]
+fn the_operator_is_told_once() {
+    let stage = Stage::without_sidecar("");
+    let told = stage.home().join("told");
+    let command = format!("[\"sh\", \"-c\", \"cat >> '{}'\"]", told.display());
+    let config = format!("[context]\nsuggest_at = 70\n[notify]\ncommand = {command}\n");
+    std::fs::write(stage.home().join("config.toml"), config).expect("the configuration");
+    stage.start_sidecar();
+    let agent = stage.agent("dev");
+    for tokens in [69_000, 70_000, 80_000] {
+        turn(&stage, &agent, tokens);
+    }
+    stage.crash_and_restart();
+    turn(&stage, &agent, 81_000);
+    // What is told in passing is not seen by whoever looks later.
+    assert_eq!(stage.agent_view(&agent)["handoff_suggested"], true);
+    let out = stage.command(&["agents"]).output().expect("it runs");
+    let (listed, noted) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    assert!(listed.contains("81 %, hand off"), "{listed}");
+    assert!(noted.contains("tasuki handoff dev --reason context_limit --wait"), "{noted}");
+    let line = || stage.tmux(&["show-option", "-gqv", "@tasuki_status"]).trim().to_owned();
+    stage.until("the line tells of it", || line() == "1 agent · 1 to hand off");
+    assert_eq!(said(&stage), [("suggested".to_owned(), None)]);
+    let text = std::fs::read_to_string(told).expect("the operator was told");
+    assert_eq!(text.matches("tasuki handoff dev").count(), 1, "{text}");
+    stage.check_once();
+}
+
+#[test]
+fn a_handoff_begins_by_itself_when_nobody_looks() {
+    let stage = Stage::with_config("[context]\nauto_at = 80\n");
+    let agent = stage.agent("dev");
+    turn(&stage, &agent, 85_000);
+    let handoff = stage.wait_for("a handoff", || {
+        let views = stage.views("handoffs");
+        views.first().map(|view| view["handoff_id"].as_str().expect("an id").to_owned())
+    });
+    // The successor's context is its own.
+    stage.faults("tokens=1000");
+    let view = stage.until_step(&handoff, "done");
+    assert_eq!((&view["reason"], &view["agent_id"]), (&json!("context_limit"), &json!(agent)));
+    assert_eq!(said(&stage), [("begun".to_owned(), None)]);
+    stage.check_once();
+}
+
+#[test]
+fn while_a_client_shows_the_window_nothing_begins() {
+    let stage = Stage::with_config("[context]\nauto_at = 80\n");
+    let agent = stage.agent("dev");
+    let client = Client::attach(&stage, "tasuki-dev");
+    turn(&stage, &agent, 85_000);
+    let why = "a tmux client is attached to the agent's window";
+    stage.until("it is put off", || said(&stage) == [("put_off".to_owned(), Some(why.to_owned()))]);
+    turn(&stage, &agent, 86_000);
+    assert!(stage.views("handoffs").is_empty());
+    client.detach(&stage, "tasuki-dev");
+    // The look after the last turn may still be under way: then it finds nobody, and the handoff is there before another turn.
+    let answer = stage.ask(&json!({"kind": "agent_send", "agent_id": agent, "text": "Please go on with it."}));
+    assert!(answer["ok"] == true || answer["error"]["code"] == "handoff_in_progress", "{answer}");
+    let handoff = stage.wait_for("a handoff", || stage.views("handoffs").first().cloned());
+    stage.faults("tokens=1000");
+    stage.until_step(handoff["handoff_id"].as_str().expect("an id"), "done");
+    stage.check_once();
+}

@@ -1,0 +1,253 @@
+//! New windows, made once, and sessions that outlive their last program.
+
+use crate::support::tmux::{Server, is_running, wait_until};
+use std::sync::Arc;
+use std::time::Duration;
+use tasuki::agents::profile::Profiles;
+use tasuki::config::Home;
+use tasuki::core::effect::{Effect, EffectKey, Outcome};
+use tasuki::runner::{Runner, SettledEffect, Tools};
+use tasuki::tmux::{CreationState, SpawnOutcome, SpawnPlan};
+
+const CREATION: &str = "6f1c3a52-8f0e-4d5b-9a57-2f64c1f6f0aa";
+
+fn plan(server: &Server, argv: &[&str]) -> SpawnPlan {
+    SpawnPlan {
+        creation: CREATION.into(),
+        session: "main".into(),
+        own_session: false,
+        window_name: "successor".into(),
+        cwd: server.dir.path().to_owned(),
+        env: vec![("TASUKI_TEST".into(), "a;b \"c\" $HOME #{pid} 日本\nline".into())],
+        argv: argv.iter().map(|word| (*word).to_owned()).collect(),
+        size: (120, 40),
+    }
+}
+
+fn windows(server: &Server) -> String {
+    server.tmux(&["list-windows", "-a", "-F", "#{session_name} #{window_name} #{window_active}"])
+}
+
+#[tokio::test]
+async fn one_creation_makes_one_process_however_often_it_is_asked_for() {
+    let server = Server::start();
+    let tmux = server.connect().await;
+    let plan = plan(&server, &["cat"]);
+    assert_eq!(tmux.find_spawned(CREATION).await.expect("an answer"), CreationState::Never);
+    let (first, second) = tokio::join!(tmux.spawn(&plan), tmux.spawn(&plan));
+    let SpawnOutcome::Started(pane) = first else { panic!("{first:?}") };
+    assert_eq!(second, SpawnOutcome::Started(pane));
+    assert_eq!(tmux.spawn(&plan).await, SpawnOutcome::Started(pane));
+    drop(tmux);
+    let tmux = server.connect().await;
+    assert_eq!(tmux.spawn(&plan).await, SpawnOutcome::Started(pane));
+    assert_eq!(tmux.find_spawned(CREATION).await.expect("an answer"), CreationState::Alive(pane));
+    assert_eq!(windows(&server).matches("successor").count(), 1);
+    assert!(windows(&server).contains("main successor 0"), "nobody's current window changes");
+    assert!(tmux.kill_pane(&pane).await.expect("an answer"));
+    wait_until("it has ended", || !is_running(pane.pid));
+    assert_eq!(tmux.spawn(&plan).await, SpawnOutcome::Died);
+    assert!(!tmux.kill_pane(&pane).await.expect("an answer"));
+}
+
+/// A launch line of one word is a program's path, whatever stands in it; and a window's name is no format.
+#[tokio::test]
+async fn one_word_is_a_program_and_no_command_line() {
+    use std::os::unix::fs::PermissionsExt;
+    let server = Server::start();
+    let tmux = server.connect().await;
+    let program = server.dir.path().join("sleeper ; touch trap");
+    std::fs::write(&program, "#!/bin/sh\nexec sleep 600\n").expect("written");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).expect("a program");
+    let plan = SpawnPlan { window_name: "w#{pid}%H".into(), ..plan(&server, &[program.to_str().expect("plain")]) };
+    let SpawnOutcome::Started(pane) = tmux.spawn(&plan).await else { panic!("not started") };
+    let command = || server.tmux(&["display-message", "-p", "-t", &pane.to_string(), "#{pane_current_command}"]);
+    wait_until("it runs", || command() == "sleep");
+    assert!(!server.dir.path().join("trap").exists(), "a shell has read it");
+    assert!(windows(&server).contains("main w{pid}H 0"), "{}", windows(&server));
+}
+
+/// The note at the pane may never have been written, and a program may have another environment by then.
+#[tokio::test]
+async fn what_was_made_is_found_by_its_note_and_by_its_environment() {
+    let server = Server::start();
+    let tmux = server.connect().await;
+    let bare = SpawnPlan { creation: "b1".into(), ..plan(&server, &["sh", "-c", "exec env -i sleep 600"]) };
+    let SpawnOutcome::Started(pane) = tmux.spawn(&bare).await else { panic!("not started") };
+    let environ = || std::fs::read(format!("/proc/{}/environ", pane.pid)).unwrap_or_default();
+    wait_until("its environment is gone", || environ().is_empty() && is_running(pane.pid));
+    assert_eq!(tmux.find_spawned("b1").await.expect("an answer"), CreationState::Alive(pane));
+    let noted = SpawnPlan { creation: "b2".into(), ..plan(&server, &["sleep", "600"]) };
+    let SpawnOutcome::Started(pane) = tmux.spawn(&noted).await else { panic!("not started") };
+    server.tmux(&["set-option", "-p", "-u", "-t", &pane.to_string(), "@tasuki_born_00c0ffee"]);
+    assert_eq!(tmux.find_spawned("b2").await.expect("an answer"), CreationState::Alive(pane));
+}
+
+#[tokio::test]
+async fn windows_that_are_made_at_once_share_the_session_that_was_missing() {
+    let server = Server::start();
+    let tmux = server.connect().await;
+    let one = |last: u8| SpawnPlan {
+        creation: format!("{}{last}", &CREATION[..CREATION.len() - 1]),
+        session: "tasuki-dev".into(),
+        own_session: true,
+        ..plan(&server, &["cat"])
+    };
+    let plans = [one(1), one(2), one(3)];
+    let (first, second, third) = tokio::join!(tmux.spawn(&plans[0]), tmux.spawn(&plans[1]), tmux.spawn(&plans[2]));
+    for outcome in [first, second, third] {
+        assert!(matches!(outcome, SpawnOutcome::Started(_)), "{outcome:?}");
+    }
+    assert_eq!(windows(&server).matches("tasuki-dev successor").count(), 3);
+}
+
+#[tokio::test]
+async fn the_program_gets_its_environment_arguments_and_directory_exactly() {
+    let server = Server::start();
+    let tmux = server.connect().await;
+    let odd = server.dir.path().join("a #{pid} #[b ##{x} %H;dir");
+    std::fs::create_dir(&odd).expect("a folder");
+    let out = server.dir.path().join("out");
+    let script = format!(
+        "{{ pwd; printf %s \"$TASUKI_TEST\"; printf '<%s>' \"$@\"; }} >{0}.tmp; mv {0}.tmp {0}; cat",
+        out.display()
+    );
+    let words = ["sh", "-c", &script, "sh", "it's", "; x", "$(id) `id`", "a\nb\t\\", "{ } #{pid} ~"];
+    let plan = SpawnPlan { cwd: odd.clone(), ..plan(&server, &words) };
+    assert!(matches!(tmux.spawn(&plan).await, SpawnOutcome::Started(_)));
+    wait_until("it has written", || out.exists());
+    let arguments: String = words[4..].iter().map(|word| format!("<{word}>")).collect();
+    let expected = format!("{}\n{}{arguments}", odd.display(), plan.env[0].1);
+    assert_eq!(std::fs::read_to_string(out).expect("text"), expected);
+}
+
+#[tokio::test]
+async fn a_missing_session_is_made_only_when_it_is_ours() {
+    let server = Server::start();
+    let tmux = server.connect().await;
+    let other = SpawnPlan { session: "tasuki-dev".into(), ..plan(&server, &["cat"]) };
+    assert!(matches!(tmux.spawn(&other).await, SpawnOutcome::Failed(_)));
+    let own = SpawnPlan { own_session: true, ..other };
+    let outcome = tmux.spawn(&own).await;
+    let SpawnOutcome::Started(pane) = outcome else { panic!("{outcome:?}") };
+    let row = tmux.facts(pane.pane).await.expect("an answer").expect("a pane");
+    assert_eq!((row.session_name.as_str(), row.size), ("tasuki-dev", (120, 40)));
+}
+
+#[tokio::test]
+async fn a_session_is_found_and_made_whatever_its_name() {
+    let server = Server::start();
+    let names = ["C#", "@work", "$1", "%0", "=x", "a b", "{0}", "#{pid}", "main2"];
+    for name in names {
+        let doubled = name.replace('#', "##");
+        server.tmux(&["new-session", "-d", "-s", &doubled, "exec cat"]);
+    }
+    let tmux = server.connect().await;
+    for (number, name) in names.iter().enumerate() {
+        let plan = SpawnPlan {
+            creation: format!("c{number}"),
+            session: (*name).to_owned(),
+            own_session: true,
+            ..plan(&server, &["cat"])
+        };
+        let outcome = tmux.spawn(&plan).await;
+        let SpawnOutcome::Started(pane) = outcome else { panic!("{name}: {outcome:?}") };
+        let row = tmux.facts(pane.pane).await.expect("an answer").expect("a pane");
+        assert_eq!((row.session_name.as_str(), row.session_windows), (*name, 2));
+    }
+    for (number, name) in ["C##", "D#", "@home", "$99", "100%d", "#{pid}x"].iter().enumerate() {
+        let (creation, session) = (format!("e{number}"), (*name).to_owned());
+        let plan = SpawnPlan { creation, session, own_session: true, ..plan(&server, &["cat"]) };
+        let outcome = tmux.spawn(&plan).await;
+        let SpawnOutcome::Started(pane) = outcome else { panic!("{name}: {outcome:?}") };
+        let row = tmux.facts(pane.pane).await.expect("an answer").expect("a pane");
+        assert_eq!((row.session_name.as_str(), row.session_windows), (*name, 1));
+    }
+    for name in ["", "a.b", "a:b", "a\nb"] {
+        let plan =
+            SpawnPlan { creation: "0d".into(), session: name.into(), own_session: true, ..plan(&server, &["cat"]) };
+        assert!(matches!(tmux.spawn(&plan).await, SpawnOutcome::Failed(_)), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_started_is_said_and_can_be_tried_again() {
+    let server = Server::start();
+    let tmux = server.connect().await;
+    let nowhere = SpawnPlan { cwd: "/nowhere/at/all".into(), ..plan(&server, &["cat"]) };
+    assert!(matches!(tmux.spawn(&nowhere).await, SpawnOutcome::Failed(_)));
+    assert!(matches!(tmux.spawn(&plan(&server, &[])).await, SpawnOutcome::Failed(_)));
+    assert!(matches!(tmux.spawn(&plan(&server, &["cat"])).await, SpawnOutcome::Started(_)));
+    let broken = SpawnPlan { creation: "0b".into(), ..plan(&server, &["/no/such/program"]) };
+    let first = tmux.spawn(&broken).await;
+    assert!(matches!(first, SpawnOutcome::Started(_) | SpawnOutcome::Died), "{first:?}");
+    wait_until("it is gone", || windows(&server).matches("successor").count() == 1);
+    assert_eq!(tmux.spawn(&broken).await, SpawnOutcome::Died);
+}
+
+#[tokio::test]
+async fn without_a_server_nothing_is_started() {
+    let server = Server::start();
+    server.tmux(&["kill-server"]);
+    let (notices, _inbox) = tokio::sync::mpsc::channel(8);
+    let tmux = tasuki::tmux::Tmux::start(server.options(), notices).expect("a thread");
+    assert_eq!(tmux.spawn(&plan(&server, &["cat"])).await, SpawnOutcome::NoTmux);
+}
+
+#[tokio::test]
+async fn a_held_place_outlives_its_last_program() {
+    let server = Server::start();
+    server.tmux(&["new-session", "-d", "-s", "work", "-x", "90", "-y", "25", "exec cat"]);
+    let tmux = server.connect().await;
+    let rows = tmux.list_panes().await.expect("an answer");
+    let pane = rows.iter().find(|row| row.session_name == "work").expect("the pane").pane;
+    for _ in 0..3 {
+        let place = tmux.hold_placeholder(&pane, "ab-1").await.expect("held");
+        assert_eq!((place.session.as_str(), place.size, place.held), ("work", (90, 25), true));
+    }
+    let in_work = || server.tmux(&["list-panes", "-s", "-t", "=work:", "-F", "#{?pane_pid,#{pane_pid},0}"]);
+    assert_eq!(in_work(), format!("{}\n0", pane.pid), "one placeholder without a process");
+    assert!(tmux.kill_pane(&pane).await.expect("an answer"));
+    let successor = SpawnPlan { session: "work".into(), ..plan(&server, &["cat"]) };
+    let outcome = tmux.spawn(&successor).await;
+    let SpawnOutcome::Started(next) = outcome else { panic!("{outcome:?}") };
+    for _ in 0..2 {
+        tmux.drop_placeholder("ab-1").await.expect("dropped");
+    }
+    assert_eq!(in_work(), next.pid.to_string());
+}
+
+#[tokio::test]
+async fn a_place_with_company_needs_no_placeholder() {
+    let server = Server::start();
+    server.tmux(&["split-window", "-d", "-t", "main:", "exec cat"]);
+    let tmux = server.connect().await;
+    let pane = tmux.facts(0).await.expect("an answer").expect("a pane").pane;
+    assert!(!tmux.hold_placeholder(&pane, "ab").await.expect("held").held);
+    assert_eq!(tmux.list_panes().await.expect("an answer").len(), 2);
+    assert!(tmux.hold_placeholder(&pane, "not a tag").await.is_err());
+}
+
+#[tokio::test]
+async fn a_placeholder_that_could_not_be_removed_is_removed_when_a_server_answers() {
+    let server = Server::start();
+    server.tmux(&["kill-server"]);
+    let (notices, _inbox) = tokio::sync::mpsc::channel(64);
+    let home = tempfile::tempdir().expect("a folder");
+    let tools = Tools {
+        tmux: tasuki::tmux::Tmux::start(server.options(), notices).expect("a thread"),
+        profiles: Profiles::load(None).expect("the built-in ones"),
+        home: Home::at(home.path()).expect("a home"),
+        notify_command: Vec::new(),
+        gh: "gh".to_owned(),
+        program: env!("CARGO_BIN_EXE_tasuki").into(),
+        late: Arc::default(),
+    };
+    let (mut runner, mut ended) = Runner::new(Arc::new(tools));
+    runner.submit(EffectKey(1), Effect::DropPlaceholder { tag: "ab".to_owned() }, false);
+    let waits = tokio::time::timeout(Duration::from_secs(1), ended.recv()).await;
+    assert!(waits.is_err(), "it is given up: {waits:?}");
+    server.begin();
+    let end = tokio::time::timeout(Duration::from_secs(60), ended.recv()).await;
+    assert!(matches!(end, Ok(Some(SettledEffect { outcome: Outcome::Done, .. }))), "{end:?}");
+}

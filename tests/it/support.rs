@@ -1,0 +1,25 @@
+//! What tests of the fast part share, of what lies in `tests/support`. What starts a tmux server or a program that runs on is
+//! not here, so that no test of this part can reach it.
+
+#[path = "../support/ack_world.rs"]
+pub(crate) mod ack_world;
+#[path = "../support/decided.rs"]
+pub(crate) mod decided;
+#[path = "../support/facts.rs"]
+pub(crate) mod facts;
+#[path = "../support/fake_sidecar.rs"]
+pub(crate) mod fake_sidecar;
+#[path = "../support/home.rs"]
+pub(crate) mod home;
+#[path = "../support/nasty.rs"]
+pub(crate) mod nasty;
+#[path = "../support/package.rs"]
+pub(crate) mod package;
+#[path = "../support/readme.rs"]
+pub(crate) mod readme;
+#[path = "../support/said.rs"]
+pub(crate) mod said;
+#[path = "../support/schema.rs"]
+pub(crate) mod schema;
+#[path = "../support/tally.rs"]
+pub(crate) mod tally;

@@ -1,0 +1,52 @@
+//! The core alone: a state, the time, and decisions that are applied one after the other.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use tasuki::core::decision::{Cycle, Decision};
+use tasuki::core::event::{Event, IncomingRequest, RequestFacts};
+use tasuki::core::pane::ServerId;
+use tasuki::core::persona::PersonaFacts;
+use tasuki::core::request;
+use tasuki::core::rows::agent::Agent;
+use tasuki::core::settings::{ProfileFacts, Settings};
+use tasuki::core::state::State;
+use tasuki::core::time::Now;
+
+pub(crate) struct Decided {
+    pub(crate) state: State,
+    pub(crate) now: Now,
+    turns: u8,
+}
+
+impl Decided {
+    /// With that tmux server, one profile, and these agents.
+    pub(crate) fn new(server: ServerId, profile: ProfileFacts, agents: impl IntoIterator<Item = Agent>) -> Decided {
+        let settings = Settings { profiles: BTreeMap::from([(profile.name.clone(), profile)]), ..Settings::default() };
+        let agents = agents.into_iter().map(|agent| (agent.agent_id, agent)).collect();
+        let state = State { agents, server: Some(server), settings, ..State::default() };
+        Decided { state, now: Now { wall_ms: 1_790_000_000_000, boot: 1, boot_ms: 5_000 }, turns: 0 }
+    }
+
+    pub(crate) fn decide(&mut self, event: Event) -> Decision {
+        self.turns += 1;
+        let decision = tasuki::core::decide(&self.state, event, &Cycle { now: self.now, entropy: [self.turns; 32] });
+        self.state.apply(&decision);
+        decision
+    }
+
+    /// A request arrives, in a home with a persona `dev`; the decision has its answer, if that comes at once.
+    pub(crate) fn ask(&mut self, id: &str, request: &Value) -> Decision {
+        let persona = PersonaFacts { exists: true, has_skill: true, ..PersonaFacts::default() };
+        let dev = "dev".parse().expect("a slug");
+        let facts = RequestFacts { persona: Some((dev, persona)), ..RequestFacts::default() };
+        let read = request::read(request.to_string().as_bytes());
+        let arrived = IncomingRequest { id: id.parse().expect("an id"), sha256: String::new(), read, facts };
+        self.decide(Event::Request(Box::new(arrived)))
+    }
+
+    /// Time passes; what is due then.
+    pub(crate) fn pass(&mut self, ms: u64) -> Decision {
+        self.now.boot_ms += ms;
+        self.decide(Event::Deadlines)
+    }
+}

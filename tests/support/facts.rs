@@ -1,0 +1,20 @@
+//! What tests of pure logic tell it of the world.
+
+use tasuki::core::settings::ProfileFacts;
+
+/// A profile, by the name of `demo`, that can do all but begin a new session.
+pub(crate) fn demo_facts() -> ProfileFacts {
+    ProfileFacts {
+        name: "demo".to_owned(),
+        launchable: true,
+        reports_prompts: true,
+        screen_proof: false,
+        starts_at_launch: true,
+        turn_ids: true,
+        new_session: None,
+        reports_answers: true,
+        has_transcript: true,
+        reports_context: true,
+        proves_prompts: false,
+    }
+}
