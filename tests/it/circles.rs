@@ -1,9 +1,9 @@
 //! No files look into each other in a circle: such files can only be understood, moved and tested together. Whoever needs what
 //! lies above takes it as a value, or tells what was learned; what two share lies below both.
 
+use crate::support::sources::{files_below, repository};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
 
 /// Every module of the crate by its path.
 struct House {
@@ -26,10 +26,8 @@ struct Use {
 
 impl House {
     fn read() -> House {
-        let src = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src");
-        let mut found = Vec::new();
-        rust_files(&src, &mut found);
-        let modules = found.into_iter().filter_map(|path| {
+        let src = repository().join("src");
+        let modules = files_below(&src, &["rs"]).into_iter().filter_map(|path| {
             let file = path.strip_prefix(&src).expect("below src").display().to_string();
             if file == "main.rs" || file.ends_with("tests.rs") || file.contains("/tests/") {
                 return None;
@@ -133,17 +131,6 @@ fn reach<'a>(arrows: &'a BTreeMap<&str, BTreeSet<String>>, from: &str) -> BTreeS
         }
     }
     reached
-}
-
-fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() {
-            rust_files(&path, found);
-        } else if path.extension().is_some_and(|end| end == "rs") {
-            found.push(path);
-        }
-    }
 }
 
 /// `core/handoff/mod.rs` is `core::handoff`, `spool.rs` is `spool`, `lib.rs` is the crate itself.

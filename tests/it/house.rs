@@ -1,10 +1,11 @@
 //! The rules of the house that no compiler checks: which room may look into which, what the pure core never touches, how
 //! long a file may be.
 
+use crate::support::sources::{files_below, repository};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The rooms by rank: a room may look into rooms of a lower rank only. Rooms of the same rank never look into each other.
 const ROOMS: [(&str, u8); 22] = [
@@ -60,28 +61,16 @@ const IMPURE: [&str; 22] = [
 
 const LONGEST_FILE: usize = 400;
 
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() { files_below(&path, found) } else { found.push(path) }
-    }
-}
-
 /// Every Rust file in `src`: its path from there, and its text.
 fn sources() -> BTreeMap<String, String> {
-    let src = root().join("src");
-    let mut files = Vec::new();
-    files_below(&src, &mut files);
-    let rust = files.into_iter().filter(|path| path.extension().is_some_and(|end| end == "rs"));
-    rust.map(|path| {
-        let name = path.strip_prefix(&src).expect("below src").display().to_string();
-        (name, fs::read_to_string(&path).expect("readable"))
-    })
-    .collect()
+    let src = repository().join("src");
+    files_below(&src, &["rs"])
+        .into_iter()
+        .map(|path| {
+            let name = path.strip_prefix(&src).expect("below src").display().to_string();
+            (name, fs::read_to_string(&path).expect("readable"))
+        })
+        .collect()
 }
 
 /// The text without comments and without what stands between quotation marks, so that words there count for nothing.
@@ -300,9 +289,8 @@ fn without_attributes<'l>(above: &[&'l str]) -> Option<&'l str> {
 
 #[test]
 fn scripts_can_be_run() {
-    let mut scripts = Vec::new();
-    files_below(&root().join("scripts"), &mut scripts);
-    scripts.push(root().join(".ci/run"));
+    let mut scripts = files_below(&repository().join("scripts"), &[]);
+    scripts.push(repository().join(".ci/run"));
     for script in scripts.iter().filter(|path| path.extension().is_none()) {
         let mode = fs::metadata(script).expect("a script").permissions().mode();
         assert_eq!(mode & 0o111, 0o111, "{}", script.display());
@@ -316,10 +304,9 @@ fn scripts_can_be_run() {
 fn scripts_name_no_place_to_fetch_from() {
     // A hint for people, and the name of a format.
     let fine = ["https://rustup.rs", "http://www.w3.org/2000/svg"];
-    let (mut scripts, mut found) = (Vec::new(), Vec::new());
-    files_below(&root().join("scripts"), &mut scripts);
-    files_below(&root().join(".ci"), &mut scripts);
-    for script in scripts {
+    let mut found = Vec::new();
+    let folders = ["scripts", ".ci"].map(|folder| files_below(&repository().join(folder), &[]));
+    for script in folders.into_iter().flatten() {
         let text = String::from_utf8_lossy(&fs::read(&script).expect("readable")).into_owned();
         let addresses = text.lines().filter(|line| {
             let line = fine.iter().fold((*line).to_owned(), |line, fine| line.replace(fine, ""));
@@ -337,9 +324,8 @@ const WAITED_FOR: [&str; 5] = ["gh", "prlimit", "strace", "tmux", "unshare"];
 
 #[test]
 fn the_fast_tests_start_no_program_that_runs_on() {
-    let mut files = Vec::new();
-    files_below(&root().join("tests/it"), &mut files);
-    files.extend(shared("it").iter().map(|name| root().join(format!("tests/support/{name}.rs"))));
+    let mut files = files_below(&repository().join("tests/it"), &[]);
+    files.extend(shared("it").iter().map(|name| repository().join(format!("tests/support/{name}.rs"))));
     let text = |path: &PathBuf| fs::read_to_string(path).expect("readable");
     let starts = |path: &&PathBuf| WAITED_FOR.iter().any(|name| text(path).contains(&format!("new(\"{name}\")")));
     let wrong: Vec<&PathBuf> = files.iter().filter(starts).collect();
@@ -348,14 +334,14 @@ fn the_fast_tests_start_no_program_that_runs_on() {
 
 /// What one part of the tests shares of `tests/support`.
 fn shared(part: &str) -> BTreeSet<String> {
-    let list = fs::read_to_string(root().join("tests").join(part).join("support.rs")).expect("a list");
+    let list = fs::read_to_string(repository().join("tests").join(part).join("support.rs")).expect("a list");
     list.lines().filter_map(|line| Some(line.split_once("/support/")?.1.split_once(".rs\"")?.0.to_owned())).collect()
 }
 
 /// The modules in a folder of tests.
 fn modules(folder: &str) -> BTreeSet<String> {
     let paths =
-        fs::read_dir(root().join("tests").join(folder)).expect("a folder").map(|it| it.expect("an entry").path());
+        fs::read_dir(repository().join("tests").join(folder)).expect("a folder").map(|it| it.expect("an entry").path());
     let is_one = |path: &PathBuf| path.extension().is_some_and(|end| end == "rs") || path.join("mod.rs").exists();
     let names = paths.filter(is_one).filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
     names.filter(|name| name != "main").collect()
@@ -367,7 +353,7 @@ fn every_file_of_the_tests_is_a_module_of_one_part() {
     let [fast, real] = ["it", "e2e"].map(modules);
     assert_eq!(fast.intersection(&real).collect::<Vec<_>>(), ["support"], "one name in both parts");
     for (part, modules) in [("it", fast), ("e2e", real)] {
-        let main = fs::read_to_string(root().join("tests").join(part).join("main.rs")).expect("readable");
+        let main = fs::read_to_string(repository().join("tests").join(part).join("main.rs")).expect("readable");
         let left_out: Vec<_> = modules.iter().filter(|name| !main.contains(&format!("\nmod {name};\n"))).collect();
         assert!(left_out.is_empty(), "tests/{part}/main.rs does not name {left_out:?}");
     }

@@ -21,5 +21,7 @@ pub(crate) mod readme;
 pub(crate) mod said;
 #[path = "../support/schema.rs"]
 pub(crate) mod schema;
+#[path = "../support/sources.rs"]
+pub(crate) mod sources;
 #[path = "../support/tally.rs"]
 pub(crate) mod tally;

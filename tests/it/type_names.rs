@@ -1,25 +1,13 @@
 //! The same type name always means the same thing: no two rooms define a type with the same name.
 
+use crate::support::sources::{files_below, repository};
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
 
 /// Names that several rooms may define.
 const SHARED: [(&str, &str); 1] =
     [("Error", "the error of an adapter, as in std::io::Error; it is always read with its room")];
-
-/// Every Rust file below a folder.
-fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() {
-            rust_files(&path, found);
-        } else if path.extension().is_some_and(|end| end == "rs") {
-            found.push(path);
-        }
-    }
-}
 
 /// The type names that a file defines for others, including those that the macro `words!` defines.
 fn type_names(text: &str) -> BTreeSet<String> {
@@ -36,11 +24,9 @@ fn type_names(text: &str) -> BTreeSet<String> {
 
 #[test]
 fn no_type_name_is_used_by_two_rooms() {
-    let src = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut files = Vec::new();
-    rust_files(&src, &mut files);
+    let src = repository().join("src");
     let mut rooms: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for path in files {
+    for path in files_below(&src, &["rs"]) {
         let file = path.strip_prefix(&src).expect("below src").display().to_string();
         if file.ends_with("tests.rs") || file.contains("/tests/") {
             continue;
