@@ -142,11 +142,12 @@ fn the_tables_of_commands_and_kinds_are_whole() {
 }
 
 /// Recipes that `as_installed` can't type, each with what it takes.
-const ELSEWHERE: [(&str, &str); 9] = [
+const ELSEWHERE: [(&str, &str); 10] = [
     ("scripts/demo", "builds the program"),
     ("cargo install", "builds the program"),
     ("tasuki run", "typed with the server's name"),
     ("tasuki persona new mia", "needs Claude Code"),
+    ("tasuki agent create mia", "needs Claude Code"),
     ("tasuki handoff mia", "needs Claude Code"),
     ("tasuki hooks install claude\ntasuki agent register", "needs Claude Code"),
     ("server=", "`first_use` types it at a server with a port of its own"),
