@@ -262,10 +262,10 @@ async fn a_year_of_work_stays_within_its_bounds() {
 fn the_guide_names_the_bounds_that_are_held() {
     let chapter = include_str!("../../data/guide/storage.md");
     let said = [
-        format!("{MEMORY_MIB} MiB more memory"),
-        format!("{BYTES_EACH} bytes of the state file for each handoff"),
-        format!("starts within {} s", START.as_secs()),
-        format!("answers within {} ms", ANSWER.as_millis()),
+        format!("memory has grown by at most {MEMORY_MIB} MiB"),
+        format!("at most {BYTES_EACH} bytes for each handoff"),
+        format!("start took at most {} s", START.as_secs()),
+        format!("request took at most {} ms", ANSWER.as_millis()),
     ];
     for bound in said {
         assert!(chapter.contains(&bound), "{bound}");
