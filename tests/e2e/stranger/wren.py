@@ -54,7 +54,7 @@ class Wren:
         lines = lines[-(rows - 6):]
         composer = ["» " + lines[0]] + ["  " + line for line in lines[1:]]
         above = (self.log + (["", "~ thinking …"] if self.busy else [""]))[-(rows - len(composer) - 3):]
-        bottom = ["═" * columns, " /quit ends, /reset begins anew"]
+        bottom = ["═" * columns, " /quit ends, /reset starts over"]
         text = "\r\n".join(line[:columns] for line in above + ["═" * columns] + composer + bottom)
         at_row, at_column = len(above) + 1 + len(composer), 3 + len(lines[-1])
         sys.stdout.write("\x1b[?25l\x1b[H\x1b[2J" + text + f"\x1b[{at_row};{at_column}H\x1b[?25h")
