@@ -22,11 +22,11 @@ words! {
     listed
     /// The priority of a handoff's messages.
     Weight {
-        /// Of an immediate one.
+        /// Of an `immediate` handoff.
         Urgent = "urgent",
-        /// Of `prepare`.
+        /// Of a `prepare` handoff.
         High = "high",
-        /// Of one for when there is time.
+        /// Of a `when_available` handoff.
         Normal = "normal",
     }
 }
@@ -72,16 +72,16 @@ words! {
         EnvironmentIssue = "environment_issue",
         /// It can't take the task.
         Rejected = "rejected",
-        /// The operator went on without its answer.
+        /// The operator continued without the successor's answer.
         AcknowledgedWithDelay = "acknowledged_with_delay",
-        /// It never answered, or was never answered.
+        /// The successor never answered, or its questions were never answered.
         TimedOut = "timed_out",
     }
 }
 
 words! {
     listed
-    /// What falls next.
+    /// What is due next.
     Due {
         /// After T.
         Reminder = "reminder",
@@ -158,21 +158,21 @@ pub struct AckView {
     pub sent_at: Option<String>,
     /// When the step fails if nothing happens.
     pub final_deadline: Option<String>,
-    /// What falls next.
+    /// What is due next.
     pub next: Option<NextView>,
     /// How often the time has begun: at the briefing, after questions, after answers, after a retry.
     pub round: u32,
     /// When the last ACK was taken.
     pub at: Option<String>,
-    /// That one came after the time was up.
+    /// Whether the last ACK came after the deadline.
     pub late: bool,
-    /// What that one said that its agent will do.
+    /// The status that the last ACK reported.
     pub said: Option<Word<AckStatus>>,
     /// The task in the successor's words, to be compared with `tasks`.
     pub understanding: Option<String>,
     /// What the successor has to do.
     pub tasks: Vec<String>,
-    /// Where the successor goes on.
+    /// Where the successor continues.
     pub starting_from: Option<String>,
     /// The checkpoint that the document's front matter states.
     pub checkpoint: Option<String>,
@@ -182,23 +182,23 @@ pub struct AckView {
     pub answers: Vec<Clarification>,
     /// Questions that no answer named.
     pub unanswered: Vec<String>,
-    /// The operator's decision to go on without an ACK.
+    /// The operator's decision to continue without an ACK.
     pub r#override: Option<OverrideView>,
     /// Earlier ACKs.
     pub former: Vec<ReceivedView>,
-    /// Documents that gave way to better ones; their files are still there.
+    /// Documents that were replaced by better ones; their files still exist.
     pub former_documents: Vec<FormerDocumentView>,
     /// What became of each reminder.
     pub reminders: Vec<SentView>,
     /// What became of each escalation.
     pub escalations: Vec<SentView>,
-    /// Every message, in the form that teams know.
+    /// Every message, in the form that agent teams use.
     pub messages: Vec<MessageView>,
-    /// Reminders since the time last began for another reason than a reminder.
+    /// Reminders since the time was last restarted by anything but a reminder.
     pub reminders_sent: u64,
 }
 
-/// What falls next.
+/// What is due next.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = without_defaults)]
@@ -209,7 +209,7 @@ pub struct NextView {
     pub at: String,
 }
 
-/// Why no ACK was waited for any longer.
+/// Why tasuki stopped waiting for an ACK.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = without_defaults)]
@@ -225,23 +225,23 @@ pub struct OverrideView {
 #[serde(default)]
 #[schemars(transform = without_defaults)]
 pub struct ReceivedView {
-    /// From whom.
+    /// The agent that sent it.
     pub agent_id: String,
-    /// The task in its words.
+    /// The task in the agent's words.
     pub understanding: String,
-    /// Where it goes on.
+    /// Where the agent continues.
     pub starting_from: String,
-    /// What it asks.
+    /// The agent's questions.
     pub questions: Vec<String>,
-    /// What it will do.
+    /// What the agent will do.
     pub status: Word<AckStatus>,
     /// When it was taken: UTC, milliseconds, `Z`.
     pub at: String,
-    /// It came after the time was up.
+    /// It came after the deadline.
     pub late: bool,
 }
 
-/// A document that gave way to a better one.
+/// A document that was replaced by a better one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = without_defaults)]

@@ -18,7 +18,7 @@ words! {
         Blocked = "blocked",
         /// Its process is dead.
         Ended = "ended",
-        /// Its pane is gone, and no end was seen.
+        /// Its pane is gone, and tasuki did not see the agent end.
         Lost = "lost",
     }
 }
@@ -55,7 +55,7 @@ pub struct AgentView {
     pub v: u8,
     /// The agent's id: a random UUID.
     pub agent_id: String,
-    /// Its persona; null for an anonymous agent, which is seen, and left alone.
+    /// Its persona; null for an anonymous agent, which tasuki shows and leaves alone.
     pub persona_slug: Option<String>,
     /// The profile that drives it.
     pub profile: String,
@@ -71,11 +71,11 @@ pub struct AgentView {
     pub session_id: Option<String>,
     /// Where its CLI keeps the transcript.
     pub transcript_path: Option<String>,
-    /// What it does. `lost` means that its pane is gone without an end being seen.
+    /// What it does. `lost` means that its pane is gone and tasuki did not see the agent end.
     pub state: Word<AgentState>,
-    /// The agent whose work it goes on with.
+    /// The agent whose work it continues.
     pub previous_agent_id: Option<String>,
-    /// The agent that goes on with its work.
+    /// The agent that continues its work.
     pub successor_id: Option<String>,
     /// The handoff that it is in.
     pub handoff_id: Option<String>,
@@ -87,7 +87,7 @@ pub struct AgentView {
     pub ended_at: Option<String>,
     /// tasuki started it, so tasuki may close its pane when it is told to.
     pub started_by_tasuki: bool,
-    /// Whether one of its hooks was seen: without them no text is ever proven.
+    /// Whether any of its hooks has reported: without hooks no delivery can be confirmed.
     pub hooks: Word<Hooks>,
     /// It was given its persona's skill.
     #[serde(default = "yes")]
@@ -96,7 +96,7 @@ pub struct AgentView {
     pub waiting_texts: u64,
     /// Its context has reached `context.suggest_at`, and it is in no handoff.
     pub handoff_suggested: bool,
-    /// How full its context is, where its CLI tells.
+    /// How full its context is, if its CLI reports it.
     pub context: Option<ContextView>,
 }
 
@@ -115,7 +115,7 @@ pub struct ContextView {
     pub window: Option<u64>,
     /// The share that is used, in percent, rounded down.
     pub percent: Option<u64>,
-    /// The window's size is a guess by the model's name: no handoff begins by itself on it.
+    /// The window's size is guessed from the model's name: no automatic handoff begins on a guess.
     #[serde(default)]
     pub window_is_guess: bool,
 }

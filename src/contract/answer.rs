@@ -12,7 +12,7 @@ use serde_json::Value;
 pub struct ResultFile {
     /// The format's version: 1.
     pub v: u8,
-    /// The name of the request's file, less `.json`.
+    /// The name of the request's file without `.json`.
     pub request_id: String,
     /// The request's kind; null where it could not be read.
     pub kind: Option<String>,
@@ -38,13 +38,13 @@ pub struct ResultFile {
 #[schemars(transform = without_defaults)]
 #[schemars(rename = "Refused")]
 pub struct RefusedView {
-    /// A short word for programs.
+    /// The error code.
     pub code: String,
-    /// One sentence for people.
+    /// The message: one sentence.
     pub message: String,
     /// What to do.
     pub hint: Option<String>,
-    /// Which field of the request, if it is one field's fault.
+    /// The field of the request that is wrong, if it is a single field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
     /// The line of the file, counted from 1, where there is one.
@@ -63,7 +63,7 @@ pub struct RefusedView {
 #[serde(default)]
 #[schemars(transform = without_defaults)]
 pub struct Fault {
-    /// Where: a JSON pointer into the request, or the id of a work item that stands in the way.
+    /// Where: a JSON pointer into the request, or the id of the work item that prevents it.
     pub pointer: String,
     /// What is wrong there.
     pub message: String,
@@ -78,11 +78,11 @@ pub struct WhyFile {
     pub v: u8,
     /// When: UTC, milliseconds, `Z`.
     pub at: String,
-    /// A short word for programs.
+    /// The error code.
     pub code: String,
-    /// One sentence for people.
+    /// The message: one sentence.
     pub message: String,
-    /// The field that is wrong, if it is one.
+    /// The field that is wrong, if it is a single field.
     pub field: Option<String>,
     /// The line, counted from 1.
     pub line: Option<u64>,

@@ -15,15 +15,15 @@ pub struct ErrorFile {
     pub error_id: String,
     /// When: UTC, milliseconds, `Z`.
     pub at: String,
-    /// A short word for programs.
+    /// The error code.
     pub code: String,
-    /// One sentence for people.
+    /// The message: one sentence.
     pub message: String,
     /// What to do.
     pub hint: String,
-    /// The handoff that failed, if it was one.
+    /// The handoff that failed, if a handoff failed.
     pub handoff_id: Option<String>,
-    /// The agent that it was about.
+    /// The agent that the failure is about.
     pub agent_id: Option<String>,
     /// The step at which the handoff stopped.
     pub step: Option<String>,

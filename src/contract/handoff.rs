@@ -10,7 +10,7 @@ words! {
     listed
     /// The steps of a handoff, in their order, and its three ends.
     Step {
-        /// For the agent's running turn.
+        /// Waits for the end of the agent's turn.
         Waiting = "waiting",
         /// Types the instruction.
         Instructing = "instructing",
@@ -85,7 +85,7 @@ words! {
         AgentReply = "agent_reply",
         /// tasuki, from the transcript.
         Salvage = "salvage",
-        /// The one who asks.
+        /// The caller.
         Provided = "provided",
     }
 }
@@ -113,16 +113,16 @@ words! {
     Read {
         /// It has ended well, or the successor has answered in it.
         Seen = "seen",
-        /// Its end was not seen: the successor lived when the limit came, or a person has vouched for the briefing.
+        /// Its end was not seen: the successor was alive at the deadline, or a person has confirmed the briefing.
         Unseen = "unseen",
-        /// It ended in an error, was interrupted, or the successor has ended in it.
+        /// It ended in an error, it was interrupted, or the successor ended during it.
         Failed = "failed",
     }
 }
 
 words! {
     listed
-    /// The three verdicts of the contract: never a bare "sent".
+    /// The three verdicts on a delivery. None of them is a mere "sent".
     Verdict {
         /// A receipt came.
         Delivered = "delivered",
@@ -148,7 +148,7 @@ pub struct HandoffView {
     pub persona_slug: String,
     /// Why it was asked for.
     pub reason: String,
-    /// What the document should dwell on.
+    /// What the document should concentrate on.
     pub focus: Option<String>,
     /// What the successor has to do.
     pub tasks: Vec<String>,
@@ -166,7 +166,7 @@ pub struct HandoffView {
     pub injection_prompt: Option<String>,
     /// When the document was recorded: UTC, milliseconds, `Z`.
     pub recorded_at: Option<String>,
-    /// When the handoff was asked for.
+    /// When the handoff was requested.
     pub created_at: String,
     /// The successor, once one was asked for.
     pub successor_id: Option<String>,
@@ -184,17 +184,17 @@ pub struct HandoffView {
     pub verdicts: Verdicts,
     /// What a person should know, though nothing failed.
     pub warnings: Vec<String>,
-    /// The turn in which the successor reads its document: null before it is over, `seen`, `unseen` (the successor lived, and
-    /// the turn's end was not seen) or `failed`.
+    /// The turn in which the successor reads its document: null before it is over, `seen`, `unseen` (the successor is
+    /// alive, but the turn's end was not seen) or `failed`.
     #[schemars(transform = null_first)]
     pub read: Option<Word<Read>>,
-    /// Since when a dialog holds up the turn in which the successor answers its briefing; null while none does.
+    /// Since when a dialog has been blocking the turn in which the successor answers its briefing; null if none is.
     pub successor_blocked_at: Option<String>,
     /// Where and why it failed; null when it has not.
     pub error: Option<StepError>,
     /// The acknowledgement; null where none is wanted.
     pub ack: Option<AckView>,
-    /// The publishing; null where it was not asked for.
+    /// The publishing; null if it was not requested.
     pub publish: Option<PublishView>,
     /// The delivery, point by point.
     pub checklist: Vec<PointView>,
@@ -255,7 +255,7 @@ pub struct DeliveryView {
     pub delivery_id: String,
     /// `delivered` needs a receipt; `unconfirmed` means that it can't be known; `not_delivered` that nothing was typed.
     pub verdict: Word<Verdict>,
-    /// Why, where it is not plainly delivered.
+    /// Why, unless it is simply delivered.
     pub reason: Option<String>,
     /// When that was known: UTC, milliseconds, `Z`.
     pub at: String,
@@ -271,9 +271,9 @@ pub struct StepError {
     /// The step at which it stopped.
     #[schemars(with = "String")]
     pub step: Word<Step>,
-    /// A short word for programs.
+    /// The error code.
     pub code: String,
-    /// One sentence for people.
+    /// The message: one sentence.
     pub message: String,
     /// What to do.
     pub hint: String,
@@ -284,17 +284,17 @@ pub struct StepError {
 #[serde(default)]
 #[schemars(transform = without_defaults)]
 pub struct PointView {
-    /// What it is about, for people.
+    /// What it is about, in words.
     pub point: String,
     /// When it was reached: UTC, milliseconds, `Z`.
     pub at: Option<String>,
-    /// Why it was not, where that is known.
+    /// Why it was not reached, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
 impl HandoffView {
-    /// Whether its successor has asked something that nobody has answered.
+    /// Whether its successor waits for answers to its questions.
     #[must_use]
     pub fn asks(&self) -> bool {
         let waits = |ack: &AckView| ack.status == super::ack::Standing::NeedsClarification;

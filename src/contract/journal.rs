@@ -22,7 +22,7 @@ words! {
         Reminder = "reminder",
         /// The result of an escalation.
         Escalation = "escalation",
-        /// The publishing has another state.
+        /// The state of a publishing has changed.
         Publish = "publish",
         /// Something was done to a work item.
         Work = "work",
@@ -31,8 +31,8 @@ words! {
     }
 }
 
-/// One line of `spool/journal.jsonl`. A last line without its newline is to be ignored. Which of the fields are there
-/// depends on the type; those that every line has are the first three.
+/// One line of `spool/journal.jsonl`. Ignore a last line without its newline. The first three fields are in every line;
+/// which others are present depends on the type.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = without_defaults)]
@@ -44,8 +44,8 @@ pub struct JournalLine {
     /// `handoff.step` (a step began, or the document grew), `handoff.failed`, `agent.state` (what an agent does; with
     /// `auto`, that its context has reached a limit of `config.toml`), `delivery` (the verdict on a typed text),
     /// `ack` (an acknowledgement was taken or overridden, its questions were answered, or a message about it was sent),
-    /// `reminder` and `escalation` (what became of each), `publish` (the publishing has another state), `work` (something was
-    /// done to a work item) or `error` (a failure that halts no handoff).
+    /// `reminder` and `escalation` (what became of each), `publish` (the state of a publishing has changed), `work`
+    /// (something was done to a work item) or `error` (a failure that halts no handoff).
     pub r#type: Word<LineType>,
     /// The handoff that it is about.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "told")]
@@ -67,7 +67,7 @@ pub struct JournalLine {
     /// `work`: the comment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comment_id: Option<String>,
-    /// The agent that it is about; in a handoff, the outgoing one; of work, who has the item or had it.
+    /// The agent that it is about; in a handoff, the outgoing agent; `work`: the agent that has or had the item.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "told")]
     #[schemars(with = "Option<String>")]
     pub agent_id: MaybeNull,
@@ -85,7 +85,7 @@ pub struct JournalLine {
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "told")]
     #[schemars(with = "Option<String>")]
     pub persona_slug: MaybeNull,
-    /// `agent.state`: what the agent does; `publish`: where that stands; both in the words of their views.
+    /// `agent.state`: what the agent does; `publish`: the state of the publishing; both in the words of their views.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// `delivery`: `instruction`, `priming`, `briefing`, `send`, `message`, `work`, `exit` or `new_session`.
@@ -100,21 +100,23 @@ pub struct JournalLine {
     /// `agent.state` with `auto`: the share of the window that is used, in percent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub percent: Option<u64>,
-    /// `agent.state`: `suggested` (the operator was told), `begun` (a handoff has begun by itself) or `put_off` (it has not).
+    /// `agent.state`: `suggested` (the operator was notified), `begun` (an automatic handoff has begun) or `put_off`
+    /// (it was deferred).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto: Option<String>,
-    /// `delivery`: why, where it is not plainly delivered; `agent.state`: why it was put off; `work`: why it was done.
+    /// `delivery`: why, unless it is simply delivered; `agent.state`: why the automatic handoff was deferred; `work`:
+    /// why it was done.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "told")]
     #[schemars(with = "Option<String>")]
     pub reason: MaybeNull,
-    /// `ack`: where the acknowledgement stands, in the words of the handoff's view; `work`: the item's status after it.
+    /// `ack`: the acknowledgement's status, in the words of the handoff's view; `work`: the item's status after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// `ack`: who has changed that: `successor`, `operator`, or `clarify`; `work`: an agent's id, `human`, `tasuki`, or the
-    /// author of a comment.
+    /// `ack`: who has changed that: `successor`, `operator`, or `clarify`; `work`: an agent's id, `human`, `tasuki`, or
+    /// the author of a comment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// `ack`: it came after the time was up.
+    /// `ack`: it came after the deadline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late: Option<bool>,
     /// `ack`, `reminder`, `escalation`: which message was sent, by its `kind` in the view.
@@ -138,16 +140,16 @@ pub struct JournalLine {
     /// `handoff.failed`, `error`, `publish` that has failed: the name of the file in `spool/errors/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_id: Option<String>,
-    /// `handoff.failed`, `error`, `publish`: a short word for programs.
+    /// `handoff.failed`, `error`, `publish`: the error code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// `handoff.failed`, `error`, `publish`: one sentence for people.
+    /// `handoff.failed`, `error`, `publish`: the message, one sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
 impl JournalLine {
-    /// A line of this type that says nothing else yet; when it is written it has its place and its time.
+    /// A line of this type without other fields. `seq` and `at` are set when the line is written.
     #[must_use]
     pub fn new(r#type: LineType) -> Self {
         JournalLine { r#type: r#type.into(), ..JournalLine::default() }

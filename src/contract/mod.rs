@@ -1,7 +1,7 @@
-//! What others read, each type described once: the core fills these types, the sidecar writes them, commands, `top` and
-//! `serve` read them, and `tasuki schema` is made from them. What others write, requests, is with its checks in
-//! [`crate::core::request`]. A type may get more fields; none is removed within `v` 1. A field that can be null is
-//! always present unless it says otherwise.
+//! The files that tasuki writes for others. Each type is described once: the core fills these types, the sidecar writes
+//! them, commands, `top` and `serve` read them, and `tasuki schema` is made from them. Requests, which others write,
+//! are in [`crate::core::request`] with their checks. A type may get more fields; none is removed within `v` 1. A field
+//! that can be null is always present unless it says otherwise.
 //!
 //! Reading is more tolerant than the schema, because another version may have written the file: unknown fields are
 //! ignored, a missing field or a value of another type counts as absent, and an unknown word is kept as it is.
@@ -34,7 +34,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use serde_path_to_error::{Path, Segment};
 
-/// How many things of another kind than they should be are passed over in one file.
+/// How many values of the wrong type are left out of one file.
 const MOST_ODD: usize = 100;
 
 /// A file's text, with its fields in alphabetical order, whatever their order in the type.
@@ -43,12 +43,12 @@ pub fn text(written: &impl Serialize) -> String {
     json!(written).to_string()
 }
 
-/// What a file says; `None` where it is JSON, but no object.
+/// Parses a file; `None` if it is JSON but not an object.
 ///
 /// # Errors
 /// When it is not JSON.
 pub fn read<T: DeserializeOwned>(text: &[u8]) -> serde_json::Result<Option<T>> {
-    // A list, too, would be taken for an object whose fields come in their order.
+    // serde would also read a list as a struct, with the fields in their order.
     let is_object = text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
     match serde_json::from_slice(text) {
         Ok(said) if is_object => Ok(Some(said)),
@@ -56,7 +56,7 @@ pub fn read<T: DeserializeOwned>(text: &[u8]) -> serde_json::Result<Option<T>> {
     }
 }
 
-/// What an object says, without what is of another kind than it should be.
+/// Parses an object and leaves out the values that have the wrong type.
 #[must_use]
 pub fn understood<T: DeserializeOwned>(mut object: Value) -> Option<T> {
     if !object.is_object() {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_odd_or_not_known_hides_nothing_else() {
+    fn a_missing_odd_or_unknown_field_hides_no_other_field() {
         let seen = agent(&json!({
             "v": 2, "agent_id": "a", "profile": 7, "persona_slug": ["kai"], "state": "dreaming", "pid": -1, "pane": "%3",
             "hooks": null, "context": {"used": 5, "window": "large", "more": 1}, "mood": {"of": "a later version"},
@@ -150,14 +150,14 @@ mod tests {
     }
 
     #[test]
-    fn when_requests_were_taken_is_told_not_yet_or_not_known() {
+    fn a_view_distinguishes_requests_never_taken_from_a_time_not_known() {
         let taken_at = |text: &str| read::<SidecarView>(text.as_bytes()).expect("JSON").expect("an object").taken_at;
         assert_eq!(taken_at(r#"{"taken_at":"2026"}"#), Some(Some("2026".to_owned())));
         assert_eq!((taken_at(r#"{"taken_at":null}"#), taken_at("{}")), (Some(None), None));
     }
 
     #[test]
-    fn what_is_no_object_says_nothing_and_what_is_no_json_is_told() {
+    fn a_file_without_an_object_reads_as_nothing_and_one_without_json_is_an_error() {
         for nothing in ["[]", "null", "7", "\"a\"", "[1, \"a\", \"b\"]"] {
             assert_eq!(read::<AgentView>(nothing.as_bytes()).expect("JSON"), None, "{nothing}");
         }
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_field_that_stands_there_twice_the_last_counts() {
+    fn the_last_of_two_fields_with_the_same_name_counts() {
         let seen: AgentView = read(br#"{"agent_id":"a","agent_id":"b"}"#).expect("JSON").expect("an object");
         assert_eq!(seen.agent_id, "b");
     }

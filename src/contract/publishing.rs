@@ -9,17 +9,17 @@ words! {
     listed
     /// The state of the publishing. It never delays the handoff.
     PublishState {
-        /// For the record.
+        /// Waits for the record.
         Waiting = "waiting",
         /// The local copy is being written, or `gh` runs.
         Running = "running",
-        /// For the next try.
+        /// Waits for the next try.
         Retrying = "retrying",
-        /// It is there.
+        /// The document is published.
         Published = "published",
-        /// It is not there; it may be asked for again.
+        /// The document is not published; the operator may ask again.
         Failed = "failed",
-        /// Nobody knows whether it was stored; the operator decides.
+        /// It is not known whether the document was stored; the operator decides.
         InDoubt = "in_doubt",
     }
 }
@@ -35,23 +35,23 @@ words! {
     }
 }
 
-/// The publishing of a handoff's document: a side step, which goes on after the handoff's end.
+/// The publishing of a handoff's document: a side step, which may continue after the handoff's end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = without_defaults)]
 pub struct PublishView {
-    /// Where it was asked for: `{"issue":"owner/repo#42"}` or `{"gist":true}`.
+    /// The destination that was requested: `{"issue":"owner/repo#42"}` or `{"gist":true}`.
     #[schemars(with = "Value")]
     pub target: TargetView,
-    /// `gist`, where that is to be done instead of a comment that can't be made.
+    /// `gist`, if the document goes into a gist when the comment can't be made.
     #[schemars(with = "Option<String>")]
     pub fallback: Option<Word<Destination>>,
-    /// `waiting` for the record, `running`, `retrying` at `next_try_at`, `published`, `failed`, or `in_doubt`: it is not
-    /// known whether it is there.
+    /// `waiting` for the record, `running`, `retrying` at `next_try_at`, `published`, `failed`, or `in_doubt`: it is
+    /// not known whether the document was stored.
     pub state: Word<PublishState>,
-    /// Which publication of this handoff it is, from 1; 0 before the record. It stands in the upload's mark.
+    /// The number of this publication of the handoff, from 1; 0 before the record. The upload's mark contains it.
     pub number: u32,
-    /// Where it goes now.
+    /// The destination now.
     pub to: Word<Destination>,
     /// Its address, once it is known.
     pub url: Option<String>,
@@ -59,7 +59,7 @@ pub struct PublishView {
     pub former_urls: Vec<String>,
     /// The copy beside the document, from which it is published.
     pub copy_path: Option<String>,
-    /// What was tried, the latest last; at most 50.
+    /// The tries, the latest last; at most 50.
     pub attempts: Vec<AttemptView>,
     /// When the next try is due: UTC, milliseconds, `Z`.
     pub next_try_at: Option<String>,
@@ -88,9 +88,9 @@ pub struct AttemptView {
     pub to: Word<Destination>,
     /// When it began: UTC, milliseconds, `Z`.
     pub at: String,
-    /// When it had ended.
+    /// When it ended.
     pub ended_at: String,
-    /// What went wrong; null of the one that succeeded.
+    /// What went wrong; null if the try succeeded.
     pub error: Option<AttemptErrorView>,
 }
 
@@ -99,9 +99,9 @@ pub struct AttemptView {
 #[serde(default)]
 #[schemars(transform = without_defaults)]
 pub struct AttemptErrorView {
-    /// A short word for programs.
+    /// The error code.
     pub code: String,
-    /// What `gh` said, for people.
+    /// What `gh` said.
     pub message: String,
 }
 
@@ -112,9 +112,9 @@ pub struct AttemptErrorView {
 pub struct PublishErrorView {
     /// The name of its file in `spool/errors/`.
     pub error_id: String,
-    /// A short word for programs.
+    /// The error code.
     pub code: String,
-    /// One sentence for people.
+    /// The message: one sentence.
     pub message: String,
     /// What to do.
     pub hint: String,

@@ -39,21 +39,21 @@ pub struct SidecarView {
     pub version: String,
     /// When it started: UTC, milliseconds, `Z`.
     pub started_at: String,
-    /// Its last sign of life, renewed every 5 s; older than 15 s means that nobody answers.
+    /// Its last sign of life, renewed every 5 s; if it is older than 15 s, no sidecar answers.
     pub heartbeat: String,
-    /// When it last took the requests that lay in the spool, which it does at least every 5 s: much older than the
-    /// heartbeat, and requests are not answered. Null until it has done so once.
-    // Nothing at all of a version that does not tell.
+    /// When it last took the requests in the spool, which it does at least every 5 s. If this is much older than the
+    /// heartbeat, requests are not being answered. Null until it has taken them once.
+    // An older version does not write this field.
     #[serde(deserialize_with = "told")]
     #[schemars(with = "Option<String>")]
     pub taken_at: Option<Option<String>>,
-    /// The tmux server that it works in; null while none answers.
+    /// The tmux server that it works in; null while the server does not answer.
     pub tmux: Option<ServerView>,
     /// `running`, or `degraded` while it can't do all of its work.
     pub state: Word<Health>,
-    /// What it can't do, for people.
+    /// What it can't do, in one sentence.
     pub problem: Option<String>,
-    /// `armed` when the system tells of new files at once, `poll` when it looks for them.
+    /// `armed` when the system reports new files at once, `poll` when the sidecar looks for them.
     pub watch: Word<Watch>,
     /// The `seq` of the last line in the journal.
     pub journal_seq: u64,

@@ -1,4 +1,4 @@
-//! The words of the contract: each closed list is one enum, which the core matches on, with one wire name for each
+//! The closed lists of the contract. Each list is one enum, which the core matches on, with one wire name for each
 //! variant.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -6,16 +6,17 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// A closed list of words of the contract.
+/// A closed list of wire names.
 pub trait Words: Copy + 'static {
     /// All of them, in their order.
     const ALL: &'static [Self];
 
-    /// The word as it stands in JSON and TOML.
+    /// The wire name: how JSON and TOML spell it.
     fn as_str(self) -> &'static str;
 }
 
-/// A value where a word of a list is expected. Another version may write another word: it is kept as it was read.
+/// A value from a closed list. Another version of tasuki may write a word that is not in the list: it is kept as it was
+/// read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Word<T> {
     Known(T),
@@ -113,7 +114,7 @@ macro_rules! words {
             /// All of them, in their order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The contract's word.
+            /// The wire name: how JSON and TOML spell it.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
@@ -171,15 +172,15 @@ pub(super) fn told<'de, D: Deserializer<'de>>(from: D) -> Result<MaybeNull, D::E
     Option::deserialize(from).map(Some)
 }
 
-/// Names null first among the words of a field that may be null.
+/// Puts null first among the values of a field that may be null.
 pub(super) fn null_first(schema: &mut Schema) {
     if let Some(words) = schema.get_mut("enum").and_then(Value::as_array_mut) {
         words.rotate_right(1);
     }
 }
 
-/// Takes what a reader supposes of a field that is missing out of a schema: it describes what is written, and that has
-/// all.
+/// Removes the defaults of missing fields from a schema: it describes what tasuki writes, and tasuki writes every
+/// field.
 pub(super) fn without_defaults(schema: &mut Schema) {
     let fields = schema.get_mut("properties").and_then(Value::as_object_mut);
     for field in fields.into_iter().flatten().filter_map(|(_, field)| field.as_object_mut()) {

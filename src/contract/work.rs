@@ -11,13 +11,13 @@ words! {
     /// Where an item stands.
     #[derive(JsonSchema)]
     Status {
-        /// It waits for somebody of its role.
+        /// It waits for an agent of its role.
         Ready = "ready",
         /// Somebody has it.
         Claimed = "claimed",
         /// It is finished.
         Done = "done",
-        /// Only a person can go on with it.
+        /// Only a person can continue it.
         Escalated = "escalated",
         /// The completion that made it was undone.
         Withdrawn = "withdrawn",
@@ -25,7 +25,7 @@ words! {
 }
 
 impl Status {
-    /// Somebody waits for it, or has it.
+    /// It waits to be processed, or somebody has it.
     #[must_use]
     pub fn is_open(self) -> bool {
         matches!(self, Status::Ready | Status::Claimed | Status::Escalated)
@@ -33,7 +33,7 @@ impl Status {
 }
 
 words! {
-    /// How much an item matters: of several that wait, those that matter more are told first.
+    /// How much an item matters: agents are notified of the more important items first.
     #[derive(Default, JsonSchema)]
     Priority {
         /// When there is nothing else.
@@ -58,7 +58,7 @@ words! {
         Imported = "imported",
         /// Somebody took it.
         Claimed = "claimed",
-        /// Its owner's handoff has a record, and keeps it for the successor.
+        /// Its owner's handoff has a record and reserves it for the successor.
         Held = "held",
         /// The successor has it.
         CarriedOver = "carried_over",
@@ -66,9 +66,9 @@ words! {
         Released = "released",
         /// Its output was accepted and handed on.
         Completed = "completed",
-        /// Children that had failed were made.
+        /// Children that could not be made before were made.
         ChildrenCreated = "children_created",
-        /// A person must go on with it.
+        /// A person must continue it.
         Escalated = "escalated",
         /// Its completion was undone.
         RolledBack = "rolled_back",
@@ -94,11 +94,11 @@ pub struct WorkView {
     pub description: Option<String>,
     /// Where it stands. `withdrawn`: the completion that made it was undone.
     pub status: Word<Status>,
-    /// The item at the root of its tree; its own id if it is that.
+    /// The item at the root of its tree; its own id if it is the root.
     pub project_id: String,
     /// The item that it belongs to.
     pub parent_id: Option<String>,
-    /// Those that belong to it, but for withdrawn ones.
+    /// The items that belong to it, without withdrawn ones.
     pub children: Vec<String>,
     /// How much it matters.
     pub priority: Word<Priority>,
@@ -106,21 +106,21 @@ pub struct WorkView {
     pub claimed_by: Option<String>,
     /// Since when: UTC, milliseconds, `Z`.
     pub claimed_at: Option<String>,
-    /// The handoff of its owner that keeps it for the successor.
+    /// The handoff of its owner that reserves it for the successor.
     pub held_by: Option<String>,
-    /// What came of it.
+    /// Its result.
     pub output: Option<Value>,
-    /// What came of its parent.
+    /// Its parent's result.
     pub parent_output: Option<Value>,
-    /// Whatever its maker has added.
+    /// Further fields from its creator.
     pub metadata: Map<String, Value>,
     /// Children that a partial completion could not make.
     pub failed_children: Vec<FailedChildView>,
-    /// What was said of it.
+    /// Comments on it.
     pub comments: Vec<CommentView>,
     /// What was done to it, for ever.
     pub history: Vec<EntryView>,
-    /// Agents that were told of it since it became ready.
+    /// Agents that were notified of it since it became ready.
     pub told: Vec<ToldView>,
     /// When it was made: UTC, milliseconds, `Z`.
     pub created_at: String,
@@ -141,7 +141,7 @@ pub struct WorkView {
 #[serde(default)]
 #[schemars(transform = without_defaults)]
 pub struct FailedChildView {
-    /// Its place in the list that was asked for, from 0.
+    /// Its index in the list that was requested, from 0.
     pub index: u64,
     /// Its type, if it had one.
     pub r#type: Option<String>,
@@ -160,7 +160,7 @@ pub struct CommentView {
     pub comment_id: String,
     /// When: UTC, milliseconds, `Z`.
     pub at: String,
-    /// Who, in their own words.
+    /// Who wrote it, as they named themselves.
     pub author: String,
     /// What.
     pub text: String,
@@ -191,13 +191,13 @@ pub struct EntryView {
     pub reason: Option<String>,
     /// The names of the output's fields.
     pub output_summary: Option<Vec<String>>,
-    /// What the rule said of the output.
+    /// The rule's verdict on the output.
     pub validation: Option<String>,
     /// Children that were made or withdrawn by it.
     pub children: Vec<String>,
 }
 
-/// An agent that was told.
+/// An agent that was notified.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(transform = without_defaults)]
@@ -206,11 +206,11 @@ pub struct ToldView {
     pub agent_id: String,
     /// When: UTC, milliseconds, `Z`.
     pub at: String,
-    /// Whether the notice has arrived; null for an agent that has given the item back, and is not told anew.
+    /// Whether the notice has arrived; null for an agent that has given the item back and is not notified again.
     pub verdict: Option<Word<Verdict>>,
 }
 
-/// The part of an item's view that a list shows, for programs that read a great many.
+/// The part of an item's view that a list shows, for readers of very many items.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct WorkBrief {
     pub item_id: String,
@@ -221,7 +221,7 @@ pub struct WorkBrief {
     pub priority: Word<Priority>,
     /// The item that it belongs to.
     pub parent_id: Option<String>,
-    /// Those that belong to it.
+    /// The items that belong to it.
     #[serde(default)]
     pub children: Vec<String>,
     pub claimed_by: Option<String>,
@@ -240,14 +240,14 @@ pub struct WorkPast {
 }
 
 impl WorkBrief {
-    /// Whether it is not done. A mark in `view/work/open` goes only after the view that says so was written, so that
-    /// marks alone name too many for a moment.
+    /// Whether it is not done. The mark in `view/work/open` is removed only after the view was written, so for a moment
+    /// the marks name items that are already done.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.status.known().is_some_and(Status::is_open)
     }
 
-    /// Its place in a list: what matters more first, then what is older.
+    /// Its position in a list: more important items first, then older ones.
     #[must_use]
     pub fn place(&self) -> (usize, String, String) {
         let rank = Priority::ALL.iter().rev().position(|known| self.priority == *known);
@@ -261,7 +261,7 @@ mod tests {
     use crate::contract::text;
 
     #[test]
-    fn what_lists_and_figures_read_is_part_of_the_view() {
+    fn lists_and_figures_read_fields_that_the_view_has() {
         let told =
             ToldView { agent_id: "a".to_owned(), verdict: Some(Verdict::Delivered.into()), ..ToldView::default() };
         let entry = EntryView {
