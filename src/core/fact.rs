@@ -41,7 +41,7 @@ pub(crate) enum Fact {
 pub(crate) enum DeliveryEnd {
     /// A receipt came; with a remark, if there is one.
     Delivered(Option<String>),
-    /// The text may or may not have been typed; the reason, for people.
+    /// The text may or may not have been typed; the reason in words.
     Unconfirmed(String),
     /// Nothing was typed; the reason.
     Refused(Refusal),

@@ -43,7 +43,7 @@ fn follow(tx: &mut Tx<'_>, fact: &Fact) {
         | Fact::SuccessorReady { handoff_id }
         | Fact::SuccessorFailed { handoff_id, .. } => driver::learned(tx, *handoff_id, fact),
         Fact::NotTyped { handoff_id, number, why } => ack::messages::not_taken(tx, *handoff_id, *number, why),
-        Fact::TurnOver { agent_id } => dialogs::successor_goes_on(tx, agent_id),
+        Fact::TurnOver { agent_id } => dialogs::successor_turn_over(tx, agent_id),
         Fact::Blocked { agent_id, message } => blocked(tx, agent_id, message.as_deref()),
         Fact::SessionReplaced { agent_id, .. } => to_its_handoff(tx, agent_id, fact),
         Fact::ContextFull { agent_id, percent, facts } => {
@@ -59,7 +59,7 @@ fn follow(tx: &mut Tx<'_>, fact: &Fact) {
     }
 }
 
-/// One that its handoff has let go of meanwhile is nothing to it any more.
+/// Passes a fact to the agent's handoff, unless the handoff has released the agent meanwhile.
 fn to_its_handoff(tx: &mut Tx<'_>, agent_id: &AgentId, fact: &Fact) {
     if let Some(id) = tx.agent(agent_id).and_then(|agent| agent.handoff_id) {
         driver::learned(tx, id, fact);

@@ -47,12 +47,12 @@ pub enum SessionReason {
 pub struct ContextUsage {
     /// Tokens used.
     pub used: u64,
-    /// Size of the context window in tokens, where the CLI tells it.
+    /// Size of the context window in tokens, if the CLI reports it.
     pub window: Option<u64>,
 }
 
 impl ContextUsage {
-    /// How much of the window is used, rounded down; more than 100 where the CLI says so.
+    /// How much of the window is used, in percent, rounded down; more than 100 if the CLI says so.
     #[must_use]
     pub fn percent(&self) -> Option<u64> {
         self.window.filter(|window| *window > 0).map(|window| self.used.saturating_mul(100) / window)

@@ -35,16 +35,16 @@ pub(crate) fn arrived(tx: &mut Tx<'_>, event: &HookEvent) {
         HookKind::Blocked => idle::blocked(tx, &agent_id, event.message.as_deref()),
         HookKind::Notification => {}
         HookKind::Context => {
-            if let Some(gauge) = event.context {
-                context_usage::reported(tx, &agent_id, gauge);
+            if let Some(usage) = event.context {
+                context_usage::reported(tx, &agent_id, usage);
             }
         }
         HookKind::SessionEnd => session_end(tx, &agent_id, event),
     }
 }
 
-/// Finds the agent: by the bound session, by the pane's present occupant, by the id from the environment; never an
-/// agent that has ended. An id that claims another pane than its agent's is inherited, not its own.
+/// Finds the agent by the bound session, by the agent that is in the pane now, or by the id from the environment; never
+/// an agent that has ended. An id whose agent is in another pane was inherited, so it does not count.
 fn whose(tx: &Tx<'_>, event: &HookEvent) -> Option<AgentId> {
     let live = || {
         let rows = tx.state.agents.values().filter_map(|row| tx.agent(&row.agent_id));

@@ -79,7 +79,7 @@ mod tests {
         assert_eq!((story.next_status, story.taken_within_ms), (Status::Escalated, Some(4 * 3_600_000)));
         assert_eq!(story.values["/n"], ValueType::Integer);
         assert_eq!(rules.types.len(), 7);
-        assert!(rules.types["check"].is_for_people());
+        assert!(rules.types["check"].is_human_only());
         let kai = "kai".parse().expect("a slug");
         let roles = rules.roles_of(&kai, Some("scrum_master"));
         assert_eq!(roles.iter().copied().collect::<Vec<_>>(), ["developer", "scrum_master"]);
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_line_and_column() {
+    fn an_error_in_the_rules_names_line_and_column() {
         assert_eq!(wrong("[types.a]\nprocessed_by = [\"x\", ]]\n").0, 2);
         let (line, column, message) = wrong("[types.a]\nprocessed_by = [\"x\"]\ncreates = [\"a\", \"b\"]\n");
         assert_eq!((line, column), (3, 17), "{message}");

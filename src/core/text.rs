@@ -9,10 +9,10 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use unicode_normalization::UnicodeNormalization as _;
 
-/// Longest text, in bytes, that is put into a pane; a longer one goes to a file that a short text names.
+/// Longest text, in bytes, that is typed into a pane; a longer one goes into a file, and a short text names that file.
 pub const MAX_TYPED_BYTES: usize = 64 * 1024;
 
-/// The contract's word for a refusal or verdict.
+/// The wire name of a refusal or verdict.
 pub fn wire_name<T: Serialize>(value: &T) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(wire_name)) => wire_name,
@@ -20,7 +20,7 @@ pub fn wire_name<T: Serialize>(value: &T) -> String {
     }
 }
 
-/// Takes away what must never reach a pane: control characters but newline and tab, C1, DEL and the marks that change
+/// Removes what must never reach a pane: control characters except newline and tab, C1, DEL and the marks that change
 /// the direction of writing. `\r\n` becomes `\n`.
 #[must_use]
 pub fn sanitise(text: &str) -> String {
@@ -235,14 +235,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_quoted_is_plain_and_short() {
+    fn quoted_text_is_plain_and_short() {
         assert_eq!(quotable("a\u{1b}[31m\u{9b}b", 100), "a[31mb");
         assert_eq!(quotable("äöü", 2), "äö…");
         assert_eq!(quotable("äö", 2), "äö");
     }
 
     #[test]
-    fn json_keeps_its_meaning_and_loses_its_teeth() {
+    fn json_for_a_pane_keeps_its_meaning_without_control_characters() {
         let value = serde_json::json!({"a\u{9b}": "\u{1b}[2J\u{7f}\u{202e}\u{feff} ä\n"});
         let json = value.to_string();
         let plain = plain_json(&json);
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_look_is_blank() {
+    fn invisible_text_counts_as_blank() {
         assert!(is_blank("") && is_blank(" \n") && is_blank("\u{200b}") && is_blank("\u{feff}\u{2060} \u{ad}"));
         assert!(!is_blank("\u{200b}a"));
     }
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_and_what_is_not_seen_count_alike_however_they_are_written() {
+    fn equal_letters_and_invisible_characters_compare_as_equal() {
         let text = normalise(&frame("Hello.", "u\u{308}ber so\u{ad}ft a\u{200b}b \u{2126} \u{2764}\u{fe0f}", &id()));
         let prompt = "Hello. \u{fc}ber soft ab \u{3a9} \u{2764} (tasuki delivery 5f2a9c81d0e3.)";
         assert_eq!(compare(&text, &id(), prompt), Match::Whole);
@@ -302,7 +302,10 @@ mod tests {
             ("look at the pane", "Look at the pane."),
             ("Ask again in a moment.", "Ask again in a moment."),
             ("claim it first: tasuki work claim ITEM", "Claim it first: tasuki work claim ITEM"),
-            ("do it yourself; mend the file for the next time", "Do it yourself; mend the file for the next time."),
+            (
+                "do it yourself; correct the file for the next time",
+                "Do it yourself; correct the file for the next time.",
+            ),
             ("tasuki persona new SLUG", "tasuki persona new SLUG"),
             ("data/rules.toml says which", "data/rules.toml says which."),
             ("`tasuki agents` lists them.", "`tasuki agents` lists them."),

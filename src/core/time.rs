@@ -105,13 +105,13 @@ impl Deadline {
         Deadline { length_ms: self.length_ms, ..Deadline::after(now, left) }
     }
 
-    /// When it will come by the wall clock, for people to read.
+    /// When it is due by the wall clock, as a timestamp.
     #[must_use]
     pub fn rfc3339(&self) -> String {
         self.rfc3339_after(0)
     }
 
-    /// When so many milliseconds more will have passed.
+    /// The timestamp of a moment that many milliseconds after it is due.
     #[must_use]
     pub fn rfc3339_after(&self, more_ms: u64) -> String {
         rfc3339(self.due_wall_ms.saturating_add(i64::try_from(more_ms).unwrap_or(i64::MAX)))
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_counts_from_when_it_was_due_unless_that_is_past_too() {
+    fn a_following_deadline_counts_from_the_previous_one_unless_it_is_past_too() {
         let first = Deadline::after(&at(1, 1_000, 0), 4_000);
         assert_eq!(first.following(&at(1, 5_000, 0), 2_000).remaining_ms(&at(1, 5_000, 0)), 2_000);
         assert_eq!(first.following(&at(1, 6_500, 0), 2_000).remaining_ms(&at(1, 6_500, 0)), 500);

@@ -55,7 +55,7 @@ fn an_agent_s_view_stays_as_it_is() {
 }
 
 #[test]
-fn what_is_not_known_of_an_agent_is_null() {
+fn unknown_fields_of_an_agent_are_null() {
     let agent = Agent::new(AgentId(Uuid::from_u128(1)), "codex".to_owned(), "2026-11-23T08:00:00.000Z".to_owned());
     assert_eq!(
         text(&super::agent(&agent)),

@@ -92,7 +92,7 @@ fn the_operator_is_told_once() {
 }
 
 #[test]
-fn a_handoff_begins_by_itself_when_nobody_looks() {
+fn an_automatic_handoff_begins_when_no_client_shows_the_agent() {
     let stage = Stage::with_config("[context]\nauto_at = 80\n");
     let agent = stage.agent("dev");
     turn(&stage, &agent, 85_000);
@@ -119,7 +119,8 @@ fn while_a_client_shows_the_window_nothing_begins() {
     turn(&stage, &agent, 86_000);
     assert!(stage.views("handoffs").is_empty());
     client.detach(&stage, "tasuki-dev");
-    // The look after the last turn may still be under way: then it finds nobody, and the handoff is there before another turn.
+    // The look after the last turn may still be under way: then it finds nobody, and the handoff is there before
+    // another turn.
     let answer = stage.ask(&json!({"kind": "agent_send", "agent_id": agent, "text": "Please go on with it."}));
     assert!(answer["ok"] == true || answer["error"]["code"] == "handoff_in_progress", "{answer}");
     let handoff = stage.wait_for("a handoff", || stage.views("handoffs").first().cloned());

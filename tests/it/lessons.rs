@@ -39,7 +39,7 @@
 //! | 34 | environments, argument vectors, working directories | `src/agents/launch::claude_gets_its_rule_and_its_hooks_with_the_launch_line_as_json`, `tmux_create::the_program_gets_its_environment_arguments_and_directory_exactly` |
 //! | 35 | sizes of detached panes | `demo::small_panes_and_changes_of_size_do_no_harm`, `tmux_create::a_missing_session_is_made_only_when_it_is_ours` |
 //! | 36 | a start-up check that is too short | `flow_failures::a_successor_that_is_too_slow_is_adopted_by_a_retry` |
-//! | 37 | an automatic handoff under a person's eyes | `context::while_a_client_shows_the_window_nothing_begins`, `src/core/agent/context_usage_tests::one_that_was_begun_is_not_begun_again_in_that_session` |
+//! | 37 | an automatic handoff under a person's eyes | `context::while_a_client_shows_the_window_nothing_begins`, `src/core/agent/context_usage_tests::only_one_automatic_handoff_begins_in_a_session` |
 //! | 38 | session starts that are none | `flow_faults::odd_hooks_are_no_obstacle`, `src/agents/rules::reasons_tell_an_end_from_a_change_of_session` |
 //! | 39 | a success that was none | `flow::successor_creation_fails`, `flow::sequenced_delivery` |
 //! | 40 | a handoff that dies with its server | `storm::kill_9_under_load_loses_nothing_and_types_nothing_twice`, `crash::kill_9_of_the_sidecar_at_random_instants`, `crash::an_ordered_end_in_the_middle_loses_nothing` |

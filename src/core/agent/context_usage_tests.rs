@@ -66,12 +66,12 @@ impl World {
 
     fn stop_with(&mut self, usage: ContextUsage, guessed: bool) -> Decision {
         self.hook(HookKind::Stop, |_| {});
-        let key = self.agent().watch.reading.expect("the gauge is read");
+        let key = self.agent().watch.reading.expect("the transcript is read");
         self.decide(Event::Settled { key, outcome: Outcome::ContextUsage(Some(Measured { usage, guessed })) })
     }
 
     fn look(&mut self, viewers: Option<u64>) -> Decision {
-        let key = self.agent().watch.checking.expect("it is looked round");
+        let key = self.agent().watch.checking.expect("the preconditions are checked");
         let persona = PersonaFacts { exists: true, has_skill: true, ..PersonaFacts::default() };
         self.decide(Event::Settled {
             key,
@@ -99,7 +99,7 @@ fn notices(decision: &Decision) -> usize {
 }
 
 #[test]
-fn the_gauge_is_read_after_each_stop_and_shown() {
+fn context_usage_is_read_after_each_stop_and_shown() {
     let mut world = World::new(None, None);
     let decision = world.stop(45_900);
     assert_eq!(crate::core::view::agent(world.agent()).context.and_then(|context| context.percent), Some(45));
@@ -121,7 +121,7 @@ fn a_later_stop_takes_the_place_of_an_earlier_reading() {
 }
 
 #[test]
-fn the_operator_is_told_once_in_a_session() {
+fn the_operator_is_notified_of_a_full_context_once_in_a_session() {
     let mut world = World::new(Some(70), None);
     assert_eq!(said(&world.stop(69_999)), []);
     let decision = world.stop(70_000);
@@ -138,7 +138,7 @@ fn the_operator_is_told_once_in_a_session() {
 }
 
 #[test]
-fn a_suggestion_is_seen_as_long_as_it_holds() {
+fn a_suggested_handoff_is_shown_as_long_as_the_context_is_full() {
     let mut world = World::new(Some(70), None);
     let is_seen = |world: &World| {
         let line = crate::core::status_line::line(&world.state, 0, &Now { wall_ms: 0, boot: 1, boot_ms: 0 });
@@ -167,7 +167,7 @@ fn a_suggestion_is_seen_as_long_as_it_holds() {
 }
 
 #[test]
-fn a_report_of_the_clis_own_suggests_but_begins_nothing() {
+fn context_usage_reported_by_the_cli_suggests_a_handoff_but_begins_none() {
     let mut world = World::new(Some(70), Some(70));
     let usage = ContextUsage { used: 90, window: Some(100) };
     let decision = world.hook(HookKind::Context, |event| event.context = Some(usage));
@@ -176,7 +176,7 @@ fn a_report_of_the_clis_own_suggests_but_begins_nothing() {
 }
 
 #[test]
-fn a_handoff_begins_by_itself_when_nobody_looks() {
+fn an_automatic_handoff_begins_when_no_client_shows_the_agent() {
     let mut world = World::new(None, Some(80));
     world.stop(85_000);
     let decision = world.look(Some(0));
@@ -189,7 +189,7 @@ fn a_handoff_begins_by_itself_when_nobody_looks() {
 }
 
 #[test]
-fn while_a_client_looks_it_is_put_off_and_tried_again() {
+fn an_automatic_handoff_is_deferred_while_a_client_shows_the_agent() {
     let mut world = World::new(None, Some(80));
     world.stop(85_000);
     let why = |text: &str| vec![("put_off".to_owned(), Some(text.to_owned()))];
@@ -205,7 +205,7 @@ fn while_a_client_looks_it_is_put_off_and_tried_again() {
 }
 
 #[test]
-fn nothing_begins_for_an_agent_that_is_busy_anonymous_or_in_a_handoff() {
+fn no_automatic_handoff_of_an_agent_that_is_busy_anonymous_or_in_a_handoff() {
     let cases: [fn(&mut Agent); 4] = [
         |agent| agent.persona_slug = None,
         |agent| agent.pane = None,
@@ -220,13 +220,13 @@ fn nothing_begins_for_an_agent_that_is_busy_anonymous_or_in_a_handoff() {
     }
     let mut world = World::new(None, Some(50));
     world.stop(90_000);
-    world.hook(HookKind::PromptSubmit, |event| event.text = Some("go on".to_owned()));
+    world.hook(HookKind::PromptSubmit, |event| event.text = Some("continue".to_owned()));
     world.look(Some(0));
-    assert!(world.state.handoffs.is_empty(), "it has become busy meanwhile");
+    assert!(world.state.handoffs.is_empty(), "the agent has become busy meanwhile");
 }
 
 #[test]
-fn what_the_trigger_refuses_is_said() {
+fn the_journal_says_why_an_automatic_handoff_is_refused() {
     let mut world = World::new(None, Some(50));
     world.stop(90_000);
     world.state.server = None;
@@ -234,7 +234,7 @@ fn what_the_trigger_refuses_is_said() {
 }
 
 #[test]
-fn one_that_was_begun_is_not_begun_again_in_that_session() {
+fn only_one_automatic_handoff_begins_in_a_session() {
     let mut world = World::new(None, Some(50));
     world.stop(90_000);
     world.look(Some(0));
@@ -245,7 +245,7 @@ fn one_that_was_begun_is_not_begun_again_in_that_session() {
 }
 
 #[test]
-fn on_a_guess_nothing_begins_and_what_the_cli_told_wins_over_it() {
+fn a_guessed_window_begins_no_handoff_and_a_reported_one_replaces_it() {
     let guess = ContextUsage { used: 190_000, window: Some(200_000) };
     let mut world = World::new(None, Some(50));
     let decision = world.stop_with(guess, true);

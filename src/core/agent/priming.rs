@@ -67,8 +67,8 @@ fn persona_read(tx: &mut Tx<'_>, agent_id: &AgentId, read: Result<PersonaTexts, 
     typing::begin(tx, agent_id, Purpose::Priming(handoff), text, Some(deadline));
 }
 
-/// The handoff that waits for this priming. It is not one that the agent leaves, nor one that has not reached the
-/// priming: an agent that already runs may be a handoff's successor while its own start still primes it.
+/// The handoff that waits for this priming: the agent is its successor, and it has reached step `priming`. An existing
+/// agent may become a handoff's successor while its own start still primes it.
 fn coming_in(tx: &Tx<'_>, agent_id: &AgentId) -> Option<HandoffId> {
     let id = tx.agent(agent_id)?.handoff_id?;
     let is_its = |handoff: &&Handoff| handoff.step == Step::Priming && handoff.successor_id == Some(*agent_id);

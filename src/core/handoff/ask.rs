@@ -93,7 +93,7 @@ fn accept_check(handoff: &Handoff) -> Result<(), Refused> {
 
 /// `handoff_retry`.
 pub(crate) fn retry(tx: &mut Tx<'_>, request: &RequestId, asked: &RetryRequest) {
-    match retry_check(tx, asked).and_then(|id| go_on(tx, id, asked).map(|()| id)) {
+    match retry_check(tx, asked).and_then(|id| run_retry(tx, id, asked).map(|()| id)) {
         Err(refused) => tx.refuse(request, refused),
         Ok(id) => {
             let step = tx.handoff(&id).map(|handoff| handoff.step.into());
@@ -153,7 +153,7 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryRequest) -> Result<HandoffId, Refused> 
     Ok(handoff.handoff_id)
 }
 
-/// A successor whose pane is gone but whose process lives: nothing is started beside it silently.
+/// Refuses to start another successor while the first one's pane is gone but its process is alive.
 fn lost_successor(tx: &Tx<'_>, handoff: &Handoff) -> Option<Refused> {
     let successor = handoff.successor_id.and_then(|id| tx.agent(&id))?;
     let process = successor.process.filter(|_| successor.state == AgentState::Lost)?;
@@ -162,10 +162,10 @@ fn lost_successor(tx: &Tx<'_>, handoff: &Handoff) -> Option<Refused> {
     Some(Refused::new(409, "successor_lost", message).hint(hint))
 }
 
-fn go_on(tx: &mut Tx<'_>, id: HandoffId, asked: &RetryRequest) -> Result<(), Refused> {
+fn run_retry(tx: &mut Tx<'_>, id: HandoffId, asked: &RetryRequest) -> Result<(), Refused> {
     let Some(error) = tx.handoff(&id).and_then(|handoff| handoff.error.clone()) else { return Ok(()) };
     agents::take_up(tx, id)?;
-    // What is known is not open to assumption.
+    // An assumption counts only if the outcome is in doubt.
     let assume = asked.assume.filter(|_| driver::leaves_doubt(&error));
     if let Some(successor) = &asked.successor {
         change_successor(tx, id, successor);
@@ -175,7 +175,7 @@ fn go_on(tx: &mut Tx<'_>, id: HandoffId, asked: &RetryRequest) -> Result<(), Ref
     Ok(())
 }
 
-/// Goes on with another successor. What was asked for stays so for later retries.
+/// Continues with another successor, also in later retries.
 fn change_successor(tx: &mut Tx<'_>, id: HandoffId, successor: &Successor) {
     successors::replace(tx, id);
     if let Some(handoff) = tx.handoff_mut(&id) {

@@ -15,7 +15,7 @@ use crate::core::tx::Tx;
 /// Fewest messages from which a document can be made: a question and its answer.
 const FEWEST_MESSAGES: u64 = 2;
 
-/// The document exists without the agent's help, so an agent that has died is no obstacle.
+/// The document does not need the agent's help, so it can be made for a dead agent too.
 pub(crate) fn needs_no_agent(author: Author) -> bool {
     matches!(author, Author::Salvage | Author::Provided)
 }

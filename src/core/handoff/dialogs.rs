@@ -15,8 +15,8 @@ pub(crate) fn successor_blocked(tx: &mut Tx<'_>, id: HandoffId, agent_id: &Agent
     blocked(tx, &handoff, agent_id, message);
 }
 
-/// A turn of this agent has ended: if it was to answer a briefing, it has.
-pub(crate) fn successor_goes_on(tx: &mut Tx<'_>, agent_id: &AgentId) {
+/// A turn of this agent has ended. If the agent was answering a briefing, it has finished, and no dialog blocks it.
+pub(crate) fn successor_turn_over(tx: &mut Tx<'_>, agent_id: &AgentId) {
     if tx.agent(agent_id).is_none_or(|agent| agent.answering.is_none()) {
         return;
     }

@@ -21,26 +21,26 @@ use crate::core::text::sentence;
 use crate::core::time::Deadline;
 use crate::core::tx::{Failure, Tx};
 
-/// More steps than this never follow from one another in one decision.
+/// The most steps that can follow from one another in one decision.
 const MOST: usize = 32;
 
-/// Enters a step, and whatever follows from that at once.
+/// Enters a step, and the steps that follow from it at once.
 pub(crate) fn enter(tx: &mut Tx<'_>, id: HandoffId, step: Step) {
-    go_on(tx, id, Next::Enter(step));
+    proceed(tx, id, Next::Enter(step));
 }
 
 /// Halts the flow at its present step.
 pub(crate) fn fail(tx: &mut Tx<'_>, id: HandoffId, code: &str, message: impl Into<String>, hint: &str) {
-    go_on(tx, id, Next::fail(code, message, hint));
+    proceed(tx, id, Next::fail(code, message, hint));
 }
 
-/// A person asks for another try of the step that has failed. `assume`: what they say of its text.
+/// A person asks to retry the failed step. `assume`: what they say about the delivery of its text.
 pub(crate) fn retry(tx: &mut Tx<'_>, id: HandoffId, failed: Step, assume: Option<Assume>) {
     let next = steps::of(failed).retry(tx, id, assume);
-    go_on(tx, id, next);
+    proceed(tx, id, next);
 }
 
-/// Whether it is unknown if the text of the failed step arrived.
+/// Whether it is unknown if the failed step's text arrived.
 pub(crate) fn leaves_doubt(error: &HandoffError) -> bool {
     steps::of(error.step).leaves_doubt(&error.code)
 }
@@ -99,7 +99,7 @@ pub(crate) fn run_ready(tx: &mut Tx<'_>, id: HandoffId) {
 /// deadline, so that it never passes twice.
 pub(crate) fn due(tx: &mut Tx<'_>, id: HandoffId) {
     let now = tx.now;
-    // A row that is not touched need not be written: there may be very many, and of one only is anything due.
+    // Only a row that is changed is written: there may be very many handoffs, and only one has something due.
     if tx.handoff(&id).and_then(|handoff| handoff.stay.deadline).is_some_and(|deadline| deadline.is_due(&now)) {
         if let Some(handoff) = tx.handoff_mut(&id) {
             handoff.stay.deadline = None;
@@ -107,18 +107,18 @@ pub(crate) fn due(tx: &mut Tx<'_>, id: HandoffId) {
         put(tx, id, |step, tx| step.due(tx, id));
     }
     let next = timeline::due(tx, id);
-    go_on(tx, id, next);
+    proceed(tx, id, next);
 }
 
 /// Asks the present step what follows, and does it.
 fn put(tx: &mut Tx<'_>, id: HandoffId, what: impl FnOnce(&'static dyn Duties, &mut Tx<'_>) -> Next) {
     let Some(step) = tx.handoff(&id).map(|handoff| handoff.step) else { return };
     let next = what(steps::of(step), tx);
-    go_on(tx, id, next);
+    proceed(tx, id, next);
 }
 
-/// Does what a step wants, and what the steps want that follow from that.
-pub(crate) fn go_on(tx: &mut Tx<'_>, id: HandoffId, mut next: Next) {
+/// Does what a step returned, and then what each step that follows from it returns.
+pub(crate) fn proceed(tx: &mut Tx<'_>, id: HandoffId, mut next: Next) {
     for _ in 0..MOST {
         next = match next {
             Next::Stay => return,

@@ -57,16 +57,17 @@ pub(super) trait Duties {
         handoff.successor_id
     }
 
-    /// The text that it had put off can be typed now: it begins again.
+    /// The text that the step deferred can be typed now: the step begins again.
     fn resume(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
         let Some(step) = tx.handoff(&id).map(|handoff| handoff.step) else { return Next::Stay };
         self.begin(tx, id, Entry::From(step))
     }
 
-    /// It has failed, and a person asks for another try. `assume`: what they say of its text, where that is in doubt.
+    /// The step has failed, and a person asks to retry it. `assume`: what they say about the delivery of its text, if
+    /// that is in doubt.
     fn retry(&self, tx: &mut Tx<'_>, id: HandoffId, assume: Option<Assume>) -> Next;
 
-    /// Whether a failure with this code leaves it unknown if the text arrived.
+    /// Whether a failure with this code leaves it unknown if the step's text arrived.
     fn leaves_doubt(&self, code: &str) -> bool {
         code == "unconfirmed"
     }

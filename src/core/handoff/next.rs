@@ -42,7 +42,7 @@ pub(crate) struct Halt {
 }
 
 impl Next {
-    /// The flow halts: `code` is for programs, `message` and `hint` are for people.
+    /// The handoff fails with this error code, message and hint.
     pub(crate) fn fail(code: &str, message: impl Into<String>, hint: &str) -> Next {
         Next::Fail(Halt { code: code.to_owned(), message: message.into(), hint: hint.to_owned() })
     }

@@ -301,7 +301,7 @@ pub(crate) fn deadline(tx: &mut Tx<'_>, id: HandoffId) {
 /// `publish`: publishes now what failed or waits for its next try.
 pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &PublishNow) {
     let found = row::find(tx, &asked.handoff_id).map(|handoff| handoff.handoff_id);
-    let id = match found.and_then(|id| go_on(tx, id, asked.assume).map(|()| id)) {
+    let id = match found.and_then(|id| publish_now(tx, id, asked.assume).map(|()| id)) {
         Ok(id) => id,
         Err(refused) => return tx.refuse(request, refused),
     };
@@ -316,7 +316,7 @@ pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &PublishNow) {
     tx.answer(request, Reply::ok(&reply));
 }
 
-fn go_on(tx: &mut Tx<'_>, id: HandoffId, assume: Option<AssumePublished>) -> Result<(), Refused> {
+fn publish_now(tx: &mut Tx<'_>, id: HandoffId, assume: Option<AssumePublished>) -> Result<(), Refused> {
     let publishing = tx.handoff(&id).and_then(|handoff| handoff.publish.as_ref());
     let Some(publishing) = publishing else {
         let hint = "the target is set when the handoff is requested: field publish";

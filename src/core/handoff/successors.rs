@@ -11,8 +11,8 @@ use crate::core::rows::agent::Agent;
 use crate::core::rows::handoff::Step;
 use crate::core::tx::Tx;
 
-/// Whether the asked-for successor can take over from this agent; returns the id of one that already runs. `own`: the
-/// handoff that asks, which may have bound it before.
+/// Checks that the requested successor can take over from this agent. Returns the id of an existing successor. `own`:
+/// the handoff that asks; it may already have reserved that agent.
 pub(crate) fn check(
     tx: &Tx<'_>,
     successor: &Successor,
@@ -76,8 +76,8 @@ pub(crate) fn reserve(tx: &mut Tx<'_>, id: HandoffId, successor_id: AgentId) {
     }
 }
 
-/// The successor that a retry types to. One that is dead gives way to a new one, whose start follows. Of one whose
-/// process is dead the last hooks may be waited for still: nothing can be typed to it any more.
+/// The successor that a retry types to. A dead successor is replaced by a new one, and its start follows. This holds as
+/// soon as the process is dead, even while tasuki still waits for its last hooks.
 pub(super) fn to_type_to(tx: &mut Tx<'_>, id: HandoffId) -> Result<AgentId, Next> {
     let successor = tx.handoff(&id).and_then(|handoff| handoff.successor_id).and_then(|id| tx.agent(&id));
     match successor {

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_templates_need_is_there() {
+    fn trimming_loops_joins_and_defaults_work_in_templates() {
         let reason = "r ".repeat(3);
         for (source, made) in [
             (
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_out_is_bounded() {
+    fn the_output_of_a_template_is_bounded() {
         let mut templates = environment();
         templates.add_template_owned("t", "{% for t in text %}{{ text }}{% endfor %}".to_owned()).expect("it parses");
         let template = templates.get_template("t").expect("there");

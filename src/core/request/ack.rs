@@ -23,7 +23,7 @@ pub struct AckRequest {
     pub agent_id: String,
     /// The task in one line, in its own words.
     pub understanding: String,
-    /// Where it goes on: the checkpoint that the document states.
+    /// Where it continues: the checkpoint that the document states.
     pub starting_from: String,
     /// What it must know before it begins; may be empty.
     pub questions: Vec<String>,
@@ -61,13 +61,13 @@ pub fn form(handoff_id: &str, agent_id: &str) -> String {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     format!(
         "{{\"v\":1,\"kind\":\"ack\",\"handoff_id\":{},\"agent_id\":{},\"understanding\":\"the task in one line\",\
-         \"starting_from\":\"where you go on\",\"questions\":[],\"status\":\"ready_to_proceed\"}}",
+         \"starting_from\":\"where you continue\",\"questions\":[],\"status\":\"ready_to_proceed\"}}",
         quoted(handoff_id),
         quoted(agent_id),
     )
 }
 
-/// What can be told of an ACK that has not the right form.
+/// What is known of an ACK that has the wrong form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MalformedAck {
     /// The handoff that it names, if it names one.
@@ -99,7 +99,7 @@ impl MalformedAck {
     }
 }
 
-/// `clarify`: answers to the questions of an ACK; the time for the next ACK begins anew.
+/// `clarify`: answers to the questions of an ACK; the time for the next ACK starts again.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ClarifyAsked")]
@@ -132,14 +132,14 @@ impl RequestBody for ClarifyRequest {
     }
 }
 
-/// `ack_override`: go on as if the successor had acknowledged, with a documented reason.
+/// `ack_override`: continue as if the successor had acknowledged, with a documented reason.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "OverrideAsked")]
 pub struct OverrideRequest {
     /// Which handoff.
     pub handoff_id: String,
-    /// Why no ACK is waited for any longer.
+    /// Why the operator no longer waits for an ACK.
     pub reason: String,
 }
 

@@ -111,13 +111,13 @@ fn existing(successor: &Successor) -> Option<&str> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Assume {
-    /// It arrived: go on.
+    /// It arrived: continue.
     Delivered,
-    /// It did not: type it anew.
+    /// It did not arrive: type it again.
     NotDelivered,
 }
 
-/// `handoff_retry`: go on at the step that failed.
+/// `handoff_retry`: continue at the step that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "RetryAsked")]

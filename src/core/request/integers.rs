@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_with_one_is_refused_by_its_field() {
+    fn a_request_with_such_an_integer_is_refused_by_its_field() {
         let asked = br#"{"v":1,"kind":"work_create","type":"task","title":"t","metadata":{"n":123123123123123123123123123123}}"#;
         let refused = super::super::read(asked).request.expect_err("it would be changed");
         assert_eq!((refused.status, refused.field.as_deref()), (400, Some("metadata")), "{refused:?}");

@@ -46,7 +46,7 @@ macro_rules! requests {
 requests! {
     /// Hand an agent off.
     Handoff(handoff::HandoffRequest) = "handoff",
-    /// Go on at the step that failed.
+    /// Continue at the step that failed.
     HandoffRetry(handoff::RetryRequest) = "handoff_retry",
     /// Close a failed handoff for good.
     HandoffAbandon(handoff::HandoffNamed) = "handoff_abandon",
@@ -60,7 +60,7 @@ requests! {
     AgentRegister(agent::RegisterRequest) = "agent_register",
     /// End an agent.
     AgentShutdown(agent::ShutdownRequest) = "agent_shutdown",
-    /// Let go of an agent whose process does not run.
+    /// Forget an agent whose process does not run.
     AgentForget(agent::ForgetRequest) = "agent_forget",
     /// Type a text.
     AgentSend(agent::SendRequest) = "agent_send",
@@ -68,7 +68,7 @@ requests! {
     Ack(ack::AckRequest) = "ack",
     /// Answer its questions.
     Clarify(ack::ClarifyRequest) = "clarify",
-    /// Go on without its ACK.
+    /// Continue without its ACK.
     AckOverride(ack::OverrideRequest) = "ack_override",
     /// Publish a document now.
     Publish(publish::PublishNow) = "publish",
@@ -76,7 +76,7 @@ requests! {
     WorkCreate(work::WorkCreateRequest) = "work_create",
     /// Take a work item.
     WorkClaim(work::WorkClaimRequest) = "work_claim",
-    /// Hand over what came of a work item.
+    /// Hand over the result of a work item.
     WorkComplete(work::WorkCompleteRequest) = "work_complete",
     /// Make children that a completion could not make.
     WorkRetryChildren(work::WorkRetryRequest) = "work_retry_children",

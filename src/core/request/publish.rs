@@ -19,13 +19,13 @@ const MAX_HOST: usize = 253;
 pub struct PublishRequest {
     /// As a comment on this issue: `owner/repo#42`, or the issue's `https` address.
     pub issue: Option<String>,
-    /// `true`: as a secret gist, which is open to whoever has its link.
+    /// `true`: as a secret gist, which everybody who has its link can read.
     pub gist: Option<bool>,
-    /// With `issue`: what is done where the document is too long for a comment, or the server refuses it.
+    /// With `issue`: what to do if the document is too long for a comment, or if the server refuses the comment.
     pub fallback: Option<Fallback>,
 }
 
-/// What is done where a comment can't be made.
+/// What to do if a comment can't be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fallback {
@@ -33,13 +33,13 @@ pub enum Fallback {
     Gist,
 }
 
-/// What the operator knows of an upload of which it is not known whether it is there.
+/// What the operator knows of an upload whose outcome is in doubt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AssumePublished {
-    /// It is there.
+    /// The document is published.
     Published,
-    /// It is not there: publish it anew.
+    /// The document is not published: publish it again.
     NotPublished,
 }
 

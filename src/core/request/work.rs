@@ -40,7 +40,7 @@ pub struct WorkCreateRequest {
     pub parent_id: Option<String>,
     /// How much it matters; its parent's unless given, else `normal`.
     pub priority: Option<Priority>,
-    /// Whatever you want to add.
+    /// Further fields of your own.
     pub metadata: Option<Map<String, Value>>,
 }
 
@@ -84,14 +84,14 @@ impl RequestBody for WorkClaimRequest {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ChildAsked")]
 pub struct ChildRequest {
-    /// Its type: one that the rule of the completed item creates.
+    /// Its type: one of the types that the rule of the completed item creates.
     #[serde(rename = "type")]
     pub kind: String,
     /// In one line.
     pub title: String,
     /// In full.
     pub description: Option<String>,
-    /// Whatever you want to add.
+    /// Further fields of your own.
     pub metadata: Option<Map<String, Value>>,
 }
 

@@ -195,7 +195,7 @@ impl Ack {
         self.timer.as_mut().map(|timer| &mut timer.due).into_iter().chain(tries)
     }
 
-    /// When the step fails if nothing happens, for people to read.
+    /// When the step fails if nothing happens, as a timestamp.
     #[must_use]
     pub fn final_deadline(&self) -> Option<String> {
         let timer = self.timer?;

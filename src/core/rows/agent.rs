@@ -80,8 +80,8 @@ pub struct Shutdown {
     pub deadline: Deadline,
 }
 
-/// An agent that was seen to be gone, and is not judged yet: a dead process may have hooks that still write, and a pane
-/// vanishes a moment before its process dies.
+/// An agent whose process or pane was seen to be gone, before tasuki decides that it has ended: hooks of a dead process
+/// may still write, and a pane disappears a moment before its process dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingExit {
     pub due: Deadline,

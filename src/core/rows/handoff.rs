@@ -74,7 +74,7 @@ pub enum ReadReason {
     },
 }
 
-/// What belongs to the present stay in a step: it is dropped when the step is left.
+/// What belongs to one visit of a step: it is dropped when the handoff leaves the step.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Stay {
     /// The time at which this step fails.
@@ -113,11 +113,11 @@ pub struct Handoff {
     /// Its name in the persona's folder.
     pub file_name: String,
     pub step: Step,
-    /// What it knows of its present stay there.
+    /// The present visit of that step.
     #[serde(flatten)]
     pub stay: Stay,
     pub steps: Vec<Span>,
-    /// When waiting for the agent fails; kept when an attempt meets a busy agent.
+    /// When waiting for the agent fails; kept if the agent is busy when the handoff tries.
     pub wait_until: Option<Deadline>,
     pub verdicts: LastVerdicts,
     /// Why it halted; null after a retry.

@@ -10,9 +10,9 @@ use std::ops::Deref;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Waiter {
-    /// What follows is the same however it ends.
+    /// Nothing depends on the outcome.
     Nobody,
-    /// One of an agent's machines; which one, the effect says.
+    /// One of an agent's state machines; the effect determines which one.
     Agent(AgentId),
     Step(HandoffId),
     Publishing(HandoffId),

@@ -68,9 +68,9 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Whether nobody but a person processes it.
+    /// Whether only a person processes items of this type.
     #[must_use]
-    pub fn is_for_people(&self) -> bool {
+    pub fn is_human_only(&self) -> bool {
         self.processed_by.iter().all(|role| role == HUMAN)
     }
 

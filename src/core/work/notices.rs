@@ -1,6 +1,6 @@
-//! Who is notified of which item. An idle agent that has the role and no item is notified of one item: of the most
-//! important ones the oldest. If it does not claim the item within that turn, the next agent is notified. A person is
-//! notified if the rule is for people, and if nobody else could process the item.
+//! Decides which items an agent or the operator is notified of. An idle agent that has the role and no item is notified
+//! of one item, the oldest of the most important ones. If it does not claim the item within that turn, the next agent
+//! is notified. A person is notified if the rule names only `human`, and if no agent could process the item.
 
 use super::items::plays;
 use crate::core::agent::typing::{self, Text};
@@ -156,14 +156,14 @@ pub(crate) fn is_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
 
 pub(crate) fn claimed(tx: &mut Tx<'_>, who: Who) {
     let Some(id) = who.agent() else { return };
-    // A row that is not touched need not be written.
+    // Only a row that is changed is written.
     let counts = tx.agent(&id).is_some_and(|agent| agent.notices.unanswered > 0);
     if counts && let Some(agent) = tx.agent_mut(&id) {
         agent.notices.unanswered = 0;
     }
 }
 
-/// A completion: the operator is notified if the rule says so, and of items that wait for people.
+/// After a completion: the operator is notified if the rule says so, and of the new items that wait for a person.
 pub(crate) fn completed(tx: &mut Tx<'_>, id: ItemId, children: &[ItemId]) {
     let Some(item) = tx.item(&id) else { return };
     let asks = tx.rules().types.get(&item.kind).is_some_and(|rule| rule.ask_human);
@@ -195,7 +195,7 @@ pub(crate) fn to_people(tx: &mut Tx<'_>, ids: &[ItemId]) {
 
 fn needs_a_person(tx: &Tx<'_>, item: &Item) -> bool {
     let Some(rule) = tx.rules().types.get(&item.kind).filter(|rule| rule.allows_people()) else { return false };
-    rule.is_for_people()
+    rule.is_human_only()
         || !tx
             .agent_ids()
             .iter()

@@ -44,7 +44,7 @@ pub(crate) fn check(tx: &Tx<'_>, item: &Item) -> Result<(), Refused> {
     Err(Refused::new(409, "children_taken", message).hint("nothing was changed").faults(faults))
 }
 
-/// Ready, and nothing hangs on it. One that is not in the working set is closed.
+/// Whether an item is ready and nothing depends on it. An item that is not in the working set is closed.
 fn is_free(tx: &Tx<'_>, id: &ItemId) -> bool {
     tx.item(id)
         .is_some_and(|child| child.status == Status::Ready && child.children.is_empty() && child.output.is_none())

@@ -1,5 +1,5 @@
-//! The texts of the messages: `to`, `subject`, `priority` and `content` for programs, and the same in words for a pane
-//! or a person.
+//! The texts of the messages: as JSON with `to`, `subject`, `priority` and `content`, and in words for a pane or a
+//! person.
 
 use crate::contract::ack::Weight;
 use crate::core::request::{Clarification, form};
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_are_said_as_people_say_them() {
+    fn durations_are_written_as_people_say_them() {
         let said: Vec<String> = [300_000, 60_000, 90_000, 1_000, 1_500].map(span).into();
         assert_eq!(said, ["5 minutes", "1 minute", "90 seconds", "1 second", "1.5 seconds"]);
     }

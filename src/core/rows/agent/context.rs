@@ -1,29 +1,29 @@
-//! What is remembered of how full an agent's context is.
+//! What an agent's row keeps about its context usage.
 
 use crate::core::effect::EffectKey;
 use serde::{Deserialize, Serialize};
 
-/// What is remembered of an agent's context besides the numbers.
+/// What is kept about an agent's context usage besides the numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ContextWatch {
-    /// The effect that reads the gauge from the transcript.
+    /// The effect that reads the context usage from the transcript.
     pub reading: Option<EffectKey>,
-    /// The effect that looks whether a handoff may begin by itself.
+    /// The effect that checks whether an automatic handoff may begin.
     #[serde(rename = "looking")]
     pub checking: Option<EffectKey>,
     /// The window's size as the CLI itself has reported it.
     #[serde(rename = "told_window")]
     pub reported_window: Option<u64>,
-    /// The window's size in the gauge is a guess by the model's name.
+    /// The window's size is guessed from the model's name.
     pub guessed: bool,
-    /// The context has reached the share from which on a handoff is suggested.
+    /// The context has reached the share at which tasuki suggests a handoff.
     #[serde(default)]
     pub reached: bool,
     /// The session in which the operator was notified.
     pub suggested_in: Option<String>,
-    /// The session in which a handoff has begun by itself: another one there is for the operator to begin.
+    /// The session in which an automatic handoff has begun. In the same session only the operator begins another one.
     pub begun_in: Option<String>,
-    /// Why it has not begun, as the journal said last.
+    /// Why the automatic handoff was deferred, as the journal's last line says.
     #[serde(rename = "put_off")]
     pub deferred_because: Option<String>,
 }

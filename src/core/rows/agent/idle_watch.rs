@@ -79,7 +79,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn looks_are_stored_as_they_always_were() {
+    fn screen_probes_are_stored_as_before() {
         let due = Deadline::after(&Now { wall_ms: 0, boot: 1, boot_ms: 0 }, 5);
         let rows = [
             (json!({ "probe": null }), IdleWatch::default()),

@@ -10,7 +10,7 @@ const A: &str = "0b0e4f6e-3a0f-4a52-9df0-5cf0e7c9a001";
 const B: &str = "0b0e4f6e-3a0f-4a52-9df0-5cf0e7c9a002";
 
 #[test]
-fn what_was_exported_is_taken_as_it_was_and_claims_are_let_go() {
+fn exported_items_are_imported_unchanged_without_their_claims() {
     let (mut world, [pm, sm, ..]) = World::new();
     let spec = world.create("project_spec");
     world.claim(spec, pm).expect("claimed");
@@ -34,7 +34,7 @@ fn what_was_exported_is_taken_as_it_was_and_claims_are_let_go() {
 }
 
 #[test]
-fn all_of_it_or_nothing() {
+fn an_import_takes_all_items_or_none() {
     let (mut world, _) = World::new();
     let story = |more: Value| {
         let mut item = json!({"type": "story", "title": "t"});
@@ -70,7 +70,7 @@ fn all_of_it_or_nothing() {
 }
 
 #[test]
-fn rules_that_can_not_be_used_are_told_and_the_old_ones_stay() {
+fn bad_rules_are_reported_and_the_old_rules_stay() {
     let (mut world, _) = World::new();
     let before = world.state.settings.rules.clone();
     let decision = world.decide(Event::Rules(Err("rules.toml, line 3, column 7: no".to_owned())), None);

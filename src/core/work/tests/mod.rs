@@ -143,17 +143,17 @@ impl World {
         self.state.rebase(&now);
     }
 
-    /// Asks, and returns the answer; after a crash that lost the decision the same request is read again.
+    /// Sends a request and returns the answer; after a crash that lost the decision, the same request is read again.
     pub(super) fn ask_with(&mut self, request: &Value, crash: Option<Crash>) -> Result<Value, Refused> {
         let id: RequestId = format!("r{}", self.turns).parse().expect("an id");
         let mut bytes = request.clone();
         bytes["v"] = json!(1);
         let read = request::read(bytes.to_string().as_bytes());
         let arrived = IncomingRequest { id: id.clone(), sha256: String::new(), read, facts: RequestFacts::default() };
-        self.page_in(request);
+        self.load_history(request);
         self.decide(Event::Request(Box::new(arrived.clone())), crash);
         if crash == Some(Crash::BeforeCommit) {
-            self.page_in(request);
+            self.load_history(request);
             self.decide(Event::Request(Box::new(arrived)), None);
         }
         match self.answers.get(&id).unwrap_or_else(|| panic!("no answer to {request}")) {
@@ -166,7 +166,7 @@ impl World {
         self.ask_with(request, None)
     }
 
-    /// Asks for what must be refused; gives `(status, code)`.
+    /// Sends a request that must be refused; returns `(status, code)`.
     pub(super) fn refused(&mut self, request: &Value) -> (u16, String) {
         let before: Vec<Item> = self.all();
         let refused = self.ask(request).expect_err(&request.to_string());
@@ -174,8 +174,8 @@ impl World {
         (refused.status, refused.code)
     }
 
-    /// Rows of history that a request names come into the working set, as the sidecar does it.
-    fn page_in(&mut self, request: &Value) {
+    /// Loads the rows of history that a request names into the working set, as the sidecar does.
+    fn load_history(&mut self, request: &Value) {
         let named = [&request["item_id"], &request["parent_id"]];
         let items = request["items"].as_array().into_iter().flatten();
         let inner = items.flat_map(|item| [&item["item_id"], &item["parent_id"]]);

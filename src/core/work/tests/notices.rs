@@ -42,7 +42,7 @@ fn stop(world: &mut World, agent: AgentId) -> Vec<(EffectKey, AgentId, TypeText)
 }
 
 #[test]
-fn an_idle_agent_of_the_role_is_told_of_one_item_at_a_time_the_most_urgent_and_oldest_first() {
+fn an_idle_agent_is_notified_of_one_item_at_a_time_the_most_urgent_and_oldest_first() {
     let (mut world, _) = World::new();
     let dev = world.agent("dev", Some(1));
     let first = create(&mut world, "story", "one", "normal");
@@ -67,7 +67,7 @@ fn an_idle_agent_of_the_role_is_told_of_one_item_at_a_time_the_most_urgent_and_o
 }
 
 #[test]
-fn who_has_an_item_is_told_of_no_other_and_who_has_it_no_more_is() {
+fn an_agent_that_has_an_item_is_notified_of_no_other_until_it_has_none() {
     let (mut world, _) = World::new();
     let dev = world.agent("dev", Some(1));
     let notice = create(&mut world, "story", "one", "normal").remove(0);
@@ -81,7 +81,7 @@ fn who_has_an_item_is_told_of_no_other_and_who_has_it_no_more_is() {
 }
 
 #[test]
-fn what_one_agent_leaves_the_next_one_is_told() {
+fn the_next_agent_is_notified_of_an_item_that_one_agent_does_not_claim() {
     let (mut world, _) = World::new();
     let (first, second) = (world.agent("dev", Some(1)), world.agent("dev", Some(2)));
     let notice = create(&mut world, "story", "one", "normal");
@@ -90,8 +90,8 @@ fn what_one_agent_leaves_the_next_one_is_told() {
     let next = stop(&mut world, first);
     assert_eq!((next.len(), next[0].1), (1, second));
     receipt(&mut world, &next[0]);
-    assert!(stop(&mut world, second).is_empty(), "each is told once");
-    // Who gives it back is not told of it anew; whoever else is free is.
+    assert!(stop(&mut world, second).is_empty(), "each agent is notified once");
+    // The agent that gives the item back is not notified of it again; the other free agent is.
     let story = world.all()[0].item_id;
     world.claim(story, second).expect("claimed");
     let release = json!({"kind": "work_release", "item_id": story, "agent_id": second});
@@ -100,7 +100,7 @@ fn what_one_agent_leaves_the_next_one_is_told() {
 }
 
 #[test]
-fn an_agent_that_answers_nothing_is_left_alone_after_a_while() {
+fn an_agent_that_claims_nothing_is_no_longer_notified_after_a_while() {
     let (mut world, _) = World::new();
     let dev = world.agent("dev", Some(1));
     let mut next = create(&mut world, "story", "0", "normal");
@@ -137,7 +137,7 @@ fn a_notice_that_could_not_be_typed_is_tried_again_after_a_pause_and_not_for_eve
 }
 
 #[test]
-fn the_next_agent_of_the_role_that_comes_is_told() {
+fn a_new_agent_of_the_role_is_notified() {
     let (mut world, _) = World::new();
     assert!(create(&mut world, "prd", "plan", "normal").is_empty(), "nobody with a pane is there");
     let sm = world.agent("sm", Some(3));
@@ -153,7 +153,7 @@ fn the_next_agent_of_the_role_that_comes_is_told() {
 }
 
 #[test]
-fn people_are_told_of_what_is_for_them_and_of_what_nobody_else_could_do() {
+fn the_operator_is_notified_of_human_items_and_of_items_without_an_agent() {
     let text = "[types.review]\nprocessed_by = [\"human\"]\n[types.prd]\nprocessed_by = [\"scrum_master\"]\n\
                 creates = [\"review\"]\nask_human = true\n";
     let (mut world, [_, sm, dev, other]) = World::with_rules(Rules::with(text).expect("rules"));
@@ -177,7 +177,7 @@ fn people_are_told_of_what_is_for_them_and_of_what_nobody_else_could_do() {
 }
 
 #[test]
-fn an_agent_that_ends_leaves_what_it_was_told_to_the_next() {
+fn items_offered_to_an_agent_that_ends_are_offered_to_the_next() {
     let (mut world, _) = World::new();
     let first = world.agent("dev", Some(1));
     let notice = create(&mut world, "story", "one", "normal").remove(0);

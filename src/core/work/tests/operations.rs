@@ -51,7 +51,7 @@ fn a_specification_goes_down_to_stories_that_are_done() {
 }
 
 #[test]
-fn what_is_wrong_is_refused_by_status_and_code_and_changes_nothing() {
+fn a_wrong_work_request_is_refused_by_status_and_code_and_changes_nothing() {
     let (mut world, [pm, sm, dev, other]) = World::new();
     let nobody = "0b0e4f6e-3a0f-4a52-9df0-5cf0e7c9a001";
     let story = world.create("story");
@@ -149,8 +149,8 @@ fn a_partial_completion_makes_the_good_ones_and_the_rest_is_retried_later() {
     let (sm, dev) = (sm.to_string(), dev.to_string());
     assert_eq!(world.refused(&retry(&dev, json!({}))), (403, "not_owner".to_owned()));
     assert_eq!(world.refused(&retry(&sm, json!({}))), (422, "bad_children".to_owned()), "as bad as before");
-    let mended = json!([{"type": "story", "title": "two"}, {"type": "story", "title": "three"}, {"title": "five"}]);
-    let made = world.ask(&retry(&sm, json!({"children": mended, "partial": true}))).expect("made");
+    let corrected = json!([{"type": "story", "title": "two"}, {"type": "story", "title": "three"}, {"title": "five"}]);
+    let made = world.ask(&retry(&sm, json!({"children": corrected, "partial": true}))).expect("made");
     assert_eq!((made["children"].as_array().expect("a list").len(), made["failed"][0]["index"].as_u64()), (2, Some(2)));
     let last = json!([{"type": "story", "title": "five"}]);
     world.ask(&retry("human", json!({"children": last}))).expect("made");
@@ -187,15 +187,15 @@ fn an_escalated_item_is_out_of_agents_reach_until_a_person_releases_it() {
 }
 
 #[test]
-fn a_person_claims_what_is_for_people_and_what_was_escalated() {
+fn a_person_claims_human_items_and_escalated_ones() {
     let (mut world, [pm, ..]) = World::new();
     let (spec, task) = (world.create("project_spec"), world.create("task"));
-    world.claim(task, "human").expect("a task is for people too");
+    world.claim(task, "human").expect("a person may claim a task too");
     world.complete(task, "human", &json!({"output": {"note": "done"}})).expect("completed");
     assert_eq!(world.view(task)["completed_by"], "human");
     world.claim(spec, pm).expect("claimed");
     world.ask(&json!({"kind": "work_escalate", "item_id": spec, "agent_id": pm, "reason": "r"})).expect("escalated");
-    world.claim(spec, "human").expect("what was escalated is for people");
+    world.claim(spec, "human").expect("a person may claim an escalated item");
     assert_eq!(world.view(spec)["claimed_by"], "human");
 }
 
@@ -257,7 +257,7 @@ fn a_completion_may_say_what_follows() {
 }
 
 #[test]
-fn comments_are_kept_on_whatever_they_are_about() {
+fn comments_are_kept_on_done_items_too() {
     let (mut world, [_, sm, ..]) = World::new();
     let (prd, _) = world.stories(sm, 1);
     let comment = json!({"kind": "work_comment", "item_id": prd, "author": "Ada", "text": "good"});
@@ -268,7 +268,7 @@ fn comments_are_kept_on_whatever_they_are_about() {
 }
 
 #[test]
-fn bounds_are_told() {
+fn work_requests_beyond_a_bound_are_refused() {
     let (mut world, [_, sm, dev, _]) = World::new();
     let prd = world.claimed_prd(sm);
     let complete = |output: Value, children: usize| {

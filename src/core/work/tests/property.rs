@@ -182,7 +182,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_asked_and_whenever_it_dies(
+    fn work_stays_consistent_after_any_request_and_any_crash(
         steps in proptest::collection::vec((step(), crash()), 1..80),
         undoes in any::<bool>(),
     ) {

@@ -36,7 +36,7 @@ fn later(world: &mut World, ms: u64) {
 }
 
 #[test]
-fn what_nobody_takes_in_time_is_undone_by_rule() {
+fn a_completion_whose_children_nobody_claims_in_time_is_undone_by_rule() {
     let (mut world, [_, sm, dev, _]) = World::with_rules(undoing("timed_out"));
     let (prd, stories) = world.stories(sm, 2);
     later(&mut world, 50_000);
@@ -47,7 +47,7 @@ fn what_nobody_takes_in_time_is_undone_by_rule() {
     assert_eq!(world.item(stories[0]).status, Status::Withdrawn);
     assert!(world.told.iter().any(|text| text.contains("was undone")), "{:?}", world.told);
     assert_eq!(item.history.last().map(|entry| entry.by), Some(Who::Tasuki));
-    // One that was taken can't be undone, and a person is told.
+    // A completion whose children were claimed can't be undone, and the operator is notified.
     let (prd, stories) = world.stories(sm, 2);
     world.claim(stories[0], dev).expect("claimed");
     later(&mut world, 70_000);
@@ -58,7 +58,7 @@ fn what_nobody_takes_in_time_is_undone_by_rule() {
 }
 
 #[test]
-fn a_receiver_that_ends_or_refuses_undoes_it_by_rule_and_not_without() {
+fn a_receiver_that_ends_or_refuses_undoes_the_completion_only_by_rule() {
     for (on, by) in [("gone", "end"), ("refused", "release"), ("gone", "release"), ("refused", "end")] {
         let (mut world, [_, sm, dev, _]) = World::with_rules(undoing(on));
         let (prd, stories) = world.stories(sm, 2);
@@ -78,7 +78,7 @@ fn a_receiver_that_ends_or_refuses_undoes_it_by_rule_and_not_without() {
 }
 
 #[test]
-fn a_child_that_is_done_settles_it() {
+fn a_done_child_makes_its_completion_final() {
     let (mut world, [_, sm, dev, _]) = World::with_rules(undoing("timed_out"));
     let (prd, stories) = world.stories(sm, 1);
     world.claim(stories[0], dev).expect("claimed");

@@ -1,5 +1,5 @@
-//! Items in a decision: a read finds an item as this decision has already changed it, or else as the working set has
-//! it.
+//! Reads and changes items within a decision: a read returns the item as this decision has changed it, or else the item
+//! of the working set.
 
 use crate::core::id::{AgentId, ItemId, Slug};
 use crate::core::rows::item::{Item, Who};
@@ -21,13 +21,13 @@ impl Tx<'_> {
         to_change(&mut self.out.items, id, || self.state.items.get(id))
     }
 
-    /// What an agent has claimed, the oldest first.
+    /// The items that an agent has claimed, the oldest first.
     pub(crate) fn items_claimed_by(&self, agent: &AgentId) -> Vec<ItemId> {
         let is_its = |item: &Item| item.claimed_by.and_then(Who::agent) == Some(*agent);
         self.items_where(self.state.items.claimed_by(agent), is_its)
     }
 
-    /// What an agent was told of and may claim.
+    /// The items that an agent was notified of and may claim.
     pub(crate) fn items_offered_to(&self, agent: &AgentId) -> Vec<ItemId> {
         self.items_where(self.state.items.offered_to(agent), |item| item.offered_to == Some(*agent))
     }
