@@ -1,6 +1,7 @@
-//! Checks that requests are answered. A running loop does not prove that, so at each tick a probe takes the way of a
-//! request: it enters when the lane of requests was scanned, is decided with the requests, and returns when the
-//! decision is durable and visible. The files in that lane are also counted beside the scan that should take them.
+//! Checks that requests are answered. A running loop does not prove that, so each tick sends a probe through the stages
+//! of a request: it enters when the lane of requests was scanned, is decided with the requests, and returns when the
+//! decision is durable and visible. The files in that lane are also listed independently of the scan that should take
+//! them.
 
 use crate::core::text::sanitise;
 use crate::core::time::Now;
@@ -8,8 +9,8 @@ use crate::files::FileId;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-/// If a probe is out for this long, or a request waits this long while none is taken, in milliseconds, requests are not
-/// answered.
+/// Requests are not being answered if a probe does not return for this long, or if a request waits this long and no
+/// other is taken, in milliseconds.
 const SILENT_MS: u64 = 15_000;
 /// How long a request may wait while others are taken, in milliseconds.
 const FORGOTTEN_MS: u64 = 60_000;
@@ -21,7 +22,7 @@ pub(super) struct Answers {
     probed_ms: u64,
     /// When files of requests were last taken.
     took_ms: u64,
-    /// What lay there at the last tick, and since which tick it has lain there in this state.
+    /// The files in the lane at the last tick, each with the time since when it has been there unchanged.
     lying: BTreeMap<OsString, (FileId, u64)>,
     /// When a cycle last took the waiting requests, and made its decision durable and visible.
     pub(super) taken_at: Option<String>,
@@ -39,13 +40,13 @@ impl Answers {
         Answers { probed_ms: now.boot_ms, took_ms: now.boot_ms, ..Answers::default() }
     }
 
-    /// Everything counts from now on: after a time in which the process stood still.
+    /// Restarts every measurement, after the process was stopped for a while.
     pub(super) fn begin(&mut self, now: &Now) {
         (self.probed_ms, self.took_ms) = (now.boot_ms, now.boot_ms);
         self.lying.clear();
     }
 
-    /// Judges by the probes, and by the files that wait at this moment.
+    /// Judges by the probes, and by the files that are in the lane now.
     pub(super) fn look(&mut self, lying: Vec<(OsString, FileId)>, now: &Now) {
         self.judged = self.judge(lying, now);
         if let Some(problem) = &self.judged.problem {
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_that_does_not_come_back_is_silence() {
+    fn requests_are_not_answered_if_a_probe_does_not_return() {
         let mut answers = Answers::new(&at(1_000));
         assert_eq!(answers.judge(Vec::new(), &at(16_000)), AnswerHealth::default());
         let judged = answers.judge(Vec::new(), &at(17_000));
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_nobody_takes_is_silence_and_one_that_is_passed_over_is_told() {
+    fn a_request_that_is_not_taken_is_a_problem_and_stops_the_heartbeat_if_none_is_taken() {
         let mut answers = Answers::default();
         for ms in (0..=100_000).step_by(5_000) {
             answers.probed_ms = ms;
@@ -124,7 +125,7 @@ mod tests {
         for tick in 0..=20_u32 {
             let ms = u64::from(tick) * 5_000;
             (answers.probed_ms, answers.took_ms) = (ms, ms);
-            // Another state of the other file at each tick: somebody writes it.
+            // The other file changes at each tick: it is being written.
             let there = lying(&["b.json"], i64::from(tick)).into_iter().chain(lying(&["a.json"], 1));
             let judged = answers.judge(there.collect(), &at(ms));
             assert!(!judged.is_silent, "{ms}: {judged:?}");

@@ -17,7 +17,7 @@ const SLACK_MS: i64 = 1_000;
 /// written is ignored.
 ///
 /// # Errors
-/// Something is short, and it can't be told whose the event is: another look may.
+/// The system is short of something, so it is not known which agent the event belongs to. A later look may tell.
 pub(super) fn look_up(
     event: &mut HookEvent,
     written_ns: i64,
@@ -33,8 +33,8 @@ pub(super) fn look_up(
     Ok(())
 }
 
-/// The CLIs among these processes, if they had started by then. A CLI that begins by running itself again, as a script
-/// that runs its binary does, is one CLI.
+/// The CLIs among these processes that had started by then. A CLI that first starts itself again, such as a script that
+/// runs its binary, counts once.
 fn clis(ancestors: &[u32], profiles: &Profiles, latest_ms: i64) -> io::Result<Vec<AgentCli>> {
     let mut found: Vec<AgentCli> = Vec::new();
     let mut below: Option<String> = None;
@@ -77,12 +77,12 @@ mod tests {
             command.arg0("/bin/claude").arg("600").stdin(Stdio::null()).spawn().expect("sleep is everywhere");
         let profiles = Profiles::load(None).expect("the built-in ones");
         let process = process::identify(child.id()).expect("it runs");
-        let started = started_ms(&process).expect("linux tells");
+        let started = started_ms(&process).expect("linux reports it");
         let above = [child.id(), std::process::id()];
         let clis = |above: &[u32], latest_ms| clis(above, &profiles, latest_ms).expect("nothing is short");
         let wanted = vec![AgentCli { process, profile: "claude".to_owned() }];
         assert_eq!(clis(&above, started), wanted);
-        assert_eq!(clis(&[child.id(), child.id()], started), wanted, "one that runs itself again");
+        assert_eq!(clis(&[child.id(), child.id()], started), wanted, "a CLI that starts itself again");
         assert_eq!(clis(&above, started - 1), [], "the id was used again");
         child.kill().expect("our own child");
         child.wait().expect("our own child");

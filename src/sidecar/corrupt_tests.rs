@@ -1,4 +1,5 @@
-//! Single corrupt rows, met while the sidecar runs: what names them is refused, and the rest continues.
+//! Single corrupt rows that are found while the sidecar runs: requests and events that name them are refused, and the
+//! rest continues.
 
 use super::tests::{Ground, NOTHING, open};
 use crate::core::decision::Decision;
@@ -38,8 +39,8 @@ impl Ground {
         self.settle();
     }
 
-    /// Nothing has stopped: another request is answered, and the state is well.
-    fn goes_on(&mut self, id: &str) {
+    /// Another request is answered, and the state has no problem.
+    fn assert_other_requests_work(&mut self, id: &str) {
         self.drop_again("requests", &format!("{id}.json"), NOTHING);
         assert_eq!(self.answer(id)["error"]["code"], "no_agent");
         assert!(self.sidecar.health.problem.is_none() && self.sidecar.health.failures == 0);
@@ -47,7 +48,7 @@ impl Ground {
 }
 
 #[tokio::test]
-async fn a_ledger_row_that_is_no_json_refuses_its_own_request_and_no_other() {
+async fn a_corrupt_ledger_row_refuses_its_own_request_and_no_other() {
     let mut ground = Ground::new().await;
     ground.drop_again("requests", "r1.json", NOTHING);
     let first = ground.answer("r1");
@@ -55,18 +56,18 @@ async fn a_ledger_row_that_is_no_json_refuses_its_own_request_and_no_other() {
     ground.drop_again("requests", "r1.json", NOTHING);
     assert_eq!(ground.answer("r1"), first, "the one answer stays");
     assert_eq!(ground.count("spool/rejected"), 2, "the file and the reason");
-    ground.goes_on("r2");
-    // The answer is gone too: it is not known what it was, and that is said.
+    ground.assert_other_requests_work("r2");
+    // The answer is gone too, so tasuki says that it does not know it.
     std::fs::remove_file(ground.path("spool/results/r1.json")).expect("removed");
     ground.drop_again("requests", "r1.json", NOTHING);
     let answer = ground.answer("r1");
     assert_eq!((&answer["status"], &answer["error"]["code"]), (&json!(500), &json!("state_damaged")), "{answer}");
     assert!(answer["error"]["message"].as_str().is_some_and(|text| text.contains("ledger")), "{answer}");
-    ground.goes_on("r3");
+    ground.assert_other_requests_work("r3");
 }
 
 #[tokio::test]
-async fn a_row_of_history_that_is_no_json_refuses_who_names_it_and_nobody_else() {
+async fn a_corrupt_row_of_history_refuses_only_requests_that_name_it() {
     let mut ground = Ground::new().await;
     ground.settle();
     let mut agent = Agent::new(AgentId(uuid::Uuid::new_v4()), "demo".to_owned(), "then".to_owned());
@@ -85,15 +86,15 @@ async fn a_row_of_history_that_is_no_json_refuses_who_names_it_and_nobody_else()
         let answer = ground.answer(&format!("h{number}"));
         assert_eq!((&answer["status"], &answer["error"]["code"]), (&json!(500), &json!("state_damaged")), "{answer}");
     }
-    // What has happened has happened.
+    // An event is taken all the same.
     let start = json!({"v": 1, "event": "session_start", "agent_id": id, "session_id": "s"});
     ground.drop_again("events", "e1.json", &start.to_string());
     assert_eq!(ground.count("spool/events"), 0);
-    ground.goes_on("r1");
+    ground.assert_other_requests_work("r1");
 }
 
 #[tokio::test]
-async fn an_event_whose_row_is_no_json_is_put_aside_whole() {
+async fn an_event_whose_row_is_corrupt_is_rejected_whole() {
     let mut ground = Ground::new().await;
     let event = json!({"v": 1, "event": "notification", "payload": {}}).to_string();
     ground.drop_again("events", "e1.json", &event);
@@ -102,5 +103,5 @@ async fn an_event_whose_row_is_no_json_is_put_aside_whole() {
     assert_eq!((ground.count("spool/events"), ground.count("spool/rejected")), (0, 2));
     ground.drop_again("events", "e2.json", &event);
     assert_eq!((ground.count("spool/events"), ground.count("spool/rejected")), (0, 2));
-    ground.goes_on("r1");
+    ground.assert_other_requests_work("r1");
 }

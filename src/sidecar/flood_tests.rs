@@ -9,13 +9,13 @@ use crate::core::time::Deadline;
 use uuid::Uuid;
 
 const EVENT: &str = r#"{"v":1,"event":"notification","agent_id":"6f1c3a52-8f0e-4d5b-9a57-2f64c1f6f0aa","message":"x"}"#;
-/// Turns in which whatever lay there when they began must have been decided.
-const TURNS: usize = 6;
+/// Cycles within which every file that was there at the beginning must have been decided.
+const CYCLES: usize = 6;
 
 impl Ground {
     /// Runs cycles, each after another event has arrived.
     fn flood(&mut self) {
-        for _ in 0..TURNS {
+        for _ in 0..CYCLES {
             let name = format!("{}.json", Uuid::new_v4());
             std::fs::write(self.path("spool/events").join(name), EVENT).expect("an event");
             self.sidecar.intake.files = true;
@@ -25,16 +25,16 @@ impl Ground {
 }
 
 #[tokio::test]
-async fn requests_are_answered_although_events_come_without_end_since_the_start() {
+async fn requests_are_answered_although_events_never_stop_from_the_start_on() {
     let mut ground = Ground::new().await;
     ground.ask("r-1.json", NOTHING);
     ground.flood();
     assert_eq!(ground.count("spool/results"), 1, "it is answered");
-    assert!(ground.sidecar.intake.drained, "what was left unsettled goes on");
+    assert!(ground.sidecar.intake.drained, "unsettled effects are resumed");
 }
 
 #[tokio::test]
-async fn deaths_and_deadlines_are_judged_although_events_come_without_end() {
+async fn deaths_and_deadlines_are_judged_although_events_never_stop() {
     let mut ground = Ground::new().await;
     ground.settle();
     let now = ground.sidecar.clock.now();
@@ -50,7 +50,7 @@ async fn deaths_and_deadlines_are_judged_although_events_come_without_end() {
 }
 
 #[tokio::test]
-async fn what_lay_there_when_a_death_was_seen_is_decided_before_it() {
+async fn events_that_were_there_when_a_death_was_seen_are_decided_before_it() {
     let mut ground = Ground::new().await;
     ground.settle();
     let listing = ground.sidecar.intake.listing;

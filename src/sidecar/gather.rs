@@ -76,8 +76,8 @@ impl Sidecar {
         Ok(whole)
     }
 
-    /// Reads the files that were found. Returns whether all of them could be judged: one that can't be judged yet stays
-    /// in its lane, and so do those behind it.
+    /// Reads the files that were found. Returns whether all of them could be judged: a file that can't be judged yet
+    /// stays in its lane, and so do the files behind it.
     pub(super) fn read_files(
         &mut self,
         found: Vec<IncomingFile>,

@@ -1,4 +1,4 @@
-//! What is no longer needed is removed, however much of it there is.
+//! Old files and rows are removed, however many there are.
 
 use super::tests::{Ground, NOTHING};
 use crate::core::decision::Decision;
@@ -15,7 +15,7 @@ use serde_json::Value;
 const TICK_MS: u64 = super::timers::TICK_MS;
 const DAY_MS: i64 = 24 * 3_600_000;
 
-/// So many ticks, from then on; gives when the last of them was.
+/// Runs this many ticks after `from`, and returns the time of the last one.
 fn ticks(ground: &mut Ground, from: Now, count: u64) -> Now {
     let mut now = from;
     for _ in 0..count {
@@ -26,7 +26,7 @@ fn ticks(ground: &mut Ground, from: Now, count: u64) -> Now {
     now
 }
 
-/// What the view says to be wrong.
+/// The problem that the sidecar's view shows.
 fn problem(ground: &Ground) -> String {
     let view: Value =
         serde_json::from_slice(&std::fs::read(ground.path("view/sidecar.json")).expect("a view")).expect("JSON");
@@ -62,7 +62,7 @@ async fn more_events_than_are_remembered_are_forgotten_soon() {
 }
 
 #[tokio::test]
-async fn that_rejected_is_full_is_told_as_long_as_it_is_so() {
+async fn a_full_rejected_folder_is_reported_as_long_as_it_is_full() {
     let mut ground = Ground::new().await;
     for number in 0..1_000 {
         std::fs::write(ground.path("spool/rejected").join(format!("{number}-x")), "x").expect("a file");
@@ -82,7 +82,7 @@ async fn that_rejected_is_full_is_told_as_long_as_it_is_so() {
     }
 }
 
-/// So many ticks that a clock which jumped is believed, and that all was looked through.
+/// Enough ticks for a clock that jumped to be believed, and for every file to be checked.
 const BELIEVED: u64 = 400;
 
 /// Stores the row of an agent that has ended.
@@ -99,7 +99,7 @@ fn ended_agent(ground: &mut Ground, number: u128) -> AgentId {
 }
 
 #[tokio::test]
-async fn views_of_history_go_after_a_week_and_come_back_for_whoever_asks() {
+async fn views_of_history_are_removed_after_a_week_and_come_back_on_request() {
     let mut ground = Ground::new().await;
     ground.settle();
     let (past, lives) = (ended_agent(&mut ground, 5), ended_agent(&mut ground, 6));
@@ -113,8 +113,8 @@ async fn views_of_history_go_after_a_week_and_come_back_for_whoever_asks() {
     assert_eq!(ground.count("view/agents"), 2, "none is old");
     now.wall_ms += 8 * DAY_MS;
     now = ticks(&mut ground, now, BELIEVED);
-    assert!(!ground.path(&view(past)).exists(), "the view of one that ended a week ago");
-    assert!(ground.path(&view(lives)).exists(), "the view of one that lives");
+    assert!(!ground.path(&view(past)).exists(), "the view of an agent that ended a week ago");
+    assert!(ground.path(&view(lives)).exists(), "the view of a live agent");
     let wish = |id: AgentId| ground.path(&format!("view/.wanted-{id}"));
     let (wanted, unknown) = (wish(past), wish(AgentId(uuid::Uuid::from_u128(7))));
     for wish in [&wanted, &unknown] {
@@ -137,12 +137,12 @@ async fn of_the_views_of_history_only_the_newest_are_kept() {
     let now = ground.sidecar.clock.now();
     ticks(&mut ground, now, BELIEVED);
     let left = ground.count("view/handoffs");
-    // Those that changed in one tick of the kernel's clock go together, or stay.
+    // Views that changed in the same tick of the kernel's clock are kept or removed together.
     assert!((MOST_VIEWS..MOST_VIEWS + 250).contains(&left), "{left} are left");
 }
 
 #[tokio::test]
-async fn files_of_texts_go_after_a_week_unless_they_are_still_typed() {
+async fn files_of_texts_are_removed_after_a_week_unless_they_are_still_typed() {
     let mut ground = Ground::new().await;
     ground.settle();
     let texts = ground.path("data/personas/dev/texts");
@@ -178,7 +178,7 @@ async fn files_of_texts_go_after_a_week_unless_they_are_still_typed() {
     assert_eq!(left(), [old, typed, notes], "none is old");
     now.wall_ms += 8 * DAY_MS;
     now = ticks(&mut ground, now, BELIEVED);
-    assert_eq!(left(), [typed, notes], "what is typed is kept, and so is what is not ours");
+    assert_eq!(left(), [typed, notes], "a text that is being typed is kept, and so is a file that is not ours");
     ground.sidecar.state.outbox.clear();
     ticks(&mut ground, now, BELIEVED);
     assert_eq!(left(), [notes]);

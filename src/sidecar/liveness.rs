@@ -5,23 +5,23 @@ use crate::limits;
 
 pub(super) struct Liveness {
     pub(super) started_at: String,
-    /// When it was last said that requests are answered.
-    beat: Option<String>,
-    /// Why what needs a thread waits, while none can be begun.
+    /// The last time at which requests were being answered.
+    heartbeat: Option<String>,
+    /// The problem to show while no thread can be started.
     pub(super) no_thread: Option<String>,
 }
 
 impl Liveness {
     pub(super) fn new(now: &Now) -> Liveness {
-        Liveness { started_at: now.rfc3339(), beat: None, no_thread: None }
+        Liveness { started_at: now.rfc3339(), heartbeat: None, no_thread: None }
     }
 
-    /// When it beat last, and that is at this moment unless nobody is answered.
+    /// The heartbeat: now, or, if requests are not being answered, the last time when they were.
     pub(super) fn heartbeat(&mut self, now: &Now, is_silent: bool) -> String {
-        if !is_silent || self.beat.is_none() {
-            self.beat = Some(now.rfc3339());
+        if !is_silent || self.heartbeat.is_none() {
+            self.heartbeat = Some(now.rfc3339());
         }
-        self.beat.clone().unwrap_or_default()
+        self.heartbeat.clone().unwrap_or_default()
     }
 
     /// Notes for the view that no thread could be started.
@@ -31,7 +31,7 @@ impl Liveness {
         }
     }
 
-    /// Looks again whether a thread can be begun; only where one was missing, for an idle loop begins none.
+    /// Checks again whether a thread can be started, but only after one could not: an idle loop starts no threads.
     pub(super) fn look_for_thread(&mut self) {
         if self.no_thread.is_some() {
             self.no_thread = limits::no_thread();

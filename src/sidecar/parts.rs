@@ -8,7 +8,7 @@ use super::intake::Intake;
 use super::learned::Learned;
 use super::liveness::Liveness;
 use super::projection::Projection;
-use super::status_line::Glance;
+use super::status_line::StatusLine;
 use super::tidy::Tidy;
 use super::timers::Timers;
 use super::watches::Watches;
@@ -37,12 +37,12 @@ pub(crate) struct Sidecar {
     pub(super) runner: Runner,
     pub(super) tools: Arc<Tools>,
     pub(super) watchdog: Watchdog,
-    /// What has happened and did not come from files.
+    /// Events that did not come from files.
     pub(super) events: Vec<Event>,
     pub(super) left: Leftovers,
     pub(super) answers: Answers,
     pub(super) checkpoints: Checkpoints,
-    pub(super) status_line: Glance,
+    pub(super) status_line: StatusLine,
     pub(super) health: StoreHealth,
     pub(super) liveness: Liveness,
     pub(super) history: History,
@@ -58,12 +58,12 @@ pub(crate) struct Sidecar {
 #[derive(Debug, Default)]
 pub(super) struct Leftovers {
     /// Whether deadlines or effects are left to continue.
-    pub(super) goes_on: bool,
+    pub(super) has_work: bool,
     pub(super) effects: BTreeSet<EffectKey>,
 }
 
 impl Sidecar {
-    /// The known reason for which requests are not taken: it is shown, and is temporary.
+    /// The known reason why no requests are taken. It is shown, and it is temporary.
     fn obstacle(&self) -> Option<&String> {
         let Intake { problem, folder_problem, .. } = &self.intake;
         self.health.problem.as_ref().or(problem.as_ref()).or(folder_problem.as_ref())

@@ -47,12 +47,12 @@ impl Preload<'_> {
         let document = self.provided_document(needs.document);
         let messages = needs.messages_of.and_then(|id| self.messages(id));
         let persona = slug.and_then(|slug| Some((slug.clone(), self.told(runner::persona_facts(self.home, &slug))?)));
-        let no_cwd = needs.cwd.is_some_and(|cwd| is_no_folder(Path::new(cwd)));
+        let no_cwd = needs.cwd.is_some_and(|cwd| is_not_a_folder(Path::new(cwd)));
         let runs = needs.runs.and_then(|id| self.runs(id));
         Ok(RequestFacts { persona, error_known, document, messages, no_cwd, runs })
     }
 
-    /// Whether the process of an agent runs, or that of its pane where its own is not known.
+    /// Whether an agent's process runs, or, if that is not known, its pane's process.
     fn runs(&self, agent_id: &str) -> Option<bool> {
         let agent = agent_named(self.state, agent_id)?;
         match agent.process.map(|process| process::life(&process)) {
@@ -102,8 +102,8 @@ pub(super) fn agent_named<'s>(state: &'s State, id: &str) -> Option<&'s Agent> {
     state.agents.get(&id.parse::<AgentId>().ok()?)
 }
 
-/// Whether the path is certainly not a folder that an agent could work in. If the disk does not answer at the moment,
-/// the start will find out.
-fn is_no_folder(path: &Path) -> bool {
+/// Whether the path is certainly not a folder that an agent could work in. If the disk does not answer now, the start
+/// of the agent finds out.
+fn is_not_a_folder(path: &Path) -> bool {
     std::fs::metadata(path).map_or_else(|error| !limits::is_passing(&error), |meta| !meta.is_dir())
 }

@@ -15,8 +15,8 @@ use crate::spool::age::KEPT_MS;
 use crate::store::{Error, Loaded};
 use std::collections::BTreeSet;
 
-/// After a start that takes over what was going on, deadlines are judged so much later, in milliseconds: a delivery
-/// that is resumed reads its mark first.
+/// After a start with unfinished work, deadlines are judged this much later, in milliseconds: a resumed delivery reads
+/// its mark first.
 const START_GRACE_MS: u64 = 5_000;
 
 impl Sidecar {
@@ -24,7 +24,7 @@ impl Sidecar {
     /// judged.
     pub(super) fn drained(&mut self, now: &Now) {
         self.intake.drained = true;
-        if self.left.goes_on {
+        if self.left.has_work {
             self.timers.give_grace(now, START_GRACE_MS);
         }
         self.resume_outbox();

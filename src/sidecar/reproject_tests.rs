@@ -1,5 +1,4 @@
-//! What others see of a commit: nothing before it, everything after it, and in an order in which nothing is named that
-//! does not exist yet.
+//! What others see of a commit: nothing before it, everything after it, and no file before the files that it names.
 
 use super::tests::{Ground, NOTHING};
 use crate::core::decision::Decision;
@@ -14,14 +13,14 @@ use serde_json::Value;
 /// A request that makes a view, a mark, a journal line and a result.
 const WORK: &str = r#"{"v":1,"kind":"work_create","type":"task","title":"t"}"#;
 /// A session of an unknown agent: its pane must be looked up.
-const STRANGER: &str = r#"{"v":1,"event":"session_start","pane":"%7","session_id":"s","profile":"demo"}"#;
+const UNKNOWN_SESSION: &str = r#"{"v":1,"event":"session_start","pane":"%7","session_id":"s","profile":"demo"}"#;
 
 impl Ground {
     pub(super) fn read(&self, below: &str) -> Vec<u8> {
         std::fs::read(self.path(below)).unwrap_or_else(|error| panic!("{below}: {error}"))
     }
 
-    /// The state file goes away under the open store: it can be read, and nothing that is written to it counts.
+    /// Moves the state file away while the store is open: it can be read, but no commit succeeds.
     fn without_state(&self) {
         std::fs::rename(self.path("state/tasuki.redb"), self.path("state/away")).expect("moved away");
     }
@@ -29,7 +28,7 @@ impl Ground {
     fn with_state_again(&mut self) {
         std::fs::rename(self.path("state/away"), self.path("state/tasuki.redb")).expect("moved back");
         let results = self.count("spool/results");
-        // The pause is short, and a loaded machine may have taken longer to come here.
+        // The pause is short, and a loaded machine may have needed longer up to this point.
         let now = self.sidecar.clock.now();
         let again = self.sidecar.health.again.as_mut().expect("the store has failed");
         *again = Deadline::after(&now, 60_000);
@@ -41,12 +40,12 @@ impl Ground {
 }
 
 #[tokio::test]
-async fn before_the_commit_nothing_is_answered_nothing_is_put_away_and_nothing_is_begun() {
+async fn before_the_commit_no_request_is_answered_no_file_moved_and_no_effect_started() {
     let mut ground = Ground::new().await;
     ground.settle();
     ground.without_state();
     ground.ask("r1.json", WORK);
-    std::fs::write(ground.path("spool/events/e1.json"), STRANGER).expect("an event");
+    std::fs::write(ground.path("spool/events/e1.json"), UNKNOWN_SESSION).expect("an event");
     ground.sidecar.intake.files = true;
     ground.cycle();
     assert!(ground.sidecar.health.failures > 0, "the commit has failed");
@@ -63,7 +62,7 @@ async fn before_the_commit_nothing_is_answered_nothing_is_put_away_and_nothing_i
 }
 
 #[tokio::test]
-async fn what_a_result_names_is_there_before_it() {
+async fn the_files_that_a_result_names_are_written_before_it() {
     let mut ground = Ground::new().await;
     ground.settle();
     let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).expect("a watch");
@@ -87,7 +86,7 @@ async fn what_a_result_names_is_there_before_it() {
 }
 
 #[tokio::test]
-async fn what_was_lost_of_the_last_files_is_written_again_at_the_next_start() {
+async fn files_that_a_power_cut_has_spoilt_are_written_again_at_the_next_start() {
     let mut ground = Ground::new().await;
     ground.settle();
     ground.ask("r1.json", WORK);
@@ -98,7 +97,7 @@ async fn what_was_lost_of_the_last_files_is_written_again_at_the_next_start() {
     let (view, mark) = (format!("view/work/{id}.json"), format!("view/work/open/{id}"));
     let below = ["spool/results/r1.json", "spool/journal.jsonl", &view, &mark];
     let before = below.map(|below| ground.read(below));
-    // As after a power cut: a file that is not there, one without its end, one that is all zeros.
+    // As after a power cut: one file is missing, one is cut off, one is all zeros.
     std::fs::remove_file(ground.path(below[0])).expect("removed");
     std::fs::write(ground.path(below[1]), &before[1][..before[1].len() / 2]).expect("cut");
     std::fs::write(ground.path(&view), vec![0; before[2].len()]).expect("zeros");
@@ -110,7 +109,7 @@ async fn what_was_lost_of_the_last_files_is_written_again_at_the_next_start() {
 }
 
 #[tokio::test]
-async fn what_could_not_be_written_is_not_taken_for_written_by_a_checkpoint() {
+async fn a_checkpoint_does_not_count_a_file_that_could_not_be_written() {
     let mut ground = Ground::new().await;
     ground.settle();
     // Nothing can be moved over a folder.
@@ -128,7 +127,7 @@ async fn what_could_not_be_written_is_not_taken_for_written_by_a_checkpoint() {
 }
 
 #[tokio::test]
-async fn an_effect_whose_end_can_not_be_committed_is_not_done_again() {
+async fn an_effect_whose_outcome_can_not_be_committed_is_not_run_again() {
     let mut ground = Ground::new().await;
     ground.settle();
     let effect = Effect::DropPlaceholder { tag: "0".to_owned() };
@@ -148,7 +147,7 @@ async fn an_effect_whose_end_can_not_be_committed_is_not_done_again() {
 }
 
 #[tokio::test]
-async fn a_state_file_that_goes_away_is_told_where_nothing_happens_too() {
+async fn a_state_file_that_disappears_is_reported_even_by_an_idle_sidecar() {
     let mut ground = Ground::new().await;
     ground.settle();
     ground.checkpoint();
@@ -160,12 +159,12 @@ async fn a_state_file_that_goes_away_is_told_where_nothing_happens_too() {
 }
 
 #[tokio::test]
-async fn a_file_of_which_no_hint_has_told_is_taken_at_the_tick() {
+async fn a_file_that_no_hint_has_reported_is_taken_at_the_tick() {
     let mut ground = Ground::new().await;
     ground.settle();
     ground.ask("r1.json", NOTHING);
     ground.settle();
-    assert_eq!(ground.count("spool/results"), 0, "nobody has told of it");
+    assert_eq!(ground.count("spool/results"), 0, "no hint has reported it");
     ground.sidecar.timers.tick = None;
     ground.settle();
     assert_eq!(ground.count("spool/results"), 1);

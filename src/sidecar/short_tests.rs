@@ -23,7 +23,7 @@ fn without_descriptors<T>(work: impl FnOnce() -> T) -> Option<T> {
 }
 
 #[tokio::test]
-async fn that_no_descriptor_is_left_is_told_also_when_none_at_all_is_left() {
+async fn a_lack_of_descriptors_is_reported_even_when_none_is_left() {
     if !is_alone() {
         return;
     }

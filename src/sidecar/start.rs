@@ -12,7 +12,7 @@ use super::liveness::Liveness;
 use super::parts::{Leftovers, Sidecar};
 use super::projection::Projection;
 use super::settings::{settings, tools};
-use super::status_line::Glance;
+use super::status_line::StatusLine;
 use super::tidy::Tidy;
 use super::timers::Timers;
 use super::wait::Sources;
@@ -116,7 +116,7 @@ pub(super) async fn open(options: &SidecarOptions) -> Result<(Sidecar, Sources),
     let tmux = start_tmux(options, &config, &store, notice_sender)?;
     let (learned, rules) = fails(exit::CONFIG, Learned::begin(&home))?;
     let settings = settings(&home, &config, &profiles, (prompts, rules), &program);
-    let status_line = Glance::new(tmux.clone(), config.tmux_status);
+    let status_line = StatusLine::new(tmux.clone(), config.tmux_status);
     let tools = tools(&home, config, profiles, (tmux, program, Arc::default()));
     let (runner, ended) = Runner::new(Arc::clone(&tools));
     let (journal, last_seq) = Journal::open(&spool, loaded.state.next_seq).map_err(spool_failed)?;
@@ -172,7 +172,7 @@ fn first_clock() -> (Clock, Now) {
 
 fn left(loaded: &Loaded, now: &Now) -> Leftovers {
     Leftovers {
-        goes_on: !loaded.state.outbox.is_empty() || loaded.state.next_deadline_ms(now).is_some(),
+        has_work: !loaded.state.outbox.is_empty() || loaded.state.next_deadline_ms(now).is_some(),
         effects: loaded.state.outbox.keys().copied().collect(),
     }
 }

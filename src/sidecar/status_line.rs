@@ -1,5 +1,5 @@
-//! The line in tmux's `@tasuki_status`: a projection like the views, but one that nobody must rely on. It is written
-//! beside the loop, at most once a second and only when it has changed; a failed write harms nothing.
+//! The line in tmux's `@tasuki_status`: a projection like the views, but without their guarantees. A task beside the
+//! loop writes it, at most once a second and only when it has changed; a failed write does no harm.
 
 use crate::contract::{self, ErrorFile, HandoffView};
 use crate::core::decision::Decision;
@@ -24,12 +24,12 @@ const LOOKED_AT: usize = 1_000;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Wanted {
     line: String,
-    /// Counts connections: a server that was found again may know nothing of the line.
+    /// Counts connections: after a reconnection the server may not have the line any more.
     life: u64,
 }
 
 /// Holds the line that tmux should show. Its writer ends when this is dropped.
-pub(super) struct Glance {
+pub(super) struct StatusLine {
     wanted: watch::Sender<Wanted>,
     /// `tmux.status` of the configuration.
     pub(super) enabled: bool,
@@ -40,11 +40,11 @@ pub(super) struct Glance {
     over: BTreeSet<HandoffId>,
 }
 
-impl Glance {
+impl StatusLine {
     pub(super) fn new(tmux: Tmux, enabled: bool) -> Self {
         let (wanted, receiver) = watch::channel(Wanted::default());
         tokio::spawn(keep(tmux, receiver));
-        Glance { wanted, enabled, failures: 0, of: BTreeMap::new(), over: BTreeSet::new() }
+        StatusLine { wanted, enabled, failures: 0, of: BTreeMap::new(), over: BTreeSet::new() }
     }
 
     pub(super) fn connected(&self) {

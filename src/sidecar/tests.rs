@@ -115,7 +115,7 @@ async fn a_lane_that_cannot_be_read_is_not_empty() {
 }
 
 #[tokio::test]
-async fn a_sidecar_that_turns_and_takes_no_requests_says_since_when() {
+async fn a_sidecar_that_takes_no_requests_says_since_when() {
     let mut ground = Ground::new().await;
     ground.settle();
     let taken = ground.sidecar.answers.taken_at.clone();
@@ -140,48 +140,48 @@ pub(super) fn view(ground: &Ground) -> serde_json::Value {
     serde_json::from_str(&view).expect("JSON")
 }
 
-/// What keeps it from its requests says nothing of itself.
+/// Nothing reports why the requests are not taken.
 #[tokio::test]
-async fn a_loop_that_turns_and_answers_nobody_is_told_and_its_heart_stands_still() {
+async fn a_loop_that_answers_no_requests_reports_it_and_stops_the_heartbeat() {
     let mut ground = Ground::new().await;
     ground.settle();
-    // Counted from its last turn, and everything was answered until then, however long this machine takes.
-    let mut now = ground.sidecar.timers.last_cycle.expect("it has turned");
+    // Time counts from the last cycle, until which everything was answered, however long this machine takes.
+    let mut now = ground.sidecar.timers.last_cycle.expect("it has run a cycle");
     ground.sidecar.answers.begin(&now);
     ground.ask("r.json", NOTHING);
     ground.sidecar.timers.tmux_unknown = Some(Deadline::after(&now, 3_600_000));
-    let beat = |ground: &mut Ground, now: &mut Now| {
+    let tick = |ground: &mut Ground, now: &mut Now| {
         (now.boot_ms, now.wall_ms) = (now.boot_ms + 5_000, now.wall_ms + 5_000);
         ground.sidecar.cycle(now);
         view(ground)
     };
     for _ in 0..2 {
-        let view = beat(&mut ground, &mut now);
+        let view = tick(&mut ground, &mut now);
         assert_eq!((&view["heartbeat"], &view["problem"]), (&now.rfc3339().into(), &serde_json::Value::Null), "{view}");
     }
     // Fifteen seconds, and the moments that the test has taken.
-    beat(&mut ground, &mut now);
+    tick(&mut ground, &mut now);
     let last = view(&ground)["heartbeat"].clone();
     for _ in 0..3 {
-        let view = beat(&mut ground, &mut now);
+        let view = tick(&mut ground, &mut now);
         assert_eq!((&view["heartbeat"], &view["state"]), (&last, &"degraded".into()), "{view}");
         let problem = view["problem"].as_str().unwrap_or_default();
         assert!(problem.starts_with("tasuki has answered no request for ") && problem.ends_with(" s"), "{view}");
         assert!(ground.sidecar.is_silent(), "and the watchdog is not fed");
     }
     ground.sidecar.timers.tmux_unknown = None;
-    beat(&mut ground, &mut now);
+    tick(&mut ground, &mut now);
     assert_eq!(ground.count("spool/requests"), 0);
-    let view = beat(&mut ground, &mut now);
+    let view = tick(&mut ground, &mut now);
     assert_eq!((&view["heartbeat"], &view["problem"]), (&now.rfc3339().into(), &serde_json::Value::Null), "{view}");
 }
 
 #[tokio::test]
-async fn what_is_gone_is_judged_only_after_the_start_is_over() {
+async fn deaths_are_judged_only_after_the_start_is_over() {
     let mut ground = Ground::new().await;
     let now = ground.sidecar.clock.now();
     ground.sidecar.timers.tmux_unknown = Some(Deadline::after(&now, 60_000));
-    ground.sidecar.left.goes_on = true;
+    ground.sidecar.left.has_work = true;
     let gone = SeenGone { agent_id: AgentId(uuid::Uuid::new_v4()), how: crate::core::event::Exit::Dead, listing: 0 };
     ground.sidecar.watches.gone.push(gone);
     ground.settle();
@@ -193,7 +193,7 @@ async fn what_is_gone_is_judged_only_after_the_start_is_over() {
 }
 
 #[tokio::test]
-async fn a_deadline_that_nobody_takes_away_does_not_keep_the_loop_awake() {
+async fn a_deadline_that_can_not_be_settled_does_not_keep_the_loop_awake() {
     let mut ground = Ground::new().await;
     ground.settle();
     let now = ground.sidecar.clock.now();
@@ -211,7 +211,7 @@ async fn a_deadline_that_nobody_takes_away_does_not_keep_the_loop_awake() {
 }
 
 #[tokio::test]
-async fn a_store_that_cannot_be_opened_again_at_once_is_tried_again_and_answers_then() {
+async fn a_store_that_cannot_be_reopened_is_tried_again_and_then_requests_are_answered() {
     let mut ground = Ground::new().await;
     ground.settle();
     let (state, away) = (ground.path("state/tasuki.redb"), ground.path("state/away"));
@@ -233,10 +233,10 @@ async fn a_store_that_cannot_be_opened_again_at_once_is_tried_again_and_answers_
     assert!(ground.sidecar.health.problem.is_none() && ground.sidecar.health.again.is_none());
 }
 
-/// If another file has taken its place, all of it is read before it is used: with a large file that takes longer than
-/// the loop may pause.
+/// If another file has replaced the state file, all of it is read before it is used. With a large file this takes
+/// longer than the loop may pause.
 #[tokio::test]
-async fn while_all_of_a_state_file_is_read_the_loop_goes_on() {
+async fn the_loop_continues_while_a_whole_state_file_is_read() {
     let mut ground = Ground::new().await;
     ground.settle();
     let (state, copy) = (ground.path("state/tasuki.redb"), ground.path("state/copy"));
@@ -260,7 +260,7 @@ async fn while_all_of_a_state_file_is_read_the_loop_goes_on() {
 }
 
 #[tokio::test]
-async fn after_a_reload_nothing_runs_that_the_outbox_does_not_hold() {
+async fn effects_that_are_not_in_the_outbox_are_stopped_after_a_reload() {
     let mut ground = Ground::new().await;
     ground.settle();
     let process = crate::process::identify(std::process::id()).expect("this process");
@@ -272,7 +272,7 @@ async fn after_a_reload_nothing_runs_that_the_outbox_does_not_hold() {
 }
 
 #[tokio::test]
-async fn what_has_ended_and_is_not_decided_is_not_done_again() {
+async fn an_effect_that_has_ended_and_is_not_decided_yet_is_not_run_again() {
     let mut ground = Ground::new().await;
     ground.settle();
     let process = crate::process::identify(std::process::id()).expect("this process");
@@ -308,7 +308,7 @@ async fn a_bad_file_that_was_answered_before_it_was_moved_is_still_kept() {
     let scan = ground.sidecar.spool.scan(crate::spool::Lane::Events, 10, 1_000_000, &now);
     let found = scan.expect("a scan").found.remove(0);
     let first = ground.sidecar.event_file(found.clone(), &now).expect("the store is well");
-    assert!(first.why.is_some(), "it is no event");
+    assert!(first.why.is_some(), "it is not a valid event");
     let seen = [first.seen.expect("to be remembered")];
     ground.sidecar.store.commit(&Batch { decision: &Decision::default(), now, seen: &seen }).expect("a commit");
     let again = ground.sidecar.event_file(found, &now).expect("the store is well");
@@ -329,7 +329,7 @@ fn failure() -> ErrorRow {
 }
 
 #[tokio::test]
-async fn what_was_dismissed_stays_dismissed_after_a_restart() {
+async fn dismissed_failures_stay_dismissed_after_a_restart() {
     let mut ground = Ground::new().await;
     ground.settle();
     let (kept, deleted, unwritten, removed) = (failure(), failure(), failure(), failure());

@@ -9,35 +9,35 @@ use std::collections::BTreeSet;
 use std::io;
 use std::thread::JoinHandle;
 
-/// Files that are removed from `state/reap/` between two ticks.
+/// Files that are removed from the trash between two ticks.
 const TRASH_AT_TICK: usize = 20_000;
 /// How many files of the spool are checked for their age in one tick: 34 million a day.
 const SWEEP_AT_TICK: usize = 2_000;
 /// Ticks between two clean-ups of the spool and the ledger. Each continues at every tick until it has caught up.
 const CLEAN_EVERY: u64 = 120;
 
-/// What is left to be tidied up.
+/// What is left to tidy up.
 #[derive(Debug, Default)]
 pub(super) struct Tidy {
     ticks: u64,
-    /// There are files in `state/reap/`.
+    /// There may be files in the trash.
     pub(super) has_trash: bool,
     emptying: Option<JoinHandle<()>>,
-    /// Old files of the spool are looked for.
+    /// Whether old files of the spool are being removed.
     sweep: bool,
-    /// Views and texts of history are looked for.
+    /// Whether old views and texts of history are being removed.
     age: bool,
-    /// Old rows of the store are taken away.
+    /// Whether old rows of the store are being removed.
     purge: bool,
 }
 
 impl Tidy {
-    /// At the start there may be files in `state/reap/`.
+    /// An earlier process may have left files in the trash.
     pub(super) fn new() -> Tidy {
         Tidy { has_trash: true, ..Tidy::default() }
     }
 
-    /// Counts a tick. Returns whether it is the one in half a minute at which more is checked.
+    /// Counts a tick. Returns true once in half a minute, when more is checked.
     pub(super) fn ticked(&mut self) -> bool {
         self.ticks += 1;
         if self.ticks % CLEAN_EVERY == 1 {
@@ -46,17 +46,17 @@ impl Tidy {
         self.ticks.is_multiple_of(6)
     }
 
-    /// Deletes the files in `state/reap/`, in parallel with the loop.
+    /// Deletes the files in the trash, in parallel with the loop.
     ///
     /// # Errors
-    /// There is no thread for it.
+    /// The thread could not be started.
     pub(super) fn empty_trash(&mut self, spool: &Spool) -> io::Result<()> {
         if !self.has_trash || self.emptying.as_ref().is_some_and(|task| !task.is_finished()) {
             return Ok(());
         }
         match spool.trash_emptier() {
             Ok(trash_emptier) => {
-                let thread = std::thread::Builder::new().name("reap".to_owned());
+                let thread = std::thread::Builder::new().name("trash".to_owned());
                 let has_trash = move || {
                     let _ = trash_emptier.empty_trash(TRASH_AT_TICK);
                 };
@@ -70,7 +70,7 @@ impl Tidy {
         Ok(())
     }
 
-    /// A bounded step of the clean-up of the spool, where there is something left of it.
+    /// One bounded step of the clean-up of the spool, if it has not finished.
     pub(super) fn clean_spool(&mut self, spool: &mut Spool, state: &State, now: &Now) {
         if self.sweep {
             let _ = spool.sweep(SWEEP_AT_TICK, now);
@@ -88,10 +88,10 @@ impl Tidy {
         }
     }
 
-    /// The same of the store.
+    /// One bounded step of the clean-up of the store, if it has not finished.
     ///
     /// # Errors
-    /// What the disk refused.
+    /// The disk refused something.
     pub(super) fn clean_store(&mut self, store: &mut Store, now: &Now) -> Result<(), Error> {
         if self.purge {
             self.purge = store.purge(now)? >= PURGE_BATCH;
@@ -100,7 +100,7 @@ impl Tidy {
     }
 }
 
-/// The files of texts that are typed, or wait for a receipt.
+/// The files of texts that are being typed or wait for a receipt.
 fn texts_in_flight(state: &State) -> BTreeSet<String> {
     let typed = state.outbox.values().filter_map(|pending| match &pending.effect {
         Effect::Type(plan) => plan.attachment.as_ref().map(|attachment| attachment.file_name.clone()),

@@ -10,7 +10,7 @@ use crate::store::Batch;
 const TEN_YEARS_MS: i64 = 315_000_000_000;
 const LENGTH_MS: u64 = 60_000;
 
-/// An agent whose priming has a limit, set when the clocks stood so.
+/// An agent whose priming has this deadline.
 fn primed_until(deadline: Deadline) -> Agent {
     let mut agent = Agent::new(AgentId(uuid::Uuid::new_v4()), "demo".to_owned(), "then".to_owned());
     agent.persona_slug = Some("dev".parse().expect("a slug"));
@@ -32,7 +32,7 @@ fn left(ground: &Ground, agent: &Agent, now: &Now) -> u64 {
     row.priming_deadline.expect("it runs").remaining_ms(now)
 }
 
-/// Nothing that was put off is put off any longer.
+/// Ends the grace period, so that deadlines are judged.
 fn without_grace(ground: &mut Ground) {
     let now = ground.sidecar.clock.now();
     ground.sidecar.timers.grace = Some(Deadline::after(&now, 0));
@@ -64,7 +64,7 @@ async fn deadlines_of_another_boot_are_neither_lost_nor_doubled_nor_early() {
     ground.settle();
     assert_eq!(ground.count("spool/errors"), 0, "at the start there is a grace: what happened comes first");
     without_grace(&mut ground);
-    assert_eq!(ground.count("spool/errors"), 1, "the one that is over falls");
+    assert_eq!(ground.count("spool/errors"), 1, "the deadline that has passed is judged");
     let before = left(&ground, &right, &ground.sidecar.clock.now());
     let mut ground = ground.restarted().await;
     without_grace(&mut ground);
@@ -73,7 +73,7 @@ async fn deadlines_of_another_boot_are_neither_lost_nor_doubled_nor_early() {
 }
 
 #[tokio::test]
-async fn after_a_sleep_what_happened_comes_before_what_is_due() {
+async fn after_a_sleep_events_are_decided_before_deadlines() {
     let mut ground = Ground::new().await;
     ground.settle();
     let now = ground.sidecar.clock.now();
@@ -93,7 +93,7 @@ async fn after_a_sleep_what_happened_comes_before_what_is_due() {
 /// A gap counts from five seconds on, but not if the loop meant to sleep that long: an idle one wakes every five
 /// seconds.
 #[tokio::test]
-async fn a_gap_of_five_seconds_counts_and_a_tick_does_not() {
+async fn a_gap_of_five_seconds_gives_deadlines_a_grace_and_a_tick_does_not() {
     let mut ground = Ground::new().await;
     ground.settle();
     for (meant_ms, passed_ms, is_gap) in
@@ -128,7 +128,7 @@ async fn at_the_start_every_event_comes_before_the_first_request() {
 }
 
 #[tokio::test]
-async fn what_is_due_waits_until_every_event_is_taken() {
+async fn a_deadline_waits_until_every_event_is_taken() {
     let mut ground = Ground::new().await;
     ground.settle();
     let now = ground.sidecar.clock.now();

@@ -90,7 +90,8 @@ impl Sidecar {
                 break;
             }
             self.cycle(&now);
-            // A sidecar that answers nobody should be restarted; one that knows the obstacle would only meet it again.
+            // A sidecar that answers no requests should be restarted, unless it knows the obstacle: a restart would not
+            // remove that.
             if !self.is_silent() {
                 self.watchdog.cycled(self.clock.now().boot_ms);
             }

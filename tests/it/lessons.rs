@@ -46,7 +46,7 @@
 //! | 41 | a sweeper that closes what is being written | `flow_faults::a_document_that_is_still_being_written_is_waited_for`, `src/core/handoff/document::missing_sections_are_named_and_present_ones_are_not` |
 //! | 42 | marked before, or after | `tmux_crash::however_often_it_is_killed_each_text_arrives_once_and_in_order` |
 //! | 43 | half-written and malformed files | `spool_intake::a_half_written_file_waits_until_it_is_whole`, `agents_hook::input_that_stalls_in_the_middle_is_given_up`, `contract::what_is_no_json_is_answered_and_kept_whole` |
-//! | 44 | ids that come again | `contract::a_request_is_answered_once_and_again_with_the_same_words`, `contract::a_request_that_was_granted_is_not_carried_out_twice`, `src/sidecar/corrupt_tests::a_ledger_row_that_is_no_json_refuses_its_own_request_and_no_other` |
+//! | 44 | ids that come again | `contract::a_request_is_answered_once_and_again_with_the_same_words`, `contract::a_request_that_was_granted_is_not_carried_out_twice`, `src/sidecar/corrupt_tests::a_corrupt_ledger_row_refuses_its_own_request_and_no_other` |
 //! | 45 | pane ids that come again | `tmux_server::after_a_restart_the_same_pane_number_is_another_pane`, `src/tmux/pane::an_id_that_came_back_is_not_the_pane` |
 //! | 46 | control clients that pile up | `tmux_server::a_client_that_a_former_process_left_is_ended_first`, `tmux_server::killing_us_with_answers_on_their_way_leaves_no_client_and_a_healthy_server` |
 //! | 47 | a stall taken for a death | `tmux_server::a_stopped_server_is_waited_for_and_nothing_is_typed_twice` |

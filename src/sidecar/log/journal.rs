@@ -1,6 +1,6 @@
 //! A message for systemd's journal: each field of a line becomes a field of its own.
 
-use super::writer::{Door, Lines};
+use super::writer::{Lines, LogOutput};
 use std::fmt::{Debug, Write};
 use std::io;
 use std::os::unix::net::UnixDatagram;
@@ -16,7 +16,7 @@ const LONGEST: usize = 16 * 1024;
 /// Sends messages to the journal; the sender waits while the journal is slow.
 pub(super) fn sender() -> io::Result<impl Fn(&[u8]) -> io::Result<()> + Send> {
     let socket = UnixDatagram::unbound()?;
-    // An empty message shows whether anybody listens, and adds no line.
+    // An empty message shows whether the journal listens, and adds no line.
     socket.send_to(&[], SOCKET)?;
     Ok(move |message: &[u8]| socket.send_to(message, SOCKET).map(|_| ()))
 }
@@ -42,7 +42,7 @@ impl<S: Subscriber> Layer<S> for ToJournal {
         message.field("CODE_FILE", about.file().unwrap_or_default());
         message.field("CODE_LINE", &about.line().unwrap_or_default().to_string());
         event.record(&mut message);
-        self.0.put(Door::Journal, &message.0);
+        self.0.put(LogOutput::Journal, &message.0);
     }
 }
 
@@ -50,7 +50,7 @@ impl<S: Subscriber> Layer<S> for ToJournal {
 struct Message(Vec<u8>);
 
 impl Message {
-    /// A name, the length of the value in eight bytes, the value: so that it may hold any bytes.
+    /// Writes the name, the length of the value in eight bytes, and the value, which may hold any bytes.
     fn field(&mut self, name: &str, value: &str) {
         let end = (0..=LONGEST.min(value.len())).rev().find(|at| value.is_char_boundary(*at)).unwrap_or(0);
         let value = &value[..end];

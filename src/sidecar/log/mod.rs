@@ -1,5 +1,5 @@
-//! The sidecar's log: ids and kinds, never the text of a prompt or a document. It is written for people on a terminal,
-//! as JSON lines on demand, and with separate fields where systemd's journal reads standard error.
+//! The sidecar's log: ids and kinds, never the text of a prompt or a document. It is plain text on a terminal, JSON
+//! lines on demand, and separate fields if systemd's journal reads standard error.
 
 #[cfg(target_os = "linux")]
 mod journal;
@@ -9,21 +9,21 @@ use crate::core::decision::Decision;
 use std::io::{self, IsTerminal};
 use std::sync::OnceLock;
 use tracing_subscriber::EnvFilter;
-use writer::{Door, Lines};
+use writer::{Lines, LogOutput};
 
 /// The writer that all of the log goes through.
 static LINES: OnceLock<Lines> = OnceLock::new();
 
-/// Begins to log.
+/// Starts the log.
 ///
 /// # Errors
-/// When the system gives no thread.
+/// The system starts no thread.
 pub(super) fn start(json: bool) -> io::Result<()> {
     let filter = EnvFilter::try_from_env("TASUKI_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     #[cfg(target_os = "linux")]
     if !json
         && stderr_is_journal()
-        // A journal that has no socket takes what standard error gives it.
+        // A journal without a socket reads standard error.
         && let Ok(send) = journal::sender()
     {
         use tracing_subscriber::layer::SubscriberExt;
@@ -34,15 +34,15 @@ pub(super) fn start(json: bool) -> io::Result<()> {
     }
     let lines = keep(Lines::start(|_, line| writer::to_stderr(line), report_dropped)?);
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_target(false);
-    // What this library can't write it complains of on standard error, and panics where that is closed.
+    // The library reports its own write errors on standard error, and panics if that is closed.
     let builder = builder.log_internal_errors(false).with_writer(move || Line(lines));
     let _ = if json { builder.json().try_init() } else { builder.with_ansi(io::stderr().is_terminal()).try_init() };
     Ok(())
 }
 
 #[cfg(target_os = "linux")]
-fn by_journal(send: impl Fn(&[u8]) -> io::Result<()>) -> impl Fn(Door, &[u8]) -> io::Result<()> {
-    move |door, line| if door == Door::Journal { send(line) } else { writer::to_stderr(line) }
+fn by_journal(send: impl Fn(&[u8]) -> io::Result<()>) -> impl Fn(LogOutput, &[u8]) -> io::Result<()> {
+    move |to, line| if to == LogOutput::Journal { send(line) } else { writer::to_stderr(line) }
 }
 
 fn report_dropped(lines: usize) {
@@ -56,23 +56,23 @@ fn keep(lines: Lines) -> &'static Lines {
 /// Writes one line to standard error outside the log: why the program ends.
 pub(super) fn say(text: &str) {
     if let Some(lines) = LINES.get() {
-        lines.put(Door::Stderr, format!("{text}\n").as_bytes());
+        lines.put(LogOutput::Stderr, format!("{text}\n").as_bytes());
     }
 }
 
-/// Sees that what was said is written, as far as somebody reads it.
+/// Waits until the log's lines are written, if anything reads them.
 pub(super) fn finish() {
     if let Some(lines) = LINES.get() {
         lines.finish();
     }
 }
 
-/// Takes one whole line at a time, as they are written.
+/// Takes the log's output, one whole line at each write.
 struct Line(&'static Lines);
 
 impl io::Write for Line {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.0.put(Door::Stderr, line);
+        self.0.put(LogOutput::Stderr, line);
         Ok(line.len())
     }
 
@@ -81,7 +81,7 @@ impl io::Write for Line {
     }
 }
 
-/// Says what was decided: one line for each step, verdict and failure, with its ids and kinds.
+/// Logs a decision: one line for each step, verdict and failure, with its ids and kinds.
 pub(super) fn decided(decision: &Decision) {
     for (seq, line) in &decision.journal {
         let word = |name: &str| line[name].as_str();
@@ -105,8 +105,8 @@ pub(super) fn decided(decision: &Decision) {
     }
 }
 
-/// Whether standard error is the very stream that systemd says it has given us: the variable is inherited by programs
-/// whose output goes elsewhere.
+/// Whether standard error is the stream that systemd names in the variable: programs whose output goes elsewhere
+/// inherit the variable too.
 #[cfg(target_os = "linux")]
 fn stderr_is_journal() -> bool {
     let Ok(stream) = std::env::var("JOURNAL_STREAM") else { return false };

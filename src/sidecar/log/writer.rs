@@ -1,6 +1,6 @@
-//! Writes the log's lines. A terminal may be stopped, a pipe full, a journal slow, so only the thread of this file ever
-//! waits for one of them. Lines that find no room are dropped and counted, and the count is logged as soon as writing
-//! works again. A line that can't be written at all is dropped too.
+//! Writes the log's lines. A terminal may be stopped, a pipe full, a journal slow, so only the thread of this file
+//! waits for them. Lines that do not fit into its queue are dropped and counted, and the count is logged as soon as
+//! writing works again. A line that can't be written at all is dropped too.
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Most bytes that wait for a reader who comes late.
+/// The most bytes that wait for a slow reader.
 const ROOM: usize = 1024 * 1024;
 /// What a line costs beside its own bytes.
 const COST: usize = 64;
@@ -20,12 +20,12 @@ const COST: usize = 64;
 const LAST_WITHIN: Duration = Duration::from_secs(1);
 
 thread_local! {
-    /// This is the thread that writes: what it says itself always has room.
+    /// Whether this is the thread that writes: its own lines always fit.
     static WRITES: Cell<bool> = const { Cell::new(false) };
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Door {
+pub(super) enum LogOutput {
     Stderr,
     /// As a message to the journal's socket.
     #[cfg(target_os = "linux")]
@@ -33,8 +33,8 @@ pub(super) enum Door {
 }
 
 enum Word {
-    Line(Door, Vec<u8>),
-    /// All that was said before is to be written first.
+    Line(LogOutput, Vec<u8>),
+    /// Answers when all earlier lines are written.
     Last(mpsc::SyncSender<()>),
 }
 
@@ -48,14 +48,14 @@ pub(super) struct Lines {
 #[derive(Debug, Default)]
 struct Count {
     queued: AtomicUsize,
-    /// Lines that were dropped and not told of.
+    /// Lines that were dropped and not reported yet.
     dropped: AtomicUsize,
 }
 
 impl Lines {
-    /// Starts the thread that writes with `write`. `tell` makes the line that says how many lines were dropped.
+    /// Starts the thread that writes with `write`. `tell` logs how many lines were dropped.
     pub(super) fn start(
-        write: impl Fn(Door, &[u8]) -> io::Result<()> + Send + 'static,
+        write: impl Fn(LogOutput, &[u8]) -> io::Result<()> + Send + 'static,
         tell: impl Fn(usize) + Send + 'static,
     ) -> io::Result<Lines> {
         let (words, waiting) = mpsc::channel();
@@ -68,17 +68,17 @@ impl Lines {
             }
             dropped > 0
         };
-        let go_on = move || {
+        let write_lines = move || {
             WRITES.set(true);
             for word in waiting {
                 match word {
-                    Word::Line(door, line) => {
+                    Word::Line(to, line) => {
                         let cost = line.len() + COST;
                         let left = count.queued.fetch_sub(cost, Ordering::Relaxed) - cost;
-                        if write(door, &line).is_err() {
+                        if write(to, &line).is_err() {
                             count.dropped.fetch_add(1, Ordering::Relaxed);
                         } else if left <= ROOM / 2 {
-                            // Not at once, or a crowd of lines would have this one after each.
+                            // Not while the queue is nearly full, or this line would follow each of them.
                             report_dropped(&count);
                         }
                     }
@@ -88,21 +88,21 @@ impl Lines {
                 }
             }
         };
-        std::thread::Builder::new().name("log".to_owned()).spawn(go_on)?;
+        std::thread::Builder::new().name("log".to_owned()).spawn(write_lines)?;
         Ok(lines)
     }
 
     /// Hands a line over, or counts it as dropped.
-    pub(super) fn put(&self, door: Door, line: &[u8]) {
+    pub(super) fn put(&self, to: LogOutput, line: &[u8]) {
         let cost = line.len() + COST;
         let fits = |queued: usize| Some(queued + cost).filter(|all| *all <= ROOM || WRITES.get());
         let taken = self.count.queued.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok();
-        if !taken || self.words.send(Word::Line(door, line.to_vec())).is_err() {
+        if !taken || self.words.send(Word::Line(to, line.to_vec())).is_err() {
             self.count.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Waits until all is written, but not for long: nobody may read it.
+    /// Waits until all lines are written, but not for long: perhaps nothing reads them.
     pub(super) fn finish(&self) {
         let (done, is_done) = mpsc::sync_channel(1);
         if self.words.send(Word::Last(done)).is_ok() {
@@ -135,37 +135,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_writer_that_stands_still_holds_nobody_up_and_what_is_missing_is_told() {
-        let (go_on, wait) = mpsc::channel::<()>();
+    fn a_blocked_log_writer_delays_nobody_and_dropped_lines_are_reported() {
+        let (release, wait) = mpsc::channel::<()>();
         let (wrote, written) = mpsc::channel();
         let (told, missing) = mpsc::channel();
         let write = move |_, line: &[u8]| {
-            // Stands still at its first line, until the sender is dropped.
+            // Blocks at its first line until the sender is dropped.
             let _ = wait.recv();
             wrote.send(line.len()).map_err(io::Error::other)
         };
         let lines =
             Lines::start(write, move |dropped| told.send(dropped).expect("the test listens")).expect("a thread");
         let all = 2 * ROOM / 1024;
-        (0..all).for_each(|_| lines.put(Door::Stderr, &[b'x'; 1024]));
+        (0..all).for_each(|_| lines.put(LogOutput::Stderr, &[b'x'; 1024]));
         lines.finish();
-        drop(go_on);
+        drop(release);
         lines.finish();
         let kept = written.try_iter().count();
         assert!(kept * (1024 + COST) <= ROOM + 1024 + COST && kept > 0, "{kept} lines were kept");
         assert_eq!(missing.try_iter().sum::<usize>(), all - kept);
-        lines.put(Door::Stderr, b"it goes on");
+        lines.put(LogOutput::Stderr, b"it writes!");
         lines.finish();
         assert_eq!(written.try_recv(), Ok(10));
     }
 
     #[test]
-    fn a_line_that_can_t_be_written_is_missing_too() {
+    fn a_log_line_that_can_t_be_written_counts_as_dropped() {
         let (told, missing) = mpsc::channel();
         let write = |_, line: &[u8]| if line == b"bad" { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) };
         let lines =
             Lines::start(write, move |dropped| told.send(dropped).expect("the test listens")).expect("a thread");
-        [b"bad", b"bad", b"fit"].iter().for_each(|line| lines.put(Door::Stderr, *line));
+        [b"bad", b"bad", b"fit"].iter().for_each(|line| lines.put(LogOutput::Stderr, *line));
         lines.finish();
         assert_eq!(missing.try_iter().collect::<Vec<_>>(), [2]);
     }
