@@ -45,20 +45,20 @@ impl<'a> Pulse<'a> {
     /// clock says, so that a clock that jumps ends no wait.
     pub fn check(&mut self) -> SidecarPresence {
         let seen = client::sidecar_alive(self.home.root(), &self.clock.now());
-        if let SidecarPresence::Alive { beat_ms, .. } | SidecarPresence::Stale { beat_ms, .. } = seen {
-            if self.last.is_some_and(|last| last != beat_ms) {
+        if let SidecarPresence::Alive { heartbeat_ms, .. } | SidecarPresence::Stale { heartbeat_ms, .. } = seen {
+            if self.last.is_some_and(|last| last != heartbeat_ms) {
                 self.changed = Some(Instant::now());
             }
             // One that is young at the first look was seen to change too, as it were: when it was written.
             if self.last.is_none() && matches!(seen, SidecarPresence::Alive { .. }) {
-                let age_ms = u64::try_from(self.clock.now().wall_ms.saturating_sub(beat_ms)).unwrap_or(0);
+                let age_ms = u64::try_from(self.clock.now().wall_ms.saturating_sub(heartbeat_ms)).unwrap_or(0);
                 self.changed = Instant::now().checked_sub(Duration::from_millis(age_ms));
             }
-            self.last = Some(beat_ms);
+            self.last = Some(heartbeat_ms);
         }
         match seen {
-            SidecarPresence::Stale { pid, beat_ms, .. } if self.has_heartbeat() => {
-                SidecarPresence::Alive { pid, beat_ms }
+            SidecarPresence::Stale { pid, heartbeat_ms, .. } if self.has_heartbeat() => {
+                SidecarPresence::Alive { pid, heartbeat_ms }
             }
             seen => seen,
         }

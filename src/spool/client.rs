@@ -1,4 +1,4 @@
-//! The other half of the spool: how commands and hooks drop files, and how they learn whether a sidecar takes them.
+//! The client's half of the spool: commands and hooks drop files here, and learn whether a sidecar takes them.
 
 use super::dirs::check_mode;
 use super::error::Error;
@@ -26,24 +26,24 @@ pub enum SidecarPresence {
     Alive {
         pid: u32,
         /// When its last heartbeat was written, in milliseconds since 1970.
-        beat_ms: i64,
+        heartbeat_ms: i64,
     },
-    /// It was there; its heart has not beaten for more than 15 s.
+    /// It has run here; its last heartbeat is more than 15 s old.
     Stale {
         pid: u32,
         /// How long ago its last heartbeat was written, in milliseconds; negative if the clock was set back since.
         age_ms: i64,
-        /// When that was, in milliseconds since 1970.
-        beat_ms: i64,
+        /// When its last heartbeat was written, in milliseconds since 1970.
+        heartbeat_ms: i64,
     },
-    /// None has ever run here, or its view can't be read.
+    /// No sidecar has ever run here, or its view can't be read.
     None,
 }
 
-/// Drops a request so that it survives a power cut from the moment this returns.
+/// Drops a request. Once this returns, the request survives a power cut.
 ///
 /// # Errors
-/// `NoSpool` where none is, `Taken` where a request of that id waits, `NotAllowed` where the spool is open to others.
+/// `NoSpool` if there is none, `Taken` if a request with that id waits, `NotAllowed` if the spool is open to others.
 pub fn drop_request(home: &Path, id: &RequestId, bytes: &[u8]) -> Result<(), Error> {
     drop_file(home, "requests", &format!("{id}.json"), bytes, Grade::Durable)
 }
@@ -84,14 +84,14 @@ pub fn sidecar_alive(home: &Path, now: &Now) -> SidecarPresence {
         let (bytes, _) = files::read_at(&dir, OsStr::new("sidecar.json"), MAX_SIDECAR_BYTES).ok()?;
         contract::read(&bytes).ok().flatten().filter(|view: &SidecarView| view.pid > 0)
     };
-    let Some(heart) = read() else { return SidecarPresence::None };
-    let Some(beat_ms) = millis(&heart.heartbeat) else { return SidecarPresence::None };
-    let age_ms = now.wall_ms.saturating_sub(beat_ms);
-    // A heartbeat from the future is one from before the clock was set back.
+    let Some(view) = read() else { return SidecarPresence::None };
+    let Some(heartbeat_ms) = millis(&view.heartbeat) else { return SidecarPresence::None };
+    let age_ms = now.wall_ms.saturating_sub(heartbeat_ms);
+    // A heartbeat from the future was written before the clock was set back.
     if age_ms.saturating_abs() > STALE_MS {
-        SidecarPresence::Stale { pid: heart.pid, age_ms, beat_ms }
+        SidecarPresence::Stale { pid: view.pid, age_ms, heartbeat_ms }
     } else {
-        SidecarPresence::Alive { pid: heart.pid, beat_ms }
+        SidecarPresence::Alive { pid: view.pid, heartbeat_ms }
     }
 }
 

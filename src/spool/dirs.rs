@@ -64,7 +64,7 @@ struct OpenDir {
 pub(super) struct SpoolDirs {
     home: PathBuf,
     open: Vec<OpenDir>,
-    /// Where tests say when a file was changed, which only the kernel can otherwise.
+    /// Lets tests set the change time of a file, which otherwise only the kernel sets.
     #[cfg(test)]
     pub(super) file_times: Option<fn(i64) -> i64>,
 }
@@ -112,7 +112,7 @@ impl SpoolDirs {
         self.open.iter().zip(DIRS).try_for_each(|(open, (spool_dir, _))| check_open(open, spool_dir))
     }
 
-    /// What must hold at every intake: spool, state and the lane are ours alone.
+    /// Checks before every intake that spool, state and the lane are open to nobody else.
     pub(super) fn check_intake(&self, lane: SpoolDir) -> Result<(), Error> {
         [SpoolDir::Spool, SpoolDir::State, lane].into_iter().try_for_each(|dir| check_open(self.open_dir(dir), dir))
     }
@@ -172,7 +172,7 @@ fn open_dirs(home: &Path) -> Result<Vec<OpenDir>, Error> {
     Ok(dirs)
 }
 
-/// Files are moved by rename between these folders, which one file system alone can do.
+/// Files are renamed from one of these folders to another, which works only within one file system.
 fn check_one_file_system(dirs: &[OpenDir]) -> Result<(), Error> {
     let of = |spool_dir: SpoolDir| &dirs[spool_dir as usize];
     let device = of(SpoolDir::Spool).identity.0;
@@ -188,7 +188,7 @@ fn check_open(open: &OpenDir, spool_dir: SpoolDir) -> Result<(), Error> {
     check_dir(&open.path, &meta, spool_dir)
 }
 
-/// What must hold for one folder, judged by what `stat` says of it.
+/// Checks one folder by its `stat`.
 pub(super) fn check_dir(path: &Path, meta: &Meta, spool_dir: SpoolDir) -> Result<(), Error> {
     match spool_dir {
         SpoolDir::Home => check_parent(path, meta).and_then(|()| check_home(path, meta)),
@@ -199,7 +199,7 @@ pub(super) fn check_dir(path: &Path, meta: &Meta, spool_dir: SpoolDir) -> Result
 /// The permission bits that a folder may not have.
 pub(super) fn forbidden(spool_dir: SpoolDir) -> u32 {
     match spool_dir {
-        // Views may be shown to others by their owner's own will; nobody else may write them.
+        // The owner may let others read the views, but nobody else may write them.
         SpoolDir::Home
         | SpoolDir::View
         | SpoolDir::Agents
@@ -224,7 +224,8 @@ pub(super) fn check_mode(path: &Path, meta: &Meta, forbidden: u32) -> Result<(),
     Ok(())
 }
 
-/// A home right in a folder where everybody puts things, as `/tmp`, is somebody else's when it was cleared away.
+/// A home directly in a folder that everybody can write to, such as `/tmp`, could be recreated by somebody else after
+/// it was cleaned up.
 pub(super) fn check_neighbours(home: &Path, parent: &Path, meta: &Meta) -> Result<(), Error> {
     if meta.is_ours() || meta.mode & 0o022 == 0 {
         return Ok(());
@@ -234,7 +235,7 @@ pub(super) fn check_neighbours(home: &Path, parent: &Path, meta: &Meta) -> Resul
     Err(Error::NotAllowed { path: home.to_owned(), what, fix })
 }
 
-/// Nobody else may put a folder into the home; a sticky bit keeps nobody from that.
+/// Nobody else may put a folder into the home; a sticky bit does not prevent that.
 fn check_home(path: &Path, meta: &Meta) -> Result<(), Error> {
     if meta.mode & 0o022 == 0 {
         return Ok(());

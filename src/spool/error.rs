@@ -1,4 +1,4 @@
-//! Errors of the spool, in words for people.
+//! Errors of the spool. Their messages name the path, what was left untouched and what to do.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -45,12 +45,12 @@ pub enum ErrorKind {
     Taken,
     /// The disk or the quota is full.
     Full,
-    /// Any other trouble with a file; trying again may help.
+    /// Any other error with a file; trying again may help.
     Io,
 }
 
 impl Error {
-    /// What is wrong, and what to do about it, where that is known.
+    /// What is wrong, and what to do about it if that is known.
     #[must_use]
     pub fn parts(&self) -> (String, Option<&str>) {
         match self {
@@ -63,7 +63,7 @@ impl Error {
         }
     }
 
-    /// The system's error, if it says nothing about the thing that was looked at.
+    /// The system's error, if it says nothing about the file or folder that was checked.
     #[must_use]
     pub fn unavailable(&self) -> Option<&io::Error> {
         match self {
@@ -99,7 +99,7 @@ impl Error {
         Error::io("open the folder", path, error)
     }
 
-    /// A folder that files can't be renamed into.
+    /// A folder is on another file system, so files can't be renamed into it.
     pub(super) fn other_file_system(path: PathBuf) -> Error {
         let what = "is on a different file system than spool/".to_owned();
         let fix = "Put spool/ and state/ with all their folders on one file system".to_owned();

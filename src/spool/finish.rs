@@ -1,5 +1,5 @@
-//! Moves files away after they were decided. Nothing is deleted while somebody waits: a file that was taken is renamed
-//! into `state/reap/` and deleted later; a file that could not be taken is kept in `rejected/`, with the reason.
+//! Moves files away after they were decided. Deleting may take long, so a file that was taken is only renamed into the
+//! trash folder and deleted later. A file that could not be taken is kept in `rejected/`, with the reason.
 
 use super::dirs::SpoolDir;
 use super::error::Error;
@@ -23,7 +23,7 @@ const MAX_SAFE_NAME: usize = 100;
 /// The result of moving a decided file away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finished {
-    /// It is in `state/reap/`.
+    /// It is in the trash.
     Moved,
     Gone,
     /// Another file has its name, or it was written again: the next scan takes that file.
@@ -55,8 +55,8 @@ pub enum RejectOutcome {
     Dropped,
 }
 
-/// The most bad files of a lane that are remembered and left where they are. A hook that leaves one each second needs
-/// six days for it.
+/// The most bad files of a lane that are remembered and left where they are: six days' worth, if a hook drops a bad
+/// file every second.
 const MAX_HELD: usize = 500_000;
 
 #[derive(Serialize)]
@@ -98,7 +98,7 @@ impl Spool {
         self.undo_if_other(trash, OsStr::new(&name), found).map_err(failed)
     }
 
-    /// Somebody may have put another file under the name between our look and our rename: it goes back.
+    /// Moves a file back if it replaced the decided one between our check and our rename.
     fn undo_if_other(&self, dir: impl AsFd, name: &OsStr, found: &IncomingFile) -> io::Result<Finished> {
         let moved = files::meta_at(&dir, name)?;
         if moved.is_none_or(|meta| same_content(&meta.file_id, &found.file_id)) {
@@ -108,8 +108,8 @@ impl Spool {
         Ok(Finished::Changed)
     }
 
-    /// Moves a file that can't be taken to `rejected/<seq>-<safe name>` and writes the reason beside it. `seq` is the
-    /// caller's, rising, and never used for two files.
+    /// Moves a file that can't be taken to `rejected/<seq>-<safe name>` and writes the reason beside it. The caller
+    /// chooses `seq`: it rises, and no two files get the same.
     ///
     /// # Errors
     /// The reason could not be written; the file stays where it is.
@@ -126,7 +126,8 @@ impl Spool {
         }
         let name = format!("{seq}-{}", safe_name(&found.name));
         let reason = format!("{name}.why.json");
-        // The reason first: a crash in between leaves a reason too many, never a file without one.
+        // The reason is written first, so a crash in between leaves a reason without a file, never a file without a
+        // reason.
         let json = serde_json::to_string_pretty(&why_file(found, why, now)).map_err(|error| failed(error.into()))?;
         let json = plain_json(&json);
         let rejected = self.dir(SpoolDir::Rejected);
@@ -148,7 +149,7 @@ impl Spool {
         }
     }
 
-    /// The file stays; scans pass over it in this state.
+    /// Leaves the file where it is. Scans skip it until it changes.
     fn hold(&mut self, found: &IncomingFile, now: &Now) -> RejectOutcome {
         self.rejected.call_full(now);
         if self.lane(found.lane).held.len() < MAX_HELD {
@@ -164,30 +165,31 @@ impl Spool {
         }
     }
 
-    /// Whether `rejected/` was full at the last look, so that bad files stay where they are.
+    /// Whether `rejected/` was full at the last check, so that bad files stay where they are.
     #[must_use]
     pub fn is_rejected_full(&self) -> bool {
         self.rejected.is_full()
     }
 
-    /// Removes at most `max` files of the trash; returns how many it removed. It may take long: see [`Spool::trash_emptier`].
+    /// Removes at most `max` files of the trash; returns how many it removed. It may take long: see
+    /// [`Spool::trash_emptier`].
     #[must_use]
     pub fn empty_trash(&self, max: usize) -> usize {
         remove_some(self.dir(SpoolDir::Trash), max)
     }
 
-    /// The same for another thread. On some file systems removing one file takes a millisecond, and nobody who waits
-    /// for an answer should wait for that.
+    /// Empties the trash from another thread. On some file systems removing a file takes a millisecond, and answers
+    /// must not wait for that.
     ///
     /// # Errors
-    /// The system gives no further descriptor.
+    /// The system opens no further file descriptor.
     pub fn trash_emptier(&self) -> Result<TrashEmptier, Error> {
         let dir = self.dir(SpoolDir::Trash).try_clone_to_owned();
         Ok(TrashEmptier { dir: dir.map_err(|error| Error::io("open the folder", self.path(SpoolDir::Trash), error))? })
     }
 }
 
-/// Deletes files that were moved to `state/reap/`.
+/// Deletes files that were moved to the trash.
 #[derive(Debug)]
 pub struct TrashEmptier {
     dir: OwnedFd,
@@ -210,7 +212,7 @@ fn remove_some(dir: impl AsFd, max: usize) -> usize {
     names.iter().filter(|name| removed(name)).count()
 }
 
-/// A rename changes the time of the inode, so that alone makes no other file.
+/// Whether two ids belong to the same content. A rename changes only the inode's time, so that is not compared.
 fn same_content(a: &FileId, b: &FileId) -> bool {
     a.is_same_file(b) && a.size == b.size && a.mtime_ns == b.mtime_ns
 }
@@ -230,13 +232,13 @@ fn why_file<'a>(found: &IncomingFile, why: &'a Why, now: &Now) -> WhyFile<'a> {
     }
 }
 
-/// A name with nothing in it that could trouble a path, a shell or a terminal.
+/// A name without characters that are special to a path, a shell or a terminal.
 fn safe_name(name: &OsStr) -> String {
     let safe = |byte: &u8| if byte.is_ascii_alphanumeric() || b"._-".contains(byte) { char::from(*byte) } else { '_' };
     name.as_bytes().iter().take(MAX_SAFE_NAME).map(safe).collect()
 }
 
-/// A name for people: as it is where that is plain text, with escapes where not.
+/// A name to show: as it is if it is plain text, otherwise with escapes.
 fn readable_name(name: &OsStr) -> String {
     match name.to_str() {
         Some(text) if !text.chars().any(char::is_control) => text.to_owned(),
@@ -245,7 +247,7 @@ fn readable_name(name: &OsStr) -> String {
 }
 
 impl IncomingFile {
-    /// The reason that the scan itself found, for a file that is bad whatever it means.
+    /// The reason that the scan itself found, if the file is bad regardless of its meaning.
     #[must_use]
     pub fn why(&self) -> Option<Why> {
         match &self.content {

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_is_no_danger() {
+    fn a_deeply_nested_file_is_checked_without_a_crash() {
         let deep = "[".repeat(1_000_000);
         assert_eq!(code(deep.as_bytes()), "incomplete");
     }
@@ -92,7 +92,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_get_an_answer(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn any_bytes_are_judged_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = check_object(&bytes);
         }
     }

@@ -4,8 +4,8 @@
 //! Where to read: `dirs` opens and checks the folders, and `home` is the spool of one home. [`scan`] takes files in
 //! from its `lane`s, and [`finish`] moves or removes them afterwards. [`mod@write`], [`wishes`] and [`journal`] write
 //! results, views and journal lines. [`watch`] says when to scan, [`age`] and `sweep` remove old files, and
-//! [`documents`] reads personas' folders. [`client`] is the other half, for programs that drop requests. [`survey`]
-//! checks the folders and changes nothing. The directory scan is the truth; a watcher's notice is only a hint to scan
+//! [`documents`] reads personas' folders. [`client`] is the other half: it drops requests and events. [`survey`] checks
+//! the folders and changes nothing. Only a directory scan finds files; a watcher's notice is just a hint to scan
 //! sooner.
 
 pub mod age;

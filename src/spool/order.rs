@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_stand_between_them_by_time() {
+    fn other_names_are_ordered_among_events_by_time() {
         let (early, late) = (event_name("aaaaaaaa", 10, 1), event_name("aaaaaaaa", 1_000, 1));
         let sorted = events(names(&[(&late, 2_001), ("other.json", 1_500), (&early, 1_010)]));
         assert_eq!(sorted, [OsString::from(early), OsString::from("other.json"), OsString::from(late)]);

@@ -49,8 +49,8 @@ enum Look {
 }
 
 impl Spool {
-    /// Forgets which names of a lane come next: a file that was found and not taken comes again, before those behind
-    /// it.
+    /// Starts a lane's scan again from the first name: a file that was found and not taken comes again before the files
+    /// behind it.
     pub fn begin_again(&mut self, lane: Lane) {
         self.lane(lane).backlog.clear();
     }
@@ -59,7 +59,7 @@ impl Spool {
     /// nothing.
     ///
     /// # Errors
-    /// The folder is open to others, or can't be read. A file that can't be read is no error, but a bad file.
+    /// The folder is open to others, or can't be read. A file that can't be read is returned as a bad file instead.
     pub fn scan(&mut self, lane: Lane, max_files: usize, max_bytes: usize, now: &Now) -> Result<Scan, Error> {
         self.dirs.check_intake(lane.spool_dir())?;
         self.release_held(now);

@@ -123,7 +123,7 @@ impl Survey {
         self.faults.push(SurveyFault { part, error, chmod });
     }
 
-    /// Files are moved by rename between these folders.
+    /// Checks that the folders between which files are renamed are on one file system.
     fn one_file_system(&mut self, root: &Path) {
         let device =
             |below: &str| nix::sys::stat::lstat(&root.join(below)).ok().map(|stat| Meta::from(stat).file_id.dev);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_sidecar_has_made_has_no_fault_and_what_is_not_there_is_none() {
+    fn folders_of_the_sidecar_have_no_fault_and_a_missing_home_has_no_survey() {
         let dir = made();
         let found = look(&dir);
         assert!(found.faults.is_empty() && found.missing.is_empty() && found.left.is_empty(), "{found:?}");
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_is_in_its_part_and_a_mode_can_be_mended() {
+    fn each_fault_is_in_its_part_and_a_wrong_mode_can_be_fixed() {
         let dir = made();
         let home = dir.path().join("home");
         let set = |below: &str, mode: u32| {
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_above_that_others_can_write_is_told() {
+    fn a_parent_folder_that_others_can_write_is_a_fault() {
         let dir = made();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).expect("ours");
         let found = look(&dir);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_behind_a_link_is_somebody_elses_and_is_not_looked_at() {
+    fn the_survey_does_not_follow_links() {
         for link in ["spool/tmp", "spool/events", "spool"] {
             let dir = made();
             let (home, other) = (dir.path().join("home"), dir.path().join("other"));

@@ -280,7 +280,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn what_arrives_counts_and_what_we_do_ourselves_does_not() {
+    fn only_files_that_arrive_cause_a_hint() {
         let to = EventKind::Modify(ModifyKind::Name(RenameMode::To));
         let from = EventKind::Modify(ModifyKind::Name(RenameMode::From));
         let data = EventKind::Modify(ModifyKind::Data(DataChange::Any));
@@ -336,7 +336,7 @@ mod tests {
         let mut watch = SpoolWatch::new(&spool);
         assert_eq!(watch.check(&mut spool).expect("fine"), Checked::Same);
         watch.shared.take(Err(notify::Error::generic("lost")));
-        assert_eq!(watch.check(&mut spool).expect("armed anew"), Checked::Rescan);
+        assert_eq!(watch.check(&mut spool).expect("armed again"), Checked::Rescan);
         assert_eq!(watch.check(&mut spool).expect("fine"), Checked::Same);
     }
 }

@@ -160,12 +160,12 @@ impl Spool {
         }
     }
 
-    /// The ids that have a file on a shelf, in no order: at a start, what the store does not know is removed.
+    /// The ids that have a file in a folder, in no order. At a start, files that the store does not know are removed.
     ///
     /// # Errors
-    /// The system's.
-    pub fn ids(&self, shelf: ProjectionFolder) -> Result<Vec<Uuid>, Error> {
-        let spool_dir = match shelf {
+    /// The system can't list the folder.
+    pub fn ids(&self, folder: ProjectionFolder) -> Result<Vec<Uuid>, Error> {
+        let spool_dir = match folder {
             ProjectionFolder::Agents => SpoolDir::Agents,
             ProjectionFolder::Handoffs => SpoolDir::Handoffs,
             ProjectionFolder::Work => SpoolDir::Work,

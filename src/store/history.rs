@@ -1,6 +1,6 @@
-//! History: rows of agents that have ended, of handoffs that are over and of work items that are done. A start never
-//! needs them and their number only grows, so they must cost next to nothing. Every start reads and checks the whole
-//! file, so rows that are old enough are packed: many rows in one compressed value, a tenth of their size.
+//! History: rows of agents that have ended, of handoffs that are over and of work items that are done. A start does not
+//! need them, but it may have to check the whole file, and their number only grows. So loose rows are packed: many rows
+//! in one compressed value, a tenth of their size.
 //!
 //! A row is loose in its own table, or in the pack that the index names for its id. A row that is written again is
 //! loose, and its id leaves the index: the copy in the pack is dead, and no lookup finds it.
@@ -24,15 +24,15 @@ const WORK_PACKED: Index = TableDefinition::new("work_packed");
 /// bytes (both little-endian), and the row.
 const PACKS: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new("packs");
 
-/// So many loose rows of a kind are worth a commit.
+/// From this many loose rows of a kind on, packing is worth a commit.
 const PACK_FROM: u64 = 256;
-/// The most rows of a kind that one commit packs: it must not hold up the loop.
+/// The most rows of a kind that one commit packs: it must not delay the loop.
 const PACK_AT_ONCE: usize = 1_024;
 /// The most bytes of a kind that one commit packs: a row may hold a whole document.
 const PACK_BYTES_AT_ONCE: usize = 4 * 1024 * 1024;
-/// A pack is closed when it holds so much, in bytes before compression.
+/// A pack is closed when it holds this much, in bytes before compression.
 const PACK_BYTES: usize = 96 * 1024;
-/// The most that a pack may say it holds, in bytes. A row alone is far smaller.
+/// The largest size that a pack may claim, in bytes. A single row is far smaller.
 const MAX_PACK_BYTES: usize = 64 * 1024 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl HistoryKind {
 #[derive(Debug)]
 pub(super) enum HistoryError {
     Store(Box<redb::Error>),
-    /// The row itself, or the pack that holds it, can't be understood.
+    /// The row itself, or the pack that holds it, can't be parsed.
     Row(String),
 }
 
@@ -95,14 +95,14 @@ impl<'t> HistoryTables<'t> {
         Ok(HistoryTables { loose: write.open_table(kind.loose())?, index: write.open_table(kind.index())? })
     }
 
-    /// Puts a row, over an older one.
+    /// Inserts or replaces a row.
     pub(super) fn put(&mut self, id: u128, row: &[u8]) -> Result<(), redb::Error> {
         self.loose.insert(id, row)?;
         self.index.remove(id)?;
         Ok(())
     }
 
-    /// Takes a row away: it lives again.
+    /// Removes a row, because it is back in the working set.
     pub(super) fn remove(&mut self, id: u128) -> Result<(), redb::Error> {
         self.loose.remove(id)?;
         self.index.remove(id)?;
@@ -148,18 +148,18 @@ pub(super) fn is_packing_due(read: &redb::ReadTransaction) -> Result<bool, redb:
     Ok(false)
 }
 
-/// Packs loose rows, a bounded number; how many.
+/// Packs a bounded number of loose rows, and returns how many.
 pub(super) fn pack(write: &WriteTransaction) -> Result<usize, redb::Error> {
     let mut packed = 0;
     for kind in HistoryKind::ALL {
-        let (mut shelf, mut packs) = (HistoryTables::open(write, kind)?, write.open_table(PACKS)?);
-        let ids = some_ids(&shelf)?;
+        let (mut tables, mut packs) = (HistoryTables::open(write, kind)?, write.open_table(PACKS)?);
+        let ids = some_ids(&tables)?;
         let mut number = packs.last()?.map_or(0, |(number, _)| number.value() + 1);
         let mut rows = Vec::with_capacity(PACK_BYTES + 8 * 1024);
         for (at, id) in ids.iter().enumerate() {
-            if let Some(row) = shelf.loose.remove(id)? {
+            if let Some(row) = tables.loose.remove(id)? {
                 append(&mut rows, *id, row.value());
-                shelf.index.insert(id, number)?;
+                tables.index.insert(id, number)?;
             }
             if rows.len() >= PACK_BYTES || at + 1 == ids.len() {
                 packs.insert(number, lz4_flex::compress_prepend_size(&rows).as_slice())?;
@@ -172,10 +172,10 @@ pub(super) fn pack(write: &WriteTransaction) -> Result<usize, redb::Error> {
     Ok(packed)
 }
 
-/// The first ids of the loose rows: as many as one commit may pack.
-fn some_ids(shelf: &HistoryTables<'_>) -> Result<Vec<u128>, redb::Error> {
+/// The first ids of the loose rows, as many as one commit may pack.
+fn some_ids(tables: &HistoryTables<'_>) -> Result<Vec<u128>, redb::Error> {
     let (mut ids, mut bytes) = (Vec::new(), 0);
-    for entry in shelf.loose.iter()?.take(PACK_AT_ONCE) {
+    for entry in tables.loose.iter()?.take(PACK_AT_ONCE) {
         let (id, row) = entry?;
         ids.push(id.value());
         bytes += row.value().len();
@@ -238,9 +238,9 @@ mod tests {
 
     fn put(database: &Database, ids: impl Iterator<Item = u128>, word: &str) {
         write(database, |write| {
-            let mut shelf = HistoryTables::open(write, HistoryKind::Handoffs)?;
+            let mut tables = HistoryTables::open(write, HistoryKind::Handoffs)?;
             for id in ids {
-                shelf.put(id, json!({ "id": id.to_string(), "word": word }).to_string().as_bytes())?;
+                tables.put(id, json!({ "id": id.to_string(), "word": word }).to_string().as_bytes())?;
             }
             Ok(())
         });
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_written_anew_hides_its_packed_copy_and_one_that_lives_again_is_gone() {
+    fn a_rewritten_row_hides_its_packed_copy_and_a_removed_row_is_gone() {
         let database = database();
         put(&database, 0..300, "old");
         assert_eq!(write(&database, pack), 300);
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_loose_rows_are_worth_no_commit() {
+    fn a_few_loose_rows_are_not_packed() {
         let database = database();
         put(&database, 0..u128::from(PACK_FROM) - 1, "word");
         assert!(!is_due(&database));

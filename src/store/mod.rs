@@ -1,8 +1,8 @@
-//! The one truth: a redb file that only the sidecar opens, with one transaction for each batch of decisions.
+//! The authoritative state: a redb file that only the sidecar opens, with one transaction for each batch of decisions.
 //!
-//! `tables` names the tables, `rows` the rows that are not the core's own, `history` packs what is over. `load` loads
-//! the working set, `look` finds single rows. `open` takes the lock and creates a new file, `checking` opens a file
-//! again after reading all of it, `peek` reads one without changing it, and `seal` marks one that was closed properly.
+//! `tables` names the tables, `rows` the rows that are not the core's own, `history` packs old rows. `load` loads the
+//! working set, `look` finds single rows. `open` takes the lock and creates a new file, `checking` reads a whole file
+//! before it opens it again, `peek` reads a file without changing it, and `seal` marks a file that was closed properly.
 //! `handle` is the open file itself; this file commits. Rows are JSON, so that an older row without a newer field can
 //! still be read.
 
@@ -35,7 +35,7 @@ pub use load::{Loaded, PastIds};
 pub use rows::{Batch, Checkpoint, SeenEvent};
 pub use tables::SCHEMA;
 
-/// Most rows of each kind that one clean-up takes away.
+/// The most rows of each kind that one clean-up removes.
 pub(crate) const PURGE_BATCH: usize = 2_000;
 /// How long an answered request is remembered, in milliseconds (30 days): until then the same id gets the same answer.
 const REMEMBER_MS: i64 = 30 * 24 * 60 * 60 * 1000;
@@ -43,8 +43,8 @@ const REMEMBER_MS: i64 = 30 * 24 * 60 * 60 * 1000;
 const EVENTS_REMEMBERED: u64 = 20_000;
 
 impl Store {
-    /// Opens the state file under `state_dir`, or begins a new one if there is none. Every page is checked first,
-    /// unless the file was [closed](Store::close) in order and nobody has touched it since.
+    /// Opens the state file under `state_dir`, or creates a new one if there is none. Every page is checked first,
+    /// unless the file was [closed](Store::close) properly and has not been changed since.
     ///
     /// # Errors
     /// [`Error::Locked`], [`Error::Unreadable`], [`Error::NewerSchema`], or what the disk refused.
@@ -65,7 +65,7 @@ impl Store {
         Store::on(path, database, identity, lock)
     }
 
-    /// Takes a database that is open: it must have our schema, and where its ledgers end is found out.
+    /// Makes a store of an open database: checks its schema and finds the ends of its ledgers.
     fn on(path: PathBuf, database: Database, identity: Option<(u64, u64)>, lock: File) -> Result<Store, Error> {
         let mut store = Store {
             path,
@@ -158,14 +158,14 @@ impl Store {
     /// Commits one batch: all of it, or nothing.
     ///
     /// # Errors
-    /// What the disk refused. Then it is not known whether the batch is there: reopen, and read the state again.
+    /// What the disk refused. It is then not known whether the batch was committed: reopen, and read the state again.
     pub fn commit(&mut self, batch: &Batch<'_>) -> Result<(), Error> {
         let ends = self.write(|write| tables::put_batch(write, batch, self.next_ledger, self.next_seen))?;
         (self.next_ledger, self.next_seen) = ends;
         Ok(())
     }
 
-    /// Confirms files that were synced, so that the next start need not look at them.
+    /// Confirms files that were synced, so that the next start need not check them.
     ///
     /// # Errors
     /// What the disk refused.
@@ -201,9 +201,10 @@ impl Store {
         self.commit(&Batch { decision: &decision, now, seen: &[] })
     }
 
-    /// Forgets requests that were answered more than 30 days ago, and event files beyond the last 20,000; a bounded
-    /// amount of work for each call, and how many rows that were: `PURGE_BATCH` or more where there may be more of
-    /// them. Never by the wall clock alone: a clock that jumps ahead and is set right again makes nothing forgotten.
+    /// Forgets requests that were answered more than 30 days ago, and event files beyond the last 20,000. Each call
+    /// does a bounded amount of work and returns the number of rows; `PURGE_BATCH` or more means that there may be more
+    /// of them. It does not rely on the wall clock alone: a clock that jumps ahead and is corrected makes it forget
+    /// nothing.
     ///
     /// # Errors
     /// What the disk refused.
@@ -216,7 +217,8 @@ impl Store {
         self.write(|write| tables::purge(write, before_ms, seen_below, PURGE_BATCH))
     }
 
-    /// Packs what has become history, if enough of it has; a bounded amount of work for each call. Says how many rows.
+    /// Packs loose rows of history, if there are enough of them. Each call does a bounded amount of work and returns
+    /// the number of rows.
     ///
     /// # Errors
     /// What the disk refused.
@@ -225,7 +227,7 @@ impl Store {
         if is_due { self.write(history::pack) } else { Ok(0) }
     }
 
-    /// Looks before it writes, so that an idle sidecar never commits.
+    /// Whether there is anything to purge: checked before a write, so that an idle sidecar never commits.
     fn has_purgeable(&self, before_ms: i64, seen_below: u64) -> Result<bool, Error> {
         let read = self.read()?;
         let failed = |error: redb::Error| self.failed("read", error);

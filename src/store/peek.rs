@@ -153,7 +153,7 @@ mod tests {
     use redb::StorageBackend;
 
     #[test]
-    fn what_is_written_is_read_back_and_the_file_is_as_it_was() {
+    fn a_shadow_reads_back_its_writes_and_leaves_the_file_unchanged() {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let path = dir.path().join("file");
         let bytes: Vec<u8> = (0..10_000_u32).map(|number| (number % 251) as u8).collect();

@@ -47,7 +47,7 @@ pub(crate) fn json<T: Serialize>(value: &T) -> Vec<u8> {
     serde_json::to_vec(value).expect("rows have string keys and no non-finite numbers")
 }
 
-/// Makes every table, so that reading never meets a missing one.
+/// Makes every table, so that no table is missing when it is read.
 pub(crate) fn create(database: &Database, home: u64) -> Result<(), redb::Error> {
     let mut write = database.begin_write()?;
     write.set_quick_repair(true);

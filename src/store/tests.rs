@@ -15,7 +15,7 @@ fn is_unreadable<T>(result: &Result<T, Error>) -> bool {
     matches!(result, Err(Error::Unreadable { .. }))
 }
 
-/// Changes the file as no tasuki would.
+/// Changes the file in a way that tasuki never does.
 fn spoil(path: &Path, work: impl FnOnce(&redb::WriteTransaction)) {
     let database = Database::create(path).expect("a redb file");
     let write = database.begin_write().expect("a transaction");
@@ -23,9 +23,9 @@ fn spoil(path: &Path, work: impl FnOnce(&redb::WriteTransaction)) {
     write.commit().expect("a commit");
 }
 
-/// The process that has just been killed may have been making a child, which holds the lock for a moment longer.
+/// A process that was killed while it started a child leaves the lock to the child for a moment.
 #[test]
-fn a_lock_that_a_dead_process_has_left_behind_is_waited_for_and_that_of_a_living_one_is_not() {
+fn a_start_waits_for_the_lock_of_a_dead_process_and_not_for_that_of_a_live_one() {
     let dir = tempfile::tempdir().expect("a folder");
     drop(Store::open(dir.path()).expect("a new store"));
     let path = dir.path().join("tasuki.lock");
@@ -56,7 +56,7 @@ fn a_link_that_leads_nowhere_is_never_replaced() {
     std::os::unix::fs::symlink(dir.path().join("not mounted"), &state).expect("a link");
     assert!(is_unreadable(&Store::open(dir.path())));
     assert!(std::fs::symlink_metadata(&state).expect("the link").is_symlink(), "it was left as it was");
-    assert!(!dir.path().join("not mounted").exists(), "and nothing was begun behind it");
+    assert!(!dir.path().join("not mounted").exists(), "and no file was created behind it");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_store_that_could_not_be_read_again_stays_closed() {
     let mut store = Store::open(dir.path()).expect("a new store");
     let away = dir.path().join("away");
     std::fs::rename(&state, &away).expect("moved");
-    assert!(matches!(store.reopen(), Err(Error::Gone { .. })), "it is told to be gone, and not to be damaged");
+    assert!(matches!(store.reopen(), Err(Error::Gone { .. })), "it is reported as gone, and not as damaged");
     assert!(store.load().is_err() && store.put_live(&State::default()).is_err());
     std::fs::rename(&away, &state).expect("moved back");
     assert!(reopened(&mut store).is_ok());
@@ -128,7 +128,7 @@ fn a_store_that_was_opened_but_not_read_again_is_not_written_to() {
     assert!(reopened(&mut store).is_ok() && store.put_live(&State::default()).is_ok());
 }
 
-/// As the loop does, which asks again.
+/// Asks again until the store is open, as the loop does.
 fn reopened(store: &mut Store) -> Result<Loaded, Error> {
     let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
     loop {
@@ -158,8 +158,8 @@ fn a_clock_that_jumps_ahead_makes_no_request_forgotten() {
     let id = answered(&mut store, now);
     let ahead = Now { wall_ms: now.wall_ms + 31 * DAY_MS, boot_ms: 2_000, ..now };
     assert_eq!(store.purge(&ahead).expect("a look"), 0, "by the first look alone nothing is forgotten");
-    let mended = Now { boot_ms: 2_000 + 11 * 60_000, ..now };
-    assert_eq!(store.purge(&mended).expect("a look"), 0, "nor once the clock is right again");
+    let corrected = Now { boot_ms: 2_000 + 11 * 60_000, ..now };
+    assert_eq!(store.purge(&corrected).expect("a look"), 0, "nor once the clock is right again");
     assert!(store.known(&id).expect("a look").is_some());
 }
 
@@ -171,12 +171,12 @@ fn a_request_is_forgotten_when_it_was_too_old_for_a_while() {
     let id = answered(&mut store, now);
     let at = |boot_ms: u64| Now { wall_ms: now.wall_ms + 31 * DAY_MS, boot_ms, ..now };
     assert_eq!(store.purge(&at(2_000)).expect("a look"), 0);
-    assert_eq!(store.purge(&at(2_000 + 9 * 60_000)).expect("a look"), 0, "an early look does not begin anew");
+    assert_eq!(store.purge(&at(2_000 + 9 * 60_000)).expect("a look"), 0, "an early look does not start the time again");
     assert_eq!(store.purge(&at(2_000 + 10 * 60_000)).expect("a look"), 1);
     assert!(store.known(&id).expect("a look").is_none());
 }
 
-/// A store with this many mebibytes of answers, none of which a start needs.
+/// A store with this many mebibytes of answers, which a start does not need.
 fn filled(dir: &Path, mebibytes: u64) -> Store {
     let mut store = Store::open(dir).expect("a new store");
     for number in 0..mebibytes {
@@ -210,7 +210,7 @@ fn read_at_start(dir: &Path) -> (Store, u64) {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_was_closed_in_order_is_not_read_again_and_everything_else_is() {
+fn only_a_store_that_was_not_closed_properly_is_read_as_a_whole() {
     const MEBIBYTES: u64 = 4;
     let whole = MEBIBYTES * 1024 * 1024;
     let (dir, state) = folder();
@@ -222,7 +222,7 @@ fn what_was_closed_in_order_is_not_read_again_and_everything_else_is() {
     let (store, read) = read_at_start(dir.path());
     assert!(read >= whole, "{read} bytes were read after an end that was not in order");
     store.close();
-    // Somebody has put the same bytes there again.
+    // The file was replaced by a copy of itself.
     std::fs::write(&state, std::fs::read(&state).expect("the state")).expect("a copy");
     let (store, read) = read_at_start(dir.path());
     assert!(read >= whole, "{read} bytes were read of a copy");

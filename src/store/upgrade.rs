@@ -1,5 +1,5 @@
-//! Upgrades a store of an older schema: version 2 added packs of history, 3 work items, and 4 what waits for each row
-//! of the outbox.
+//! Upgrades a store of an older schema: version 2 added packs of history, 3 work items, and 4 the waiter of each row of
+//! the outbox.
 
 use super::tables::{self, AGENTS, HANDOFFS, META, OUTBOX, SCHEMA, json};
 use crate::core::effect::{Effect, EffectKey};
@@ -12,14 +12,14 @@ use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 
 /// Up to schema 3: panes that were being looked up, by their effect.
-const MEETINGS: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new("meetings");
+const PANE_LOOKUPS: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new("meetings");
 
 pub(super) fn upgrade(write: &WriteTransaction) -> Result<(), redb::Error> {
     tables::open_all(write)?;
     let former = Former {
         agents: rows(write, AGENTS)?.into_values().collect(),
         handoffs: rows(write, HANDOFFS)?.into_values().collect(),
-        meetings: rows(write, MEETINGS)?,
+        lookups: rows(write, PANE_LOOKUPS)?,
     };
     let effects: BTreeMap<u64, Effect> = rows(write, OUTBOX)?;
     let mut outbox = write.open_table(OUTBOX)?;
@@ -28,12 +28,12 @@ pub(super) fn upgrade(write: &WriteTransaction) -> Result<(), redb::Error> {
         outbox.insert(key, json(&Pending { waiter, effect }).as_slice())?;
     }
     drop(outbox);
-    write.delete_table(MEETINGS)?;
+    write.delete_table(PANE_LOOKUPS)?;
     write.open_table(META)?.insert("schema", SCHEMA)?;
     Ok(())
 }
 
-/// The rows of a table that can be read. Those that can't are refused when the working set is read, by their name.
+/// The rows of a table that can be read. Loading the working set reports the others by name.
 fn rows<K, T>(
     write: &WriteTransaction,
     table: TableDefinition<'static, K, &'static [u8]>,
@@ -53,11 +53,11 @@ where
     Ok(rows)
 }
 
-/// What an old row must be combined with to know what waits for its effect.
+/// The older rows that tell what waits for an effect.
 struct Former {
     agents: Vec<Agent>,
     handoffs: Vec<Handoff>,
-    meetings: BTreeMap<u64, PaneLookup>,
+    lookups: BTreeMap<u64, PaneLookup>,
 }
 
 impl Former {
@@ -75,7 +75,7 @@ impl Former {
                 let mut readers = self.agents.iter().filter(|agent| agent.primed == Primed::Reading { effect: key });
                 readers.next().map_or(Waiter::Nobody, |agent| Waiter::Agent(agent.agent_id))
             }
-            Effect::Identify { .. } => self.meetings.get(&key.0).cloned().map_or(Waiter::Nobody, Waiter::PaneLookup),
+            Effect::Identify { .. } => self.lookups.get(&key.0).cloned().map_or(Waiter::Nobody, Waiter::PaneLookup),
             Effect::Notify(plan) => Waiter::Message(plan.handoff_id, plan.number),
             Effect::NotifyOperator(_) | Effect::DropPlaceholder { .. } => Waiter::Nobody,
             Effect::KeepCopy(_) | Effect::Publish(_) => {

@@ -102,10 +102,13 @@ fn a_sidecar_is_alive_while_its_heart_beats() {
     let json = format!("{{\"pid\":42,\"heartbeat\":\"{}\",\"other\":1}}", home.now.rfc3339());
     home.spool.put(&OutputFile::Sidecar, json.as_bytes()).expect("written");
     home.pass(15_000);
-    let beat_ms = home.now.wall_ms - 15_000;
-    assert_eq!(client::sidecar_alive(&root, &home.now), SidecarPresence::Alive { pid: 42, beat_ms });
+    let heartbeat_ms = home.now.wall_ms - 15_000;
+    assert_eq!(client::sidecar_alive(&root, &home.now), SidecarPresence::Alive { pid: 42, heartbeat_ms });
     home.pass(1);
-    assert_eq!(client::sidecar_alive(&root, &home.now), SidecarPresence::Stale { pid: 42, age_ms: 15_001, beat_ms });
+    assert_eq!(
+        client::sidecar_alive(&root, &home.now),
+        SidecarPresence::Stale { pid: 42, age_ms: 15_001, heartbeat_ms }
+    );
     home.now.wall_ms -= 100_000;
     assert!(matches!(client::sidecar_alive(&root, &home.now), SidecarPresence::Stale { .. }));
 }

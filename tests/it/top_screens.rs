@@ -1,5 +1,5 @@
-//! What `top` shows, as text: fixed models drawn at fixed sizes, held to files in `tests/screens/top`. With `TASUKI_WRITE_SCREENS=1`
-//! the files are written anew; look at the difference before you keep it.
+//! What `top` shows, as text: fixed models drawn at fixed sizes, held to files in `tests/screens/top`. With
+//! `TASUKI_WRITE_SCREENS=1` the files are written anew; look at the difference before you keep it.
 
 use super::support::nasty;
 use ratatui::Terminal;
@@ -63,7 +63,7 @@ fn item(number: u32, title: &str, status: &str, priority: &str) -> Value {
 }
 
 fn alive() -> SidecarStatus {
-    SidecarStatus { pid: Some(4_711), is_alive: true, beat_ms: None, tmux: Some(812), problem: None }
+    SidecarStatus { pid: Some(4_711), is_alive: true, heartbeat_ms: None, tmux: Some(812), problem: None }
 }
 
 fn read_agent(view: &Value) -> Option<AgentRow> {
@@ -118,7 +118,7 @@ fn failed() -> Model {
 
 fn dead() -> Model {
     let problem = Some("Start one in another pane: tasuki run --home /home/kai/.local/share/tasuki".to_owned());
-    let sidecar = SidecarStatus { is_alive: false, beat_ms: Some(NOW_MS - 95_000), problem, ..alive() };
+    let sidecar = SidecarStatus { is_alive: false, heartbeat_ms: Some(NOW_MS - 95_000), problem, ..alive() };
     model(sidecar, &[agent(1, "kai", "busy", Some(30))], &[], &[], &[])
 }
 

@@ -33,7 +33,7 @@ struct Facts {
 
 pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
     let age_ms = match ground.beat {
-        SidecarPresence::Alive { beat_ms, .. } => Clock::new().now().wall_ms.saturating_sub(beat_ms),
+        SidecarPresence::Alive { heartbeat_ms, .. } => Clock::new().now().wall_ms.saturating_sub(heartbeat_ms),
         SidecarPresence::Stale { age_ms, .. } => age_ms,
         SidecarPresence::None => 0,
     };
@@ -185,7 +185,7 @@ mod tests {
     fn facts() -> Facts {
         Facts {
             home: "/h".to_owned(),
-            beat: SidecarPresence::Alive { pid: 7, beat_ms: 1 },
+            beat: SidecarPresence::Alive { pid: 7, heartbeat_ms: 1 },
             age_ms: 2_000,
             up_ms: 60_000,
             is_there: true,
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn each_fact_has_its_judgement() {
         let one = |id: &str, state: CheckState| vec![(id.to_owned(), state)];
-        let stale = |age_ms| SidecarPresence::Stale { pid: 7, age_ms, beat_ms: 1 };
+        let stale = |age_ms| SidecarPresence::Stale { pid: 7, age_ms, heartbeat_ms: 1 };
         assert_eq!(bad(|_| {}), []);
         assert_eq!(bad(|facts| facts.beat = SidecarPresence::None), one("sidecar.alive", CheckState::Fail));
         assert_eq!(bad(|facts| facts.is_there = false), one("sidecar.alive", CheckState::Fail));

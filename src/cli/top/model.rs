@@ -131,7 +131,7 @@ impl Model {
     /// Whether something on the screen changes by the passing of time alone.
     #[must_use]
     pub fn has_clock(&self) -> bool {
-        self.running().next().is_some() || (!self.sidecar.is_alive && self.sidecar.beat_ms.is_some())
+        self.running().next().is_some() || (!self.sidecar.is_alive && self.sidecar.heartbeat_ms.is_some())
     }
 }
 

@@ -77,9 +77,9 @@ impl<'a> Reader<'a> {
         let seen = self.pulse.check();
         let file = view::sidecar(self.home).ok().flatten();
         let problem = file.as_ref().and_then(|file| said(file.problem.as_deref()));
-        let (pid, beat_ms, is_alive) = match seen {
-            SidecarPresence::Alive { pid, beat_ms } => (Some(pid), Some(beat_ms), true),
-            SidecarPresence::Stale { pid, beat_ms, .. } => (Some(pid), Some(beat_ms), false),
+        let (pid, heartbeat_ms, is_alive) = match seen {
+            SidecarPresence::Alive { pid, heartbeat_ms } => (Some(pid), Some(heartbeat_ms), true),
+            SidecarPresence::Stale { pid, heartbeat_ms, .. } => (Some(pid), Some(heartbeat_ms), false),
             SidecarPresence::None => (None, None, false),
         };
         let missing = || client::no_sidecar(self.home, &SidecarPresence::None).hint;
@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
             pid,
             is_alive,
             // While the heartbeat is fresh, its exact time does not matter.
-            beat_ms: beat_ms.filter(|_| !is_alive),
+            heartbeat_ms: heartbeat_ms.filter(|_| !is_alive),
             tmux: file.as_ref().and_then(|file| Some(u64::from(file.tmux.as_ref()?.pid))),
             problem: if is_alive { problem.map(plain) } else { missing().as_deref().map(plain) },
         }

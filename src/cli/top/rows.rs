@@ -14,7 +14,7 @@ pub struct SidecarStatus {
     pub pid: Option<u32>,
     pub is_alive: bool,
     /// When the last beat was written, in milliseconds since 1970.
-    pub beat_ms: Option<i64>,
+    pub heartbeat_ms: Option<i64>,
     /// The process id of its tmux server.
     pub tmux: Option<u64>,
     /// What it can't do, or why it is not there, and what to do.

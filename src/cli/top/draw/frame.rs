@@ -53,9 +53,9 @@ fn buffer_is_narrow(scene: Scene<'_>) -> bool {
 
 fn sidecar(scene: Scene<'_>) -> (String, Style) {
     let look = scene.look;
-    let SidecarStatus { pid, is_alive, beat_ms, tmux, problem } = &scene.model.sidecar;
+    let SidecarStatus { pid, is_alive, heartbeat_ms, tmux, problem } = &scene.model.sidecar;
     let server = tmux.map(|pid| format!("  tmux {pid}")).unwrap_or_default();
-    match (pid, beat_ms) {
+    match (pid, heartbeat_ms) {
         (Some(pid), _) if *is_alive && problem.is_some() => (format!("sidecar {pid} degraded{server}"), look.busy()),
         (Some(pid), _) if *is_alive => (format!("sidecar {pid} alive{server}"), look.good()),
         (Some(pid), Some(beat)) => {
