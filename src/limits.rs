@@ -1,16 +1,17 @@
-//! What the system lets this process have: how many files it may hold open, and whether it runs out of them. A failed
-//! look at a thing says nothing about the thing; this file says why the look failed.
+//! The limits of the machine: how many files this process may hold open, and whether it runs out of files or threads. A
+//! check that fails for want of them says nothing about the file or process that was checked.
 
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::fs::File;
 use std::io;
 
-/// The most descriptors that we ask for: one for each agent and some, and no burden for a child that closes every one.
+/// The most descriptors that we ask for: enough for one for each agent, and few enough for a child that closes them
+/// all.
 const MOST: u64 = 65_536;
 /// The stack of a thread that does nothing, in bytes.
 const LITTLE: usize = 64 * 1024;
-/// With fewer than this left, a look may fail half way.
+/// With fewer descriptors left than this, a check may fail half-way.
 const SPARE: usize = 4;
 
 /// Raises this process's own limit on open files as far as the system allows, because it holds one for each agent.
@@ -24,38 +25,38 @@ pub fn raise() {
     }
 }
 
-/// Whether an error means a shortage, and so says nothing about the thing that was looked at.
+/// Whether an error means that the system is short of something, and so says nothing about the file or process.
 #[must_use]
 pub fn is_shortage(error: &io::Error) -> bool {
     let short = [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::ENOBUFS, Errno::EAGAIN];
     error.raw_os_error().is_some_and(|code| short.contains(&Errno::from_raw(code)))
 }
 
-/// Whether an error may pass by itself: a shortage, or a disk that does not answer. It says nothing about the thing
-/// that was looked at, and another look may succeed.
+/// Whether an error may be temporary: a shortage, or a disk that does not answer. It says nothing about the file or
+/// process, and another try may succeed.
 #[must_use]
 pub fn is_passing(error: &io::Error) -> bool {
     let passing = [Errno::EIO, Errno::EINTR, Errno::ESTALE, Errno::ETIMEDOUT];
     is_shortage(error) || error.raw_os_error().is_some_and(|code| passing.contains(&Errno::from_raw(code)))
 }
 
-/// Whether an error says nothing about the thing that was looked at: it may pass, or we lack permission.
+/// Whether an error says nothing about the file or process: it may be temporary, or we lack permission.
 #[must_use]
 pub fn is_unavailable(error: &io::Error) -> bool {
     is_passing(error) || error.kind() == io::ErrorKind::PermissionDenied
 }
 
-/// Whether an error says that what was looked for is not there.
+/// Whether an error says that the file or process does not exist.
 #[must_use]
 pub fn is_absence(error: &io::Error) -> bool {
     let absent = [Errno::ENOENT, Errno::ENOTDIR, Errno::ESRCH];
     error.raw_os_error().is_some_and(|code| absent.contains(&Errno::from_raw(code)))
 }
 
-/// The result of reading `/proc`: none if there is no such process, or if we may never look at it.
+/// The result of reading `/proc`: none if there is no such process, or if we are not allowed to read about it.
 ///
 /// # Errors
-/// Those that may pass: another look may tell.
+/// Temporary errors: another try may succeed.
 pub fn of_proc<T>(read: io::Result<T>) -> io::Result<Option<T>> {
     match read {
         Ok(told) => Ok(Some(told)),
@@ -64,7 +65,7 @@ pub fn of_proc<T>(read: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Says it for people if hardly a file can be opened any more.
+/// A message if hardly any more files can be opened.
 #[must_use]
 pub fn shortage() -> Option<String> {
     let mut spare = Vec::with_capacity(SPARE);
@@ -77,10 +78,10 @@ pub fn shortage() -> Option<String> {
     None
 }
 
-/// Says it for people if no thread can be begun, nor any other process then.
+/// A message if no thread can be started. Then no process can be started either.
 #[must_use]
 pub fn no_thread() -> Option<String> {
-    // Its end is not waited for: it does nothing, and the loop that asks has no time to lose.
+    // The thread does nothing, and the loop that asks must not wait for its end.
     let begun = std::thread::Builder::new().name("look".to_owned()).stack_size(LITTLE).spawn(|| ());
     let error = begun.err()?;
     Some(format!(
@@ -89,7 +90,7 @@ pub fn no_thread() -> Option<String> {
     ))
 }
 
-/// What is short and what helps, if this error says that something is.
+/// A message about what the system is short of and what helps, if this error means a shortage.
 #[must_use]
 pub fn in_words(error: &io::Error) -> Option<String> {
     match error.raw_os_error().map(Errno::from_raw) {
@@ -105,7 +106,7 @@ pub fn in_words(error: &io::Error) -> Option<String> {
             "the system can't open more files ({error}); meanwhile no agent is taken for dead, and work waits; end \
              other programs"
         )),
-        // Without a /dev/null nothing can be told this way.
+        // Without a /dev/null this check can't tell.
         _ => None,
     }
 }
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_proc_could_not_tell_for_the_moment_is_an_error_and_all_else_is_told() {
+    fn a_temporary_error_of_proc_is_an_error_and_a_missing_process_is_none() {
         assert_eq!(of_proc(Ok(7)).ok(), Some(Some(7)));
         assert_eq!(of_proc::<u8>(Err(error(Errno::ESRCH))).ok(), Some(None));
         assert_eq!(of_proc::<u8>(Err(error(Errno::EACCES))).ok(), Some(None), "somebody else's process stays so");

@@ -21,17 +21,17 @@ use tokio_util::sync::CancellationToken;
 
 /// How long to wait for a clean composer before a text is refused.
 const HOLD: Duration = Duration::from_secs(3);
-/// How long a text may take to be seen in the composer, and to leave it: on a loaded machine a CLI has taken more than
+/// How long a text may take to appear in the composer, and to leave it: on a loaded machine a CLI has needed more than
 /// ten seconds for either. Both, and every Enter, must fit into the limit of a step that types.
 const SEEN_WITHIN: Duration = Duration::from_secs(20);
-/// For how long a screen must look idle before a turn counts as over although no event said so.
+/// How long a screen must look idle before a turn counts as over without an event.
 const IDLE_CALM: Duration = Duration::from_secs(5);
-/// How long a screen is watched for that; the step's own limit is shorter or the same.
+/// How long a screen is watched for an idle one; the step's own limit is shorter or the same.
 const IDLE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
-/// The same where nobody waits for it.
-const GLANCE_LIMIT: Duration = Duration::from_secs(8);
+/// How long a screen is watched when no step waits for it.
+const SINGLE_PROBE_LIMIT: Duration = Duration::from_secs(8);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Pause before a placeholder is tried again that could not be removed.
+/// Pause before the next try to remove a placeholder.
 const DROP_AGAIN: Duration = Duration::from_secs(2);
 const SCREEN_CHARS: usize = 800;
 /// Most lines of a screen that are shown to a person.
@@ -56,7 +56,7 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
         }
         Effect::ReadPersona { persona: slug } => persona::read(tools, slug, stop).await,
         Effect::AwaitIdle { pane, profile, brief, .. } => {
-            let limit = if *brief { GLANCE_LIMIT } else { IDLE_LIMIT };
+            let limit = if *brief { SINGLE_PROBE_LIMIT } else { IDLE_LIMIT };
             Outcome::Readiness(await_idle(tools, pane, profile, limit, stop).await)
         }
         Effect::AwaitReady { pane, profile, .. } => Outcome::Readiness(await_ready(tools, pane, profile, stop).await),

@@ -8,13 +8,13 @@ use std::future::Future;
 use std::time::Duration;
 use tokio::task::JoinError;
 
-/// How often it is looked whether a thread can be begun.
+/// How often to check whether a thread can be started.
 const WHILE_SHORT: Duration = Duration::from_millis(250);
-/// For people.
+/// The reason in the outcome.
 const WHY: &str =
     "an internal error of tasuki ended this action (see the sidecar's log); it is not known what was done";
 
-/// The outcome that the asker of this effect understands.
+/// The outcome of the kind that this effect's waiter expects.
 pub(super) fn outcome(effect: &Effect) -> Outcome {
     let why = WHY.to_owned();
     match effect {
@@ -49,7 +49,7 @@ tokio::task_local! {
     static GUARDED: ();
 }
 
-/// Whether a panic at this place is somebody's outcome, and no reason to end.
+/// Whether a panic here becomes an effect's outcome instead of ending the sidecar.
 #[must_use]
 pub fn is_guarded() -> bool {
     GUARDED.try_with(|()| ()).is_ok()
@@ -93,7 +93,7 @@ mod tests {
     /// `recording` has no limit and `writing` is extended while a document is read: any other outcome would keep the
     /// handoff there for ever.
     #[test]
-    fn a_document_that_could_not_be_written_is_told_as_one() {
+    fn a_fault_while_composing_a_document_is_a_failed_document() {
         let persona = "dev".parse().expect("a slug");
         let source = crate::core::effect::DocumentSource::Text("# Work".to_owned());
         let effect = Effect::ComposeDocument { persona, file_name: "d.md".to_owned(), source };

@@ -123,14 +123,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_ends_in_time_is_told_of_nobody() {
+    async fn an_effect_that_ends_in_time_is_not_reported() {
         let (stop, late) = (CancellationToken::new(), Late::default());
         let ended = within(KIND, (&stop, &late), async { Some(Outcome::Done) }, fault()).await;
         assert_eq!((ended, late.told(), stop.is_cancelled()), (Some(Outcome::Done), None, false));
     }
 
     #[tokio::test]
-    async fn what_is_late_is_told_to_stop_and_gives_its_own_outcome() {
+    async fn a_late_effect_is_stopped_and_gives_its_own_outcome() {
         let (stop, late) = (CancellationToken::new(), Late::default());
         let waits = stop.clone();
         let doing = async move {
@@ -142,11 +142,11 @@ mod tests {
         assert_eq!(late.told().as_deref(), Some("read_document takes more than 0 s"));
     }
 
-    /// An effect that hangs delays nothing else: it is over, and what it would have done does not happen later.
+    /// An effect that hangs delays nothing else: it gets an outcome, and its action does not happen later.
     #[tokio::test]
-    async fn what_does_not_even_stop_is_given_up() {
+    async fn an_effect_that_does_not_stop_is_given_up() {
         let (stop, late) = (CancellationToken::new(), Late::default());
-        let (go_on, waits) = tokio::sync::oneshot::channel::<()>();
+        let (release, waits) = tokio::sync::oneshot::channel::<()>();
         let (tells, mut came_after) = tokio::sync::oneshot::channel();
         let hangs = async move {
             let _ = waits.await;
@@ -158,8 +158,8 @@ mod tests {
         let ended = within(kind, (&stop, &late), fault::guard(hangs, fault()), fault()).await;
         assert_eq!((ended, stop.is_cancelled()), (Some(fault()), true));
         assert!(late.told().is_some_and(|said| said.contains("stopped waiting") && said.ends_with("1 more")));
-        let _ = go_on.send(());
-        assert!((&mut came_after).await.is_err(), "it went on");
+        let _ = release.send(());
+        assert!((&mut came_after).await.is_err(), "it continued");
         assert_eq!(late.told_at(Instant::now() + TOLD_FOR), None);
     }
 }

@@ -1,11 +1,11 @@
 //! Runs effects: one lane for each agent, so that the texts for a pane keep their order, and everything else in
 //! parallel.
 //!
-//! `act` carries out one effect with the adapters. `retry_look` repeats a look that said nothing. `document` reads documents
-//! that no longer change, and `context_usage` how full a context is. `late` gives up effects that do not end. `identify` finds out
-//! who is in a pane, `persona` what the disk says of one. `publish` keeps copies and publishes them, and `start` starts
-//! agents. `tools` is what all of them use. `fault` is the outcome of an effect that panicked. This file keeps the
-//! lanes.
+//! `act` carries out one effect with the adapters. `retry_look` repeats a look that said nothing. `document` reads
+//! documents that no longer change, and `context_usage` how full a context is. `late` gives up effects that do not end.
+//! `identify` finds out who is in a pane, `persona` what the disk says of one. `publish` keeps copies and publishes
+//! them, and `start` starts agents. `tools` is what all of them use. `fault` is the outcome of an effect that panicked.
+//! This file keeps the lanes.
 
 mod act;
 mod compose;
@@ -81,7 +81,7 @@ impl Runner {
         self.tools = tools;
     }
 
-    /// Takes an effect that was committed. `resumed`: a former process may have begun it.
+    /// Takes an effect that was committed. `resumed`: an earlier process may have begun it.
     pub fn submit(&mut self, key: EffectKey, effect: Effect, resumed: bool) {
         let lane = effect.lane(key);
         tracing::debug!(effect = key.0, kind = effect.kind(), resumed, "effect");
@@ -89,7 +89,7 @@ impl Runner {
         self.go(lane);
     }
 
-    /// Stops an effect that nobody wants any more. One that runs keeps its lane until it has really stopped.
+    /// Stops an effect that is no longer wanted. A running effect keeps its lane until it has really stopped.
     pub fn cancel(&mut self, key: EffectKey) {
         if let Some(running) = self.running.get(&key) {
             running.stop.cancel();

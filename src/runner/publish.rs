@@ -13,10 +13,10 @@ use std::ffi::OsStr;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Names that are tried for a copy, a second apart.
+/// The most names that are tried for a copy, a second apart.
 const MOST_NAMES: i64 = 600;
-/// How long a server may take to store an upload before nobody waits for its answer any more: GitHub gives a request up
-/// after 10 s.
+/// How long a server may take to store an upload before we stop waiting for its answer: GitHub gives up a request after
+/// 10 s.
 const SERVER_TAKES: Duration = Duration::from_secs(10);
 
 /// Keeps the copy, unless a file of that name has the same content: an earlier process may have written it.

@@ -7,20 +7,20 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 const EVERY: Duration = Duration::from_millis(250);
-/// How long it is looked again and again.
+/// How long the look is repeated.
 const WITHIN: Duration = Duration::from_secs(30);
 
 pub(super) enum LookResult<T> {
     /// The answer, which may be that nothing is there.
     Answered(T),
-    /// Nothing: why it could not look, for people.
+    /// No answer; the reason in words.
     Unavailable(String),
 }
 
 /// Repeats the look until it has an answer.
 ///
 /// # Errors
-/// Why it told nothing, for half a minute or until nobody wanted to know it any more.
+/// Why the look had no answer for half a minute, or until the effect was stopped.
 pub(super) async fn until_answered<T>(
     stop: &CancellationToken,
     mut look: impl FnMut() -> LookResult<T>,

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_version_that_was_never_tried_is_worth_a_word() {
+    fn only_a_version_that_was_never_tried_is_mentioned() {
         let version = VersionSection { argv: vec!["x".to_owned()], tried: vec!["2.1.328".to_owned()] };
         assert_eq!(judge(&version, "2.1.328 (Claude Code)\n"), "");
         let told = judge(&version, "9.9.9\u{1b}[31m (Claude Code)\nmore\n");

@@ -106,12 +106,12 @@ impl Connection {
         self.notices.pop_front()
     }
 
-    /// Asks from the connection's own thread, serving everybody else meanwhile.
+    /// Sends a line from the connection's own thread, and serves all other callers meanwhile.
     pub(super) fn ask(&mut self, line: &str, wake: &ConnectionWaker<'_>) -> Result<CommandReplies, ConnectionEnd> {
         let (reply, mut answer) = oneshot::channel();
         self.queue.push_back(QueuedLine { line: line.to_owned(), reply, due: Instant::now() + PATIENCE });
         loop {
-            self.pump(wake, PATIENCE)?;
+            self.serve_once(wake, PATIENCE)?;
             match answer.try_recv() {
                 Ok(Ok(blocks)) => return Ok(blocks),
                 Ok(Err(_)) | Err(oneshot::error::TryRecvError::Closed) => return Err(ConnectionEnd::Silent),
@@ -121,7 +121,7 @@ impl Connection {
     }
 
     /// Serves the connection once: takes requests, writes, waits for at most `wait`, reads, answers.
-    pub(super) fn pump(&mut self, wake: &ConnectionWaker<'_>, wait: Duration) -> Result<(), ConnectionEnd> {
+    pub(super) fn serve_once(&mut self, wake: &ConnectionWaker<'_>, wait: Duration) -> Result<(), ConnectionEnd> {
         self.take_requests(wake);
         self.check_deadlines(Instant::now())?;
         self.fill();

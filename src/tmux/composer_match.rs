@@ -1,17 +1,17 @@
-//! Compares a composer with a text of ours: whether the text is there, whether it is alone there, how much of it has
+//! Compares a composer with a text of ours: whether the text is in it, whether it is alone, and how much of it has
 //! arrived.
 
 use crate::core::pane::ComposerContent;
 use crate::core::text::seen;
 
-/// A text as far as it is seen, without its white space: how a composer's content is compared, for programs wrap,
-/// indent and compose letters.
+/// The visible characters of a text without white space. Texts are compared in this form, because agents wrap, indent
+/// and compose letters.
 fn bare(text: &str) -> String {
     seen(text).chars().filter(|c| !c.is_whitespace() && is_drawn(*c)).collect()
 }
 
-/// Whether screens show a character the same way everywhere. tmux cuts joined pictures short and leaves out invalid
-/// characters; programs show private or unknown characters as they like.
+/// Whether every terminal shows a character the same way. tmux shortens joined emoji and leaves out invalid characters;
+/// programs differ in how they show private or unknown characters.
 fn is_drawn(c: char) -> bool {
     let is_none = matches!(u32::from(c) & 0xffff, 0xfffe | 0xffff) || ('\u{fdd0}'..='\u{fdef}').contains(&c);
     let is_private = matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_seen_though_the_composer_writes_its_letters_otherwise() {
+    fn a_text_is_seen_although_the_composer_writes_its_letters_differently() {
         let (whole, tail) = ("u\u{308}ber a\u{200b}b so\u{ad}ft\n(tasuki delivery 1.)", "(tasuki delivery 1.)");
         assert_eq!(match_composer(&text("\u{fc}ber ab soft (tasuki delivery 1.)"), whole, tail), ComposerMatch::Shown);
         assert!(ends_with(&text("\u{fc}ber ab so"), "u\u{308}ber a\u{200b}b so\u{ad}"));
@@ -112,7 +112,7 @@ mod tests {
 
     /// As tmux 3.3 shows it: the last of the joined pictures is cut off, and invalid characters are left out.
     #[test]
-    fn a_text_is_seen_though_the_screen_does_not_show_all_of_it() {
+    fn a_text_is_seen_although_the_screen_does_not_show_all_of_it() {
         let family = "\u{1f469}\u{200d}\u{1f469}\u{200d}\u{1f467}\u{200d}";
         let whole = format!("x \u{fffe} \u{e000} {family}\u{1f466} y\n(tasuki delivery 1.)");
         assert_eq!(
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_else_stands_in_the_composer_is_seen() {
+    fn other_text_in_the_composer_is_seen() {
         let (whole, tail) = ("Hello world\n(tasuki delivery 1.)", "(tasuki delivery 1.)");
         for mixed in [
             "mine Hello world (tasuki delivery 1.)",

@@ -301,7 +301,8 @@ fn created(block: &Block, live: &LiveClient) -> Option<PaneRef> {
     Some(PaneRef { server: live.info.id, pane: pane.parse().ok()?, pid: pid.trim().parse().ok()? })
 }
 
-/// Whether a process was started with this creation's id. One that has ended, or is somebody else's, was not.
+/// Whether a process was started with this creation's id. A process that has ended, or that belongs to another user,
+/// counts as another one.
 #[cfg(target_os = "linux")]
 fn bears(pid: u32, creation: &str) -> io::Result<bool> {
     use std::io::Read as _;

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_drives_a_terminal_is_refused_whole() {
+    fn a_text_with_control_characters_is_refused_whole() {
         for bad in ["", "a\0", "a\u{1b}[201~", "a\rb", "a\u{9b}", "a\u{7f}", &"a".repeat(MAX_TYPED_BYTES + 1)] {
             assert_eq!(pieces(&plan(bad, Input::Bracketed)), None, "{:?}", bad.get(..8));
         }

@@ -29,12 +29,12 @@ impl Drop for Inner {
 }
 
 impl Tmux {
-    /// Starts to search for the server and keeps a connection to it for ever. Does not block. If no server runs, that
-    /// is not an error here.
+    /// Starts to search for the server, and keeps a connection to it from then on. Does not block. A server that does
+    /// not run is not an error here.
     ///
     /// # Errors
-    /// [`Error::BadArgument`] for a tag that is not 8 hexadecimal digits, [`Error::Thread`] when the system gives no
-    /// thread. That no server runs is no error here.
+    /// [`Error::BadArgument`] for a tag that is not 8 hexadecimal digits, [`Error::Thread`] when the system starts no
+    /// thread.
     pub fn start(options: SocketOptions, notices: mpsc::Sender<TmuxNotice>) -> Result<Tmux, Error> {
         let tag = options.home_tag.as_bytes();
         if tag.len() != 8 || !tag.iter().all(u8::is_ascii_hexdigit) {

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn it_does_not_matter_where_reads_are_cut() {
+    fn a_stream_is_parsed_the_same_wherever_reads_are_cut() {
         let whole = parse(&[NASTY]);
         for cut in 0..NASTY.len() {
             let (head, tail) = NASTY.split_at(cut);
@@ -277,7 +277,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        fn no_bytes_make_the_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
             let _ = ProtocolParser::default().push(&bytes, &mut Vec::new());
         }
     }

@@ -73,7 +73,7 @@ fn await_session(connection: &mut Connection, wake: &ConnectionWaker<'_>, names:
         if left.is_zero() {
             return Err(ConnectionEnd::Silent);
         }
-        connection.pump(wake, left)?;
+        connection.serve_once(wake, left)?;
     }
 }
 

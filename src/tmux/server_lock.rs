@@ -23,7 +23,8 @@ pub(super) struct ServerLock(
 );
 
 impl ServerLock {
-    /// To come or to leave: alone. Without it after `patience`, for what is to be done is worth more than the small danger.
+    /// To come or to leave: alone. Without it after `patience`, for what is to be done is worth more than the small
+    /// danger.
     pub(super) fn alone(socket: &Path, patience: Duration) -> ServerLock {
         let until = Instant::now() + patience;
         loop {
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn whoever_comes_is_alone_and_nobody_waits_for_ever() {
+    async fn the_server_lock_is_exclusive_and_nobody_waits_for_it_for_ever() {
         let dir = tempfile::tempdir().expect("a folder");
         let socket = dir.path().join("s");
         let word = socket.to_str().expect("a text");

@@ -1,7 +1,7 @@
 //! The one thread that keeps the connection: it finds the server, connects with care, serves, and reconnects.
 //!
-//! A careless control client can crash a user's server (`server_lock` says how). So there is one client at a time, none is
-//! started within [`HYGIENE`] of another's end or of our own start, and a former process's client is ended first,
+//! A careless control client can crash a user's server (`server_lock` says how). So there is one client at a time, none
+//! is started within [`HYGIENE`] of another's end or of our own start, and a former process's client is ended first,
 //! politely.
 
 use super::client::{CommandReplies, Connection, ConnectionEnd, ConnectionWaker, Lost, PATIENCE, QueuedLine};
@@ -306,7 +306,7 @@ impl Supervisor {
             while let Some((name, args)) = connection.next_notice() {
                 match name.as_str() {
                     "client-session-changed" => {
-                        if let Some(client) = guest(&args, &shared.names.session(), connection.pid()) {
+                        if let Some(client) = client_in_our_session(&args, &shared.names.session(), connection.pid()) {
                             server::show_out(connection, &waker, client)?;
                         }
                     }
@@ -329,7 +329,7 @@ impl Supervisor {
             if let Some(at) = leave {
                 wait = wait.min(at.saturating_duration_since(Instant::now()));
             }
-            connection.pump(&waker, wait)?;
+            connection.serve_once(&waker, wait)?;
             if live.fenced_out.load(Ordering::Acquire) {
                 return Err(ConnectionEnd::FencedOut);
             }
@@ -347,8 +347,8 @@ fn unclear(reason: String) -> NotNow {
     NotNow { reason, certain: false, longest_pause: MAX_PAUSE }
 }
 
-/// The client that `%client-session-changed` names, if it landed in our session and is not ours.
-fn guest<'a>(args: &'a str, session: &str, our_pid: u32) -> Option<&'a str> {
+/// The client that `%client-session-changed` names, if it is in our session now and is not ours.
+fn client_in_our_session<'a>(args: &'a str, session: &str, our_pid: u32) -> Option<&'a str> {
     let mut fields = args.splitn(3, ' ');
     let (client, _, name) = (fields.next()?, fields.next()?, fields.next()?);
     (name == session && client != format!("client-{our_pid}")).then_some(client)

@@ -21,7 +21,7 @@
 //! | 16 | dialogs answered by accident | `tmux_refuse::dialogs_drafts_busy_and_unknown_screens_are_refused`, `agents_screens::claude_screens`, `flow_faults::a_dialog_within_a_handoff_is_told_and_waited_for` |
 //! | 17 | drafts merged or destroyed | `tmux_user::what_a_user_types_while_we_type_is_never_merged_unseen`, `flow_failures::a_draft_is_not_touched_and_a_retry_types_once_it_is_gone`, `tmux_refuse::a_draft_that_its_author_sends_in_time_is_waited_for` |
 //! | 18 | two writers in one pane | `tmux_type::two_callers_with_one_delivery_type_it_once`, `tmux_type::two_adapters_of_one_home_type_it_once` |
-//! | 19 | control characters in texts and headers | `hostile_text::no_field_of_any_request_does_harm`, `src/core/text::nothing_that_drives_a_terminal_is_left`, `src/tmux/deliver::what_drives_a_terminal_is_refused_whole`, `src/notify::arguments_reach_no_shell` |
+//! | 19 | control characters in texts and headers | `hostile_text::no_field_of_any_request_does_harm`, `src/core/text::nothing_that_drives_a_terminal_is_left`, `src/tmux/deliver::a_text_with_control_characters_is_refused_whole`, `src/notify::arguments_reach_no_shell` |
 //! | 20 | prompts in logs and errors | `hostile_log::no_text_is_in_any_log_at_the_loudest_level`, `src/notify::failures_say_which_command_and_why_and_never_what` |
 //! | 21 | a Stop before the transcript, or with work running | `demo_transcript::a_lagging_transcript_has_the_answer_after_the_stop`, `src/agents/rules::a_stop_with_work_in_the_background_is_a_pause` |
 //! | 22 | a Stop that never comes | `flow_failures::stop_never_came_and_the_document_is_accepted`, `flow_failures::agent_failed_and_a_retry_instructs_anew_for_the_same_path` |

@@ -22,15 +22,15 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// The pause between two looks, the second of which confirms the first.
+/// The pause between two looks at the screen: the second look confirms the first.
 const CONFIRM: Duration = Duration::from_millis(100);
-/// Between two looks while something is expected to appear.
-const GLANCE: Duration = Duration::from_millis(40);
-/// How long a user's own tmux hook may take between two halves of a line of ours.
+/// The pause between two looks at the screen while something is expected to appear.
+const LOOK_EVERY: Duration = Duration::from_millis(40);
+/// How long a user's own tmux hook may run between two commands of one of our lines.
 const HOOK_PATIENCE: Duration = Duration::from_secs(2);
-/// How long a lost connection is waited for.
+/// How long to wait for a lost connection.
 const RECONNECT_PATIENCE: Duration = Duration::from_secs(20);
-/// How often an obstacle in the middle of a text is looked at again before typing ends.
+/// How many times an obstacle in the middle of a text is checked again before typing ends.
 const MAX_OBSTACLES: u32 = 20;
 
 fn refused(reason: Refusal) -> Typed {
@@ -41,7 +41,7 @@ fn unknown(reason: &str) -> Typed {
     Typed::Unknown { reason: reason.to_owned() }
 }
 
-/// The word of the contract for a refusal.
+/// The wire name of a refusal.
 fn wire_name(reason: Refusal) -> String {
     serde_json::to_value(reason).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
@@ -172,7 +172,7 @@ impl<'a> Delivery<'a> {
         match stage {
             None => self.begin(&live, &noted).await,
             Some(DeliveryStage::Begun(n)) => self.settle(&live, n, &row).await,
-            Some(DeliveryStage::Pieces(n)) => self.go_on(&live, n, &row, screen).await,
+            Some(DeliveryStage::Pieces(n)) => self.next_piece(&live, n, &row, screen).await,
             Some(DeliveryStage::Pasted) => self.submit(&live, DeliveryStage::Pasted, &row).await,
             Some(stage @ (DeliveryStage::EnterBegun(n) | DeliveryStage::Entered(n))) => {
                 self.verify(&live, stage, n, &row).await
@@ -284,8 +284,8 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// Puts the next piece in. `screen` is a look that was taken already, after the mark was read.
-    async fn go_on(&mut self, live: &LiveClient, number: usize, row: &PaneRow, mut screen: Option<Look>) -> Step {
+    /// Types the next piece. `screen`: a look at the screen that was taken after the mark was read.
+    async fn next_piece(&mut self, live: &LiveClient, number: usize, row: &PaneRow, mut screen: Option<Look>) -> Step {
         if let Some(end) = self.check_obstacle(row).await? {
             return Ok(end);
         }
@@ -310,7 +310,7 @@ impl<'a> Delivery<'a> {
             if Instant::now() >= until {
                 return Ok(Some(unknown(if self.fresh == number { "not_seen" } else { "ambiguous" })));
             }
-            pause(GLANCE, self.stop).await?;
+            pause(LOOK_EVERY, self.stop).await?;
         }
         if let Input::Pieces { gap, .. } = self.plan.input {
             pause(gap, self.stop).await?;

@@ -1,6 +1,6 @@
 //! Enter: when it is pressed, and whether the agent took it.
 
-use super::{Delivery, GLANCE, Halt, Step, unknown, wire_name};
+use super::{Delivery, Halt, LOOK_EVERY, Step, unknown, wire_name};
 use crate::core::pane::{Activity, Typed};
 use crate::tmux::composer_match::{ComposerMatch, match_composer};
 use crate::tmux::guard::DeliveryStage;
@@ -35,12 +35,12 @@ impl Delivery<'_> {
                 ComposerMatch::Shown => seen = true,
                 // Another process may continue the same delivery.
                 _ if self.moved(live, &mark).await? => return Ok(None),
-                // A person may yet take their own words away.
+                // A person may still remove their own words.
                 ComposerMatch::Mixed if Instant::now() >= until => return Ok(Some(unknown("mixed_draft"))),
                 _ if Instant::now() >= until => return Ok(Some(unknown("not_seen"))),
                 _ => seen = false,
             }
-            pause(if seen { self.plan.enter_delay } else { GLANCE }, self.stop).await?;
+            pause(if seen { self.plan.enter_delay } else { LOOK_EVERY }, self.stop).await?;
         }
         self.press(live, &mark, 1).await
     }
@@ -87,17 +87,17 @@ impl Delivery<'_> {
                         self.press_again(live, stage, number + 1).await
                     }
                     ComposerMatch::Shown if Instant::now() < patience => {
-                        pause(GLANCE, self.stop).await?;
+                        pause(LOOK_EVERY, self.stop).await?;
                         continue;
                     }
                     ComposerMatch::Shown | ComposerMatch::Mixed => Ok(Some(unknown("not_submitted"))),
                 };
             }
-            pause(GLANCE, self.stop).await?;
+            pause(LOOK_EVERY, self.stop).await?;
         }
     }
 
-    /// Enter once more, unless by now somebody else is in front of a screen that the agent left behind.
+    /// Presses Enter once more, unless another program is now in the foreground of a screen that the agent has left.
     async fn press_again(&mut self, live: &LiveClient, stage: DeliveryStage, number: u32) -> Step {
         let noted = self.tmux.noted(live, self.plan.pane.pane).await.map_err(|_| Halt::Lost)?;
         let Ok(row) = same(&self.plan.pane, noted.map(|noted| noted.row)) else { return Ok(None) };
