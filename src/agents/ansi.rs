@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_go_on_over_lines_and_other_escapes_leave_no_trace() {
+    fn a_look_continues_on_the_next_line_and_other_escapes_leave_no_trace() {
         let rows = cells("\u{1b}[2ma\nb\u{1b}]8;;http://x\u{1b}\\c\u{1b}]8;;\u{7}d\u{1b}[?25he\u{e}q\u{f}q", 80, 24);
         assert!(rows[1].iter().all(|cell| cell.look.dim));
         assert_eq!(rows[1].iter().map(|cell| cell.char).collect::<String>(), "bcde─q");

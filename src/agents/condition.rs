@@ -89,7 +89,7 @@ impl Pointer {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct When {
-    /// Where the value stands.
+    /// Where the value is.
     pub at: Pointer,
     /// It must be one of these texts; a missing value fits none.
     #[serde(default)]

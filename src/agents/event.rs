@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct EventError {
-    /// A code for programs: `bad_json`, `unsupported_version`, `unknown_event`, `unknown_field`, `bad_field`.
+    /// The error code: `bad_json`, `unsupported_version`, `unknown_event`, `unknown_field`, `bad_field`.
     pub code: &'static str,
     pub message: String,
     pub field: Option<String>,
@@ -31,7 +31,7 @@ impl EventError {
 }
 
 /// One file in `spool/events/`. Only `v` and `event` are required, and one of `agent_id`, `pane` and `session_id` to
-/// say whose event it is. What stands here wins over what the profile finds in `payload`.
+/// say whose event it is. These fields take precedence over what the profile finds in `payload`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EventFile {
@@ -74,7 +74,7 @@ pub struct EventFile {
     pub reason: Option<SessionReason>,
     /// For a stop: the turn only pauses.
     pub paused: Option<bool>,
-    /// What the CLI says, for people.
+    /// The CLI's message to its user.
     pub message: Option<String>,
     /// How full the context is.
     pub context: Option<ContextUsage>,
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_on_top_wins_over_the_payload() {
+    fn top_level_fields_take_precedence_over_the_payload() {
         let payload =
             json!({"hook_event_name":"UserPromptSubmit","prompt":"from the payload","session_id":"s1","prompt_id":"p"});
         let file = json!({"v":1,"event":"prompt_submit","profile":"claude","pane":"%7","tmux":"/tmp/a,b/default,4711,0",

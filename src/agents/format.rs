@@ -35,7 +35,7 @@ pub struct ProfileFile {
     pub screen: ScreenSection,
     /// Which of its own events mean what.
     pub hooks: HooksSection,
-    /// How its transcript is read; without it there is no `agent_reply`, no `salvage` and no gauge from it.
+    /// How its transcript is read; without it there is no `agent_reply`, no `salvage` and no context usage from it.
     pub transcript: Option<TranscriptSection>,
     /// What goes into the CLI's own configuration so that an agent that tasuki did not start reports too.
     pub install: Option<InstallSection>,
@@ -57,17 +57,18 @@ pub struct LaunchSection {
     /// Names taken out of the environment first, such as `CLAUDECODE`.
     #[serde(default)]
     pub unset: Vec<String>,
-    /// Texts that `{text:NAME}` stands for in `argv` and `env`: what stands there more than once, or as its hash.
+    /// Texts that replace `{text:NAME}` in `argv` and `env`: for a text that is used more than once, or as its hash.
     #[serde(default)]
     pub texts: BTreeMap<String, String>,
     /// Files that are written, readable by this user alone, before each start, by name: an extension, a configuration.
-    /// `{file:NAME}` in `argv` and `env` is where one lies. In their text `{home}`, `{program}` and `{profile}` are
-    /// replaced; what differs from agent to agent they find in their environment.
+    /// `{file:NAME}` in `argv` and `env` is a file's path. In their text `{home}`, `{program}` and `{profile}` are
+    /// replaced; values that differ between agents are in the CLI's environment.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
 }
 
-/// How the CLI's version is asked for. It is, when an agent does not become ready: screens change from version to version.
+/// How to ask the CLI for its version. tasuki asks when an agent does not become ready, because screens change between
+/// versions.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VersionSection {
@@ -127,7 +128,7 @@ pub struct InputSection {
     #[serde(default = "ms::<150>", deserialize_with = "duration")]
     #[schemars(with = "String")]
     pub enter_delay: Duration,
-    /// If the text still stands in the composer after this time, Enter is pressed again.
+    /// If the text is still in the composer after this time, Enter is pressed again.
     #[serde(default = "ms::<2000>", deserialize_with = "duration")]
     #[schemars(with = "String")]
     pub enter_retry_after: Duration,
@@ -163,15 +164,15 @@ pub struct ScreenSection {
     /// The composer: the box in which the next prompt is written.
     pub composer: ComposerSection,
     /// A turn is running if one of these matches a line near the composer: one of the last `busy_lines` lines above
-    /// it that are not blank, or one below it. What stands in the composer never counts.
+    /// it that are not blank, or one below it. Text in the composer never counts.
     #[serde(default)]
     pub busy: Vec<Pattern>,
     /// How many lines above the composer are looked at for `busy`.
     #[serde(default = "busy_lines")]
     pub busy_lines: usize,
     /// A dialog is open if one of these matches the live end of the screen: the last `blocked_lines` lines that are
-    /// not blank, joined by newlines, or, where a composer is there, only what stands below it. Match the whole menu
-    /// with `(?m)`, not a single word: an old menu further up, or a list in the agent's prose, is no dialog.
+    /// not blank, joined by newlines, or, if the screen shows a composer, only the lines below it. Match the whole menu
+    /// with `(?m)`, not a single word: an old menu further up, or a list in the agent's prose, is not a dialog.
     #[serde(default)]
     pub blocked: Vec<Pattern>,
     /// How many lines at the end of the screen are looked at for `blocked`.
@@ -200,7 +201,7 @@ pub enum Anchor {
     Top,
 }
 
-/// Where the composer stands and what in it is not text.
+/// Where the composer is, and what in it is not text.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ComposerSection {
@@ -213,7 +214,7 @@ pub struct ComposerSection {
     #[serde(default)]
     pub fills_screen: bool,
     /// A long text takes the screen up to its first row, and `top` is out of sight: then all rows above `bottom` are text,
-    /// if one of `strip` fits each and the cursor stands among them. Looked for only where no `top` is seen and no dialog.
+    /// if one of `strip` fits each and the cursor is among them. Looked for only where no `top` is seen and no dialog.
     #[serde(default)]
     pub outgrows_screen: bool,
     /// From which side to look.
@@ -228,15 +229,15 @@ pub struct ComposerSection {
     /// long text. Its first line, such as one with a prompt sign, is then out of sight and not looked for. Without it a
     /// text of five lines or more may be the end of a longer one.
     pub scrolled: Option<Pattern>,
-    /// The terminal's cursor must stand inside: for a CLI that shows the real cursor.
+    /// The terminal's cursor must be inside: for a CLI that shows the real cursor.
     #[serde(default)]
     pub cursor_inside: bool,
-    /// The composer's last line is no text where it looks so: one that says which model answers.
+    /// Skips the composer's last line if it matches: some CLIs name the model there.
     pub last: Option<Pattern>,
     /// Taken off each line, one after the other: borders, the prompt sign.
     #[serde(default)]
     pub strip: Vec<Pattern>,
-    /// How ghost text (a hint that stands where text would) is drawn. Faint (`dim`) and bright black (`grey8`) unless
+    /// How ghost text (a hint in the place of text) is drawn. Faint (`dim`) and bright black (`grey8`) unless
     /// said otherwise.
     #[serde(default = "ghost_looks")]
     pub ghost: Vec<GhostLook>,
@@ -247,7 +248,7 @@ pub struct ComposerSection {
     #[serde(default)]
     pub ghost_texts: Vec<Pattern>,
     /// What a collapsed paste looks like, with the number of its lines or characters in a group named `size`. A blank
-    /// in the pattern stands for any white space or none: the composer's text is matched as it stands, and then
+    /// in the pattern matches any white space or none: the composer's text is matched as it is, and then
     /// without white space.
     #[serde(default)]
     pub collapsed: Vec<Collapsed>,
@@ -263,7 +264,7 @@ pub enum GhostLook {
     Grey8,
 }
 
-/// A pattern in which a blank stands for any white space or none.
+/// A pattern in which a blank matches any white space or none.
 #[derive(Debug, Clone, JsonSchema)]
 #[schemars(transparent)]
 pub struct Collapsed(pub Pattern);
@@ -281,17 +282,17 @@ impl<'de> Deserialize<'de> for Collapsed {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InstallSection {
-    /// Which file: `"~/.mycli/settings.json"`. A list where the CLI has a variable of its own for the place: the first
+    /// Which file: `"~/.mycli/settings.json"`. A list if the CLI has an environment variable for the path: the first
     /// whose variable is set counts, as in `["$MYCLI_HOME/settings.json", "~/.mycli/settings.json"]`.
     pub file: Places,
     /// What kind of file it is.
     #[serde(default)]
     pub format: InstallFormat,
     /// What goes in, with `{program}`, `{home}` and `{profile}` as in `launch`; `{text:NAME}` is one of `launch.files`
-    /// or `launch.texts`, so that it need not stand in the profile twice. Of `json` and `jsonc` an object: its objects
-    /// are merged with those in the file, the elements of its lists go behind those in the file.
+    /// or `launch.texts`, so that the profile need not repeat it. For `json` and `jsonc` an object: its objects
+    /// are merged with those in the file, and the elements of its lists are added after those in the file.
     pub text: String,
-    /// What the person has to do besides, in one or two sentences.
+    /// What else the person has to do, in one or two sentences.
     pub note: Option<String>,
 }
 
@@ -323,7 +324,7 @@ impl<'de> Deserialize<'de> for Places {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InstallFormat {
-    /// JSON, beside what is there.
+    /// JSON, merged into the file.
     #[default]
     Json,
     /// The same with comments.

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 /// Most that is kept of standard input, in bytes.
 const MAX_INPUT: usize = 1 << 20;
-/// Most that is read and thrown away after that, so that the CLI does not meet a closed pipe.
+/// Most that is read and discarded after that, in bytes, so that the CLI does not write to a closed pipe.
 const MAX_DRAIN: usize = 16 << 20;
 /// How long standard input may take as a whole.
 const INPUT_TIME: Duration = Duration::from_secs(1);
@@ -51,7 +51,7 @@ pub fn main(args: impl Iterator<Item = OsString>, usual: fn() -> Option<PathBuf>
         if let Some(home) = options.home(usual) {
             let input = if io::stdin().is_terminal() { Vec::new() } else { read_all(&mut io::stdin().lock()) };
             let event = event(&options, &home, &input, &hook_time, &|name| std::env::var(name).ok());
-            // A failure has nobody to go to: the agent must not be disturbed, and the sidecar notices missing hooks.
+            // Failures are ignored: the agent must not be disturbed, and the sidecar notices missing hooks.
             let _ = match (probe(&input), event) {
                 (Some(id), event) => write(&home, &probe_name(&id), &event.unwrap_or_else(|| json!({"v": 1}))),
                 (None, Some(event)) => write(&home, &hook_time.file_name(), &event),
@@ -62,9 +62,9 @@ pub fn main(args: impl Iterator<Item = OsString>, usual: fn() -> Option<PathBuf>
     0
 }
 
-/// The member of a hook's input by which it is a test: its value is a UUID that the test has chosen.
+/// The field that marks a hook's input as a test: its value is a UUID that the test has chosen.
 pub const PROBE: &str = "tasuki_probe";
-/// How the name of a test event begins. By its dot the sidecar never reads it, so that it can change nothing.
+/// How the name of a test event begins. The sidecar ignores names with a leading dot, so a test changes nothing.
 const PROBE_START: &str = ".probe-";
 
 /// The name of a test event's file.

@@ -5,19 +5,19 @@ use crate::core::hook::HookKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Which of the CLI's own events mean what, and where in their JSON things stand.
+/// Which of the CLI's own events mean what, and where their JSON has the values.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, bound(deserialize = "W: Deserialize<'de>"))]
 pub struct HooksSection<W = Pattern> {
-    /// Where the event's name stands; `tasuki hook PROFILE --event NAME` goes before it.
+    /// Where the event's name is; `tasuki hook PROFILE --event NAME` takes precedence.
     pub name: Option<Pointer>,
-    /// Where the session id stands.
+    /// Where the session id is.
     pub session_id: Option<Pointer>,
-    /// Where the id of the turn stands.
+    /// Where the id of the turn is.
     pub turn_id: Option<Pointer>,
-    /// Where the transcript's path stands.
+    /// Where the transcript's path is.
     pub transcript_path: Option<Pointer>,
-    /// Where the working directory stands.
+    /// Where the working directory is.
     pub cwd: Option<Pointer>,
     /// A session start is reported at launch; otherwise only with the first prompt.
     #[serde(default)]
@@ -40,18 +40,18 @@ pub struct HookRule {
     pub when: Option<When>,
     /// What it means.
     pub event: Meaning,
-    /// Where the submitted prompt stands.
+    /// Where the submitted prompt is.
     pub text: Option<Pointer>,
-    /// Where the last text of the answer stands.
+    /// Where the last text of the answer is.
     pub last_text: Option<Pointer>,
-    /// Where a message for people stands; the first that is there.
+    /// Where the message to the user is; the first place that has one counts.
     #[serde(default)]
     pub message: Vec<Pointer>,
-    /// Where the reason of a session's start or end stands, and what its values mean.
+    /// Where the reason of a session's start or end is, and what its values mean.
     pub reason: Option<ReasonRule>,
-    /// If something stands here (neither null, false, empty nor 0), the turn only pauses.
+    /// If there is a value here (neither null, false, empty nor 0), the turn only pauses.
     pub paused: Option<Pointer>,
-    /// Where the numbers of a `context` event stand.
+    /// Where the numbers of a `context` event are.
     pub context: Option<ContextRule>,
 }
 
@@ -77,17 +77,17 @@ pub enum Ignore {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReasonRule {
-    /// Where it stands.
+    /// Where the reason is.
     pub at: Pointer,
-    /// The process goes on with another session id: `clear`, `resume`.
+    /// The process continues with another session id: `clear`, `resume`.
     #[serde(default)]
     pub replaced: Vec<String>,
-    /// The same session goes on: `compact`.
+    /// The same session continues: `compact`.
     #[serde(default)]
     pub same: Vec<String>,
 }
 
-/// Where the numbers of a context gauge stand.
+/// Where the numbers of the context usage are.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContextRule {

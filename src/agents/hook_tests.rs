@@ -17,7 +17,7 @@ fn told(options: &[&str], input: &[u8]) -> Option<Value> {
 }
 
 #[test]
-fn an_event_bears_all_that_the_contract_names() {
+fn an_event_has_every_field_of_the_contract() {
     let input = br#"{"hook_event_name":"UserPromptSubmit","session_id":"s","prompt_id":"p","prompt":"hi","transcript_path":"/t"}"#;
     let event = told(&["claude"], input).expect("mapped");
     for (key, value) in [
@@ -41,14 +41,14 @@ fn an_event_bears_all_that_the_contract_names() {
 }
 
 #[test]
-fn what_the_hook_writes_the_sidecar_reads() {
+fn the_sidecar_can_read_every_event_of_the_hook() {
     let profiles = super::super::Profiles::load(None).expect("built in");
     let long = "word ".repeat(20_000);
     for payload in [
         json!({"hook_event_name":"SessionStart","source":"clear","session_id":"s"}),
         json!({"hook_event_name":"UserPromptSubmit","prompt":long}),
         json!({"hook_event_name":"Stop","background_tasks":[1],"last_assistant_message":"done"}),
-        json!({"hook_event_name":"Unheard"}),
+        json!({"hook_event_name":"Unknown"}),
     ] {
         let event = told(&["demo"], payload.to_string().as_bytes()).expect("an event");
         super::super::read_event(event.to_string().as_bytes(), &profiles).expect("readable");

@@ -10,7 +10,7 @@ const REPLACEMENT: &[u8; 6] = b"\\ufffd";
 /// Parses JSON, with U+FFFD for each escape that is half a character.
 ///
 /// # Errors
-/// It is no JSON, or not of that shape.
+/// It is not JSON, or not of that shape.
 pub(super) fn read<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
     serde_json::from_slice(bytes).or_else(|error| match with_valid_surrogates(bytes) {
         Cow::Owned(with_valid_surrogates) => serde_json::from_slice(&with_valid_surrogates),

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_brings_files_and_texts_of_its_own() {
+    fn a_profile_can_have_its_own_files_and_prompts() {
         let text = r#"
             title = "x"
             exit = { command = "/q" }

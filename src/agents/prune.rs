@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_cut_is_only_noted() {
+    fn a_payload_that_cannot_be_cut_is_only_noted() {
         let many: serde_json::Map<String, Value> = (0..50_000).map(|n| (format!("k{n}"), json!(n))).collect();
         assert_eq!(prune(Value::Object(many), 100_000), json!({"tasuki_pruned": true}));
     }

@@ -99,7 +99,7 @@ fn report(options: &HookOptions, home: &Path, input: &[u8], hook_time: &HookTime
     };
     let env = |name: &str| std::env::var(name).ok();
     let event = hook::assemble(HookKind::Context, found, json!({}), options, hook_time, &env);
-    // A failure has nobody to go to: the next change is reported again.
+    // A failure is ignored: the next change is reported again.
     if hook::write(home, &hook_time.file_name(), &event).is_ok() {
         let _ = write_note(&note, &numbers);
     }
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_behind_the_dashes_is_the_users() {
+    fn the_users_command_follows_the_two_dashes() {
         let args = ["--home", "/h", "--", "sh", "-c", "--home x"].map(OsString::from);
         let (options, command) = parse(args.into_iter());
         assert_eq!((options.home, options.profile.as_str()), (Some(PathBuf::from("/h")), "claude"));

@@ -8,7 +8,7 @@
 use super::condition::When;
 use super::profile::Profile;
 use super::rules::{fits, text_at};
-use super::transcript_format::{GaugeRule, MessageRule, TranscriptSection};
+use super::transcript_format::{ContextUsageRule, MessageRule, TranscriptSection};
 use crate::core::hook::ContextUsage;
 use crate::files::{self, Meta};
 use crate::limits;
@@ -21,8 +21,8 @@ pub use super::transcript_format::Role;
 
 /// How much of a transcript is read, from its end, in bytes.
 pub const MAX_READ: u64 = 8 << 20;
-/// How much of it is read for the gauge alone, in bytes.
-const MAX_GAUGE_READ: u64 = 1 << 20;
+/// How much of it is read for the context usage alone, or to look for a prompt, in bytes.
+const MAX_TAIL_READ: u64 = 1 << 20;
 /// Longest line that is parsed, in bytes.
 const MAX_LINE: usize = 1 << 20;
 /// How many messages back a line may continue an earlier one: a tool's result may come between its lines.
@@ -74,7 +74,7 @@ impl TranscriptError {
         matches!(self, TranscriptError::Read { source, .. } if limits::is_shortage(source))
     }
 
-    /// Whether the look itself failed, which says nothing about the file, so that another look may succeed.
+    /// Whether the read failed for a reason that says nothing about the file, so that a later try may succeed.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         matches!(self, TranscriptError::Read { source, .. } if limits::is_passing(source))
@@ -90,8 +90,8 @@ impl TranscriptError {
 /// Reads the last 8 MiB of a transcript.
 ///
 /// # Errors
-/// When the profile has no rules for it, or the file is missing, can't be read, is a link, no regular file, or
-/// somebody else's.
+/// When the profile has no rules for it, or the file is missing, can't be read, is a link or not a regular file, or
+/// belongs to another user.
 pub fn read(profile: &Profile, path: &Path) -> Result<Transcript, TranscriptError> {
     let rules = rules(profile)?;
     let (bytes, cut) = tail(path, MAX_READ)?;
@@ -106,9 +106,9 @@ pub fn read(profile: &Profile, path: &Path) -> Result<Transcript, TranscriptErro
 /// As [`read`].
 pub fn read_context_usage(profile: &Profile, path: &Path) -> Result<Option<(ContextUsage, bool)>, TranscriptError> {
     let rules = rules(profile)?;
-    let Some(gauge) = &rules.context else { return Ok(None) };
-    let (bytes, _) = tail(path, MAX_GAUGE_READ)?;
-    Ok(lines(&bytes).rev().filter(|line| !is_skipped(rules, line)).find_map(|line| measure(gauge, &line)))
+    let Some(rule) = &rules.context else { return Ok(None) };
+    let (bytes, _) = tail(path, MAX_TAIL_READ)?;
+    Ok(lines(&bytes).rev().filter(|line| !is_skipped(rules, line)).find_map(|line| measure(rule, &line)))
 }
 
 /// Whether the last 1 MiB has a message of the user's with this mark.
@@ -117,8 +117,8 @@ pub fn read_context_usage(profile: &Profile, path: &Path) -> Result<Option<(Cont
 /// As [`read`].
 pub fn holds_prompt(profile: &Profile, path: &Path, mark: &str) -> Result<bool, TranscriptError> {
     let rules = rules(profile)?;
-    let (bytes, _) = tail(path, MAX_GAUGE_READ)?;
-    // It is asked again and again, so that only lines that may be the one are understood.
+    let (bytes, _) = tail(path, MAX_TAIL_READ)?;
+    // The caller asks often, so only lines that contain the mark are parsed.
     let may_be = |line: &&[u8]| std::str::from_utf8(line).is_ok_and(|line| line.contains(mark));
     let is_it = |line: &Value| {
         let rule = rules.messages.iter().find(|rule| fit(&rule.when, line));
@@ -194,7 +194,7 @@ fn is_skipped(rules: &TranscriptSection, line: &Value) -> bool {
 
 /// The context usage that a line reports; none if it reports none, or no tokens, as a CLI's own error message does. A
 /// guessed window that is smaller than what is used is ignored.
-fn measure(rule: &GaugeRule, line: &Value) -> Option<(ContextUsage, bool)> {
+fn measure(rule: &ContextUsageRule, line: &Value) -> Option<(ContextUsage, bool)> {
     if !fit(&rule.when, line) {
         return None;
     }
@@ -230,8 +230,8 @@ impl<'r> Reader<'r> {
         if is_skipped(self.rules, line) {
             return;
         }
-        if let Some((gauge, guess)) = self.rules.context.as_ref().and_then(|rule| measure(rule, line)) {
-            self.out.context = Some(gauge);
+        if let Some((usage, guess)) = self.rules.context.as_ref().and_then(|rule| measure(rule, line)) {
+            self.out.context = Some(usage);
             self.out.window_is_guess = guess;
         }
         if let Some(rule) = self.rules.messages.iter().find(|rule| fit(&rule.when, line)) {

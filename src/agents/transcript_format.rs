@@ -16,13 +16,13 @@ pub enum Role {
     Assistant,
 }
 
-/// How the CLI's transcript is read: a file with one JSON object a line, whose path its hooks tell. A line that no
+/// How the CLI's transcript is read: a file with one JSON object a line, whose path its hooks report. A line that no
 /// rule fits means nothing.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TranscriptSection {
-    /// A prompt that the CLI has taken stands here as soon as its hooks have ended. Then this line is the proof that a
-    /// text was delivered, and not the hook, which may tell of a prompt that is dropped a moment later.
+    /// The CLI writes a prompt that it has taken as soon as its hooks have ended. Then this line is the proof that a
+    /// text was delivered, and not the hook, which may report a prompt that is dropped a moment later.
     #[serde(default)]
     pub proves_prompts: bool,
     /// A line is left out if one of these fits: the talk of subordinate agents, the CLI's own error texts.
@@ -34,11 +34,11 @@ pub struct TranscriptSection {
     /// Which lines are messages; the first rule that fits is taken.
     #[serde(default)]
     pub messages: Vec<MessageRule>,
-    /// Where the transcript tells how full the context is.
-    pub context: Option<GaugeRule>,
+    /// Where the transcript says how full the context is.
+    pub context: Option<ContextUsageRule>,
 }
 
-/// Which lines are messages of one role, and where their text stands.
+/// Which lines are messages of one role, and where their text is.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MessageRule {
@@ -47,36 +47,36 @@ pub struct MessageRule {
     /// All of these must fit.
     #[serde(default)]
     pub when: Vec<When>,
-    /// Where the content stands: a text, or a list of blocks.
+    /// Where the content is: a text, or a list of blocks.
     pub content: Pointer,
-    /// Where, in a block, its kind stands.
+    /// Where, in a block, its kind is.
     #[serde(default = "kind_at")]
     pub block_kind: Pointer,
     /// The kinds of blocks that are text.
     #[serde(default = "text_kinds")]
     pub text_kinds: Vec<String>,
-    /// Where, in a block, its text stands.
+    /// Where, in a block, its text is.
     #[serde(default = "text_at")]
     pub block_text: Pointer,
-    /// Where the message's id stands, for a CLI that writes one message as several lines. Without it each line is a
+    /// Where the message's id is, for a CLI that writes one message as several lines. Without it each line is a
     /// message.
     pub id: Option<Pointer>,
 }
 
-/// Where a transcript tells how full the context is. The last line that fits and has tokens counts.
+/// Where a transcript says how full the context is. The last line that fits and has tokens counts.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct GaugeRule {
+pub struct ContextUsageRule {
     /// All of these must fit.
     #[serde(default)]
     pub when: Vec<When>,
     /// The numbers whose sum is the tokens used; missing ones count as 0.
     pub used: Vec<Pointer>,
-    /// Where the size of the window stands.
+    /// Where the size of the window is.
     pub window: Option<Pointer>,
-    /// Where the model's name stands, for `windows`.
+    /// Where the model's name is, for `windows`.
     pub model: Option<Pointer>,
-    /// The size of the window by model, where the transcript does not tell it; the first that matches. It is a guess,
+    /// The size of the window by model, if the transcript does not say it; the first rule that matches. It is a guess,
     /// and gives way to a size that the CLI itself has reported.
     #[serde(default)]
     pub windows: Vec<ModelWindow>,
@@ -86,7 +86,7 @@ pub struct GaugeRule {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelWindow {
-    /// Matched against the model's name, which is empty where the transcript does not tell it.
+    /// Matched against the model's name, which is empty if the transcript does not say it.
     pub model: Pattern,
     /// Its size in tokens.
     pub tokens: u64,

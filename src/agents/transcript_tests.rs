@@ -52,8 +52,8 @@ fn a_real_turn_of_each_cli_is_read() {
         assert!(found.last_reply().is_some_and(|text| text.starts_with("HANDOFF WRITTEN /home/me/")), "{name}");
         assert_eq!(found.context, Some(ContextUsage { used, window }), "{name}");
         assert_eq!((found.messages, found.cut, found.window_is_guess), (messages, false, name == "claude"), "{name}");
-        let gauge = read_context_usage(&profile(name), written(lines).path()).expect("read");
-        assert_eq!(gauge, Some((ContextUsage { used, window }, name == "claude")), "{name}");
+        let usage = read_context_usage(&profile(name), written(lines).path()).expect("read");
+        assert_eq!(usage, Some((ContextUsage { used, window }, name == "claude")), "{name}");
     }
 }
 
@@ -88,7 +88,7 @@ fn a_reply_counts_only_after_the_last_prompt_and_once_it_has_text() {
 }
 
 #[test]
-fn what_the_cli_puts_among_the_words_is_left_out() {
+fn texts_that_the_cli_adds_to_a_message_are_left_out() {
     let found = read_as(
         "claude",
         &[
@@ -107,7 +107,7 @@ fn what_the_cli_puts_among_the_words_is_left_out() {
 }
 
 #[test]
-fn rubbish_is_passed_over() {
+fn unreadable_lines_are_skipped() {
     let long = agent("m0", &text(&"x".repeat(MAX_LINE)));
     let deep = "[".repeat(100_000);
     let lines =
@@ -149,12 +149,12 @@ fn a_link_a_pipe_a_folder_and_a_missing_file_are_refused_at_once() {
 #[test]
 fn the_last_line_with_tokens_counts_and_the_model_gives_the_window() {
     let line = |model: &str, used: u64| json!({"type":"assistant","message":{"id":"m","model":model,"content":"x","usage":{"input_tokens":used,"cache_read_input_tokens":5}}});
-    let gauge =
+    let usage =
         |lines: &[Value]| read_as("claude", &lines.iter().map(|line| format!("{line}\n")).collect::<String>()).context;
-    assert_eq!(gauge(&[line("x[1m]", 10)]), Some(ContextUsage { used: 15, window: Some(1_000_000) }));
-    assert_eq!(gauge(&[line("claude-opus-4-1", 10)]).and_then(|gauge| gauge.window), Some(200_000));
-    assert_eq!(gauge(&[line("claude-opus-4-1", 300_000)]).map(|gauge| gauge.window), Some(None));
-    assert_eq!(gauge(&[line("x", 10), json!({"type":"assistant","message":{}})]).map(|gauge| gauge.used), Some(15));
+    assert_eq!(usage(&[line("x[1m]", 10)]), Some(ContextUsage { used: 15, window: Some(1_000_000) }));
+    assert_eq!(usage(&[line("claude-opus-4-1", 10)]).and_then(|usage| usage.window), Some(200_000));
+    assert_eq!(usage(&[line("claude-opus-4-1", 300_000)]).map(|usage| usage.window), Some(None));
+    assert_eq!(usage(&[line("x", 10), json!({"type":"assistant","message":{}})]).map(|usage| usage.used), Some(15));
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_salvage_holds_the_latest_messages_that_fit() {
 }
 
 #[test]
-fn of_a_long_message_the_middle_is_left_out() {
+fn the_middle_of_a_long_message_is_left_out() {
     let long = format!("begin {} end", "é".repeat(5000));
     let found = demo(&[user("a question"), agent("m", &text(&long))]);
     let salvage = found.salvage(1000);

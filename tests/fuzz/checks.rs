@@ -155,8 +155,8 @@ pub(crate) fn transcript(bytes: &[u8]) {
             assert_eq!(sanitise(&salvage), salvage);
             assert!(salvage.len() <= most, "{} bytes, at most {most} were asked for", salvage.len());
         }
-        let gauge = transcript::read_context_usage(profile, file.path()).expect("a plain file is read");
-        // The gauge alone looks at the last 1 MiB only.
-        assert!(bytes.len() > 1 << 20 || gauge.map(|(gauge, _)| gauge) == told.context);
+        let usage = transcript::read_context_usage(profile, file.path()).expect("a plain file is read");
+        // The context usage alone is read from the last 1 MiB only.
+        assert!(bytes.len() > 1 << 20 || usage.map(|(usage, _)| usage) == told.context);
     }
 }

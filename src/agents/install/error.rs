@@ -11,7 +11,7 @@ pub enum InstallError {
     /// The profile has no `install` section.
     #[error("the profile {profile} does not say what to install")]
     NoInstall { profile: String },
-    /// None of the profile's places can be told.
+    /// None of the profile's paths can be resolved.
     #[error("tasuki can't tell where {profile} keeps its configuration: HOME is not set")]
     NoPlace { profile: String },
     /// The file must not be changed.

@@ -28,7 +28,7 @@ pub struct Change {
     after: Option<String>,
     record: Option<InstallRecord>,
     old: Option<InstallRecord>,
-    shelf: RecordFolder,
+    records: RecordFolder,
 }
 
 /// The text that `hooks show` prints.
@@ -56,7 +56,7 @@ impl Profile {
     /// # Errors
     /// See [`InstallError`]; nothing is changed.
     pub fn plan_install(&self, context: &Context<'_>) -> Result<Change, InstallError> {
-        let (section, found, shelf, old) = self.look(context)?;
+        let (section, found, records, old) = self.look(context)?;
         let filled = self.filled(section, context);
         let made_file = old.as_ref().map_or(found.text.is_none(), |old| old.made_file);
         let mut record = InstallRecord {
@@ -76,13 +76,13 @@ impl Profile {
                 return Err(InstallError::Foreign { path: found.path });
             }
             record.sha256 = Some(sha256(filled.as_bytes()));
-            return Ok(Change { found, after: Some(filled), record: Some(record), old, shelf });
+            return Ok(Change { found, after: Some(filled), record: Some(record), old, records });
         };
         let wrong = |fault: SyntaxError| wrong(&found.path, fault);
         let template = self.template(section, &filled, notation)?;
         let text = found.text.clone().unwrap_or_default();
         if template.is_whole(&text).map_err(wrong)? {
-            return Ok(Change { after: found.text.clone(), record: old.clone(), found, old, shelf });
+            return Ok(Change { after: found.text.clone(), record: old.clone(), found, old, records });
         }
         let (pieces, set) = old.as_ref().map_or((&[][..], &[][..]), |old| (&old.pieces, &old.set));
         let base = template.take_out(&text, pieces, set).map_err(wrong)?;
@@ -93,7 +93,7 @@ impl Profile {
         }
         record.pieces = merged.pieces;
         record.set = merged.set;
-        Ok(Change { found, after: Some(merged.text), record: Some(record), old, shelf })
+        Ok(Change { found, after: Some(merged.text), record: Some(record), old, records })
     }
 
     /// Plans to take this profile's hooks out.
@@ -101,15 +101,15 @@ impl Profile {
     /// # Errors
     /// See [`InstallError`]; nothing is changed.
     pub fn plan_uninstall(&self, context: &Context<'_>) -> Result<Change, InstallError> {
-        let (section, found, shelf, old) = self.look(context)?;
+        let (section, found, records, old) = self.look(context)?;
         let Some(text) = found.text.clone() else {
-            return Ok(Change { found, after: None, record: None, old, shelf });
+            return Ok(Change { found, after: None, record: None, old, records });
         };
         let Some(notation) = notation(section.format) else {
             if !self.is_ours(section, &text, old.as_ref()) {
                 return Err(InstallError::Foreign { path: found.path });
             }
-            return Ok(Change { found, after: None, record: None, old, shelf });
+            return Ok(Change { found, after: None, record: None, old, records });
         };
         let template = self.template(section, &self.filled(section, context), notation)?;
         let (pieces, set) = old.as_ref().map_or((&[][..], &[][..]), |old| (&old.pieces, &old.set));
@@ -117,7 +117,7 @@ impl Profile {
         let made = old.as_ref().is_some_and(|old| old.made_file);
         let is_empty = rest.trim().is_empty() || rest.split_whitespace().collect::<String>() == "{}";
         let after = if made && is_empty { None } else { Some(rest) };
-        Ok(Change { found, after, record: None, old, shelf })
+        Ok(Change { found, after, record: None, old, records })
     }
 
     pub(super) fn look(
@@ -127,9 +127,9 @@ impl Profile {
         let section =
             self.file.install.as_ref().ok_or_else(|| InstallError::NoInstall { profile: self.name.clone() })?;
         let found = FoundFile::look(&self.place_of(section, context)?)?;
-        let shelf = RecordFolder::new(context.home, &self.name, &found.target);
-        let old = shelf.read()?;
-        Ok((section, found, shelf, old))
+        let records = RecordFolder::new(context.home, &self.name, &found.target);
+        let old = records.read()?;
+        Ok((section, found, records, old))
     }
 
     fn place_of(&self, section: &InstallSection, context: &Context<'_>) -> Result<PathBuf, InstallError> {
@@ -191,31 +191,31 @@ impl Change {
     pub fn apply(self, wall_ms: i64) -> Result<Option<PathBuf>, InstallError> {
         // Of two installations at once, the second must not take back what the first has just recorded.
         let _held = self.found.hold()?;
-        if self.shelf.read()? != self.old {
+        if self.records.read()? != self.old {
             return Err(InstallError::Changed { path: self.found.path });
         }
         if self.is_nothing() {
             if self.record.is_none() && self.old.is_some() {
-                self.shelf.write(None)?;
+                self.records.write(None)?;
             }
             return Ok(None);
         }
-        let copy = self.found.text.as_deref().map(|text| self.shelf.keep(&self.found.target, text, wall_ms));
+        let copy = self.found.text.as_deref().map(|text| self.records.keep(&self.found.target, text, wall_ms));
         let copy = copy.transpose()?;
-        // The record goes first: of an installation that was cut off before its end, every piece can be told.
+        // The record is written first, so that every piece of an interrupted installation can be found.
         if let Some(record) = &self.record {
-            self.shelf.write(Some(record))?;
+            self.records.write(Some(record))?;
         }
         let made = match self.found.replace(self.after.as_deref()) {
             Ok(made) => made,
             Err(why) => {
-                self.shelf.write(self.old.as_ref())?;
+                self.records.write(self.old.as_ref())?;
                 return Err(why);
             }
         };
         match self.record {
             Some(record) if !made.is_empty() => {
-                self.shelf.write(Some(&InstallRecord { made_folders: made, ..record }))?
+                self.records.write(Some(&InstallRecord { made_folders: made, ..record }))?
             }
             Some(_) => {}
             None => {
@@ -224,7 +224,7 @@ impl Change {
                 {
                     found_file::remove_folders(&old.made_folders);
                 }
-                self.shelf.write(None)?;
+                self.records.write(None)?;
             }
         }
         Ok(copy)

@@ -123,7 +123,7 @@ fn hooks_go_beside_the_users_own_and_out_again_without_a_trace() {
 }
 
 #[test]
-fn what_the_user_changed_in_between_stays() {
+fn changes_by_the_user_stay() {
     let desk = Desk::with(OWN_HOOKS);
     desk.install();
     let edit = |text: &str| text.replace("opus", "haiku").replace("say done", "say it's done");
@@ -133,12 +133,12 @@ fn what_the_user_changed_in_between_stays() {
 }
 
 #[test]
-fn a_file_that_was_written_anew_meanwhile_loses_ours_and_nothing_else() {
+fn a_file_that_another_program_rewrote_loses_ours_and_nothing_else() {
     let desk = Desk::with(OWN_HOOKS);
     desk.install();
     let value: Value = serde_json::from_str(&desk.text()).expect("JSON");
-    fs::write(desk.settings(), value.to_string()).expect("written anew");
-    assert!(!desk.install(), "all is there, only written otherwise");
+    fs::write(desk.settings(), value.to_string()).expect("rewritten");
+    assert!(!desk.install(), "our hooks are there, only formatted differently");
     desk.uninstall();
     let (left, own): (Value, Value) =
         (serde_json::from_str(&desk.text()).expect("JSON"), serde_json::from_str(OWN_HOOKS).expect("JSON"));
@@ -151,7 +151,7 @@ fn a_hook_that_the_user_put_behind_ours_stays() {
     desk.install();
     let mut value: Value = serde_json::from_str(&desk.text()).expect("JSON");
     value["hooks"]["Stop"].as_array_mut().expect("a list").push(json!({"hooks": []}));
-    fs::write(desk.settings(), format!("{value:#}")).expect("written anew");
+    fs::write(desk.settings(), format!("{value:#}")).expect("rewritten");
     desk.uninstall();
     assert_eq!(serde_json::from_str::<Value>(&desk.text()).expect("JSON"), json!({"hooks": {"Stop": [{"hooks": []}]}}));
 }
@@ -183,7 +183,7 @@ fn hooks_of_another_home_are_replaced_too() {
 }
 
 #[test]
-fn what_was_made_goes_and_what_somebody_put_beside_it_stays() {
+fn uninstalling_removes_our_folders_unless_another_file_is_in_them() {
     let desk = Desk::new();
     assert!(desk.install());
     assert_eq!(ours(&desk.text()), 1);

@@ -78,7 +78,7 @@ impl Node {
         }
     }
 
-    /// Its kind in one word, for people.
+    /// The name of its kind in a message.
     pub(super) fn as_str(&self) -> &'static str {
         match &self.kind {
             ValueKind::Object(_) => "an object",
@@ -296,14 +296,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_takes_what_the_usual_reader_takes_and_nothing_else(text in r#"[\[\]{},:"0-9a\\nu. -]{0,24}"#) {
+        fn the_parser_accepts_the_same_json_as_serde(text in r#"[\[\]{},:"0-9a\\nu. -]{0,24}"#) {
             let usual = serde_json::from_str::<Value>(&text);
             let ours = parse(&text, Notation::Json);
             prop_assert_eq!(ours.as_ref().map(Node::value).ok(), usual.ok());
         }
 
         #[test]
-        fn it_never_panics(text in ".{0,64}") {
+        fn the_parser_never_panics(text in ".{0,64}") {
             let _ = parse(&text, Notation::Json);
             let _ = parse(&text, Notation::Jsonc);
         }
