@@ -72,7 +72,7 @@ pub fn actions(prompt: &str, asked: &AckInstructions, document: Option<&Path>, f
         form["understanding"] = json!("");
         return vec![drop_of(asked, form)];
     }
-    let understanding = "to go on where the document ends".to_owned();
+    let understanding = "to continue where the document ends".to_owned();
     let starting_from = document
         .and_then(|path| read_document(path).ok())
         .and_then(|text| document::checkpoint(&text))

@@ -46,13 +46,13 @@ pub fn main(args: impl Iterator<Item = OsString>) -> u8 {
     }
 }
 
-/// Prints it for anybody who still reads.
+/// Prints a message to standard error.
 fn complain(why: &str) {
     let _ = writeln!(io::stderr(), "tasuki demo-agent: {why}");
 }
 
-/// Goes on as a shell with job control that starts the agent, as a person would have done, and takes commands after it.
-/// Returns only if that fails.
+/// Replaces this process by a shell with job control. The shell starts the agent, as a person would have done, and
+/// takes commands after it. Returns only if that fails.
 fn become_a_shell() -> io::Error {
     let program = std::env::current_exe().unwrap_or_else(|_| "tasuki".into());
     let script = format!("set -m; \"$0\" demo-agent {IN_SHELL}; exec /bin/sh -i");
@@ -91,7 +91,7 @@ fn run(app: &mut App, mut signals: UnixStream, screen: &Terminal) {
         let now = Instant::now();
         keys.into_iter().for_each(|key| app.key(key, now));
     };
-    terminal::write(&app.farewell());
+    terminal::write(&app.last_output());
     screen.restore();
     app.end(reason);
 }

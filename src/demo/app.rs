@@ -116,7 +116,7 @@ impl App {
         come
     }
 
-    /// The reason for which the program is to end, once it is.
+    /// Why the program is to end; none if it is not.
     #[must_use]
     pub fn leaving(&self) -> Option<&'static str> {
         self.leaving
@@ -219,8 +219,8 @@ impl App {
         }
     }
 
-    /// What is to be written to take the block away, with the last lines that were said.
-    pub fn farewell(&mut self) -> String {
+    /// The output that removes the block from the screen and prints the last lines.
+    pub fn last_output(&mut self) -> String {
         let leave = self.painter.leave();
         self.fresh.drain(..).fold(leave, |out, line| out + &line + "\r\n")
     }

@@ -11,12 +11,12 @@
 //! | `dialog` | a permission dialog is open at the start |
 //! | `dialog_on_write` | a permission dialog comes before the document is written, and stays till a key |
 //! | `dialog_on_read` | the same before a predecessor's document is read |
-//! | `draft=TEXT` | somebody's half-typed TEXT is in the composer at the start |
+//! | `draft=TEXT` | a half-typed TEXT is in the composer at the start |
 //! | `stop_before_writing` | Stop comes first, the document 100 ms later |
 //! | `write_late=MS` | the document comes MS after the Stop |
 //! | `write_half` | half of the document, Stop, 300 ms later the rest |
 //! | `write_empty`, `write_space` | the document is empty, or white space alone |
-//! | `write_link`, `write_dir` | in the document's place stands a link to it, or a folder |
+//! | `write_link`, `write_dir` | a link to the document, or a folder, is in its place |
 //! | `write_binary` | the document is not UTF-8 |
 //! | `write_never` | no document, but a normal Stop |
 //! | `never_stops` | the document is written, and the turn never ends |
@@ -26,7 +26,7 @@
 //! | `linger=MS` | the process lives on for MS after SessionEnd |
 //! | `die_at=STEP` | SIGKILL to itself: `start`, `prompt` (before its receipt), `turn` (after it), `write`, `stop` (before it), `stopped` (after it), `exit` |
 //! | `merge=TEXT` | somebody types TEXT in front of a prompt at the last moment |
-//! | `drop_prompt` | a prompt is reported and then dropped: no turn follows, and nothing of it stands in the transcript |
+//! | `drop_prompt` | a prompt is reported and then dropped: no turn follows, and the transcript does not have it |
 //! | `cut` | the hook is told only the second half of a prompt |
 //! | `in_shell` | the agent runs in a shell, which lives on when it has ended |
 //! | `collapse` | a paste of 4 lines or 800 characters shows as `[Pasted text #1 +N lines]` |
@@ -34,7 +34,7 @@
 //! | `queue` | a prompt of the user's own is submitted just before ours, so that ours is queued |
 //! | `nested` | in each turn a second agent runs with the same environment and another session id |
 //! | `stop_twice` | each Stop comes twice |
-//! | `end_by_clear` | each turn begins with a `/clear` of its own: SessionEnd, SessionStart, another session id |
+//! | `end_by_clear` | each turn begins with a `/clear`: SessionEnd, SessionStart, another session id |
 //! | `interrupt` | each turn ends without any event, and nothing is written |
 //! | `hooks_off` | no hooks at all |
 //! | `hooks_twice` | each hook runs twice, as where hooks are installed in two places |
@@ -186,7 +186,7 @@ impl Faults {
         self.set.get(name).map(String::as_str)
     }
 
-    /// A fault's number, if it is in force; a value that is no number counts as 0.
+    /// A fault's number, if it is in force; a value that is not a number counts as 0.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<u64> {
         self.text(name).map(|value| value.parse().unwrap_or(0))

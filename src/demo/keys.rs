@@ -232,7 +232,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_does_not_matter_where_the_reads_were_cut(
+        fn the_keys_are_the_same_wherever_the_reads_were_cut(
             parts in proptest::collection::vec(prop_oneof![
                 "[a-zäöü€😀 ]{0,6}",
                 Just("\u{1b}[200~ä\nb\rc\u{1b}[201~".to_owned()),
@@ -249,7 +249,7 @@ mod tests {
         }
 
         #[test]
-        fn no_input_makes_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn no_input_makes_the_key_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let mut parser = KeyParser::default();
             parser.feed(&bytes);
             parser.give_up();

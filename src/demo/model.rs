@@ -56,7 +56,7 @@ pub fn understand(prompt: &str) -> Task {
         return Task::Follow(path);
     }
     match nearest_verb(&prompt[..at]).or_else(|| nearest_verb(prompt)) {
-        // What else a briefing says, of writing for example, makes nobody write into the predecessor's document.
+        // A briefing may mention writing: that must not make the agent write to its predecessor's document.
         Some("write") if !takes_over => Task::Write(path),
         _ => Task::Read(path),
     }
@@ -147,7 +147,7 @@ impl Memory {
              ## Key decisions and why\n\nI answered each prompt at once and kept notes of all of them, because my successor knows only what I write down.\n{focus}\n\
              ## Blockers\n\nNone that I know of.\n\n\
              ## Files modified\n\nNone but this document.\n\n\
-             ## Next steps\n\nGo on from: {latest}\n",
+             ## Next steps\n\nContinue from: {latest}\n",
             persona = if self.persona.is_empty() { "an agent without a persona" } else { &self.persona },
             agent = self.agent,
             cwd = self.cwd,
@@ -181,7 +181,7 @@ impl Memory {
         let next = gist(next);
         let first = gist(document);
         self.inherited = Some(if first.is_empty() { "an empty document".into() } else { first });
-        format!("I have read the handoff document ({} characters). I will go on: {next}", document.chars().count())
+        format!("I have read the handoff document ({} characters). I will continue: {next}", document.chars().count())
     }
 
     /// A short answer to a prompt that asks for nothing special.
@@ -201,8 +201,10 @@ mod tests {
         let write =
             format!("You are about to be replaced. Please write a handoff document to `{}` now.", path.display());
         assert_eq!(understand(&write), Task::Write(path.clone()));
-        let read =
-            format!("Your predecessor was asked to write things down. Read the file `{}` and go on.", path.display());
+        let read = format!(
+            "Your predecessor was asked to write things down. Read the file `{}` and continue.",
+            path.display()
+        );
         assert_eq!(understand(&read), Task::Read(path.clone()));
         let after = format!("`{}` is where you write it.", path.display());
         assert_eq!(understand(&after), Task::Write(path));
@@ -231,11 +233,11 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_tells_a_reply_and_a_handoffs_context() {
+    fn a_prompts_beginning_shows_a_reply_or_a_handoffs_context() {
         let framed = |body: &str| format!("A line of ours.\n{body}\n(tasuki delivery 5f2a9c81d0e3.)");
         let reply = "Answer with a handoff document: do not write to `/x.md`.\nAdditional focus: speed";
         assert_eq!((understand(reply), understand(&framed(reply))), (Task::Reply, Task::Reply));
-        let context = framed("<handoff-context>\n# Goal\nread `/x.md`\n</handoff-context>\nGo on.");
+        let context = framed("<handoff-context>\n# Goal\nread `/x.md`\n</handoff-context>\nContinue.");
         assert_eq!(understand(&context), Task::Answer);
         assert_eq!(gist(&context), "Goal");
         let blocks = Memory::default().reply(reply);
@@ -244,9 +246,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_inherited_is_passed_on() {
+    fn an_inherited_document_is_passed_on() {
         let mut memory = Memory::default();
-        let answer = memory.inherit("# Handoff from dev\n\n## Next steps\n\nGo on from: the login test\n");
+        let answer = memory.inherit("# Handoff from dev\n\n## Next steps\n\nContinue from: the login test\n");
         assert!(answer.contains("the login test"));
         assert!(memory.document("").contains("Handoff from dev"));
         memory.forget();

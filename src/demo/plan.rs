@@ -36,7 +36,7 @@ pub enum Act {
     /// Report a failure, and end the turn.
     Fail(String),
     /// End the turn without any event.
-    Vanish,
+    Interrupt,
     Die,
 }
 
@@ -61,7 +61,7 @@ pub fn turn(prompt: &str, task: &Task, memory: &Memory, faults: &Faults) -> Vec<
         return acts;
     }
     if faults.has("interrupt") {
-        acts.extend([Act::Wait(length / 2), Act::Vanish]);
+        acts.extend([Act::Wait(length / 2), Act::Interrupt]);
         return acts;
     }
     match task {
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn left_alone_the_document_is_whole_before_the_stop() {
+    fn without_faults_the_document_is_whole_before_the_stop() {
         let acts = written("");
         assert!(place(&acts, |act| matches!(act, Act::Append(..))) < place(&acts, is_stop));
         assert_eq!(content(&acts), Memory::default().document("").into_bytes());

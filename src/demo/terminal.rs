@@ -16,7 +16,7 @@ impl Terminal {
     /// Switches standard input to raw mode and, unless told not to, bracketed paste on.
     ///
     /// # Errors
-    /// When standard input is no terminal.
+    /// When standard input is not a terminal.
     pub fn open(bracketed: bool) -> io::Result<Self> {
         let before = termios::tcgetattr(io::stdin().as_fd())?;
         let mut raw = before.clone();
@@ -50,7 +50,7 @@ impl Drop for Terminal {
     }
 }
 
-/// Writes to the terminal. If it is gone, the next read says so; nobody needs to know before.
+/// Writes to the terminal. Errors are ignored: if the terminal is gone, the next read fails.
 pub fn write(text: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes());
@@ -74,8 +74,8 @@ mod window {
 
     pub(super) fn size() -> Option<(u16, u16)> {
         let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
-        // SAFETY: TIOCGWINSZ writes one winsize to the pointer that it is given, and `size` is one that outlives the
-        // call. Standard output stays open for as long as the process runs.
+        // SAFETY: TIOCGWINSZ writes one winsize to the pointer that it is given, and `size` outlives the call. Standard
+        // output stays open for as long as the process runs.
         let done = unsafe { tiocgwinsz(std::io::stdout().as_raw_fd(), &raw mut size) };
         done.ok().map(|_| (size.ws_col, size.ws_row))
     }

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn it_can_lag_be_missing_and_lie_about_its_tokens() {
+    fn a_transcript_can_lag_be_missing_and_report_wrong_tokens() {
         let late = Faults::parse("transcript_lag=50,tokens=90000");
         let talk = |kept: &mut DemoTranscript, now| {
             kept.assistant(&blocks(), &late, now);

@@ -136,7 +136,7 @@ impl App {
             Act::Nested => self.hooks.run_nested(),
             Act::Clear => self.change_session(),
             Act::Die => self.die(),
-            Act::Vanish => {
+            Act::Interrupt => {
                 self.say("Interrupted.");
                 return None;
             }

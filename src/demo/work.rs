@@ -1,5 +1,5 @@
 //! What the demo agent does when it is notified of a work item: it claims the item, and completes it with an output and
-//! children that meet the built-in rules. It acts only by the commands that the notice names.
+//! children that fit the built-in rules. It uses only the commands that the notice names.
 
 use super::faults::Faults;
 use serde_json::{Value, json};

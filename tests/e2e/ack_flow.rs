@@ -92,14 +92,14 @@ fn an_urgent_briefing_says_what_to_acknowledge_and_how() {
     );
     assert_eq!(
         (&ack["tasks"], &ack["understanding"]),
-        (&json!(["mend the flaky test"]), &json!("to go on where the document ends"))
+        (&json!(["mend the flaky test"]), &json!("to continue where the document ends"))
     );
     stage.until("the target is told", || told(&file, "handoff_complete").len() == 1);
     assert_eq!(told(&file, "handoff_complete")[0]["content"]["handoff_id"], id.as_str());
     assert_eq!(stage.lines_of(&id, "ack").iter().filter(|line| line["by"] == "successor").count(), 1);
     let shown = printed(&run(&stage, &["handoffs", "show", &id]));
     for part in [
-        "understanding  to go on",
+        "understanding  to continue",
         "[x] ACK handoff_id matches",
         "[ ] understanding is accurate",
         "(the document states no checkpoint)",
@@ -233,7 +233,7 @@ fn an_agent_that_refuses_fails_the_step_with_what_it_said_and_another_one_takes_
         let id = stage.hand_off_with(&agent, &urgent());
         let view = stage.until_failed(&id, "acknowledging", "ack_rejected");
         assert!(
-            view["error"]["message"].as_str().is_some_and(|text| text.contains("to go on where the document ends")),
+            view["error"]["message"].as_str().is_some_and(|text| text.contains("to continue where the document ends")),
             "{view:#}"
         );
         assert_eq!(view["ack"]["status"], status);
