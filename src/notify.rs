@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn after_the_end_has_begun_nothing_is_started() {
+    async fn no_command_is_started_after_the_end_has_begun() {
         let dir = tempfile::tempdir().expect("a folder");
         let (file, stop) = (dir.path().join("told"), CancellationToken::new());
         stop.cancel();

@@ -18,7 +18,7 @@ const MAX_TOML_BYTES: u64 = 64 * 1024;
 const MAX_PERSONAS: usize = 10_000;
 /// Most document names that are listed.
 const MAX_DOCUMENTS: usize = 100_000;
-/// The fixed temporary name of a file in a folder that nobody else sees yet.
+/// The fixed temporary name of a file in a folder that is still private to this call.
 const TEMP: &str = ".tasuki-new";
 
 /// `data/personas/<slug>/persona.toml`, which is optional, as all its keys are.
@@ -169,7 +169,7 @@ pub fn role(personas: &Path, slug: &Slug) -> Result<Option<String>, Error> {
 /// The names of all personas, in order: folders with a legal name and a `skill.md`.
 ///
 /// # Errors
-/// The folder can't be read; one that is missing holds no personas.
+/// The folder can't be read. A missing folder holds no personas.
 pub fn list(personas: &Path) -> Result<Vec<Slug>, Error> {
     let dir = match files::open_dir(personas) {
         Ok(dir) => dir,
@@ -219,8 +219,8 @@ pub fn create(personas: &Path, slug: &Slug, file: &PersonaFile) -> Result<PathBu
         .create(personas)
         .map_err(failed)?;
     let root = files::open_dir(personas).map_err(failed)?;
-    // Made under a name that is not a slug, so that nobody takes half a persona for one; a later call continues what a
-    // crash left.
+    // Made under a name that is not a slug, so that an unfinished folder is never read as a persona; a later call
+    // continues what a crash left.
     let temp = format!(".new-{slug}");
     let dir = files::make_dir_at(&root, &temp).map_err(failed)?;
     let write = |name: &str, text: &str| {
@@ -285,7 +285,7 @@ fn open(personas: &Path, slug: &Slug) -> Result<Option<OwnedFd>, Error> {
     }
 }
 
-/// The files there are typed, and name a folder and a profile: nobody else may be able to change them. A missing file
+/// These files are typed, and name a folder and a profile: no other user may be able to change them. A missing file
 /// or a link is reported where it is read.
 fn guard(path: &Path) -> Result<(), Error> {
     match way::trust_if_there(path) {

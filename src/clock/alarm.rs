@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn it_rings_when_the_time_is_over_and_not_before() {
+    fn an_alarm_rings_when_the_time_is_over_and_not_before() {
         runtime().block_on(async {
             let mut alarm = Alarm::new();
             for wait in [Duration::from_millis(30), Duration::ZERO, Duration::from_micros(1)] {

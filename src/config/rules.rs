@@ -29,7 +29,7 @@ pub fn schema() -> Schema {
 /// Reads the file; without one, the built-in rules.
 ///
 /// # Errors
-/// It can't be read, or is no rules: then file, line and column are named.
+/// The file can't be read or its rules are invalid; the message names file, line and column.
 pub fn load(path: &Path) -> Result<Rules, RulesFileError> {
     let unfit = |why: String| RulesFileError::Unfit { path: path.to_owned(), why };
     way::trust_if_there(path).map_err(|error| unfit(error.to_string()))?;

@@ -21,7 +21,7 @@ pub struct Config {
     pub context: ContextLimits,
     /// The operator's own command for notices (arguments, no shell); empty if there is none.
     pub notify_command: Vec<String>,
-    /// Whom an acknowledgement that never came is told to.
+    /// Who is notified when an acknowledgement is missing.
     pub escalation_target: Target,
     /// Who is asked when a successor needs clarification.
     pub orchestrator: Target,
@@ -32,7 +32,7 @@ pub struct Config {
     pub tmux_socket: Option<String>,
     /// A tmux server is started where none runs.
     pub tmux_start: bool,
-    /// A line about us stands in tmux's option `@tasuki_status`.
+    /// The sidecar writes a line about the agents to tmux's option `@tasuki_status`.
     pub tmux_status: bool,
 }
 
@@ -58,9 +58,9 @@ pub(super) struct Raw {
     limits: RawLimits,
     /// How long a successor may take to acknowledge, by urgency.
     ack: RawAck,
-    /// How failures are told.
+    /// How failures are reported.
     notify: RawNotify,
-    /// Whom to tell what no agent has settled.
+    /// Who is notified about acknowledgements and urgent handoffs.
     escalation: RawEscalation,
     /// How documents are published, where a handoff asks for that.
     publish: RawPublish,
@@ -94,7 +94,8 @@ struct RawLimits {
     /// For proof that the briefing arrived; "60s" unless set.
     #[schemars(with = "Option<String>")]
     briefing: Option<Span>,
-    /// For the turn in which the successor reads its document: if it still runs then, the handoff goes on; "2m" unless set.
+    /// For the turn in which the successor reads its document: if it still runs then, the handoff continues; "2m"
+    /// unless set.
     #[schemars(with = "Option<String>")]
     reading: Option<Span>,
 }
@@ -105,10 +106,10 @@ struct RawAck {
     /// Of an urgent handoff; "5m" unless set.
     #[schemars(with = "Option<String>")]
     immediate: Option<Span>,
-    /// Of one with high priority; "15m" unless set.
+    /// Of a handoff with high priority; "15m" unless set.
     #[schemars(with = "Option<String>")]
     prepare: Option<Span>,
-    /// Of one with normal priority; "30m" unless set.
+    /// Of a handoff with normal priority; "30m" unless set.
     #[schemars(with = "Option<String>")]
     when_available: Option<Span>,
 }
@@ -124,10 +125,11 @@ struct RawNotify {
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RawEscalation {
-    /// Who is told when an acknowledgement never came, and when a successor has begun: "operator", `agent:<id or slug>`, or program and arguments.
+    /// Who is notified when an acknowledgement is missing, and when a successor has begun: "operator", `agent:<id or
+    /// slug>`, or program and arguments.
     #[schemars(schema_with = "target_form")]
     target: Target,
-    /// Who is told of each urgent handoff, and of what its successor says and asks; written as `target`.
+    /// Who is notified of each urgent handoff, and of what its successor says and asks; written as `target`.
     #[schemars(schema_with = "target_form")]
     orchestrator: Target,
 }
@@ -156,7 +158,7 @@ fn target_form(_: &mut SchemaGenerator) -> Schema {
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RawContext {
-    /// Tell the operator, once in a session, at this percentage of the context window; never unless set.
+    /// Notify the operator, once in a session, at this percentage of the context window; never unless set.
     #[schemars(with = "Option<u8>", range(min = 1, max = 100))]
     suggest_at: Option<Percent>,
     /// Begin a handoff at this percentage, when the agent is idle and no client is attached to its window; never unless
@@ -173,7 +175,7 @@ struct RawTmux {
     socket: Option<Socket>,
     /// Start a tmux server where none runs.
     start: bool,
-    /// Tell in the server's option `@tasuki_status` how things stand; true unless set.
+    /// Write a line about the agents to the server's option `@tasuki_status`; true unless set.
     status: Option<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! Finds out why a call of `gh` failed. Every failure has exit code 1, so only its messages tell.
+//! Finds out why a call of `gh` failed. Nearly every failure has exit code 1, so the message decides.
 
 use regex::Regex;
 use std::sync::OnceLock;
@@ -9,20 +9,20 @@ const MAX_SAID: usize = 300;
 /// Why a document was not published, as far as that is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GhError {
-    /// For programs: `gh_missing`, `gh_auth`, `gh_forbidden`, `gh_rate_limited`, `gh_no_issue`, `gh_offline`,
+    /// The error code: `gh_missing`, `gh_auth`, `gh_forbidden`, `gh_rate_limited`, `gh_no_issue`, `gh_offline`,
     /// `gh_server`, `gh_too_large`, `gh_too_many`, `gh_timeout`, `gh_refused` or `gh_failed`.
     pub code: &'static str,
     pub message: String,
-    /// What was sent may have been stored all the same.
+    /// The document may have been stored in spite of the failure.
     pub maybe_stored: bool,
-    /// The network or the server is at fault: another try may succeed.
+    /// The failure is the network's or the server's: another try may succeed.
     pub again: bool,
     /// The server does not take this document there.
     pub refused: bool,
 }
 
 impl GhError {
-    /// A failure before anything was sent, which another try would meet again.
+    /// A failure before anything was sent. Another try would fail in the same way.
     #[must_use]
     pub fn new(code: &'static str, message: impl Into<String>) -> GhError {
         GhError { code, message: message.into(), maybe_stored: false, again: false, refused: false }
@@ -57,7 +57,7 @@ pub fn read(asked: GhCall, code: Option<i32>, stderr: &str) -> GhError {
     let said = shown(stderr);
     let fault = |code: &'static str| GhError::new(code, said.clone());
     let has = |words: &[&str]| words.iter().any(|word| stderr.to_lowercase().contains(word));
-    // By this code gh says that nobody is logged in.
+    // gh's exit code for a missing login.
     if code == Some(4) {
         return fault("gh_auth");
     }
@@ -73,7 +73,7 @@ pub fn read(asked: GhCall, code: Option<i32>, stderr: &str) -> GhError {
     if has(&["gh auth login", "authentication token"]) {
         return fault("gh_auth");
     }
-    // It never came to a connection, so nothing can have been stored.
+    // There was never a connection, so nothing can have been stored.
     if has(&["error connecting to", "dial tcp", "dial unix", "proxyconnect", "no such host", "network is unreachable"])
     {
         return fault("gh_offline").again();
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gh_said_is_cut_and_drives_no_terminal() {
+    fn a_message_of_gh_is_cut_and_cannot_control_a_terminal() {
         let said = format!("- Creating gist a.md\nX Failed\u{1b}[31m: {}", "x".repeat(2_000));
         let message = read(GhCall::Other, Some(1), &said).message;
         assert!(message.starts_with("Failed[31m: xx") && message.chars().count() == MAX_SAID + 1, "{message}");

@@ -10,14 +10,14 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 
-/// Most that is read of either of its outputs, in bytes.
+/// Most that is read of each of its outputs, in bytes.
 const MAX_SAID: u64 = 256 * 1024;
 
-/// Calls that run at once: each is a process, and GitHub wants few at a time of one account.
+/// How many calls may run at once: each is a process, and GitHub wants only a few at a time from one account.
 const AT_ONCE: usize = 4;
 static ROOM: Semaphore = Semaphore::const_new(AT_ONCE);
 
-/// What would make `gh` talk to somebody else, ask, colour its words, or print what it sends.
+/// Variables that would make `gh` use another repository, ask questions, colour its output, or print what it sends.
 const NOT_FOR_GH: [&str; 6] = ["GH_REPO", "GH_DEBUG", "DEBUG", "GH_FORCE_TTY", "CLICOLOR_FORCE", "GH_PAGER"];
 
 /// The user's `gh`: where it is, and how it is run.
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_missing_too_slow_or_too_loud_is_told_apart() {
+    async fn a_missing_a_slow_and_a_loud_gh_are_told_apart() {
         let missing = gh("/no/such/gh", 5_000).call(&["x"]).await.expect_err("there is none");
         assert_eq!((missing.code, missing.maybe_stored), ("gh_missing", false));
         let slow = gh("sleep", 50).call(&["600"]).await.expect_err("too slow");
@@ -135,7 +135,7 @@ mod tests {
 
     /// A wrapper that is ended alone would leave behind the very upload that is tried again.
     #[tokio::test]
-    async fn what_a_wrapper_has_started_ends_with_it() {
+    async fn processes_that_a_wrapper_has_started_end_with_it() {
         let dir = tempfile::tempdir().expect("a folder");
         let (note, mark) = (dir.path().join("pid"), dir.path().join("mark"));
         let script = format!("sh -c 'echo $$ >{}; sleep 600; touch {}'; true", note.display(), mark.display());
@@ -152,11 +152,11 @@ mod tests {
             }
             tokio::time::sleep(Duration::from_millis(25)).await;
         }
-        panic!("process {pid} goes on");
+        panic!("process {pid} still runs");
     }
 
     #[tokio::test]
-    async fn it_asks_nobody_and_has_the_host() {
+    async fn gh_asks_no_questions_and_is_told_the_host() {
         let script =
             "read x; echo \"$GH_PROMPT_DISABLED $GH_NO_UPDATE_NOTIFIER $NO_COLOR $GH_HOST $? $x\"; echo no >&2; exit 3";
         let said = gh("sh", 20_000).call(&["-c", script]).await.expect("it runs");

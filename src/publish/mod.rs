@@ -14,11 +14,11 @@ use std::path::Path;
 
 /// Most characters that a comment may have, our mark included.
 pub const MAX_COMMENT_CHARS: usize = 65_536;
-/// Most gists of the same file name that are looked into.
+/// Most gists of the same file name that are read.
 const MOST_GISTS: usize = 5;
-/// Gists that a page of the list has; more is not given.
+/// Gists on a page of the list: GitHub's maximum.
 const PAGE: usize = 100;
-/// Most pages of the list that are looked through: what GitHub lets an account make in ten hours.
+/// Most pages of the list that are searched: as many gists as GitHub lets an account make in ten hours.
 const MOST_PAGES: usize = 50;
 /// Longest address that is taken, in bytes.
 const MAX_URL: usize = 2_000;
@@ -38,10 +38,10 @@ pub struct Upload<'a> {
 /// The result of a search for an upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UploadState {
-    /// It is there, with its address if that is known.
+    /// It exists, with its address if that is known.
     There(Option<String>),
     NotThere,
-    /// There is more than is looked through, and it was not in what was.
+    /// It was not found, but there is more than was searched.
     Untold(GhError),
 }
 
@@ -73,7 +73,7 @@ fn vec_of(words: &[&str]) -> Vec<String> {
 /// Searches for an upload with that mark.
 ///
 /// # Errors
-/// [`GhError`]: then it is not known whether it is there.
+/// [`GhError`]: it is unknown whether the upload exists.
 pub async fn look(gh: &Gh, upload: &Upload<'_>) -> Result<UploadState, GhError> {
     match upload.target {
         PublishTarget::Issue(issue) => look_at_issue(gh, upload, issue).await,
@@ -100,8 +100,8 @@ async fn look_at_gists(gh: &Gh, upload: &Upload<'_>) -> Result<UploadState, GhEr
     let filter = format!("length, ({ours})");
     let since = upload.since.map(|since| format!("&since={since}")).unwrap_or_default();
     let mut looked_into = 0;
-    for page in 1..=MOST_PAGES {
-        let path = format!("gists?per_page={PAGE}&page={page}{since}");
+    for number in 1..=MOST_PAGES {
+        let path = format!("gists?per_page={PAGE}&page={number}{since}");
         let listed = ask(gh, GhCall::Other, &["api", &path, "--jq", &filter]).await?;
         let mut lines = listed.lines();
         match lines.next().and_then(|length| length.trim().parse::<usize>().ok()) {
@@ -137,7 +137,7 @@ async fn bears_mark(gh: &Gh, upload: &Upload<'_>, id: &str, name: &str) -> Resul
     Ok(found.trim() == "true")
 }
 
-/// A call that changes nothing: what it was told is all that is known, and nothing was stored by it.
+/// Calls `gh` to read something; nothing is changed.
 async fn ask<S: AsRef<std::ffi::OsStr>>(gh: &Gh, asked: GhCall, arguments: &[S]) -> Result<String, GhError> {
     let said = gh.call(arguments).await?;
     if said.code == Some(0) { Ok(said.stdout) } else { Err(fault::read(asked, said.code, &said.stderr)) }

@@ -43,7 +43,7 @@ pub const OURS: &str = "Written by `tasuki service install`";
 pub struct Plan {
     pub program: PathBuf,
     pub home: PathBuf,
-    /// The tmux server, where one was named.
+    /// The tmux server, if one was named.
     pub tmux: Option<String>,
     pub environment: BTreeMap<String, String>,
     /// The sidecar may start a tmux server. Whatever confines the sidecar would confine that server and every agent in
@@ -65,7 +65,7 @@ impl Plan {
     /// The words of the command line.
     ///
     /// # Errors
-    /// One of the paths is no text.
+    /// One of the paths is not UTF-8.
     pub fn words(&self) -> Result<Vec<String>, UnfitValue> {
         let mut words = vec![text("the path of this program", &self.program)?, "--home".to_owned()];
         words.extend([text("the path of the home", &self.home)?, "run".to_owned()]);

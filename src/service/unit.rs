@@ -5,7 +5,7 @@ use super::{OURS, Plan, UnfitValue};
 /// The unit as a package installs it.
 pub const TEMPLATE: &str = include_str!("../../packaging/systemd/tasuki.service");
 
-/// Lines that confine whatever the sidecar starts.
+/// Lines that confine everything that the sidecar starts.
 const CONFINING: [&str; 8] = [
     "LockPersonality=",
     "NoNewPrivileges=",
@@ -49,7 +49,7 @@ pub struct Written {
     pub environment: Vec<(String, String)>,
 }
 
-/// Reads a unit that [`render`] wrote; `None` for any other, or one that was changed by hand since.
+/// Reads a unit that [`render`] wrote; `None` for any other unit, or if a person has changed it since.
 #[must_use]
 pub fn read(text: &str) -> Option<Written> {
     let words = unquoted(text.lines().find_map(|line| line.strip_prefix("ExecStart="))?, true)?;
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_can_be_read_again() {
+    fn a_written_unit_can_be_read_again() {
         let plan = plan();
         let read = read(&render(&plan).expect("fit")).expect("ours");
         assert_eq!(Ok(read.words), plan.words());

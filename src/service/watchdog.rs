@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// When this many messages are waiting, frequent ones are dropped.
 const CROWD: usize = 8;
-/// How long the last word may take.
+/// How long the last message may take.
 const LAST_WITHIN: Duration = Duration::from_secs(1);
 /// How often a start that takes long says so.
 const STILL_STARTING: Duration = Duration::from_secs(20);
@@ -52,20 +52,20 @@ impl StartReporter {
     }
 }
 
-/// Speaks to the manager that started us, if one did.
+/// Sends messages to the service manager that started the sidecar, if one did.
 #[derive(Debug)]
 pub struct Watchdog {
-    /// How often systemd wants to hear of us; none if it does not watch.
+    /// How often systemd expects a message; none if its watchdog is off.
     every: Option<Duration>,
-    /// When it last did, by the clock that keeps running while the machine sleeps, in milliseconds.
+    /// When the last message was sent, by the clock that keeps running while the machine sleeps, in milliseconds.
     told_ms: Option<u64>,
     is_ready: bool,
-    /// The thread that speaks; none if nobody listens.
+    /// The thread that sends the messages; none without a service manager.
     speaker: Option<Speaker>,
 }
 
 impl Watchdog {
-    /// Reads from the environment whether anybody listens.
+    /// Reads from the environment whether a service manager listens.
     #[must_use]
     pub fn from_env() -> Self {
         let speaker = std::env::var_os("NOTIFY_SOCKET").and_then(|_| match Speaker::start(tell) {
@@ -75,7 +75,7 @@ impl Watchdog {
                 None
             }
         });
-        // Half of the limit is what systemd advises; a third leaves room for a turn that takes long.
+        // Half of the limit is what systemd advises; a third leaves room for a cycle that takes long.
         Watchdog { every: limit().map(|limit| limit / 3), told_ms: None, is_ready: false, speaker }
     }
 
@@ -95,7 +95,7 @@ impl Watchdog {
         }
     }
 
-    /// How long the loop may sleep at most, so that the next turn comes in time.
+    /// How long the loop may sleep at most, so that the next cycle comes in time.
     #[must_use]
     pub fn patience(&self) -> Option<Duration> {
         self.every
@@ -113,7 +113,8 @@ impl Watchdog {
         self.say(Word::Reloading);
     }
 
-    /// The sidecar is ending. This waits a moment until that is said, because unsent messages end with the process.
+    /// The sidecar is ending. This waits a moment until the message is sent, because unsent messages end with the
+    /// process.
     pub fn stopping(&self) {
         let Some(speaker) = &self.speaker else { return };
         let (said, is_said) = mpsc::sync_channel(1);
@@ -139,7 +140,7 @@ enum Word {
     Stopping(SyncSender<()>),
 }
 
-/// The thread that speaks, and how many words wait for it.
+/// The thread that sends messages, and how many are waiting.
 #[derive(Debug)]
 struct Speaker {
     words: Sender<Word>,
@@ -164,7 +165,7 @@ impl Speaker {
         Ok(Speaker { words, waiting })
     }
 
-    /// Never waits. That the loop turns, and its counts, are said again soon; the other words are few, and none may be
+    /// Never waits. Signs of life and counts are sent again soon; the other messages are few, and none may be
     /// missing.
     fn put(&self, word: Word) {
         let is_told_often = matches!(word, Word::Alive | Word::Status(_));
@@ -194,7 +195,7 @@ fn tell(word: &Word) {
         Word::Reloading => State::Reloading,
         Word::Stopping(_) => State::Stopping,
     };
-    // Nobody may listen, and a manager that went away is not a reason to stop.
+    // A missing service manager is not a reason to stop.
     if let Err(error) = sd_notify::notify(&[state]) {
         tracing::debug!(%error, "could not notify the service manager");
     }
@@ -213,11 +214,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_manager_that_stands_still_holds_nobody_up_and_misses_no_word_that_is_said_once() {
-        let (go_on, wait) = mpsc::channel::<()>();
+    fn a_service_manager_that_hangs_delays_nobody_and_misses_no_message_that_is_sent_once() {
+        let (release, wait) = mpsc::channel::<()>();
         let (heard, hears) = mpsc::channel();
         let tell = move |word: &Word| {
-            // Stands still at its first word, until the sender is dropped.
+            // Hangs at its first message, until the sender is dropped.
             let _ = wait.recv();
             heard.send(format!("{word:?}")).expect("the test listens");
         };
@@ -229,7 +230,7 @@ mod tests {
             watchdog.status("2 agents");
         }
         watchdog.reloading();
-        drop(go_on);
+        drop(release);
         watchdog.stopping();
         let words: Vec<String> = hears.try_iter().collect();
         assert!(words.len() < 2 * CROWD, "{words:?}");
