@@ -1,6 +1,6 @@
-// The page of `tasuki serve`. Whatever comes from agents and documents is put in as text, never as HTML. The token is
-// had for the code in the address's fragment, which no server sees and which is good once, and stays in this tab. It is said
-// to nobody who has not shown that he knows it.
+// The page of `tasuki serve`. Texts from agents and documents are inserted as text, never as HTML. The page exchanges the
+// code in the address's fragment for the token. A fragment is never sent to a server, and the code is good once. The token
+// stays in this tab, and the page sends it only to a server that has proved that it knows the token.
 "use strict";
 
 const STEPS = ["waiting", "instructing", "writing", "recording", "ending", "starting", "priming", "briefing", "reading", "acknowledging"];
@@ -9,10 +9,10 @@ const ENDS = ["done", "failed", "cancelled"];
 const MOST_HANDOFFS = 30;
 const MOST_GENERATIONS = 6;
 const SILENCE_MS = 45000;
-/** How often it is asked whether a sidecar lives, and how old its heartbeat may be. */
+/** How often the page checks whether a sidecar lives, and how old its heartbeat may be. */
 const PULSE_MS = 5000;
 const PULSE_LIMIT_MS = 15000;
-/** Most characters of a reason that a heading holds. */
+/** The most characters of a reason in a heading. */
 const MOST_REASON = 160;
 
 const at = (id) => document.getElementById(id);
@@ -21,11 +21,11 @@ const handoffs = new Map();
 const errors = new Map();
 const dirty = new Set();
 let token = "";
-/** Whether what is at the other end has shown that it knows the token, and nothing has come between since. */
+/** Whether the server has proved that it knows the token, and the connection has not failed since. */
 let proven = false;
 let lastSeen = null;
 let flushing = null;
-/** Why nobody would carry out what is asked here; null while a sidecar lives. */
+/** Why requests would not be carried out; null while a sidecar lives. */
 let dead = null;
 
 // ---- building
@@ -51,7 +51,7 @@ function svg(name, props = {}, ...children) {
   return node;
 }
 
-/** Brings a list to show these things in this order; what is there already is kept, with its focus and what was typed. */
+/** Makes a list show these items in this order. Existing elements are kept, with their focus and typed text. */
 function keyed(list, things, idOf, make, update) {
   const old = new Map([...list.children].map((node) => [node.dataset.id, node]));
   let place = list.firstElementChild;
@@ -68,7 +68,7 @@ function keyed(list, things, idOf, make, update) {
     else list.insertBefore(node, place);
   }
   for (const node of old.values()) {
-    // Who was in it is not thrown back to the page's beginning.
+    // If the removed element had the focus, the list gets it: otherwise it would go to the page's top.
     if (node.contains(document.activeElement)) list.focus();
     node.remove();
   }
@@ -100,7 +100,7 @@ async function api(path, body) {
     options.method = "POST";
     options.body = JSON.stringify(body);
     headers["Content-Type"] = "application/json";
-    // The same key if the browser sends it twice: nothing happens twice.
+    // The browser may send a request twice: with the same key it is carried out once.
     headers["Idempotency-Key"] = `page-${crypto.randomUUID()}`;
   }
   const response = await fetch(path, options);
@@ -117,7 +117,7 @@ async function api(path, body) {
 
 const toHex = (bytes) => Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
-/** Whether what answers knows the secret too. Whoever has taken the port is not told it. */
+/** Whether the server knows the secret too. Another program on that port never receives it. */
 async function isOurs(secret, of) {
   const nonce = toHex(crypto.getRandomValues(new Uint8Array(16)));
   const response = await fetch(`/api/proof?of=${of}&nonce=${nonce}`, { cache: "no-store" });
@@ -133,7 +133,7 @@ const WRONG = "This token does not match. If the server was restarted, open the 
 
 const ask = (kind, fields) => api("/api/requests", { v: 1, kind, ...fields });
 
-/** Runs what a button does: it can't be pressed twice, and what was refused is said beside it. */
+/** Runs a button's action: meanwhile it can't be pressed again, and a refusal is shown beside it. */
 async function press(button, says, work) {
   button.disabled = true;
   says.textContent = "";
@@ -263,7 +263,7 @@ function makeHandoff(handoff) {
   );
 }
 
-/** Answers to what a successor asks before it begins. */
+/** The form for answers to a successor's questions before it begins. */
 function makeAnswers(id) {
   const says = el("p", { class: "says", role: "alert" });
   const go = el("button", { class: "main", type: "submit" }, "Answer");
@@ -279,7 +279,7 @@ function makeAnswers(id) {
   return el("form", { hidden: true, "data-part": "answers", onsubmit }, questions, el("div", { class: "row" }, go), says);
 }
 
-/** Going on without a successor's acknowledgement. */
+/** The form to continue without a successor's acknowledgement. */
 function makeOverride(id) {
   const says = el("p", { class: "says", role: "alert" });
   const go = el("button", { type: "submit" }, "Continue without it");
@@ -295,7 +295,7 @@ function makeOverride(id) {
 function updateReplies(card, handoff) {
   const ack = handoff.ack;
   const asks = handoff.step === "acknowledging" && ack?.status === "needs_clarification";
-  // One that asks without a question has said in what it understood what it lacks.
+  // A successor that asks for clarification without a question names its problem in `understanding`.
   const asked = asks ? (ack.questions.length ? ack.questions : [ack.understanding || "What is not clear?"]) : [];
   keyed(
     part(card, "questions"),
@@ -313,7 +313,7 @@ function updateReplies(card, handoff) {
   part(card, "override").hidden = !(ack && (waits || timedOut));
 }
 
-/** Only a person can know what became of its last text: look at the pane, then say it. */
+/** Whether a person must say if the last text arrived: only the pane shows it. */
 const inDoubt = (error) => error?.code === "unconfirmed" || (error?.code === "priming_failed" && error.step === "priming");
 
 function updateChoices(card, handoff, ended) {
@@ -414,7 +414,7 @@ function updateError(card, error) {
 
 // ---- lineage
 
-/** The living and those that they came from, as rows of predecessors and successors. */
+/** Living agents and their predecessors, as rows of predecessors and successors. */
 function families() {
   const kept = new Set();
   for (const agent of agents.values()) {
@@ -517,7 +517,7 @@ async function loadAll() {
   draw();
 }
 
-/** Notes that something has changed; what changes together is fetched together. */
+/** Notes that something has changed; changes at the same time are fetched together. */
 function touch(kind, id) {
   if (!id) return;
   dirty.add(`${kind} ${id}`);
@@ -533,7 +533,7 @@ async function flush() {
     const one = await api(`/api/${kind}/${encodeURIComponent(id)}`);
     return (kind === "agents" ? agents : handoffs).set(id, one);
   };
-  // What can't be fetched has gone, or is fetched at the next change.
+  // A view that can't be fetched no longer exists, or is fetched at the next change.
   await Promise.allSettled(wanted.map(fetchOne));
   draw();
 }
@@ -556,7 +556,7 @@ function heard(event) {
   return undefined;
 }
 
-/** Whole events of a text that comes in pieces; gives what is left of the last one. */
+/** Reads the complete events of a text that comes in pieces; returns the incomplete rest. */
 function takeEvents(buffer) {
   const blocks = buffer.split("\n\n");
   const rest = blocks.pop();
@@ -604,7 +604,7 @@ function connected(is) {
   else tellLink();
 }
 
-/** Live is what has a server and a sidecar behind it: without the one nothing is heard, without the other nothing is done. */
+/** Shows "live" only with a server and a sidecar: without a server no events come, without a sidecar no requests are done. */
 function tellLink() {
   let said = "live";
   if (!proven) said = "not connected; trying again";
@@ -613,7 +613,7 @@ function tellLink() {
   if (at("link-text").textContent !== said) at("link-text").textContent = said;
 }
 
-/** Looks whether a sidecar lives, as every command does: by its heartbeat. */
+/** Checks by its heartbeat whether a sidecar lives, as every command does. */
 async function feelPulse() {
   if (!proven || !token) return;
   const old = "this page shows the last known state";
@@ -624,7 +624,7 @@ async function feelPulse() {
     if (response.status === 404) dead = `no sidecar runs; ${old}. Start one: tasuki run`;
     else if (response.ok) dead = age <= PULSE_LIMIT_MS ? null : `the sidecar is silent since ${clock(heartbeat)}; ${old}`;
   } catch {
-    // The server itself is away, which the other connection tells.
+    // The server itself does not answer; the connection for events shows that.
   }
   tellLink();
 }
@@ -637,7 +637,7 @@ async function run() {
     try {
       await listen();
     } catch {
-      // It is tried again, and the page says that it is not connected.
+      // The page says that it is not connected, and tries again.
     }
     if (!token) return;
     connected(false);
@@ -646,15 +646,15 @@ async function run() {
   }
 }
 
-// ---- the door
+// ---- login
 
 function lock(why) {
   token = "";
   proven = false;
   sessionStorage.removeItem("tasuki-token");
   at("main").hidden = true;
-  at("door").hidden = false;
-  at("door-says").textContent = why;
+  at("login").hidden = false;
+  at("login-says").textContent = why;
   at("link-text").textContent = "not connected";
   at("link").className = "";
 }
@@ -663,19 +663,19 @@ function unlock(found) {
   token = found;
   lastSeen = null;
   sessionStorage.setItem("tasuki-token", token);
-  at("door").hidden = true;
+  at("login").hidden = true;
   at("main").hidden = false;
   run();
 }
 
-at("door").addEventListener("submit", (event) => {
+at("login").addEventListener("submit", (event) => {
   event.preventDefault();
   const typed = at("token").value.trim();
   at("token").value = "";
   unlock(typed);
 });
 
-/** Exchanges the code of the address for the token: a browser keeps addresses, and this one is worth nothing any more. */
+/** Exchanges the address's code for the token: a browser keeps addresses, and this one is now useless. */
 async function enter(code) {
   const used = "This address was already used or has expired. Restart tasuki serve, or enter the token.";
   try {

@@ -190,14 +190,14 @@ new MutationObserver(() => window.told.push(document.getElementById("passing").t
 """
 
 
-def door(browser, url):
-    """Without the token nothing is shown, and a wrong one is told."""
+def login(browser, url):
+    """Without the token the page shows nothing, and it refuses a wrong token."""
     browser.open(url)
-    until("the door", lambda: browser.has("#door:not([hidden])"))
+    until("the login", lambda: browser.has("#login:not([hidden])"))
     check(browser.has("#main[hidden]"), "the page is shown without a token")
     browser.type("#token", "wrong")
-    browser.click("#door button")
-    until("the door stays shut", lambda: "does not match" in browser.text("#door-says"))
+    browser.click("#login button")
+    until("a wrong token is refused", lambda: "does not match" in browser.text("#login-says"))
 
 
 def hand_off(browser, agent, reason, focus):
@@ -287,7 +287,7 @@ def questions(stage, browser, agent, axe):
     accessible(browser, axe, "a card with questions")
     browser.type(f"{card} input[name=answer]", "Yes, on the branch main")
     browser.click(f"{card} [data-part=answers] button")
-    until("it goes on", lambda: browser.text(f"{card} [data-part=state]") == "done")
+    until("the handoff continues", lambda: browser.text(f"{card} [data-part=state]") == "done")
     check("on the branch main" in json.dumps(view()["ack"]["answers"]), f"answered otherwise: {view()['ack']}")
     check(browser.has(f"{card} [data-part=answers][hidden]"), "there is nothing to answer any more")
     card, view = urgent(stage, browser, view()["successor_id"], "ack_never")
@@ -332,8 +332,8 @@ def play(stage, browser, picture, axe):
     kai = stage.agent("kai")
     mia = stage.agent("mia")
     url, code, token = stage.serve()
-    door(browser, url)
-    accessible(browser, axe, "the door")
+    login(browser, url)
+    accessible(browser, axe, "the login")
     browser.open("about:blank")
     browser.open(f"{url}#code={code}")
     until("the agents are shown", lambda: browser.js("return document.querySelectorAll('#agents > li').length") == 2)
