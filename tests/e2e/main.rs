@@ -44,7 +44,7 @@ mod replacement;
 mod second_user;
 mod serve;
 mod serve_bounds;
-mod serve_door;
+mod serve_login;
 mod short_of;
 mod short_of_threads;
 mod state_file;

@@ -10,17 +10,17 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-/// The home that is served, its token, and who waits for changes.
+/// The home that is served, its token, and the listeners.
 pub(super) struct ServeApp {
     pub(super) home: Home,
     /// Where we listen: requests that name another host are not meant for us.
     pub(super) address: SocketAddr,
     pub(super) token: Token,
-    /// How long an answer of the sidecar is waited for.
+    /// How long to wait for an answer of the sidecar.
     pub(super) patience: Duration,
     pub(super) changes: ChangeNotifier,
     pub(super) broadcaster: Broadcaster,
-    /// Places for those who listen to events.
+    /// Places for listeners to events.
     pub(super) listeners: Arc<Semaphore>,
     pub(super) stop: CancellationToken,
 }

@@ -17,7 +17,7 @@ impl ServeArgs {
     /// The address to listen on.
     ///
     /// # Errors
-    /// It is no address, or one that other machines could reach: exit code 2.
+    /// It is not an address, or other machines could reach it: exit code 2.
     pub(super) fn address(&self) -> Result<SocketAddr, CliError> {
         let named = sanitise(&self.listen);
         let local = self.listen.strip_prefix("localhost:").and_then(|port| port.parse().ok());

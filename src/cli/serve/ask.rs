@@ -30,7 +30,7 @@ const TAKEN_EVERY: Duration = Duration::from_millis(10);
 
 struct Asked {
     id: RequestId,
-    /// The caller named it, and may have asked before.
+    /// The caller has named the request, and may have sent it before.
     is_named: bool,
     bytes: Vec<u8>,
     sha256: String,
@@ -114,14 +114,14 @@ async fn read(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Problem> {
     }
 }
 
-/// Whether it was the connection that ended a body too early, or what came was none; else it was longer than it may be.
+/// Whether the connection broke or sent an invalid body; otherwise the body is too large.
 fn has_broken_off(error: &axum::Error) -> bool {
     let mut causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
     causes.any(|cause| cause.is::<hyper::Error>() || cause.is::<std::io::Error>())
 }
 
-/// Refuses a body that is not JSON: the spool would leave it alone for a while, because somebody might still be writing
-/// it.
+/// Refuses a body that is not JSON: the spool would wait with such a file for a while, because it might still be
+/// incomplete.
 fn check_json(bytes: &[u8]) -> Result<(), Problem> {
     let parsed = serde_json::from_slice::<IgnoredAny>(bytes);
     parsed.map(|_| ()).map_err(|error| Problem::bad(format!("The body is not JSON: {error}")))
@@ -170,7 +170,7 @@ fn name(headers: &HeaderMap, bytes: Vec<u8>) -> Result<Asked, Problem> {
     Ok(Asked { id, is_named: key.is_some(), bytes, sha256 })
 }
 
-/// Drops a request, unless it has its answer already, and waits for that.
+/// Drops a request, unless it already has an answer, and waits for the answer.
 async fn ask(app: &Arc<ServeApp>, asked: Asked) -> Result<ViewFile<ResultFile>, Problem> {
     let mut changes = app.changes.results();
     if let Some(answer) = ours(app, &asked)? {
@@ -213,14 +213,14 @@ fn refused_at_once(asked: &Asked) -> Option<ViewFile<ResultFile>> {
     Some(answer.to_json(&Clock::new().now()).into())
 }
 
-/// The error for a request that was dropped and has no answer yet: it stays in the spool, whatever happens to us.
+/// The error for a request that was dropped and has no answer yet: it stays in the spool even if the server ends.
 fn unanswered(id: &RequestId, why: &str) -> Problem {
     Problem::new(504, "no_answer", format!("{why}. The request is in the spool and may still be carried out"))
         .hint(format!("Ask for the answer later: GET /api/requests/{id}"))
         .request(id)
 }
 
-/// Drops it as soon as no other of the same name waits there.
+/// Drops the request as soon as no other with the same name waits in the spool.
 async fn drop_into_spool(app: &Arc<ServeApp>, asked: &Asked, until: Instant) -> Result<(), Problem> {
     loop {
         let (home, id, bytes) = (app.home.clone(), asked.id.clone(), asked.bytes.clone());
@@ -228,7 +228,7 @@ async fn drop_into_spool(app: &Arc<ServeApp>, asked: &Asked, until: Instant) -> 
         match dropped {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(error)) if error.kind() == spool::ErrorKind::Taken && until > Instant::now() => {
-                // It may be this very one, asked for at the same time.
+                // It may be the same request, sent twice at once.
                 if ours(app, asked)?.is_some() {
                     return Ok(());
                 }
@@ -245,7 +245,7 @@ async fn drop_into_spool(app: &Arc<ServeApp>, asked: &Asked, until: Instant) -> 
     }
 }
 
-/// The answer to these very bytes. If the id was used for other bytes before, it is beside the first answer.
+/// The answer to exactly these bytes. If the id was used for other bytes before, it is beside the first answer.
 fn ours(app: &ServeApp, asked: &Asked) -> Result<Option<ViewFile<ResultFile>>, Problem> {
     let Some(first) = answer(app, &asked.id)? else {
         // The first answer may have been removed; the sidecar's answer about its reuse is beside it.
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_breaks_off_is_told_from_one_that_is_too_large() {
+    async fn a_body_that_breaks_off_is_distinguished_from_a_body_that_is_too_large() {
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, "application/json".parse().expect("a value"));
         let largest = usize::try_from(MAX_INPUT_BYTES).expect("it fits");
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(refused(Body::from(vec![b' '; largest])).await, Ok(()));
     }
 
-    /// A body whose other end has gone.
+    /// A body whose connection breaks.
     struct Broken;
 
     impl axum::body::HttpBody for Broken {

@@ -10,11 +10,11 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How many batches wait for a listener that is slow. One that is slower than that is cut off.
+/// How many batches may wait for a listener. A listener with more is cut off.
 const QUEUE: usize = 128;
 /// The interval of keep-alive messages, for listeners and for proxies in between.
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
-/// How often the journal is read without a hint while somebody listens.
+/// How often the journal is read without a hint while there are listeners.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone)]
@@ -38,13 +38,13 @@ impl Broadcaster {
     }
 
     fn tell(&self, told: Broadcast) {
-        // It is not a failure if nobody listens.
+        // Sending fails if there are no listeners.
         let _ = self.told.send(told);
     }
 }
 
-/// Sends new lines to all listeners, until the end. It keeps reading while nobody listens, so that it is at the end
-/// when somebody comes.
+/// Sends new lines to all listeners, until the end. It also reads without listeners, so that it is at the journal's
+/// end when the first one connects.
 pub(super) async fn run(
     broadcaster: Broadcaster,
     mut changes: watch::Receiver<()>,
@@ -88,7 +88,7 @@ async fn tell_new(broadcaster: &Broadcaster, home: &Home, cursor: &mut Option<Cu
             return Ok(());
         }
         broadcaster.tell(Broadcast::Lines(Arc::new(batch)));
-        // Listeners are to take what they were told before there is more.
+        // Lets the listeners take this batch before the next one.
         tokio::task::yield_now().await;
     }
 }

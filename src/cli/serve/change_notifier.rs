@@ -1,5 +1,5 @@
-//! Wakes those who wait for a new answer or a new journal line. The system's notices are only hints, so everyone who
-//! waits also looks from time to time.
+//! Wakes tasks that wait for a new answer or a new journal line. The system's notices are only hints, so every waiting
+//! task also looks from time to time.
 
 use crate::cli::output::eprint_quietly;
 use crate::config::Home;
@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 /// How long to wait for a hint before looking anyway.
 const ARMED: Duration = Duration::from_millis(250);
-/// The same where no hints can be had.
+/// The same without hints.
 const DEAF: Duration = Duration::from_millis(5);
 
 pub(super) struct ChangeNotifier {
@@ -22,7 +22,7 @@ pub(super) struct ChangeNotifier {
 }
 
 impl ChangeNotifier {
-    /// Watches the answers and the journal of a home. Where that is not possible, those who wait look more often.
+    /// Watches the answers and the journal of a home. If that is not possible, waiting tasks look more often.
     pub(super) fn arm(home: &Home) -> ChangeNotifier {
         let (results, journal) = (Arc::new(watch::Sender::new(())), Arc::new(watch::Sender::new(())));
         let folders = (home.spool().join("results"), home.spool());
@@ -68,7 +68,7 @@ struct ChangeSender {
 }
 
 impl ChangeSender {
-    /// Called on the watcher's thread. What we do ourselves, reading, must not count.
+    /// Called on the watcher's thread. Reads must not count, because we cause them.
     fn take(&self, event: notify::Result<Event>) {
         let Ok(event) = event else {
             self.results.send_replace(());

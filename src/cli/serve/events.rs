@@ -18,12 +18,12 @@ use std::task::{Context, Poll};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
-/// The most who listen at once; the other connections are for answers.
+/// The most listeners at once; the other connections are for answers.
 pub(super) const MOST_LISTENERS: usize = 384;
 /// How many pieces of text wait for one listener.
 const FEED: usize = 4;
 
-/// The first words: come again after two seconds if this breaks.
+/// The first message: the client is to reconnect after two seconds if the connection breaks.
 const HELLO: &[u8] = b"retry: 2000\n: the journal follows\n\n";
 const ALIVE: &[u8] = b": still here\n\n";
 const TOO_SLOW: &[u8] =
@@ -43,18 +43,18 @@ pub(super) async fn listen(State(app): State<Arc<ServeApp>>, headers: HeaderMap)
             .into_response();
     };
     let (feed, fed) = mpsc::channel(FEED);
-    // Before the answer begins, so that a client that has its first byte misses nothing.
+    // Subscribes before the answer begins, so that a client misses nothing after the first byte.
     let told = app.broadcaster.listen();
     tokio::spawn(Listener { app, feed, last: 0, _place: place }.run(after, told));
     let mut response = Response::new(Body::new(Feed(fed)));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    // The connection ends with the stream, so nobody has to tell one from the other.
+    // The connection ends with the stream, so a client need not distinguish the two.
     headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
 }
 
-/// The `seq` of the last line that was seen before.
+/// The `seq` of the last line that the client has seen.
 fn last_seen(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     let Some(value) = headers.get("last-event-id") else { return Ok(None) };
     let text = value.to_str().unwrap_or_default();
@@ -65,7 +65,7 @@ fn last_seen(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     }
 }
 
-/// What a listener is sent, as a body without an end.
+/// The messages to a listener, as a body without an end.
 struct Feed(mpsc::Receiver<Bytes>);
 
 impl HttpBody for Feed {
@@ -77,7 +77,7 @@ impl HttpBody for Feed {
     }
 }
 
-/// One who listens. The feed is bounded, and what waits beyond it waits in the hub's one queue or on the disk.
+/// One client of the stream. The feed is bounded: further lines wait in the broadcaster's queue or on the disk.
 struct Listener {
     app: Arc<ServeApp>,
     feed: mpsc::Sender<Bytes>,
@@ -89,11 +89,11 @@ struct Gone;
 
 /// Where a listener continues in a journal that was begun again.
 #[derive(Clone, Copy)]
-enum Anew {
-    /// One who comes again has not seen what was written meanwhile, and can't be told how much of it is new.
-    FromItsEnd,
-    /// One who listens already misses nothing of it.
-    FromItsFirstLine,
+enum Restart {
+    /// For a client that reconnects: nobody knows which of the new lines it has seen.
+    AtEnd,
+    /// For a client that is connected: all lines are new to it.
+    AtFirstLine,
 }
 
 impl Listener {
@@ -105,10 +105,10 @@ impl Listener {
     async fn tell(&mut self, after: Option<u64>, mut told: broadcast::Receiver<Broadcast>) -> Result<(), Gone> {
         self.say(HELLO).await?;
         if let Some(seq) = after {
-            // Much may have to be read from the disk. New lines meanwhile are read there too, up to the last look.
-            self.catch_up(seq, Anew::FromItsEnd).await?;
+            // Reading from the disk may take long. Lines that are written meanwhile are also read from the disk.
+            self.catch_up(seq, Restart::AtEnd).await?;
             told = told.resubscribe();
-            self.catch_up(self.last, Anew::FromItsFirstLine).await?;
+            self.catch_up(self.last, Restart::AtFirstLine).await?;
         }
         let stop = self.app.stop.clone();
         loop {
@@ -126,19 +126,19 @@ impl Listener {
         }
     }
 
-    /// Sends what the journal has after a line; if the journal was begun again, first a message that says so.
-    async fn catch_up(&mut self, seq: u64, anew: Anew) -> Result<(), Gone> {
+    /// Sends the journal's lines after a `seq`; if the journal was begun again, first a message about that.
+    async fn catch_up(&mut self, seq: u64, restart: Restart) -> Result<(), Gone> {
         self.last = seq;
         let mut cursor = self.cursor_after(seq).await?;
         if cursor.newest() < seq {
-            // Not the journal that was read before.
+            // This is not the journal that the client has read.
             self.say(RESET).await?;
-            match anew {
-                Anew::FromItsEnd => {
+            match restart {
+                Restart::AtEnd => {
                     self.last = cursor.newest();
                     return Ok(());
                 }
-                Anew::FromItsFirstLine => self.last = 0,
+                Restart::AtFirstLine => self.last = 0,
             }
             cursor = self.cursor_after(0).await?;
         }
@@ -171,7 +171,7 @@ impl Listener {
         }
     }
 
-    /// Sends the lines that were not sent yet. Those of another journal are all new, whatever their numbers.
+    /// Sends the lines that were not sent yet. The lines of another journal are all new, whatever their numbers.
     async fn pass(&mut self, batch: &EventBatch) -> Result<(), Gone> {
         if batch.starts_over() {
             self.last = 0;
@@ -182,7 +182,7 @@ impl Listener {
         Ok(())
     }
 
-    /// A journal that can't be read is not skipped silently: the listener is told, and reconnects.
+    /// Tells the listener that the journal can't be read, so that it reconnects and misses no line silently.
     async fn unreadable(&mut self, error: &io::Error) -> Result<(), Gone> {
         let data = serde_json::json!({"message": format!("The journal can't be read: {error}")});
         self.send(format!("event: unreadable\ndata: {data}\n\n").into()).await?;
@@ -193,7 +193,7 @@ impl Listener {
         self.send(Bytes::from_static(words)).await
     }
 
-    /// Waits for room in the feed; the connection itself gives up a reader that takes nothing.
+    /// Waits for room in the feed. The connection has its own timeout for a client that reads nothing.
     async fn send(&mut self, text: Bytes) -> Result<(), Gone> {
         if text.is_empty() {
             return Ok(());
@@ -202,7 +202,7 @@ impl Listener {
     }
 }
 
-/// Does what may wait for a disk apart from everything else.
+/// Runs work that may wait for a disk on a thread for such work.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
     tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
 }

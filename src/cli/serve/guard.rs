@@ -1,10 +1,10 @@
 //! Who may ask. Loopback alone keeps nobody out: every program of every user of this machine can reach it, and so can
-//! every page in a browser. So the `Host` must name this server (otherwise any page whose name resolves to loopback
-//! could ask), a page that asks must be our own, and everything except the page and the two addresses of `door` needs
-//! the token.
+//! every web page that a browser opens. So the `Host` must name this server (otherwise any page whose name resolves to
+//! loopback could ask), a page that asks must be our own, and everything except the page and the two addresses of
+//! `login` needs the token.
 
 use super::app::ServeApp;
-use super::door;
+use super::login;
 use super::problem::Problem;
 use super::slots::ConnectionSlot;
 use axum::body::Body;
@@ -15,7 +15,7 @@ use axum::response::IntoResponse;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// What every answer says to a browser: nothing from elsewhere, nothing to elsewhere, in nobody's frame.
+/// The security headers of every answer: no content from other sites, no requests to them, no framing.
 const HEADERS: [(HeaderName, &str); 6] = [
     (
         header::CONTENT_SECURITY_POLICY,
@@ -28,7 +28,7 @@ const HEADERS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
 ];
 
-/// Lets a request pass or refuses it, and sets the headers of whatever is answered.
+/// Lets a request pass or refuses it, and sets the headers of every answer.
 pub(super) async fn guard(State(app): State<Arc<ServeApp>>, request: Request<Body>, next: Next) -> Response<Body> {
     let mut response = match check(&app, &request) {
         Ok(()) => next.run(request).await,
@@ -47,7 +47,7 @@ fn check(app: &ServeApp, request: &Request<Body>) -> Result<(), Problem> {
     check_host(app.address, request)?;
     check_origin(app.address, headers)?;
     let path = request.uri().path();
-    if path == door::PROOF || path == door::SESSION {
+    if path == login::PROOF || path == login::SESSION {
         return Ok(());
     }
     if path != "/api" && !path.starts_with("/api/") {
@@ -65,7 +65,7 @@ fn check(app: &ServeApp, request: &Request<Body>) -> Result<(), Problem> {
         .hint("The token is in state/serve.token in tasuki's home"))
 }
 
-/// The host that is asked for, by the header and, where there is one, in the address itself, must be ours.
+/// The requested host must be ours, in the header and, if the address names one, in the address.
 fn check_host(ours: SocketAddr, request: &Request<Body>) -> Result<(), Problem> {
     let named = one(request.headers(), &header::HOST).and_then(|value| value.to_str().ok());
     let is_ours = named.is_some_and(|host| is_our_host(ours, host));

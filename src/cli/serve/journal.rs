@@ -18,7 +18,7 @@ const LONGEST: usize = 16 * 1024 * 1024;
 /// How many names of the spool are searched for rotated files.
 const MOST_NAMES: usize = 100_000;
 
-/// How often the files are looked for while they change; a journal is rotated once in 64 MiB.
+/// How often the files are listed again if they change meanwhile; a journal is rotated every 64 MiB.
 const LOOKS: usize = 100;
 
 #[derive(Deserialize)]
@@ -30,9 +30,9 @@ struct Line {
 #[derive(Debug, Clone, Default)]
 pub(super) struct EventBatch {
     text: Bytes,
-    /// The `seq` of each and where its event begins.
+    /// The `seq` of each line, and where its event begins in the text.
     lines: Vec<(u64, usize)>,
-    /// It is the beginning of another journal than before.
+    /// It begins another journal than before.
     starts_over: bool,
 }
 
@@ -73,10 +73,10 @@ impl EventBatch {
 pub(super) struct Cursor {
     spool: PathBuf,
     open: Option<(File, u64)>,
-    /// The last `seq` that was passed; 0 while none was.
+    /// The `seq` of the last line that was read; 0 if none was.
     last: u64,
     newest: u64,
-    /// Nothing was read yet of the file that is open, and it is another one than before.
+    /// The open file is another one than before, and nothing of it was read yet.
     is_turned: bool,
 }
 
@@ -97,7 +97,7 @@ impl Cursor {
         Ok(cursor)
     }
 
-    /// After the line with this `seq`; where that is kept no more, at the oldest line.
+    /// After the line with this `seq`, or at the oldest line if that line was removed.
     ///
     /// # Errors
     /// The system's.
@@ -112,15 +112,15 @@ impl Cursor {
         Ok(cursor)
     }
 
-    /// The `seq` of the newest line when this place was looked for; 0 if there was none.
+    /// The `seq` of the newest line when the cursor was made; 0 if there was none.
     pub(super) fn newest(&self) -> u64 {
         self.newest
     }
 
-    /// The next whole lines, some of them; an empty batch at the end.
+    /// Some of the next whole lines; an empty batch at the end.
     ///
     /// # Errors
-    /// The system's; the place stays as it was.
+    /// The system's; the cursor does not move.
     pub(super) fn read(&mut self) -> io::Result<EventBatch> {
         loop {
             let Some((file, at)) = &mut self.open else {
@@ -148,28 +148,28 @@ impl Cursor {
         }
     }
 
-    /// Goes on to the next file when the open one is the journal no more, or to its new end when it was cut. Says
-    /// whether there may be more to read.
+    /// Continues in the next file if the open file was rotated, or at its new end if it was cut. Returns whether there
+    /// may be more to read.
     fn turn_the_page(&mut self) -> io::Result<bool> {
         let Some((file, at)) = &mut self.open else { return Ok(false) };
         let there = existing(&self.spool.join("journal.jsonl"))?;
         if let Some(there) = &there {
             let (ours, found) = (file.metadata()?, there.metadata()?);
             if (found.dev(), found.ino()) == (ours.dev(), ours.ino()) {
-                // Cut shorter than what was read: what is written there next is read from the file's new end on.
+                // The file was cut: new lines are read from its new end on.
                 let cut = ours.len() < *at;
                 *at = (*at).min(ours.len());
                 return Ok(cut);
             }
         }
-        // What was written between our last look and the change of files: nothing more comes after it.
+        // Lines that were written just before the rotation: no more are added to this file.
         if !whole_lines(file, *at)?.is_empty() {
             return Ok(true);
         }
         let last = self.last;
         let next = self.rotated()?.into_iter().find(|(first, _)| *first > last).map(|(_, path)| path);
         let next = next.map(|path| existing(&path)).transpose()?.flatten();
-        // There is none for a moment while the journal is rotated.
+        // While the journal is being rotated there is no file for a moment.
         let Some(file) = next.or(there) else { return Ok(false) };
         (self.open, self.is_turned) = (Some((file, 0)), true);
         Ok(true)
@@ -179,8 +179,8 @@ impl Cursor {
         self.spool.join("journal.jsonl")
     }
 
-    /// All files as they are at one moment. A journal that is rotated while they are looked for is in neither place, so
-    /// that it is looked again until nothing has changed meanwhile.
+    /// All files at one moment. A journal may be rotated between two looks and be missed in both places, so this looks
+    /// again until nothing has changed.
     fn files(&self) -> io::Result<Files> {
         let mut rotated = self.rotated()?;
         for _ in 0..LOOKS {
@@ -214,9 +214,10 @@ fn existing(path: &Path) -> io::Result<Option<File>> {
 }
 
 struct Files {
-    /// Those that were rotated, the oldest first, each with the `seq` of its first line. They keep their names.
+    /// The rotated files, the oldest first, each with the `seq` of its first line. They keep their names.
     rotated: Vec<(u64, PathBuf)>,
-    /// The file that is written to. It is kept open, because its name may belong to another file the next moment.
+    /// The file that the sidecar writes to. It is kept open, because its name may belong to another file the next
+    /// moment.
     current: Option<File>,
 }
 
@@ -300,7 +301,7 @@ fn start_after(file: &File, seq: u64) -> io::Result<u64> {
     Ok(low)
 }
 
-/// The first line that begins after a place: where, and its `seq`.
+/// The first line that begins after a position: its position and its `seq`.
 fn line_from(file: &File, place: u64) -> io::Result<Option<(u64, u64)>> {
     let mut part = file;
     part.seek(SeekFrom::Start(place))?;

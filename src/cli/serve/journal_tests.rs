@@ -98,7 +98,7 @@ fn a_reader_follows_the_journal_into_its_next_files() {
     spool.rotate(13);
     spool.lines(15..=16);
     assert_eq!(all(&mut cursor), [13, 14, 15, 16]);
-    // One that has not read a line yet goes on in the next file too, and not in the oldest.
+    // A cursor that has not read a line yet also continues in the next file, and not in the oldest.
     let mut cursor = Cursor::at_end(&spool.home()).expect("at the end");
     spool.rotate(15);
     spool.lines(17..=17);
@@ -106,7 +106,7 @@ fn a_reader_follows_the_journal_into_its_next_files() {
 }
 
 #[test]
-fn a_journal_that_was_begun_anew_is_told_from_its_first_line_and_said_to_be_another() {
+fn a_journal_that_was_begun_again_is_read_from_its_first_line_and_starts_over() {
     let spool = Spool::new();
     spool.lines(1..=49);
     let mut cursor = Cursor::at_end(&spool.home()).expect("readable");
@@ -121,7 +121,7 @@ fn a_journal_that_was_begun_anew_is_told_from_its_first_line_and_said_to_be_anot
 }
 
 #[test]
-fn a_journal_that_goes_on_in_another_file_is_not_begun_anew() {
+fn a_journal_that_continues_in_another_file_does_not_start_over() {
     let spool = Spool::new();
     spool.lines(1..=9);
     let mut cursor = Cursor::at_end(&spool.home()).expect("readable");
@@ -142,10 +142,10 @@ fn a_journal_that_goes_on_in_another_file_is_not_begun_anew() {
 }
 
 #[test]
-fn no_line_is_passed_over_while_files_are_rotated() {
+fn no_line_is_skipped_while_files_are_rotated() {
     const ROUNDS: u64 = 1_000;
-    /// How many rotations one look may see: with no end to them it would never settle. Those that earlier looks did not see
-    /// are not added up.
+    /// How many rotations may happen during one look: without a limit a look would never succeed. Rotations that an
+    /// earlier look did not use are not added.
     const PER_LOOK: u64 = 3;
     let spool = Spool::new();
     spool.lines(1..=3);
@@ -169,7 +169,7 @@ fn no_line_is_passed_over_while_files_are_rotated() {
             }
             allowed.store(PER_LOOK, SeqCst);
             let newest = done.load(SeqCst);
-            // Now the newest line, now one in the file before it, now one that is long past.
+            // By turns after the newest line, a line in the file before, and a line in a much older file.
             let after = newest.saturating_sub([1, 4, 40][look % 3]);
             let mut cursor = Cursor::after(&spool.home(), after).expect("it settles between two rotations");
             assert!(cursor.newest() >= newest, "after {after} of {newest}: only {} was found", cursor.newest());

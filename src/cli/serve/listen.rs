@@ -18,16 +18,16 @@ use tokio_util::task::TaskTracker;
 
 /// How long a request's head may take, and how long a connection may be idle.
 const HEAD_WITHIN: Duration = Duration::from_secs(15);
-/// How long a reader may take nothing of what waits for it.
+/// How long a client may read nothing while an answer waits for it.
 const READ_WITHIN: Duration = Duration::from_secs(20);
-/// How long those who are connected have to take their last answers at the end.
+/// How long connected clients have for their last answers at the end.
 const STOP_WITHIN: Duration = Duration::from_secs(3);
-/// The most that a request's head may hold, in bytes; also what is read at once.
+/// The largest head of a request, in bytes; also how much is read at once.
 const MOST_HEAD: usize = 64 * 1024;
 /// How long nothing is accepted after an error such as too many open files.
 const AFTER_ERROR: Duration = Duration::from_millis(100);
 
-/// Serves until it is told to stop, and a little longer for those who are connected.
+/// Serves until it is told to stop, and a little longer for connected clients.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -60,7 +60,7 @@ async fn connection(stream: TcpStream, router: Router, stop: CancellationToken, 
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN).max_buf_size(MOST_HEAD);
     let (router, asker) = (TowerToHyperService::new(router), Arc::clone(&place));
     let service = service_fn(move |mut request: Request<Incoming>| {
-        // The guard tells the place when it sees the token.
+        // The guard admits the connection when it sees the token.
         request.extensions_mut().insert(Arc::clone(&asker));
         router.call(request)
     });

@@ -2,20 +2,20 @@
 //! is a client like every other command: it opens no database, and it drops each incoming request into the spool.
 //!
 //! Where to read: `listen` accepts connections, and `slots` limits their number. `guard` says who may ask at all,
-//! `routes` lists the addresses, `views` and `ask` answer, and `door` gives a page the token. `journal` reads the
-//! journal's lines, `broadcaster` sends them to everybody who listens through `events`, and `change_notifier` says when to look. `openapi`
-//! describes all of it.
+//! `routes` lists the addresses, `views` and `ask` answer, and `login` gives a page the token. `journal` reads the
+//! journal's lines, `broadcaster` sends them to all clients of `events`, and `change_notifier` says when to look.
+//! `openapi` describes all of it.
 
 mod app;
 mod args;
 mod ask;
 mod broadcaster;
 mod change_notifier;
-mod door;
 mod events;
 mod guard;
 mod journal;
 mod listen;
+mod login;
 mod openapi;
 mod page;
 mod problem;

@@ -20,7 +20,7 @@ struct Initiated {
     file_path: String,
 }
 
-/// What `components/schemas` has besides the requests.
+/// The schemas in `components/schemas` besides those of the requests.
 const WRITTEN: [&str; 7] = ["result", "error", "journal", "sidecar_view", "agent_view", "handoff_view", "work_view"];
 
 /// The OpenAPI document of the server.
@@ -72,7 +72,7 @@ fn paths() -> Value {
     })
 }
 
-/// Asked without the token, before it is said.
+/// The proof, which a client asks for before it sends the token.
 fn proof() -> Value {
     let schema = json!({"type": "object", "required": ["proof"], "properties": {"proof": {"type": "string"}}});
     let about = "A proof that the server knows the token: HMAC-SHA256(token, \"tasuki serve\\n<Host>\\n<nonce>\"), in hexadecimal.";
@@ -88,7 +88,7 @@ fn proof() -> Value {
     json!({"get": get})
 }
 
-/// What the page does with the code of the address that `serve` prints.
+/// The exchange of the code in the address that `serve` prints.
 fn session() -> Value {
     let schema = json!({"type": "object", "required": ["token"], "properties": {"token": {"type": "string"}}});
     let about = "Exchanges the code that `serve` printed for the token, once: Authorization: Code <code>.";
@@ -102,7 +102,7 @@ fn session() -> Value {
     json!({"post": post})
 }
 
-/// One operation; beside its own answers it has those of the guard.
+/// One operation, with its own answers and those of the guard.
 fn operation(name: &str, about: &str, granted: Value, refused: &[(u16, &str)]) -> Value {
     let mut responses = Map::from_iter([("200".to_owned(), granted)]);
     let always = [(401, "The token is missing or wrong."), (403, "The Host or Origin header is wrong.")];
@@ -236,7 +236,7 @@ fn written<T: JsonSchema>() -> Value {
     schema.into()
 }
 
-/// A handoff's fields without those that the address says.
+/// A handoff's fields without those in the address.
 fn body_of(handoff: &Value) -> Value {
     let mut schema = handoff.clone();
     let known = |name: &Value| ["v", "kind", "agent_id"].iter().any(|known| name == known);
@@ -250,7 +250,7 @@ fn body_of(handoff: &Value) -> Value {
     schema
 }
 
-/// A schema at its place in the document: what it refers to inside itself is found from the document's root.
+/// A schema at its place in the document: its references are rewritten to start at the document's root.
 fn embedded(name: &str, mut schema: Value) -> Value {
     if let Some(fields) = schema.as_object_mut() {
         fields.remove("$schema");

@@ -12,14 +12,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Why something was not done.
+/// Why a request was not carried out.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct Problem {
     #[serde(skip)]
     status: u16,
-    /// One sentence for people.
+    /// The message: one sentence.
     pub error: String,
-    /// A short word for programs.
+    /// The error code.
     pub code: String,
     /// What to do.
     #[serde(skip_serializing_if = "Option::is_none")]

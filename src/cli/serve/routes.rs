@@ -1,8 +1,8 @@
-//! The addresses of the API, and what answers each.
+//! The addresses of the API, and the function that answers each.
 
 use super::app::ServeApp;
 use super::problem::{Problem, json};
-use super::{ask, door, events, guard, openapi, page, views};
+use super::{ask, events, guard, login, openapi, page, views};
 use axum::Router;
 use axum::body::Body;
 use axum::http::Response;
@@ -11,14 +11,14 @@ use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use std::sync::Arc;
 
-/// Every address with its answer, behind the guard.
+/// All addresses, behind the guard.
 pub(super) fn router(app: Arc<ServeApp>) -> Router {
     Router::new()
         .route("/", get(page::html))
         .route("/page.js", get(page::script))
         .route("/page.css", get(page::style))
-        .route(door::PROOF, get(door::prove))
-        .route(door::SESSION, post(door::enter))
+        .route(login::PROOF, get(login::prove))
+        .route(login::SESSION, post(login::enter))
         .route("/api/agents", get(views::agents))
         .route("/api/agents/{id}", get(views::agent))
         .route("/api/agents/{id}/handoff", post(ask::handoff))

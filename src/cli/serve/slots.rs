@@ -11,7 +11,7 @@ pub(super) const MOST_CONNECTIONS: usize = 512;
 /// How many of them may have shown no token.
 const MAX_UNAUTHENTICATED: usize = 64;
 
-/// All places, of both addresses that are listened on.
+/// All places.
 pub(super) struct ConnectionSlots {
     known: Arc<Semaphore>,
     unauthenticated: Mutex<Unauthenticated>,
@@ -20,7 +20,7 @@ pub(super) struct ConnectionSlots {
 #[derive(Default)]
 struct Unauthenticated {
     waiting: VecDeque<(u64, CancellationToken)>,
-    /// The number of the next one: never that of a connection that still exists.
+    /// The number of the next connection: never that of a connection that still exists.
     next: u64,
 }
 
@@ -45,7 +45,7 @@ impl ConnectionSlots {
 
     fn leave(&self, number: u64) {
         let mut unauthenticated = self.unauthenticated.lock().unwrap_or_else(PoisonError::into_inner);
-        unauthenticated.waiting.retain(|(stranger, _)| *stranger != number);
+        unauthenticated.waiting.retain(|(other, _)| *other != number);
     }
 }
 
@@ -59,7 +59,7 @@ pub(super) struct ConnectionSlot {
 }
 
 impl ConnectionSlot {
-    /// The token was shown here. Whether there is a place for one more who has it.
+    /// Notes that this connection has shown the token. Returns whether there is a place for it.
     pub(super) fn admit(&self) -> bool {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.is_none() {
@@ -71,7 +71,7 @@ impl ConnectionSlot {
         known.is_some()
     }
 
-    /// Ends when somebody else needs the place.
+    /// Returns when another connection needs this place.
     pub(super) async fn lost(&self) {
         self.gone.cancelled().await;
     }
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_that_goes_takes_nobody_elses_place_along() {
+    fn a_connection_that_closes_frees_only_its_own_place() {
         let places = ConnectionSlots::new();
         let known = places.take();
         assert!(known.admit());

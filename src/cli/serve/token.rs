@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Its name in `state/`.
+/// The file's name in `state/`.
 const NAME: &str = "serve.token";
-/// A longer file is not a token of ours, in bytes.
+/// The longest token file, in bytes.
 const LARGEST: u64 = 4_096;
 /// How long the printed code is good.
 const CODE_LIVES: Duration = Duration::from_secs(10 * 60);
@@ -40,10 +40,10 @@ pub(super) enum Secret {
 }
 
 impl Token {
-    /// Makes a new token, and looks whether its file may be written: a start that fails later changes nothing.
+    /// Makes a new token, and checks whether its file may be written: a start that fails later changes nothing.
     ///
     /// # Errors
-    /// 77 for a file that others could read or that is not ours; none is replaced.
+    /// Exit code 77 for a file that others could read or that is not ours; it is not replaced.
     pub(super) fn prepare(home: &Home) -> Result<Token, CliError> {
         let path = home.state().join(NAME);
         let failed = |error: std::io::Error| CliError::file("Can't open", &path, &error);
@@ -61,7 +61,7 @@ impl Token {
         Ok(Token { text: format!("{}{}", random(), random()), path, code: Mutex::new(None) })
     }
 
-    /// Puts it into its file, in the place of the last start's.
+    /// Writes the token to its file, in the place of the last start's token.
     ///
     /// # Errors
     /// The system's; the file is as it was.
@@ -93,7 +93,7 @@ impl Token {
         code
     }
 
-    /// Whether somebody has said the code; then nobody else can.
+    /// Whether this is the code. It can be used only once.
     pub(super) fn redeem(&self, said: &[u8]) -> bool {
         let mut code = self.code.lock().unwrap_or_else(PoisonError::into_inner);
         let is_good =
@@ -104,8 +104,8 @@ impl Token {
         is_good
     }
 
-    /// Proves that we know the secret, in a form that is worth nothing to anybody else: for that address and that
-    /// question. None if the secret no longer exists.
+    /// Proves that we know the secret, in a form that is useless elsewhere: it holds only for this address and this
+    /// nonce. None if the secret no longer exists.
     pub(super) fn prove(&self, secret: Secret, host: &str, nonce: &str) -> Option<String> {
         let question = format!("tasuki serve\n{host}\n{nonce}");
         match secret {

@@ -1,4 +1,4 @@
-//! What can be read: the views and the error files as they are, in lists of limited length.
+//! Answers reads: the views and the error files as they are, in lists of limited length.
 
 use super::app::ServeApp;
 use super::problem::{Problem, json};
@@ -17,20 +17,20 @@ use axum::response::IntoResponse;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The most that any list holds, and how many it holds where nothing is said.
+/// The largest and the usual length of a list.
 pub(super) const MOST: usize = 10_000;
 pub(super) const USUAL: usize = 500;
 
 type Id = Result<Path<String>, PathRejection>;
 
-/// What may be said after the `?` of a list.
+/// The query of a list.
 struct Asked {
     limit: usize,
     all: bool,
 }
 
 impl Asked {
-    /// Reads it; `with_all` for lists that leave out what is over.
+    /// Parses it; `with_all` for lists that have the parameter `all`.
     fn read(query: Option<&str>, with_all: bool) -> Result<Asked, Problem> {
         let mut asked = Asked { limit: USUAL, all: false };
         for part in query.unwrap_or_default().split('&').filter(|part| !part.is_empty()) {
@@ -51,7 +51,7 @@ impl Asked {
     }
 }
 
-/// `GET /api/agents`: those that live, and with `all=true` those that have ended too, the latest of them.
+/// `GET /api/agents`: living agents, and with `all=true` also the latest ended ones.
 pub(super) async fn agents(State(app): State<Arc<ServeApp>>, RawQuery(query): RawQuery) -> Response<Body> {
     list(app, query, true, |home, asked| {
         let mut agents: Vec<ViewFile<AgentView>> = view::all(&home.agent_views())?;
@@ -64,7 +64,7 @@ pub(super) async fn agents(State(app): State<Arc<ServeApp>>, RawQuery(query): Ra
     .await
 }
 
-/// `GET /api/handoffs`: those that changed last, the newest first.
+/// `GET /api/handoffs`: the handoffs that changed last, the newest first.
 pub(super) async fn handoffs(State(app): State<Arc<ServeApp>>, RawQuery(query): RawQuery) -> Response<Body> {
     list(app, query, false, |home, asked| {
         let handoffs: Vec<ViewFile<HandoffView>> = view::latest(&home.handoff_views(), asked.limit)?;
@@ -82,7 +82,7 @@ pub(super) async fn errors(State(app): State<Arc<ServeApp>>, RawQuery(query): Ra
     .await
 }
 
-/// `GET /api/work`: what is not done, and with `all=true` the rest too; what matters more first.
+/// `GET /api/work`: open work items, and with `all=true` all of them, by priority.
 pub(super) async fn work(State(app): State<Arc<ServeApp>>, RawQuery(query): RawQuery) -> Response<Body> {
     list(app, query, true, |home, asked| {
         let ids = if asked.all { items::all_ids(home)? } else { items::open_ids(home)? };
@@ -122,13 +122,13 @@ pub(super) async fn item(State(app): State<Arc<ServeApp>>, id: Id) -> Response<B
     .await
 }
 
-/// `GET /api/sidecar`: who answers requests. One that has ended in good order has no view.
+/// `GET /api/sidecar`: the sidecar's view. A sidecar that has ended properly has none.
 pub(super) async fn sidecar(State(app): State<Arc<ServeApp>>) -> Response<Body> {
     let none = ("no_sidecar", "No sidecar runs");
     one(app, Ok(Path(String::new())), none, |home, _| Ok(view::sidecar(home)?.as_ref().map(ViewFile::json))).await
 }
 
-/// A list, read where waiting for a disk holds up nobody else.
+/// A list, read on a thread that may wait for a disk.
 async fn list(
     app: Arc<ServeApp>,
     query: Option<String>,
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_of_a_list_is_understood_whole_or_refused() {
+    fn a_query_of_a_list_is_valid_as_a_whole_or_refused() {
         let read =
             |query: &str, with_all| Asked::read(Some(query), with_all).map(|asked| (asked.limit, asked.all)).ok();
         assert_eq!(read("", false), Some((USUAL, false)));

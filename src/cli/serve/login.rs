@@ -11,14 +11,14 @@ use axum::response::IntoResponse;
 use serde_json::json;
 use std::sync::Arc;
 
-/// Where they are: the guard lets them pass.
+/// The guard lets these addresses pass without a token.
 pub(super) const PROOF: &str = "/api/proof";
 /// See [`PROOF`].
 pub(super) const SESSION: &str = "/api/session";
-/// How long a question may be, in letters and digits.
+/// How long a nonce may be, in letters and digits.
 const NONCE: std::ops::RangeInclusive<usize> = 16..=128;
 
-/// What `GET /api/proof?nonce=…&of=token|code` asks; none where the query is wrong.
+/// What `GET /api/proof?nonce=…&of=token|code` asks; none if the query is invalid.
 fn question(query: &str) -> Option<(&str, Secret)> {
     let (mut nonce, mut of) = (None, None);
     for field in query.split('&') {
