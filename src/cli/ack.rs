@@ -148,7 +148,7 @@ fn object(file: &Path) -> Result<Map<String, Value>, CliError> {
     Ok(fields)
 }
 
-/// The handoff whose successor this agent is: the one that waits for its ACK, else the last one that asked for one.
+/// The handoff whose successor this agent is: the handoff that waits for its ACK, else the last one with an ACK.
 fn briefed_with(session: &CliSession, agent: &str) -> Result<String, CliError> {
     let views: Vec<ViewFile<HandoffView>> = view::all(&session.home.handoff_views())?;
     let is_of = |seen: &ViewFile<HandoffView>| {
@@ -206,7 +206,7 @@ fn pairs(session: &CliSession, id: &str, answers: &[String]) -> Result<Value, Cl
     Ok(questions.iter().zip(answers).map(pair).collect())
 }
 
-/// Goes on without an acknowledgement.
+/// Continues a handoff without an acknowledgement.
 ///
 /// # Errors
 /// What the sidecar refused.

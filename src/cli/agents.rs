@@ -156,18 +156,18 @@ struct Line<'a> {
 fn table(agents: &[Line<'_>], unicode: bool) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let ids = agents.iter().flat_map(|Line { agent, .. }| [Some(agent.agent_id.as_str()), agent.handoff_id.as_deref()]);
     let short = names::short(ids.filter_map(said));
-    let gauges: Vec<Option<String>> = agents.iter().map(|line| gauge(line.agent, unicode)).collect();
-    let with_context = gauges.iter().any(Option::is_some);
-    let row = |(Line { agent, asks }, gauge): (&Line<'_>, Option<String>)| {
+    let contexts: Vec<Option<String>> = agents.iter().map(|line| context_cell(line.agent, unicode)).collect();
+    let with_context = contexts.iter().any(Option::is_some);
+    let row = |(Line { agent, asks }, context): (&Line<'_>, Option<String>)| {
         let id = |id: Option<&str>| id.and_then(|id| short.get(id)).cloned().unwrap_or_else(|| "-".to_owned());
         let state = if *asks { "asks you" } else { agent.state.as_str() };
         let mut row = vec![id(Some(&agent.agent_id)), shown(agent.persona_slug.as_deref())];
         row.extend([shown(agent.profile.as_str()), shown(agent.pane.as_deref()), shown(state)]);
-        row.extend(with_context.then(|| gauge.unwrap_or_else(|| "-".to_owned())));
+        row.extend(with_context.then(|| context.unwrap_or_else(|| "-".to_owned())));
         row.extend([id(agent.handoff_id.as_deref()), shown(agent.cwd.as_deref())]);
         row
     };
-    let rows = agents.iter().zip(gauges).map(row).collect();
+    let rows = agents.iter().zip(contexts).map(row).collect();
     let mut headings = vec!["AGENT", "PERSONA", "PROFILE", "PANE", "STATE"];
     headings.extend(with_context.then_some("CONTEXT"));
     headings.extend(["HANDOFF", "CWD"]);
@@ -175,7 +175,7 @@ fn table(agents: &[Line<'_>], unicode: bool) -> (Vec<&'static str>, Vec<Vec<Stri
 }
 
 /// How full an agent's context is: a share of its window, or else the tokens used.
-fn gauge(agent: &AgentView, unicode: bool) -> Option<String> {
+fn context_cell(agent: &AgentView, unicode: bool) -> Option<String> {
     let context = agent.context.as_ref()?;
     Some(match context.percent {
         Some(percent) => {

@@ -14,7 +14,7 @@ fn the_commands_hold_together() {
 }
 
 #[test]
-fn a_handoff_takes_all_its_dials() {
+fn a_handoff_takes_all_its_options() {
     let line = "tasuki handoff kai --reason r --author agent_file --successor same-pane --urgency when-available --task a --task b --now --wait --json";
     let cli = parse(line).expect("a legal line");
     let Command::Handoff(args) = cli.command else { panic!("not a handoff") };

@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 
 pub use crate::spool::client::SidecarPresence;
 
-/// A heartbeat that was seen to change counts for this long.
+/// A heartbeat that has changed counts for this long.
 const STALE_AFTER: Duration = Duration::from_secs(15);
 
-/// A sidecar that slept with the machine beats again within this time.
+/// A sidecar that slept with the machine writes a heartbeat within this time.
 const WAKE_UP: Duration = Duration::from_secs(6);
 
 /// How often the heartbeat is checked while a command waits for an answer.
@@ -30,7 +30,7 @@ pub struct Pulse<'a> {
     clock: Clock,
     last: Option<i64>,
     changed: Option<Instant>,
-    /// When [`Pulse::keep`] looked last.
+    /// When [`Pulse::keep`] last checked.
     kept: Option<Instant>,
 }
 
@@ -41,15 +41,15 @@ impl<'a> Pulse<'a> {
         Pulse { home, clock: Clock::new(), last: None, changed: None, kept: None }
     }
 
-    /// What the view says at this moment. A beat that was seen to change within the last 15 s counts whatever the wall
-    /// clock says, so that a clock that jumps ends no wait.
+    /// What the view says at this moment. A heartbeat that changed within the last 15 s counts even if the wall clock
+    /// says otherwise, so that a jump of the clock does not end a wait.
     pub fn check(&mut self) -> SidecarPresence {
         let seen = client::sidecar_alive(self.home.root(), &self.clock.now());
         if let SidecarPresence::Alive { heartbeat_ms, .. } | SidecarPresence::Stale { heartbeat_ms, .. } = seen {
             if self.last.is_some_and(|last| last != heartbeat_ms) {
                 self.changed = Some(Instant::now());
             }
-            // One that is young at the first look was seen to change too, as it were: when it was written.
+            // A heartbeat that is fresh at the first look counts as a change at the time when it was written.
             if self.last.is_none() && matches!(seen, SidecarPresence::Alive { .. }) {
                 let age_ms = u64::try_from(self.clock.now().wall_ms.saturating_sub(heartbeat_ms)).unwrap_or(0);
                 self.changed = Instant::now().checked_sub(Duration::from_millis(age_ms));
@@ -69,7 +69,7 @@ impl<'a> Pulse<'a> {
         matches!(self.check(), SidecarPresence::Alive { .. })
     }
 
-    /// Looks once every so often while somebody waits.
+    /// Checks the heartbeat from time to time while a command waits.
     ///
     /// # Errors
     /// 69 when no sidecar answers any more.
@@ -82,7 +82,7 @@ impl<'a> Pulse<'a> {
         if matches!(seen, SidecarPresence::Alive { .. }) { Ok(()) } else { Err(no_sidecar(self.home, &seen)) }
     }
 
-    /// Whether a beat was seen to change within the last 15 s.
+    /// Whether the heartbeat changed within the last 15 s.
     fn has_heartbeat(&self) -> bool {
         self.changed.is_some_and(|changed| changed.elapsed() < STALE_AFTER)
     }
@@ -142,13 +142,13 @@ pub struct SentRequest<'a> {
 /// Drops a request and waits for its answer. Returns the answer's `result`.
 ///
 /// # Errors
-/// What the sidecar refused, with its code; 69 when none answers; 75 when the answer did not come in time. The last two
-/// say whether the request was taken back or is still on its way.
+/// The sidecar's refusal, with its code; 69 if no sidecar answers; 75 if no answer came in time. The last two
+/// say whether the request was withdrawn.
 pub fn ask<T: DeserializeOwned + Default>(home: &Home, request: &SentRequest<'_>) -> Result<ViewFile<T>, CliError> {
     ask_meanwhile(home, request, &mut || {})
 }
 
-/// The same; while the answer is waited for, `meanwhile` is called again and again.
+/// Like [`ask`], but calls `meanwhile` repeatedly while it waits.
 ///
 /// # Errors
 /// As [`ask`].
@@ -184,7 +184,7 @@ fn read_answer<T: DeserializeOwned + Default>(answer: &ResultFile) -> Result<Vie
 /// The answer to a request, once it exists.
 ///
 /// # Errors
-/// It is there but can't be read.
+/// The answer exists but can't be read.
 pub fn answer(home: &Home, id: &RequestId) -> Result<Option<ViewFile<ResultFile>>, CliError> {
     let Some(bytes) = client::read_result(home.root(), id)? else { return Ok(None) };
     ViewFile::read(bytes)
@@ -216,7 +216,8 @@ fn wait_for_answer(
     }
 }
 
-/// How long to sleep between two looks: answers mostly come in milliseconds, and a wait of minutes should cost nothing.
+/// How long to sleep between two checks: answers mostly come in milliseconds, and a wait of minutes should cost
+/// nothing.
 fn nap(waited: Duration) -> Duration {
     Duration::from_millis(match waited.as_millis() {
         0..200 => 2,
@@ -255,22 +256,22 @@ mod tests {
     }
 
     #[test]
-    fn a_beat_that_was_seen_to_change_counts_whatever_the_wall_clock_says() {
+    fn a_heartbeat_that_has_changed_counts_at_any_wall_clock_time() {
         let dir = tempfile::tempdir().expect("a folder");
         let home = Home::at(dir.path()).expect("a home");
         std::fs::create_dir(dir.path().join("view")).expect("a folder");
-        let beat = |ahead_ms: i64| {
+        let heartbeat = |ahead_ms: i64| {
             let at = crate::core::time::rfc3339(Clock::new().now().wall_ms + ahead_ms);
             let view = json!({"pid": 1, "heartbeat": at}).to_string();
             std::fs::write(dir.path().join("view/sidecar.json"), view).expect("a view");
         };
         const TEN_YEARS_MS: i64 = 315_000_000_000;
         let mut pulse = Pulse::new(&home);
-        beat(-TEN_YEARS_MS);
-        assert!(!pulse.is_alive(), "an old beat is no beat");
+        heartbeat(-TEN_YEARS_MS);
+        assert!(!pulse.is_alive(), "an old heartbeat does not count");
         for ahead_ms in [TEN_YEARS_MS, -TEN_YEARS_MS] {
-            beat(ahead_ms);
-            assert!(pulse.is_alive(), "it has changed while we looked");
+            heartbeat(ahead_ms);
+            assert!(pulse.is_alive(), "the heartbeat has changed since the last check");
         }
     }
 }

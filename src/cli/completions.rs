@@ -24,7 +24,7 @@ pub struct CompletionsArgs {
 
 /// The environment variable by which the shell's script asks for completions.
 const VARIABLE: &str = "TASUKI_COMPLETE";
-/// Most things of one kind that are offered, the newest first.
+/// How many candidates of one kind are offered, the newest first.
 const MOST_OFFERED: usize = 100;
 
 /// Prints a completion script. It is made in memory first, so that our code handles a closed output, and not the
@@ -53,11 +53,11 @@ pub(super) fn answer(args: &[OsString], command: fn() -> clap::Command) -> bool 
         return false;
     }
     let present = std::env::current_dir().ok();
-    // What can't be completed is completed to nothing.
+    // Without a completion the answer is empty.
     CompleteEnv::with_factory(command).var(VARIABLE).try_complete(args, present.as_deref()).unwrap_or(true)
 }
 
-/// What an argument of that name can be, if it names something that we know.
+/// The candidates for an argument of that name, if it names something that tasuki knows.
 pub(super) fn candidates(argument: &str) -> Option<ArgValueCandidates> {
     let find: fn() -> Vec<CompletionCandidate> = match argument {
         "agent" | "previous" | "successor" => agents,
@@ -80,7 +80,7 @@ fn one(name: &str, about: &str) -> CompletionCandidate {
     CompletionCandidate::new(sanitise(name)).help(Some(sanitise(about).into()))
 }
 
-/// The newest files of a folder that say something. A view's name begins with chance, so that its time is what counts.
+/// The newest valid files of a folder, by their times: the names of views begin with random digits.
 fn newest<T: DeserializeOwned>(folder: fn(&Home) -> PathBuf, at: fn(&T) -> &str) -> Vec<ViewFile<T>> {
     let mut all: Vec<ViewFile<T>> = home().and_then(|home| view::all(&folder(&home)).ok()).unwrap_or_default();
     all.sort_by(|one, other| at(other).cmp(at(one)));
@@ -88,7 +88,7 @@ fn newest<T: DeserializeOwned>(folder: fn(&Home) -> PathBuf, at: fn(&T) -> &str)
     all
 }
 
-/// By the beginning of its id, with what is said of it.
+/// A candidate: the beginning of the id, and a description.
 fn by_id(id: &str, about: &str) -> Option<CompletionCandidate> {
     Some(one(short(said(id)?), about))
 }
@@ -97,7 +97,7 @@ fn short(id: &str) -> &str {
     id.get(..8).unwrap_or(id)
 }
 
-/// Living agents, by their persona where no other has it, else by the beginning of their ids.
+/// Living agents: by persona if no other agent has it, else by the beginning of the id.
 fn agents() -> Vec<CompletionCandidate> {
     let all = newest(Home::agent_views, |agent: &AgentView| agent.registered_at.as_deref().unwrap_or_default());
     let living: Vec<&ViewFile<AgentView>> = all.iter().filter(|agent| agent.is_living()).collect();

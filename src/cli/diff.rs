@@ -2,7 +2,7 @@
 
 use similar::TextDiff;
 
-/// The hunks in which two texts differ, with three unchanged lines around each; empty where they are the same.
+/// The hunks in which two texts differ, with three unchanged lines around each; empty if they are the same.
 pub(super) fn unified(old: &str, new: &str) -> String {
     TextDiff::from_lines(old, new).unified_diff().to_string()
 }

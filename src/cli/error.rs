@@ -1,4 +1,4 @@
-//! The error of a command: a code for programs, a message and a hint for people, and the exit code.
+//! The error of a command: error code, message, hint and exit code.
 
 use crate::contract::ResultFile;
 use crate::contract::answer::RefusedView as Refusal;
@@ -15,7 +15,7 @@ pub const CLOSED_PIPE: u8 = 141;
 #[error("{message}")]
 pub struct CliError {
     pub exit: u8,
-    /// A stable code for programs, such as `no_agent`.
+    /// The error code, which never changes, such as `no_agent`.
     pub code: String,
     /// What happened, to which file or agent, and what was left untouched.
     pub message: String,
@@ -38,7 +38,7 @@ impl CliError {
         Self::new(exit::USAGE, "usage", message)
     }
 
-    /// The configuration or the place is not usable: exit code 78.
+    /// The configuration or the folder can't be used: exit code 78.
     pub fn config(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(exit::CONFIG, code, message)
     }
@@ -50,7 +50,7 @@ impl CliError {
         Self::new(code, "file", format!("{what} {}: {error}", path.display()))
     }
 
-    /// The reader of our output has gone away. Nothing is said about it.
+    /// The reader of our output has closed it. Nothing is printed about that.
     #[must_use]
     pub fn closed_pipe() -> Self {
         Self::new(CLOSED_PIPE, "closed_pipe", "The output was closed.")
@@ -80,7 +80,7 @@ impl CliError {
     pub fn from_answer(answer: &ResultFile) -> Self {
         let Refusal { code, message, hint, errors, .. } = answer.error.clone().unwrap_or_default();
         let told = Self::told(&code, &message, &hint.unwrap_or_default());
-        // A message that was too long for all of them.
+        // There was no room for all errors in the message.
         let listed = errors.unwrap_or_default().into_iter().filter(|_| message.ends_with('…'));
         let listed = listed.map(|fault| format!("{}: {}", sanitise(&fault.pointer), sanitise(&fault.message)));
         let hint: Vec<String> = told.hint.into_iter().chain(listed).collect();
@@ -88,13 +88,13 @@ impl CliError {
         CliError { exit: exit_for(answer.status), hint, ..told }
     }
 
-    /// As programs read it, on standard error under `--json`.
+    /// The error as JSON, for standard error under `--json`.
     #[must_use]
     pub fn json(&self) -> Value {
         json!({"error": {"code": self.code, "message": self.message, "hint": self.hint}})
     }
 
-    /// The error as it is printed for people: message, code and hint.
+    /// The error as text: message, code and hint.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = format!("tasuki: {} ({})", self.message, self.code);
@@ -105,7 +105,7 @@ impl CliError {
         text
     }
 
-    /// Whether anything should be said at all.
+    /// Whether the error is printed at all.
     #[must_use]
     pub fn is_silent(&self) -> bool {
         self.exit == CLOSED_PIPE

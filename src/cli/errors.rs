@@ -42,7 +42,7 @@ pub struct DismissArgs {
     pub all: bool,
 }
 
-/// Lists the failures that nobody has dismissed, or dismisses them.
+/// Lists the failures that were not dismissed, or dismisses them.
 ///
 /// # Errors
 /// When the files can't be read, or the sidecar refused.
@@ -75,7 +75,7 @@ fn list(session: &CliSession, limit: usize) -> Result<(), CliError> {
 }
 
 /// One failure as text: what happened first, then what to do, then which one it is.
-/// A handoff that went on since then leaves nothing to do.
+/// If the handoff has continued since then, there is nothing to do.
 pub(super) fn lines(error: &ErrorFile, handoff: Option<&HandoffView>) -> Vec<String> {
     let cell = |text: Option<&str>| sanitise(&shown(text));
     let (at, message) = (cell(Some(&error.at)), cell(Some(&error.message)));
@@ -116,8 +116,8 @@ fn dismiss(session: &CliSession, args: &DismissArgs) -> Result<(), CliError> {
     session.report(&json!({"dismissed": chosen}), &format!("{} dismissed", chosen.len()))
 }
 
-/// By request where a sidecar runs, so that its journal says so; else by deleting the file, which is what dismissing
-/// is.
+/// With a sidecar by a request, so that the journal shows it; otherwise by deleting the file, which is all that
+/// dismissing does.
 pub(super) fn dismiss_one(session: &CliSession, id: &str) -> Result<(), CliError> {
     if Pulse::new(&session.home).is_alive() {
         let fields = Map::from_iter([("error_id".to_owned(), id.into())]);

@@ -1,4 +1,4 @@
-//! Turns the changes of a handoff's view into news, step by step. Pure: snapshots of the view go in, what is new comes
+//! Turns the changes of a handoff's view into news, step by step. Pure: snapshots of the view go in, news come
 //! out.
 
 use super::error::CliError;
@@ -26,7 +26,7 @@ impl FlowEnd {
         }
     }
 
-    /// The end that a step is, if it is one.
+    /// The outcome that a step stands for, if it is an end.
     pub(super) fn of(step: &Word<Step>) -> Option<Self> {
         match step.known()? {
             Step::Done => Some(FlowEnd::Done),
@@ -43,7 +43,7 @@ pub enum Progress {
     Entered {
         step: String,
     },
-    /// The document that is being written has another size.
+    /// The document has grown or shrunk while it is being written.
     Grew {
         bytes: u64,
     },
@@ -86,7 +86,7 @@ impl Follower {
     }
 
     /// Follows a handoff that continues after `before`, its view from before the request: steps of that view are not
-    /// printed again, and its old end is not taken for a new one.
+    /// printed again, and its old end does not count as a new end.
     #[must_use]
     pub fn after(before: &HandoffView) -> Self {
         let steps = before.steps.len();
@@ -96,7 +96,7 @@ impl Follower {
         }
     }
 
-    /// What is new in this snapshot. After the end nothing is.
+    /// The news in this snapshot; none after the handoff's end.
     pub fn observe(&mut self, view: &HandoffView) -> Vec<Progress> {
         let steps = &view.steps;
         if self.ended || steps.len() < self.ignore_until {
@@ -156,7 +156,7 @@ fn verdict(view: &HandoffView, step: &Word<Step>) -> Option<String> {
     said(verdict.as_ref()?.verdict.as_str()).map(sanitise)
 }
 
-/// A length of time for people: tenths of a second, and minutes where there are some.
+/// A length of time as text: seconds with tenths, or minutes and seconds.
 #[must_use]
 pub fn span(ms: u64) -> String {
     if ms < 60_000 {
@@ -175,7 +175,7 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// One line for each piece of news that deserves one; the second member says whether it went well.
+/// One line for each piece of news worth a line; the second value is whether it is good news.
 #[must_use]
 pub fn line(news: &Progress) -> Option<(String, bool)> {
     let took = |ms: &Option<u64>| ms.map(span).unwrap_or_default();

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::path::PathBuf;
 
-/// The reason of a handoff for which none was given.
+/// The reason of a handoff without `--reason`.
 pub(super) const REASON: &str = "requested by the operator";
 
 /// `handoff`.
@@ -176,7 +176,7 @@ pub fn handoff(session: &CliSession, args: &HandoffArgs) -> Result<(), CliError>
     Ok(())
 }
 
-/// The fields of the request; absent is what was not asked for, so that the sidecar's defaults hold.
+/// The fields of the request. Options that were not given are left out, so that the sidecar's defaults apply.
 fn handoff_fields(session: &CliSession, args: &HandoffArgs, agent_id: &str) -> Result<Map<String, Value>, CliError> {
     let mut fields = Map::new();
     let mut put = |key: &str, value: Option<Value>| {
@@ -214,7 +214,7 @@ fn urgency_word(urgency: UrgencyArg) -> &'static str {
     }
 }
 
-/// Parses the successor option: one of two words, else an agent.
+/// Parses the option `--successor`: `new`, `same-pane` or an agent.
 fn successor(session: &CliSession, who: &str) -> Result<Value, CliError> {
     match who {
         "new" => Ok("new".into()),
@@ -223,7 +223,7 @@ fn successor(session: &CliSession, who: &str) -> Result<Value, CliError> {
     }
 }
 
-/// A document inside HOME goes by its path, any other by its text.
+/// A document inside HOME is sent as a path, any other as text.
 pub(super) fn document(session: &CliSession, path: &Path) -> Result<Value, CliError> {
     if path == Path::new("-") {
         return Ok(json!({"text": input::standard_input()?}));
@@ -236,7 +236,7 @@ pub(super) fn document(session: &CliSession, path: &Path) -> Result<Value, CliEr
     }
 }
 
-/// Goes on with a failed handoff.
+/// Continues a failed handoff at the step that failed.
 ///
 /// # Errors
 /// What the sidecar refused, or, with `--wait`, how the handoff failed.
@@ -250,7 +250,7 @@ pub fn retry(session: &CliSession, args: &RetryArgs) -> Result<(), CliError> {
     if let Some(who) = args.successor.as_deref() {
         fields.insert("successor".to_owned(), successor(session, who)?);
     }
-    go_on(session, "handoff_retry", &id, fields, args.wait)
+    continue_handoff(session, "handoff_retry", &id, fields, args.wait)
 }
 
 /// Accepts the document as it is.
@@ -260,10 +260,10 @@ pub fn retry(session: &CliSession, args: &RetryArgs) -> Result<(), CliError> {
 pub fn accept(session: &CliSession, args: &AcceptArgs) -> Result<(), CliError> {
     let id = names::handoff(&session.home, &args.handoff)?;
     let fields = Map::from_iter([("handoff_id".to_owned(), id.clone().into())]);
-    go_on(session, "handoff_accept", &id, fields, args.wait)
+    continue_handoff(session, "handoff_accept", &id, fields, args.wait)
 }
 
-fn go_on(
+fn continue_handoff(
     session: &CliSession,
     kind: &str,
     id: &str,
@@ -273,7 +273,7 @@ fn go_on(
     let before = view::handoff(&session.home, id)?;
     let before = before.as_deref().cloned().unwrap_or_default();
     let answer: ViewFile<HandoffReply> = session.ask(kind, fields, super::ANSWER_SOON)?;
-    let line = goes_on(id, &before, &answer);
+    let line = continues_line(id, &before, &answer);
     if !and_wait {
         return session.report(&answer.json(), &line);
     }
@@ -285,7 +285,7 @@ fn go_on(
     wait::follow_to_end(session, id, Follower::after(&before)).map(|_| ())
 }
 
-pub(super) fn goes_on(id: &str, before: &HandoffView, answer: &HandoffReply) -> String {
+pub(super) fn continues_line(id: &str, before: &HandoffView, answer: &HandoffReply) -> String {
     let step = said(answer.step.as_ref().map(Word::as_str));
     let step = step.map(|step| format!(" at {}", sanitise(step))).unwrap_or_default();
     let error = before.error.as_ref();
@@ -294,7 +294,7 @@ pub(super) fn goes_on(id: &str, before: &HandoffView, answer: &HandoffReply) -> 
     format!("handoff {id} continues{step}{}", after.unwrap_or_default())
 }
 
-/// Calls a handoff off.
+/// Cancels a handoff.
 ///
 /// # Errors
 /// What the sidecar refused.

@@ -87,7 +87,7 @@ fn ids(handoff: &HandoffView) -> [Option<&str>; 3] {
     [Some(&handoff.handoff_id), Some(&handoff.agent_id), handoff.successor_id.as_deref()]
 }
 
-/// As much of a reason as a row shows: it may be as long as a request.
+/// The beginning of a reason, for a row: a reason may be very long.
 const LONGEST_REASON: usize = 120;
 
 fn show(session: &CliSession, name: &HandoffName) -> Result<(), CliError> {
@@ -142,12 +142,12 @@ fn step_lines(seen: &HandoffView) -> Vec<String> {
     lines
 }
 
-/// One line, so that a text can't look like a line of ours.
+/// The text in one line, so that it can't look like a line of tasuki's.
 fn plain(text: &str) -> String {
     sanitise(text).replace(['\n', '\t'], " ")
 }
 
-/// What the successor has said, beside what it was to do; and what falls next.
+/// The successor's acknowledgement beside its tasks, and what is due next.
 fn acknowledgement(seen: &HandoffView, ack: &AckView) -> Vec<String> {
     let mut lines = vec!["  acknowledgement".to_owned()];
     let mut say = |name: &str, what: &str| lines.push(format!("    {name:<14} {}", plain(what)));
@@ -181,7 +181,7 @@ fn acknowledgement(seen: &HandoffView, ack: &AckView) -> Vec<String> {
     lines
 }
 
-/// The delivery, point by point, each with its time, or why it was not reached.
+/// The checklist of the delivery: each point with its time, or with the reason why it was not reached.
 fn checklist(points: &[PointView]) -> Vec<String> {
     let line = |point: &PointView| {
         let at = said(point.at.as_deref());
@@ -219,8 +219,8 @@ mod tests {
     fn an_acknowledgement_is_shown_beside_the_tasks_and_points_without_a_time_say_why() {
         let text = lines(json!({
             "handoff_id": "h", "step": "acknowledging", "steps": [],
-            "ack": {"status": "needs_clarification", "urgency": "prepare", "late": false, "tasks": ["mend the test"],
-                "understanding": "to mend\na test", "checkpoint": "step 2", "starting_from": "step 3", "questions": ["Which branch?"],
+            "ack": {"status": "needs_clarification", "urgency": "prepare", "late": false, "tasks": ["fix the test"],
+                "understanding": "to fix\na test", "checkpoint": "step 2", "starting_from": "step 3", "questions": ["Which branch?"],
                 "next": {"what": "reminder", "at": "2026-11-21T20:00:01.000Z"}, "override": null,
                 "reminders": [{"to": "operator", "outcome": "sent", "at": null, "reason": null}], "escalations": []},
             "checklist": [{"point": "all questions answered", "at": null, "reason": "open: Which branch?"}],
@@ -228,8 +228,8 @@ mod tests {
         .join("\n");
         for part in [
             "status         needs_clarification, urgency prepare",
-            "task           mend the test",
-            "understanding  to mend a test",
+            "task           fix the test",
+            "understanding  to fix a test",
             "checkpoint     step 2",
             "starting from  step 3",
             "question       Which branch?",

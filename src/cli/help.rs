@@ -1,4 +1,4 @@
-//! The help: commands in groups, the options of every command apart from its own, and names to choose from where a
+//! The help: commands in groups, the common options apart from a command's own, and candidates where a
 //! shell completes.
 
 use super::args::Cli;
@@ -7,7 +7,7 @@ use super::guide::Chapter;
 use clap::{Command, CommandFactory};
 use std::fmt::Write as _;
 
-/// What the commands are about, in the order in which `--help` lists them.
+/// The groups of commands, in the order of `--help`.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Get started", &["run", "demo", "service", "doctor", "help"]),
     ("Hand off", &["handoff", "handoffs", "retry", "cancel", "accept", "abandon", "publish"]),
@@ -44,7 +44,7 @@ fn groups(whole: &Command) -> String {
     text
 }
 
-/// Lets a shell ask us for the values of an argument, wherever an argument of that name occurs.
+/// Lets a shell ask the program for the values of an argument, for all arguments of that name.
 fn with_names(command: Command) -> Command {
     let is_schema = command.get_name() == "schema";
     let command = command.mut_args(|arg| {

@@ -12,13 +12,13 @@ use std::path::PathBuf;
 pub struct HookArgs {
     /// The profile of the calling agent CLI.
     pub profile: Option<String>,
-    /// What the profile's hook takes beside that.
+    /// The other arguments of the profile's hook.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
     pub rest: Vec<OsString>,
 }
 
 /// The arguments behind `hook`, if that is what the command line asks for; options that go before it are allowed.
-/// `--help` as its only argument is a person's question, and goes to the parser.
+/// `--help` as the only argument comes from a person, and goes to the parser.
 #[must_use]
 pub fn arguments(args: &[OsString]) -> Option<Vec<OsString>> {
     let mut before = Vec::new();
@@ -42,12 +42,12 @@ pub fn arguments(args: &[OsString]) -> Option<Vec<OsString>> {
     None
 }
 
-/// Takes one event. The one place where the command line meets the agents adapter; it always ends with exit code 0.
+/// Reports one event. The only place where the CLI calls the agents adapter for a hook; the exit code is always 0.
 pub fn run(args: &[OsString]) {
     let _ = crate::agents::hook::main(args.iter().cloned(), usual_home);
 }
 
-/// The home of a command that names none.
+/// The home of a command without `--home`.
 pub(super) fn usual_home() -> Option<PathBuf> {
     Home::resolve(None).ok().map(|home| home.root().to_owned())
 }

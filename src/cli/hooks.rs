@@ -53,8 +53,8 @@ enum Way {
 /// Installs, uninstalls or shows a profile's hooks.
 ///
 /// # Errors
-/// When there is no such profile, or one of the home's profiles is wrong, or the CLI's configuration is not one that
-/// can be changed. Nothing was changed then.
+/// When there is no such profile, one of the home's profiles is wrong, or the agent CLI's configuration can't be
+/// changed. Nothing was changed then.
 pub fn command(session: &CliSession, command: &HooksCommand) -> Result<(), CliError> {
     match command {
         HooksCommand::Install(args) => change(session, args, Way::In),
@@ -161,7 +161,7 @@ fn painted(session: &CliSession, diff: &str) -> String {
     diff.lines().map(|line| session.out.paint(tone(line), &sanitise(line)) + "\n").collect()
 }
 
-/// Prints a profile's hooks: the text alone on standard output, what to do with it on standard error.
+/// Prints a profile's hooks: only the text on standard output, and the instructions on standard error.
 fn show(session: &CliSession, ProfileName { profile: name }: &ProfileName) -> Result<(), CliError> {
     let profile = load(session, name)?;
     let program = program()?;

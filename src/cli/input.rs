@@ -25,7 +25,7 @@ pub fn standard_input() -> Result<String, CliError> {
 /// All of a regular file.
 ///
 /// # Errors
-/// When there is none, or it can't be read, is over 1 MiB, or is not UTF-8.
+/// When it does not exist, can't be read, is over 1 MiB, or is not UTF-8.
 pub fn text_file(path: &Path) -> Result<String, CliError> {
     let bytes = view::read_bytes(path, LARGEST)?;
     let missing = || CliError::refused("file", format!("There is no file {}.", path.display()));

@@ -1,4 +1,4 @@
-//! Signals, on a thread of their own: after Ctrl-C and the like a demo is still removed, and `--wait` leaves the
+//! Handles signals on a separate thread: after Ctrl-C and the like a demo is still removed, and `--wait` leaves the
 //! terminal in order.
 
 use std::io;
@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
-/// Takes these signals from here on, and says which came. By handlers, not by a mask, which would be inherited by what
-/// is started.
+/// Catches these signals from here on, and returns which came. It uses handlers, because child processes would inherit
+/// a mask.
 ///
 /// # Errors
 /// When the system refuses.
@@ -33,13 +33,13 @@ pub(super) fn take(kinds: &[SignalKind], heard: impl Fn(SignalKind) + Clone + Se
     Ok(())
 }
 
-/// Whether somebody wants the program to end.
+/// Whether a signal asks the program to end.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Interrupts(Arc<AtomicBool>);
 
 impl Interrupts {
-    /// Takes SIGINT, SIGQUIT, SIGTERM and SIGHUP from here on. A second signal changes nothing: clearing up is bounded,
-    /// and must not be cut short.
+    /// Catches SIGINT, SIGQUIT, SIGTERM and SIGHUP from here on. A second signal changes nothing: the clean-up is
+    /// bounded, and must not be cut short.
     pub(super) fn watch() -> io::Result<Self> {
         let interrupts = Interrupts::default();
         let seen = Arc::clone(&interrupts.0);

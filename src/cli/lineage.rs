@@ -20,7 +20,7 @@ pub struct AgentName {
     pub agent: String,
 }
 
-/// So many handoffs are looked through for those by which the agents came.
+/// How many handoffs are searched for those that led to the agents.
 const MOST_HANDOFFS: usize = 1_000;
 
 /// One agent of a lineage.
@@ -29,7 +29,7 @@ pub struct LineageMember {
     pub id: String,
     /// How many generations below the first ancestor.
     pub depth: usize,
-    /// Its view; none when the agent is named by another, but has no view.
+    /// Its view; none if only another agent's view names it.
     pub view: Option<ViewFile<AgentView>>,
 }
 
@@ -51,7 +51,7 @@ pub fn command(session: &CliSession, args: &AgentName) -> Result<(), CliError> {
     print(session, &id, &members)
 }
 
-/// Prints a lineage, with the agent that was asked for marked.
+/// Prints a lineage and marks the requested agent.
 pub(crate) fn print(session: &CliSession, id: &str, members: &[LineageMember]) -> Result<(), CliError> {
     if session.out.is_json() {
         let agents: Vec<Value> = members.iter().filter_map(|member| member.view.as_ref().map(ViewFile::json)).collect();
@@ -98,7 +98,7 @@ fn handoffs<'m>(
                 found.insert(agent, handoff);
                 break;
             }
-            // It is another one's, which need not be looked for any more.
+            // This handoff led to another agent, which then need not be searched for.
             let other = missing.keys().find(|other| **other == successor).copied();
             if let Some(other) = other.filter(|other| missing.remove(other).is_some()) {
                 found.insert(other, handoff);
@@ -117,7 +117,7 @@ fn registered_at(member: &LineageMember) -> Option<&str> {
     member.view.as_ref().and_then(|agent| said(agent.registered_at.as_deref()))
 }
 
-/// The one that changed nearest to that time.
+/// The view that changed nearest to that time.
 fn nearest(left: &BTreeSet<(i64, String)>, at_ms: i64) -> Option<(i64, String)> {
     let from = (at_ms, String::new());
     let around = [left.range(from.clone()..).next(), left.range(..from).next_back()];
@@ -253,7 +253,7 @@ mod tests {
         };
         let agents =
             [agent("a", None, 1), agent("b", Some("a"), 2), agent("c", Some("b"), 3), agent("d", Some("c"), 4)];
-        // All have changed long after the agents have registered, in an order of their own.
+        // All views have changed long after the agents registered, in another order.
         for (name, successor) in [("h3", Some("c")), ("h1", None), ("h2", Some("b")), ("h4", Some("nobody"))] {
             write(name, successor);
         }

@@ -6,7 +6,7 @@ use super::output::{Out, Tone};
 use crate::contract::{Step, Word};
 use std::time::{Duration, Instant};
 
-/// Pause between two lines about a growing document, where no line is drawn again.
+/// The pause between two lines about a growing document, if no line is redrawn.
 const GROWTH_EVERY: Duration = Duration::from_secs(10);
 
 pub(super) struct LiveLine<'a> {
@@ -38,8 +38,8 @@ impl<'a> LiveLine<'a> {
         }
     }
 
-    /// Whether news deserves a line that stays. The running line shows growth; without it growth is printed at first
-    /// and then now and then.
+    /// Whether news gets a line that stays. The running line shows growth; without it growth is printed at first
+    /// and then from time to time.
     pub(super) fn wants_line(&mut self, news: &Progress) -> bool {
         let Progress::Grew { .. } = news else { return true };
         if self.out.is_live() || self.grew.is_some_and(|grew| grew.elapsed() < GROWTH_EVERY) {

@@ -89,7 +89,7 @@ fn page(command: &Command) -> Result<Vec<u8>, CliError> {
     made(command).map_err(|error| CliError::refused("man", format!("Can't make the manual page: {error}.")))
 }
 
-/// A page: the generator's sections where they are right, ours where it leaves out arguments or reflows lines that must
+/// A page: the generator's sections, except those in which it leaves out arguments or joins lines that must
 /// stay apart.
 fn made(command: &Command) -> std::io::Result<Vec<u8>> {
     let mut page = Vec::new();
@@ -151,7 +151,7 @@ fn see_also(page: &mut Roff, command: &Command) {
     page.text(pages.collect::<Vec<_>>());
 }
 
-/// Lines that stay lines.
+/// Lines that are not joined.
 fn as_written<'a>(page: &mut Roff, lines: impl Iterator<Item = &'a str>) {
     page.control("nf", []);
     for line in lines {

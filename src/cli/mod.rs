@@ -92,7 +92,7 @@ fn usage(args: &[OsString], error: &clap::Error) -> u8 {
         let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
         return complain(&CliError::usage(sanitise(first)).hint("See tasuki --help."), true);
     }
-    // What was typed may have come from anywhere, and the parser quotes it.
+    // The parser quotes the arguments, which may contain control characters.
     let quoted = error.render().to_string();
     if error.use_stderr() && sanitise(&quoted) != quoted {
         eprint_quietly(quoted.trim_end());
@@ -102,7 +102,7 @@ fn usage(args: &[OsString], error: &clap::Error) -> u8 {
         eprint_quietly(&format!("tasuki: {}", quoted.trim_end().trim_start_matches("error: ")));
         return exit::USAGE;
     }
-    // The reader of a help text may close the output before its end; that is not a failure.
+    // A pager may close the output before the end of a help text; that is not a failure.
     let _ = error.print();
     exit::DONE
 }
@@ -151,7 +151,7 @@ fn dispatch(cli: &Cli) -> Result<u8, CliError> {
         Command::Schema(args) => schema::command(&session, args),
         Command::Man(args) => man::command(&session, args, Cli::command()),
         Command::Completions(args) => completions::command(&session, args),
-        // These are taken before the parser; their arms are for help and completions.
+        // These are handled before the parser; their arms are for help and completions.
         Command::Hook(_) | Command::Statusline(_) | Command::Demo | Command::Help(_) => Ok(()),
     }?;
     Ok(exit::DONE)

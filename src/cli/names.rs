@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The environment variable by which an agent knows its own id.
 pub const OWN_ID: &str = "TASUKI_AGENT_ID";
 
-/// What naming needs to know of an agent.
+/// What is needed of an agent to find it by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedAgent {
     pub id: String,
@@ -41,7 +41,7 @@ impl NamedAgent {
     }
 }
 
-/// Finds the agent that `text` names; `.` is the agent in whose pane the command runs, `%3` the one in that pane.
+/// Finds the agent that `text` names; `.` is the agent in whose pane the command runs, `%3` the agent in that pane.
 ///
 /// # Errors
 /// `no_agent` or `ambiguous`, the latter with the candidates.
@@ -62,7 +62,7 @@ pub fn agent(home: &Home, text: &str) -> Result<String, CliError> {
     pick_agent(text, &known(home)?).map_err(|error| unknown(home, text, error))
 }
 
-/// The error for a name that nobody has, with a reason if the home knows one: it has no sidecar that would know of
+/// The error for an unknown name, with a reason if the home shows one: no sidecar runs that would know of
 /// agents, or the persona exists and no agent has it yet.
 fn unknown(home: &Home, text: &str, error: CliError) -> CliError {
     if error.code == "ambiguous" {
@@ -94,7 +94,7 @@ fn is_pane(text: &str) -> bool {
     text.strip_prefix('%').is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
-/// The living agent in a pane. Of several (a pane that was taken over a moment ago) none.
+/// The living agent in a pane; none if there are several, in a pane that was taken over a moment ago.
 #[must_use]
 pub fn in_pane(pane: &str, known: &[NamedAgent]) -> Option<String> {
     let mut found = known.iter().filter(|agent| agent.living && agent.pane.as_deref() == Some(pane));
@@ -102,7 +102,7 @@ pub fn in_pane(pane: &str, known: &[NamedAgent]) -> Option<String> {
     found.next().is_none().then(|| first.id.clone())
 }
 
-/// A pane's number means something on one tmux server only: refuses where this runs in another one than the sidecar's.
+/// A pane's number is valid on one tmux server only: refuses if the command runs in another server than the sidecar's.
 pub(super) fn check_server(home: &Home) -> Result<(), CliError> {
     let here = variable("TMUX").and_then(|value| value.split(',').nth(1)?.parse::<u64>().ok());
     let theirs = view::sidecar(home)?.and_then(|view| Some(u64::from(view.tmux.as_ref()?.pid)));
@@ -119,11 +119,11 @@ pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// The agent in whose pane the command runs: the one in the environment, unless that has ended (a new session in the
+/// The agent in whose pane the command runs: the agent in the environment, unless it has ended (a new session in the
 /// same process keeps the old environment), else the living agent of this pane.
 ///
 /// # Errors
-/// A usage error when it runs in none.
+/// A usage error if the command runs in no agent's pane.
 pub fn own_id(home: &Home) -> Result<String, CliError> {
     let named = variable(OWN_ID).filter(|id| id.parse::<crate::core::id::AgentId>().is_ok());
     let all = known(home)?;
@@ -152,7 +152,7 @@ pub fn pick_agent(text: &str, known: &[NamedAgent]) -> Result<String, CliError> 
     let wanted = text.to_ascii_lowercase();
     let same_slug: Vec<&NamedAgent> = known.iter().filter(|agent| agent.slug.as_deref() == Some(text)).collect();
     let living: Vec<&NamedAgent> = same_slug.iter().copied().filter(|agent| agent.living).collect();
-    // A session without a pane has the persona by its word alone, and takes the name from nobody whose pane is known.
+    // A session without a pane has only claimed the persona, so an agent with a known pane has precedence.
     let seen: Vec<&NamedAgent> = living.iter().copied().filter(|agent| agent.pane.is_some()).collect();
     let living = if seen.len() == 1 { seen } else { living };
     let by_id = || known.iter().filter(|agent| !wanted.is_empty() && agent.id.starts_with(&wanted));
@@ -179,7 +179,7 @@ pub fn pick_agent(text: &str, known: &[NamedAgent]) -> Result<String, CliError> 
     }
 }
 
-/// Finds the handoff that `text` names: by its id, or by a persona, whose last one is meant.
+/// Finds the handoff that `text` names: by its id, or the last handoff of a persona.
 ///
 /// # Errors
 /// `no_handoff` or `ambiguous`, the latter with the candidates.
@@ -198,7 +198,7 @@ pub fn handoff(home: &Home, text: &str) -> Result<String, CliError> {
         .map_err(|error| unknown(home, text, with_hint(error, "`tasuki handoffs` lists the handoffs.")))
 }
 
-/// The handoff of a persona that was asked for last, among those that have changed last.
+/// The handoff of a persona that was requested last, among those that have changed last.
 fn last_of(home: &Home, slug: &str) -> Result<Option<String>, CliError> {
     const LOOK_AT: usize = 2_000;
     let latest: Vec<ViewFile<HandoffView>> = view::latest(&home.handoff_views(), LOOK_AT)?;
@@ -207,7 +207,7 @@ fn last_of(home: &Home, slug: &str) -> Result<Option<String>, CliError> {
     Ok(last.and_then(|handoff| view::said(handoff.handoff_id.as_str())).map(str::to_owned))
 }
 
-/// The error with this hint, unless it has one.
+/// Adds this hint to the error, unless it has one.
 pub(super) fn with_hint(error: CliError, hint: &str) -> CliError {
     if error.hint.is_some() { error } else { error.hint(hint) }
 }
@@ -247,7 +247,7 @@ pub fn pick_id(what: &str, text: &str, ids: &[String]) -> Result<String, CliErro
     }
 }
 
-/// The beginnings of ids that tables show: 8 characters, more only where two would look alike. Each can be typed
+/// The beginnings of ids that tables show: 8 characters, more only if two would be the same. Each can be typed
 /// instead of the whole id.
 #[must_use]
 pub fn short<'a>(ids: impl IntoIterator<Item = &'a str>) -> BTreeMap<String, String> {
@@ -257,7 +257,7 @@ pub fn short<'a>(ids: impl IntoIterator<Item = &'a str>) -> BTreeMap<String, Str
     let mut before = "";
     let mut rest = ids.iter().copied().peekable();
     while let Some(id) = rest.next() {
-        // In sorted order only the neighbours can share more than anybody else.
+        // In sorted order, the longest common prefix is shared with a neighbour.
         let shared = shared_prefix(id, before).max(rest.peek().map_or(0, |next| shared_prefix(id, next)));
         short.insert(id.to_owned(), id.chars().take((shared + 1).max(SHORTEST)).collect());
         before = id;

@@ -28,12 +28,12 @@ fn a_slug_names_the_living_agent() {
 }
 
 #[test]
-fn a_slug_of_one_that_has_ended_names_it_if_no_other_lives() {
+fn a_slug_names_an_ended_agent_if_no_other_lives() {
     assert_eq!(code("old"), "cccc5555-0000");
 }
 
 #[test]
-fn a_pane_names_the_one_that_lives_in_it() {
+fn a_pane_names_the_agent_that_lives_in_it() {
     let all = some();
     assert_eq!(in_pane("%d", &all).as_deref(), Some("dddd6666-0000"));
     assert_eq!(in_pane("%a", &all).as_deref(), Some("aaab2222-0000"));
@@ -69,7 +69,7 @@ fn a_persona_with_a_living_agent_goes_before_ids_that_begin_alike() {
     ];
     assert_eq!(pick_agent("ed", &all), Ok("1234-0000".to_owned()));
     assert_eq!(pick_agent("edc", &all), Ok("edcc0000-0000".to_owned()));
-    // Nobody lives who has it: then it may be either.
+    // No living agent has the persona: then it may be either agent.
     let ended = [known("feed0000-0000", None, true), known("1234-0000", Some("feed"), false)];
     assert_eq!(pick_agent("feed", &ended).expect_err("two meanings").code, "ambiguous");
 }
@@ -96,7 +96,7 @@ fn a_persona_whose_agents_have_all_ended_is_told_so() {
 }
 
 #[test]
-fn what_was_not_found_is_repeated() {
+fn an_agent_that_was_not_found_is_named_in_the_message() {
     assert_eq!(pick_agent("lis\u{1b}t", &some()).expect_err("none").message, "Agent not found: \"list\"");
 }
 

@@ -1,5 +1,5 @@
-//! Standard output and standard error: colour only where a terminal wants it, JSON on demand, and no panic when the
-//! reader goes away.
+//! Standard output and standard error: colour only if the terminal takes it, JSON on demand, and no panic when the
+//! reader closes the output.
 
 use super::error::CliError;
 use super::view;
@@ -8,7 +8,7 @@ use crate::demo::terminal;
 use serde_json::Value;
 use std::io::{self, IsTerminal, Write};
 
-/// What is written around a text to colour it, and nothing else that drives a terminal is ever written.
+/// The escape sequences for colours. No other control characters are ever written.
 const GOOD: &str = "\x1b[32m";
 const BAD: &str = "\x1b[31m";
 const CARE: &str = "\x1b[33m";
@@ -36,7 +36,7 @@ pub struct Out {
     unicode: bool,
 }
 
-/// What of the environment decides about colour.
+/// The parts of the environment that decide about colour.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
     pub terminal: bool,
@@ -164,7 +164,7 @@ impl Out {
         self.line(&plain_json(&value.to_string()))
     }
 
-    /// One line on standard error, for people; nothing under `--json`.
+    /// One line on standard error; nothing under `--json`.
     pub fn note(&self, text: &str) {
         if !self.json {
             eprint_quietly(text);
@@ -211,8 +211,8 @@ pub fn short_text(text: &str, columns: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// The last door before a terminal: whatever a view, a file's name or an error of the system has brought along, only
-/// our own colours are left.
+/// The last filter before a terminal: from views, file names and system errors it removes all escape sequences but
+/// tasuki's own colours.
 fn harmless(text: &str) -> String {
     let mut parts = text.split('\x1b');
     let mut clean = sanitise(parts.next().unwrap_or_default());

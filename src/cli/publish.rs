@@ -125,9 +125,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_flags_make_the_dial() {
-        assert_eq!(publish_option(Some("gist"), None).expect("a dial"), Some(json!({"gist": true})));
-        let both = publish_option(Some("o/r#1"), Some("gist")).expect("a dial");
+    fn the_flags_make_the_publish_option() {
+        assert_eq!(publish_option(Some("gist"), None).expect("a legal option"), Some(json!({"gist": true})));
+        let both = publish_option(Some("o/r#1"), Some("gist")).expect("a legal option");
         assert_eq!(both, Some(json!({"issue": "o/r#1", "fallback": "gist"})));
         assert!(publish_option(None, Some("gist")).is_err());
     }

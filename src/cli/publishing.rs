@@ -1,9 +1,9 @@
-//! Shows people the state of a handoff's publishing.
+//! The state of a handoff's publishing as text.
 
 use super::view::{self, said};
 use crate::contract::{PublishState, PublishView};
 
-/// The line of a handoff's publishing for people; none if nothing is said of it.
+/// The line about a handoff's publishing; none if the view does not say anything about it.
 pub(super) fn summary(seen: &PublishView) -> Option<String> {
     let state = said(seen.state.as_str())?;
     let to = said(seen.to.as_str()).unwrap_or("?");

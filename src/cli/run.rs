@@ -13,13 +13,13 @@ pub struct RunArgs {
     pub tmux: Option<String>,
 }
 
-/// Runs the sidecar until it is told to end; returns its exit code. Only here the command line calls it.
+/// Runs the sidecar until it is told to end; returns its exit code. The CLI calls it only here.
 #[must_use]
 pub fn start(home: Home, args: &RunArgs, json: bool) -> u8 {
     sidecar::run(&sidecar::SidecarOptions { home, tmux: args.tmux.clone(), json })
 }
 
-/// Runs the built-in demo agent in this terminal; returns its exit code. The one place where the command line meets it.
+/// Runs the built-in demo agent in this terminal; returns its exit code. The CLI calls it only here.
 #[must_use]
 pub fn demo_agent(args: &[OsString]) -> u8 {
     demo::agent::main(args.iter().cloned())

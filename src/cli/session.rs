@@ -39,7 +39,7 @@ impl CliSession {
         client::ask(&self.home, &client::SentRequest { kind, fields, patience })
     }
 
-    /// Prints an answer: as it is under `--json`, else as a line for people.
+    /// Prints an answer: the whole of it under `--json`, else one line.
     ///
     /// # Errors
     /// When the output is closed.

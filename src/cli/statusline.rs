@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_found_before_anything_is_parsed() {
+    fn the_statusline_command_is_found_before_anything_is_parsed() {
         let split = |line: &str| {
             let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
             arguments(&args).map(|own| own.iter().filter_map(|arg| arg.to_str()).collect::<Vec<_>>().join(" "))

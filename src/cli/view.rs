@@ -19,7 +19,7 @@ pub const LARGEST: u64 = 8 << 20;
 /// Opens a regular file for reading, without following a link and without waiting for a writer.
 ///
 /// # Errors
-/// The system's, and for anything that is no regular file.
+/// The system's errors, and anything that is not a regular file.
 pub fn open(path: &Path) -> std::io::Result<fs::File> {
     match files::open(path)? {
         (file, meta) if meta.is_file() => Ok(file),
@@ -30,7 +30,7 @@ pub fn open(path: &Path) -> std::io::Result<fs::File> {
 /// The bytes of a file of at most `limit` bytes; `None` if it does not exist.
 ///
 /// # Errors
-/// When it can't be read, or is no regular file, or is larger.
+/// When it can't be read, is not a regular file, or is larger.
 pub fn read_bytes(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, CliError> {
     let failed = |error: &std::io::Error| CliError::file("Can't read", path, error);
     let file = match open(path) {
@@ -70,7 +70,7 @@ impl<T: DeserializeOwned + Default> From<Value> for ViewFile<T> {
 }
 
 impl<T> ViewFile<T> {
-    /// The whole file, for programs: fields that this version does not know, too.
+    /// The whole file as JSON, with fields that this version does not know.
     #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.text).unwrap_or_default()
@@ -94,8 +94,7 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<ViewFile<T>>, Cli
     ViewFile::read(bytes).map_err(|error| not_json(path, &error))
 }
 
-/// All files of a folder that say something. One that vanishes meanwhile or can't be read is left out: the rest is
-/// still true.
+/// All valid views in a folder. A file that is removed meanwhile or can't be read is left out.
 ///
 /// # Errors
 /// When the folder can't be read.
@@ -274,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn of_very_many_names_none_is_left_out() {
+    fn no_name_of_very_many_files_is_left_out() {
         // In memory, if the system has such a folder: a disk needs half a minute for that many files.
         let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder");
         for number in 0..200_100 {
@@ -284,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_own_home_is_written_short() {
+    fn the_home_of_the_user_is_written_as_a_tilde() {
         let all = ["/home/kai", "/home/kai/src", "/home/kaito", "/srv"].map(|path| tilde(path, "/home/kai/"));
         assert_eq!(all, ["~", "~/src", "/home/kaito", "/srv"]);
         assert_eq!(tilde("/srv", ""), "/srv");

@@ -23,13 +23,13 @@ use std::time::{Duration, Instant};
 /// How long the demo may last in all.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// How long a play that is broken off may take to notice it.
+/// How long an interrupted play may take to notice it.
 const PLAY_ENDS_WITHIN: Duration = Duration::from_secs(2);
 
 /// Shows one whole handoff.
 ///
 /// # Errors
-/// What failed; the stage is cleared away first, and the end of the sidecar's log is shown.
+/// The failure; the stage is removed first, and the end of the sidecar's log is shown.
 pub fn command(json: bool) -> Result<u8, CliError> {
     let start = Instant::now();
     let interrupts = Interrupts::watch()
@@ -57,7 +57,7 @@ pub fn command(json: bool) -> Result<u8, CliError> {
     Ok(exit::DONE)
 }
 
-/// Builds the stage up and lets the play run in a thread of its own, so that an interrupt is answered at once, whatever
+/// Builds the stage and runs the play in a separate thread, so that an interrupt is handled at once, no matter what
 /// the play is waiting for.
 fn show(stage: &mut DemoStage, session: &Arc<CliSession>, interrupts: &Interrupts) -> Result<(), CliError> {
     let stop = || interrupts.seen();
@@ -92,8 +92,8 @@ fn show(stage: &mut DemoStage, session: &Arc<CliSession>, interrupts: &Interrupt
     };
     halt.store(true, Ordering::SeqCst);
     if ended.is_err() {
-        // The play may be in the middle of something; it ends when it finds its sidecar gone, and must not make files
-        // or draw its line any more when the stage is cleared.
+        // The play may still be running; it ends when it finds its sidecar gone, and must not make files
+        // or draw its line any more when the stage is removed.
         stage.end_sidecar();
         let _ = told.recv_timeout(PLAY_ENDS_WITHIN);
     }
@@ -104,7 +104,7 @@ fn interrupted(interrupts: &Interrupts) -> Option<CliError> {
     interrupts.seen().then(|| CliError::refused("interrupted", "Interrupted; the demo was cleaned up completely."))
 }
 
-/// What a person needs to see why a step failed: the failures that were told, and the end of the sidecar's log.
+/// What a person needs to see why a step failed: the reported failures, and the end of the sidecar's log.
 fn explain(stage: &DemoStage, out: &Out) {
     if out.is_json() {
         return;

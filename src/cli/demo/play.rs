@@ -84,12 +84,12 @@ impl Play<'_> {
         Ok(id)
     }
 
-    /// An answer: as it is for programs, one line for people.
+    /// Prints an answer: the whole of it under `--json`, else one line.
     fn report(&self, answer: &Value, line: &str) -> Result<(), CliError> {
         if self.session.out.is_json() { self.session.out.record(answer) } else { self.session.out.line(line) }
     }
 
-    /// Waits until the agent has been idle for a moment: between its priming's receipt and its turn it may look so too.
+    /// Waits until the agent has been idle for a moment: between the priming's receipt and its turn it also looks idle.
     fn until_idle(&self, agent_id: &str) -> Result<(), CliError> {
         const CALM: Duration = Duration::from_millis(700);
         let end = Instant::now() + IDLE_LIMIT;

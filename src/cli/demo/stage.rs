@@ -21,10 +21,10 @@ const LONGEST_BASE: usize = 70;
 /// How long one tmux command may take.
 const TMUX_LIMIT: Duration = Duration::from_secs(5);
 
-/// How long each part of the clearing may take.
+/// How long each part of the clean-up may take.
 const CLEAR_LIMIT: Duration = Duration::from_secs(4);
 
-/// The variables that would tie what is started to the tmux or the tasuki that the demo itself is run from.
+/// Variables that would connect the demo's processes to the tmux or the tasuki that the demo itself runs in.
 const NOT_INHERITED: [&str; 7] =
     ["TMUX", "TMUX_PANE", "TMUX_TMPDIR", "TASUKI_TMUX", "TASUKI_AGENT_ID", "TASUKI_PERSONA", "TASUKI_HOME"];
 
@@ -76,7 +76,7 @@ impl DemoStage {
         let log = fs::OpenOptions::new().create(true).append(true).open(self.log()).map_err(failed)?;
         let mut command = Command::new(program);
         command.arg("run").arg("--home").arg(self.place.home.root()).arg("--tmux").arg(self.place.socket());
-        // A process group of its own: Ctrl-C is for the demo, which then ends the sidecar in order.
+        // A separate process group: Ctrl-C is for the demo, which then ends the sidecar properly.
         self.place.private(&mut command).process_group(0).stdin(Stdio::null());
         command.stdout(log.try_clone().map_err(failed)?).stderr(log);
         self.sidecar = Some(command.spawn().map_err(failed)?);
@@ -111,7 +111,7 @@ impl DemoStage {
         lines[lines.len().saturating_sub(LINES)..].to_vec()
     }
 
-    /// Ends the sidecar in order; what asked it something finds out soon after.
+    /// Ends the sidecar properly; commands that wait for it notice that soon.
     pub(super) fn end_sidecar(&mut self) {
         if let Some(mut sidecar) = self.sidecar.take() {
             signal(sidecar.id(), Signal::SIGTERM);
@@ -228,8 +228,7 @@ fn wait_until(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// Whether a process runs. One that has ended and only waits to be collected does not; collecting it is init's
-/// business, which may take its time.
+/// Whether a process runs. A zombie does not: init collects it, which may take a while.
 fn runs(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let dead = stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['Z', 'X']));
@@ -257,7 +256,7 @@ fn bearers(home: &Path) -> Vec<u32> {
     pids.filter(|pid| *pid != std::process::id()).filter(bears).collect()
 }
 
-/// Where the environment of a process can't be read, the tmux server's end has to do.
+/// If the environment of a process can't be read, only the end of the tmux server ends it.
 #[cfg(not(target_os = "linux"))]
 fn bearers(_home: &Path) -> Vec<u32> {
     Vec::new()

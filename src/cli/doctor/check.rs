@@ -1,11 +1,11 @@
-//! One finding of the doctor: what was checked, how it is, and what to do.
+//! One finding of the doctor: what was checked, the result, and what to do.
 
 use std::path::PathBuf;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CheckState {
     Ok,
-    /// Worth a look; nothing fails by it alone.
+    /// Worth a look; it alone makes nothing fail.
     Warn,
     Fail,
     /// It was not checked, or there is nothing to check.
@@ -13,7 +13,7 @@ pub(super) enum CheckState {
 }
 
 impl CheckState {
-    /// The word for it, in JSON and for people.
+    /// Its name, in JSON and in the text.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             CheckState::Ok => "ok",
@@ -39,7 +39,7 @@ pub(super) enum Repair {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Check {
-    /// Its name, which stays the same: the group, a point, and what it is.
+    /// Its name, which never changes: `group.check`.
     pub(super) id: String,
     pub(super) state: CheckState,
     pub(super) said: String,
@@ -83,7 +83,7 @@ impl Check {
     }
 }
 
-/// Which checks depend on which: if one of the first has failed, those of the second must fail too, and their failure
+/// Which checks depend on which: if one of the first fails, those of the second must fail too, and their failure
 /// says nothing more.
 const FOLLOWS: [(&[&str], &[&str]); 5] = [
     (&["paths.spool", "paths.state", "paths.view", "paths.above"], &["sidecar.state", "hooks.own"]),
@@ -93,7 +93,7 @@ const FOLLOWS: [(&[&str], &[&str]); 5] = [
     (&["paths.config"], &["tmux.socket"]),
 ];
 
-/// Leaves one failure for one cause: what only follows from another failure is skipped, and says from which.
+/// Leaves one failure for each cause: a check that only fails because of another failure is skipped and names it.
 pub(super) fn leave_causes(checks: &mut [Check]) {
     for (causes, effects) in FOLLOWS {
         let cause = checks.iter().find(|check| check.state == CheckState::Fail && causes.contains(&check.id.as_str()));
@@ -107,7 +107,7 @@ pub(super) fn leave_causes(checks: &mut [Check]) {
     }
 }
 
-/// Where our own test event can't arrive, none of a CLI's can.
+/// If tasuki's own test event can't arrive, no CLI's event can.
 fn is_hook_effect(effects: &[&str], check: &Check) -> bool {
     effects.contains(&"hooks.own")
         && check.group() == "hooks"
@@ -115,7 +115,7 @@ fn is_hook_effect(effects: &[&str], check: &Check) -> bool {
         && check.state == CheckState::Fail
 }
 
-/// Why `--fix` leaves a thing as it is.
+/// Why `--fix` does not change something.
 pub(super) fn why_not(check: &Check) -> &'static str {
     match (check.group(), check.id.as_str()) {
         (_, "paths.config") | ("data" | "notify", _) => "tasuki does not change files that you write",
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_follows_from_another_failure_is_not_a_failure_of_its_own() {
+    fn a_consequence_of_another_failure_is_not_a_failure_of_its_own() {
         let mut checks = vec![
             Check::fail("disk.space", "full", "make room"),
             Check::fail("hooks.own", "nothing came", "look"),

@@ -45,7 +45,7 @@ pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
     ]
 }
 
-/// What was seen of the personas: how many are good, and what is wrong with the others.
+/// How many personas are valid, and what is wrong with the others.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Personas {
     good: usize,

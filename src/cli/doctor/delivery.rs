@@ -29,7 +29,7 @@ pub struct DeliveryArgs {
 /// How long one question to `gh` may take.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Looks at each thing, in the order in which they are needed.
+/// Runs the checks in the order in which a delivery needs them.
 pub(super) fn look(session: &CliSession, args: &DeliveryArgs) -> Result<Vec<Check>, CliError> {
     let handoff = match &args.handoff {
         Some(name) => {
@@ -125,7 +125,7 @@ fn published(publish: &PublishView) -> Option<Check> {
     })
 }
 
-/// Whether `gh` exists for us and for the sidecar and is logged in; and the issue, if one was named.
+/// Checks whether `gh` exists for this command and for the sidecar and is logged in; and the issue, if one was named.
 pub(super) async fn ask_gh(gh: &Gh, issue: Option<&Issue>, pid: Option<u32>) -> Vec<Check> {
     let there = match is_there(gh, pid).await {
         Ok(checks) => checks,
@@ -140,7 +140,7 @@ pub(super) async fn ask_gh(gh: &Gh, issue: Option<&Issue>, pid: Option<u32>) -> 
     checks
 }
 
-/// `gh` here, and where the sidecar would look for it; without one nothing more can be asked.
+/// `gh` in this shell and in the sidecar's `PATH`; without it the other checks can't run.
 async fn is_there(gh: &Gh, pid: Option<u32>) -> Result<Vec<Check>, Check> {
     let install = "install gh (https://cli.github.com), or name its path in config.toml: [publish] gh";
     let said = gh.call(&["--version"]).await.map_err(|fault| Check::fail("gh", fault.message, install))?;
@@ -174,11 +174,11 @@ async fn login(gh: &Gh) -> Check {
     match ask(gh, GhCall::Other, &["api", "user", "--jq", ".login"]).await {
         Ok(who) => Check::ok(name, format!("logged in as {}", who.trim())),
         Err(fault) if fault.code == "gh_auth" => Check::fail(name, fault.message, "log in with: gh auth login"),
-        // The token of a program is nobody's.
+        // The token of an app belongs to no user.
         Err(fault) if fault.code == "gh_forbidden" => Check::warn(
             name,
             fault.message,
-            "GitHub does not tell whose token this is; check that the token may write comments or gists",
+            "the owner of this token is not known; check that the token may write comments or gists",
         ),
         Err(fault) => Check::fail(name, fault.message, "check the network and gh's own settings"),
     }

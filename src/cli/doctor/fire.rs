@@ -12,24 +12,24 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long a hook may take, which should take milliseconds.
+/// The time limit for a hook, which should take milliseconds.
 const LIMIT: Duration = Duration::from_secs(3);
 /// How long a hook that has ended may still have a child that writes.
 const GRACE: Duration = Duration::from_millis(200);
 /// Largest test event that is read, in bytes.
 const MAX_EVENT: u64 = 64 * 1024;
-/// What would make the event that of an agent, or lead it to another home.
+/// Variables that would make it an agent's event, or send it to another home.
 const NOT_FOR_HOOKS: [&str; 6] =
     ["TASUKI_HOME", "TASUKI_AGENT_ID", "TASUKI_PERSONA", "TASUKI_CREATION", "TMUX", "TMUX_PANE"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fired {
     Arrived,
-    /// It arrived, and the hook says that something is wrong.
+    /// The event arrived, and the hook reports a problem.
     Complained(String),
-    /// Nothing arrived, and why as far as that is known.
+    /// No event arrived, with the reason if it is known.
     Nothing(String),
-    /// It was not tried, because it reports to another home.
+    /// The hook was not tried, because it reports to another home.
     Elsewhere(String),
 }
 
@@ -39,7 +39,7 @@ pub(super) fn argv(program: &Path, home: &Path) -> Vec<String> {
     vec![text(program), "hook".to_owned(), "demo".to_owned(), "--home".to_owned(), text(home)]
 }
 
-/// Sends one through each command of a profile's, in their order. A command line that has not fired at one event is not
+/// Sends a test event through each command of a profile, in order. A command that has failed at one event is not
 /// tried at the others.
 pub(super) fn fire_each(home: &Path, profile: &Profile, commands: &[HookCommand]) -> Vec<(String, Fired)> {
     let name = profile.file.hooks.name.as_ref().and_then(|at| at.top_level()).unwrap_or("event").to_owned();
@@ -71,7 +71,7 @@ fn elsewhere(home: &Path, line: &str) -> Option<String> {
     let (_, named) = line.split_once(" --home")?;
     let named = named.trim_start_matches([' ', '=']);
     let words = [shell_word(&home), format!("'{home}'"), format!("\"{home}\""), home];
-    // Nothing may continue the word: /a/tasuki is not /a/tasuki2.
+    // The word must end here: /a/tasuki is not /a/tasuki2.
     let ends = |rest: &str| rest.chars().next().is_none_or(|next| next.is_whitespace() || "'\";&|)".contains(next));
     let is_ours = words.iter().any(|word| named.strip_prefix(word.as_str()).is_some_and(ends));
     (!is_ours).then(|| format!("the hook reports to another home: {}", sanitise(line)))
@@ -90,7 +90,7 @@ pub(super) fn fire(home: &Path, command: &[String], name: &str, event: &str) -> 
     let spool = home.join("spool/events");
     let file = probe_name(&id);
     let arrived = take(&spool, &file);
-    // Whatever comes late is not left behind.
+    // A late event is removed too.
     let _ = std::fs::remove_file(spool.join(&file));
     match (arrived, ended) {
         (Some(fired), _) => fired,
@@ -118,7 +118,7 @@ fn surrounded(home: &Path, command: &[String]) -> Vec<String> {
     line
 }
 
-/// Takes the test event out of the spool again.
+/// Removes the test event from the spool.
 fn take(spool: &Path, name: &str) -> Option<Fired> {
     let until = Instant::now() + GRACE;
     loop {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_without_an_event_fails_or_hangs_is_told_apart_and_leaves_nothing() {
+    fn hooks_that_write_no_event_fail_or_hang_are_told_apart_and_leave_no_process() {
         let dir = tempfile::tempdir().expect("a folder");
         std::fs::create_dir_all(dir.path().join("spool/events")).expect("made");
         let said = |line: &str| match fire(dir.path(), &shell(line), "event", "Stop") {

@@ -1,4 +1,4 @@
-//! What several checks need, gathered once.
+//! Facts that several checks need, gathered once.
 
 use super::super::client::Pulse;
 use super::super::client::SidecarPresence;
@@ -13,21 +13,21 @@ use std::path::{Path, PathBuf};
 /// Most agents that are checked: those whose views changed last.
 const MOST_AGENTS: usize = 500;
 
-/// Does what waits for other programs, on the thread of the look that asks for it.
+/// Runs a future on the thread of the check that needs it.
 pub(super) fn wait_for<F: Future>(work: F) -> std::io::Result<F::Output> {
     Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work))
 }
 
-/// What is known before anything is judged.
+/// The facts, before anything is judged.
 #[derive(Debug)]
 pub(super) struct DoctorFacts {
     pub(super) home: Home,
     /// The configuration, or what is wrong with it.
     pub(super) config: Result<Config, String>,
-    pub(super) beat: SidecarPresence,
+    pub(super) presence: SidecarPresence,
     /// `view/sidecar.json`; an empty view if the file does not exist.
     pub(super) view: SidecarView,
-    /// The sidecar's process, if that very program runs, beating or not.
+    /// The sidecar's process, if it runs, with or without a heartbeat.
     pub(super) process: Option<u32>,
     pub(super) program: Option<PathBuf>,
     pub(super) notify_test: bool,
@@ -36,14 +36,14 @@ pub(super) struct DoctorFacts {
 impl DoctorFacts {
     pub(super) fn look(home: Home, notify_test: bool) -> DoctorFacts {
         let config = Config::load(&home.config()).map_err(|error| error.to_string());
-        let beat = Pulse::new(&home).check();
+        let presence = Pulse::new(&home).check();
         let view = view::sidecar(&home).ok().flatten().map(|seen| (*seen).clone()).unwrap_or_default();
-        let pid = match beat {
+        let pid = match presence {
             SidecarPresence::Alive { pid, .. } | SidecarPresence::Stale { pid, .. } => Some(pid),
             SidecarPresence::None => None,
         };
         let program = std::env::current_exe().ok();
-        DoctorFacts { config, beat, view, process: pid.filter(|pid| is_sidecar(*pid)), program, notify_test, home }
+        DoctorFacts { config, presence, view, process: pid.filter(|pid| is_sidecar(*pid)), program, notify_test, home }
     }
 
     /// The configuration, or the defaults if it can't be read: another check reports that.
@@ -51,7 +51,7 @@ impl DoctorFacts {
         self.config.as_ref().ok().cloned().unwrap_or_default()
     }
 
-    /// A variable as the sidecar has it; as this shell has it where none runs.
+    /// A variable as the sidecar has it, or as this shell has it if no sidecar runs.
     pub(super) fn variable(&self, name: &str) -> Option<OsString> {
         let value = match self.process.filter(|_| cfg!(target_os = "linux")) {
             Some(pid) => process::environ_var(pid, name).map(OsString::from),

@@ -1,4 +1,4 @@
-//! Checks hooks: are they installed, are they up to date, and do they really fire? Each command is run as the CLI would
+//! Checks hooks: are they installed, are they up to date, and do they fire? Each command is run as the CLI would
 //! run it, with a test event on its standard input, and the event must arrive in the spool. The sidecar never reads a
 //! test event, so it changes nothing; it is removed at once.
 
@@ -20,7 +20,7 @@ struct Facts {
     /// An agent or a persona has this profile.
     is_used: bool,
     by_launch: bool,
-    /// What was found in the CLI's own file; none for a profile that has nothing to install.
+    /// The state of the CLI's own file; none for a profile that has nothing to install.
     found: Option<Result<Found, String>>,
 }
 
@@ -29,7 +29,7 @@ struct Found {
     file: PathBuf,
     presence: Presence,
     is_recorded: bool,
-    /// How the commands that were tried have ended, each with its event.
+    /// The result of each command that was tried, with its event.
     fired: Vec<(String, Fired)>,
 }
 
@@ -97,7 +97,7 @@ fn installed(
     }
 }
 
-/// Whether an agent that tasuki starts reports by what its launch line brings along. The demo agent reports by itself.
+/// Whether the launch line of an agent that tasuki starts contains hooks. The demo agent needs none.
 fn launches_with_hooks(profile: &Profile) -> bool {
     let Some(launch) = &profile.file.launch else { return false };
     let texts = launch.argv.iter().chain(launch.env.values()).chain(launch.texts.values()).chain(launch.files.values());
@@ -137,7 +137,7 @@ fn judge_own(own: &Fired) -> Check {
     }
 }
 
-/// None for a profile that nobody uses and nobody has installed.
+/// None for a profile that is neither used nor installed.
 fn judge(facts: &Facts) -> Option<Check> {
     let (name, id) = (&facts.profile, format!("hooks.{}", facts.profile));
     let install = format!("tasuki hooks install {name}");
@@ -174,7 +174,7 @@ fn judge(facts: &Facts) -> Option<Check> {
     })
 }
 
-/// Of hooks that are there: do they fire, and are they as they should be?
+/// Judges installed hooks: do they fire, and are they up to date?
 fn judge_fired(id: String, found: &Found, name: &str, install: &str) -> Check {
     let file = found.file.display();
     let stale = found.presence == Presence::Stale;

@@ -41,7 +41,7 @@ fn hooks_that_are_another_homes_are_told_where_they_are_needed_and_never_taken_f
     assert_eq!(with(true, true, other()), Some((CheckState::Fail, false)));
     assert_eq!(with(false, true, other()), Some((CheckState::Fail, false)));
     assert_eq!(with(false, false, other()), None);
-    // What a person or another home has put in is told, and left as it is.
+    // Hooks by a person or for another home are reported, and left as they are.
     assert_eq!(with(false, true, Fired::Arrived), Some((CheckState::Warn, false)));
 }
 
@@ -62,7 +62,7 @@ fn hooks_that_are_not_there_are_missed_where_they_were_or_are_needed() {
 }
 
 #[test]
-fn what_cannot_be_read_or_has_nothing_to_install_counts_where_it_is_used() {
+fn an_unreadable_configuration_and_a_profile_without_hooks_count_only_if_the_profile_is_used() {
     let with = |found, is_used| state(&Facts { profile: "x".to_owned(), is_used, by_launch: true, found });
     assert_eq!(with(None, true), Some((CheckState::Ok, false)));
     assert_eq!(with(None, false), None);
@@ -71,7 +71,7 @@ fn what_cannot_be_read_or_has_nothing_to_install_counts_where_it_is_used() {
 }
 
 #[test]
-fn the_launch_lines_of_the_built_in_profiles_bring_hooks_along_but_for_one() {
+fn all_built_in_profiles_except_gemini_launch_with_hooks() {
     let profiles = Profiles::load(None).expect("the built-in ones");
     let without: Vec<&str> =
         profiles.iter().filter(|profile| !launches_with_hooks(profile)).map(|profile| profile.name.as_str()).collect();

@@ -8,30 +8,30 @@ use nix::sys::statvfs::{FsFlags, statvfs};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// With less room than this, in bytes, a commit may fail at any time.
+/// With less free space than this, in bytes, a commit may fail at any time.
 const NO_ROOM: u64 = 2 * 1024 * 1024;
-/// With less than this it will soon.
+/// With less than this it will fail soon.
 const LITTLE_ROOM: u64 = 100 * 1024 * 1024;
-/// The same in files that can still be made.
+/// The same as a number of files that can still be created.
 const NO_INODES: u64 = 50;
 const LITTLE_INODES: u64 = 1_000;
 /// What the sidecar watches at most: the spool, its lanes, and 256 folders of documents.
 const WATCHES: u64 = 300;
 /// Events that may wait in the system, below which a burst of files overflows it.
 const QUEUED: u64 = 1_024;
-/// Files that the sidecar may have to hold open.
+/// How many files the sidecar may have to hold open.
 const OPEN_FILES: u64 = 512;
 /// A file of ours that is this far in the future was written before the clock was set back, in milliseconds.
 const AHEAD_MS: i64 = 60_000;
-/// No clock that is right says less than this: 2026 had begun when this was written. In milliseconds since 1970.
+/// The earliest time of a correct clock: 2026 had begun when this was written. In milliseconds since 1970.
 const EARLIEST_MS: i64 = 1_767_225_600_000;
 
-/// What was gathered of the home's file system.
+/// Facts about the home's file system.
 #[derive(Debug, Clone, Copy)]
 struct Disk {
     free_bytes: u64,
     free_inodes: u64,
-    /// 0 where the file system does not count them.
+    /// 0 if the file system does not count them.
     all_inodes: u64,
     is_read_only: bool,
     network: Option<&'static str>,
@@ -117,14 +117,14 @@ fn judge_disk(disk: &Disk, place: &Path) -> Vec<Check> {
 
 #[derive(Debug, Clone, Default)]
 struct Limits {
-    /// Why no watch can be had, if none can.
+    /// Why no watch can be added, if none can.
     refused: Option<String>,
     watches: Option<u64>,
     queued: Option<u64>,
     open_files: Option<u64>,
 }
 
-/// Looks at the limits that the sidecar lives with.
+/// Checks the limits that matter to the sidecar.
 pub(super) fn limits(ground: &DoctorFacts) -> Vec<Check> {
     let setting =
         |name: &str| std::fs::read_to_string(format!("/proc/sys/fs/inotify/{name}")).ok()?.trim().parse().ok();
@@ -138,7 +138,7 @@ pub(super) fn limits(ground: &DoctorFacts) -> Vec<Check> {
     })
 }
 
-/// Tries whether one more watch can be had: of all users' programs together that can't be reckoned.
+/// Tries to add one more watch: the use of watches by all programs together is unknown.
 fn one_more_watch(place: &Path) -> Result<(), String> {
     use notify::{RecursiveMode, Watcher};
     let mut watcher = notify::recommended_watcher(|_| {}).map_err(|error| error.to_string())?;
@@ -193,7 +193,7 @@ struct Time {
     boot_ms: i64,
     /// The file of ours that is furthest in the future, and by how much, in milliseconds.
     ahead: Option<(PathBuf, i64)>,
-    /// Whether a time service has set the clock; none where none is known.
+    /// Whether a time service has set the clock; none if no time service is known.
     is_synchronised: Option<bool>,
 }
 

@@ -61,12 +61,12 @@ pub enum DoctorCommand {
     Delivery(DeliveryArgs),
 }
 
-/// How long all looks together may take.
+/// How long all checks together may take.
 const LIMIT: Duration = Duration::from_secs(9);
 /// How long a second round may take, after something was repaired.
 const AGAIN_LIMIT: Duration = Duration::from_secs(6);
 
-/// How long a sidecar's next turn may take.
+/// How long a sidecar's next cycle may take.
 const NEXT_TURN: Duration = Duration::from_millis(5_500);
 
 type Look = fn(&DoctorFacts) -> Vec<Check>;
@@ -90,7 +90,7 @@ const LOOKS: [(&str, Look); 12] = [
 /// Runs the checks and prints the findings.
 ///
 /// # Errors
-/// Something does not work (exit code 1, nothing more is printed), or what was asked about does not exist.
+/// A check fails (exit code 1, nothing more is printed), or the named handoff or issue does not exist.
 pub fn command(session: &CliSession, args: &DoctorArgs) -> Result<(), CliError> {
     let checks = match &args.command {
         Some(DoctorCommand::Delivery(args)) => {
@@ -161,7 +161,7 @@ fn round(session: &CliSession, notify_test: bool, limit: Duration) -> (Option<Ar
     while let Ok((at, checks)) = found.recv_timeout(end.saturating_duration_since(Instant::now())) {
         all[at] = Some(checks);
     }
-    let unheard = |group: &str| {
+    let unfinished = |group: &str| {
         let said = format!("this check did not finish within {} s", limit.as_secs());
         vec![Check::fail(
             format!("{group}.answer"),
@@ -171,7 +171,7 @@ fn round(session: &CliSession, notify_test: bool, limit: Duration) -> (Option<Ar
     };
     let named = all.into_iter().zip(LOOKS);
     let mut checks: Vec<Check> =
-        named.flat_map(|(checks, (group, _))| checks.unwrap_or_else(|| unheard(group))).collect();
+        named.flat_map(|(checks, (group, _))| checks.unwrap_or_else(|| unfinished(group))).collect();
     leave_causes(&mut checks);
     (Some(ground), checks)
 }

@@ -108,7 +108,7 @@ fn judge(facts: &Facts) -> Vec<Check> {
     checks
 }
 
-/// A path as a shell takes it.
+/// A path, quoted for a shell.
 fn word(path: &Path) -> String {
     shell_word(&path.display().to_string())
 }
@@ -151,7 +151,7 @@ fn fault(id: &str, faults: &[&SurveyFault], root: &Path) -> Check {
     fixes.dedup();
     let fix = if fixes.is_empty() { "look at the named files and folders".to_owned() } else { fixes.join("; ") };
     let check = Check::fail(id, said, fix);
-    // A folder above the home is not ours to change.
+    // tasuki does not change folders above the home.
     let own = |path: &Path| root.canonicalize().is_ok_and(|root| path.starts_with(root));
     let modes: Option<Vec<(PathBuf, u32)>> =
         faults.iter().map(|fault| fault.chmod.clone().filter(|(path, _)| own(path))).collect();
@@ -197,7 +197,7 @@ fn left(survey: &Survey, now_ms: i64) -> Check {
 /// Sets the mode of a folder or file of ours; never of a link or of somebody else's file.
 ///
 /// # Errors
-/// What the system says, or that it is not ours.
+/// The system's error, or that it is not ours.
 pub(super) fn set_mode(path: &Path, mode: u32) -> std::io::Result<()> {
     let (file, meta) = files::open(path)?;
     if !meta.is_ours() || !(meta.is_dir() || (meta.is_file() && meta.links == 1)) {

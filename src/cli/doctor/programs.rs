@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// How long one question to `gh` may take.
 const GH_LIMIT: Duration = Duration::from_millis(3_500);
-/// How long a CLI may take to say its version.
+/// How long a CLI may take to print its version.
 const VERSION_LIMIT: Duration = Duration::from_secs(5);
 /// How long the operator's command may take when it is tried.
 const NOTIFY_LIMIT: Duration = Duration::from_secs(6);
@@ -53,7 +53,7 @@ pub(super) fn agents(ground: &DoctorFacts) -> Vec<Check> {
     clis.iter().map(|cli| judge_cli(cli, versions.get(&cli.profile), &path, whose)).collect()
 }
 
-/// What the CLIs say of their versions, beside those with which their profiles were tried. All are asked at once.
+/// The versions of the CLIs, beside those with which their profiles were tested. All CLIs are asked at once.
 fn versions(profiles: &Profiles, clis: &[Cli], path: &OsStr) -> BTreeMap<String, (VersionSection, String)> {
     let found = clis.iter().filter(|cli| cli.found.is_some());
     let sections: Vec<_> = found
@@ -113,7 +113,7 @@ fn judge_cli(cli: &Cli, version: Option<&(VersionSection, String)>, path: &OsStr
     }
 }
 
-/// Looks at `gh`, which publishing alone needs.
+/// Checks `gh`, which only publishing needs.
 pub(super) fn gh(ground: &DoctorFacts) -> Vec<Check> {
     let program = ground.config().gh;
     let is_wanted =

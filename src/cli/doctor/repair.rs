@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-/// Repairs what can be repaired. Returns, by the names of checks, what was done, or why it could not be done.
+/// Makes the repairs. Returns, by the names of checks, what was done, or why it could not be done.
 pub(super) fn all(ground: &DoctorFacts, checks: &[Check]) -> BTreeMap<String, Result<String, String>> {
     let wanted = checks.iter().filter_map(|check| Some((check.id.clone(), check.repair.as_ref()?)));
     wanted.map(|(id, repair)| (id, one(ground, repair))).collect()
@@ -43,7 +43,7 @@ fn one(ground: &DoctorFacts, repair: &Repair) -> Result<String, String> {
     }
 }
 
-/// Makes one folder; parents come first in the list that was gathered.
+/// Makes one folder; the list has parents first.
 fn make(folder: &Path) -> std::io::Result<()> {
     match std::fs::DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),

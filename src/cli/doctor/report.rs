@@ -1,4 +1,4 @@
-//! Prints the findings: sections for people, one object for programs.
+//! Prints the findings: as text in sections, or as one JSON object.
 
 use super::check::{Check, CheckState, why_not};
 use crate::cli::CliSession;
@@ -14,32 +14,32 @@ use serde_json::{Value, json};
 pub struct Report {
     /// The format's version: 1.
     pub v: u8,
-    /// Nothing has failed.
+    /// No check has failed.
     pub ok: bool,
-    /// Everything that was looked at.
+    /// The result of every check.
     pub checks: Vec<Line>,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Line {
-    /// Its name, which stays the same: the group, a point, and what it is.
+    /// Its name, which never changes: `group.check`.
     pub id: String,
     /// The group.
     pub group: String,
-    /// `ok`; `warn`, worth a look; `fail`, it does not work; `skipped`, there is nothing to look at, or it follows from
+    /// `ok`; `warn`, worth a look; `fail`, it does not work; `skipped`, there is nothing to check, or it follows from
     /// another failure.
     #[schemars(extend("enum" = ["ok", "warn", "fail", "skipped"]))]
     pub status: String,
-    /// What was seen.
+    /// What the check has found.
     pub said: String,
-    /// What to do; null where nothing is to be done.
+    /// What to do; null if nothing is to be done.
     pub fix: Option<String>,
-    /// What `--fix` has done; null where it has done nothing.
+    /// What `--fix` has done; null if it has done nothing.
     pub fixed: Option<String>,
 }
 
-/// Everything.
+/// Prints all results.
 ///
 /// # Errors
 /// When the output is closed.
@@ -81,7 +81,7 @@ fn line(check: &Check) -> Line {
     }
 }
 
-/// One thing in a line, what to do indented below it.
+/// A result in one line, with what to do indented below it.
 fn show(session: &CliSession, check: &Check, fix: bool) -> Result<(), CliError> {
     let one_line = |text: &str| sanitise(text).replace('\n', " ");
     let word = session.out.paint(tone(check.state), &format!("{:<7}", check.state.as_str()));
@@ -109,7 +109,7 @@ fn tone(state: CheckState) -> Tone {
     }
 }
 
-/// What the delivery of a handoff needs.
+/// Prints the results of `doctor delivery`.
 ///
 /// # Errors
 /// When the output is closed.

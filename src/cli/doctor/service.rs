@@ -18,11 +18,11 @@ struct Facts {
     kind: ManagerKind,
     file: PathBuf,
     text: Result<Option<String>, String>,
-    /// The words of its command line and its variables, where they could be read.
+    /// Its command line and its variables, if they could be read.
     unit: Option<unit::Written>,
     program: Option<PathBuf>,
     home: PathBuf,
-    /// The properties that the manager reports; or why it reports none.
+    /// The properties that the manager reports, or why it reports none.
     manager: Result<Vec<(String, String)>, String>,
     lingers: bool,
     is_alive: bool,
@@ -47,7 +47,7 @@ pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
             _ => Err(String::new()),
         },
         lingers: status::lingers(),
-        is_alive: matches!(ground.beat, SidecarPresence::Alive { .. }),
+        is_alive: matches!(ground.presence, SidecarPresence::Alive { .. }),
         program: ground.program.clone(),
         home: ground.home.root().to_path_buf(),
         path: std::env::var("PATH").ok(),

@@ -57,7 +57,7 @@ fn the_file_must_start_this_program_on_this_home() {
 }
 
 #[test]
-fn its_surroundings_its_state_and_lingering_are_judged() {
+fn a_services_environment_state_and_lingering_are_judged() {
     assert_eq!(bad(|facts| facts.tmpdir = Some("/run".to_owned())), one("service.environment", CheckState::Warn));
     assert_eq!(
         bad(|facts| facts.path = Some("/usr/bin:/tmp".to_owned())),

@@ -13,13 +13,13 @@ use crate::process;
 /// The first heartbeat may come before the connection, and the second comes 5 s later. In milliseconds.
 const JUST_STARTED_MS: i64 = 8_000;
 
-/// If a sidecar's last requests were taken this long before its heartbeat, it takes none any more. In milliseconds.
+/// A sidecar whose last intake is this much older than its heartbeat takes no requests any more. In milliseconds.
 const TAKES_WITHIN_MS: i64 = 15_000;
 
 struct Facts {
     home: String,
-    beat: SidecarPresence,
-    /// When its last turn was, in milliseconds ago.
+    presence: SidecarPresence,
+    /// How long ago its last cycle was, in milliseconds.
     age_ms: i64,
     /// How long it has been running, in milliseconds.
     up_ms: i64,
@@ -32,7 +32,7 @@ struct Facts {
 }
 
 pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
-    let age_ms = match ground.beat {
+    let age_ms = match ground.presence {
         SidecarPresence::Alive { heartbeat_ms, .. } => Clock::new().now().wall_ms.saturating_sub(heartbeat_ms),
         SidecarPresence::Stale { age_ms, .. } => age_ms,
         SidecarPresence::None => 0,
@@ -41,7 +41,7 @@ pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
     judge(&Facts {
         up_ms: started.map_or(i64::MAX, |at| Clock::new().now().wall_ms.saturating_sub(at)),
         home: ground.home.root().display().to_string(),
-        beat: ground.beat,
+        presence: ground.presence,
         age_ms,
         is_there: ground.process.is_some(),
         is_stopped: ground.process.is_some_and(process::is_stopped),
@@ -50,7 +50,7 @@ pub(super) fn look(ground: &DoctorFacts) -> Vec<Check> {
     })
 }
 
-/// Whether the file that a process runs is not under its name any more: an upgrade has put another there.
+/// Whether the file of a process's program was replaced or removed, as by an upgrade.
 fn is_replaced(pid: u32) -> bool {
     let link = std::fs::read_link(format!("/proc/{pid}/exe"));
     link.is_ok_and(|path| path.to_string_lossy().ends_with(" (deleted)"))
@@ -71,7 +71,7 @@ fn alive(facts: &Facts) -> Check {
     let home = shell_word(&facts.home);
     let start = format!("start a sidecar in its own pane: tasuki run --home {home} (or: tasuki service start)");
     let seconds = facts.age_ms.saturating_abs() / 1_000;
-    match facts.beat {
+    match facts.presence {
         SidecarPresence::None => {
             Check::fail(id, "no sidecar is running; commands that need one end with exit code 69", start)
         }
@@ -141,11 +141,11 @@ fn answers(facts: &Facts) -> Check {
     };
     let restart = "restart the sidecar (nothing is lost), and please report this with the sidecar's log";
     match (millis(&facts.view.heartbeat), taken_at.as_deref().and_then(millis)) {
-        (Some(beat), Some(taken)) if beat - taken <= TAKES_WITHIN_MS => {
+        (Some(heartbeat), Some(taken)) if heartbeat - taken <= TAKES_WITHIN_MS => {
             Check::ok(id, "the sidecar picks up requests from spool/requests")
         }
-        (Some(beat), Some(taken)) => {
-            let seconds = (beat - taken) / 1_000;
+        (Some(heartbeat), Some(taken)) => {
+            let seconds = (heartbeat - taken) / 1_000;
             let said = format!("the sidecar runs but has not picked up the files in spool/requests for {seconds} s");
             Check::fail(id, said, restart)
         }
@@ -185,7 +185,7 @@ mod tests {
     fn facts() -> Facts {
         Facts {
             home: "/h".to_owned(),
-            beat: SidecarPresence::Alive { pid: 7, heartbeat_ms: 1 },
+            presence: SidecarPresence::Alive { pid: 7, heartbeat_ms: 1 },
             age_ms: 2_000,
             up_ms: 60_000,
             is_there: true,
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_command_to_type_holds_a_home_with_blanks_together() {
-        let dead = Facts { home: "/home/ada/my fleet".to_owned(), beat: SidecarPresence::None, ..facts() };
+        let dead = Facts { home: "/home/ada/my fleet".to_owned(), presence: SidecarPresence::None, ..facts() };
         let fix = judge(&dead).remove(0).fix.expect("a fix");
         assert!(fix.contains("tasuki run --home '/home/ada/my fleet' ("), "{fix}");
     }
@@ -221,11 +221,11 @@ mod tests {
         let one = |id: &str, state: CheckState| vec![(id.to_owned(), state)];
         let stale = |age_ms| SidecarPresence::Stale { pid: 7, age_ms, heartbeat_ms: 1 };
         assert_eq!(bad(|_| {}), []);
-        assert_eq!(bad(|facts| facts.beat = SidecarPresence::None), one("sidecar.alive", CheckState::Fail));
+        assert_eq!(bad(|facts| facts.presence = SidecarPresence::None), one("sidecar.alive", CheckState::Fail));
         assert_eq!(bad(|facts| facts.is_there = false), one("sidecar.alive", CheckState::Fail));
         assert_eq!(bad(|facts| facts.is_stopped = true), one("sidecar.alive", CheckState::Fail));
-        assert_eq!(bad(|facts| facts.beat = stale(60_000)), one("sidecar.alive", CheckState::Fail));
-        let back = |facts: &mut Facts| (facts.beat, facts.age_ms) = (stale(-60_000), -60_000);
+        assert_eq!(bad(|facts| facts.presence = stale(60_000)), one("sidecar.alive", CheckState::Fail));
+        let back = |facts: &mut Facts| (facts.presence, facts.age_ms) = (stale(-60_000), -60_000);
         assert_eq!(bad(back), one("sidecar.alive", CheckState::Warn));
         assert_eq!(bad(|facts| facts.view.version = "0.0.9".to_owned()), one("sidecar.version", CheckState::Warn));
         assert_eq!(bad(|facts| facts.is_replaced = true), one("sidecar.version", CheckState::Warn));

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 pub(super) struct TmuxSetup {
     pub(super) program: Option<PathBuf>,
     pub(super) socket: PathBuf,
-    /// Who has said that it is this one.
+    /// How this server was chosen.
     chosen: &'static str,
 }
 
@@ -23,7 +23,7 @@ struct Facts {
     place: TmuxSetup,
     whose: &'static str,
     program: Program,
-    /// None without a program to ask with.
+    /// None without a tmux program.
     server: Option<Server>,
     may_start: bool,
     /// The server of the pane in which this runs.

@@ -1,10 +1,10 @@
-//! A chapter as blocks and pieces of text. Only what the chapters are written in is known: headings, paragraphs, lists,
+//! A chapter as blocks and pieces of text. Supports only what the chapters use: headings, paragraphs, lists,
 //! code, tables, and within a line code, stress and links.
 
 use super::chapters::CHAPTERS;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// How a piece of text is meant.
+/// The style of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextStyle {
     Plain,
@@ -19,7 +19,7 @@ pub(super) struct TextSpan {
     pub(super) text: String,
 }
 
-/// A line or a paragraph, whose ends of line are blanks.
+/// A line, or a paragraph with its lines joined by blanks.
 pub(super) type Line = Vec<TextSpan>;
 
 /// A part of a chapter.
@@ -28,21 +28,21 @@ pub(super) enum TextBlock {
     /// A heading; the chapter's title has level 1.
     Heading(usize, Line),
     Paragraph(Line),
-    /// Lines that stay as they are.
+    /// Lines that are not joined.
     Code(String),
-    /// The items of a list; the number of the first where they are numbered.
+    /// The items of a list, with the number of the first item if they are numbered.
     List(Option<u64>, Vec<Vec<TextBlock>>),
     /// Headings of the columns, and the rows.
     Table(Vec<Line>, Vec<Vec<Line>>),
 }
 
-/// Takes a chapter apart.
+/// Parses a chapter.
 pub(super) fn parse(text: &str) -> Vec<TextBlock> {
     let mut reader = Reader { events: Parser::new_ext(text, Options::ENABLE_TABLES) };
     reader.blocks()
 }
 
-/// A paragraph's text without its signs.
+/// A paragraph's text without markup.
 pub(super) fn plain(text: &str) -> String {
     parse(text)
         .into_iter()
@@ -58,7 +58,7 @@ struct Reader<'t> {
 }
 
 impl Reader<'_> {
-    /// Blocks up to the end of what they are in. Text of a list without blank lines has no paragraph around it.
+    /// Blocks up to the end of the element around them. Text of a list without blank lines has no paragraph around it.
     fn blocks(&mut self) -> Vec<TextBlock> {
         let mut blocks = Vec::new();
         let mut loose = Line::new();
@@ -94,7 +94,7 @@ impl Reader<'_> {
         items
     }
 
-    /// The text up to the end of what it is in.
+    /// The text up to the end of the element around it.
     fn line(&mut self) -> Line {
         let mut line = Line::new();
         while let Some(event) = self.events.next() {
@@ -182,7 +182,7 @@ fn flush(blocks: &mut Vec<TextBlock>, loose: &mut Line) {
     }
 }
 
-/// Where a link leads, as far as a reader without a browser can follow: another chapter, or an address.
+/// The target of a link, as a reader without a browser can use it: another chapter, or an address.
 fn target(url: &str, shown: &str) -> String {
     let chapter = url.split('#').next().and_then(|file| file.strip_suffix(".md"));
     match chapter.and_then(|topic| CHAPTERS.iter().find(|chapter| chapter.topic == topic)) {

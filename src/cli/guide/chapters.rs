@@ -1,4 +1,4 @@
-//! The chapters of the guide: what each is called, its text, and the commands that it belongs to.
+//! The chapters of the guide: name, text, and the commands that each belongs to.
 
 /// One chapter of the guide.
 #[derive(Debug, Clone, Copy)]
@@ -60,7 +60,7 @@ impl Chapter {
         CHAPTERS.iter().find(|chapter| chapter.commands().any(|own| own == name))
     }
 
-    /// The title, without the sign of a heading.
+    /// The title, without `#`.
     #[must_use]
     pub fn title(&self) -> &'static str {
         self.text.lines().next().unwrap_or_default().trim_start_matches("# ")

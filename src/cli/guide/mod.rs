@@ -1,4 +1,4 @@
-//! `help`: the guide, chapter by chapter. The chapters travel in the program, so that they describe the version that is
+//! `help`: the guide, chapter by chapter. The chapters are compiled in, so that they describe the version that is
 //! installed; `man` makes manual pages of the same text.
 
 mod blocks;
@@ -41,7 +41,7 @@ pub fn command(out: &Out, args: &HelpArgs, whole: Command) -> Result<(), CliErro
     }
 }
 
-/// What a chapter is for: the first sentence below its title.
+/// The purpose of a chapter: the first sentence below its title.
 fn summary(chapter: &Chapter) -> String {
     let paragraph = chapter.text.split("\n\n").nth(1).unwrap_or_default();
     let plain = blocks::plain(paragraph);
@@ -71,7 +71,7 @@ fn list_json() -> Value {
     json!({"topics": CHAPTERS.iter().map(one).collect::<Vec<_>>()})
 }
 
-/// The help of a command, or of a command of a command.
+/// The help of a command or a subcommand.
 fn of_command(mut whole: Command, names: &[String]) -> Option<String> {
     whole.build();
     let found = names.iter().try_fold(&mut whole, |command, name| command.find_subcommand_mut(name))?;

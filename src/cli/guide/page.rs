@@ -53,7 +53,7 @@ fn draw(page: &mut Roff, blocks: &[TextBlock]) {
     }
 }
 
-/// The first paragraph stands beside the item's sign.
+/// The first paragraph is on the line of the item's sign.
 fn draw_item(page: &mut Roff, item: &[TextBlock]) {
     let Some((TextBlock::Paragraph(line), rest)) = item.split_first() else { return draw(page, item) };
     page.text(pieces(line));
@@ -64,7 +64,7 @@ fn draw_item(page: &mut Roff, item: &[TextBlock]) {
     }
 }
 
-/// A row is a term and what belongs to it: a page is read in terminals of any width.
+/// A row becomes a term and its description, because a page is read in terminals of any width.
 fn table(page: &mut Roff, head: &[Line], rows: &[Vec<Line>]) {
     for row in rows {
         let Some((first, others)) = row.split_first() else { continue };

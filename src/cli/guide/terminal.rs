@@ -1,4 +1,4 @@
-//! A chapter on a terminal: wrapped at its width, in colour where colour is wanted.
+//! A chapter on a terminal: wrapped at its width, in colour if the terminal takes it.
 
 use super::super::output::{Out, Tone};
 use super::blocks::{Line, TextBlock, TextSpan, TextStyle};
@@ -8,11 +8,11 @@ use unicode_width::UnicodeWidthStr;
 
 /// The widest that lines are comfortable to read, in columns.
 const WIDEST: usize = 100;
-/// The width where no terminal says its own.
+/// The width if it is unknown.
 const USUAL: usize = 80;
-/// The least that a column of a table is given.
+/// The smallest width of a table's column.
 const LEAST_COLUMN: usize = 8;
-/// What stands between the columns of a table.
+/// The gap between the columns of a table.
 const GAP: usize = 2;
 
 /// How wide a text for this process's standard output is, in columns.
@@ -93,7 +93,7 @@ fn table(head: &[Line], rows: &[Vec<Line>], out: &Out, width: usize) -> Vec<Stri
     all
 }
 
-/// The width of each column: what it needs, or, where that is too much for the line, the widest give way first.
+/// The width of each column: as much as it needs; if the line is too short, the widest columns shrink first.
 fn shares(rows: &[&Vec<Line>], width: usize) -> Vec<usize> {
     let count = rows.iter().map(|row| row.len()).max().unwrap_or_default();
     let needs = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| columns_of(cell)).max();
@@ -134,7 +134,7 @@ fn add(row: &mut Line, style: TextStyle, text: &str) {
     }
 }
 
-/// The words of a line. A word may be of several styles, such as code and the full stop after it.
+/// The words of a line. A word may have several styles, such as code and the full stop after it.
 fn words(line: &Line) -> Vec<Line> {
     let mut all: Vec<Line> = Vec::new();
     let mut begins = true;

@@ -11,7 +11,7 @@ const MAX: u64 = 256 * 1024;
 /// Whether our file is there.
 ///
 /// # Errors
-/// Somebody else's does, or it can't be read.
+/// Another file is there, or it can't be read.
 pub(super) fn is_ours(path: &Path) -> Result<bool, CliError> {
     match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
@@ -33,7 +33,7 @@ fn foreign(path: &Path) -> CliError {
 /// Writes the file. Returns whether that changed anything.
 ///
 /// # Errors
-/// Somebody else's file lies there, or it can't be written.
+/// A file that tasuki did not write is there, or it can't be written.
 pub(super) fn write(path: &Path, text: &str) -> Result<bool, CliError> {
     if is_ours(path)? && std::fs::read_to_string(path).is_ok_and(|there| there == text) {
         return Ok(false);

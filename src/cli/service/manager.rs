@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(45);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Call {
     pub(super) words: Vec<String>,
-    /// Its failure is none: what it should end may not be there.
+    /// Whether a failure is ignored: the service may already be stopped.
     pub(super) may_fail: bool,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct ToolOutput {
     pub(super) err: String,
 }
 
-/// What is to be done to the service.
+/// A change to the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ServiceAction {
     Install { start: bool },
@@ -67,7 +67,7 @@ impl ManagerKind {
         })
     }
 
-    /// The file that is in force: the user's own, else one from a package. systemd looks in this order.
+    /// The file that systemd uses: the user's own, else one from a package.
     pub(super) fn installed(self) -> Result<Option<PathBuf>, CliError> {
         let own = self.file()?;
         if own.exists() {
@@ -83,13 +83,13 @@ impl ManagerKind {
         Ok(units.find(|unit| unit.is_file()))
     }
 
-    /// Where launchd writes what the sidecar says; systemd has its journal.
+    /// Where launchd writes the sidecar's output; systemd has its journal.
     pub(super) fn log(self) -> Result<PathBuf, CliError> {
         let dirs = directories::BaseDirs::new().ok_or(crate::config::ConfigError::NoHome)?;
         Ok(dirs.home_dir().join("Library/Logs/tasuki/tasuki.log"))
     }
 
-    /// The calls that do it, the file having been written before, or being removed after.
+    /// The calls for this change. The file is written before them, or removed after them.
     pub(super) fn calls(self, action: ServiceAction) -> Result<Vec<Call>, CliError> {
         Ok(match self {
             ManagerKind::Systemd => systemd(action),
@@ -172,22 +172,22 @@ fn run_within(call: &Call, patience: Duration) -> Result<ToolOutput, CliError> {
         }),
         Ok(Err(error)) => Err(failed(format!("could not be awaited: {error}."))),
         Err(_) => {
-            // It may end by itself at this very moment; then there is nothing to kill.
+            // It may just have ended by itself; then there is nothing to kill.
             let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL);
             Err(failed(format!("did not end within {} s and was stopped.", patience.as_secs())))
         }
     }
 }
 
-/// What systemd says of the unit, by property.
+/// The unit's properties, as systemd reports them.
 pub(super) fn properties() -> Result<Vec<(String, String)>, CliError> {
     properties_within(PATIENCE)
 }
 
-/// The same for somebody who does not wait that long.
+/// The same with a time limit.
 ///
 /// # Errors
-/// systemd is not there, or did not answer in time.
+/// systemd does not run, or did not answer in time.
 pub(crate) fn properties_within(patience: Duration) -> Result<Vec<(String, String)>, CliError> {
     let wanted = "--property=LoadState,ActiveState,SubState,UnitFileState,MainPID,Result,NRestarts";
     let said = run_within(&Call::new(&["systemctl", "--user", "show", UNIT, wanted]), patience)?;

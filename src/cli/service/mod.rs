@@ -24,7 +24,7 @@ use std::process::Command;
 /// Installs, removes, starts or stops the service, or prints its status.
 ///
 /// # Errors
-/// The manager is not there, refuses, or the file that would be written is somebody else's.
+/// The manager does not run or refuses, or the file was not written by tasuki.
 pub fn command(session: &CliSession, command: &ServiceCommand) -> Result<(), CliError> {
     match command {
         ServiceCommand::Install(args) => install(session, args),
@@ -141,7 +141,7 @@ fn simple(session: &CliSession, args: &ChangeArgs, action: ServiceAction, done: 
     session.report(&json!({"status": done, "manager": kind.as_str()}), &format!("The service was {done}."))
 }
 
-/// What would be done: the file, and the calls, in their order.
+/// Prints what would be done: the file, and the calls, in order.
 fn show(session: &CliSession, path: &Path, text: Option<&str>, calls: &[Call]) -> Result<(), CliError> {
     let lines: Vec<String> = calls.iter().map(|call| call.words.join(" ")).collect();
     if session.out.is_json() {
@@ -171,7 +171,7 @@ fn make(calls: &[Call]) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Becomes the program that prints the log.
+/// Replaces this process by the program that prints the log.
 fn logs(args: &LogsArgs) -> Result<(), CliError> {
     let kind = args.manager.manager.unwrap_or_else(ManagerKind::here);
     let lines = args.lines.to_string();

@@ -9,7 +9,7 @@ use crate::cli::output::Tone;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Prints it. A service that does not run is exit code 1.
+/// Prints the status. The exit code is 1 if the service does not run.
 pub(super) fn command(session: &CliSession, kind: ManagerKind) -> Result<(), CliError> {
     let installed = kind.installed()?;
     let is_installed = installed.is_some();

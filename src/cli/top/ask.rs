@@ -1,4 +1,4 @@
-//! Carries out actions on a thread of its own: requests through the spool, like every other command, and the jump to a
+//! Carries out actions on a separate thread: requests through the spool, like every other command, and the jump to a
 //! pane through tmux.
 
 use super::choice::{LoopAction, TopRequest};
@@ -13,7 +13,7 @@ use crate::contract::reply::HandoffReply;
 use serde_json::{Map, Value};
 use std::sync::mpsc::Sender;
 
-/// Carries an order out and sends what it came to.
+/// Carries out an action and sends its result.
 ///
 /// # Errors
 /// When no thread can be started.
@@ -27,7 +27,7 @@ pub(super) fn spawn(
     let carry_out = move || {
         let outcome = match action {
             LoopAction::Ask(asked) => {
-                // Whatever happens there must become an answer, because until it comes no other request is possible.
+                // A panic must become a result too, because no other request is possible until the result comes.
                 let said = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| ask(&session, &asked)));
                 let said = said
                     .unwrap_or_else(|_| Err(CliError::refused("bug", "The request failed because of a bug in top")));
@@ -40,7 +40,7 @@ pub(super) fn spawn(
             }
             LoopAction::Quit => return,
         };
-        // Nobody listens any more when the screen has been left.
+        // Sending fails if the screen was left meanwhile.
         if to.send(outcome).is_ok() {
             waker.ring();
         }
@@ -66,9 +66,14 @@ fn ask(session: &CliSession, asked: &TopRequest) -> Result<String, CliError> {
         }
         TopRequest::Retry { handoff, assume } => {
             let assume = assume.map(AssumeArg::as_str);
-            go_on(session, "handoff_retry", handoff, fields(&[("handoff_id", Some(handoff)), ("assume", assume)]))
+            continue_handoff(
+                session,
+                "handoff_retry",
+                handoff,
+                fields(&[("handoff_id", Some(handoff)), ("assume", assume)]),
+            )
         }
-        TopRequest::Accept(handoff) => go_on(session, "handoff_accept", handoff, of(handoff)),
+        TopRequest::Accept(handoff) => continue_handoff(session, "handoff_accept", handoff, of(handoff)),
         TopRequest::Dismiss(error) => {
             errors::dismiss_one(session, error)?;
             Ok("the error is dismissed".to_owned())
@@ -76,8 +81,13 @@ fn ask(session: &CliSession, asked: &TopRequest) -> Result<String, CliError> {
     }
 }
 
-fn go_on(session: &CliSession, kind: &str, id: &str, fields: Map<String, Value>) -> Result<String, CliError> {
+fn continue_handoff(
+    session: &CliSession,
+    kind: &str,
+    id: &str,
+    fields: Map<String, Value>,
+) -> Result<String, CliError> {
     let before = view::handoff(&session.home, id)?;
     let answer: ViewFile<HandoffReply> = session.ask(kind, fields, ANSWER_SOON)?;
-    Ok(handoff::goes_on(id, &before.as_deref().cloned().unwrap_or_default(), &answer))
+    Ok(handoff::continues_line(id, &before.as_deref().cloned().unwrap_or_default(), &answer))
 }

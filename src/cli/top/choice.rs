@@ -40,12 +40,12 @@ pub enum Row {
     Work(String),
 }
 
-/// What the keys are for at the moment.
+/// The mode that decides what the keys do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum KeyMode {
     #[default]
     Browse,
-    /// All of one row, from this line on.
+    /// The details of one row, from this line on.
     Details {
         row: Row,
         from: usize,
@@ -56,7 +56,7 @@ pub enum KeyMode {
     Input {
         /// The agent that is to be handed off.
         agent: String,
-        /// The reason, once that is written: then the line is the focus.
+        /// The reason, once it is entered: then the line is the focus.
         reason: Option<String>,
         text: String,
     },
@@ -78,13 +78,13 @@ pub enum TopRequest {
         focus: Option<String>,
     },
     Cancel(String),
-    /// To continue a failed one.
+    /// Continues a failed handoff.
     Retry {
         handoff: String,
-        /// What was seen of the text in doubt.
+        /// Whether the text in doubt has arrived.
         assume: Option<AssumeArg>,
     },
-    /// To take the document as it is.
+    /// Accepts the document as it is.
     Accept(String),
     Dismiss(String),
 }

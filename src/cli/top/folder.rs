@@ -1,4 +1,4 @@
-//! One folder of JSON files, read repeatedly. What has not changed is not read: a folder is known by the time of its
+//! One folder of JSON files, read repeatedly. Unchanged files are not read: a folder is known by the time of its
 //! last rename, a file by its time, size and number. A large folder is not listed all the time.
 
 use crate::cli::error::CliError;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// A folder's time says nothing about renames in the same instant; after this long it does.
 const SETTLED: Duration = Duration::from_secs(1);
-/// After looking through a folder it is let alone for so many times the time that this took: 5 % of a core at most.
+/// After listing a folder, it is left alone for this many times the time that the listing took: at most 5 % of a core.
 const REST: u32 = 20;
 
 fn is_settled(file_id: &FileId) -> bool {
@@ -21,7 +21,7 @@ fn is_settled(file_id: &FileId) -> bool {
 #[derive(Debug)]
 struct Entry<T> {
     file_id: FileId,
-    /// `None` for a file that can't be read or says nothing.
+    /// `None` for a file that can't be read or is not a view.
     row: Option<T>,
     fault: Option<String>,
 }
@@ -29,11 +29,11 @@ struct Entry<T> {
 /// How the files of a folder become rows.
 #[derive(Debug)]
 pub(super) struct FolderKind<T> {
-    /// Reads one; `None` of a file that says nothing.
+    /// Reads a file; `None` if it is not a view.
     pub(super) read: fn(&Path) -> Result<Option<T>, CliError>,
-    /// Whether it will still change, and is therefore worth a look at any time, and kept however old it is.
+    /// Whether the row can still change: then its file is checked each time, and the row is kept at any age.
     pub(super) lives: fn(&T) -> bool,
-    /// The names, less `.json`, of the files.
+    /// The names of the files, without `.json`.
     pub(super) names: fn(&Path) -> Result<Vec<String>, CliError>,
     pub(super) most: usize,
 }
@@ -41,18 +41,18 @@ pub(super) struct FolderKind<T> {
 #[derive(Debug)]
 pub(super) struct WatchedFolder<T> {
     path: PathBuf,
-    /// Folders whose change is a reason to look again.
+    /// Folders whose change is a reason to read again.
     marks: Vec<PathBuf>,
     kind: FolderKind<T>,
     rows: BTreeMap<String, Entry<T>>,
     seen: Option<Vec<Option<FileId>>>,
     resting: Option<Instant>,
-    /// Files that there are beyond those that were read.
+    /// How many more files there are than were read.
     pub(super) left_out: usize,
 }
 
 impl<T> WatchedFolder<T> {
-    /// A folder that was not read yet.
+    /// A folder before its first read.
     pub(super) fn new(path: PathBuf, more_marks: &[PathBuf], kind: FolderKind<T>) -> Self {
         let marks = std::iter::once(path.clone()).chain(more_marks.iter().cloned()).collect();
         WatchedFolder { path, marks, kind, rows: BTreeMap::new(), seen: None, resting: None, left_out: 0 }
@@ -69,7 +69,7 @@ impl<T> WatchedFolder<T> {
         Some((1 + faults.count(), first))
     }
 
-    /// Looks for what is new; says whether something is.
+    /// Reads changed files; returns whether there were any.
     ///
     /// # Errors
     /// When the folder can't be read; a missing one is empty.
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_replaced_added_or_removed_is_seen() {
+    fn replaced_added_and_removed_files_are_seen() {
         let dir = tempfile::tempdir().expect("a folder");
         let mut folder = folder(dir.path(), 9);
         assert_eq!(rows(&mut folder), [] as [u64; 0]);

@@ -13,7 +13,7 @@ use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 
 const LIMIT: Duration = Duration::from_secs(5);
-/// The most that is read of what it says, in bytes.
+/// The most that is read of tmux's output, in bytes.
 const MOST: u64 = 4 * 1024;
 
 /// Whether this runs in a popup: inside tmux, but on a terminal that is not a pane.
@@ -25,7 +25,7 @@ pub(super) fn is_popup() -> bool {
     asked.is_ok_and(|said| own != std::path::Path::new(said.trim()))
 }
 
-/// Brings the client in which this runs to a pane.
+/// Shows a pane in the tmux client in which this runs.
 ///
 /// # Errors
 /// This runs outside tmux, or in another server than the sidecar's, or tmux refused.
@@ -42,8 +42,8 @@ pub(super) fn jump(home: &Home, pane: &str) -> Result<String, CliError> {
     Ok(format!("went to {pane}"))
 }
 
-/// The terminal that shows the session in which this runs, the one last used of several. Where it is not named, tmux
-/// takes any client that it has, which may be the sidecar's own.
+/// The terminal that shows the session in which this runs; of several, the last used one. Without this name tmux
+/// would take any client, perhaps the sidecar's own.
 fn client(socket: &PathBuf) -> Result<String, CliError> {
     let session = match names::variable("TMUX_PANE") {
         Some(pane) => tmux(socket, &["display-message", "-p", "-t", &pane, "#{session_id}"])?,

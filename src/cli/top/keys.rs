@@ -3,7 +3,7 @@
 use super::choice::{KeyMode, Tab};
 use crate::demo::keys::Key;
 
-/// The keys, and what each does, for people. The guide has the same table, and a test holds it to this one.
+/// The keys, and what each does. The guide has the same table, and a test compares the two.
 pub const KEYS: [(&str, &str); 14] = [
     ("1 … 5, Tab", "agents, handoffs, work, errors, lineage"),
     ("↑ ↓, j k", "previous or next row; Page Up, Page Down, Home and End go farther"),
@@ -28,7 +28,7 @@ pub enum KeyAction {
     Show(Tab),
     /// The list to the right, or to the left.
     Turn(bool),
-    /// To select another row: so many down, or up.
+    /// Selects another row: so many rows down, or up.
     Move(isize),
     Open,
     Back,
@@ -54,10 +54,10 @@ pub enum RowAction {
     Jump,
 }
 
-/// What a key means; most keys mean nothing most of the time.
+/// What a key means; none for a key without a meaning in this mode.
 #[must_use]
 pub fn key_action(key: &Key, mode: &KeyMode) -> Option<KeyAction> {
-    // Whatever is shown, C-c ends it.
+    // C-c ends the program in every mode.
     if *key == Key::Interrupt {
         return Some(KeyAction::Quit);
     }
@@ -110,7 +110,7 @@ fn reading(key: &Key) -> Option<KeyAction> {
     }
 }
 
-/// A page of any screen that there is.
+/// The number of rows of a page.
 const PAGE: isize = 10;
 /// A step longer than any list, so that it ends at the first or the last row.
 const FAR: isize = 1 << 30;

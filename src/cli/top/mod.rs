@@ -1,10 +1,10 @@
 //! `top`: a live screen of everything that the sidecar does, with keys for requests. It is a client like any other: it
 //! reads views and error files, and drops requests.
 //!
-//! Pure: [`rows`] (a view → a row), [`model`] (all rows in order), [`choice`] (what can be chosen), [`keys`] (key →
-//! intent), [`ui`] (intent → choice or order), `target` (row → agent, handoff and failure), [`draw`] (model and choices
-//! → cells), [`plain`] (texts). With side effects: `folder` and `read` (files), `wake` (signals, changes, answers),
-//! `screen` (the terminal), `ask` and `jump` (orders), and the loop here.
+//! Pure: [`rows`] (a view → a row), [`model`] (all rows in order), [`choice`] (what can be chosen), [`keys`] (key → its
+//! meaning), [`ui`] (meaning → choice or action), `target` (row → agent, handoff and failure), [`draw`] (model and
+//! choices → cells), [`plain`] (texts). With side effects: `folder` and `read` (files), `wake` (signals, changes,
+//! answers), `screen` (the terminal), `ask` and `jump` (actions), and the loop here.
 //!
 //! It ends when the person quits, when a signal says so, and when its terminal is gone. The terminal itself shows that,
 //! by a read that fails or reaches the end, or by a hang-up, so no signal is needed.
@@ -56,33 +56,33 @@ const ESCAPE_TIME: Duration = Duration::from_millis(50);
 /// Shows the screen until the person leaves it.
 ///
 /// # Errors
-/// A usage error where there is no terminal, or one that can draw nothing.
+/// A usage error without a terminal, or on a terminal that can't be drawn on.
 pub fn command(session: &CliSession) -> Result<(), CliError> {
     if session.out.is_json() {
-        return Err(CliError::usage("top is interactive and prints no JSON.").hint(FOR_PROGRAMS));
+        return Err(CliError::usage("top is interactive and prints no JSON.").hint(JSON_HINT));
     }
     let around = Surroundings::read();
     if !around.terminal || !std::io::stdin().is_terminal() {
-        return Err(CliError::usage("top needs a terminal on its standard input and output.").hint(FOR_PROGRAMS));
+        return Err(CliError::usage("top needs a terminal on its standard input and output.").hint(JSON_HINT));
     }
     if around.dumb || std::env::var_os("TERM").is_none_or(|term| term.is_empty()) {
-        return Err(CliError::usage("top can't draw on this terminal: TERM is dumb or not set.").hint(FOR_PROGRAMS));
+        return Err(CliError::usage("top can't draw on this terminal: TERM is dumb or not set.").hint(JSON_HINT));
     }
     let failed = |error: std::io::Error| CliError::refused("terminal", format!("The terminal can't be used: {error}."));
     let wake = Wake::new().map_err(failed)?;
     let screen = Screen::open(std::io::stdin().as_fd(), window()).map_err(failed)?;
     let top = Top::new(session, screen, wake, TerminalStyle::of(&around));
-    // A terminal that is gone is one way to end, and there is nobody to notify.
+    // A terminal that is gone is a normal end.
     told_afterwards(|| top.run()).map(|_: Result<(), TerminalGone>| ())
 }
 
-/// The part of the window that is drawn on: all of any real window, and a part of one that claims to be endless.
+/// The part of the window that is drawn on: all of it, up to a limit that no real window reaches.
 fn window() -> (u16, u16) {
     let (columns, rows) = size();
     (columns.min(MOST.0), rows.min(MOST.1))
 }
 
-const FOR_PROGRAMS: &str = "Programs read `tasuki agents --json`, `tasuki handoffs --json` and `tasuki errors --json`.";
+const JSON_HINT: &str = "Programs read `tasuki agents --json`, `tasuki handoffs --json` and `tasuki errors --json`.";
 
 /// Runs something and reports a panic after the terminal was restored, not into the screen. A panic of another thread
 /// is not reported: its request gets no answer.
@@ -133,7 +133,7 @@ impl<'a> Top<'a> {
         }
     }
 
-    /// The loop: wait, take what came, look at the files, draw.
+    /// The loop: wait, handle input and results, read changed files, draw.
     fn run(mut self) -> Result<(), TerminalGone> {
         let mut parser = KeyParser::default();
         let folders = Reader::folders(&self.session.home);
@@ -227,11 +227,11 @@ impl<'a> Top<'a> {
             now_ms: self.clock.now().wall_ms,
             columns: area.width,
         };
-        // The buffer takes everything; that the terminal does not is known when it is written to.
+        // The buffer takes everything; errors of the terminal show when the buffer is written to it.
         let _ = self.screen.draw(|frame| draw::draw(scene, area, frame.buffer_mut()));
     }
 
-    /// Does what a key asks for; whether that is to end.
+    /// Carries out the action of a key; returns whether to end.
     fn take(&mut self, key: &Key) -> bool {
         let Some(action) = keys::key_action(key, &self.ui.mode) else { return false };
         match self.ui.act(&action, &self.model) {
@@ -249,7 +249,7 @@ impl<'a> Top<'a> {
         false
     }
 
-    /// Takes an answer; whether that is the end: a popup would hide the pane that it has led to.
+    /// Handles a result; returns whether to end: a popup would hide the pane that it shows.
     fn hear(&mut self, outcome: ActionResult) -> bool {
         let leaves = outcome.leaves;
         self.ui.hear(outcome);

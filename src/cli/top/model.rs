@@ -13,7 +13,7 @@ const MOST_KIN: usize = 2_000;
 #[derive(Debug, Default)]
 pub struct Model {
     pub home: String,
-    /// The user's own folder, which is shown as `~`; empty where it is not known.
+    /// The user's home folder, which is shown as `~`; empty if it is unknown.
     pub user: String,
     pub sidecar: SidecarStatus,
     /// All agents that were read, in the order of their registration.
@@ -22,11 +22,11 @@ pub struct Model {
     pub handoffs: Vec<HandoffRow>,
     /// Failures that nobody has dismissed, the newest first.
     pub failures: Vec<FailureRow>,
-    /// Work items that are not done, what matters more first.
+    /// Open work items, by priority.
     pub work: Vec<WorkRow>,
     /// The agents by descent: depth, and place in `agents`.
     pub kin: Vec<(usize, usize)>,
-    /// What is not shown, in words; empty where all is.
+    /// What is not shown, as text; empty if everything is shown.
     pub left_out: Vec<String>,
     short: BTreeMap<String, String>,
 }
@@ -48,7 +48,7 @@ impl Model {
         }
     }
 
-    /// Puts rows in order and names everything shortly.
+    /// Sorts the rows and computes short ids.
     #[must_use]
     pub fn arranged(mut self) -> Self {
         self.agents.sort_by(|a, b| (&a.registered, &a.id).cmp(&(&b.registered, &b.id)));
@@ -63,7 +63,7 @@ impl Model {
         self
     }
 
-    /// Families with somebody alive first, the rest after them, each from its first ancestor down.
+    /// Lineages with a living agent first, then the rest, each from its first ancestor down.
     fn descent(&self) -> Vec<(usize, usize)> {
         let places: BTreeMap<&str, usize> =
             self.agents.iter().enumerate().map(|(place, agent)| (agent.id.as_str(), place)).collect();
@@ -88,7 +88,7 @@ impl Model {
         kin
     }
 
-    /// The beginning of an id that names no other.
+    /// The shortest unique beginning of an id.
     #[must_use]
     pub fn short<'a>(&'a self, id: &'a str) -> &'a str {
         self.short.get(id).map_or_else(|| id.get(..8).unwrap_or(id), String::as_str)
@@ -116,8 +116,8 @@ impl Model {
         self.handoffs.iter().find(|handoff| handoff.id == id)
     }
 
-    /// The handoff that an agent is in, or else the newest one that it was in and that is not over. Views are read one
-    /// after the other, so an agent may be released in its own view while the handoff's still runs.
+    /// The agent's current handoff, else its newest handoff that runs or has failed. Views are read one after the
+    /// other, so an agent's view may have no handoff while the handoff's own view still runs.
     #[must_use]
     pub fn handoff_of(&self, agent: &AgentRow) -> Option<&HandoffRow> {
         let current = agent.handoff.as_deref().and_then(|id| self.handoff(id));
@@ -128,7 +128,7 @@ impl Model {
         current.or_else(|| self.handoffs.iter().find(concerns))
     }
 
-    /// Whether something on the screen changes by the passing of time alone.
+    /// Whether the screen shows a running clock.
     #[must_use]
     pub fn has_clock(&self) -> bool {
         self.running().next().is_some() || (!self.sidecar.is_alive && self.sidecar.heartbeat_ms.is_some())

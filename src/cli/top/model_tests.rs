@@ -28,7 +28,7 @@ fn model(agents: Vec<AgentRow>, handoffs: &[Value]) -> Model {
 }
 
 #[test]
-fn views_that_say_nothing_or_nonsense_are_no_rows_and_no_panic() {
+fn empty_and_nonsensical_views_make_neither_rows_nor_panics() {
     let nonsense = [json!(null), json!([]), json!({}), json!({"agent_id": 5}), json!({"handoff_id": "x", "steps": 7})];
     for view in &nonsense {
         assert!(read_agent(view).is_none() && read_handoff(view).is_none(), "{view}");
@@ -50,7 +50,7 @@ fn an_id_that_would_lead_elsewhere_is_none() {
 }
 
 #[test]
-fn the_lineage_begins_with_families_of_which_somebody_lives() {
+fn the_lineage_begins_with_families_that_have_a_living_agent() {
     let agents = vec![
         agent("dead-a", None, "ended", 1),
         agent("b", Some("a"), "idle", 3),
@@ -89,7 +89,7 @@ fn handoffs_that_run_come_first_then_failed_ones_then_the_newest() {
 }
 
 #[test]
-fn only_what_a_person_has_to_say_is_in_doubt() {
+fn only_a_text_that_a_person_must_decide_about_is_in_doubt() {
     let failed = |code: &str, step: &str| {
         let view = json!({"handoff_id": "h", "agent_id": "a", "step": "failed", "error": {"error_id": "e", "code": code, "step": step}});
         read_handoff(&view).expect("a handoff").is_in_doubt()

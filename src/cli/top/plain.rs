@@ -1,4 +1,4 @@
-//! Makes texts from outside safe for the screen: one line, bounded, nothing that drives a terminal, and no character
+//! Makes texts from outside safe for the screen: one line, bounded, no control characters, and no character
 //! whose width terminals disagree about.
 
 use crate::core::text::{normalise, quotable};
@@ -49,7 +49,7 @@ pub fn width(text: &str) -> usize {
     Span::raw(text).width()
 }
 
-/// A length of time as a running clock shows it: `0:07`, `12:30`, `1:02:03`; days where there are some.
+/// A length of time as a running clock shows it: `0:07`, `12:30`, `1:02:03`; with days if there are any.
 #[must_use]
 pub fn clock(time: Duration) -> String {
     let seconds = time.as_secs();
@@ -61,7 +61,7 @@ pub fn clock(time: Duration) -> String {
     }
 }
 
-/// The time from one moment to another, both in milliseconds since 1970; none where the clock was set back.
+/// The time from one moment to another, both in milliseconds since 1970; none if the clock was set back.
 #[must_use]
 pub fn between(from_ms: i64, to_ms: i64) -> Duration {
     Duration::from_millis(u64::try_from(to_ms.saturating_sub(from_ms)).unwrap_or(0))
@@ -101,7 +101,7 @@ pub fn wrap(text: &str, columns: usize, most: usize) -> Vec<String> {
         let piece = cut(&rest, columns, "");
         // A blank counts as a place to break only behind something to read.
         let space = piece.rfind(' ').filter(|at| !piece[..*at].trim().is_empty());
-        // What is wider than a row is passed over.
+        // A character that is wider than a row is skipped.
         let least = rest.chars().next().map_or(0, char::len_utf8);
         let end = if rest[piece.len()..].starts_with(' ') { piece.len() } else { space.unwrap_or(piece.len()) };
         rows.push(rest[..end].trim_end().to_owned());
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_drawn_is_one_plain_bounded_line() {
+    fn a_text_becomes_one_plain_bounded_line() {
         assert_eq!(plain("a\u{1b}[2J\nb\tc\u{202e}d\u{9b}"), "a[2J b cd");
         assert_eq!(plain(&"x".repeat(5_000)).chars().count(), MOST + 1);
         assert_eq!(plain("e\u{301}\u{302}\u{303}\u{304}f"), "e\u{301}\u{302}f");

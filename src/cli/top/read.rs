@@ -55,12 +55,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The folders in which something changes when something happens.
+    /// The folders to watch for changes.
     pub(super) fn folders(home: &Home) -> Vec<PathBuf> {
         vec![home.view(), home.agent_views(), home.handoff_views(), home.errors(), home.work_views(), home.open_work()]
     }
 
-    /// Looks for what is new. `None` when nothing is.
+    /// Reads changed files; `None` if nothing has changed.
     pub(super) fn refresh(&mut self) -> Option<Model> {
         let sidecar = self.read_sidecar_status();
         let seen = [self.agents.refresh(), self.handoffs.refresh(), self.failures.refresh(), self.work.refresh()];
@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
         model.arranged()
     }
 
-    /// What a file says of a row.
+    /// Reads the file of a row.
     fn lines(&self, row: &Row, path: &Path) -> Result<Option<Vec<String>>, CliError> {
         Ok(match row {
             Row::Agent(_) => view::read(path)?.map(|seen: ViewFile<AgentView>| agent_lines(&seen)),
@@ -129,7 +129,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// All that is known of a row, in lines as the commands print them.
+    /// The details of a row, in lines as the commands print them.
     pub(super) fn details(&self, row: &Row) -> Vec<String> {
         let (folder, id): (PathBuf, &str) = match row {
             Row::Agent(id) => (self.home.agent_views(), id),

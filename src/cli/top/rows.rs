@@ -10,14 +10,14 @@ use crate::core::time::millis;
 /// The sidecar's state, for the header.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SidecarStatus {
-    /// Its process id; `None` where none has ever run.
+    /// Its process id; `None` if none has ever run.
     pub pid: Option<u32>,
     pub is_alive: bool,
-    /// When the last beat was written, in milliseconds since 1970.
+    /// When the last heartbeat was written, in milliseconds since 1970.
     pub heartbeat_ms: Option<i64>,
     /// The process id of its tmux server.
     pub tmux: Option<u64>,
-    /// What it can't do, or why it is not there, and what to do.
+    /// What prevents its work, or why it does not run, and what to do.
     pub problem: Option<String>,
 }
 
@@ -30,7 +30,7 @@ pub struct AgentRow {
     pub state: String,
     /// Tokens used, and percent of the window where that is known.
     pub context: Option<(u64, Option<u64>)>,
-    /// It is so full that a handoff is suggested.
+    /// The context is so full that a handoff is suggested.
     pub suggested: bool,
     pub handoff: Option<String>,
     /// The agent's predecessor.
@@ -52,7 +52,7 @@ pub struct HandoffRow {
     pub reason: String,
     pub step: String,
     pub outcome: Option<FlowEnd>,
-    /// When it was asked for; compared, not shown.
+    /// When it was requested; compared, not shown.
     pub created: String,
     /// When this step began, in milliseconds since 1970.
     pub entered_ms: Option<i64>,
@@ -114,7 +114,7 @@ fn name<'a>(id: impl Into<Option<&'a str>>) -> Option<String> {
     said(id).map(plain).filter(|id| !id.starts_with('.') && !id.contains('/'))
 }
 
-/// What its successor has asked and nobody has answered.
+/// The successor's questions without an answer.
 fn questions(seen: &HandoffView) -> Vec<String> {
     let asked = seen.ack.as_ref().filter(|_| seen.asks()).map(|ack| ack.questions.as_slice());
     asked.unwrap_or_default().iter().take(20).map(|question| plain(question)).collect()
@@ -180,14 +180,14 @@ impl HandoffRow {
         self.outcome.is_none()
     }
 
-    /// Whether nobody but a person can know if its last text arrived, so that a retry must say it.
+    /// Whether only a person can know if its last text arrived: then a retry must say it.
     #[must_use]
     pub fn is_in_doubt(&self) -> bool {
         let error = self.error.as_ref().map(|error| (error.code.as_str(), error.step.as_str()));
         matches!(error, Some(("unconfirmed", _) | ("priming_failed", "priming")))
     }
 
-    /// Its place in a list: what runs, what failed, what is over.
+    /// Its place in a list: running, failed, finished.
     pub(super) fn rank(&self) -> u8 {
         match self.outcome {
             None => 0,
@@ -215,7 +215,7 @@ impl FailureRow {
 }
 
 impl WorkRow {
-    /// Reads a view; of an item that is done there is nothing to show.
+    /// Reads a view; none for an item that is done.
     #[must_use]
     pub fn read(seen: &WorkBrief) -> Option<Self> {
         seen.is_open().then(|| WorkRow {

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[2J";
 const LEAVE: &[u8] = b"\x1b[0m\x1b[?2004l\x1b[?25h\x1b[?1049l";
 /// How long to wait at the end for a terminal that takes no output.
-const FAREWELL: Duration = Duration::from_millis(500);
+const RESTORE_WITHIN: Duration = Duration::from_millis(500);
 /// How much is read at once, in bytes.
 const CHUNK: usize = 64 * 1024;
 
@@ -57,7 +57,7 @@ impl Screen {
     /// Takes over the terminal behind a file descriptor.
     ///
     /// # Errors
-    /// When it is no terminal, or can't be opened or set.
+    /// When it is not a terminal, or can't be opened or set.
     pub(super) fn open(terminal: BorrowedFd<'_>, size: (u16, u16)) -> io::Result<Self> {
         let path: PathBuf = nix::unistd::ttyname(terminal)?;
         let flags = OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
@@ -65,7 +65,7 @@ impl Screen {
         let before = termios::tcgetattr(tty.as_fd())?;
         let outbox = Outbox::default();
         let area = Rect::new(0, 0, size.0, size.1);
-        // The size is given, not asked for: if the terminal does not say, asking would start a program.
+        // The caller gives the size: to ask the terminal for it may start another program.
         let options = TerminalOptions { viewport: Viewport::Fixed(area) };
         let terminal = Terminal::with_options(CrosstermBackend::new(outbox.clone()), options)?;
         let mut screen = Screen { tty, before, outbox, terminal, area };
@@ -121,7 +121,7 @@ impl Screen {
         Ok(())
     }
 
-    /// What was typed; nothing where nothing was.
+    /// The typed bytes, if any.
     pub(super) fn read(&self) -> Result<Vec<u8>, TerminalGone> {
         let mut bytes = vec![0; CHUNK];
         match nix::unistd::read(self.tty.as_fd(), &mut bytes) {
@@ -138,7 +138,7 @@ impl Screen {
     /// Restores the terminal. If the terminal is gone, that changes nothing.
     fn restore(&mut self) {
         let _ = self.outbox.write_all(LEAVE);
-        let end = Instant::now() + FAREWELL;
+        let end = Instant::now() + RESTORE_WITHIN;
         while self.write_on().is_ok() && self.is_behind() && Instant::now() < end {
             let mut fds = [PollFd::new(self.tty.as_fd(), PollFlags::POLLOUT)];
             let left = end.saturating_duration_since(Instant::now()).as_millis();
@@ -170,7 +170,7 @@ mod tests {
         state.local_flags.contains(termios::LocalFlags::ECHO)
     }
 
-    /// What was written, to its end: it may come in pieces.
+    /// The whole output, which may come in pieces.
     fn shown(master: &OwnedFd) -> Vec<u8> {
         let (mut all, mut piece) = (Vec::new(), vec![0; CHUNK]);
         while !all.ends_with(LEAVE) {
@@ -207,7 +207,7 @@ mod tests {
         assert!(screen.is_behind());
         let began = Instant::now();
         drop(screen);
-        assert!(began.elapsed() < 20 * FAREWELL && echoes(&pty.slave));
+        assert!(began.elapsed() < 20 * RESTORE_WITHIN && echoes(&pty.slave));
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub(super) struct ActionTarget<'a> {
 }
 
 impl<'a> ActionTarget<'a> {
-    /// What a row is about: each leads to the others that belong to it.
+    /// The target of a row: agent, handoff and failure lead to each other.
     pub(super) fn of(row: &Row, model: &'a Model) -> Self {
         let living = |id: &String| model.agent(id).filter(|agent| agent.living);
         let (agent, handoff, failure) = match row {

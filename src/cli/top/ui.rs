@@ -14,10 +14,10 @@ const MOST_INPUT: usize = 300;
 /// The result of a request to the sidecar.
 #[derive(Debug)]
 pub struct ActionResult {
-    /// What was asked, where the sidecar was.
+    /// The request, if it went to the sidecar.
     pub asked: Option<TopRequest>,
     pub said: Result<String, CliError>,
-    /// The screen must be left, because it would hide the result.
+    /// The screen must close, because it would hide the result.
     pub leaves: bool,
 }
 
@@ -54,7 +54,7 @@ impl Ui {
         }
     }
 
-    /// The place of the selected row. A row that has gone leaves its place to the next one.
+    /// The position of the selected row. If that row is gone, the next row takes its position.
     #[must_use]
     pub fn selected(&self, model: &Model) -> usize {
         let at = self.tab.place();
@@ -69,7 +69,7 @@ impl Ui {
         Ui::rows(self.tab, model).into_iter().nth(self.selected(model))
     }
 
-    /// The row whose details are to be read: the open one, else the selected one where there is room for both.
+    /// The row whose details are shown: the open one, else the selected one if there is room for both.
     #[must_use]
     pub fn detailed(&self, model: &Model, has_room: bool) -> Option<Row> {
         match &self.mode {
@@ -85,7 +85,7 @@ impl Ui {
         self.chosen[at] = Ui::rows(self.tab, model).into_iter().nth(place);
     }
 
-    /// Does what a person wants, as far as it can be done here; the rest is an order.
+    /// Changes the screen as the key says; returns an action for the loop if one is needed.
     pub fn act(&mut self, action: &KeyAction, model: &Model) -> Option<LoopAction> {
         if !matches!(action, KeyAction::Insert(_) | KeyAction::Erase | KeyAction::Clear) {
             self.message = None;
@@ -190,7 +190,7 @@ impl Ui {
         self.message = Some(match outcome.said {
             Ok(text) => UiMessage { text: plain(&text), bad: false },
             Err(error) => {
-                // The handoff's view did not say so yet.
+                // The handoff's view did not show the doubt yet.
                 if let (true, Some(TopRequest::Retry { handoff, assume: None })) =
                     (error.code == "in_doubt", outcome.asked)
                 {

@@ -1,4 +1,4 @@
-//! What keys lead to.
+//! The actions of keys.
 
 use super::super::keys::key_action;
 use super::super::model::{AgentRow, FailureRow, HandoffRow};
@@ -24,7 +24,7 @@ fn model() -> Model {
     model.arranged()
 }
 
-/// Types at a screen; gives what was ordered.
+/// Types keys; returns the actions.
 fn typed(ui: &mut Ui, model: &Model, bytes: &str) -> Vec<LoopAction> {
     let mut parser = KeyParser::default();
     let mut keys = parser.feed(bytes.as_bytes());
@@ -51,7 +51,7 @@ fn a_handoff_asks_for_a_reason_and_a_focus() {
 }
 
 #[test]
-fn who_wants_to_hand_off_an_agent_that_is_handed_off_is_told_before_being_asked_anything() {
+fn handing_off_an_agent_in_a_handoff_is_refused_before_any_question() {
     let (mut model, mut ui) = (model(), Ui::default());
     model.agents[1].handoff = Some("h1".to_owned());
     assert_eq!(typed(&mut ui, &model, "jh"), []);
@@ -60,7 +60,7 @@ fn who_wants_to_hand_off_an_agent_that_is_handed_off_is_told_before_being_asked_
 }
 
 #[test]
-fn what_can_not_be_undone_is_asked_for_again() {
+fn a_request_that_can_not_be_undone_must_be_confirmed() {
     let (model, mut ui) = (model(), Ui::default());
     for (key, asked) in [
         ("c", TopRequest::Cancel("h1".to_owned())),
@@ -129,7 +129,7 @@ fn every_mode_can_be_left_and_control_c_leaves_all_of_it() {
 }
 
 #[test]
-fn what_is_written_is_one_bounded_plain_line() {
+fn typed_text_becomes_one_bounded_plain_line() {
     let (model, mut ui) = (model(), Ui::default());
     typed(&mut ui, &model, &format!("h\u{1b}[200~a\nb\u{9b}{}\u{1b}[201~", "x".repeat(2_000)));
     let KeyMode::Input { text, .. } = &ui.mode else { panic!("{:?}", ui.mode) };
@@ -138,7 +138,7 @@ fn what_is_written_is_one_bounded_plain_line() {
 
 proptest! {
     #[test]
-    fn no_keys_make_it_panic(bytes in "[a-z0-9?\t\r\u{1b}\\[ABCDHF~\u{7f}\u{3}\u{4} ]{0,60}") {
+    fn no_keys_make_the_screen_panic(bytes in "[a-z0-9?\t\r\u{1b}\\[ABCDHF~\u{7f}\u{3}\u{4} ]{0,60}") {
         let (model, mut ui) = (model(), Ui::default());
         typed(&mut ui, &model, &bytes);
         prop_assert!(ui.selected(&model) <= 3);

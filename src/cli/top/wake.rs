@@ -34,7 +34,7 @@ pub(super) struct SleepWaker {
 
 impl SleepWaker {
     pub(super) fn ring(&self) {
-        // A pipe that is full wakes it as well.
+        // A full pipe wakes the loop as well.
         let _ = (&*self.bell).write(&[1]);
     }
 
@@ -68,7 +68,7 @@ impl Wake {
             signalled.set(if draws { &signalled.flags.redraw } else { &signalled.flags.ended });
         })?;
         let hinted = waker.clone();
-        // Where there are no watches the loop's own clock has to do.
+        // Without watches the loop checks at intervals.
         let watcher = notify::recommended_watcher(move |event| {
             if is_change(&event) {
                 hinted.set(&hinted.flags.changed);
@@ -82,7 +82,7 @@ impl Wake {
         self.waker.clone()
     }
 
-    /// Watches these folders for changes, as far as they exist. To be called now and then.
+    /// Watches these folders for changes, if they exist. Call it again from time to time.
     pub(super) fn watch(&mut self, folders: &[PathBuf]) {
         let missing = |folder: &&PathBuf| !self.watched.contains(folder) && folder.is_dir();
         let new: Vec<&PathBuf> = folders.iter().filter(missing).collect();
@@ -102,7 +102,7 @@ impl Wake {
         self.waker.flags.ended.load(Ordering::SeqCst)
     }
 
-    /// Whether everything must be redrawn; says it once.
+    /// Whether everything must be redrawn; resets the flag.
     pub(super) fn wants_redraw(&self) -> bool {
         self.waker.flags.redraw.swap(false, Ordering::SeqCst)
     }
@@ -118,7 +118,7 @@ impl AsFd for Wake {
     }
 }
 
-/// Opening or reading a file is not a change: we do that ourselves.
+/// Opening or reading a file is not a change: `top` does that itself.
 fn is_change(event: &notify::Result<Event>) -> bool {
     !matches!(event, Ok(Event { kind: EventKind::Access(_), .. }))
 }

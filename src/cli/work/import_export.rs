@@ -1,4 +1,4 @@
-//! `work import` and `work export`: so that people can move in and out.
+//! `work import` and `work export`: move items from and to other programs.
 
 use super::args::{ExportArgs, ImportArgs};
 use super::read;
@@ -21,7 +21,7 @@ const MAX_LINES: usize = 100_000;
 const MOST_BYTES: usize = 700 * 1024;
 const MOST_ITEMS: usize = 1_000;
 
-/// One line of the file: where it stood, its id here, its parent's, and what it says.
+/// One line of the file: its number, the item's id here, its parent's id, and its fields.
 struct Entry {
     line: usize,
     id: String,
@@ -73,7 +73,7 @@ fn id_of(key: &str) -> String {
     uuid::Builder::from_custom_bytes(bytes).into_uuid().to_string()
 }
 
-/// Reads the lines. A key that is not an id of ours is replaced by one, and kept as `metadata.imported_id`.
+/// Reads the lines. A key that is not an item id is replaced by an id, and kept as `metadata.imported_id`.
 fn entries(file: impl BufRead) -> Result<Vec<Entry>, CliError> {
     let here = |key: &str| key.parse::<ItemId>().map_or_else(|_| id_of(key), |id| id.to_string());
     let mut found = Vec::new();
@@ -120,7 +120,7 @@ fn entries(file: impl BufRead) -> Result<Vec<Entry>, CliError> {
     Ok(found)
 }
 
-/// Parents before their children, so that each request finds what it names.
+/// Sorts parents before their children, so that each request finds the parent that it names.
 fn in_order(entries: Vec<Entry>) -> Result<Vec<Value>, CliError> {
     let here: BTreeMap<String, usize> = entries.iter().map(|entry| (entry.id.clone(), entry.line)).collect();
     let mut below: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
@@ -164,7 +164,7 @@ pub(super) fn export(session: &CliSession, args: &ExportArgs) -> Result<(), CliE
     session.require_views()?;
     let ids = if args.open { read::open_ids(&session.home)? } else { read::all_ids(&session.home)? };
     for id in ids {
-        // One after the other: there may be more than memory should hold.
+        // One after the other: all items together may need too much memory.
         for (text, item) in read::views::<WorkBrief>(&session.home, &[id]) {
             if item.is_open() || !args.open {
                 session.out.line(text.trim())?;
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_by_its_line() {
+    fn an_error_in_an_import_names_its_line() {
         for (text, word) in [
             ("{\"title\":\"a\"}\n[1]\n", "Line 2"),
             ("{\"item_id\":\"a\",\"parent_id\":\"b\"}\n{\"item_id\":\"b\",\"parent_id\":\"a\"}\n", "line 1"),

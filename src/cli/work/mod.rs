@@ -19,10 +19,10 @@ use args::{
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
-/// Asks for something, or prints something.
+/// Sends a request about work items, or prints views.
 ///
 /// # Errors
-/// What the sidecar refused, or what can't be read.
+/// The sidecar's refusal, or a view that can't be read.
 pub fn command(session: &CliSession, command: &WorkCommand) -> Result<(), CliError> {
     match command {
         WorkCommand::List(args) => show::list(session, args),
@@ -47,7 +47,7 @@ pub fn command(session: &CliSession, command: &WorkCommand) -> Result<(), CliErr
     }
 }
 
-/// Who asks: whom the arguments name, or else the agent in whose pane this runs, or else the operator.
+/// Who acts: as the arguments say, else the agent in whose pane this runs, else the operator.
 fn who(session: &CliSession, args: &WhoArgs) -> Result<String, CliError> {
     match args.agent.as_deref() {
         _ if args.human => Ok("human".to_owned()),
@@ -56,7 +56,7 @@ fn who(session: &CliSession, args: &WhoArgs) -> Result<String, CliError> {
     }
 }
 
-/// A request that names an item, and perhaps who asks and why.
+/// A request that names an item, and optionally who acts and why.
 fn simple(
     session: &CliSession,
     kind: &str,
@@ -109,7 +109,7 @@ fn create(session: &CliSession, args: &CreateArgs) -> Result<(), CliError> {
     report_status(session, &session.ask("work_create", fields, super::ANSWER_SOON)?)
 }
 
-/// JSON that an argument holds itself, or names: a file, or `-` for standard input.
+/// JSON from an argument, from the file that it names, or from standard input (`-`).
 fn given(text: &str) -> Result<Value, CliError> {
     let (what, json) = match text {
         "-" => ("Standard input".to_owned(), input::standard_input()?),
@@ -154,7 +154,7 @@ fn retry_children(session: &CliSession, args: &RetryChildrenArgs) -> Result<(), 
     report_children(session, &session.ask("work_retry_children", fields, super::ANSWER_SOON)?, "children created")
 }
 
-/// What was made, and what was not.
+/// The created and the failed children.
 fn report_children(session: &CliSession, answer: &ViewFile<ChildrenReply>, what: &str) -> Result<(), CliError> {
     if session.out.is_json() {
         return session.out.document(&answer.json());

@@ -1,5 +1,5 @@
-//! Reads the views of items: of all, or only of those that are not done. The latter also have a name in a folder of
-//! their own, so a hundred thousand finished items cost nothing.
+//! Reads the views of all items, or only of open ones. Open items also have a name in a separate
+//! folder, so a hundred thousand finished items cost nothing.
 
 use crate::cli::error::CliError;
 use crate::cli::view;
@@ -12,7 +12,7 @@ use std::path::Path;
 /// The ids of the items that are marked as not done, sorted: all open items, and for a moment some that are done.
 ///
 /// # Errors
-/// The folder can't be read; one that is missing holds none.
+/// The folder can't be read. A missing folder holds no ids.
 pub fn open_ids(home: &Home) -> Result<Vec<String>, CliError> {
     ids_in(&home.open_work())
 }
@@ -20,7 +20,7 @@ pub fn open_ids(home: &Home) -> Result<Vec<String>, CliError> {
 /// The ids among the names in a folder, sorted.
 ///
 /// # Errors
-/// The folder can't be read; one that is missing holds none.
+/// The folder can't be read. A missing folder holds no ids.
 pub fn ids_in(folder: &Path) -> Result<Vec<String>, CliError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -41,7 +41,7 @@ pub fn all_ids(home: &Home) -> Result<Vec<String>, CliError> {
     view::stems(&home.work_views())
 }
 
-/// Reads the views of these items, each as its text and what is wanted of it. One that vanishes meanwhile is left out.
+/// Reads the views of these items, each as text and as `T`. A view that is removed meanwhile is left out.
 #[must_use]
 pub fn views<T: DeserializeOwned>(home: &Home, ids: &[String]) -> Vec<(String, T)> {
     let folder = home.work_views();

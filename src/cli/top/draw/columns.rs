@@ -1,4 +1,4 @@
-//! Rows of cells: each cell is as wide as its column, whatever its text.
+//! Rows of cells: each cell is as wide as its column.
 
 use super::palette::TerminalStyle;
 use crate::cli::top::plain::{cut, width};
@@ -78,7 +78,8 @@ fn cells(buffer: &mut Buffer, look: TerminalStyle, area: Rect, widths: &[u16], r
     }
 }
 
-/// Gives every column its width, and the rest to the one that takes it; columns that do not fit get nothing.
+/// Gives every column its width, and the remaining width to the column with width 0; columns that do not fit get
+/// nothing.
 fn widths(all: u16, columns: &[Column]) -> Vec<u16> {
     let gaps = u16::try_from(columns.len().saturating_sub(1)).unwrap_or(0);
     let fixed: u16 = columns.iter().map(|(_, width)| *width).sum();

@@ -1,4 +1,4 @@
-//! All of one row, on a page of its own or at the right; and the list of keys.
+//! The details of one row, on a separate page or at the right; and the list of keys.
 
 use super::Scene;
 use super::columns::{lines, put};
@@ -10,12 +10,12 @@ use ratatui::layout::Rect;
 /// Most lines into which one line is broken.
 const MOST_PARTS: usize = 20;
 
-/// A page of its own, from a line on.
+/// The details as a separate page, from a line on.
 pub(super) fn page(scene: Scene<'_>, area: Rect, from: usize, buffer: &mut Buffer) {
     lines(buffer, inner(area), &text(&scene.ui.details, area, from));
 }
 
-/// The selected row's, at the right of the list.
+/// The details of the selected row, at the right of the list.
 pub(super) fn side(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) {
     for y in area.y..area.y + area.height {
         put(

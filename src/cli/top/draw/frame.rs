@@ -46,7 +46,7 @@ fn counts(scene: Scene<'_>) -> String {
     format!("{}, {running}, {}", count(agents, "agent"), count(errors, "error"))
 }
 
-/// Whether words have to be short: the counts alone would fill the line.
+/// Whether texts must be short: the counts alone would fill the line.
 fn buffer_is_narrow(scene: Scene<'_>) -> bool {
     scene.columns < 70
 }
@@ -58,8 +58,8 @@ fn sidecar(scene: Scene<'_>) -> (String, Style) {
     match (pid, heartbeat_ms) {
         (Some(pid), _) if *is_alive && problem.is_some() => (format!("sidecar {pid} degraded{server}"), look.busy()),
         (Some(pid), _) if *is_alive => (format!("sidecar {pid} alive{server}"), look.good()),
-        (Some(pid), Some(beat)) => {
-            (format!("sidecar {pid} silent for {}", clock(between(*beat, scene.now_ms))), look.bad())
+        (Some(pid), Some(heartbeat_ms)) => {
+            (format!("sidecar {pid} silent for {}", clock(between(*heartbeat_ms, scene.now_ms))), look.bad())
         }
         _ => ("no sidecar".to_owned(), look.bad()),
     }
@@ -94,7 +94,7 @@ pub(super) fn foot(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) -> u16 {
     let most = if area.height < 20 { 1 } else { MOST_LINES };
     let columns = usize::from(area.width);
     let is_input = matches!(scene.ui.mode, KeyMode::Input { .. });
-    // Of a line that is being written the end is what has to be seen.
+    // An input line shows its end.
     let lines = if is_input { vec![tail(&text, columns)] } else { wrap(&text, columns, most) };
     let height = u16::try_from(lines.len()).unwrap_or(1).max(1);
     let top = area.y + area.height - height - 1;

@@ -66,7 +66,7 @@ fn agent(scene: Scene<'_>, agent: &AgentRow, wide: u16) -> Vec<ColumnText> {
         ColumnText::from(scene.model.short(&agent.id)),
         agent.persona.as_deref().unwrap_or("-").into(),
         ColumnText::new(agent.state.as_str(), look.state(&agent.state)),
-        gauge(scene, agent, wide >= 68),
+        context_cell(scene, agent, wide >= 68),
     ];
     if wide >= 55 {
         row.push(agent.pane.as_deref().unwrap_or("-").into());
@@ -75,8 +75,8 @@ fn agent(scene: Scene<'_>, agent: &AgentRow, wide: u16) -> Vec<ColumnText> {
     row
 }
 
-/// How full the context is: from two thirds on it deserves a look, from nine tenths on it is urgent.
-fn gauge(scene: Scene<'_>, agent: &AgentRow, with_bar: bool) -> ColumnText {
+/// How full the context is: a warning colour from two thirds on, the colour of failures from nine tenths on.
+fn context_cell(scene: Scene<'_>, agent: &AgentRow, with_bar: bool) -> ColumnText {
     let look = scene.look;
     let style = |percent: u64| match percent {
         0..67 => look.good(),
@@ -150,7 +150,7 @@ pub(super) fn handoff(scene: Scene<'_>, handoff: &HandoffRow, wide: u16) -> Vec<
 }
 
 fn ago(scene: Scene<'_>, at_ms: Option<i64>) -> String {
-    // Only minutes: what is over has no running clock.
+    // Only minutes: a finished handoff has no running clock.
     let minutes = |at: i64| between(at, scene.now_ms).as_secs() / 60;
     at_ms.map_or_else(String::new, |at| match minutes(at) {
         0 => "just now".to_owned(),
@@ -231,7 +231,7 @@ fn kin_columns(wide: u16) -> &'static [Column] {
 }
 
 fn kin(scene: Scene<'_>, (depth, place): (usize, usize), wide: u16) -> Vec<ColumnText> {
-    /// Deeper than this nobody is moved to the right any more.
+    /// The deepest indentation.
     const DEEPEST: usize = 12;
     let (model, look) = (scene.model, scene.look);
     let agent = &model.agents[place];

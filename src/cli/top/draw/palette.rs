@@ -1,4 +1,4 @@
-//! Colours of the user's own terminal, and line characters. Whatever a colour says, a word or a character says too.
+//! Colours of the user's own terminal, and line characters. A word or a character always says the same as a colour.
 
 use crate::cli::output::Surroundings;
 use ratatui::style::{Color, Modifier, Style};
@@ -22,12 +22,12 @@ impl TerminalStyle {
         if self.colour { Style::new().fg(colour) } else { Style::new() }
     }
 
-    /// It went well, or is at rest.
+    /// Success, or idle.
     pub(super) fn good(self) -> Style {
         self.paint(Color::Green)
     }
 
-    /// It failed, or waits for a person.
+    /// Failure, or waiting for a person.
     pub(super) fn bad(self) -> Style {
         self.paint(Color::Red).add_modifier(Modifier::BOLD)
     }
@@ -53,7 +53,7 @@ impl TerminalStyle {
         Style::reset().add_modifier(Modifier::REVERSED)
     }
 
-    /// Of a state's or a step's word.
+    /// The style of a state or a step.
     pub(super) fn state(self, word: &str) -> Style {
         match word {
             "idle" | "done" | "ready" => self.good(),

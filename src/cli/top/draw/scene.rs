@@ -4,7 +4,7 @@ use super::palette::TerminalStyle;
 use crate::cli::top::model::Model;
 use crate::cli::top::ui::Ui;
 
-/// What there is, and what was chosen.
+/// The model and the person's choices.
 #[derive(Debug, Clone, Copy)]
 pub struct Scene<'a> {
     pub model: &'a Model,

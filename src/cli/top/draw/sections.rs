@@ -1,4 +1,4 @@
-//! The sections below the agents where there is room: running handoffs, errors with what to do, and work.
+//! The sections below the agents, if there is room: running handoffs, errors with what to do, and work.
 
 use super::columns::{Column, ColumnText, put, row};
 use super::{Scene, lists};
@@ -7,11 +7,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-/// So many lines stay with the agents.
+/// How many lines the agents always keep.
 const AGENTS: u16 = 6;
 /// Most rows into which one text is broken.
 const MOST_PARTS: usize = 6;
-/// From so many lines on there is room for more of each, and for work.
+/// From this many lines on, sections have more rows, and there is a section for work.
 const TALL: u16 = 30;
 
 struct Section<'a> {
@@ -42,7 +42,7 @@ pub(super) fn below(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) -> u16 {
     all
 }
 
-/// Draws all of the selected error below the list of errors: what happened, and what to do. Returns the number of
+/// Draws the selected error below the list of errors: what happened, and what to do. Returns the number of
 /// lines.
 pub(super) fn fix(scene: Scene<'_>, area: Rect, buffer: &mut Buffer) -> u16 {
     let selected = scene.ui.selected(scene.model);
