@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_serde_cannot_see_is_checked_too() {
+    fn rules_that_serde_cannot_check_are_checked_too() {
         let message = fault(&demo().replacen("{program}", "{programm}", 1));
         assert!(message.contains("{programm}"), "{message}");
         assert!(fault(&demo().replacen("command = \"/exit\"", "command = \"a\\nb\"", 1)).contains("exit.command"));

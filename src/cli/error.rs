@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_from_outside_drives_the_terminal() {
+    fn text_from_outside_cannot_control_the_terminal() {
         assert_eq!(CliError::told("x", "a\u{1b}[2Jb", "").text(), "tasuki: a[2Jb (x)");
     }
 

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_is_told_of_a_process_that_is_not_watched_any_more() {
+    async fn no_end_of_an_unwatched_process_is_reported() {
         let (mut watch, mut ends) = ExitWatch::new();
         let (mut one, mut other) = (sleeper(), sleeper());
         let first = identify(one.id()).expect("it runs");

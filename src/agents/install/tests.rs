@@ -241,7 +241,7 @@ fn copies_of_the_former_file_are_kept_for_this_user_alone_and_not_for_ever() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_with_its_place_and_left_alone() {
+fn an_unreadable_configuration_is_refused_with_its_position_and_left_alone() {
     let refused = |text: &str| Desk::with(text).refused();
     assert!(refused("{\n  \"a\" 1\n}").contains("line 2, column 7"));
     assert!(refused("{\n  // mine\n}").contains("comment"));
