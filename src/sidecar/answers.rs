@@ -23,7 +23,7 @@ pub(super) struct Answers {
     /// When files of requests were last taken.
     took_ms: u64,
     /// The files in the lane at the last tick, each with the time since when it has been there unchanged.
-    lying: BTreeMap<OsString, (FileId, u64)>,
+    waiting: BTreeMap<OsString, (FileId, u64)>,
     /// When a cycle last took the waiting requests, and made its decision durable and visible.
     pub(super) taken_at: Option<String>,
     pub(super) judged: AnswerHealth,
@@ -43,12 +43,12 @@ impl Answers {
     /// Restarts every measurement, after the process was stopped for a while.
     pub(super) fn begin(&mut self, now: &Now) {
         (self.probed_ms, self.took_ms) = (now.boot_ms, now.boot_ms);
-        self.lying.clear();
+        self.waiting.clear();
     }
 
     /// Judges by the probes, and by the files that are in the lane now.
-    pub(super) fn look(&mut self, lying: Vec<(OsString, FileId)>, now: &Now) {
-        self.judged = self.judge(lying, now);
+    pub(super) fn look(&mut self, waiting: Vec<(OsString, FileId)>, now: &Now) {
+        self.judged = self.judge(waiting, now);
         if let Some(problem) = &self.judged.problem {
             tracing::error!(problem, "requests are not being answered");
         }
@@ -68,15 +68,15 @@ impl Answers {
         }
     }
 
-    fn judge(&mut self, lying: Vec<(OsString, FileId)>, now: &Now) -> AnswerHealth {
-        let before = std::mem::take(&mut self.lying);
+    fn judge(&mut self, waiting: Vec<(OsString, FileId)>, now: &Now) -> AnswerHealth {
+        let before = std::mem::take(&mut self.waiting);
         let since = |name: &OsString, file_id: &FileId| {
             before.get(name).filter(|(known, _)| known == file_id).map_or(now.boot_ms, |(_, since)| *since)
         };
-        self.lying =
-            lying.into_iter().map(|(name, file_id)| (name.clone(), (file_id, since(&name, &file_id)))).collect();
+        self.waiting =
+            waiting.into_iter().map(|(name, file_id)| (name.clone(), (file_id, since(&name, &file_id)))).collect();
         let ago = |ms: u64| now.boot_ms.saturating_sub(ms);
-        let oldest = self.lying.iter().min_by_key(|(_, (_, since))| *since);
+        let oldest = self.waiting.iter().min_by_key(|(_, (_, since))| *since);
         let oldest = oldest.map(|(name, (_, since))| (sanitise(&name.to_string_lossy()), ago(*since)));
         if ago(self.probed_ms) > SILENT_MS {
             let said = format!("tasuki has answered no request for {} s", ago(self.probed_ms) / 1_000);
@@ -97,7 +97,7 @@ mod tests {
         Now { wall_ms: 1_790_000_000_000, boot: 1, boot_ms }
     }
 
-    fn lying(names: &[&str], ctime_ns: i64) -> Vec<(OsString, FileId)> {
+    fn waiting(names: &[&str], ctime_ns: i64) -> Vec<(OsString, FileId)> {
         let file_id = FileId { dev: 1, ino: 2, size: 3, mtime_ns: 4, ctime_ns };
         names.iter().map(|name| (OsString::from(name), file_id)).collect()
     }
@@ -118,7 +118,7 @@ mod tests {
         let mut answers = Answers::default();
         for ms in (0..=100_000).step_by(5_000) {
             answers.probed_ms = ms;
-            let judged = answers.judge(lying(&["a.json"], 1), &at(ms));
+            let judged = answers.judge(waiting(&["a.json"], 1), &at(ms));
             assert_eq!(judged.is_silent, ms > 15_000, "{ms}: {judged:?}");
         }
         let mut answers = Answers::default();
@@ -126,7 +126,7 @@ mod tests {
             let ms = u64::from(tick) * 5_000;
             (answers.probed_ms, answers.took_ms) = (ms, ms);
             // The other file changes at each tick: it is being written.
-            let there = lying(&["b.json"], i64::from(tick)).into_iter().chain(lying(&["a.json"], 1));
+            let there = waiting(&["b.json"], i64::from(tick)).into_iter().chain(waiting(&["a.json"], 1));
             let judged = answers.judge(there.collect(), &at(ms));
             assert!(!judged.is_silent, "{ms}: {judged:?}");
             assert_eq!(

@@ -37,7 +37,7 @@ pub(super) fn known(
     sha256: &str,
     now: &Now,
 ) -> Result<Ledger, Error> {
-    match store.known(id) {
+    match store.ledger_entry(id) {
         Ok(Some(known)) => Ok(Ledger::Known(known)),
         Ok(None) => Ok(Ledger::New),
         Err(error @ Error::Row { .. }) => {

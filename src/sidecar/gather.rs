@@ -54,14 +54,14 @@ impl Sidecar {
         let mut whole = None;
         if let Some(events) = &events {
             intake.listing = events.listing;
-            whole = events.whole.then_some(events.listing);
-            intake.took_events |= events.whole;
+            whole = events.is_listing_done.then_some(events.listing);
+            intake.took_events |= events.is_listing_done;
         }
         // At the start the waiting events come before requests, however many more arrive meanwhile; and requests come
         // only when tmux is known.
         let takes_requests = knows_tmux && intake.took_events;
         let requests = takes_requests.then(|| intake.scan(folders, spool, Lane::Requests, now)).flatten();
-        intake.took_requests |= requests.as_ref().is_some_and(|scan| scan.whole);
+        intake.took_requests |= requests.as_ref().is_some_and(|scan| scan.is_listing_done);
         if requests.is_some() && std::mem::take(&mut intake.probe) {
             self.events.push(Event::Probe);
         }
@@ -153,7 +153,7 @@ impl Sidecar {
     fn spare_answers(&self, item: &mut IntakeItem) -> Result<(), Error> {
         let Some((OutputFile::Reused(id), _)) = &item.again else { return Ok(()) };
         let Ok(twin) = format!("{id}.reused").parse() else { return Ok(()) };
-        match self.store.known(&twin) {
+        match self.store.ledger_entry(&twin) {
             Ok(None) => {}
             // A row that can't be understood is a request that was answered, too.
             Ok(Some(_)) | Err(Error::Row { .. }) => item.again = None,

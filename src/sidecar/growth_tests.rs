@@ -115,14 +115,14 @@ async fn views_of_history_are_removed_after_a_week_and_come_back_on_request() {
     now = ticks(&mut ground, now, BELIEVED);
     assert!(!ground.path(&view(past)).exists(), "the view of an agent that ended a week ago");
     assert!(ground.path(&view(lives)).exists(), "the view of a live agent");
-    let wish = |id: AgentId| ground.path(&format!("view/.wanted-{id}"));
-    let (wanted, unknown) = (wish(past), wish(AgentId(uuid::Uuid::from_u128(7))));
-    for wish in [&wanted, &unknown] {
-        std::fs::write(wish, "").expect("a wish");
+    let marker = |id: AgentId| ground.path(&format!("view/.wanted-{id}"));
+    let (wanted, unknown) = (marker(past), marker(AgentId(uuid::Uuid::from_u128(7))));
+    for file in [&wanted, &unknown] {
+        std::fs::write(file, "").expect("written");
     }
     ticks(&mut ground, now, 1);
     assert_eq!(ground.read(&view(past)), shown, "it is written again");
-    assert!(!wanted.exists() && !unknown.exists(), "and the wishes are gone");
+    assert!(!wanted.exists() && !unknown.exists(), "and both files are gone");
     assert_eq!(ground.count("view/agents"), 2);
 }
 

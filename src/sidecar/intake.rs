@@ -121,7 +121,7 @@ impl Intake {
         self.problem = Some(why);
         self.took_events &= lane != Lane::Events;
         self.took_requests = false;
-        spool.begin_again(lane);
+        spool.list_again(lane);
         self.look_again_in(now, UNREADABLE_MS);
     }
 

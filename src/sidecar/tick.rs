@@ -31,7 +31,7 @@ impl Sidecar {
         self.projection.retry(&self.spool);
         self.liveness.look_for_thread();
         self.intake.probe = true;
-        self.answers.look(self.spool.lying(), now);
+        self.answers.look(self.spool.waiting_requests(), now);
         self.heartbeat(now);
         let looks_further = self.tidy.ticked();
         self.status_line.count_failures(&self.spool, &self.state);
@@ -47,7 +47,7 @@ impl Sidecar {
     fn tidy_up(&mut self, now: &Now) {
         self.liveness.note_thread(&self.tidy.empty_trash(&self.spool));
         if !self.health.is_down() {
-            self.grant_wishes();
+            self.write_wanted_views();
             if let Err(error) = self.store.pack() {
                 tracing::warn!(%error, "could not pack the history in the state file");
             }
@@ -62,11 +62,11 @@ impl Sidecar {
     }
 
     /// Writes the views again that somebody has asked for: history is kept in the store.
-    fn grant_wishes(&mut self) {
-        for (name, id) in self.spool.wishes() {
+    fn write_wanted_views(&mut self) {
+        for (name, id) in self.spool.wanted_views() {
             self.reproject_view(&format!("agents/{id}"), None);
             self.reproject_view(&format!("handoffs/{id}"), None);
-            self.spool.drop_wish(&name);
+            self.spool.remove_wanted(&name);
         }
     }
 

@@ -24,8 +24,9 @@ const DAY_MS: u64 = 24 * 3_600_000;
 /// How many files of one kind may be there beside those of the last 8 days: what is kept for 7 goes within the next
 /// one.
 const KEPT_DAYS: usize = 9;
-/// What the guide promises of a year (chapter "storage"): how much more memory, in MiB, the loop holds at its end than after its first
-/// weeks; how many bytes of the state file each handoff takes; how long the last start takes; how long an answer takes.
+/// What the guide promises of a year (chapter "storage"): how much more memory, in MiB, the loop holds at its end than
+/// after its first weeks; how many bytes of the state file each handoff takes; how long the last start takes; how long
+/// an answer takes.
 const MEMORY_MIB: u64 = 64;
 const BYTES_EACH: u64 = 2_048;
 const START: Duration = Duration::from_secs(5);
@@ -63,7 +64,7 @@ struct Year {
 impl Year {
     async fn begin(load: Load) -> Year {
         let mut ground = Ground::new().await;
-        ground.sidecar.spool.play_file_times(played);
+        ground.sidecar.spool.set_file_times(played);
         let now = ground.sidecar.clock.now();
         let agents = (0..load.living).map(|number| living(number, &now)).map(|agent| (agent.agent_id, agent));
         let decision = Decision { agents: agents.collect(), ..Decision::default() };
@@ -151,7 +152,7 @@ impl Year {
         let begun = Instant::now();
         let (mut sidecar, sources) = super::tests::open(&dir).await;
         let took = begun.elapsed();
-        sidecar.spool.play_file_times(played);
+        sidecar.spool.set_file_times(played);
         (Year { ground: Ground { dir, sidecar, sources }, now, load }, took)
     }
 }

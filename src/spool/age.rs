@@ -1,6 +1,7 @@
-//! Removes old history: views of agents and handoffs that have ended, and files of texts that were delivered, after 7
-//! days; and all but the newest 20,000 views of each kind. The store keeps the contents, and the sidecar writes a view
-//! again on request. It removes a few at a time, and never by the wall clock alone, as in `sweep`.
+//! Removes history: views of ended agents and finished handoffs, and the files of delivered texts, when they are 7 days
+//! old. Of the views it also removes all but the newest 20,000 of each kind. The store keeps the rows, and the sidecar
+//! writes a view again on request. Each call looks at a few files. What counts is not the wall clock but
+//! [`BelievedClock`].
 
 use super::dirs::{SpoolDir, SpoolDirs};
 use crate::core::id::{AgentId, DeliveryId, HandoffId, Slug};
@@ -18,9 +19,9 @@ pub const KEPT_MS: i64 = 7 * 24 * 3_600_000;
 /// How many views of history of each kind are kept at most.
 pub const MOST_VIEWS: usize = 20_000;
 
-/// Whose file it is that may go.
+/// A file that may be removed, and what it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Old<'a> {
+pub enum AgedFile<'a> {
     Agent(AgentId),
     Handoff(HandoffId),
     /// The file of a text, by its name.
@@ -30,60 +31,61 @@ pub enum Old<'a> {
 #[derive(Default)]
 pub(super) struct Ager {
     clock: BelievedClock,
-    round: Option<Round>,
-    /// What is older is not among the newest views of agents, and of handoffs, as the last round saw them.
-    cut_ns: [i64; 2],
+    pass: Option<Pass>,
+    /// The change time of the oldest view that the last pass kept among the newest [`MOST_VIEWS`]: of agents, of
+    /// handoffs. Older views are removed.
+    oldest_kept_ns: [i64; 2],
 }
 
 impl std::fmt::Debug for Ager {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Ager").field("cut_ns", &self.cut_ns).finish_non_exhaustive()
+        f.debug_struct("Ager").field("oldest_kept_ns", &self.oldest_kept_ns).finish_non_exhaustive()
     }
 }
 
-enum Round {
-    /// Through the views of agents (0) or of handoffs (1); and when the newest of history had changed.
+enum Pass {
+    /// Looks through the views of agents (0) or of handoffs (1). `newest`: change times of the views that it keeps.
     Views { kind: usize, listing: OwningIter, newest: BinaryHeap<Reverse<i64>> },
-    /// The personas' folders, and the texts of one of them.
+    /// Looks through the personas' folders, and through the texts of the present one.
     Texts { personas: OwningIter, of: Option<(OwnedFd, OwningIter)> },
 }
 
 impl Ager {
-    /// Looks at the next `max` files in turn, and removes those that are old and that `is_wanted` does not want;
-    /// returns how many it removed.
+    /// Looks at the next `max` files. Removes those that are old, unless `is_wanted` says that they are needed. Returns
+    /// how many it removed.
     pub(super) fn age(
         &mut self,
         dirs: &SpoolDirs,
         max: usize,
         now: &Now,
-        is_wanted: impl Fn(Old<'_>) -> bool,
+        is_wanted: impl Fn(AgedFile<'_>) -> bool,
     ) -> usize {
         let Some(wall_ms) = self.clock.wall_ms(now) else { return 0 };
         let limit_ns = wall_ms.saturating_sub(KEPT_MS).saturating_mul(1_000_000);
         let mut removed = 0;
-        let mut round = self.round.take().or_else(|| views_round(dirs, 0));
+        let mut pass = self.pass.take().or_else(|| views_pass(dirs, 0));
         for _ in 0..max {
-            round = match round {
+            pass = match pass {
                 None => break,
-                Some(Round::Views { kind, listing, newest }) => {
-                    let (next, went) = self.age_view(dirs, kind, listing, newest, limit_ns, &is_wanted);
-                    removed += went;
+                Some(Pass::Views { kind, listing, newest }) => {
+                    let (next, was_removed) = self.age_view(dirs, kind, listing, newest, limit_ns, &is_wanted);
+                    removed += was_removed;
                     next
                 }
-                Some(Round::Texts { personas, of }) => {
-                    let (next, went) = age_text(dirs, personas, of, limit_ns, &is_wanted);
-                    removed += went;
+                Some(Pass::Texts { personas, of }) => {
+                    let (next, was_removed) = age_text(dirs, personas, of, limit_ns, &is_wanted);
+                    removed += was_removed;
                     next
                 }
             };
         }
-        self.round = round;
+        self.pass = pass;
         removed
     }
 
-    /// Whether all was looked through to the end, and no new round was begun.
-    pub(super) fn is_aged(&self) -> bool {
-        self.round.is_none()
+    /// Whether the last pass has ended and the next one has not begun.
+    pub(super) fn is_aging_done(&self) -> bool {
+        self.pass.is_none()
     }
 
     /// Looks at one view; at the end of its folder, begins with the next one.
@@ -94,70 +96,70 @@ impl Ager {
         mut listing: OwningIter,
         mut newest: BinaryHeap<Reverse<i64>>,
         limit_ns: i64,
-        is_wanted: &impl Fn(Old<'_>) -> bool,
-    ) -> (Option<Round>, usize) {
+        is_wanted: &impl Fn(AgedFile<'_>) -> bool,
+    ) -> (Option<Pass>, usize) {
         let Some(Ok(entry)) = listing.next() else {
             let is_full = newest.len() >= MOST_VIEWS;
-            self.cut_ns[kind] = newest.peek().filter(|_| is_full).map_or(i64::MIN, |oldest| oldest.0);
-            return (if kind == 0 { views_round(dirs, 1) } else { texts_round(dirs) }, 0);
+            self.oldest_kept_ns[kind] = newest.peek().filter(|_| is_full).map_or(i64::MIN, |oldest| oldest.0);
+            return (if kind == 0 { views_pass(dirs, 1) } else { texts_pass(dirs) }, 0);
         };
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        let went = match (old_view(kind, name), files::meta_at(dirs.dir(ROOMS[kind]), name)) {
+        let was_removed = match (old_view(kind, name), files::meta_at(dirs.dir(VIEW_DIRS[kind]), name)) {
             (Some(old), Ok(Some(meta))) if meta.is_file() && !is_wanted(old) => {
                 let changed_ns = dirs.changed_ns(&meta);
-                let is_old = changed_ns < limit_ns.max(self.cut_ns[kind]);
-                let went = is_old && files::remove_at(dirs.dir(ROOMS[kind]), name).unwrap_or(false);
-                if !went {
+                let is_old = changed_ns < limit_ns.max(self.oldest_kept_ns[kind]);
+                let was_removed = is_old && files::remove_at(dirs.dir(VIEW_DIRS[kind]), name).unwrap_or(false);
+                if !was_removed {
                     newest.push(Reverse(changed_ns));
                     if newest.len() > MOST_VIEWS {
                         newest.pop();
                     }
                 }
-                went
+                was_removed
             }
             _ => false,
         };
-        (Some(Round::Views { kind, listing, newest }), usize::from(went))
+        (Some(Pass::Views { kind, listing, newest }), usize::from(was_removed))
     }
 }
 
-const ROOMS: [SpoolDir; 2] = [SpoolDir::Agents, SpoolDir::Handoffs];
+const VIEW_DIRS: [SpoolDir; 2] = [SpoolDir::Agents, SpoolDir::Handoffs];
 
-fn views_round(dirs: &SpoolDirs, kind: usize) -> Option<Round> {
-    let listing = files::open_listing(dirs.dir(ROOMS[kind])).ok()?;
-    Some(Round::Views { kind, listing, newest: BinaryHeap::new() })
+fn views_pass(dirs: &SpoolDirs, kind: usize) -> Option<Pass> {
+    let listing = files::open_listing(dirs.dir(VIEW_DIRS[kind])).ok()?;
+    Some(Pass::Views { kind, listing, newest: BinaryHeap::new() })
 }
 
-fn texts_round(dirs: &SpoolDirs) -> Option<Round> {
+fn texts_pass(dirs: &SpoolDirs) -> Option<Pass> {
     let personas = files::open_dir(&dirs.home().join("data/personas")).and_then(files::open_listing).ok()?;
-    Some(Round::Texts { personas, of: None })
+    Some(Pass::Texts { personas, of: None })
 }
 
-/// Looks at one text, or goes into the next persona's folder.
+/// Looks at one text; at the end of its folder, opens the next persona's.
 fn age_text(
     dirs: &SpoolDirs,
     mut personas: OwningIter,
     of: Option<(OwnedFd, OwningIter)>,
     limit_ns: i64,
-    is_wanted: &impl Fn(Old<'_>) -> bool,
-) -> (Option<Round>, usize) {
+    is_wanted: &impl Fn(AgedFile<'_>) -> bool,
+) -> (Option<Pass>, usize) {
     let Some((folder, mut listing)) = of else {
         let Some(Ok(entry)) = personas.next() else { return (None, 0) };
         let of = open_texts(dirs, OsStr::from_bytes(entry.file_name().to_bytes()));
-        return (Some(Round::Texts { personas, of }), 0);
+        return (Some(Pass::Texts { personas, of }), 0);
     };
-    let Some(Ok(entry)) = listing.next() else { return (Some(Round::Texts { personas, of: None }), 0) };
+    let Some(Ok(entry)) = listing.next() else { return (Some(Pass::Texts { personas, of: None }), 0) };
     let name = OsStr::from_bytes(entry.file_name().to_bytes());
-    let went = match (old_text(name), files::meta_at(&folder, name)) {
+    let was_removed = match (old_text(name), files::meta_at(&folder, name)) {
         (Some(old), Ok(Some(meta))) if meta.is_file() && dirs.changed_ns(&meta) < limit_ns && !is_wanted(old) => {
             files::remove_at(&folder, name).unwrap_or(false)
         }
         _ => false,
     };
-    (Some(Round::Texts { personas, of: Some((folder, listing)) }), usize::from(went))
+    (Some(Pass::Texts { personas, of: Some((folder, listing)) }), usize::from(was_removed))
 }
 
-/// The texts of a persona; none where there are none. No link is followed.
+/// The open folder of a persona's texts, and its listing. Follows no link.
 fn open_texts(dirs: &SpoolDirs, persona: &OsStr) -> Option<(OwnedFd, OwningIter)> {
     persona.to_str()?.parse::<Slug>().ok()?;
     let personas = files::open_dir(&dirs.home().join("data/personas")).ok()?;
@@ -166,12 +168,12 @@ fn open_texts(dirs: &SpoolDirs, persona: &OsStr) -> Option<(OwnedFd, OwningIter)
     Some((texts, listing))
 }
 
-fn old_view(kind: usize, name: &OsStr) -> Option<Old<'static>> {
+fn old_view(kind: usize, name: &OsStr) -> Option<AgedFile<'static>> {
     let id = name.to_str()?.strip_suffix(".json")?;
-    if kind == 0 { id.parse().ok().map(Old::Agent) } else { id.parse().ok().map(Old::Handoff) }
+    if kind == 0 { id.parse().ok().map(AgedFile::Agent) } else { id.parse().ok().map(AgedFile::Handoff) }
 }
 
-fn old_text(name: &OsStr) -> Option<Old<'_>> {
+fn old_text(name: &OsStr) -> Option<AgedFile<'_>> {
     let name = name.to_str()?;
-    DeliveryId::try_from(name.strip_suffix(".md")?.to_owned()).ok().map(|_| Old::Text(name))
+    DeliveryId::try_from(name.strip_suffix(".md")?.to_owned()).ok().map(|_| AgedFile::Text(name))
 }

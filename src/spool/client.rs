@@ -1,4 +1,5 @@
-//! The client's half of the spool: commands and hooks drop files here, and learn whether a sidecar takes them.
+//! For commands and hooks, the clients of the spool: drops requests and events, reads results, and says whether a
+//! sidecar is running.
 
 use super::dirs::check_mode;
 use super::error::Error;
@@ -20,7 +21,7 @@ const MAX_RESULT_BYTES: u64 = 64 * 1024 * 1024;
 /// The largest `sidecar.json` that is read, in bytes.
 const MAX_SIDECAR_BYTES: u64 = 1024 * 1024;
 
-/// Whether a sidecar works on a home.
+/// Whether a sidecar serves a home.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SidecarPresence {
     Alive {
@@ -40,16 +41,17 @@ pub enum SidecarPresence {
     None,
 }
 
-/// Drops a request. Once this returns, the request survives a power cut.
+/// Drops a request. When this returns, the request survives a power cut.
 ///
 /// # Errors
-/// `NoSpool` if there is none, `Taken` if a request with that id waits, `NotAllowed` if the spool is open to others.
+/// `NoSpool` if there is no spool, `Taken` if a request with that id is waiting, `NotAllowed` if other users can open
+/// the spool.
 pub fn drop_request(home: &Path, id: &RequestId, bytes: &[u8]) -> Result<(), Error> {
     drop_file(home, "requests", &format!("{id}.json"), bytes, Grade::Durable)
 }
 
-/// Drops an event under a name made by [`super::event_name`]. The fast grade is for hooks, which must not make an agent
-/// wait for a disk.
+/// Drops an event under a name made by [`super::event_name`]. `Grade::Fast` is for hooks: an agent must not wait for
+/// the disk.
 ///
 /// # Errors
 /// As for [`drop_request`].
@@ -57,7 +59,7 @@ pub fn drop_event(home: &Path, name: &str, bytes: &[u8], grade: Grade) -> Result
     drop_file(home, "events", name, bytes, grade)
 }
 
-/// The answer to a request, once there is one.
+/// The result of a request, if it exists by now.
 ///
 /// # Errors
 /// It is there but can't be read.
@@ -76,7 +78,7 @@ pub fn read_result(home: &Path, id: &RequestId) -> Result<Option<Vec<u8>>, Error
     }
 }
 
-/// Whether a sidecar works on this home, by its heartbeat.
+/// Whether a sidecar serves this home, judged by the time of its heartbeat.
 #[must_use]
 pub fn sidecar_alive(home: &Path, now: &Now) -> SidecarPresence {
     let read = || -> Option<SidecarView> {

@@ -1,5 +1,5 @@
-//! The folders of one home: made if missing, checked, and held open, so that all work happens in the very folders that
-//! were checked.
+//! The folders of one home. They are created if missing, checked, and held open: later work uses the open folders, so
+//! it happens in the ones that were checked.
 
 use super::error::Error;
 use crate::files::{self, Meta};
@@ -10,10 +10,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// One writer, one thread: one temporary name for each folder is enough, and a crash leaves at most that one behind.
+/// The temporary name in each folder. One is enough, because one thread of one process writes there; a crash leaves at
+/// most this file behind.
 pub(super) const TEMP: &str = ".tasuki-new";
 
-/// One folder of the contract. The order is that of [`DIRS`].
+/// One folder of a home. The order is that of [`DIRS`], which is indexed by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SpoolDir {
     Home,
@@ -33,7 +34,7 @@ pub(super) enum SpoolDir {
     OpenWork,
 }
 
-/// Every folder with its place below home, parents first.
+/// Every folder with its path below the home, parents first.
 pub(super) const DIRS: [(SpoolDir, &str); 15] = [
     (SpoolDir::Home, ""),
     (SpoolDir::Spool, "spool"),
@@ -64,7 +65,7 @@ struct OpenDir {
 pub(super) struct SpoolDirs {
     home: PathBuf,
     open: Vec<OpenDir>,
-    /// Lets tests set the change time of a file, which otherwise only the kernel sets.
+    /// For tests: computes the change time of a file from its real one, which only the kernel can set.
     #[cfg(test)]
     pub(super) file_times: Option<fn(i64) -> i64>,
 }
@@ -106,13 +107,12 @@ impl SpoolDirs {
         })
     }
 
-    /// Checks owner and permission bits of all folders again, on the open folders themselves; the first that is open to
-    /// others is named.
+    /// Checks owner and permission bits of the open folders again. The error names the first that is open to others.
     pub(super) fn check(&self) -> Result<(), Error> {
         self.open.iter().zip(DIRS).try_for_each(|(open, (spool_dir, _))| check_open(open, spool_dir))
     }
 
-    /// Checks before every intake that spool, state and the lane are open to nobody else.
+    /// Checks before each scan that `spool/`, `state/` and the lane's folder are still open to nobody else.
     pub(super) fn check_intake(&self, lane: SpoolDir) -> Result<(), Error> {
         [SpoolDir::Spool, SpoolDir::State, lane].into_iter().try_for_each(|dir| check_open(self.open_dir(dir), dir))
     }
@@ -172,7 +172,7 @@ fn open_dirs(home: &Path) -> Result<Vec<OpenDir>, Error> {
     Ok(dirs)
 }
 
-/// Files are renamed from one of these folders to another, which works only within one file system.
+/// tasuki moves files between these folders by rename, which works only within one file system.
 fn check_one_file_system(dirs: &[OpenDir]) -> Result<(), Error> {
     let of = |spool_dir: SpoolDir| &dirs[spool_dir as usize];
     let device = of(SpoolDir::Spool).identity.0;
@@ -188,7 +188,7 @@ fn check_open(open: &OpenDir, spool_dir: SpoolDir) -> Result<(), Error> {
     check_dir(&open.path, &meta, spool_dir)
 }
 
-/// Checks one folder by its `stat`.
+/// Checks owner and permission bits of one folder.
 pub(super) fn check_dir(path: &Path, meta: &Meta, spool_dir: SpoolDir) -> Result<(), Error> {
     match spool_dir {
         SpoolDir::Home => check_parent(path, meta).and_then(|()| check_home(path, meta)),
@@ -199,7 +199,7 @@ pub(super) fn check_dir(path: &Path, meta: &Meta, spool_dir: SpoolDir) -> Result
 /// The permission bits that a folder may not have.
 pub(super) fn forbidden(spool_dir: SpoolDir) -> u32 {
     match spool_dir {
-        // The owner may let others read the views, but nobody else may write them.
+        // The owner may let others read the views, but nobody else may write to them.
         SpoolDir::Home
         | SpoolDir::View
         | SpoolDir::Agents
@@ -224,8 +224,8 @@ pub(super) fn check_mode(path: &Path, meta: &Meta, forbidden: u32) -> Result<(),
     Ok(())
 }
 
-/// A home directly in a folder that everybody can write to, such as `/tmp`, could be recreated by somebody else after
-/// it was cleaned up.
+/// Refuses a home directly in a folder where every user can create files, such as `/tmp`: when the home is cleaned up,
+/// another user could create a folder of that name.
 pub(super) fn check_neighbours(home: &Path, parent: &Path, meta: &Meta) -> Result<(), Error> {
     if meta.is_ours() || meta.mode & 0o022 == 0 {
         return Ok(());
@@ -235,7 +235,7 @@ pub(super) fn check_neighbours(home: &Path, parent: &Path, meta: &Meta) -> Resul
     Err(Error::NotAllowed { path: home.to_owned(), what, fix })
 }
 
-/// Nobody else may put a folder into the home; a sticky bit does not prevent that.
+/// Refuses a home in which another user could create a folder. A sticky bit does not prevent that.
 fn check_home(path: &Path, meta: &Meta) -> Result<(), Error> {
     if meta.mode & 0o022 == 0 {
         return Ok(());
@@ -245,7 +245,7 @@ fn check_home(path: &Path, meta: &Meta) -> Result<(), Error> {
     Err(Error::NotAllowed { path: path.to_owned(), what, fix })
 }
 
-/// Checks a folder above ours: its owner is root or us, and nobody else can rename our folder.
+/// Checks a folder above the home: root or this user owns it, and nobody else can rename what is in it.
 pub(super) fn check_parent(path: &Path, meta: &Meta) -> Result<(), Error> {
     const STICKY: u32 = 0o1000;
     let refuse = |what: String, fix: String| Err(Error::NotAllowed { path: path.to_owned(), what, fix });

@@ -20,10 +20,11 @@ const MAX_NAMES: usize = 100_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DocumentLook {
     Missing,
-    /// Something that is never read: `link`, `not_regular`, `foreign`, `linked`, `too_large` or `unreadable`.
+    /// A file that tasuki does not read: `link`, `not_regular`, `foreign`, `linked`, `too_large`, `unreadable` or
+    /// `bad_name`.
     Unsafe(&'static str),
     Present {
-        /// Which state of it: unchanged for a while, it is settled.
+        /// The state of the file. If a later look finds the same one, the document is no longer being written.
         file_id: FileId,
     },
 }
@@ -32,11 +33,11 @@ pub enum DocumentLook {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentReading {
     pub bytes: Vec<u8>,
-    /// Which state of the file; compare two readings to see whether it has settled.
+    /// The state of the file. If a later reading has the same one, the document is no longer being written.
     pub file_id: FileId,
 }
 
-/// Why a document does not count.
+/// Why tasuki does not accept a document.
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentError {
     /// `document_missing`.
@@ -53,7 +54,7 @@ pub enum DocumentError {
         /// It changed while it was read: another reading may succeed.
         changing: bool,
     },
-    /// `document_unsafe`: it could not be read, which says nothing of what it holds.
+    /// `document_unsafe`: the system lacked something, such as descriptors, so nothing is known about the file.
     #[error("{path}: it can't be read: {source}", path = .path.display())]
     Unread { path: PathBuf, source: io::Error },
 }
@@ -69,7 +70,7 @@ impl DocumentError {
         }
     }
 
-    /// The system's error, if the look itself failed and so says nothing about the document.
+    /// The system's error, if tasuki could not look at the document.
     #[must_use]
     pub fn unavailable(&self) -> Option<&io::Error> {
         match self {
@@ -79,7 +80,7 @@ impl DocumentError {
     }
 }
 
-/// A folder below a persona's, held open.
+/// An open folder for documents or texts.
 #[derive(Debug)]
 pub struct DocumentFolder {
     path: PathBuf,
@@ -134,7 +135,7 @@ pub fn write_upload(home: &Path, folder: &str, name: &str, text: &str) -> Result
     Ok(folder.path.join(name))
 }
 
-/// Removes what [`write_upload`] has written. What can't be removed is written over by the next try.
+/// Removes the file that [`write_upload`] wrote. If that fails, the next upload overwrites it.
 pub fn remove_upload(home: &Path, folder: &str, name: &str) {
     let Ok(opened) = enter(home, &["state", "publish", folder], false) else { return };
     let _ = files::remove_at(&opened.fd, OsStr::new(name));
@@ -189,13 +190,13 @@ fn enter(home: &Path, below: &[&str], make: bool) -> Result<DocumentFolder, Erro
 }
 
 impl DocumentFolder {
-    /// Its absolute path: what an instruction names, and what may be watched.
+    /// Its absolute path, for instructions and for the watcher.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What is found under a name; opens nothing.
+    /// Looks at a file without opening it.
     #[must_use]
     pub fn look(&self, file: &OsStr) -> DocumentLook {
         if !files::is_plain(file) {
@@ -212,8 +213,8 @@ impl DocumentFolder {
         }
     }
 
-    /// Reads a document once and checks it: plain, ours, at most 1 MiB, UTF-8, and more than white space. Whether it
-    /// has settled is for the caller to see, by a second reading or look some time later.
+    /// Reads a document once and checks it: a regular file of this user, at most 1 MiB, UTF-8, and not blank. The
+    /// caller reads or looks again later to see whether the file still changes.
     ///
     /// # Errors
     /// Each rule that it breaks is a [`DocumentError`].
@@ -238,8 +239,8 @@ impl DocumentFolder {
         }
     }
 
-    /// Writes a document that tasuki itself makes (from an answer, a transcript or the operator's text), synced.
-    /// `false` if the name is taken: then nothing was written.
+    /// Writes and syncs a document that tasuki itself makes from an answer, a transcript or the operator's text.
+    /// Returns `false` if a file of that name exists; then it writes nothing.
     ///
     /// # Errors
     /// The system's.
@@ -252,14 +253,15 @@ impl DocumentFolder {
             .map_err(|error| Error::io("write", self.path.join(file), error))
     }
 
-    /// Writes a file whole over whatever has its name.
+    /// Writes a file, replacing an existing one.
     fn replace(&self, name: &str, text: &str, grade: Grade) -> Result<(), Error> {
         let temp = files::scratch_name(&self.fd);
         files::replace_at(&self.fd, &temp, OsStr::new(name), text.as_bytes(), grade)
             .map_err(|error| Error::io("write", self.path.join(name), error))
     }
 
-    /// The names in the folder, in order: where a free one is looked for. Names that are not UTF-8 can't be ours.
+    /// The sorted names in the folder, so that the caller can find a free one. Names that are not UTF-8 are left out:
+    /// no document of tasuki has one.
     ///
     /// # Errors
     /// The system's.

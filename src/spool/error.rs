@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 /// An error of the spool.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A folder or file is open to others, or not ours. Nothing was changed.
+    /// Other users can open a folder or file, or it belongs to another user. Nothing was changed.
     #[error("{path}: {what}. Nothing was changed. {fix}", path = .path.display())]
     NotAllowed { path: PathBuf, what: String, fix: String },
-    /// The folders can't be used as they are.
+    /// The folders have the wrong layout: one is a link or a file, or they are on several file systems.
     #[error("{path}: {what}. Nothing was changed. {fix}", path = .path.display())]
     Layout { path: PathBuf, what: String, fix: String },
     /// There is no spool in this home.
@@ -38,19 +38,19 @@ pub enum Error {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
     NotAllowed,
-    /// Exit code 78: the folders can't be used as they are.
+    /// Exit code 78: the folders have the wrong layout.
     Layout,
     /// Exit code 69: no sidecar has ever run here.
     NoSpool,
     Taken,
     /// The disk or the quota is full.
     Full,
-    /// Any other error with a file; trying again may help.
+    /// Any other I/O error; a retry may help.
     Io,
 }
 
 impl Error {
-    /// What is wrong, and what to do about it if that is known.
+    /// The message, and the fix if there is one.
     #[must_use]
     pub fn parts(&self) -> (String, Option<&str>) {
         match self {
@@ -63,7 +63,7 @@ impl Error {
         }
     }
 
-    /// The system's error, if it says nothing about the file or folder that was checked.
+    /// The system's error, if it says nothing about the file: the system lacked descriptors or memory.
     #[must_use]
     pub fn unavailable(&self) -> Option<&io::Error> {
         match self {
@@ -89,7 +89,7 @@ impl Error {
         }
     }
 
-    /// A folder that could not be opened.
+    /// The error for a folder that could not be opened.
     pub(super) fn open_dir(path: &Path, error: io::Error) -> Error {
         if crate::files::is_not_a_dir(&error) {
             let what = "is a link or a file, but must be a folder".to_owned();
@@ -99,7 +99,7 @@ impl Error {
         Error::io("open the folder", path, error)
     }
 
-    /// A folder is on another file system, so files can't be renamed into it.
+    /// The error for a folder on another file system, into which files can't be renamed.
     pub(super) fn other_file_system(path: PathBuf) -> Error {
         let what = "is on a different file system than spool/".to_owned();
         let fix = "Put spool/ and state/ with all their folders on one file system".to_owned();

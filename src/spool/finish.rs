@@ -1,5 +1,6 @@
-//! Moves files away after they were decided. Deleting may take long, so a file that was taken is only renamed into the
-//! trash folder and deleted later. A file that could not be taken is kept in `rejected/`, with the reason.
+//! Moves files out of a lane after they were decided. An accepted file is renamed into the trash and deleted later,
+//! because deleting can be slow and somebody waits for the answer. A rejected file is kept in `rejected/`, with the
+//! reason.
 
 use super::dirs::SpoolDir;
 use super::error::Error;
@@ -26,11 +27,11 @@ pub enum Finished {
     /// It is in the trash.
     Moved,
     Gone,
-    /// Another file has its name, or it was written again: the next scan takes that file.
+    /// Another file has its name by now, or it was written again: the next scan reads that file.
     Changed,
 }
 
-/// Why a file was rejected, as its `.why.json` says it.
+/// Why a file was rejected: the contents of its `.why.json`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Why {
     /// The error code.
@@ -46,17 +47,16 @@ pub struct Why {
 pub enum RejectOutcome {
     /// It is in `rejected/` under this name.
     Moved(String),
-    /// It is not there any more, or another one is.
+    /// The file was removed or replaced.
     Gone,
-    /// `rejected/` is full, or the file can't be moved. It stays where it is, and is not found again until it changes
-    /// or there is room.
+    /// `rejected/` is full, or the file can't be moved. The file is *held*: it stays in the lane, and scans skip it
+    /// until it changes or there is room.
     Full,
     /// `rejected/` is full, and the lane has so many bad files that this one was deleted.
     Dropped,
 }
 
-/// The most bad files of a lane that are remembered and left where they are: six days' worth, if a hook drops a bad
-/// file every second.
+/// The most held files of a lane. A hook that drops one bad file each second needs six days to reach it.
 const MAX_HELD: usize = 500_000;
 
 #[derive(Serialize)]
@@ -77,7 +77,7 @@ impl Spool {
     /// Moves a decided file away, if it is still the file that was decided.
     ///
     /// # Errors
-    /// It could not be moved; it will be found again.
+    /// It could not be moved; the next scan finds it again.
     pub fn finish(&self, found: &IncomingFile) -> Result<Finished, Error> {
         let file_id = &found.file_id;
         let name = format!("{:x}-{:x}-{:x}", file_id.dev, file_id.ino, file_id.ctime_ns);
@@ -98,7 +98,7 @@ impl Spool {
         self.undo_if_other(trash, OsStr::new(&name), found).map_err(failed)
     }
 
-    /// Moves a file back if it replaced the decided one between our check and our rename.
+    /// If somebody replaced the file between the check and the rename, moves the new file back.
     fn undo_if_other(&self, dir: impl AsFd, name: &OsStr, found: &IncomingFile) -> io::Result<Finished> {
         let moved = files::meta_at(&dir, name)?;
         if moved.is_none_or(|meta| same_content(&meta.file_id, &found.file_id)) {
@@ -108,8 +108,8 @@ impl Spool {
         Ok(Finished::Changed)
     }
 
-    /// Moves a file that can't be taken to `rejected/<seq>-<safe name>` and writes the reason beside it. The caller
-    /// chooses `seq`: it rises, and no two files get the same.
+    /// Moves a bad file to `rejected/<seq>-<safe name>` and writes the reason beside it. The caller chooses `seq`,
+    /// higher for each file.
     ///
     /// # Errors
     /// The reason could not be written; the file stays where it is.
@@ -126,8 +126,7 @@ impl Spool {
         }
         let name = format!("{seq}-{}", safe_name(&found.name));
         let reason = format!("{name}.why.json");
-        // The reason is written first, so a crash in between leaves a reason without a file, never a file without a
-        // reason.
+        // The reason first: a crash in between leaves a reason without a file, never a file without a reason.
         let json = serde_json::to_string_pretty(&why_file(found, why, now)).map_err(|error| failed(error.into()))?;
         let json = plain_json(&json);
         let rejected = self.dir(SpoolDir::Rejected);
@@ -149,9 +148,9 @@ impl Spool {
         }
     }
 
-    /// Leaves the file where it is. Scans skip it until it changes.
+    /// Leaves the file in the lane; scans skip it until it changes.
     fn hold(&mut self, found: &IncomingFile, now: &Now) -> RejectOutcome {
-        self.rejected.call_full(now);
+        self.rejected.mark_full(now);
         if self.lane(found.lane).held.len() < MAX_HELD {
             self.lane(found.lane).held.insert(found.name.clone(), Held::new(found.file_id));
             return RejectOutcome::Full;
@@ -165,24 +164,24 @@ impl Spool {
         }
     }
 
-    /// Whether `rejected/` was full at the last check, so that bad files stay where they are.
+    /// Whether `rejected/` was full when it was last counted, so that bad files are held.
     #[must_use]
     pub fn is_rejected_full(&self) -> bool {
         self.rejected.is_full()
     }
 
-    /// Removes at most `max` files of the trash; returns how many it removed. It may take long: see
+    /// Removes at most `max` files from the trash; returns how many it removed. This may take long: see
     /// [`Spool::trash_emptier`].
     #[must_use]
     pub fn empty_trash(&self, max: usize) -> usize {
         remove_some(self.dir(SpoolDir::Trash), max)
     }
 
-    /// Empties the trash from another thread. On some file systems removing a file takes a millisecond, and answers
+    /// Empties the trash on another thread. On some file systems it takes a millisecond to remove a file, and answers
     /// must not wait for that.
     ///
     /// # Errors
-    /// The system opens no further file descriptor.
+    /// No descriptor is left.
     pub fn trash_emptier(&self) -> Result<TrashEmptier, Error> {
         let dir = self.dir(SpoolDir::Trash).try_clone_to_owned();
         Ok(TrashEmptier { dir: dir.map_err(|error| Error::io("open the folder", self.path(SpoolDir::Trash), error))? })
@@ -212,7 +211,7 @@ fn remove_some(dir: impl AsFd, max: usize) -> usize {
     names.iter().filter(|name| removed(name)).count()
 }
 
-/// Whether two ids belong to the same content. A rename changes only the inode's time, so that is not compared.
+/// Whether two identities mean the same content. The inode's change time is not compared, because a rename changes it.
 fn same_content(a: &FileId, b: &FileId) -> bool {
     a.is_same_file(b) && a.size == b.size && a.mtime_ns == b.mtime_ns
 }
@@ -232,7 +231,7 @@ fn why_file<'a>(found: &IncomingFile, why: &'a Why, now: &Now) -> WhyFile<'a> {
     }
 }
 
-/// A name without characters that are special to a path, a shell or a terminal.
+/// A name that is harmless in a path, a shell and a terminal.
 fn safe_name(name: &OsStr) -> String {
     let safe = |byte: &u8| if byte.is_ascii_alphanumeric() || b"._-".contains(byte) { char::from(*byte) } else { '_' };
     name.as_bytes().iter().take(MAX_SAFE_NAME).map(safe).collect()
@@ -247,7 +246,7 @@ fn readable_name(name: &OsStr) -> String {
 }
 
 impl IncomingFile {
-    /// The reason that the scan itself found, if the file is bad regardless of its meaning.
+    /// The reason that the scan found, for a file that can't be read as a JSON object.
     #[must_use]
     pub fn why(&self) -> Option<Why> {
         match &self.content {

@@ -1,6 +1,6 @@
-//! The spool of one home: its folders, and what is remembered of each.
+//! The spool of one home: its open folders, and what the spool remembers between two calls.
 
-use super::age::{Ager, Old};
+use super::age::{AgedFile, Ager};
 use super::dirs::{SpoolDir, SpoolDirs};
 use super::error::Error;
 use super::lane::{Lane, LaneState};
@@ -40,7 +40,7 @@ impl Spool {
             ager: Ager::default(),
             reserve: Reserve::default(),
         };
-        // Where it can't be kept now, it is kept when the view was written.
+        // If the reserve can't be made now, the next successful write of the sidecar's view makes it.
         let _ = spool.reserve.keep(spool.dirs.dir(SpoolDir::View));
         Ok(spool)
     }
@@ -60,34 +60,34 @@ impl Spool {
         Ok(())
     }
 
-    /// Looks at the next `max` views of history and files of texts in turn, and removes those that are old and that
-    /// `is_wanted` does not want; returns how many it removed.
-    pub fn age(&mut self, max: usize, now: &Now, is_wanted: impl Fn(Old<'_>) -> bool) -> usize {
+    /// Looks at the next `max` views of history and files of texts. Removes those that are old, unless `is_wanted` says
+    /// that they are needed. Returns how many it removed.
+    pub fn age(&mut self, max: usize, now: &Now, is_wanted: impl Fn(AgedFile<'_>) -> bool) -> usize {
         self.ager.age(&self.dirs, max, now, is_wanted)
     }
 
-    /// Whether one round over all old files has ended, and no new round has begun.
+    /// Whether the last pass over views and texts has ended and the next one has not begun.
     #[must_use]
-    pub fn is_aged(&self) -> bool {
-        self.ager.is_aged()
+    pub fn is_aging_done(&self) -> bool {
+        self.ager.is_aging_done()
     }
 
-    /// Looks at the next `max` files of `tmp/` and `results/` in turn and removes those that are too old; returns how
-    /// many it removed.
+    /// Looks at the next `max` files of `tmp/` and `results/`, removes those that are too old, and returns how many it
+    /// removed.
     pub fn sweep(&mut self, max: usize, now: &Now) -> usize {
         self.sweeper.sweep(&self.dirs, max, now)
     }
 
-    /// Whether both were looked through to the end, and no new round was begun.
+    /// Whether the last pass over `tmp/` and `results/` has ended and the next one has not begun.
     #[must_use]
     pub fn is_swept(&self) -> bool {
         self.sweeper.is_swept()
     }
 
-    /// Where tests say when a file was changed, which only the kernel can otherwise.
+    /// For tests: computes the change time of a file from its real one, which only the kernel can set.
     #[cfg(test)]
-    pub(crate) fn play_file_times(&mut self, played: fn(i64) -> i64) {
-        self.dirs.file_times = Some(played);
+    pub(crate) fn set_file_times(&mut self, file_times: fn(i64) -> i64) {
+        self.dirs.file_times = Some(file_times);
     }
 
     pub(super) fn dir(&self, spool_dir: SpoolDir) -> BorrowedFd<'_> {

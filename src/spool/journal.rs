@@ -1,5 +1,5 @@
-//! `journal.jsonl`: every public event, one JSON object a line, `seq` rising by 1 without gaps. Lines are appended from
-//! the store: after a crash the missing ones are written, and none is written twice.
+//! `journal.jsonl`: every public event, one JSON object in each line, with `seq` numbers without gaps. The lines come
+//! from the store: after a crash, tasuki appends the missing ones, and writes none twice.
 
 use super::dirs::SpoolDir;
 use super::error::Error;
@@ -16,7 +16,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
 const NAME: &str = "journal.jsonl";
-/// At this size, in bytes, a new file is begun.
+/// The size at which the journal rotates, in bytes.
 const ROTATE_BYTES: u64 = 64 * 1024 * 1024;
 /// The longest line that is read back, in bytes.
 const MAX_LINE_BYTES: u64 = 16 * 1024 * 1024;
@@ -30,7 +30,7 @@ pub struct Journal {
     /// `None` after an error: the end of the file must be read before anything is appended.
     open: Option<Open>,
     last: u64,
-    /// The last `seq` that was on the disk once: where the file ends before it, its end was cut.
+    /// The highest `seq` that the file ever had. If the file now ends before it, somebody has truncated the file.
     reached: u64,
     rotate_bytes: u64,
 }
@@ -58,7 +58,7 @@ impl Journal {
         Journal::open_with(spool, next_seq, ROTATE_BYTES)
     }
 
-    /// As [`Journal::open`], with another size at which a new file is begun.
+    /// As [`Journal::open`], with another size at which the journal rotates.
     ///
     /// # Errors
     /// The system's.
@@ -80,12 +80,13 @@ impl Journal {
         self.last
     }
 
-    /// Appends lines in one write. Lines that are already on the disk are skipped; the rest must continue without a
-    /// gap. If somebody has cut off the end of the file or removed it, nobody has the lines between any more: the file
-    /// is set aside, and a new one begins with the first line. Each text is one JSON object without a line break.
+    /// Appends lines in one write. Skips lines that are already in the file; the rest must continue without a gap. If
+    /// somebody has truncated or removed the file, the lines in between are lost: the file is renamed, and a new one
+    /// begins with the first of `lines`. Each text is one JSON object without a line break.
     ///
     /// # Errors
-    /// `Gap` for lines that do not follow; else the system's, and then the next call looks first how much was written.
+    /// `Gap` if the lines would leave a gap; otherwise the system's. After that, the next call reads the end of the
+    /// file first.
     pub fn append(&mut self, spool: &Spool, lines: &[(u64, String)]) -> Result<(), Error> {
         if !self.is_in_place(spool) {
             self.reopen(spool)?;
@@ -130,7 +131,7 @@ impl Journal {
         let mut last = self.last;
         let mut buffer = Vec::with_capacity(lines.iter().map(|(_, json)| json.len() + 1).sum());
         for (seq, json) in lines {
-            // An empty journal may begin anywhere: its owner may have moved the old one away.
+            // An empty journal may begin with any number: the user may have moved the old file away.
             if last != 0 && *seq != last + 1 {
                 return Err(Error::Gap { path: self.path.clone(), last, got: *seq });
             }
@@ -167,7 +168,7 @@ impl Journal {
         let first = first_seq(&mut file).map_err(|error| self.failed("read", error))?;
         self.open = Some(Open { file, size: end, first });
         let rotated = if last.is_none() { self.last_rotated(spool)? } else { None };
-        // What was written in this life counts even if somebody took the file away.
+        // What this process has written counts even if somebody has removed the file.
         self.last = last.or(rotated).unwrap_or(0).max(if last.is_none() { self.last } else { 0 });
         Ok(())
     }
@@ -236,8 +237,8 @@ impl Journal {
     }
 }
 
-/// Where the last whole line with a `seq` ends, and that `seq`; (0, none) if there is no such line. Read from the end,
-/// because a journal may be long.
+/// Where the last complete line with a `seq` ends, and that `seq`; `(0, None)` if there is no such line. Reads from the
+/// end, because a journal may be long.
 ///
 /// # Errors
 /// The system's.
@@ -260,7 +261,7 @@ pub fn last_whole_line(file: &mut File) -> io::Result<(u64, Option<u64>)> {
     }
 }
 
-/// The place of the last line feed before `end`.
+/// The offset of the last line feed before `end`.
 fn last_feed_before(file: &mut File, end: u64) -> io::Result<Option<u64>> {
     let mut end = end;
     let mut chunk = Vec::new();

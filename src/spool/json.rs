@@ -1,4 +1,5 @@
-//! Whether a file is completely written. A JSON object shows its own end: no shorter part of it is an object too.
+//! Checks whether a file is completely written. That can be seen from a JSON object alone: no proper prefix of it is an
+//! object.
 
 use serde::de::IgnoredAny;
 
@@ -29,7 +30,7 @@ pub(super) fn check_object(bytes: &[u8]) -> Result<(), Flaw> {
         let code = if error.error_len().is_none() { "incomplete" } else { "not_json" };
         return Err(Flaw::at(code, "the file is not UTF-8", bytes, error.valid_up_to()));
     }
-    // `IgnoredAny` is read without recursion and without keeping anything, so neither depth nor size can hurt.
+    // serde reads `IgnoredAny` without recursion and stores nothing, so neither depth nor size does harm.
     if let Err(error) = serde_json::from_slice::<IgnoredAny>(bytes) {
         let code = if error.is_eof() { "incomplete" } else { "not_json" };
         let place = (error.line() as u64, error.column() as u64);

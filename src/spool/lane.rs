@@ -1,5 +1,5 @@
-//! The two lanes through which files come in: what is found there, and what is remembered of each file between two
-//! scans.
+//! The two lanes, which are the folders where files come in: a file that a scan found, and what the spool remembers
+//! between two scans.
 
 use super::dirs::SpoolDir;
 use crate::core::id::RequestId;
@@ -11,10 +11,10 @@ use std::os::unix::ffi::OsStrExt;
 /// The largest request or event file that is read, in bytes.
 pub const MAX_INPUT_BYTES: u64 = 1024 * 1024;
 
-/// The pause before files that can't be moved to `rejected/` are looked at again, in milliseconds.
+/// The pause before held files are looked at again, in milliseconds.
 pub(super) const HELD_MS: u64 = 5_000;
 
-/// Where files come in. Each lane has its own listing, so that a flood of events delays no request.
+/// A folder where files come in. Each lane has its own listing, so that a flood of events does not delay requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Lane {
     /// `spool/requests/`.
@@ -41,19 +41,20 @@ impl Lane {
 
 /// The request id in a file name, if it is a legal one.
 fn request_id(name: &OsStr) -> Option<RequestId> {
-    name.to_str()?.strip_suffix(".json").filter(|id| !id.ends_with(RESERVED))?.parse().ok()
+    name.to_str()?.strip_suffix(".json").filter(|id| !id.ends_with(RESERVED_SUFFIX))?.parse().ok()
 }
 
-/// No request's id ends so: `results/<id>.reused.json` is the answer to other bytes under an id.
-pub const RESERVED: &str = ".reused";
+/// The end that a request id must not have. `results/<id>.reused.json` answers a second request with the same id and
+/// other bytes.
+pub const RESERVED_SUFFIX: &str = ".reused";
 
-/// A file that is to be decided upon.
+/// A file that a scan found, to be decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IncomingFile {
     pub lane: Lane,
     /// The file name: bytes, which need not be UTF-8.
     pub name: OsString,
-    /// Which state of the file this is.
+    /// The identity of the file, which changes when the file changes.
     pub file_id: FileId,
     pub content: Content,
 }
@@ -79,16 +80,16 @@ impl IncomingFile {
 /// The content of a file that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
-    /// One whole JSON object, of whatever meaning.
+    /// One complete JSON object. Its fields have not been checked.
     Whole { bytes: Vec<u8>, sha256: [u8; 32] },
     Bad {
         /// `bad_name`, `incomplete`, `not_json`, `not_object`, `too_large`, `link`, `not_regular`, `foreign`, `linked`,
         /// `changing` or `unreadable`.
         code: &'static str,
         message: String,
-        /// The line of the fault, from 1.
+        /// The line of the error, counted from 1.
         line: Option<u64>,
-        /// Where in that line, in bytes from 1.
+        /// The byte in that line, counted from 1.
         column: Option<u64>,
         /// The hash, if it could be read.
         sha256: Option<[u8; 32]>,
@@ -97,25 +98,27 @@ pub enum Content {
     },
 }
 
-/// What is remembered of a lane between scans.
+/// What the spool remembers of a lane between two scans.
 #[derive(Debug, Default)]
 pub(super) struct LaneState {
-    /// Names of the last listing that were not read yet, so that a flood is listed and sorted once, not once for each
-    /// batch.
+    /// Names of the last listing that were not read yet. With many files, one listing serves several scans.
     pub(super) backlog: VecDeque<OsString>,
-    pub(super) cut: bool,
-    pub(super) waiting: HashMap<OsString, WaitingFiles>,
-    /// Files that could not be moved away.
+    /// Whether the last listing left out names because there were too many.
+    pub(super) is_truncated: bool,
+    /// Files that are not ready: incomplete or unreadable, and changed a moment ago.
+    pub(super) waiting: HashMap<OsString, WaitingFile>,
+    /// Files that were decided and could not be moved away. Scans skip them until they change.
     pub(super) held: HashMap<OsString, Held>,
+    /// How many times the folder was listed.
     pub(super) listings: u64,
     /// When all held files were last looked at, by boot time.
-    pub(super) looked_ms: u64,
+    pub(super) held_checked_ms: u64,
 }
 
-/// A file that could not be moved away.
+/// A file that was decided and could not be moved away.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Held {
-    /// The state in which it was decided.
+    /// Its identity when it was decided.
     pub(super) file_id: FileId,
     /// The listing in which it was last seen.
     pub(super) seen: u64,
@@ -128,7 +131,7 @@ impl Held {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct WaitingFiles {
+pub(super) struct WaitingFile {
     pub(super) file_id: FileId,
     pub(super) since_ms: u64,
 }

@@ -1,12 +1,14 @@
-//! The spool: reads and writes the files in HOME's folders so that neither a crash nor another user can damage them. It
-//! knows files, not what they mean.
+//! The spool: reads and writes the files in the folders of a home so that neither a crash nor another user can damage
+//! them. It checks that a file is complete, and does not interpret its fields.
 //!
-//! Where to read: `dirs` opens and checks the folders, and `home` is the spool of one home. [`scan`] takes files in
-//! from its `lane`s, and [`finish`] moves or removes them afterwards. [`mod@write`], [`wishes`] and [`journal`] write
-//! results, views and journal lines. [`watch`] says when to scan, [`age`] and `sweep` remove old files, and
-//! [`documents`] reads personas' folders. [`client`] is the other half: it drops requests and events. [`survey`] checks
-//! the folders and changes nothing. Only a directory scan finds files; a watcher's notice is just a hint to scan
-//! sooner.
+//! Where to read: `home` is the spool of one home, and `dirs` opens and checks its folders. [`scan`] reads the files of
+//! a `lane` in the `order` in which they are to be decided, if they are complete (`json`). [`finish`] moves decided
+//! files away; `rejected` knows how full that folder is. [`mod@write`] and [`journal`] write results, views and journal
+//! lines, and `reserve` keeps room for one view on a full disk. [`wanted`] finds the views that a client waits for.
+//! [`watch`] says when to scan, [`age`] and `sweep` remove old files, and [`documents`] reads personas' folders.
+//! [`client`] is the part of programs that drop requests. [`survey`] checks the folders and changes nothing; `waiting`
+//! lists requests that nobody has taken. A notice of the watcher is only a hint to scan sooner: what counts is the
+//! listing.
 
 pub mod age;
 pub mod client;
@@ -18,24 +20,24 @@ mod home;
 pub mod journal;
 mod json;
 mod lane;
-mod lying;
 mod order;
 mod rejected;
 mod reserve;
 pub mod scan;
 pub mod survey;
 mod sweep;
+mod waiting;
+pub mod wanted;
 pub mod watch;
-pub mod wishes;
 pub mod write;
 
 pub use crate::files::FileId;
-pub use age::Old;
+pub use age::AgedFile;
 pub use error::{Error, ErrorKind};
 pub use finish::{Finished, RejectOutcome, TrashEmptier, Why};
 pub use home::Spool;
 pub use journal::Journal;
-pub use lane::{Content, IncomingFile, Lane, MAX_INPUT_BYTES, RESERVED};
+pub use lane::{Content, IncomingFile, Lane, MAX_INPUT_BYTES, RESERVED_SUFFIX};
 pub use order::event_name;
 pub use scan::Scan;
 pub use watch::SpoolWatch;

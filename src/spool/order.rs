@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-/// The name under which `tasuki hook` drops an event: boot, time since that boot, process; so that a sorted listing is
-/// the order in which the hooks began, however long each took.
+/// The name under which `tasuki hook` drops an event: boot, time since that boot, process. Sorted by name, events of
+/// one boot are in the order in which their hooks began, however long each hook took.
 #[must_use]
 pub fn event_name(boot8: &str, boot_ns: u64, pid: u32) -> String {
     format!("{boot8}-{boot_ns:020}-{pid}.json")
@@ -30,18 +30,19 @@ fn parse(name: &OsStr) -> Option<EventName> {
     Some(EventName { boot: boot.try_into().ok()?, ns: number(ns)?.parse().ok()?, pid: number(pid)?.parse().ok()? })
 }
 
-/// A file of a listing with the time of its last change.
+/// A file name with the time of the file's last change.
 pub(super) type Listed = (OsString, i64);
 
-/// Requests and all names that are not ours: oldest change first, then by name.
+/// The order of requests: oldest change first, then by name.
 pub(super) fn by_time(mut listed: Vec<Listed>) -> Vec<OsString> {
     listed.sort_unstable_by(|(a, a_ns), (b, b_ns)| (a_ns, a).cmp(&(b_ns, b)));
     listed.into_iter().map(|(name, _)| name).collect()
 }
 
-/// Events: within a boot by the time in the name, whatever the files' own times say. To set them among the files of
-/// other boots and names, each boot is given the wall-clock time that its earliest file implies; that moves all files
-/// of a boot alike, so a wall clock that jumps can't disturb the order within a boot.
+/// The order of events. Within a boot they are ordered by the time in their names; file times do not matter. For the
+/// order among other boots and other names, each boot gets the earliest wall-clock start that one of its files implies.
+/// This shifts all files of a boot by the same amount, so a jump of the wall clock can't change the order within a
+/// boot.
 pub(super) fn events(listed: Vec<Listed>) -> Vec<OsString> {
     let mut starts: BTreeMap<[u8; 8], i128> = BTreeMap::new();
     let parsed: Vec<(OsString, i64, Option<EventName>)> = listed

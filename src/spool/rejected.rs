@@ -34,12 +34,12 @@ pub(super) struct Rejected {
 }
 
 impl Rejected {
-    /// Whether it was full at the last look, so that bad files stay where they are.
+    /// Whether it was full when it was last counted, so that bad files are held.
     pub(super) fn is_full(&self) -> bool {
         self.full_since.is_some()
     }
 
-    pub(super) fn call_full(&mut self, now: &Now) {
+    pub(super) fn mark_full(&mut self, now: &Now) {
         self.full_since.get_or_insert(now.boot_ms);
     }
 
@@ -55,14 +55,14 @@ impl Rejected {
         if self.full_since.is_some_and(|since| now.boot_ms.saturating_sub(since) < HELD_MS) {
             return self.has_room_for(bytes);
         }
-        // What was counted may be out of date in one direction only: an operator removes files.
+        // The count can only be too high: an operator may have removed files since.
         if !self.has_room_for(bytes) {
             self.usage = count(dirs).ok();
         }
         self.has_room_for(bytes)
     }
 
-    /// Whether it was full for a while, and is not any more.
+    /// Whether it was full and has room again. Counts at most once in [`HELD_MS`].
     pub(super) fn has_room_again(&mut self, dirs: &SpoolDirs, now: &Now) -> bool {
         if self.full_since.is_none_or(|since| now.boot_ms.saturating_sub(since) < HELD_MS) {
             return false;

@@ -1,4 +1,5 @@
-//! A reserve of disk space and file descriptors: a full disk and a lack of descriptors must still be reported.
+//! A spare file beside `view/sidecar.json`, held open, so that the sidecar can still report a full disk or a lack of
+//! descriptors in its view.
 
 use super::dirs::TEMP;
 use crate::files::{self, Grade};
@@ -8,20 +9,20 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::fs::FileExt;
 
-/// The spare file beside the shown one, and its size in bytes.
+/// The name of the spare file, and its size in bytes.
 const NAME: &str = ".sidecar-reserve";
 const SIZE: usize = 4096;
 
-/// The kept file, held open: it can be written where nothing more can be opened.
+/// The spare file, held open: it can be written when no more files can be opened.
 #[derive(Debug, Default)]
 pub(super) struct Reserve {
     file: Option<File>,
-    /// It has changed places with what is shown.
+    /// Whether the open file is the view now: the names were swapped.
     is_shown: bool,
 }
 
 impl Reserve {
-    /// Writes the file, if there is none, and holds it open.
+    /// Creates the spare file if there is none, and opens it.
     pub(super) fn keep(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
         let lies_there = files::meta_at(dir, NAME)?.is_some();
         if lies_there && self.file.is_some() && !self.is_shown {
@@ -34,8 +35,9 @@ impl Reserve {
         Ok(())
     }
 
-    /// Writes into the spare file and swaps the names, which takes neither a block nor an inode. White space after the
-    /// object keeps the size. If the spare file can't be opened, the shown file is overwritten in place.
+    /// Writes the view into the spare file and swaps the two names, which needs neither a block nor an inode. White
+    /// space after the object keeps the size. If no file can be opened, writes to the one that is held open, in place
+    /// if that is the view already.
     pub(super) fn put(&mut self, dir: BorrowedFd<'_>, shown: &OsStr, bytes: &[u8]) -> io::Result<()> {
         if bytes.len() > SIZE {
             return Err(io::ErrorKind::FileTooLarge.into());

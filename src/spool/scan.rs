@@ -1,10 +1,10 @@
-//! Takes files in: lists the directory, opens each file safely, and hands on each complete one with its bytes. A file
-//! that is not ready is left alone until it has not changed for a while.
+//! Finds the files of a lane: lists the folder, opens each file safely, and returns each complete one with its bytes.
+//! An incomplete file is read again later; it counts as bad when it has not changed for 2 seconds.
 
 use super::error::Error;
 use super::home::Spool;
 use super::json::{Flaw, check_object};
-use super::lane::{Content, HELD_MS, Held, IncomingFile, Lane, MAX_INPUT_BYTES, WaitingFiles};
+use super::lane::{Content, HELD_MS, Held, IncomingFile, Lane, MAX_INPUT_BYTES, WaitingFile};
 use super::order;
 use crate::core::time::Now;
 use crate::files::{self, FileId, Unfit};
@@ -19,10 +19,10 @@ use std::time::Duration;
 /// cannot rename may still be writing it in place.
 const PATIENCE_MS: u64 = 2_000;
 
-/// The most names that one listing holds in memory; the rest comes with the next listing.
+/// The most names that one listing returns; the next listing returns the rest.
 const MAX_LISTED: usize = 100_000;
 
-/// How many held files are looked at with each listing; the others only every [`HELD_MS`].
+/// Up to so many held files are checked at each listing. If there are more, they are checked every [`HELD_MS`].
 const FEW_HELD: usize = 1_000;
 
 /// The result of one scan.
@@ -30,15 +30,15 @@ const FEW_HELD: usize = 1_000;
 pub struct Scan {
     /// In the order in which they are to be decided.
     pub found: Vec<IncomingFile>,
-    /// When to scan again although no hint comes: a file waits to be finished, or for room in `rejected/`.
+    /// When to scan again even without a hint: a file is incomplete, or is held.
     pub look_again: Option<Duration>,
-    /// There may be more to take at once. Only a scan that says `false` here, and found nothing, has listed the folder
-    /// after it was called and seen all of it.
+    /// Whether the next scan may find more at once. If this is `false` and `found` is empty, the scan listed the folder
+    /// itself and saw all of it.
     pub more: bool,
-    /// Counts the listings of this lane; these files are of this one.
+    /// The number of the listing that these files are from.
     pub listing: u64,
-    /// All that the listing named has been handed out by now: whatever lay in the folder when it began is taken.
-    pub whole: bool,
+    /// Whether this scan ended the listing: every file that was in the folder when the listing began has been returned.
+    pub is_listing_done: bool,
 }
 
 /// What a look at one file gave.
@@ -49,17 +49,17 @@ enum Look {
 }
 
 impl Spool {
-    /// Starts a lane's scan again from the first name: a file that was found and not taken comes again before the files
-    /// behind it.
-    pub fn begin_again(&mut self, lane: Lane) {
+    /// Makes the next scan list the folder again, so that it returns files that were found and not decided, in order.
+    pub fn list_again(&mut self, lane: Lane) {
         self.lane(lane).backlog.clear();
     }
 
-    /// Takes the next files of a lane: at most `max_files`, and not many more than `max_bytes` together. It changes
-    /// nothing.
+    /// Reads the next files of a lane: at most `max_files`, and until they exceed `max_bytes` together. It changes no
+    /// file.
     ///
     /// # Errors
-    /// The folder is open to others, or can't be read. A file that can't be read is returned as a bad file instead.
+    /// Other users can open the folder, or it can't be read. A file that can't be read is not an error here: it is
+    /// returned as a bad file.
     pub fn scan(&mut self, lane: Lane, max_files: usize, max_bytes: usize, now: &Now) -> Result<Scan, Error> {
         self.dirs.check_intake(lane.spool_dir())?;
         self.release_held(now);
@@ -87,17 +87,17 @@ impl Spool {
             wait_ms = Some(wait_ms.map_or(HELD_MS, |known| known.min(HELD_MS)));
         }
         scan.listing = state.listings;
-        scan.whole = state.backlog.is_empty() && !state.cut;
-        scan.more = !state.backlog.is_empty() || !fresh || state.cut;
+        scan.is_listing_done = state.backlog.is_empty() && !state.is_truncated;
+        scan.more = !state.backlog.is_empty() || !fresh || state.is_truncated;
         scan.look_again = wait_ms.map(|ms| Duration::from_millis(ms.max(1)));
         Ok(scan)
     }
 
-    /// Lists a lane again and forgets files that are gone. Held files take no place in the listing: however many there
-    /// are, later files are found.
+    /// Lists a lane again and forgets files that are gone. Held files do not count against [`MAX_LISTED`], so they
+    /// can't hide other files.
     fn list(&mut self, lane: Lane, now: &Now) -> Result<(), Error> {
         let mut held = std::mem::take(&mut self.lane(lane).held);
-        let listed = self.list_beside(lane, &mut held, now);
+        let listed = self.list_unheld(lane, &mut held, now);
         let state = self.lane(lane);
         state.held = held;
         let (listed, cut) = listed?;
@@ -110,13 +110,13 @@ impl Spool {
             state.waiting.retain(|name, _| present.contains(name));
         }
         state.backlog = sorted.into();
-        state.cut = cut;
+        state.is_truncated = cut;
         Ok(())
     }
 
-    /// The names that are not held, and those that are and have changed, each with its time; and whether there were
-    /// more.
-    fn list_beside(
+    /// Lists the names that are not held, and those that are held and have changed, each with its change time. Also
+    /// returns whether names were left out because there were too many.
+    fn list_unheld(
         &mut self,
         lane: Lane,
         held: &mut HashMap<OsString, Held>,
@@ -125,9 +125,9 @@ impl Spool {
         let state = self.lane(lane);
         state.listings += 1;
         let listing = state.listings;
-        let looks = held.len() <= FEW_HELD || now.boot_ms.saturating_sub(state.looked_ms) >= HELD_MS;
-        if looks {
-            state.looked_ms = now.boot_ms;
+        let checks_held = held.len() <= FEW_HELD || now.boot_ms.saturating_sub(state.held_checked_ms) >= HELD_MS;
+        if checks_held {
+            state.held_checked_ms = now.boot_ms;
         }
         let failed = |spool: &Spool, error| Error::io("list the folder", spool.path(lane.spool_dir()), error);
         let read = |name: &OsStr| !name.as_bytes().starts_with(b".") && !name.as_bytes().ends_with(b".tmp");
@@ -143,7 +143,7 @@ impl Spool {
         if !cut {
             held.retain(|_, known| known.seen == listing);
         }
-        if looks {
+        if checks_held {
             names.extend(held.keys().cloned());
         }
         let mut listed = Vec::with_capacity(names.len());
@@ -169,13 +169,13 @@ impl Spool {
             known => known.is_some(),
         };
         match files::read_at(self.dir(lane.spool_dir()), &name, MAX_INPUT_BYTES) {
-            Ok((bytes, file_id)) => Ok(self.judge(lane, name, file_id, bytes, quiet, now)),
+            Ok((bytes, file_id)) => Ok(self.check_content(lane, name, file_id, bytes, quiet, now)),
             Err(Unfit::Missing) => Ok(self.forget(lane, &name)),
             Err(Unfit::Io(error)) if is_shortage(&error) => {
                 Err(Error::io("open a file in", self.path(lane.spool_dir()), error))
             }
             Err(unfit) => {
-                // What can't become a file that may be read needs no patience.
+                // A link, a folder or another user's file will not become readable by waiting.
                 let hopeless = matches!(unfit, Unfit::Link | Unfit::NotRegular | Unfit::Foreign);
                 if quiet || hopeless {
                     let content = bad(unfit.code(), unfit.to_string());
@@ -187,8 +187,16 @@ impl Spool {
         }
     }
 
-    /// Decides about bytes that were read; `quiet` says that nobody has changed them for long enough.
-    fn judge(&mut self, lane: Lane, name: OsString, file_id: FileId, bytes: Vec<u8>, quiet: bool, now: &Now) -> Look {
+    /// Checks the bytes of a file. `quiet`: the file has not changed for [`PATIENCE_MS`].
+    fn check_content(
+        &mut self,
+        lane: Lane,
+        name: OsString,
+        file_id: FileId,
+        bytes: Vec<u8>,
+        quiet: bool,
+        now: &Now,
+    ) -> Look {
         let flaw = match check_object(&bytes) {
             Ok(()) if lane.allows(&name) => {
                 let sha256 = Sha256::digest(&bytes).into();
@@ -221,17 +229,17 @@ impl Spool {
     }
 
     fn wait(&mut self, lane: Lane, name: OsString, file_id: FileId, now: &Now) -> Look {
-        self.lane(lane).waiting.insert(name, WaitingFiles { file_id, since_ms: now.boot_ms });
+        self.lane(lane).waiting.insert(name, WaitingFile { file_id, since_ms: now.boot_ms });
         Look::Later(PATIENCE_MS)
     }
 
-    /// How long a waiting file has lain in this very state, counted by boot time since we saw it first.
+    /// For how long a waiting file has been unchanged, by boot time since tasuki saw it first.
     fn quiet_ms(&mut self, lane: Lane, name: &OsStr, file_id: &FileId, now: &Now) -> Option<u64> {
         let waiting = self.lane(lane).waiting.get(name)?;
         (waiting.file_id == *file_id).then(|| now.boot_ms.saturating_sub(waiting.since_ms))
     }
 
-    /// After a while, everything that found no room in `rejected/` is offered again.
+    /// When `rejected/` has room again, forgets which files are held, so that the next listing returns them.
     fn release_held(&mut self, now: &Now) {
         if self.rejected.has_room_again(&self.dirs, now) {
             self.requests.held.clear();
@@ -254,7 +262,8 @@ fn bad_name(lane: Lane) -> &'static str {
     }
 }
 
-/// Whether we lack something, rather than the file: then the scan fails, and no file is blamed.
+/// Whether the error means that the process lacks descriptors or memory. Then the scan fails, instead of calling the
+/// file bad.
 fn is_shortage(error: &std::io::Error) -> bool {
     let short = [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::EINTR];
     error.raw_os_error().is_some_and(|code| short.contains(&Errno::from_raw(code)))

@@ -1,5 +1,5 @@
-//! Checks the folders of a home by the rules of the sidecar's start, for a command that only looks: nothing is made,
-//! changed or refused, and every fault is reported, not only the first.
+//! Checks the folders of a home by the rules that the sidecar applies at its start, for `tasuki doctor`. It creates and
+//! changes nothing, and reports every fault, not only the first.
 
 use super::dirs::{DIRS, SpoolDir, check_dir, check_neighbours, check_parent, forbidden};
 use super::error::Error;
@@ -9,14 +9,14 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-const MAX_LEFT: usize = 10_000;
-/// Most names of one folder that are counted.
-const MAX_LOOKED: usize = 100_000;
+const MAX_LEFTOVERS: usize = 10_000;
+/// The most names of one folder that are looked at.
+const MAX_LISTED: usize = 100_000;
 
 /// The part of a home in which a fault is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The home itself and the folders above it.
+    /// The home itself or a folder above it.
     Above,
     /// `spool/` and its contents.
     Spool,
@@ -26,32 +26,32 @@ pub enum Part {
     View,
 }
 
-/// One thing that the sidecar would refuse.
+/// A fault that keeps the sidecar from starting.
 #[derive(Debug)]
 pub struct SurveyFault {
     pub part: Part,
-    /// What is wrong, in the sidecar's own words.
+    /// The error that the sidecar would report.
     pub error: Error,
-    /// The folder and the mode that it should have, where it is ours and only its mode is wrong.
+    /// The folder and its mode without the forbidden bits, if the folder belongs to this user.
     pub chmod: Option<(PathBuf, u32)>,
 }
 
 /// The result of the survey.
 #[derive(Debug, Default)]
 pub struct Survey {
-    /// What the sidecar would refuse.
+    /// Faults that keep the sidecar from starting.
     pub faults: Vec<SurveyFault>,
-    /// Folders that are not there; the sidecar makes them at its start.
+    /// Missing folders; the sidecar creates them at its start.
     pub missing: Vec<PathBuf>,
-    /// What killed writers have left: files in `spool/tmp/`, and test events that nobody has taken away.
-    pub left: Vec<LeftoverFile>,
+    /// Files that killed processes have left: those in `spool/tmp/`, and test events.
+    pub leftovers: Vec<LeftoverFile>,
 }
 
 /// A file that a writer has left behind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftoverFile {
     pub path: PathBuf,
-    /// When its inode changed last, in milliseconds since 1970.
+    /// The change time of its inode, in milliseconds since 1970.
     pub changed_ms: i64,
 }
 
@@ -69,29 +69,29 @@ pub fn survey(home: &Path, is_probe: impl Fn(&OsStr) -> bool) -> io::Result<Opti
     for path in root.ancestors() {
         let meta = Meta::from(nix::sys::stat::stat(path)?);
         let judged = if path == root { check_dir(path, &meta, SpoolDir::Home) } else { check_parent(path, &meta) };
-        found.note(Part::Above, path, &meta, 0o022, judged);
+        found.add_fault(Part::Above, path, &meta, 0o022, judged);
     }
     if let Some(parent) = root.parent() {
         let meta = Meta::from(nix::sys::stat::stat(parent)?);
-        found.note(Part::Above, &root, &meta, 0, check_neighbours(&root, parent, &meta));
+        found.add_fault(Part::Above, &root, &meta, 0, check_neighbours(&root, parent, &meta));
     }
     for (spool_dir, below) in DIRS.into_iter().filter(|(spool_dir, _)| *spool_dir != SpoolDir::Home) {
         if is_inside(&root, below) {
-            found.look(spool_dir, &root.join(below));
+            found.check(spool_dir, &root.join(below));
         }
     }
     found.one_file_system(&root);
     if is_inside(&root, "spool/tmp/.") {
-        found.left = left(&root.join("spool/tmp"), |_| true);
+        found.leftovers = leftovers(&root.join("spool/tmp"), |_| true);
     }
     if is_inside(&root, "spool/events/.") {
-        found.left.extend(left(&root.join("spool/events"), is_probe));
+        found.leftovers.extend(leftovers(&root.join("spool/events"), is_probe));
     }
     Ok(Some(found))
 }
 
-/// Whether no folder above this place is a link: whatever is behind a link belongs to somebody else, and the link
-/// itself is reported.
+/// Whether no folder on the way is a link. A link itself is reported, but not followed: it may lead to another user's
+/// files.
 fn is_inside(root: &Path, below: &str) -> bool {
     let is_link = |path: PathBuf| std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
     let mut above = below.match_indices('/').map(|(at, _)| root.join(&below[..at]));
@@ -99,7 +99,7 @@ fn is_inside(root: &Path, below: &str) -> bool {
 }
 
 impl Survey {
-    fn look(&mut self, spool_dir: SpoolDir, path: &Path) {
+    fn check(&mut self, spool_dir: SpoolDir, path: &Path) {
         let part = part(spool_dir);
         match nix::sys::stat::lstat(path).map(Meta::from) {
             Err(nix::errno::Errno::ENOENT) => self.missing.push(path.to_owned()),
@@ -113,11 +113,11 @@ impl Survey {
                 let error = Error::open_dir(path, io::Error::from(nix::errno::Errno::ENOTDIR));
                 self.faults.push(SurveyFault { part, error, chmod: None });
             }
-            Ok(meta) => self.note(part, path, &meta, forbidden(spool_dir), check_dir(path, &meta, spool_dir)),
+            Ok(meta) => self.add_fault(part, path, &meta, forbidden(spool_dir), check_dir(path, &meta, spool_dir)),
         }
     }
 
-    fn note(&mut self, part: Part, path: &Path, meta: &Meta, forbidden: u32, checked: Result<(), Error>) {
+    fn add_fault(&mut self, part: Part, path: &Path, meta: &Meta, forbidden: u32, checked: Result<(), Error>) {
         let Err(error) = checked else { return };
         let chmod = meta.is_ours().then(|| (path.to_owned(), meta.mode & !forbidden));
         self.faults.push(SurveyFault { part, error, chmod });
@@ -156,11 +156,11 @@ fn part(spool_dir: SpoolDir) -> Part {
     }
 }
 
-/// Our own regular files in a folder whose names are wanted.
-fn left(folder: &Path, wanted: impl Fn(&OsStr) -> bool) -> Vec<LeftoverFile> {
+/// This user's regular files in a folder, if `wanted` accepts their names.
+fn leftovers(folder: &Path, wanted: impl Fn(&OsStr) -> bool) -> Vec<LeftoverFile> {
     let Ok(dir) = crate::files::open_dir(folder) else { return Vec::new() };
     let Ok(listing) = crate::files::open_listing(&dir) else { return Vec::new() };
-    let names = listing.take(MAX_LOOKED).filter_map(Result::ok);
+    let names = listing.take(MAX_LISTED).filter_map(Result::ok);
     let look = |name: &OsStr| {
         let meta = crate::files::meta_at(&dir, name).ok().flatten()?;
         let is_one = meta.is_file() && meta.is_ours();
@@ -171,7 +171,7 @@ fn left(folder: &Path, wanted: impl Fn(&OsStr) -> bool) -> Vec<LeftoverFile> {
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
             if wanted(name) { look(name) } else { None }
         })
-        .take(MAX_LEFT)
+        .take(MAX_LEFTOVERS)
         .collect()
 }
 
@@ -195,7 +195,7 @@ mod tests {
     fn folders_of_the_sidecar_have_no_fault_and_a_missing_home_has_no_survey() {
         let dir = made();
         let found = look(&dir);
-        assert!(found.faults.is_empty() && found.missing.is_empty() && found.left.is_empty(), "{found:?}");
+        assert!(found.faults.is_empty() && found.missing.is_empty() && found.leftovers.is_empty(), "{found:?}");
         assert!(survey(&dir.path().join("none"), |_| false).expect("read").is_none());
         assert!(!dir.path().join("none").exists());
     }
@@ -243,7 +243,7 @@ mod tests {
             fs::remove_dir_all(home.join(link)).expect("ours");
             std::os::unix::fs::symlink(&other, home.join(link)).expect("a link");
             let found = look(&dir);
-            assert!(found.left.is_empty() && found.missing.is_empty(), "{link}: {found:?}");
+            assert!(found.leftovers.is_empty() && found.missing.is_empty(), "{link}: {found:?}");
             assert_eq!(found.faults.len(), 1, "{link}: {found:?}");
         }
     }
@@ -256,7 +256,7 @@ mod tests {
             fs::write(spool.join(file), "{}").expect("written");
         }
         let mut names: Vec<_> =
-            look(&dir).left.into_iter().filter_map(|left| Some(left.path.file_name()?.to_owned())).collect();
+            look(&dir).leftovers.into_iter().filter_map(|left| Some(left.path.file_name()?.to_owned())).collect();
         names.sort();
         assert_eq!(names, [".probe-1.json", "a.tmp"]);
     }

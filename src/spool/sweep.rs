@@ -1,5 +1,5 @@
-//! Removes old files: scratch files in `tmp/` after 36 hours, results after 7 days. It removes a few at a time, and
-//! never by the wall clock alone: when the clock jumps forward, a file written a minute ago must stay.
+//! Removes old files: scratch files in `tmp/` after 36 hours, results after 7 days. Each call looks at a few files.
+//! Ages are computed with [`BelievedClock`]: when the wall clock jumps forward, a file written a minute ago must stay.
 
 use super::dirs::{SpoolDir, SpoolDirs};
 use crate::core::id::RequestId;
@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 const HOUR_MS: i64 = 3_600_000;
-/// What a killed writer leaves in `tmp/` is removed after this.
+/// How long files in `tmp/` are kept; only killed writers leave files there.
 const TMP_AGE_MS: i64 = 36 * HOUR_MS;
 /// Results are kept this long.
 const RESULT_AGE_MS: i64 = 7 * 24 * HOUR_MS;
@@ -23,13 +23,13 @@ pub(super) struct Sweeper {
 
 impl std::fmt::Debug for Sweeper {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sweeper").field("room", &self.spool_dir).finish_non_exhaustive()
+        f.debug_struct("Sweeper").field("spool_dir", &self.spool_dir).finish_non_exhaustive()
     }
 }
 
 impl Sweeper {
-    /// Looks at the next `max` files of `tmp/` and `results/` in turn and removes those that are too old; returns how
-    /// many it removed. One clock for all files decides what is old, so that nothing must be remembered for each file.
+    /// Looks at the next `max` files of `tmp/` and `results/`, removes those that are too old, and returns how many it
+    /// removed.
     pub(super) fn sweep(&mut self, dirs: &SpoolDirs, max: usize, now: &Now) -> usize {
         let Some(wall_ms) = self.clock.wall_ms(now) else { return 0 };
         let spool_dir = self.spool_dir.unwrap_or(SpoolDir::Tmp);
@@ -54,7 +54,7 @@ impl Sweeper {
         removed
     }
 
-    /// Whether both rooms were looked through to the end, and no new round was begun.
+    /// Whether the last pass over both folders has ended and the next one has not begun.
     pub(super) fn is_swept(&self) -> bool {
         self.listing.is_none() && self.spool_dir.is_none_or(|spool_dir| spool_dir == SpoolDir::Tmp)
     }
@@ -75,7 +75,7 @@ fn sweep_one(dirs: &SpoolDirs, spool_dir: SpoolDir, name: &OsStr, wall_ms: i64) 
     !meta.is_dir() && age_ms > limit && files::remove_at(dirs.dir(spool_dir), name).unwrap_or(false)
 }
 
-/// Only names that we give to results ourselves.
+/// Whether tasuki itself gives such a name to results.
 fn is_result(name: &OsStr) -> bool {
     name.to_str().and_then(|name| name.strip_suffix(".json")).is_some_and(|id| {
         let id = id.strip_suffix(".reused").unwrap_or(id);

@@ -1,5 +1,5 @@
-//! Says when to scan. The system's notices are only hints: no path in them is used, a lost one costs only time, and the
-//! folders are scanned on a slow tick as well. Watches are armed before the scan, so that nothing falls between them.
+//! Says when to scan. A notice of the system is only a hint: tasuki also scans without one, every few seconds, so a
+//! lost notice costs only time. Watches are armed before the first scan, so that no file is missed between the two.
 
 use super::dirs::SpoolDir;
 use super::error::Error;
@@ -15,15 +15,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// The most document folders that are watched at once; the others are only looked at by the tick.
+/// The most document folders that are watched at once; the tick looks at the others.
 const MAX_FOLDERS: usize = 256;
 
 /// How the folders are watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WatchMode {
-    /// The system reports changes; the tick is slow.
+    /// The system reports changes; the tick comes every 5 seconds.
     Armed,
-    /// It can't (no more watches, a file system without them): the tick is fast.
+    /// The system can't report changes (no watches are left, or the file system has none); the tick comes every second.
     Poll,
 }
 
@@ -40,10 +40,11 @@ pub enum Checked {
 pub struct SpoolWatch {
     watcher: Option<RecommendedWatcher>,
     shared: Arc<Shared>,
-    /// The watched folders, each held open: while it is open, its inode number can't be given to another folder, so a
-    /// folder that was removed and made again is recognised as another one.
+    /// The watched folders, each held open. While a folder is open, the system can't reuse its inode number, so tasuki
+    /// notices when it was removed and created again.
     folders: BTreeMap<PathBuf, Option<OwnedFd>>,
-    told: bool,
+    /// Whether the log already says that the folders can't be watched.
+    was_reported: bool,
 }
 
 /// What the watcher's own thread and ours share.
@@ -69,7 +70,7 @@ pub struct Hints {
 }
 
 impl Hints {
-    /// Returns at the next hint, or at once if one came since the last call. Safe to drop half-way.
+    /// Returns at the next hint, or at once if one came since the last call. Cancel-safe.
     pub async fn next(&self) {
         while !self.shared.dirty.swap(false, Ordering::AcqRel) {
             self.shared.wake.notified().await;
@@ -82,7 +83,7 @@ impl SpoolWatch {
     #[must_use]
     pub fn new(spool: &Spool) -> SpoolWatch {
         let shared = Arc::new(Shared::default());
-        let mut watch = SpoolWatch { watcher: None, shared, folders: BTreeMap::new(), told: false };
+        let mut watch = SpoolWatch { watcher: None, shared, folders: BTreeMap::new(), was_reported: false };
         watch.arm(spool);
         watch
     }
@@ -136,7 +137,7 @@ impl SpoolWatch {
         Ok(if was_armed || self.watcher.is_some() { Checked::Rescan } else { Checked::Same })
     }
 
-    /// Gives hints about a document folder too, from now on. It need not exist yet.
+    /// Watches a document folder too. It need not exist yet.
     pub fn watch_dir(&mut self, spool: &Spool, path: &Path) {
         if self.folders.contains_key(path) || self.folders.len() >= MAX_FOLDERS {
             return;
@@ -147,7 +148,7 @@ impl SpoolWatch {
         self.shared.hint();
     }
 
-    /// No hints about that folder any more.
+    /// Stops watching a document folder.
     pub fn unwatch_dir(&mut self, spool: &Spool, path: &Path) {
         if self.folders.remove(path).is_some() {
             self.publish_paths(spool);
@@ -158,8 +159,7 @@ impl SpoolWatch {
         }
     }
 
-    /// Makes a new watcher for everything: an old one can't be repaired (it stays silent about a folder that was
-    /// replaced).
+    /// Makes a new watcher for all folders: the old one reports nothing about a folder that was replaced.
     fn arm(&mut self, spool: &Spool) {
         self.watcher = None;
         self.shared.broken.store(false, Ordering::Release);
@@ -167,14 +167,14 @@ impl SpoolWatch {
         match self.build(spool) {
             Ok(watcher) => {
                 self.watcher = Some(watcher);
-                self.told = false;
+                self.was_reported = false;
             }
             Err(error) => {
-                if !self.told {
+                if !self.was_reported {
                     tracing::warn!(%error, "could not watch the folders of the spool; looking into them every second \
                                             instead");
                 }
-                self.told = true;
+                self.was_reported = true;
             }
         }
         let paths: Vec<PathBuf> = self.folders.keys().cloned().collect();
@@ -184,8 +184,10 @@ impl SpoolWatch {
 
     fn build(&self, spool: &Spool) -> notify::Result<RecommendedWatcher> {
         let shared = Arc::clone(&self.shared);
-        let mut watcher =
-            RecommendedWatcher::new(move |event| shared.take(event), Config::default().with_follow_symlinks(false))?;
+        let mut watcher = RecommendedWatcher::new(
+            move |event| shared.on_event(event),
+            Config::default().with_follow_symlinks(false),
+        )?;
         for spool_dir in [SpoolDir::Spool, SpoolDir::Requests, SpoolDir::Events] {
             watcher.watch(spool.path(spool_dir), RecursiveMode::NonRecursive)?;
         }
@@ -209,10 +211,10 @@ impl SpoolWatch {
 
 impl Shared {
     /// Called on the watcher's thread: sets a flag and wakes, nothing else.
-    fn take(&self, event: notify::Result<Event>) {
+    fn on_event(&self, event: notify::Result<Event>) {
         match event {
             Ok(event) => {
-                let relevant = self.paths.lock().unwrap_or_else(PoisonError::into_inner).concern(&event);
+                let relevant = self.paths.lock().unwrap_or_else(PoisonError::into_inner).is_relevant(&event);
                 if relevant {
                     self.hint();
                 }
@@ -231,9 +233,9 @@ impl Shared {
 }
 
 impl Paths {
-    /// Whether an event can mean that there is something to take. What we do ourselves (reading, moving files out,
-    /// appending to the journal) must not count, or every scan would cause the next.
-    fn concern(&self, event: &Event) -> bool {
+    /// Whether an event may mean that a new file arrived. What tasuki does itself (reading, moving files out, appending
+    /// to the journal) must not count, or every scan would cause the next.
+    fn is_relevant(&self, event: &Event) -> bool {
         if event.need_rescan() || event.paths.is_empty() {
             return true;
         }
@@ -274,8 +276,8 @@ mod tests {
 
     #[test]
     fn a_notice_without_a_path_means_look() {
-        assert!(paths().concern(&Event::new(EventKind::Other).set_flag(Flag::Rescan)));
-        assert!(paths().concern(&Event::new(EventKind::Other)));
+        assert!(paths().is_relevant(&Event::new(EventKind::Other).set_flag(Flag::Rescan)));
+        assert!(paths().is_relevant(&Event::new(EventKind::Other)));
     }
 
     #[cfg(target_os = "linux")]
@@ -284,16 +286,16 @@ mod tests {
         let to = EventKind::Modify(ModifyKind::Name(RenameMode::To));
         let from = EventKind::Modify(ModifyKind::Name(RenameMode::From));
         let data = EventKind::Modify(ModifyKind::Data(DataChange::Any));
-        assert!(paths().concern(&event(to, "/h/spool/requests/a.json")));
-        assert!(paths().concern(&event(EventKind::Create(CreateKind::File), "/h/docs/a.md")));
-        assert!(paths().concern(&event(data, "/h/docs/a.md")));
-        assert!(paths().concern(&event(from, "/h/spool/requests")));
-        assert!(paths().concern(&event(EventKind::Remove(RemoveKind::Folder), "/h/spool/requests")));
-        assert!(!paths().concern(&event(from, "/h/spool/requests/a.json")));
-        assert!(!paths().concern(&event(EventKind::Remove(RemoveKind::File), "/h/spool/requests/a.json")));
-        assert!(!paths().concern(&event(data, "/h/spool/journal.jsonl")));
+        assert!(paths().is_relevant(&event(to, "/h/spool/requests/a.json")));
+        assert!(paths().is_relevant(&event(EventKind::Create(CreateKind::File), "/h/docs/a.md")));
+        assert!(paths().is_relevant(&event(data, "/h/docs/a.md")));
+        assert!(paths().is_relevant(&event(from, "/h/spool/requests")));
+        assert!(paths().is_relevant(&event(EventKind::Remove(RemoveKind::Folder), "/h/spool/requests")));
+        assert!(!paths().is_relevant(&event(from, "/h/spool/requests/a.json")));
+        assert!(!paths().is_relevant(&event(EventKind::Remove(RemoveKind::File), "/h/spool/requests/a.json")));
+        assert!(!paths().is_relevant(&event(data, "/h/spool/journal.jsonl")));
         let closed = EventKind::Access(AccessKind::Close(AccessMode::Write));
-        assert!(!paths().concern(&event(closed, "/h/spool/requests/a.json")));
+        assert!(!paths().is_relevant(&event(closed, "/h/spool/requests/a.json")));
     }
 
     /// The watcher's thread is still busy with the first event when more come than its queue can hold: the important
@@ -335,7 +337,7 @@ mod tests {
         let mut spool = Spool::open(&dir.path().join("home")).expect("a new home");
         let mut watch = SpoolWatch::new(&spool);
         assert_eq!(watch.check(&mut spool).expect("fine"), Checked::Same);
-        watch.shared.take(Err(notify::Error::generic("lost")));
+        watch.shared.on_event(Err(notify::Error::generic("lost")));
         assert_eq!(watch.check(&mut spool).expect("armed again"), Checked::Rescan);
         assert_eq!(watch.check(&mut spool).expect("fine"), Checked::Same);
     }

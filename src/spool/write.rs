@@ -1,5 +1,5 @@
-//! Writes what others read: results, error files and views. All of it is a projection of the store, so a lost copy is
-//! written again; each file is replaced whole by a rename.
+//! Writes the files that others read: results, error files and views. They are projections of the store, so a lost file
+//! can be written again. A rename replaces each file in one step.
 
 use super::dirs::{SpoolDir, TEMP};
 use super::error::Error;
@@ -21,13 +21,13 @@ const MAX_IDS: usize = 1_000_000;
 pub enum OutputFile {
     /// `spool/results/<id>.json`.
     Result(RequestId),
-    /// `spool/results/<id>.reused.json`: the answer to other bytes under an id that was answered.
+    /// `spool/results/<id>.reused.json`: the refusal of a second request with the same id and other bytes.
     Reused(RequestId),
     /// `spool/errors/<id>.json`.
     Error(ErrorId),
     /// `view/sidecar.json`.
     Sidecar,
-    /// `view/.built`: whose store the views were built from.
+    /// `view/.built`: the store from which the views were written.
     Built,
     /// `view/agents/<id>.json`.
     Agent(AgentId),
@@ -83,18 +83,18 @@ pub enum ProjectionFolder {
 }
 
 impl Spool {
-    /// Writes a file whole, over any file of that name. It is not synced: a checkpoint syncs the file system. Error
-    /// files are written by [`Spool::put_error`].
+    /// Writes a file, replacing an existing one. Does not sync it: a checkpoint syncs the file system. For error files
+    /// see [`Spool::put_error`].
     ///
     /// # Errors
     /// The system's; then the file is as it was.
-    pub fn put(&self, place: &OutputFile, bytes: &[u8]) -> Result<(), Error> {
-        let name = place.name();
-        files::replace_at(self.dir(place.spool_dir()), OsStr::new(TEMP), OsStr::new(&name), bytes, Grade::Fast)
-            .map_err(|error| Error::io("write", self.path_of(place), error))
+    pub fn put(&self, file: &OutputFile, bytes: &[u8]) -> Result<(), Error> {
+        let name = file.name();
+        files::replace_at(self.dir(file.spool_dir()), OsStr::new(TEMP), OsStr::new(&name), bytes, Grade::Fast)
+            .map_err(|error| Error::io("write", self.path_of(file), error))
     }
 
-    /// Writes `view/sidecar.json`, if need be into room that was kept for it.
+    /// Writes `view/sidecar.json`; if that fails, into the spare file.
     ///
     /// # Errors
     /// The system's; then the file is as it was.
@@ -111,52 +111,51 @@ impl Spool {
         }
     }
 
-    /// Writes an error file, synced, unless one with that id exists, which is never written again. Returns whether it
-    /// was written.
+    /// Writes and syncs an error file, unless it exists already. Returns whether it was written.
     ///
     /// # Errors
     /// The system's; then there is no such file.
     pub fn put_error(&self, id: &ErrorId, bytes: &[u8]) -> Result<bool, Error> {
-        let place = OutputFile::Error(*id);
-        let (dir, name) = (self.dir(SpoolDir::Errors), place.name());
+        let file = OutputFile::Error(*id);
+        let (dir, name) = (self.dir(SpoolDir::Errors), file.name());
         files::create_at(dir, OsStr::new(TEMP), dir, OsStr::new(&name), bytes, Grade::Durable)
-            .map_err(|error| Error::io("write", self.path_of(&place), error))
+            .map_err(|error| Error::io("write", self.path_of(&file), error))
     }
 
-    /// Removes a file: a dismissed error, the view of something that is gone. Whether it was there.
+    /// Removes a file, such as the view of a forgotten agent. Returns whether it existed.
     ///
     /// # Errors
     /// The system's.
-    pub fn remove(&self, place: &OutputFile) -> Result<bool, Error> {
-        files::remove_at(self.dir(place.spool_dir()), OsStr::new(&place.name()))
-            .map_err(|error| Error::io("remove", self.path_of(place), error))
+    pub fn remove(&self, file: &OutputFile) -> Result<bool, Error> {
+        files::remove_at(self.dir(file.spool_dir()), OsStr::new(&file.name()))
+            .map_err(|error| Error::io("remove", self.path_of(file), error))
     }
 
     /// Whether the file exists. An error file that was written and does not exist was dismissed.
     ///
     /// # Errors
     /// The system's.
-    pub fn exists(&self, place: &OutputFile) -> Result<bool, Error> {
-        let meta = files::meta_at(self.dir(place.spool_dir()), place.name());
-        Ok(meta.map_err(|error| Error::io("look at", self.path_of(place), error))?.is_some())
+    pub fn exists(&self, file: &OutputFile) -> Result<bool, Error> {
+        let meta = files::meta_at(self.dir(file.spool_dir()), file.name());
+        Ok(meta.map_err(|error| Error::io("look at", self.path_of(file), error))?.is_some())
     }
 
     /// Whether the file exists and holds exactly these bytes; a file that a power cut damaged does not.
     #[must_use]
-    pub fn holds(&self, place: &OutputFile, bytes: &[u8]) -> bool {
-        matches!(self.get(place), Ok(Some(there)) if there == bytes)
+    pub fn holds(&self, file: &OutputFile, bytes: &[u8]) -> bool {
+        matches!(self.get(file), Ok(Some(there)) if there == bytes)
     }
 
     /// The file's bytes; `None` if it does not exist.
     ///
     /// # Errors
     /// It can't be read, or is not a plain file of ours.
-    pub fn get(&self, place: &OutputFile) -> Result<Option<Vec<u8>>, Error> {
-        match files::read_at(self.dir(place.spool_dir()), OsStr::new(&place.name()), MAX_PROJECTION_BYTES) {
+    pub fn get(&self, file: &OutputFile) -> Result<Option<Vec<u8>>, Error> {
+        match files::read_at(self.dir(file.spool_dir()), OsStr::new(&file.name()), MAX_PROJECTION_BYTES) {
             Ok((bytes, _)) => Ok(Some(bytes)),
             Err(Unfit::Missing) => Ok(None),
-            Err(Unfit::Io(error)) => Err(Error::io("read", self.path_of(place), error)),
-            Err(unfit) => Err(Error::io("read", self.path_of(place), std::io::Error::other(unfit.to_string()))),
+            Err(Unfit::Io(error)) => Err(Error::io("read", self.path_of(file), error)),
+            Err(unfit) => Err(Error::io("read", self.path_of(file), std::io::Error::other(unfit.to_string()))),
         }
     }
 
@@ -179,22 +178,21 @@ impl Spool {
 
     /// The file's path, for messages.
     #[must_use]
-    pub fn path_of(&self, place: &OutputFile) -> PathBuf {
-        self.path(place.spool_dir()).join(place.name())
+    pub fn path_of(&self, file: &OutputFile) -> PathBuf {
+        self.path(file.spool_dir()).join(file.name())
     }
 
-    /// Makes a syncer, which brings everything that was written so far onto the disk. After this checkpoint only what
-    /// was written later must be compared with the store. A sync may take as long as the disk likes, so it is made for
-    /// a thread of its own.
+    /// Makes a syncer, which flushes everything that was written so far to the disk. After such a checkpoint, a start
+    /// compares only later files with the store. A sync can be slow, so it runs on its own thread.
     ///
     /// # Errors
-    /// The system's: there is no descriptor left.
+    /// No descriptor is left.
     pub fn syncer(&self) -> Result<Syncer, Error> {
         let mut folders: Vec<(u64, OwnedFd, PathBuf)> = Vec::new();
         for spool_dir in [SpoolDir::Spool, SpoolDir::View] {
             let failed = |error: std::io::Error| Error::io("sync", self.path(spool_dir), error);
             let device = files::meta(self.dir(spool_dir)).map_err(failed)?.file_id.dev;
-            // Once is enough for a file system.
+            // One sync for each file system.
             if folders.iter().all(|(other, _, _)| *other != device) {
                 let folder = self.dir(spool_dir).as_fd().try_clone_to_owned().map_err(failed)?;
                 folders.push((device, folder, self.path(spool_dir).to_path_buf()));
@@ -211,7 +209,7 @@ pub struct Syncer {
 }
 
 impl Syncer {
-    /// Waits until they are on the disk.
+    /// Waits until all written files are on the disk.
     ///
     /// # Errors
     /// The system's; then the checkpoint does not count.

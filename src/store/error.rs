@@ -1,4 +1,4 @@
-//! Why the store can't be used, and which of redb's errors mean that the file is not ours, or is damaged.
+//! Errors of the store, and which of redb's errors mean that the file is damaged or was not written by tasuki.
 
 use super::tables::SCHEMA;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub enum Error {
          as it is. Use the version of tasuki that wrote it", path.display()
     )]
     NewerSchema { path: PathBuf, found: u64 },
-    /// A single row that this version can't have written. The rest of the file is as good as it was.
+    /// A single row that this version can't have written. Other rows can still be used.
     #[error("a row of the table {table} in the state file {} can't be understood: {why}. The file was left as it is", path.display())]
     Row { path: PathBuf, table: String, why: String },
     /// It was moved, deleted or replaced while it was open.
@@ -29,14 +29,14 @@ pub enum Error {
          back. Put the file back, or stop this sidecar and start another, which uses the file that is there now", path.display()
     )]
     Gone { path: PathBuf },
-    /// Anything that the disk refused. What was being committed may or may not be there.
+    /// Any other I/O error. A commit that was running may or may not have succeeded.
     #[error("the state file {} could not be {what}: {why}", path.display())]
     Io { path: PathBuf, what: &'static str, why: String },
 }
 
 impl Error {
-    /// The error of redb while `what` was done with the file at `path`. Content that does not fit is not a failure of
-    /// the disk: trying again does not help.
+    /// Converts an error of redb; `what` was being done with the file at `path`. Wrong content is not an I/O error,
+    /// because a retry does not help.
     pub(super) fn of(path: &Path, what: &'static str, error: impl Into<redb::Error>) -> Error {
         let error = error.into();
         let why = error.to_string();
@@ -54,8 +54,8 @@ impl Error {
     }
 }
 
-/// Whether damage to the file or the disk may cause this error. A full disk damages nothing, and an error that redb
-/// repeats after an earlier failure says nothing new.
+/// Whether damage to the file or the disk may have caused this error. A full disk has not, and an error that redb
+/// repeats after an earlier one says nothing new.
 pub(super) fn may_be_corruption(error: &redb::Error) -> bool {
     use std::io::ErrorKind as Kind;
     match error {

@@ -1,4 +1,4 @@
-//! The open database file: one transaction to read or to write, and the meaning of a failure.
+//! The open database file: read and write transactions, and what their errors mean.
 
 use super::checking::Checking;
 use super::error::{self, Error};
@@ -13,13 +13,13 @@ use std::path::PathBuf;
 pub struct Store {
     pub(super) path: PathBuf,
     pub(super) database: Option<Database>,
-    /// Device and inode of the open file; none for a store that lies in no file.
+    /// Device and inode of the open file; `None` for a test's store that is not in a file.
     pub(super) identity: Option<(u64, u64)>,
     pub(super) next_ledger: u64,
     pub(super) next_seen: u64,
-    /// Whether, since every page was last checked, there was an error that damage may have caused.
-    pub(super) doubt: Cell<bool>,
-    /// Every page of the file is being read, before it is opened again.
+    /// Whether an error since the last full check may have been caused by damage.
+    pub(super) may_be_damaged: Cell<bool>,
+    /// The running check of all pages, if there is one.
     pub(super) checking: Option<Checking>,
     /// The clock that decides when an answer is old enough to be forgotten.
     pub(super) clock: BelievedClock,
@@ -49,21 +49,21 @@ impl Store {
     pub(super) fn failed(&self, what: &'static str, error: impl Into<redb::Error>) -> Error {
         let error = error.into();
         if error::may_be_corruption(&error) {
-            self.doubt.set(true);
+            self.may_be_damaged.set(true);
         }
         Error::of(&self.path, what, error)
     }
 
     /// A row that this version can't have written.
-    pub(super) fn broken(&self, table: &str, why: &impl ToString) -> Error {
-        self.doubt.set(true);
+    pub(super) fn corrupt(&self, table: &str, why: &impl ToString) -> Error {
+        self.may_be_damaged.set(true);
         let why = format!("a row of its table {table} can't be understood: {}", why.to_string());
         Error::Unreadable { path: self.path.clone(), why }
     }
 
-    /// The same, of a row that was looked up while running: only who asked for it need be told.
-    pub(super) fn row_broken(&self, table: &str, why: &impl ToString) -> Error {
-        self.doubt.set(true);
+    /// The same for a single row that was looked up: only the request that needs this row fails.
+    pub(super) fn row_corrupt(&self, table: &str, why: &impl ToString) -> Error {
+        self.may_be_damaged.set(true);
         Error::Row { path: self.path.clone(), table: table.to_owned(), why: why.to_string() }
     }
 
@@ -80,7 +80,7 @@ impl Store {
         write.set_quick_repair(true);
         let done = work(&write).map_err(|error| self.failed("written", error))?;
         write.commit().map_err(|error| self.failed("written", error))?;
-        // Only now is it known that the file was there all the time.
+        // After the commit, so that a file that was moved in the meantime is noticed.
         self.check_in_place()?;
         Ok(done)
     }
@@ -97,7 +97,7 @@ impl Store {
         Ok(found.map(|value| value.value()))
     }
 
-    /// The 8 hexadecimal digits that name this home's things inside a tmux server.
+    /// The 8 hexadecimal digits that identify this home in the options and names that tasuki sets in a tmux server.
     ///
     /// # Errors
     /// What the disk refused.
@@ -105,7 +105,7 @@ impl Store {
         Ok(format!("{:08x}", self.number("home")? & 0xffff_ffff))
     }
 
-    /// The number of the next request that the ledger takes.
+    /// The number of the ledger's next row.
     #[must_use]
     pub fn next_ledger(&self) -> u64 {
         self.next_ledger

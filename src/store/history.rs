@@ -1,9 +1,10 @@
-//! History: rows of agents that have ended, of handoffs that are over and of work items that are done. A start does not
-//! need them, but it may have to check the whole file, and their number only grows. So loose rows are packed: many rows
-//! in one compressed value, a tenth of their size.
+//! History: rows of ended agents, finished handoffs and finished work items. They are not part of the working set and
+//! their number only grows, so they must cost little. A start may have to check the whole file, so when there are
+//! enough of them they are packed: many rows in one compressed value, a tenth of their size.
 //!
-//! A row is loose in its own table, or in the pack that the index names for its id. A row that is written again is
-//! loose, and its id leaves the index: the copy in the pack is dead, and no lookup finds it.
+//! A row is either *loose*, which means alone in its table, or in a *pack*, whose number is in the index under the
+//! row's id. A packed row that is written again becomes loose and leaves the index. Its old copy stays in the pack, but
+//! no lookup finds it.
 
 use redb::{ReadableTable, ReadableTableMetadata, Table, TableDefinition, WriteTransaction};
 use serde::de::DeserializeOwned;
@@ -24,15 +25,15 @@ const WORK_PACKED: Index = TableDefinition::new("work_packed");
 /// bytes (both little-endian), and the row.
 const PACKS: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new("packs");
 
-/// From this many loose rows of a kind on, packing is worth a commit.
+/// Loose rows are packed when there are so many of a kind.
 const PACK_FROM: u64 = 256;
 /// The most rows of a kind that one commit packs: it must not delay the loop.
 const PACK_AT_ONCE: usize = 1_024;
 /// The most bytes of a kind that one commit packs: a row may hold a whole document.
 const PACK_BYTES_AT_ONCE: usize = 4 * 1024 * 1024;
-/// A pack is closed when it holds this much, in bytes before compression.
+/// A pack is full at this size, in bytes before compression.
 const PACK_BYTES: usize = 96 * 1024;
-/// The largest size that a pack may claim, in bytes. A single row is far smaller.
+/// The largest size that a pack's header may claim, in bytes. Real packs are far smaller.
 const MAX_PACK_BYTES: usize = 64 * 1024 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,14 +96,14 @@ impl<'t> HistoryTables<'t> {
         Ok(HistoryTables { loose: write.open_table(kind.loose())?, index: write.open_table(kind.index())? })
     }
 
-    /// Inserts or replaces a row.
+    /// Writes a row, replacing an older one.
     pub(super) fn put(&mut self, id: u128, row: &[u8]) -> Result<(), redb::Error> {
         self.loose.insert(id, row)?;
         self.index.remove(id)?;
         Ok(())
     }
 
-    /// Removes a row, because it is back in the working set.
+    /// Removes a row that belongs to the working set again.
     pub(super) fn remove(&mut self, id: u128) -> Result<(), redb::Error> {
         self.loose.remove(id)?;
         self.index.remove(id)?;
@@ -138,7 +139,7 @@ pub(super) fn ids(read: &redb::ReadTransaction, kind: HistoryKind) -> Result<Vec
     Ok(ids)
 }
 
-/// Whether enough rows are loose that packing them is worth a commit.
+/// Whether there are enough loose rows of some kind to pack them.
 pub(super) fn is_packing_due(read: &redb::ReadTransaction) -> Result<bool, redb::Error> {
     for kind in HistoryKind::ALL {
         if read.open_table(kind.loose())?.len()? >= PACK_FROM {

@@ -1,4 +1,4 @@
-//! Loads the working set, and what the last run left to be written.
+//! Loads the working set, and finds which files the last run may not have written.
 
 use super::error::Error;
 use super::history::{self, HistoryKind};
@@ -15,7 +15,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
-/// What the store holds at a start.
+/// What a start loads from the store.
 pub struct Loaded {
     /// The working set, without settings.
     pub state: State,
@@ -27,11 +27,11 @@ pub struct Loaded {
     pub dirty_views: Vec<String>,
     /// Error files that may not have been written.
     pub errors: Vec<ErrorRow>,
-    /// Errors whose file was written: where it is missing now, somebody has dismissed it by deleting it.
+    /// Errors whose file was written. If the file is missing now, somebody has deleted it, which dismisses the error.
     pub written_errors: Vec<ErrorId>,
 }
 
-/// The ids of rows that are only in the history.
+/// The ids of the history.
 pub struct PastIds {
     pub agents: Vec<AgentId>,
     pub handoffs: Vec<HandoffId>,
@@ -67,8 +67,8 @@ fn open_requests(
     let mut open = BTreeMap::new();
     for entry in table.iter().map_err(|error| store.failed("read", error))? {
         let (key, value) = entry.map_err(|error| store.failed("read", error))?;
-        let id = key.value().parse().map_err(|error| store.broken("open_requests", &error))?;
-        let row = serde_json::from_slice(value.value()).map_err(|error| store.broken("open_requests", &error))?;
+        let id = key.value().parse().map_err(|error| store.corrupt("open_requests", &error))?;
+        let row = serde_json::from_slice(value.value()).map_err(|error| store.corrupt("open_requests", &error))?;
         open.insert(id, row);
     }
     Ok(open)
@@ -88,13 +88,13 @@ where
     let mut rows = Vec::new();
     for entry in table.iter().map_err(|error| store.failed("read", error))? {
         let (key, value) = entry.map_err(|error| store.failed("read", error))?;
-        let row = serde_json::from_slice(value.value()).map_err(|error| store.broken(&name, &error))?;
+        let row = serde_json::from_slice(value.value()).map_err(|error| store.corrupt(&name, &error))?;
         rows.push((key.value(), row));
     }
     Ok(rows)
 }
 
-/// Results written since the last checkpoint: their files were renamed, but perhaps not synced.
+/// Results since the last checkpoint: their files were written, but perhaps not synced.
 fn unsynced_results(store: &Store, read: &redb::ReadTransaction) -> Result<Vec<(RequestId, Value)>, redb::Error> {
     let synced = store.meta("ledger_synced").ok().flatten().unwrap_or(0);
     let (order, ledger) = (read.open_table(tables::LEDGER_ORDER)?, read.open_table(tables::LEDGER)?);
@@ -140,7 +140,7 @@ impl Store {
         Ok(Loaded { state, journal, results, dirty_views, errors, written_errors })
     }
 
-    /// Ids of all agents, handoffs and work items that are history: needed only to rebuild the views in full.
+    /// Ids of all agents, handoffs and work items of the history. Needed only to write all views again.
     ///
     /// # Errors
     /// What the disk refused.

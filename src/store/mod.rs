@@ -1,17 +1,19 @@
-//! The authoritative state: a redb file that only the sidecar opens, with one transaction for each batch of decisions.
+//! The state file: a redb database that only the sidecar opens, with one transaction for each batch of decisions.
+//! Views, results and the journal are written from it.
 //!
-//! `tables` names the tables, `rows` the rows that are not the core's own, `history` packs old rows. `load` loads the
-//! working set, `look` finds single rows. `open` takes the lock and creates a new file, `checking` reads a whole file
-//! before it opens it again, `peek` reads a file without changing it, and `seal` marks a file that was closed properly.
-//! `handle` is the open file itself; this file commits. Rows are JSON, so that an older row without a newer field can
-//! still be read.
+//! `tables` defines the tables, `rows` the rows that are not the core's own, and `history` the compressed rows of ended
+//! agents, finished handoffs and finished work items. `load` loads the working set, which is all other rows; `lookup`
+//! finds single rows. `open` takes the lock and opens or creates the file, `upgrade` upgrades an older one, `checking`
+//! reads all of a file before it opens the file again, `peek` checks a file without changing it, and `seal` notes that
+//! a file was closed properly. `handle` is the open file; this file commits. Rows are JSON, so that an older row
+//! without a newer field can still be read.
 
 mod checking;
 mod error;
 mod handle;
 mod history;
 mod load;
-mod look;
+mod lookup;
 mod open;
 mod peek;
 mod rows;
@@ -37,21 +39,22 @@ pub use tables::SCHEMA;
 
 /// The most rows of each kind that one clean-up removes.
 pub(crate) const PURGE_BATCH: usize = 2_000;
-/// How long an answered request is remembered, in milliseconds (30 days): until then the same id gets the same answer.
+/// How long an answered request is remembered, in milliseconds (30 days). During that time the same request gets the
+/// same answer.
 const REMEMBER_MS: i64 = 30 * 24 * 60 * 60 * 1000;
-/// Event files that are remembered after they were taken.
+/// How many event files are remembered after they were decided.
 const EVENTS_REMEMBERED: u64 = 20_000;
 
 impl Store {
-    /// Opens the state file under `state_dir`, or creates a new one if there is none. Every page is checked first,
-    /// unless the file was [closed](Store::close) properly and has not been changed since.
+    /// Opens the state file in `state_dir`, or creates one if there is none. Checks every page first, unless the file
+    /// was [closed](Store::close) properly and has not changed since.
     ///
     /// # Errors
     /// [`Error::Locked`], [`Error::Unreadable`], [`Error::NewerSchema`], or what the disk refused.
     pub fn open(state_dir: &Path) -> Result<Store, Error> {
         let path = state_dir.join("tasuki.redb");
         let lock = open::lock(&state_dir.join("tasuki.lock"), &path)?;
-        open::begin_if_new(state_dir, &path)?;
+        open::create_if_missing(state_dir, &path)?;
         if !seal::take(&path)? {
             let mebibytes = std::fs::metadata(&path).map_or(0, |meta| meta.len() / (1024 * 1024));
             tracing::info!(
@@ -60,34 +63,39 @@ impl Store {
             );
             peek::check(&path)?;
         }
-        let database = open::existing(&path, false)?;
+        let database = open::open_existing(&path, false)?;
         let identity = open::identity(&path);
-        Store::on(path, database, identity, lock)
+        Store::from_database(path, database, identity, lock)
     }
 
-    /// Makes a store of an open database: checks its schema and finds the ends of its ledgers.
-    fn on(path: PathBuf, database: Database, identity: Option<(u64, u64)>, lock: File) -> Result<Store, Error> {
+    /// Makes a store of an open database: checks or upgrades its schema, and reads the next numbers of its ledgers.
+    fn from_database(
+        path: PathBuf,
+        database: Database,
+        identity: Option<(u64, u64)>,
+        lock: File,
+    ) -> Result<Store, Error> {
         let mut store = Store {
             path,
             database: Some(database),
             identity,
             next_ledger: 0,
             next_seen: 0,
-            doubt: Cell::new(false),
+            may_be_damaged: Cell::new(false),
             checking: None,
             clock: BelievedClock::default(),
             _lock: lock,
         };
         store.check_schema()?;
-        store.find_ends()?;
+        store.find_next_numbers()?;
         Ok(store)
     }
 
-    /// Closes the file, opens it again and loads the working set: after an I/O error redb refuses to write until then.
-    /// If any of it fails, the store stays closed, and nothing can be committed until a later call succeeds. If damage
-    /// may have caused the error, or the path leads to another file, every page is checked. That is done on a thread of
-    /// its own, because the loop would wait for it, and this returns none until a later call finds it done. A disk that
-    /// is merely full damages nothing.
+    /// Closes the file, opens it again and loads the working set: after an I/O error, redb refuses to write until then.
+    /// If this fails, the store stays closed, and nothing can be committed until a later call succeeds. If damage may
+    /// have caused the error, or the path leads to another file, every page is checked first. The check can take long,
+    /// so it runs on its own thread, and calls return `None` until it has ended. After an error of a full disk there is
+    /// no check.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -104,27 +112,27 @@ impl Store {
                 if found.is_none() {
                     return Err(self.gone());
                 }
-                if self.doubt.get() || found != self.identity {
+                if self.may_be_damaged.get() || found != self.identity {
                     self.checking = Some(Checking::begin(&self.path)?);
                     return Ok(None);
                 }
-                open::existing(&self.path, false)?
+                open::open_existing(&self.path, false)?
             }
         };
         self.database = Some(opened);
-        self.doubt.set(false);
+        self.may_be_damaged.set(false);
         self.identity = open::identity(&self.path);
-        let loaded = self.check_schema().and_then(|()| self.find_ends()).and_then(|()| self.load());
+        let loaded = self.check_schema().and_then(|()| self.find_next_numbers()).and_then(|()| self.load());
         if loaded.is_err() {
             self.database = None;
         }
         loaded.map(Some)
     }
 
-    /// Closes the file, and marks it as closed properly if nothing is wrong: then the next start need not read all of
-    /// it. A store that is dropped instead gets no mark.
+    /// Closes the file and seals it, so that the next start need not check the whole file. A store that may be damaged,
+    /// or that is dropped instead, is not sealed.
     pub fn close(mut self) {
-        let is_well = !self.doubt.get() && self.check_in_place().is_ok();
+        let is_well = !self.may_be_damaged.get() && self.check_in_place().is_ok();
         match self.database.take().map(Database::close) {
             Some(Ok(())) if is_well => seal::put(&self.path),
             Some(Err(error)) => tracing::warn!(%error, "the state file was not closed cleanly"),
@@ -140,7 +148,7 @@ impl Store {
         if found < SCHEMA { self.write(upgrade::upgrade) } else { Ok(()) }
     }
 
-    fn find_ends(&mut self) -> Result<(), Error> {
+    fn find_next_numbers(&mut self) -> Result<(), Error> {
         let read = self.read()?;
         let failed = |error: redb::Error| self.failed("read", error);
         let last = |table: redb::TableDefinition<'static, u64, &'static str>| -> Result<u64, redb::Error> {
@@ -158,14 +166,14 @@ impl Store {
     /// Commits one batch: all of it, or nothing.
     ///
     /// # Errors
-    /// What the disk refused. It is then not known whether the batch was committed: reopen, and read the state again.
+    /// What the disk refused. Then it is unknown whether the batch was committed: call [`Store::reopen`].
     pub fn commit(&mut self, batch: &Batch<'_>) -> Result<(), Error> {
         let ends = self.write(|write| tables::put_batch(write, batch, self.next_ledger, self.next_seen))?;
         (self.next_ledger, self.next_seen) = ends;
         Ok(())
     }
 
-    /// Confirms files that were synced, so that the next start need not check them.
+    /// Notes which files are on the disk, so that the next start does not check them.
     ///
     /// # Errors
     /// What the disk refused.
@@ -173,7 +181,7 @@ impl Store {
         self.write(|write| tables::put_checkpoint(write, checkpoint))
     }
 
-    /// Forgets errors whose files were deleted, which dismisses them.
+    /// Removes errors whose files were deleted: deleting the file dismisses the error.
     ///
     /// # Errors
     /// What the disk refused.
@@ -185,7 +193,7 @@ impl Store {
         self.write(|write| tables::put_errors(write, &decision))
     }
 
-    /// Writes live rows again, with deadlines counted in the present boot.
+    /// Writes the rows of the working set again, after their deadlines were converted to the present boot.
     ///
     /// # Errors
     /// What the disk refused.
@@ -201,10 +209,9 @@ impl Store {
         self.commit(&Batch { decision: &decision, now, seen: &[] })
     }
 
-    /// Forgets requests that were answered more than 30 days ago, and event files beyond the last 20,000. Each call
-    /// does a bounded amount of work and returns the number of rows; `PURGE_BATCH` or more means that there may be more
-    /// of them. It does not rely on the wall clock alone: a clock that jumps ahead and is corrected makes it forget
-    /// nothing.
+    /// Removes requests that were answered more than 30 days ago, and event files beyond the last 20,000. Each call
+    /// removes a bounded number of rows, and returns how many: if `PURGE_BATCH` or more, there may be more. Ages are
+    /// computed with [`BelievedClock`], so a wall clock that jumps ahead and back removes nothing.
     ///
     /// # Errors
     /// What the disk refused.
@@ -217,8 +224,8 @@ impl Store {
         self.write(|write| tables::purge(write, before_ms, seen_below, PURGE_BATCH))
     }
 
-    /// Packs loose rows of history, if there are enough of them. Each call does a bounded amount of work and returns
-    /// the number of rows.
+    /// Compresses rows of the history if there are enough of them. Each call packs a bounded number, and returns how
+    /// many.
     ///
     /// # Errors
     /// What the disk refused.
@@ -227,7 +234,7 @@ impl Store {
         if is_due { self.write(history::pack) } else { Ok(0) }
     }
 
-    /// Whether there is anything to purge: checked before a write, so that an idle sidecar never commits.
+    /// Whether [`Store::purge`] would remove anything. Asked first, so that an idle sidecar never commits.
     fn has_purgeable(&self, before_ms: i64, seen_below: u64) -> Result<bool, Error> {
         let read = self.read()?;
         let failed = |error: redb::Error| self.failed("read", error);

@@ -14,15 +14,16 @@ use std::time::{Duration, Instant};
 /// Memory that redb may use for pages, in bytes: its own default of 1 GiB is meant for servers.
 const CACHE_BYTES: usize = 16 * 1024 * 1024;
 
-/// A child that was being made when its sidecar was killed holds the lock until it has become another program.
-const LEFT_BEHIND: Duration = Duration::from_secs(10);
-/// Pause before the lock is tried again.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+/// How long to wait for a lock whose owner is dead: a child that the dead sidecar was just starting holds the lock
+/// until its `exec`.
+const DEAD_OWNER_WAIT: Duration = Duration::from_secs(10);
+/// The pause between two tries to take the lock.
+const LOCK_RETRY_PAUSE: Duration = Duration::from_millis(10);
 
 /// Takes the home's lock; the file holds the pid of its owner.
 pub(super) fn lock(lock_path: &Path, state_path: &Path) -> Result<File, Error> {
     let failed = |what, why: std::io::Error| Error::Io { path: lock_path.to_path_buf(), what, why: why.to_string() };
-    // The lock is written to, so a link in its place would spoil what it leads to.
+    // The lock file is written to, so a link in its place would damage the file that it leads to.
     let mut file = File::options()
         .custom_flags(nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK)
         .read(true)
@@ -32,19 +33,19 @@ pub(super) fn lock(lock_path: &Path, state_path: &Path) -> Result<File, Error> {
         .mode(0o600)
         .open(lock_path)
         .map_err(|error| failed("opened", error))?;
-    let until = Instant::now() + LEFT_BEHIND;
+    let until = Instant::now() + DEAD_OWNER_WAIT;
     loop {
         match file.try_lock() {
             Ok(()) => break,
             Err(std::fs::TryLockError::WouldBlock) => {
                 let pid: String =
                     std::fs::read_to_string(lock_path).unwrap_or_default().trim().chars().take(10).collect();
-                // A pid that can't be read says nothing.
+                // Without a readable pid, the owner counts as alive.
                 let is_alive = pid.parse().map_or(true, child::answers);
                 if is_alive || Instant::now() >= until {
                     return Err(Error::Locked { path: state_path.to_path_buf(), pid });
                 }
-                std::thread::sleep(LOOK_AGAIN);
+                std::thread::sleep(LOCK_RETRY_PAUSE);
             }
             Err(std::fs::TryLockError::Error(error)) => return Err(failed("locked", error)),
         }
@@ -66,8 +67,8 @@ pub(super) fn builder() -> redb::Builder {
     builder
 }
 
-/// Opens an existing file; `checked` reads all of it first, to find damage.
-pub(super) fn existing(path: &Path, checked: bool) -> Result<Database, Error> {
+/// Opens an existing file. With `checked`, reads all of it first to find damage.
+pub(super) fn open_existing(path: &Path, checked: bool) -> Result<Database, Error> {
     let unreadable = |why: String| Error::Unreadable { path: path.to_path_buf(), why };
     let length = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?.len();
     if length == 0 {
@@ -79,26 +80,26 @@ pub(super) fn existing(path: &Path, checked: bool) -> Result<Database, Error> {
     })
 }
 
-/// Creates a new file only if nothing has its name. A link that leads nowhere does not mean "no state" but a disk that
-/// is not mounted, and an empty state there would forget every handoff.
-pub(super) fn begin_if_new(state_dir: &Path, path: &Path) -> Result<(), Error> {
+/// Creates a new file if nothing has its name. A link that leads nowhere counts as something: its disk may not be
+/// mounted, and a new file would hide every handoff that is there.
+pub(super) fn create_if_missing(state_dir: &Path, path: &Path) -> Result<(), Error> {
     match std::fs::symlink_metadata(path) {
         Ok(_) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => begin_new(state_dir, path),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => create_new_file(state_dir, path),
         Err(error) => Err(Error::Io { path: path.to_path_buf(), what: "checked", why: error.to_string() }),
     }
 }
 
-/// Makes the file under another name and moves it into place when it is whole, so that a state file that is empty or
-/// half made is always damage and never a beginning.
-fn begin_new(state_dir: &Path, path: &Path) -> Result<(), Error> {
+/// Creates the file under another name and renames it when it is complete. So a state file that is empty or incomplete
+/// is always damaged, and never a new one.
+fn create_new_file(state_dir: &Path, path: &Path) -> Result<(), Error> {
     let failed = |what, why: String| Error::Io { path: path.to_path_buf(), what, why };
     let fresh = state_dir.join("tasuki.redb.new");
     match std::fs::remove_file(&fresh) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed("created", error.to_string())),
         _ => {}
     }
-    // Ours alone from its first moment, also below a folder whose access list is handed down.
+    // Created with its final mode, because a folder's default access list could open it to others.
     File::options()
         .write(true)
         .create_new(true)

@@ -1,5 +1,5 @@
-//! Reads a state file without changing it. Opening it as a database would write to it, if only to say that it is open;
-//! and a file that a newer tasuki wrote must not be written to.
+//! Checks a state file without changing it. redb writes to each file that it opens, but tasuki must not write to a file
+//! of a newer version. So redb opens an overlay, which keeps all changes in memory.
 
 use super::error::Error;
 use super::tables::{self, SCHEMA};
@@ -13,24 +13,23 @@ use std::sync::{Mutex, PoisonError};
 
 /// Memory that may be used for pages, in bytes.
 const CACHE_BYTES: usize = 1024 * 1024;
-/// What is written is kept in pieces of this many bytes.
+/// Changes are kept in pieces of this many bytes.
 const PIECE: u64 = 4096;
 
-/// Checks every page of the file, and that its schema is not newer than ours. What passes may be opened without another
-/// check; of what does not, nothing was written.
+/// Checks every page of the file, and that its schema is not newer than this program's. The file is not changed.
 ///
 /// # Errors
 /// [`Error::Unreadable`], [`Error::NewerSchema`].
 pub(super) fn check(path: &Path) -> Result<(), Error> {
     let unreadable = |why: String| Error::Unreadable { path: path.to_path_buf(), why };
-    let shadow = Shadow::of(path).map_err(|error| unreadable(error.to_string()))?;
+    let overlay = Overlay::of(path).map_err(|error| unreadable(error.to_string()))?;
     let mut builder = Database::builder();
-    // Without the check redb takes a damaged page for what it seems to be, and panics over what it finds there.
+    // Without the check, redb trusts a damaged page and panics when it reads it.
     builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(true);
-    let database = builder.create_with_backend(shadow).map_err(|error| unreadable(error.to_string()))?;
+    let database = builder.create_with_backend(overlay).map_err(|error| unreadable(error.to_string()))?;
     match schema(&database) {
         Some(found) if found > SCHEMA => Err(Error::NewerSchema { path: path.to_path_buf(), found }),
-        // A file without a version is not ours: opening it says so.
+        // A file without a schema is not a state file; opening it reports that.
         Some(_) | None => Ok(()),
     }
 }
@@ -40,42 +39,42 @@ fn schema(database: &Database) -> Option<u64> {
     table.get("schema").ok()?.map(|found| found.value())
 }
 
-/// A file with changes that only its reader sees.
+/// A file, with changes that are kept in memory.
 #[derive(Debug)]
-struct Shadow {
+struct Overlay {
     file: File,
-    written: Mutex<Written>,
+    changes: Mutex<Changes>,
 }
 
 #[derive(Debug)]
-struct Written {
+struct Changes {
     length: u64,
-    /// Bytes of the file beyond this are not its own any more.
-    from_file: u64,
+    /// Bytes of the file from here on are not read any more, because it was shortened.
+    file_end: u64,
     pieces: BTreeMap<u64, Box<[u8]>>,
 }
 
-impl Shadow {
-    fn of(path: &Path) -> io::Result<Shadow> {
-        // A pipe in place of the file would block until a writer comes.
+impl Overlay {
+    fn of(path: &Path) -> io::Result<Overlay> {
+        // Opening a pipe would block until somebody writes to it.
         let file = File::options().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path)?;
         let meta = file.metadata()?;
         let length = meta.len();
         if !meta.is_file() || length == 0 {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "it is empty, or it is not a regular file"));
         }
-        let written = Written { length, from_file: length, pieces: BTreeMap::new() };
-        Ok(Shadow { file, written: Mutex::new(written) })
+        let changes = Changes { length, file_end: length, pieces: BTreeMap::new() };
+        Ok(Overlay { file, changes: Mutex::new(changes) })
     }
 
-    /// One piece as it is now; beyond the end of the file there are zeros.
-    fn piece(&self, written: &Written, number: u64) -> io::Result<Box<[u8]>> {
-        if let Some(piece) = written.pieces.get(&number) {
+    /// One piece with its changes; zeros beyond the end of the file.
+    fn piece(&self, changes: &Changes, number: u64) -> io::Result<Box<[u8]>> {
+        if let Some(piece) = changes.pieces.get(&number) {
             return Ok(piece.clone());
         }
         let start = number * PIECE;
         let mut piece = vec![0; PIECE as usize].into_boxed_slice();
-        let there = written.from_file.saturating_sub(start).min(PIECE) as usize;
+        let there = changes.file_end.saturating_sub(start).min(PIECE) as usize;
         self.file.read_exact_at(&mut piece[..there], start)?;
         Ok(piece)
     }
@@ -93,24 +92,24 @@ fn pieces(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, usize
     })
 }
 
-impl redb::StorageBackend for Shadow {
+impl redb::StorageBackend for Overlay {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.written.lock().unwrap_or_else(PoisonError::into_inner).length)
+        Ok(self.changes.lock().unwrap_or_else(PoisonError::into_inner).length)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        if offset.checked_add(out.len() as u64).is_none_or(|end| end > written.length) {
+        let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        if offset.checked_add(out.len() as u64).is_none_or(|end| end > changes.length) {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        // Most of a file is never written to, and is read in one piece.
+        // Most of a file has no changes and can be read directly.
         let end = offset + out.len() as u64;
-        if end <= written.from_file && written.pieces.range(offset / PIECE..end.div_ceil(PIECE)).next().is_none() {
+        if end <= changes.file_end && changes.pieces.range(offset / PIECE..end.div_ceil(PIECE)).next().is_none() {
             return self.file.read_exact_at(out, offset);
         }
         let mut done = 0;
         for (number, within, many) in pieces(offset, out.len()) {
-            let piece = self.piece(&written, number)?;
+            let piece = self.piece(&changes, number)?;
             out[done..done + many].copy_from_slice(&piece[within..within + many]);
             done += many;
         }
@@ -118,15 +117,15 @@ impl redb::StorageBackend for Shadow {
     }
 
     fn set_len(&self, length: u64) -> io::Result<()> {
-        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        if length < written.length && !length.is_multiple_of(PIECE) {
-            let mut last = self.piece(&written, length / PIECE)?;
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        if length < changes.length && !length.is_multiple_of(PIECE) {
+            let mut last = self.piece(&changes, length / PIECE)?;
             last[(length % PIECE) as usize..].fill(0);
-            written.pieces.insert(length / PIECE, last);
+            changes.pieces.insert(length / PIECE, last);
         }
-        written.pieces.retain(|number, _| number * PIECE < length);
-        written.from_file = written.from_file.min(length);
-        written.length = length;
+        changes.pieces.retain(|number, _| number * PIECE < length);
+        changes.file_end = changes.file_end.min(length);
+        changes.length = length;
         Ok(())
     }
 
@@ -135,12 +134,12 @@ impl redb::StorageBackend for Shadow {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         let mut done = 0;
         for (number, within, many) in pieces(offset, data.len()) {
-            let mut piece = self.piece(&written, number)?;
+            let mut piece = self.piece(&changes, number)?;
             piece[within..within + many].copy_from_slice(&data[done..done + many]);
-            written.pieces.insert(number, piece);
+            changes.pieces.insert(number, piece);
             done += many;
         }
         Ok(())
@@ -158,23 +157,23 @@ mod tests {
         let path = dir.path().join("file");
         let bytes: Vec<u8> = (0..10_000_u32).map(|number| (number % 251) as u8).collect();
         std::fs::write(&path, &bytes).expect("a file");
-        let shadow = Shadow::of(&path).expect("readable");
+        let overlay = Overlay::of(&path).expect("readable");
         let mut model = bytes.clone();
-        let read = |shadow: &Shadow, at: usize, many: usize| {
+        let read = |overlay: &Overlay, at: usize, many: usize| {
             let mut out = vec![0; many];
-            shadow.read(at as u64, &mut out).map(|()| out)
+            overlay.read(at as u64, &mut out).map(|()| out)
         };
         for (at, many) in [(0, 1), (4_095, 2), (100, 9_000), (8_192, 1_808)] {
             let data = vec![at as u8 ^ 0x5a; many];
-            shadow.write(at as u64, &data).expect("written");
+            overlay.write(at as u64, &data).expect("written");
             model[at..at + many].copy_from_slice(&data);
-            assert_eq!(read(&shadow, 0, model.len()).expect("readable"), model);
+            assert_eq!(read(&overlay, 0, model.len()).expect("readable"), model);
         }
         for length in [5_000, 12_000, 4_096, 20_000] {
-            shadow.set_len(length as u64).expect("a length");
+            overlay.set_len(length as u64).expect("a length");
             model.resize(length, 0);
-            assert_eq!(read(&shadow, 0, length).expect("readable"), model, "{length}");
-            assert!(read(&shadow, length - 1, 2).is_err());
+            assert_eq!(read(&overlay, 0, length).expect("readable"), model, "{length}");
+            assert!(read(&overlay, length - 1, 2).is_err());
         }
         assert_eq!(std::fs::read(&path).expect("readable"), bytes);
     }

@@ -1,5 +1,5 @@
-//! Power cuts: a disk that holds back what was not synced, and loses any part of it. After every cut the file must open
-//! and hold all of each commit or nothing of it, even after a second cut in the middle of the repair.
+//! Power cuts, on a simulated disk that may lose any part of what was not synced. After each cut the file must open and
+//! hold each commit completely or not at all, even after a second cut during the repair.
 
 #[path = "../../tests/support/tally.rs"]
 mod tally;
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 const COMMITS: u64 = 24;
 /// Images in the gate; the long suite takes all of them.
 const IMAGES: usize = 250;
-/// So many writes that are not synced are tried in every combination; of more, prefixes and random ones.
+/// Up to so many unsynced writes, every combination is tried; of more, all prefixes and some random combinations.
 const ALL_COMBINATIONS_OF: usize = 6;
 /// What a disk writes whole, in bytes.
 const SECTOR: usize = 512;
@@ -28,7 +28,7 @@ enum Op {
     Sync,
 }
 
-/// A disk that remembers what was done to it.
+/// A disk that records each operation.
 #[derive(Debug, Clone, Default)]
 struct Disk {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -97,7 +97,7 @@ fn write_part(bytes: &mut Vec<u8>, offset: u64, data: &[u8], from: usize, to: us
     bytes[start + from..start + to].copy_from_slice(&data[from..to]);
 }
 
-/// Numbers that a seed repeats (splitmix64).
+/// Random numbers from a seed (splitmix64).
 struct Random(u64);
 
 impl Random {
@@ -113,11 +113,11 @@ impl Random {
 /// A part of what was not synced that reached the disk.
 #[derive(Debug, Clone)]
 enum Survived {
-    /// These operations, by their place among them.
+    /// Complete operations: whether each one survived.
     Whole(Vec<bool>),
-    /// The first so many, and of the next one only its first bytes.
+    /// So many operations, and so many bytes of the next one.
     Torn(usize, usize),
-    /// Of every write, the sectors that a seed chooses.
+    /// Some sectors of each write, chosen by this seed.
     Sectors(u64),
 }
 
@@ -151,7 +151,7 @@ fn image(durable: &[u8], held_back: &[Op], survived: &Survived) -> Vec<u8> {
     bytes
 }
 
-/// All that may have survived of so many operations.
+/// What may have survived of these operations: all cases, or some if there are too many.
 fn possibilities(held_back: &[Op], random: &mut Random) -> Vec<Survived> {
     let count = held_back.len();
     let mut all = Vec::new();
@@ -179,14 +179,14 @@ fn open(disk: &Disk) -> Result<Store, Error> {
     let database = open::builder().create_with_backend(disk.clone());
     let database = database.map_err(|error| Error::of(&path, "opened", error))?;
     let lock = File::open("/dev/null").expect("it is there");
-    Store::on(path, database, None, lock)
+    Store::from_database(path, database, None, lock)
 }
 
-/// Everything that the store holds, to be compared.
+/// The contents of the store as text, for comparison.
 fn content(store: &Store) -> Result<String, Error> {
     let loaded = store.load()?;
     let known: Vec<bool> = (1..=COMMITS + 1)
-        .map(|number| Ok(store.known(&request(number))?.is_some_and(|known| known.result.is_some())))
+        .map(|number| Ok(store.ledger_entry(&request(number))?.is_some_and(|known| known.result.is_some())))
         .collect::<Result<_, Error>>()?;
     Ok(format!(
         "{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{known:?}",
@@ -224,20 +224,21 @@ fn decide(number: u64) -> Decision {
     }
 }
 
-/// What was acknowledged: after so many operations the store holds this.
-struct Acked {
+/// A commit that has returned: after `done` operations the store must hold `content`.
+struct Committed {
     done: usize,
     content: String,
 }
 
-fn life(disk: &Disk) -> Vec<Acked> {
+fn run_commits(disk: &Disk) -> Vec<Committed> {
     let database = open::builder().create_with_backend(disk.clone()).expect("a new file");
     tables::create(&database, 7).expect("its tables");
     drop(database);
     let mut store = open(disk).expect("it was just made");
-    let mut acked = vec![Acked { done: disk.done(), content: content(&store).expect("it can be read") }];
-    let mut note =
-        |store: &Store| acked.push(Acked { done: disk.done(), content: content(store).expect("it can be read") });
+    let mut committed = vec![Committed { done: disk.done(), content: content(&store).expect("it can be read") }];
+    let mut note = |store: &Store| {
+        committed.push(Committed { done: disk.done(), content: content(store).expect("it can be read") })
+    };
     let now = Now { wall_ms: 1_800_000_000_000, boot: 7, boot_ms: 1_000 };
     for number in 1..=COMMITS {
         let seen = [SeenEvent { name: format!("e{number}"), ino: number, ctime_ns: 1, sha256: String::new() }];
@@ -251,10 +252,10 @@ fn life(disk: &Disk) -> Vec<Acked> {
             note(&store);
         }
     }
-    acked
+    committed
 }
 
-/// Splits operations at the last sync: what is durable, and what was held back.
+/// Splits operations at the last sync: the durable bytes, and the operations after it.
 fn at_cut(base: &[u8], ops: &[Op]) -> (Vec<u8>, Vec<Op>) {
     let synced = ops.iter().rposition(|op| matches!(op, Op::Sync)).map_or(0, |at| at + 1);
     let mut durable = base.to_vec();
@@ -262,7 +263,7 @@ fn at_cut(base: &[u8], ops: &[Op]) -> (Vec<u8>, Vec<Op>) {
     (durable, ops[synced..].to_vec())
 }
 
-/// Opens what a cut has left, checks it, and says what it holds. The disk records the repair.
+/// Opens a file after a cut and checks its contents. Returns the disk, which has recorded the repair.
 fn recovered(bytes: Vec<u8>, allowed: &[&str], what: &str) -> Disk {
     let disk = Disk::with(bytes);
     let store = open(&disk).unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -277,13 +278,12 @@ fn a_power_cut_loses_nothing_that_was_committed_and_tears_no_commit() {
     println!("seed {seed}: TASUKI_SEED plays another one");
     let mut random = Random(seed);
     let disk = Disk::default();
-    let acked = life(&disk);
+    let committed = run_commits(&disk);
     let ops = disk.ops();
     let mut images = Vec::new();
-    for cut in acked[0].done..=ops.len() {
+    for cut in committed[0].done..=ops.len() {
         let (_, held_back) = at_cut(&[], &ops[..cut]);
-        // Only where a sync is next, or the life ends, is there all that can be held back: earlier cuts are its
-        // prefixes.
+        // Only cuts just before a sync, or at the end: the others are covered by the prefixes of these.
         if ops.get(cut).is_none_or(|next| matches!(next, Op::Sync)) {
             images.extend(possibilities(&held_back, &mut random).into_iter().map(|survived| (cut, survived)));
         }
@@ -294,8 +294,8 @@ fn a_power_cut_loses_nothing_that_was_committed_and_tears_no_commit() {
     }
     for (cut, survived) in &images {
         let (durable, held_back) = at_cut(&[], &ops[..*cut]);
-        let last = acked.iter().rposition(|acked| acked.done <= *cut).expect("after the beginning");
-        let allowed: Vec<&str> = acked[last..].iter().take(2).map(|acked| acked.content.as_str()).collect();
+        let last = committed.iter().rposition(|committed| committed.done <= *cut).expect("after the beginning");
+        let allowed: Vec<&str> = committed[last..].iter().take(2).map(|committed| committed.content.as_str()).collect();
         let what = format!("seed {seed}, cut {cut}, {survived:?}");
         let left = image(&durable, &held_back, survived);
         let repaired = recovered(left.clone(), &allowed, &what);
@@ -306,7 +306,7 @@ fn a_power_cut_loses_nothing_that_was_committed_and_tears_no_commit() {
     tally::none_lost_none_twice("commits", &[], &[]);
 }
 
-/// Cuts the power again, somewhere in the repair; then the file is used.
+/// Cuts the power again during the repair, then commits to the file.
 fn second_cut(repaired: &Disk, base: &[u8], allowed: &[&str], what: &str, random: &mut Random) {
     let ops = repaired.ops();
     let cut = random.below(ops.len() + 1);
@@ -320,5 +320,5 @@ fn second_cut(repaired: &Disk, base: &[u8], allowed: &[&str], what: &str, random
     store
         .commit(&Batch { decision: &decide(COMMITS + 1), now, seen: &[] })
         .unwrap_or_else(|error| panic!("{what}: {error}"));
-    assert!(store.known(&request(COMMITS + 1)).is_ok_and(|known| known.is_some()), "{what}");
+    assert!(store.ledger_entry(&request(COMMITS + 1)).is_ok_and(|known| known.is_some()), "{what}");
 }

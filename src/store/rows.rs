@@ -1,4 +1,4 @@
-//! What is stored besides the core's own rows, and what one commit and one checkpoint write.
+//! Rows that are stored besides the core's own, and what one commit and one checkpoint write.
 
 use crate::core::decision::{Decision, ErrorRow};
 use crate::core::effect::EffectKey;
@@ -23,13 +23,13 @@ pub(crate) struct StoredError {
     pub(crate) written: bool,
 }
 
-/// An event file that was taken; the same file must not count again.
+/// An event file that was decided. The same file must not be decided again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenEvent {
     /// Its name; bytes that are not UTF-8 are escaped.
     pub name: String,
     pub ino: u64,
-    /// When its inode changed, in nanoseconds.
+    /// The change time of its inode, in nanoseconds since 1970.
     pub ctime_ns: i64,
     /// SHA-256 of its bytes, hexadecimal.
     pub sha256: String,
@@ -39,11 +39,11 @@ pub struct SeenEvent {
 pub struct Batch<'a> {
     pub decision: &'a Decision,
     pub now: Now,
-    /// Event files that it took.
+    /// Event files that were decided.
     pub seen: &'a [SeenEvent],
 }
 
-/// What a checkpoint confirms: files that are known to be on the disk.
+/// A checkpoint: files that are known to be on the disk.
 #[derive(Debug, Default)]
 pub struct Checkpoint {
     /// Journal lines below this number.

@@ -1,8 +1,9 @@
-//! The mark that the state file was closed properly: `tasuki.redb.closed`, beside it. It names the file and its state
-//! at that time. If nothing has touched the file since, the start need not read all of it again.
+//! The seal: `tasuki.redb.closed`, a file beside the state file which says that the state file was closed properly. It
+//! holds the state file's identity at that time. If the identity is still the same, a start need not check the whole
+//! file.
 //!
-//! A mark holds for one start: it is removed before the file is written to. After a crash, a power cut, a restored
-//! copy, or any error that damage may cause, there is no mark, and every page is checked.
+//! A seal is valid for one start: it is removed before the state file is written to. After a crash, a power cut, a
+//! restored copy, or an error that damage may have caused, there is no valid seal, and every page is checked.
 
 use super::error::Error;
 use super::tables::SCHEMA;
@@ -15,53 +16,53 @@ use std::path::{Path, PathBuf};
 const MAX_BYTES: u64 = 4096;
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Mark {
-    /// The schema: a newer tasuki's file is peeked at before it is opened, with or without a mark.
+struct Seal {
+    /// The schema of the program that sealed it. Another version checks the file all the same.
     schema: u64,
     file: FileId,
 }
 
-fn mark_of(path: &Path) -> Option<Mark> {
-    Some(Mark { schema: SCHEMA, file: files::file_id(path)? })
+fn seal_of(path: &Path) -> Option<Seal> {
+    Some(Seal { schema: SCHEMA, file: files::file_id(path)? })
 }
 
-fn place(path: &Path) -> PathBuf {
+fn seal_path(path: &Path) -> PathBuf {
     path.with_extension("redb.closed")
 }
 
-/// Removes the mark, and returns whether it was made for this file.
+/// Removes the seal, and returns whether it was valid for this file.
 ///
 /// # Errors
-/// A mark that can't be taken away might be believed at a later start.
+/// The seal can't be removed; a later start might believe it.
 pub(super) fn take(path: &Path) -> Result<bool, Error> {
-    let place = place(path);
-    let failed = |what, error: std::io::Error| Error::Io { path: place.clone(), what, why: error.to_string() };
-    let Some(folder) = place.parent() else { return Ok(false) };
+    let seal_path = seal_path(path);
+    let failed = |what, error: std::io::Error| Error::Io { path: seal_path.clone(), what, why: error.to_string() };
+    let Some(folder) = seal_path.parent() else { return Ok(false) };
     let folder = files::open_dir(folder).map_err(|error| failed("looked for", error))?;
-    let name = place.file_name().unwrap_or_default();
+    let name = seal_path.file_name().unwrap_or_default();
     let found = read(&folder, name);
     if files::remove_at(&folder, name).map_err(|error| failed("removed", error))? {
         nix::unistd::fsync(&folder).map_err(|error| failed("removed", error.into()))?;
     }
-    Ok(found.is_some() && found == mark_of(path))
+    Ok(found.is_some() && found == seal_of(path))
 }
 
-/// A mark that can't be read does not count.
-fn read(folder: impl AsFd, name: &OsStr) -> Option<Mark> {
+/// A seal that can't be read is not valid.
+fn read(folder: impl AsFd, name: &OsStr) -> Option<Seal> {
     let (bytes, _) = files::read_at(folder, name, MAX_BYTES).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
 
-/// Marks a file that was just closed in order. Where that fails, the next start reads all of it.
+/// Seals a file that was just closed. If that fails, the next start checks the whole file.
 pub(super) fn put(path: &Path) {
-    let place = place(path);
+    let seal_path = seal_path(path);
     let write = || -> std::io::Result<()> {
-        let mark = mark_of(path).ok_or(std::io::ErrorKind::NotFound)?;
-        let folder = files::open_dir(place.parent().unwrap_or(Path::new("/")))?;
+        let seal = seal_of(path).ok_or(std::io::ErrorKind::NotFound)?;
+        let folder = files::open_dir(seal_path.parent().unwrap_or(Path::new("/")))?;
         let temp = files::scratch_name(&folder);
-        let bytes = serde_json::to_vec(&mark)?;
-        // A mark that a power cut damages does not count.
-        files::replace_at(&folder, &temp, place.file_name().unwrap_or_default(), &bytes, Grade::Fast)
+        let bytes = serde_json::to_vec(&seal)?;
+        // Not synced: a seal that a power cut damages is not valid.
+        files::replace_at(&folder, &temp, seal_path.file_name().unwrap_or_default(), &bytes, Grade::Fast)
     };
     if let Err(error) = write() {
         tracing::warn!(%error, "could not mark the state file as closed cleanly: the next start checks the whole file");

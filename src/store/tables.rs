@@ -24,17 +24,17 @@ pub(crate) const HANDOFFS: TableDefinition<'static, u128, Bytes> = TableDefiniti
 pub(crate) const WORK: TableDefinition<'static, u128, Bytes> = TableDefinition::new("work");
 /// Recorded documents of handoffs that are not done.
 pub(crate) const DOCUMENTS: TableDefinition<'static, u128, &'static str> = TableDefinition::new("documents");
-/// Effects that are not settled.
+/// Effects whose outcome is not yet known.
 pub(crate) const OUTBOX: TableDefinition<'static, u64, Bytes> = TableDefinition::new("outbox");
-/// Requests that were taken, and their answers.
+/// The ledger: requests that were accepted, and their answers.
 pub(crate) const LEDGER: TableDefinition<'static, &'static str, Bytes> = TableDefinition::new("ledger");
-/// Request ids in the order in which they were taken or answered.
+/// Request ids, in the order in which they were accepted or answered.
 pub(crate) const LEDGER_ORDER: TableDefinition<'static, u64, &'static str> = TableDefinition::new("ledger_order");
 /// Requests that are not answered.
 pub(crate) const OPEN: TableDefinition<'static, &'static str, Bytes> = TableDefinition::new("open_requests");
-/// Event files that were taken.
+/// Event files that were decided.
 pub(crate) const SEEN: TableDefinition<'static, &'static str, Bytes> = TableDefinition::new("seen_events");
-/// Their names in the order in which they were taken.
+/// Names of event files, in the order in which they were decided.
 pub(crate) const SEEN_ORDER: TableDefinition<'static, u64, &'static str> = TableDefinition::new("seen_order");
 /// Failures that were not dismissed.
 pub(crate) const ERRORS: TableDefinition<'static, u128, Bytes> = TableDefinition::new("errors");
@@ -109,7 +109,7 @@ pub(crate) fn put_batch(
     Ok((next_ledger, next_seen))
 }
 
-/// Writes a number, if it is not that already: a page that is not touched need not be written.
+/// Writes a number only if it has changed, because a changed page must be written to the disk.
 fn put_number(write: &WriteTransaction, name: &str, number: u64) -> Result<(), redb::Error> {
     let mut meta = write.open_table(META)?;
     let is_so = meta.get(name)?.is_some_and(|found| found.value() == number);
@@ -144,7 +144,8 @@ fn put_items(write: &WriteTransaction, decision: &Decision) -> Result<(), redb::
     put_rows(write, WORK, HistoryKind::Work, "work", rows)
 }
 
-/// Puts rows where they belong, those that are history apart from the others; their views, in that folder, are dirty.
+/// Writes each row into the working set's table or into the history, and notes that its view, in the folder `views`, is
+/// out of date.
 fn put_rows<'r, R: Serialize + 'r>(
     write: &WriteTransaction,
     live: TableDefinition<'static, u128, Bytes>,
@@ -248,7 +249,7 @@ fn put_seen(write: &WriteTransaction, events: &[SeenEvent], mut next: u64) -> Re
     Ok(next)
 }
 
-/// Takes out what is known to be on the disk.
+/// Removes rows about files that are known to be on the disk.
 pub(crate) fn put_checkpoint(write: &WriteTransaction, checkpoint: &Checkpoint) -> Result<(), redb::Error> {
     let mut meta = write.open_table(META)?;
     if checkpoint.journal_below > 0 {
@@ -280,7 +281,7 @@ pub(crate) fn put_checkpoint(write: &WriteTransaction, checkpoint: &Checkpoint) 
     Ok(())
 }
 
-/// Whether [`purge`] would remove anything. Ledger rows are in their order, so the first one decides.
+/// Whether [`purge`] would remove anything. The oldest ledger row is the first, so only that one is read.
 pub(crate) fn has_purgeable(
     read: &redb::ReadTransaction,
     before_ms: i64,
@@ -296,7 +297,7 @@ pub(crate) fn has_purgeable(
     Ok(row.is_none_or(|row| row.at_ms < before_ms))
 }
 
-/// Takes away at most `most` old rows of each kind.
+/// Removes at most `most` old rows of each kind.
 pub(crate) fn purge(
     write: &WriteTransaction,
     before_ms: i64,
@@ -327,8 +328,8 @@ fn purge_ledger(write: &WriteTransaction, before_ms: i64, most: usize) -> Result
         match row {
             Some(row) if row.at_ms >= before_ms => break,
             Some(row) if row.result.is_some() => old.push((key.value(), Some(id.value().to_owned()))),
-            // The age of a row that can't be understood is not known: were it forgotten, its request could be carried
-            // out a second time.
+            // The request is still open, or its row can't be understood. The row stays: without it, the request could
+            // be carried out a second time.
             _ => old.push((key.value(), None)),
         }
     }

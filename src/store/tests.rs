@@ -1,4 +1,4 @@
-//! The state file under a disk, an operator and a clock that misbehave.
+//! The state file with a failing disk, an operator who moves it, and a wall clock that jumps.
 
 use super::*;
 use crate::core::id::RequestId;
@@ -15,7 +15,7 @@ fn is_unreadable<T>(result: &Result<T, Error>) -> bool {
     matches!(result, Err(Error::Unreadable { .. }))
 }
 
-/// Changes the file in a way that tasuki never does.
+/// Changes the file in a way in which tasuki never does.
 fn spoil(path: &Path, work: impl FnOnce(&redb::WriteTransaction)) {
     let database = Database::create(path).expect("a redb file");
     let write = database.begin_write().expect("a transaction");
@@ -128,7 +128,7 @@ fn a_store_that_was_opened_but_not_read_again_is_not_written_to() {
     assert!(reopened(&mut store).is_ok() && store.put_live(&State::default()).is_ok());
 }
 
-/// Asks again until the store is open, as the loop does.
+/// Calls `reopen` until it has a result, as the loop does.
 fn reopened(store: &mut Store) -> Result<Loaded, Error> {
     let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
     loop {
@@ -151,7 +151,7 @@ fn answered(store: &mut Store, now: Now) -> RequestId {
 }
 
 #[test]
-fn a_clock_that_jumps_ahead_makes_no_request_forgotten() {
+fn a_wall_clock_that_jumps_ahead_and_back_forgets_no_request() {
     let (dir, _) = folder();
     let mut store = Store::open(dir.path()).expect("a new store");
     let now = Now { wall_ms: 1_800_000_000_000, boot: 7, boot_ms: 1_000 };
@@ -160,7 +160,7 @@ fn a_clock_that_jumps_ahead_makes_no_request_forgotten() {
     assert_eq!(store.purge(&ahead).expect("a look"), 0, "by the first look alone nothing is forgotten");
     let corrected = Now { boot_ms: 2_000 + 11 * 60_000, ..now };
     assert_eq!(store.purge(&corrected).expect("a look"), 0, "nor once the clock is right again");
-    assert!(store.known(&id).expect("a look").is_some());
+    assert!(store.ledger_entry(&id).expect("a look").is_some());
 }
 
 #[test]
@@ -173,10 +173,10 @@ fn a_request_is_forgotten_when_it_was_too_old_for_a_while() {
     assert_eq!(store.purge(&at(2_000)).expect("a look"), 0);
     assert_eq!(store.purge(&at(2_000 + 9 * 60_000)).expect("a look"), 0, "an early look does not start the time again");
     assert_eq!(store.purge(&at(2_000 + 10 * 60_000)).expect("a look"), 1);
-    assert!(store.known(&id).expect("a look").is_none());
+    assert!(store.ledger_entry(&id).expect("a look").is_none());
 }
 
-/// A store with this many mebibytes of answers, which a start does not need.
+/// A store with so many mebibytes of answers, which a start does not load.
 fn filled(dir: &Path, mebibytes: u64) -> Store {
     let mut store = Store::open(dir).expect("a new store");
     for number in 0..mebibytes {

@@ -33,7 +33,7 @@ pub(super) fn upgrade(write: &WriteTransaction) -> Result<(), redb::Error> {
     Ok(())
 }
 
-/// The rows of a table that can be read. Loading the working set reports the others by name.
+/// The rows of a table that can be parsed. When the working set is loaded, the others are reported with their table.
 fn rows<K, T>(
     write: &WriteTransaction,
     table: TableDefinition<'static, K, &'static [u8]>,
@@ -53,7 +53,7 @@ where
     Ok(rows)
 }
 
-/// The older rows that tell what waits for an effect.
+/// The rows from which it follows what waits for the effect of an old outbox row.
 struct Former {
     agents: Vec<Agent>,
     handoffs: Vec<Handoff>,

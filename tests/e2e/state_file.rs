@@ -104,7 +104,7 @@ fn answers(folder: &Path) -> Result<Vec<Value>, tasuki::store::Error> {
     let store = Store::open(folder)?;
     store.load()?;
     let id = |number: usize| format!("r-{number}").parse::<RequestId>().expect("an id");
-    let known = (2..ANSWERED + 2).map(|number| Ok(store.known(&id(number))?.and_then(|known| known.result)));
+    let known = (2..ANSWERED + 2).map(|number| Ok(store.ledger_entry(&id(number))?.and_then(|known| known.result)));
     let known: Result<Vec<Option<Value>>, tasuki::store::Error> = known.collect();
     Ok(known?.into_iter().map(|answer| answer.unwrap_or(Value::Null)).collect())
 }

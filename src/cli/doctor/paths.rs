@@ -183,7 +183,7 @@ fn left(survey: &Survey, now_ms: i64) -> Check {
     let id = "paths.left_over";
     let is_old = |changed_ms: i64| now_ms.saturating_sub(changed_ms) > OLD_MS;
     let old: Vec<PathBuf> =
-        survey.left.iter().filter(|left| is_old(left.changed_ms)).map(|left| left.path.clone()).collect();
+        survey.leftovers.iter().filter(|left| is_old(left.changed_ms)).map(|left| left.path.clone()).collect();
     match old.len() {
         0 => Check::ok(id, "no temporary files are left over"),
         count => {
@@ -240,8 +240,11 @@ mod tests {
         };
         let survey = |survey: Survey| {
             with(&|facts| {
-                facts.survey =
-                    Ok(Some(Survey { left: survey.left.clone(), missing: survey.missing.clone(), faults: Vec::new() }))
+                facts.survey = Ok(Some(Survey {
+                    leftovers: survey.leftovers.clone(),
+                    missing: survey.missing.clone(),
+                    faults: Vec::new(),
+                }))
             })
         };
         assert_eq!(bad(&facts()), []);
@@ -254,9 +257,9 @@ mod tests {
         assert_eq!(with(&|facts| facts.database = Database::Absent), []);
         let wrong = |facts: &mut Facts| facts.config = Config::Wrong("line 3".to_owned(), None);
         assert_eq!(with(&wrong), [("paths.config".to_owned(), CheckState::Fail)]);
-        assert_eq!(survey(Survey { left: vec![left(OLD_MS / 2)], ..Survey::default() }), []);
+        assert_eq!(survey(Survey { leftovers: vec![left(OLD_MS / 2)], ..Survey::default() }), []);
         assert_eq!(
-            survey(Survey { left: vec![left(2 * OLD_MS)], ..Survey::default() }),
+            survey(Survey { leftovers: vec![left(2 * OLD_MS)], ..Survey::default() }),
             [("paths.left_over".to_owned(), CheckState::Warn)]
         );
         let gone = Survey { missing: vec![PathBuf::from("/h/view")], ..Survey::default() };

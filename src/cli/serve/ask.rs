@@ -12,7 +12,7 @@ use crate::core::id::{InvalidId, RequestId};
 use crate::core::reply::{Answer, Refused, Reply};
 use crate::core::request;
 use crate::core::text::sha256;
-use crate::spool::{self, MAX_INPUT_BYTES, RESERVED};
+use crate::spool::{self, MAX_INPUT_BYTES, RESERVED_SUFFIX};
 use axum::body::{Body, to_bytes};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -161,9 +161,9 @@ fn name(headers: &HeaderMap, bytes: Vec<u8>) -> Result<Asked, Problem> {
     let id = text
         .parse()
         .map_err(|error: InvalidId| Problem::bad(format!("Idempotency-Key: {error}")).field("Idempotency-Key"))?;
-    if text.ends_with(RESERVED) {
+    if text.ends_with(RESERVED_SUFFIX) {
         let message =
-            format!("Idempotency-Key: must not end in {RESERVED}, which is reserved for tasuki's own answers");
+            format!("Idempotency-Key: must not end in {RESERVED_SUFFIX}, which is reserved for tasuki's own answers");
         return Err(Problem::bad(message).field("Idempotency-Key"));
     }
     let sha256 = sha256(&bytes);

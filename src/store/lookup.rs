@@ -13,16 +13,16 @@ use redb::TableHandle;
 use serde::Deserialize;
 
 impl Store {
-    /// What the ledger says of a request id.
+    /// The ledger's entry of a request id.
     ///
     /// # Errors
     /// [`Error::Row`] where its row is damaged, or what the disk refused.
-    pub fn known(&self, id: &RequestId) -> Result<Option<LedgerEntry>, Error> {
+    pub fn ledger_entry(&self, id: &RequestId) -> Result<Option<LedgerEntry>, Error> {
         let row: Option<LedgerRow> = self.get(tables::LEDGER, id.as_str())?;
         Ok(row.map(|row| LedgerEntry { sha256: row.sha256, result: row.result }))
     }
 
-    /// Whether an event file was taken before.
+    /// Whether this event file was decided before.
     ///
     /// # Errors
     /// [`Error::Row`] where its row is damaged, or what the disk refused.
@@ -31,7 +31,7 @@ impl Store {
         Ok(row.is_some_and(|row| row == *event))
     }
 
-    /// An agent that is history.
+    /// Finds an agent in the history.
     ///
     /// # Errors
     /// [`Error::Row`] where its row is damaged, or what the disk refused.
@@ -39,7 +39,7 @@ impl Store {
         history::get(&self.read()?, HistoryKind::Agents, id.0.as_u128()).map_err(|fault| self.history_failed(fault))
     }
 
-    /// A handoff that is history.
+    /// Finds a handoff in the history.
     ///
     /// # Errors
     /// [`Error::Row`] where its row is damaged, or what the disk refused.
@@ -47,7 +47,7 @@ impl Store {
         history::get(&self.read()?, HistoryKind::Handoffs, id.0.as_u128()).map_err(|fault| self.history_failed(fault))
     }
 
-    /// A work item that is history.
+    /// Finds a work item in the history.
     ///
     /// # Errors
     /// [`Error::Row`] where its row is damaged, or what the disk refused.
@@ -77,7 +77,7 @@ impl Store {
     fn history_failed(&self, fault: HistoryError) -> Error {
         match fault {
             HistoryError::Store(error) => self.failed("read", *error),
-            HistoryError::Row(why) => self.row_broken("history", &why),
+            HistoryError::Row(why) => self.row_corrupt("history", &why),
         }
     }
 
@@ -93,6 +93,6 @@ impl Store {
         let name = table.name().to_owned();
         let table = self.read()?.open_table(table).map_err(|error| self.failed("read", error))?;
         let Some(found) = table.get(key).map_err(|error| self.failed("read", error))? else { return Ok(None) };
-        serde_json::from_slice(found.value()).map(Some).map_err(|error| self.row_broken(&name, &error))
+        serde_json::from_slice(found.value()).map(Some).map_err(|error| self.row_corrupt(&name, &error))
     }
 }

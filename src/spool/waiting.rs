@@ -1,5 +1,5 @@
-//! Counts the files in the lane of requests, independently of the scan, because a check of the scan must not rely on
-//! it.
+//! Lists the files in the lane of requests without the scan. The sidecar uses this to notice when the scan itself does
+//! not work.
 
 use super::dirs::SpoolDir;
 use super::home::Spool;
@@ -10,10 +10,10 @@ use std::os::unix::ffi::OsStrExt;
 const MOST: usize = 256;
 
 impl Spool {
-    /// Files that wait to be taken, each with its present identity, as far as one short look goes. A file that was
-    /// answered and finds no room in `rejected/` does not wait. A folder that can't be read is reported by the scan.
+    /// The first 256 request files that wait to be read, each with its identity. Held files are left out. If the folder
+    /// can't be read, the list is empty, and the scan reports the error.
     #[must_use]
-    pub fn lying(&self) -> Vec<(OsString, FileId)> {
+    pub fn waiting_requests(&self) -> Vec<(OsString, FileId)> {
         let dir = self.dir(SpoolDir::Requests);
         let waits = |name: &OsStr| {
             let is_read = !name.as_bytes().starts_with(b".") && !name.as_bytes().ends_with(b".tmp");
