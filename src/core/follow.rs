@@ -42,12 +42,12 @@ fn follow(tx: &mut Tx<'_>, fact: &Fact) {
         | Fact::Primed { handoff_id, .. }
         | Fact::SuccessorReady { handoff_id }
         | Fact::SuccessorFailed { handoff_id, .. } => driver::learned(tx, *handoff_id, fact),
-        Fact::NotTyped { handoff_id, number, why } => ack::messages::not_taken(tx, *handoff_id, *number, why),
+        Fact::NotTyped { handoff_id, number, why } => ack::messages::not_typed(tx, *handoff_id, *number, why),
         Fact::TurnOver { agent_id } => dialogs::successor_turn_over(tx, agent_id),
         Fact::Blocked { agent_id, message } => blocked(tx, agent_id, message.as_deref()),
         Fact::SessionReplaced { agent_id, .. } => to_its_handoff(tx, agent_id, fact),
         Fact::ContextFull { agent_id, percent, facts } => {
-            match trigger::by_itself(tx, agent_id, context_usage::REASON, facts) {
+            match trigger::begin_automatic(tx, agent_id, context_usage::REASON, facts) {
                 Ok(handoff_id) => context_usage::auto_handoff_begun(tx, agent_id, *percent, handoff_id),
                 Err(refused) => context_usage::defer(tx, agent_id, *percent, &refused.message),
             }

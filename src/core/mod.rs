@@ -109,7 +109,7 @@ fn request_arrived(tx: &mut Tx<'_>, arrived: IncomingRequest) {
             let reply = Reply::Refused(refused);
             tx.out.answers.push(Answer { request_id: id, kind: read.kind, request_sha256: sha256, reply });
             if let Some(ack) = &read.malformed {
-                handoff::ack::take::malformed(tx, ack);
+                handoff::ack::receive::malformed(tx, ack);
             }
             return;
         }
@@ -126,9 +126,9 @@ fn request_arrived(tx: &mut Tx<'_>, arrived: IncomingRequest) {
         Request::AgentShutdown(asked) => register::shutdown_asked(tx, &id, &asked),
         Request::AgentForget(asked) => register::forget_asked(tx, &id, &asked, &facts),
         Request::AgentSend(asked) => register::send_asked(tx, &id, asked),
-        Request::Ack(asked) => handoff::ack::take::asked(tx, &id, &asked),
+        Request::Ack(asked) => handoff::ack::receive::asked(tx, &id, &asked),
         Request::Clarify(asked) => handoff::ack::clarify::asked(tx, &id, asked, &facts),
-        Request::AckOverride(asked) => handoff::ack::take::overridden(tx, &id, &asked),
+        Request::AckOverride(asked) => handoff::ack::receive::overridden(tx, &id, &asked),
         Request::Publish(asked) => handoff::publish::asked(tx, &id, &asked),
         Request::WorkCreate(asked) => work::ask::create(tx, &id, asked),
         Request::WorkClaim(asked) => work::ask::claim(tx, &id, &asked),

@@ -10,8 +10,8 @@ use crate::core::tx::Tx;
 use crate::core::work;
 use serde_json::json;
 
-/// Takes a failed handoff up again: its agents belong to it once more, and its error is history.
-pub(crate) fn take_up(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused> {
+/// Prepares a failed handoff for another try: binds its agents again and clears its error.
+pub(crate) fn rebind_agents(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused> {
     let Some(handoff) = tx.handoff(&id) else { return Ok(()) };
     let (agent_id, successor_id) = (handoff.agent_id, handoff.successor_id);
     let taken = |agent_id: &AgentId| {
@@ -37,7 +37,7 @@ pub(crate) fn take_up(tx: &mut Tx<'_>, id: HandoffId) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Lets go of both agents, and of the document's copy: the handoff is over.
+/// Releases both agents and removes the stored document, because the handoff is over.
 pub(crate) fn release(tx: &mut Tx<'_>, id: HandoffId) {
     release_agents(tx, id);
     if tx.handoff(&id).is_some_and(|handoff| handoff.record.is_some()) {
@@ -47,7 +47,7 @@ pub(crate) fn release(tx: &mut Tx<'_>, id: HandoffId) {
     notify_in_place(tx, id);
 }
 
-/// A new session in the same pane looks like the old one, so the operator is notified.
+/// Notifies the operator if the successor is a new session in the same pane, which looks like the old one.
 fn notify_in_place(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id).filter(|handoff| handoff.successor == Successor::SamePane) else { return };
     let is_done = handoff.step == Step::Done;
@@ -73,8 +73,8 @@ fn release_agent(tx: &mut Tx<'_>, agent_id: &AgentId, id: HandoffId) {
     }
 }
 
-/// Removes the placeholder window, if there is one: the successor has taken its place, or nobody will. The window may
-/// exist even if its outcome never arrived: a running effect cannot be undone.
+/// Removes the placeholder window: the successor has its own window, or there will be none. The window may exist even
+/// if the outcome of its effect never arrived, because a running effect cannot be undone.
 pub(crate) fn drop_placeholder(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let tag = handoff.placeholder_tag();

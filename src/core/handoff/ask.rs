@@ -61,7 +61,7 @@ pub(crate) fn abandon(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
     tx.answer(request, Reply::ok(&HandoffReply::new(&id, Step::Cancelled.as_str())));
 }
 
-/// `handoff_accept`: looks at the document now; the answer comes when it was read.
+/// `handoff_accept`: reads the document now, and answers the request when it was read.
 pub(crate) fn accept(tx: &mut Tx<'_>, request: &RequestId, text: &str) {
     let id = match find(tx, text) {
         Err(refused) => return tx.refuse(request, refused),
@@ -153,19 +153,20 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryRequest) -> Result<HandoffId, Refused> 
     Ok(handoff.handoff_id)
 }
 
-/// Refuses to start another successor while the first one's pane is gone but its process is alive.
+/// Refuses to start another successor if the present one has lost its pane and its process was not seen to end.
 fn lost_successor(tx: &Tx<'_>, handoff: &Handoff) -> Option<Refused> {
     let successor = handoff.successor_id.and_then(|id| tx.agent(&id))?;
     let process = successor.process.filter(|_| successor.state == AgentState::Lost)?;
-    let message = format!("The successor's pane is gone, but tasuki did not see its process {} end", process.pid);
+    let message =
+        format!("The successor's pane is ended_agent, but tasuki did not see its process {} end", process.pid);
     let hint = "end that process, then retry with another successor: --successor new";
     Some(Refused::new(409, "successor_lost", message).hint(hint))
 }
 
 fn run_retry(tx: &mut Tx<'_>, id: HandoffId, asked: &RetryRequest) -> Result<(), Refused> {
     let Some(error) = tx.handoff(&id).and_then(|handoff| handoff.error.clone()) else { return Ok(()) };
-    agents::take_up(tx, id)?;
-    // An assumption counts only if the outcome is in doubt.
+    agents::rebind_agents(tx, id)?;
+    // An assumption counts only if it is unknown whether the text arrived.
     let assume = asked.assume.filter(|_| driver::leaves_doubt(&error));
     if let Some(successor) = &asked.successor {
         change_successor(tx, id, successor);

@@ -1,4 +1,4 @@
-//! Who writes the document, and how tasuki makes it where the agent does not write it with its own tools.
+//! The author of the document, and how tasuki writes the document if the agent does not.
 
 use super::next::Next;
 use crate::core::effect::{DocumentSource, Effect};
@@ -12,15 +12,15 @@ use crate::core::rows::handoff::Handoff;
 use crate::core::settings::ProfileFacts;
 use crate::core::tx::Tx;
 
-/// Fewest messages from which a document can be made: a question and its answer.
+/// A document can be made of a transcript with at least so many messages: a question and its answer.
 const FEWEST_MESSAGES: u64 = 2;
 
-/// The document does not need the agent's help, so it can be made for a dead agent too.
+/// Whether this author needs no agent to write the document, so that the agent may be dead.
 pub(crate) fn needs_no_agent(author: Author) -> bool {
     matches!(author, Author::Salvage | Author::Provided)
 }
 
-/// Whether that author can write the document of this agent.
+/// Checks that the requested author can write this agent's document.
 pub(crate) fn check(tx: &Tx<'_>, asked: &HandoffRequest, agent: &Agent, facts: &RequestFacts) -> Result<(), Refused> {
     let profile = tx.state.settings.profiles.get(&agent.profile);
     match asked.author {
@@ -41,7 +41,7 @@ fn reply(agent: &Agent, profile: Option<&ProfileFacts>, facts: &RequestFacts) ->
         let message = format!("Profile {} does not say how to read an agent's answer", agent.profile);
         return Err(Refused::new(400, "no_transcript", message).field("author"));
     }
-    // If the transcript does not say, the events were counted.
+    // If the transcript can't be read, the messages that the agent reported count.
     if facts.messages.unwrap_or(0).max(agent.messages) < FEWEST_MESSAGES {
         let message = "Nothing to hand off (no messages yet)";
         return Err(Refused::new(409, "nothing_to_hand_off", message));
@@ -75,7 +75,7 @@ fn salvage(tx: &Tx<'_>, agent: &Agent, profile: Option<&ProfileFacts>) -> Result
     }
 }
 
-/// The effect that writes the document, where tasuki does.
+/// The effect that writes the document, if tasuki writes it.
 pub(crate) fn composition(tx: &Tx<'_>, handoff: &Handoff) -> Option<Effect> {
     let agent = tx.agent(&handoff.agent_id);
     let transcript = agent.and_then(|agent| agent.transcript_path.clone());
@@ -104,7 +104,7 @@ pub(crate) fn composition(tx: &Tx<'_>, handoff: &Handoff) -> Option<Effect> {
     Some(Effect::ComposeDocument { persona, file_name, source })
 }
 
-/// There is no document, or an empty one: returns the failure in words that fit its author.
+/// The failure if there is no document, or an empty one. The message depends on the author.
 pub(crate) fn no_document(tx: &Tx<'_>, id: HandoffId, code: &str) -> Next {
     let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
     let is_empty = code == "document_empty";
@@ -123,8 +123,8 @@ pub(crate) fn no_document(tx: &Tx<'_>, id: HandoffId, code: &str) -> Next {
     Next::fail(code, message, hint)
 }
 
-/// The agent has ended before its document was recorded.
-pub(crate) fn has_ended() -> Next {
+/// The failure if the agent has ended before its document was recorded.
+pub(crate) fn author_ended() -> Next {
     let hint = "if the agent wrote the document, a retry accepts it; otherwise hand the agent off with author salvage";
     Next::fail("agent_ended", "The agent has ended before its document was recorded", hint)
 }

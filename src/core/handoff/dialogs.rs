@@ -1,12 +1,12 @@
-//! Dialogs that wait for a person, within a handoff and in the turn that answers its briefing.
+//! Dialogs that wait for a person: during a handoff, and in the turn in which the successor reads its briefing.
 
 use crate::core::id::{AgentId, HandoffId};
 use crate::core::rows::handoff::Handoff;
 use crate::core::tx::Tx;
 use serde_json::json;
 
-/// The briefed successor waits for a person: the document lies outside its working folder, so it may have asked whether
-/// it may read it. The handoff is done, but its view shows the open dialog.
+/// The briefed successor shows a dialog, for example because the document is outside its working folder and needs a
+/// permission. Notes it in the handoff's view and notifies the operator.
 pub(crate) fn successor_blocked(tx: &mut Tx<'_>, id: HandoffId, agent_id: &AgentId, message: Option<&str>) {
     let timestamp = tx.now.rfc3339();
     let Some(handoff) = tx.handoff_mut(&id) else { return };

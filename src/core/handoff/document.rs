@@ -1,4 +1,4 @@
-//! The document's name, and what is read from its text.
+//! The document's name, and what tasuki reads in its text: sections, checkpoint, first paragraph.
 
 use crate::core::id::{AgentId, Slug};
 use crate::core::persona::PersonaFacts;
@@ -9,7 +9,7 @@ use crate::core::tx::Tx;
 use chrono::Duration;
 use std::collections::BTreeSet;
 
-/// Names of documents that are remembered with their agent.
+/// How many names of documents each agent's row keeps.
 const MOST_PROMISED: usize = 16;
 /// Longest first paragraph, in characters, that goes into the briefing.
 const MAX_PARAGRAPH: usize = 600;
@@ -27,7 +27,7 @@ pub fn file_name(wall_ms: i64, agent_id: &AgentId, taken: &BTreeSet<String>) -> 
     }
 }
 
-/// Keeps a document's name for a handoff of this agent.
+/// Notes that a handoff of this agent uses this name, so that no later one gets it.
 pub(crate) fn promise(tx: &mut Tx<'_>, agent_id: &AgentId, file_name: &str) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     let from = (agent.promised.len() + 1).saturating_sub(MOST_PROMISED);
@@ -35,7 +35,7 @@ pub(crate) fn promise(tx: &mut Tx<'_>, agent_id: &AgentId, file_name: &str) {
     agent.promised.push(file_name.to_owned());
 }
 
-/// Names of files in the folder, and names that handoffs were given.
+/// Names that can't be used for a new document: of files in the folder, and of other handoffs.
 pub(crate) fn taken_names(tx: &Tx<'_>, agent_id: &AgentId, slug: &Slug, persona: &PersonaFacts) -> BTreeSet<String> {
     let rows = tx.state.handoffs.values().chain(tx.out.handoffs.values());
     let promised = rows.filter(|handoff| handoff.persona_slug == *slug).map(|handoff| handoff.file_name.clone());
@@ -43,7 +43,7 @@ pub(crate) fn taken_names(tx: &Tx<'_>, agent_id: &AgentId, slug: &Slug, persona:
     persona.handoff_files.iter().cloned().chain(promised).chain(own).collect()
 }
 
-/// The sections that the instruction asks for, each with the word stems by which a heading is known.
+/// The sections that the instruction asks for. A heading belongs to a section if it contains one of the word stems.
 const SECTIONS: [(&str, &[&str]); 6] = [
     ("what was being worked on", &["work", "task", "goal", "context", "overview", "summary"]),
     ("current progress", &["progress", "status", "state", "done"]),
@@ -53,7 +53,7 @@ const SECTIONS: [(&str, &[&str]); 6] = [
     ("next steps", &["next", "remain", "todo", "to do"]),
 ];
 
-/// The sections that the agent is asked for where its answer is the document.
+/// The sections that the instruction asks for if the agent's answer is the document.
 const REPLY_SECTIONS: [(&str, &[&str]); 6] = [
     ("the goal", &["goal", "task", "work"]),
     ("constraints and preferences", &["constraint", "preference"]),
@@ -63,8 +63,8 @@ const REPLY_SECTIONS: [(&str, &[&str]); 6] = [
     ("next steps", &["next", "remain", "todo", "to do"]),
 ];
 
-/// The asked-for sections that have no heading: a warning, never a failure, because a strict validator would throw away
-/// good work. Salvaged and provided documents have no required sections.
+/// A warning for each section without a heading. It is not a failure, because good documents may use other words.
+/// Salvaged and provided documents have no required sections.
 #[must_use]
 pub fn missing_sections(author: Author, text: &str) -> Vec<String> {
     let asked = match author {
@@ -86,13 +86,13 @@ fn is_heading(line: &str) -> bool {
     line.starts_with('#') || (line.starts_with("**") && line.len() < 100) || (line.ends_with(':') && line.len() < 100)
 }
 
-/// Longest checkpoint that a document may state, in characters.
+/// Longer checkpoints are cut, in characters.
 const MAX_CHECKPOINT: usize = 600;
-/// Most lines of front matter that are looked at.
+/// How many lines of front matter are read.
 const MAX_FRONT_MATTER: usize = 200;
 
-/// The checkpoint that the document's front matter states: the plain scalar at `checkpoint` or `starting_from`, between
-/// `---` lines at the very beginning. Anything else there is not read.
+/// The checkpoint in the document's front matter: the value of `checkpoint` or `starting_from`, on one line, between
+/// `---` lines at the very beginning. Other YAML is not read.
 #[must_use]
 pub fn checkpoint(text: &str) -> Option<String> {
     let mut lines = text.trim_start_matches('\u{feff}').lines();
@@ -107,7 +107,7 @@ pub fn checkpoint(text: &str) -> Option<String> {
     value("checkpoint").or_else(|| value("starting_from"))
 }
 
-/// A scalar without its quotation marks and without a comment behind it.
+/// A value without quotation marks and without the comment after it.
 fn scalar(text: &str) -> String {
     for mark in ['"', '\''] {
         if let Some(inside) = text.strip_prefix(mark).and_then(|rest| rest.split_once(mark)) {

@@ -1,10 +1,10 @@
-//! The one place that moves a handoff from step to step. It asks the present step what follows from an event, and does
-//! that: a step does no other step's work, and does not leave itself. Of the steps the driver knows only that recording
-//! makes the record.
+//! The only module that moves a handoff from step to step. It asks the present step what follows from an event, and
+//! carries that out; a step never enters another step itself. The driver does not know what the steps do, except that
+//! `recording` commits the record.
 
 use super::ack::timeline;
-use super::duties::Duties;
-use super::next::{Entry, Halt, Next};
+use super::handler::StepHandler;
+use super::next::{Entry, Next, StepFailure};
 use super::steps;
 use super::{agents, record};
 use crate::contract::{JournalLine, LineType, maybe};
@@ -21,7 +21,7 @@ use crate::core::text::sentence;
 use crate::core::time::Deadline;
 use crate::core::tx::{Failure, Tx};
 
-/// The most steps that can follow from one another in one decision.
+/// The most steps that may follow from one another in one decision; more are a bug.
 const MOST: usize = 32;
 
 /// Enters a step, and the steps that follow from it at once.
@@ -29,23 +29,23 @@ pub(crate) fn enter(tx: &mut Tx<'_>, id: HandoffId, step: Step) {
     proceed(tx, id, Next::Enter(step));
 }
 
-/// Halts the flow at its present step.
+/// Fails the handoff at its present step.
 pub(crate) fn fail(tx: &mut Tx<'_>, id: HandoffId, code: &str, message: impl Into<String>, hint: &str) {
     proceed(tx, id, Next::fail(code, message, hint));
 }
 
-/// A person asks to retry the failed step. `assume`: what they say about the delivery of its text.
+/// Retries the step that has failed. `assume`: the operator's statement whether its text arrived.
 pub(crate) fn retry(tx: &mut Tx<'_>, id: HandoffId, failed: Step, assume: Option<Assume>) {
     let next = steps::of(failed).retry(tx, id, assume);
     proceed(tx, id, next);
 }
 
-/// Whether it is unknown if the failed step's text arrived.
+/// Whether this failure leaves it unknown if the step's text arrived.
 pub(crate) fn leaves_doubt(error: &HandoffError) -> bool {
     steps::of(error.step).leaves_doubt(&error.code)
 }
 
-/// The effect that this handoff waited for has ended.
+/// The outcome of the effect that this handoff waited for.
 pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, key: EffectKey, outcome: Outcome) {
     if tx.handoff(&id).is_none_or(|handoff| handoff.stay.effect != Some(key)) {
         return;
@@ -53,17 +53,17 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, key: EffectKey, outcome: O
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.stay.effect = None;
     }
-    put(tx, id, |step, tx| step.settled(tx, id, outcome));
+    ask_step(tx, id, |step, tx| step.settled(tx, id, outcome));
 }
 
-/// A machine of one of its agents has learned something.
+/// A state machine of one of its agents has learned a fact.
 pub(crate) fn learned(tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) {
     if let Fact::Verdict { purpose, verdict, .. } = fact
         && let Some(slot) = tx.handoff_mut(&id).and_then(|handoff| slot(handoff, purpose))
     {
         *slot = Some(verdict.clone());
     }
-    put(tx, id, |step, tx| step.learned(tx, id, fact));
+    ask_step(tx, id, |step, tx| step.learned(tx, id, fact));
 }
 
 fn slot<'h>(handoff: &'h mut Handoff, purpose: &Purpose) -> Option<&'h mut Option<DeliveryVerdict>> {
@@ -75,43 +75,43 @@ fn slot<'h>(handoff: &'h mut Handoff, purpose: &Purpose) -> Option<&'h mut Optio
     }
 }
 
-/// The successor, or the operator for it, speaks of the handoff.
+/// The successor has acknowledged or asked, or the operator has overridden this: the briefing was read.
 pub(crate) fn answered(tx: &mut Tx<'_>, id: HandoffId) {
-    put(tx, id, |step, tx| step.answered(tx, id));
+    ask_step(tx, id, |step, tx| step.answered(tx, id));
 }
 
-/// One of its agents has changed: that may be what it has waited for.
+/// One of its agents has changed, so the handoff may be able to proceed.
 pub(crate) fn run_ready(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     if !handoff.stay.deferred {
-        return put(tx, id, |step, tx| step.run_ready(tx, id));
+        return ask_step(tx, id, |step, tx| step.run_ready(tx, id));
     }
     let agent = steps::of(handoff.step).types_to(handoff).and_then(|id| tx.agent(&id));
     if agent.is_some_and(|agent| agent.typing.is_none() && agent.state == AgentState::Idle) {
         if let Some(handoff) = tx.handoff_mut(&id) {
             handoff.stay.deferred = false;
         }
-        put(tx, id, |step, tx| step.resume(tx, id));
+        ask_step(tx, id, |step, tx| step.resume(tx, id));
     }
 }
 
-/// Handles the step's deadline, or a deadline of its acknowledgement, if it has passed. Whatever happens here ends the
-/// deadline, so that it never passes twice.
+/// Handles the step's deadline and those of its acknowledgement, if they have passed. The step's deadline is cleared
+/// first, so that it is handled only once.
 pub(crate) fn due(tx: &mut Tx<'_>, id: HandoffId) {
     let now = tx.now;
-    // Only a row that is changed is written: there may be very many handoffs, and only one has something due.
+    // `handoff_mut` would write the row again, and there may be many handoffs without a passed deadline.
     if tx.handoff(&id).and_then(|handoff| handoff.stay.deadline).is_some_and(|deadline| deadline.is_due(&now)) {
         if let Some(handoff) = tx.handoff_mut(&id) {
             handoff.stay.deadline = None;
         }
-        put(tx, id, |step, tx| step.due(tx, id));
+        ask_step(tx, id, |step, tx| step.due(tx, id));
     }
     let next = timeline::due(tx, id);
     proceed(tx, id, next);
 }
 
 /// Asks the present step what follows, and does it.
-fn put(tx: &mut Tx<'_>, id: HandoffId, what: impl FnOnce(&'static dyn Duties, &mut Tx<'_>) -> Next) {
+fn ask_step(tx: &mut Tx<'_>, id: HandoffId, what: impl FnOnce(&'static dyn StepHandler, &mut Tx<'_>) -> Next) {
     let Some(step) = tx.handoff(&id).map(|handoff| handoff.step) else { return };
     let next = what(steps::of(step), tx);
     proceed(tx, id, next);
@@ -123,10 +123,10 @@ pub(crate) fn proceed(tx: &mut Tx<'_>, id: HandoffId, mut next: Next) {
         next = match next {
             Next::Stay => return,
             Next::Defer => return defer(tx, id),
-            Next::Fail(halt) => return halted(tx, id, halt),
+            Next::Fail(failure) => return fail_step(tx, id, failure),
             Next::Enter(step) => entered(tx, id, step, None),
-            Next::Again(step) => entered(tx, id, step, Some(Entry::Again)),
-            Next::Vouched(step) => entered(tx, id, step, Some(Entry::Vouched)),
+            Next::Retry(step) => entered(tx, id, step, Some(Entry::Retry)),
+            Next::AssumeDelivered(step) => entered(tx, id, step, Some(Entry::AssumeDelivered)),
             Next::Record(whole) => {
                 if tx.handoff(&id).is_some_and(|handoff| handoff.step != Step::Recording) {
                     entered(tx, id, Step::Recording, None);
@@ -139,8 +139,8 @@ pub(crate) fn proceed(tx: &mut Tx<'_>, id: HandoffId, mut next: Next) {
     panic!("the steps of handoff {id} follow from each other without an end");
 }
 
-/// Leaves the present step and enters another: closes its span, cancels what it had running, sets the limit, writes
-/// the journal line, and does what the new step begins with.
+/// Leaves the present step and enters another: ends its span, cancels its effect, sets the new deadline, writes the
+/// journal line, and calls the new step's `begin`.
 fn entered(tx: &mut Tx<'_>, id: HandoffId, step: Step, how: Option<Entry>) -> Next {
     leave(tx, id);
     let now = tx.now;
@@ -158,7 +158,7 @@ fn entered(tx: &mut Tx<'_>, id: HandoffId, step: Step, how: Option<Entry>) -> Ne
     steps::of(step).begin(tx, id, how.unwrap_or(Entry::From(from)))
 }
 
-/// Ends the present step without entering one: what it had running is cancelled in the same commit.
+/// Leaves the present step without entering another. Cancels its effect and its texts in the same commit.
 fn leave(tx: &mut Tx<'_>, id: HandoffId) {
     let timestamp = tx.now.rfc3339();
     let Some(step) = tx.handoff(&id).map(|handoff| handoff.step) else { return };
@@ -187,15 +187,15 @@ fn defer(tx: &mut Tx<'_>, id: HandoffId) {
     }
 }
 
-/// Halts the flow at its present step: error file, one journal line, every channel; document and record are kept, the
-/// agents are left as they are.
-fn halted(tx: &mut Tx<'_>, id: HandoffId, halt: Halt) {
+/// Fails the handoff at its present step: writes an error file and a journal line, and notifies by every channel. Keeps
+/// document and record, and leaves the agents running.
+fn fail_step(tx: &mut Tx<'_>, id: HandoffId, failure: StepFailure) {
     let Some(handoff) = tx.handoff(&id) else { return };
     if handoff.step.is_end() {
         return;
     }
     let (step, agent_id) = (handoff.step, handoff.agent_id);
-    let Halt { code, message, hint } = halt;
+    let StepFailure { code, message, hint } = failure;
     let hint = sentence(&hint.replace("HANDOFF", &id.short()));
     leave(tx, id);
     let error_id = tx.notify_failure(Failure {

@@ -1,5 +1,5 @@
-//! A new session in the outgoing agent's own process: the agent ends with its session, and its successor lives on in
-//! its pane.
+//! The successor is a new session in the outgoing agent's own process and pane. When the session changes, the outgoing
+//! agent counts as ended.
 
 use crate::core::agent::{exit, start};
 use crate::core::fact::Fact;
@@ -10,12 +10,12 @@ use crate::core::rows::handoff::Step;
 use crate::core::settings::NewSession;
 use crate::core::tx::Tx;
 
-/// How a new session of that agent's CLI begins, where its profile has a command for that.
+/// How the agent's CLI begins a new session, if its profile has a command for that.
 pub(crate) fn new_session(tx: &Tx<'_>, agent: &Agent) -> Option<NewSession> {
     tx.state.settings.profiles.get(&agent.profile).and_then(|profile| profile.new_session)
 }
 
-/// Whether a new session is what that handoff waits for of this agent.
+/// Whether the handoff waits until this agent begins a new session.
 fn starts_new_session(tx: &Tx<'_>, id: HandoffId, agent_id: &AgentId) -> bool {
     tx.handoff(&id).is_some_and(|handoff| {
         handoff.step == Step::Ending
@@ -25,11 +25,11 @@ fn starts_new_session(tx: &Tx<'_>, id: HandoffId, agent_id: &AgentId) -> bool {
     })
 }
 
-/// The command for a new session was submitted, or another session has replaced this one. If the handoff waits for
-/// that, the agent has ended with it, and the new session is its successor.
+/// Handles two facts, if the handoff waits for a new session: another session has replaced the agent's, or the command
+/// for a new session was submitted. The new session becomes the successor, and the outgoing agent has ended.
 ///
-/// A CLI that does not report new sessions has obeyed if its composer is empty. Its first receipt proves it, because
-/// that has another session id.
+/// A submitted command counts only for a CLI that does not report a new session before its first prompt
+/// ([`NewSession::Lazy`]). The receipt of that prompt has another session id, which proves the new session.
 pub(super) fn learned(tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) {
     let Some(outgoing) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return };
     if !starts_new_session(tx, id, &outgoing) {
@@ -38,18 +38,18 @@ pub(super) fn learned(tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) {
     if let Fact::SessionReplaced { agent_id, former } = fact
         && *agent_id == outgoing
     {
-        live_on(tx, id, &outgoing, former.clone());
+        make_successor(tx, id, &outgoing, former.clone());
     } else if let Fact::NewSessionAsked { .. } = fact {
         let Some(agent) = tx.agent(&outgoing) else { return };
         if new_session(tx, agent) == Some(NewSession::Lazy) {
             let former = agent.session.id.clone();
-            live_on(tx, id, &outgoing, former);
+            make_successor(tx, id, &outgoing, former);
         }
     }
 }
 
-/// Ends the outgoing agent and makes the row of the successor in its process.
-fn live_on(tx: &mut Tx<'_>, id: HandoffId, outgoing: &AgentId, former: Option<String>) {
+/// Ends the outgoing agent, and makes the successor's row with its pane and process.
+fn make_successor(tx: &mut Tx<'_>, id: HandoffId, outgoing: &AgentId, former: Option<String>) {
     let successor_id = tx.new_agent_id();
     let made = tx.agent(outgoing).map(|old| {
         let mut agent = Agent::new(successor_id, old.profile.clone(), tx.now.rfc3339());
@@ -73,6 +73,6 @@ fn live_on(tx: &mut Tx<'_>, id: HandoffId, outgoing: &AgentId, former: Option<St
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.successor_id = Some(successor_id);
     }
-    // This leaves the step `ending`, and `starting` finds the successor.
+    // The step `ending` learns of this and enters `starting`, which finds the successor.
     exit::end(tx, outgoing, AgentState::Ended);
 }

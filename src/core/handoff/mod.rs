@@ -1,12 +1,13 @@
-//! The handoff: the one place that knows its steps.
+//! Handoffs: the only module that knows what follows each step.
 //!
-//! Only `driver` moves a handoff. It asks the `steps` what follows; each answers with a `next::Next` and knows no other
-//! step. Above the driver: `trigger` checks and begins, `ask` serves retry, cancel, accept and abandon, `ack::take` and
-//! `ack::clarify` take acknowledgements and answers. Below the steps: `authors` and `successors` are two of the
-//! options, `reader` reads the document, `record` commits it, `in_place` lets an agent live on in its predecessor's
-//! pane, `agents` binds and releases agents, `dialogs` reports dialogs that wait for a person, `document` knows names and
-//! contents, and `publish` is a side step. The texts come from [`crate::core::prompts`]; the stored rows are in
-//! [`crate::core::rows`].
+//! Only `driver` moves a handoff from step to step. It calls the present one of the `steps`, which implements
+//! `handler::StepHandler` and returns a `next::Next`. Requests begin above the driver: `trigger` begins a handoff,
+//! `ask` serves retry, cancel, accept and abandon, `ack::receive` and `ack::clarify` handle acknowledgements and
+//! answers to questions. The steps use `authors` (who writes the document), `successors` (who takes over), `reader`
+//! (reads the document), `record` (commits it), `in_place` (a successor in the pane of its predecessor), `agents`
+//! (binds and releases agents), `document` (names and contents) and `row` (a handoff's row). `dialogs` reports dialogs
+//! that wait for a person, and `publish` publishes the document beside the flow. The texts come from
+//! [`crate::core::prompts`]; the stored rows are in [`crate::core::rows`].
 
 pub mod ack;
 mod agents;
@@ -15,7 +16,7 @@ pub(crate) mod authors;
 pub(crate) mod dialogs;
 pub mod document;
 pub(crate) mod driver;
-mod duties;
+mod handler;
 mod in_place;
 mod next;
 pub(crate) mod publish;

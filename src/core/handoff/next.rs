@@ -1,49 +1,51 @@
-//! What a step wants to happen next. A step returns it and does not move its handoff; the driver does.
+//! What a step returns: what happens next. The driver carries it out.
 
 use crate::core::rows::handoff::Step;
 
-/// What follows from what a step was told.
+/// What happens next.
 #[derive(Debug)]
 pub(crate) enum Next {
     Stay,
     Enter(Step),
-    /// A retry takes up the step that has failed.
-    Again(Step),
-    /// A person vouches for the text that this step waits to be obeyed.
-    Vouched(Step),
-    /// This is the document: it is recorded, then the outgoing agent is ended.
-    Record(Whole),
-    /// The step's text is deferred until its agent is free; the step's limit keeps running.
+    /// Enters a step because of a retry.
+    Retry(Step),
+    /// Enters the step after a failed text, because the operator says that the text arrived.
+    AssumeDelivered(Step),
+    /// Records this document. What follows is up to `recording`.
+    Record(DocumentText),
+    /// Defers the step's text until its agent is free. The step's deadline stays.
     Defer,
-    Fail(Halt),
+    Fail(StepFailure),
 }
 
+/// How a step is entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Entry {
+    /// From another step.
     From(Step),
-    /// A retry, because the step has failed.
-    Again,
-    /// By a retry, because a person says that the text before it has arrived.
-    Vouched,
+    /// By a retry of this step.
+    Retry,
+    /// By a retry of the step before it, because the operator says that its text arrived.
+    AssumeDelivered,
 }
 
 #[derive(Debug)]
-pub(crate) struct Whole {
+pub(crate) struct DocumentText {
     pub(crate) text: String,
     pub(crate) sha256: String,
 }
 
-/// Why a handoff halts. `HANDOFF` in the hint is replaced by the handoff's id.
+/// Why a step fails. The driver replaces `HANDOFF` in the hint by the handoff's id.
 #[derive(Debug)]
-pub(crate) struct Halt {
+pub(crate) struct StepFailure {
     pub(crate) code: String,
     pub(crate) message: String,
     pub(crate) hint: String,
 }
 
 impl Next {
-    /// The handoff fails with this error code, message and hint.
+    /// The step fails with this error code, message and hint.
     pub(crate) fn fail(code: &str, message: impl Into<String>, hint: &str) -> Next {
-        Next::Fail(Halt { code: code.to_owned(), message: message.into(), hint: hint.to_owned() })
+        Next::Fail(StepFailure { code: code.to_owned(), message: message.into(), hint: hint.to_owned() })
     }
 }

@@ -1,7 +1,7 @@
-//! Publishes the recorded document: a side step with a state of its own. It begins with the record, never delays the
-//! handoff, and may continue after the handoff's end. First a copy is written beside the document, then `gh` is called.
-//! Only network and server failures are tried again. The server may have stored an upload without answering, so tasuki
-//! searches for the upload's mark before each further attempt.
+//! Publishes the recorded document, beside the flow of the handoff. Publishing begins when the document is recorded,
+//! never delays the handoff, and may continue after its end. tasuki first writes a copy beside the document, then calls
+//! `gh`. It repeats an attempt only after a network or server failure. The server may have stored an upload without
+//! answering, so tasuki searches for the upload's mark before each further attempt.
 
 use super::row;
 use crate::contract::reply::HandoffReply;
@@ -19,11 +19,11 @@ use crate::core::tx::{Failure, Tx};
 const MOST_ATTEMPTS: usize = 50;
 /// Addresses of earlier documents that are remembered.
 const MOST_FORMER: usize = 20;
-/// What the clocks here and at the server may differ by, where a look goes back to the first try.
+/// How much the clocks here and at the server may differ when tasuki searches for an upload since the first attempt.
 const CLOCKS_DIFFER_MS: i64 = 24 * 3_600_000;
 
-/// Begins to publish the present document where the handoff asks for that: once it is recorded, and again after each
-/// change of it. What runs for an earlier document is given up.
+/// Begins to publish the recorded document if the handoff asks for that: after the first record, and after each new
+/// one. Gives up a running attempt for an earlier document.
 pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
     let text = tx.out.documents.get(&id).cloned().flatten();
     let Some(handoff) = tx.handoff(&id) else { return };
@@ -51,7 +51,7 @@ fn publishing_mut<'t>(tx: &'t mut Tx<'_>, id: HandoffId) -> Option<&'t mut Publi
     tx.handoff_mut(&id)?.publish.as_mut()
 }
 
-/// Nothing has failed yet, as far as the next try is concerned, and it goes where it was asked for.
+/// Resets the failures, so that publishing begins again with the target of the request.
 fn publish_again(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(publishing) = publishing_mut(tx, id) else { return };
     publishing.failures = 0;
@@ -62,7 +62,7 @@ fn publish_again(tx: &mut Tx<'_>, id: HandoffId) {
     publishing.error = None;
 }
 
-/// Keeps a copy beside the document, from which it is published: the document itself may be changed later.
+/// Writes a copy beside the document. The copy is published, because the document itself may be changed later.
 fn keep_copy(tx: &mut Tx<'_>, id: HandoffId, text: Option<String>) {
     let (wall_ms, timestamp) = (tx.now.wall_ms, tx.now.rfc3339());
     let Some(handoff) = tx.handoff(&id) else { return };
@@ -81,11 +81,11 @@ fn keep_copy(tx: &mut Tx<'_>, id: HandoffId, text: Option<String>) {
         publishing.began_at = Some(timestamp);
         publishing.state = PublishState::Running;
     }
-    told(tx, id, None, None);
+    journal_state(tx, id, None, None);
 }
 
-/// Calls `gh`. `insist`: the operator says that nothing was stored, so a search that tells nothing does not stop the
-/// upload.
+/// Calls `gh`. `insist`: the operator says that nothing was stored, so tasuki uploads even if its search for an earlier
+/// upload gives no answer.
 fn attempt(tx: &mut Tx<'_>, id: HandoffId, insist: bool) {
     let timestamp = tx.now.rfc3339();
     let limit_ms = tx.state.settings.publish.timeout_ms;
@@ -96,7 +96,7 @@ fn attempt(tx: &mut Tx<'_>, id: HandoffId, insist: bool) {
     let target = publishing.destination();
     let is_again = |attempt: &Attempt| attempt.number == publishing.number && attempt.to == target.way();
     let is_first = !publishing.attempts.iter().any(|attempt| attempt.number == publishing.number);
-    // A row of a former version has tries, and does not say when the first of them began.
+    // The row of an earlier version may have attempts without the time of the first one.
     let first_try_ms = publishing.first_try_ms.or(is_first.then_some(tx.now.wall_ms));
     let plan = PublishPlan {
         handoff_id: id,
@@ -122,11 +122,11 @@ fn attempt(tx: &mut Tx<'_>, id: HandoffId, insist: bool) {
         publishing.due = None;
         publishing.state = PublishState::Running;
     }
-    told(tx, id, None, None);
+    journal_state(tx, id, None, None);
 }
 
-/// Writes the journal's line about the state of the publishing.
-fn told(tx: &mut Tx<'_>, id: HandoffId, fault: Option<(&str, &str)>, error_id: Option<ErrorId>) {
+/// Writes a journal line with the state of the publishing.
+fn journal_state(tx: &mut Tx<'_>, id: HandoffId, fault: Option<(&str, &str)>, error_id: Option<ErrorId>) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(publishing) = &handoff.publish else { return };
     let line = JournalLine {
@@ -157,7 +157,7 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, key: EffectKey, outcome: O
     } else if let Outcome::Posted(posted) = outcome {
         match posted {
             Posted::Done { url, .. } => published(tx, id, url),
-            Posted::NotThere => not_there(tx, id),
+            Posted::NotThere => upload_missing(tx, id),
             Posted::Failed(fault) => failed(tx, id, &fault),
         }
     } else if let Outcome::Failed { why } = outcome {
@@ -193,10 +193,10 @@ fn end_published(tx: &mut Tx<'_>, id: HandoffId, url: Option<String>) {
     publishing.url = url;
     publishing.open = false;
     publishing.error = None;
-    told(tx, id, None, None);
+    journal_state(tx, id, None, None);
 }
 
-/// A try has failed: another place, another time, a look, or the end.
+/// Handles a failed attempt: publishes a gist instead, tries again later, searches for the upload, or gives up.
 fn failed(tx: &mut Tx<'_>, id: HandoffId, fault: &PublishFault) {
     let error = AttemptError { code: fault.code.clone(), message: fault.message.clone() };
     note_attempt(tx, id, Some(error));
@@ -216,9 +216,9 @@ fn failed(tx: &mut Tx<'_>, id: HandoffId, fault: &PublishFault) {
         publishing.failures += 1;
         publishing.state = PublishState::Retrying;
         publishing.due = Some(Deadline::after(&now, pause));
-        told(tx, id, Some((&fault.code, &fault.message)), None);
+        journal_state(tx, id, Some((&fault.code, &fault.message)), None);
     } else if fault.maybe_stored && publishing.purpose == Purpose::Post {
-        // Nothing is sent any more; but what was sent may be there.
+        // tasuki sends nothing any more, but an earlier attempt may have been stored: search for it.
         publishing.purpose = Purpose::Look;
         attempt(tx, id, false);
     } else if fault.maybe_stored {
@@ -228,9 +228,9 @@ fn failed(tx: &mut Tx<'_>, id: HandoffId, fault: &PublishFault) {
     }
 }
 
-/// The upload that may have been stored is not there: it has failed, with the failure of the last attempt that sent
-/// something.
-fn not_there(tx: &mut Tx<'_>, id: HandoffId) {
+/// tasuki searched for an upload that may have been stored, and did not find it: publishing has failed with the error
+/// of the last attempt that had one.
+fn upload_missing(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(publishing) = publishing_mut(tx, id) else { return };
     publishing.open = false;
     let last = publishing.attempts.iter().rev().find_map(|attempt| attempt.error.clone());
@@ -241,7 +241,8 @@ fn not_there(tx: &mut Tx<'_>, id: HandoffId) {
     end(tx, id, PublishState::Failed, &PublishFault { code, message, ..PublishFault::default() });
 }
 
-/// It has failed, or is in doubt: error file, journal line, every channel, and a warning in the view.
+/// Publishing has failed, or is in doubt: writes an error file, a journal line and a warning in the view, and notifies
+/// by every channel.
 fn end(tx: &mut Tx<'_>, id: HandoffId, state: PublishState, fault: &PublishFault) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(publishing) = &handoff.publish else { return };
@@ -270,7 +271,7 @@ fn end(tx: &mut Tx<'_>, id: HandoffId, state: PublishState, fault: &PublishFault
         publishing.state = state;
         publishing.error = Some(PublishError { error_id, code, message, hint });
     }
-    told(tx, id, Some((&said.0, &said.1)), Some(error_id));
+    journal_state(tx, id, Some((&said.0, &said.1)), Some(error_id));
 }
 
 fn remedy(code: &str) -> &'static str {
@@ -298,7 +299,7 @@ pub(crate) fn deadline(tx: &mut Tx<'_>, id: HandoffId) {
     }
 }
 
-/// `publish`: publishes now what failed or waits for its next try.
+/// `publish`: publishes the document now if publishing has failed or waits for its next attempt.
 pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &PublishNow) {
     let found = row::find(tx, &asked.handoff_id).map(|handoff| handoff.handoff_id);
     let id = match found.and_then(|id| publish_now(tx, id, asked.assume).map(|()| id)) {

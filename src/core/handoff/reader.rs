@@ -1,6 +1,6 @@
-//! Reads the document, which for some authors tasuki writes itself first, and hands the result to the step that asked.
+//! Reads the document, after tasuki has written it for authors that need that, and returns what follows to the step.
 
-use super::next::{Next, Whole};
+use super::next::{DocumentText, Next};
 use super::{agents, authors, row};
 use crate::contract::reply::HandoffReply;
 use crate::core::effect::{Composed, DocumentRead, Effect, Outcome};
@@ -10,7 +10,7 @@ use crate::core::request::Author;
 use crate::core::rows::handoff::{ReadReason, Step};
 use crate::core::tx::Tx;
 
-/// Begins to read; what was being read before is forgotten.
+/// Begins to read the document; cancels a running reading.
 pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId, reading: ReadReason) {
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     handoff.stay.reading = Some(reading);
@@ -18,28 +18,28 @@ pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId, reading: ReadReason) {
     let Some(handoff) = tx.handoff(&id) else { return };
     match authors::composition(tx, handoff) {
         Some(effect) => row::run(tx, id, effect),
-        None => look(tx, id),
+        None => read_file(tx, id),
     }
 }
 
-fn look(tx: &mut Tx<'_>, id: HandoffId) {
+fn read_file(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let (persona, file_name) = (handoff.persona_slug.clone(), handoff.file_name.clone());
     row::run(tx, id, Effect::ReadDocument { handoff_id: id, persona, file_name });
 }
 
-/// The document was written or read, or could not be.
+/// The outcome of writing or reading the document.
 pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
     if let Outcome::Document(read) = outcome {
-        found(tx, id, read)
+        after_reading(tx, id, read)
     } else if let Outcome::Composed(composed) = outcome {
-        written(tx, id, composed)
+        after_writing(tx, id, composed)
     } else {
         Next::Stay
     }
 }
 
-fn written(tx: &mut Tx<'_>, id: HandoffId, composed: Composed) -> Next {
+fn after_writing(tx: &mut Tx<'_>, id: HandoffId, composed: Composed) -> Next {
     let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
     match composed {
         Composed::Written => {
@@ -48,23 +48,23 @@ fn written(tx: &mut Tx<'_>, id: HandoffId, composed: Composed) -> Next {
                 let path = path.unwrap_or_else(|| "that its hooks named".to_owned());
                 row::warn(tx, id, &format!("salvaged: tasuki wrote the document from the transcript {path}"));
             }
-            look(tx, id);
+            read_file(tx, id);
             Next::Stay
         }
-        Composed::Nothing => found(tx, id, DocumentRead::Empty),
-        Composed::Failed { why } => found(tx, id, DocumentRead::Unsafe { why }),
+        Composed::Nothing => after_reading(tx, id, DocumentRead::Empty),
+        Composed::Failed { why } => after_reading(tx, id, DocumentRead::Unsafe { why }),
     }
 }
 
-fn found(tx: &mut Tx<'_>, id: HandoffId, read: DocumentRead) -> Next {
+fn after_reading(tx: &mut Tx<'_>, id: HandoffId, read: DocumentRead) -> Next {
     let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
     let Some(reading) = handoff.stay.reading.take() else { return Next::Stay };
     let stopped = std::mem::take(&mut handoff.stay.stopped_meanwhile);
     let problem = match read {
-        DocumentRead::Whole { text, sha256 } => return is_there(tx, id, &reading, Whole { text, sha256 }),
+        DocumentRead::Whole { text, sha256 } => return accept(tx, id, &reading, DocumentText { text, sha256 }),
         DocumentRead::Missing => "document_missing",
         DocumentRead::Empty => "document_empty",
-        DocumentRead::Unsafe { why } => return can_not_be_taken(tx, id, &reading, &why, stopped),
+        DocumentRead::Unsafe { why } => return refuse(tx, id, &reading, &why, stopped),
     };
     match reading {
         ReadReason::AtStop | ReadReason::Retry { instruct_again: false } => authors::no_document(tx, id, problem),
@@ -76,7 +76,7 @@ fn found(tx: &mut Tx<'_>, id: HandoffId, read: DocumentRead) -> Next {
     }
 }
 
-fn can_not_be_taken(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, why: &str, stopped: bool) -> Next {
+fn refuse(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, why: &str, stopped: bool) -> Next {
     if let ReadReason::Accepted(request) = reading {
         refuse_accept(tx, request, "document_unsafe", why);
         if !stopped {
@@ -93,24 +93,24 @@ fn refuse_accept(tx: &mut Tx<'_>, request: &RequestId, code: &str, message: &str
     tx.refuse(request, Refused::new(409, code, message).hint(hint));
 }
 
-/// A retry has found no document: the same path is asked for again, if there is an agent to ask.
+/// A retry has found no document: instructs the agent again, if it lives.
 fn instruct_again(tx: &Tx<'_>, id: HandoffId) -> Next {
     let agent = tx.handoff(&id).and_then(|handoff| tx.agent(&handoff.agent_id));
-    if agent.is_some_and(|agent| agent.state.is_live()) { Next::Enter(Step::Waiting) } else { authors::has_ended() }
+    if agent.is_some_and(|agent| agent.state.is_live()) { Next::Enter(Step::Waiting) } else { authors::author_ended() }
 }
 
-fn is_there(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, whole: Whole) -> Next {
+fn accept(tx: &mut Tx<'_>, id: HandoffId, reading: &ReadReason, whole: DocumentText) -> Next {
     let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
     let is_other = handoff.provided.as_ref().is_some_and(|provided| *provided != whole.text);
     if is_other && matches!(reading, ReadReason::AtStop) {
-        // A retry takes it all the same: a person has looked by then.
+        // A retry accepts the file as it is, because the operator has seen this message.
         let message = format!("The file does not hold the text that was provided: {}", handoff.file_path);
         let hint =
             "nothing was recorded; put the right text into the file, then retry: the retry accepts the file as it is";
         return Next::fail("document_unsafe", message, hint);
     }
     if let ReadReason::Accepted(request) = reading {
-        if let Err(refused) = agents::take_up(tx, id) {
+        if let Err(refused) = agents::rebind_agents(tx, id) {
             tx.refuse(request, refused);
             return Next::Stay;
         }

@@ -1,6 +1,6 @@
-//! The record of a document. Once it is committed, the handoff survives the end of the agent and the loss of the file.
+//! The record of a document. Once it is committed, the agent may end and the file may be lost.
 
-use super::next::Whole;
+use super::next::DocumentText;
 use super::{document, publish};
 use crate::core::id::HandoffId;
 use crate::core::prompts;
@@ -10,10 +10,10 @@ use crate::core::text;
 use crate::core::tx::Tx;
 use crate::core::work;
 
-/// Commits the record. The agent is ended in the same decision, so that nothing ends before the record is durable.
-pub(crate) fn commit(tx: &mut Tx<'_>, id: HandoffId, whole: Whole) {
+/// Adds the record to the decision. The effect that ends the agent starts after the commit, when the record is durable.
+pub(crate) fn commit(tx: &mut Tx<'_>, id: HandoffId, whole: DocumentText) {
     let timestamp = tx.now.rfc3339();
-    let Whole { text, sha256 } = whole;
+    let DocumentText { text, sha256 } = whole;
     let Some(handoff) = tx.handoff(&id) else { return };
     let agent_id = handoff.agent_id;
     let injection_prompt = injection_prompt(tx, handoff, &text);
@@ -37,7 +37,7 @@ pub(crate) fn commit(tx: &mut Tx<'_>, id: HandoffId, whole: Whole) {
     work::transfer::reserve(tx, id);
 }
 
-/// A better document has taken the place of the recorded one: from now on it is what a successor is briefed with.
+/// Replaces the record by that of an updated document, which a successor is briefed with from now on.
 pub(crate) fn renew(tx: &mut Tx<'_>, id: HandoffId, text: &str, sha256: String, created_at: String) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let injection_prompt = injection_prompt(tx, handoff, text);

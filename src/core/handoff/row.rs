@@ -1,4 +1,4 @@
-//! A handoff's row in a decision: finds it, and notes on it what any step may note.
+//! Helpers for a handoff's row: finds it, starts and cancels the step's effect, adds warnings.
 
 use crate::core::effect::Effect;
 use crate::core::id::HandoffId;
@@ -29,14 +29,14 @@ pub(crate) fn run(tx: &mut Tx<'_>, id: HandoffId, effect: Effect) {
     }
 }
 
-/// Nobody waits any more for the effect that the present step has running.
+/// Cancels the effect that the present step waits for.
 pub(crate) fn stop(tx: &mut Tx<'_>, id: HandoffId) {
     if let Some(key) = tx.handoff_mut(&id).and_then(|handoff| handoff.stay.effect.take()) {
         tx.drop_effect(key);
     }
 }
 
-/// Notes what is not as it should be and stops nothing, once.
+/// Adds a warning to the handoff's view, once. A warning does not stop the handoff.
 pub(crate) fn warn(tx: &mut Tx<'_>, id: HandoffId, warning: &str) {
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     if !handoff.warnings.iter().any(|known| known == warning) {

@@ -11,8 +11,8 @@ use crate::core::rows::agent::Agent;
 use crate::core::rows::handoff::Step;
 use crate::core::tx::Tx;
 
-/// Checks that the requested successor can take over from this agent. Returns the id of an existing successor. `own`:
-/// the handoff that asks; it may already have reserved that agent.
+/// Checks that the requested successor can take over from this agent. Returns its id if it already runs. `own`: the
+/// handoff itself, to which the successor may be bound already.
 pub(crate) fn check(
     tx: &Tx<'_>,
     successor: &Successor,
@@ -66,7 +66,7 @@ fn existing(tx: &Tx<'_>, text: &str, outgoing: &Agent, own: Option<HandoffId>) -
     Ok(agent.agent_id)
 }
 
-/// Takes an agent that runs already for this handoff, so that nothing else is asked of it meanwhile.
+/// Binds a running agent to this handoff, so that no other handoff can use it.
 pub(crate) fn reserve(tx: &mut Tx<'_>, id: HandoffId, successor_id: AgentId) {
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.successor_id = Some(successor_id);
@@ -76,9 +76,9 @@ pub(crate) fn reserve(tx: &mut Tx<'_>, id: HandoffId, successor_id: AgentId) {
     }
 }
 
-/// The successor that a retry types to. A dead successor is replaced by a new one, and its start follows. This holds as
-/// soon as the process is dead, even while tasuki still waits for its last hooks.
-pub(super) fn to_type_to(tx: &mut Tx<'_>, id: HandoffId) -> Result<AgentId, Next> {
+/// The successor that a retry types to. If it is dead, releases it and returns that a new one is started. It is dead as
+/// soon as its process is, even if tasuki still waits for its last hooks.
+pub(super) fn to_retry_with(tx: &mut Tx<'_>, id: HandoffId) -> Result<AgentId, Next> {
     let successor = tx.handoff(&id).and_then(|handoff| handoff.successor_id).and_then(|id| tx.agent(&id));
     match successor {
         Some(agent) if agent.state.is_live() && !agent.is_known_dead() => Ok(agent.agent_id),
@@ -89,20 +89,20 @@ pub(super) fn to_type_to(tx: &mut Tx<'_>, id: HandoffId) -> Result<AgentId, Next
     }
 }
 
-/// A successor that is dead, or that was to be started in another life of the tmux server, gives way to a new one.
-pub(super) fn drop_what_can_not_be_adopted(tx: &mut Tx<'_>, id: HandoffId) {
+/// Releases a successor that is dead, or that was started in an earlier tmux server, so that a new one is started.
+pub(super) fn release_unless_adoptable(tx: &mut Tx<'_>, id: HandoffId) {
     let successor_id = tx.handoff(&id).and_then(|handoff| handoff.successor_id);
     let server = tx.state.server;
     let can_be_adopted = |agent: &Agent| {
-        let life = agent.pane.map(|pane| pane.server).or(agent.start_server);
-        agent.state.is_live() && !agent.is_known_dead() && life == server
+        let agent_server = agent.pane.map(|pane| pane.server).or(agent.start_server);
+        agent.state.is_live() && !agent.is_known_dead() && agent_server == server
     };
     if successor_id.is_some_and(|id| !tx.agent(&id).is_some_and(can_be_adopted)) {
         replace(tx, id);
     }
 }
 
-/// Lets go of the successor, so that another can take its place; its id is kept.
+/// Releases the successor, so that another can be chosen. Its id is kept in `former_successors`.
 pub(super) fn replace(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     let Some(former) = handoff.successor_id.take() else { return };

@@ -1,4 +1,4 @@
-//! The trigger: checks whether an agent can be handed off, and begins the handoff.
+//! Begins a handoff, by request or automatically, after a check that the agent can be handed off.
 
 use super::{authors, document, driver, successors};
 use crate::contract::known;
@@ -14,16 +14,16 @@ use crate::core::rows::handoff::{Handoff, LastVerdicts, Stay, Step};
 use crate::core::rows::publishing::Publishing;
 use crate::core::tx::Tx;
 
-/// What is known of a handoff that may begin.
+/// The result of the check of a handoff that may begin.
 struct Checked<'f> {
     agent_id: AgentId,
     slug: Slug,
     persona: &'f PersonaFacts,
-    /// An agent that runs already, which is to take over.
+    /// The agent that is to take over, if it runs already.
     successor: Option<AgentId>,
 }
 
-/// Answers a `handoff` request, and begins the handoff if nothing is against it.
+/// `handoff`: checks the request, begins the handoff, and answers.
 pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: HandoffRequest, facts: &RequestFacts) {
     match check(tx, &asked, facts) {
         Err(refused) => tx.refuse(request, refused),
@@ -35,8 +35,8 @@ pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: HandoffRequest,
     }
 }
 
-/// Begins a handoff that nobody has asked for, if nothing is against it.
-pub(crate) fn by_itself(
+/// Begins an automatic handoff, without a request, if the check allows it.
+pub(crate) fn begin_automatic(
     tx: &mut Tx<'_>,
     agent_id: &AgentId,
     reason: &str,
@@ -82,7 +82,7 @@ fn check<'f>(tx: &Tx<'_>, asked: &HandoffRequest, facts: &'f RequestFacts) -> Re
     Ok(Checked { agent_id: agent.agent_id, slug, persona, successor })
 }
 
-/// 409: which handoff it is that runs, or has failed, and what to do about it.
+/// The 409 answer if the agent is in a handoff already. The hint names it and says what to do.
 fn in_progress(tx: &Tx<'_>, id: &HandoffId) -> Refused {
     let short = id.short();
     let step = tx.handoff(id).map_or("over", |handoff| handoff.step.as_str());
@@ -94,8 +94,8 @@ fn in_progress(tx: &Tx<'_>, id: &HandoffId) -> Refused {
     Refused::new(409, "handoff_in_progress", "Handoff already in progress").hint(hint)
 }
 
-/// An issue's address may only lead to the hosts of the configuration, because `gh` gives a host the token that is set
-/// for it.
+/// Refuses the address of an issue on a host that the configuration does not list, because `gh` sends its token to that
+/// host.
 fn check_host(tx: &Tx<'_>, asked: &PublishRequest) -> Result<(), Refused> {
     let hosts = &tx.state.settings.publish.hosts;
     match publish_target(asked)? {
@@ -107,7 +107,7 @@ fn check_host(tx: &Tx<'_>, asked: &PublishRequest) -> Result<(), Refused> {
     }
 }
 
-/// What was read has been checked already.
+/// The row of the publishing. The request's target has been checked before.
 fn publishing(asked: &PublishRequest) -> Option<Publishing> {
     let target = publish_target(asked).ok()?;
     Some(Publishing::new(target, asked.fallback == Some(Fallback::Gist)))

@@ -1,12 +1,12 @@
 //! The delivery checklist: each point with the time at which it was reached, or with the reason why it was not.
 
-use super::take;
+use super::receive;
 use crate::contract::handoff::PointView;
 use crate::core::pane::{DeliveryVerdict, Verdict};
 use crate::core::rows::ack::{Ack, Kind, Sending, Standing};
 use crate::core::rows::handoff::{Handoff, Span, Step};
 
-/// A point: what, when, and else why not.
+/// A point of the checklist: its name, when it was reached, or why not.
 fn point(what: &str, at: Option<&str>, why_not: &str) -> PointView {
     let reason = Some(why_not).filter(|why_not| at.is_none() && !why_not.is_empty());
     PointView { point: what.to_owned(), at: at.map(str::to_owned), reason: reason.map(str::to_owned) }
@@ -31,7 +31,7 @@ fn last(handoff: &Handoff, step: Step) -> Option<&Span> {
     handoff.steps.iter().rev().find(|span| span.step == step)
 }
 
-/// The points of every handoff.
+/// The points that every handoff has.
 fn of_flow(handoff: &Handoff) -> Vec<PointView> {
     let ended =
         last(handoff, Step::Ending).and_then(|span| span.left_at.as_deref()).filter(|_| handoff.successor_id.is_some());
@@ -46,7 +46,7 @@ fn of_flow(handoff: &Handoff) -> Vec<PointView> {
     ]
 }
 
-/// What must be so before a delivery counts as complete.
+/// Points of an acknowledged handoff until the ACK: what must be true when the successor is briefed.
 fn before(handoff: &Handoff, ack: &Ack) -> Vec<PointView> {
     let recorded = handoff.record.as_ref().map(|record| record.created_at.as_str());
     let briefed = delivered(handoff.verdicts.briefing.as_ref()).or(ack.sent_at.as_deref());
@@ -64,7 +64,7 @@ fn before(handoff: &Handoff, ack: &Ack) -> Vec<PointView> {
     ]
 }
 
-/// When it was published, by the try that succeeded.
+/// When the document was published: the end of the successful attempt.
 fn uploaded(handoff: &Handoff) -> Option<&str> {
     handoff.published_url()?;
     let attempts = handoff.publish.iter().flat_map(|publishing| publishing.attempts.iter());
@@ -85,7 +85,7 @@ fn no_tasks<'t>(handoff: &Handoff, waits: &'t str) -> &'t str {
     if handoff.tasks.is_empty() { "no tasks were given" } else { waits }
 }
 
-/// What must be so after the ACK.
+/// Points of an acknowledged handoff after the ACK.
 fn after(handoff: &Handoff, ack: &Ack) -> Vec<PointView> {
     let said = ack.received.as_ref();
     let at = said.map(|said| said.at.as_str());
@@ -122,7 +122,7 @@ fn checkpoint(ack: &Ack) -> (Option<&str>, Option<String>) {
     let Some(said) = ack.received.as_ref() else { return (None, None) };
     match &ack.checkpoint {
         None => (None, Some("the document states no checkpoint".to_owned())),
-        Some(documented) if take::is_same_checkpoint(documented, &said.starting_from) => (Some(&said.at), None),
+        Some(documented) if receive::is_same_checkpoint(documented, &said.starting_from) => (Some(&said.at), None),
         Some(documented) => {
             (None, Some(format!("the document says “{documented}”, the successor “{}”", said.starting_from)))
         }

@@ -1,6 +1,6 @@
 //! Answers to a successor's questions, with or without an updated document.
 
-use super::{messages, notes, timeline};
+use super::{content, messages, timeline};
 use crate::contract::reply::HandoffReply;
 use crate::core::effect::{Composed, DocumentRead, DocumentSource, Effect, Outcome};
 use crate::core::event::RequestFacts;
@@ -15,7 +15,7 @@ use crate::core::tx::Tx;
 
 /// Most answers that are kept.
 const MOST_ANSWERS: usize = 256;
-/// Most documents that may give way to better ones in one handoff.
+/// How many times the document of one handoff may be replaced.
 const MOST_DOCUMENTS: usize = 32;
 
 /// `clarify`.
@@ -66,7 +66,7 @@ fn check(tx: &Tx<'_>, asked: &ClarifyRequest, facts: &RequestFacts) -> Result<(H
     }
 }
 
-/// Writes the document beside the first one, under a name of its own; the answers wait for it.
+/// Writes the updated document beside the first one, under a new name. The answers are typed after that.
 fn write(
     tx: &mut Tx<'_>,
     id: HandoffId,
@@ -89,7 +89,7 @@ fn write(
     row::run(tx, id, Effect::ComposeDocument { persona: slug, file_name, source: DocumentSource::Text(text) });
 }
 
-/// The document was written, or read again.
+/// The outcome of writing or reading the updated document.
 pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(clarifying) = handoff.ack.as_ref().and_then(|ack| ack.clarifying.clone()) else { return };
@@ -120,7 +120,7 @@ fn refuse(tx: &mut Tx<'_>, id: HandoffId, why: &str) {
     tx.refuse(&clarifying.request_id, Refused::new(409, "document_unsafe", message).hint(hint));
 }
 
-/// The step is left before the document was written.
+/// The handoff leaves the step: refuses a request whose document is still being written.
 pub(crate) fn leave(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) else { return };
     let Some(clarifying) = ack.clarifying.take() else { return };
@@ -128,7 +128,7 @@ pub(crate) fn leave(tx: &mut Tx<'_>, id: HandoffId) {
     tx.refuse(&clarifying.request_id, Refused::new(409, "no_questions", message));
 }
 
-/// The better document takes the first one's place in the record; the first one's file stays where it is.
+/// Replaces the recorded document by the updated one. The file of the first one is kept.
 fn replace(tx: &mut Tx<'_>, id: HandoffId, file_name: &str, text: &str, sha256: String) {
     let timestamp = tx.now.rfc3339();
     let Some(handoff) = tx.handoff_mut(&id) else { return };
@@ -150,7 +150,7 @@ fn replace(tx: &mut Tx<'_>, id: HandoffId, file_name: &str, text: &str, sha256: 
     record::renew(tx, id, text, sha256, timestamp);
 }
 
-/// Types the answers, and begins T again.
+/// Types the answers, and gives the successor the whole time T again.
 fn answer(tx: &mut Tx<'_>, id: HandoffId, clarifications: &[Clarification], is_updated: bool) {
     let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) else { return };
     ack.clarifying = None;
@@ -165,8 +165,8 @@ fn answer(tx: &mut Tx<'_>, id: HandoffId, clarifications: &[Clarification], is_u
     timeline::start(tx, id, Standing::Pending);
     timeline::journal(tx, id, "clarify");
     let Some(handoff) = tx.handoff(&id) else { return };
-    let json = notes::clarification(handoff, clarifications, is_updated);
-    let mut text = timeline::with_how(tx, handoff, &json);
+    let json = content::clarification(handoff, clarifications, is_updated);
+    let mut text = timeline::with_instructions(tx, handoff, &json);
     if is_updated {
         text = format!("Read the document again, it was brought up to date: `{}`\n\n{text}", handoff.file_path);
     }

@@ -1,7 +1,8 @@
-//! Sends the messages of an acknowledgement and records the result of each. A message to the successor is typed once,
-//! when the agent can take it; one to the orchestrator or to the escalation target goes by the target's own channel.
+//! Sends the messages of an acknowledgement and records what became of each. A message to the successor is typed once,
+//! when the agent is free. The orchestrator and the escalation target get theirs as the configuration says: as a
+//! notification of the operator, by a command, or typed into an agent.
 
-use super::notes;
+use super::content;
 use crate::contract::{JournalLine, LineType, maybe};
 use crate::core::agent::queue;
 use crate::core::agent::typing::{self, Text};
@@ -19,12 +20,12 @@ use crate::core::time::Deadline;
 use crate::core::tx::{Failure, Tx};
 use serde_json::{Value, json};
 
-/// Most messages that a handoff keeps; the oldest that are settled go.
+/// The most messages that a handoff keeps; the oldest finished ones are dropped.
 const MOST_MESSAGES: usize = 100;
 /// The first pause before a refused text is tried again, and the longest, in milliseconds.
 const PAUSE_MS: (u64, u64) = (2_000, 60_000);
 
-/// Notes a message; returns its number.
+/// Adds a message to the handoff's row; returns its number.
 fn note(tx: &mut Tx<'_>, id: HandoffId, message: Message) -> Option<u32> {
     let ack = tx.handoff_mut(&id)?.ack.as_mut()?;
     let number = ack.next_message;
@@ -57,14 +58,14 @@ fn message(tx: &Tx<'_>, kind: Kind, to: String, json: Value) -> Message {
     }
 }
 
-/// Notes what the successor is to be told; [`drain_queue`] types it.
+/// Adds a message to the successor; [`drain_queue`] types it.
 pub(crate) fn to_successor(tx: &mut Tx<'_>, id: HandoffId, kind: Kind, json: Value, text: String) {
     let to = json["to"].as_str().unwrap_or_default().to_owned();
     let message = message(tx, kind, to, json);
     note(tx, id, Message { to_successor: true, sending: Sending::Waiting, text: Some(text), ..message });
 }
 
-/// The message that was noted last is about a limit: that was when it was due, however late it is noted.
+/// Sets when the last message was due: the deadline that caused it, which may have passed some time ago.
 pub(crate) fn was_due(tx: &mut Tx<'_>, id: HandoffId, timer: &AckTimer) {
     let ack = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut());
     if let Some(message) = ack.and_then(|ack| ack.messages.last_mut()) {
@@ -72,7 +73,7 @@ pub(crate) fn was_due(tx: &mut Tx<'_>, id: HandoffId, timer: &AckTimer) {
     }
 }
 
-/// Notes the briefing, which carried the notice.
+/// Adds the notice of the handoff as sent: it was a part of the briefing.
 pub(crate) fn briefed(tx: &mut Tx<'_>, id: HandoffId, json: Value) {
     let to = json["to"].as_str().unwrap_or_default().to_owned();
     let (message, at) = (message(tx, Kind::HandoffNotice, to, json), Some(tx.now.rfc3339()));
@@ -96,7 +97,7 @@ pub(crate) fn notify_target(tx: &mut Tx<'_>, id: HandoffId, kind: Kind, target: 
 }
 
 fn notify(tx: &mut Tx<'_>, handoff_id: HandoffId, number: u32, command: Option<Vec<String>>, json: Value) {
-    let text = format!("tasuki: {}", notes::in_one_line(&json));
+    let text = format!("tasuki: {}", content::in_one_line(&json));
     let notice = Notice { error_id: None, text, json };
     let effect = tx.effect(
         Waiter::Message(handoff_id, number),
@@ -107,7 +108,7 @@ fn notify(tx: &mut Tx<'_>, handoff_id: HandoffId, number: u32, command: Option<V
     }
 }
 
-/// Lets the text wait until that agent is idle, as long as any other text may.
+/// Queues the text for another agent until that is idle, with the usual limit for queued texts.
 fn queue(tx: &mut Tx<'_>, id: HandoffId, number: u32, who: &str, json: &Value) -> Result<(), String> {
     let agent_id = addressee(tx, id, who)?;
     let deadline = Deadline::after(&tx.now, tx.state.settings.limits.waiting_ms);
@@ -115,11 +116,11 @@ fn queue(tx: &mut Tx<'_>, id: HandoffId, number: u32, who: &str, json: &Value) -
     if agent.queue.len() >= queue::MAX_QUEUE {
         return Err("too many texts already wait for that agent".to_owned());
     }
-    agent.queue.push(Queued { asker: Asker::Message(id, number), text: notes::in_words(json), deadline });
+    agent.queue.push(Queued { asker: Asker::Message(id, number), text: content::in_words(json), deadline });
     Ok(())
 }
 
-/// The living agent that a target names. The two agents of the handoff itself are none.
+/// The live agent that a target names by id or persona. The two agents of the handoff itself do not count.
 fn addressee(tx: &Tx<'_>, id: HandoffId, who: &str) -> Result<AgentId, String> {
     let handoff = tx.handoff(&id);
     let own = |agent_id: &AgentId| {
@@ -143,7 +144,8 @@ fn find<'t>(tx: &'t mut Tx<'_>, id: HandoffId, number: u32) -> Option<&'t mut Me
     ack.messages.iter_mut().find(|message| message.number == number)
 }
 
-/// Types the next text that waits for the successor, if that can take it. Called again whenever it changes.
+/// Types the next message that waits for the successor, if the successor is free. Called after each change of the
+/// successor.
 pub(crate) fn drain_queue(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id).filter(|handoff| handoff.step == Step::Acknowledging) else { return };
     let (Some(ack), Some(successor_id)) = (&handoff.ack, handoff.successor_id) else { return };
@@ -167,12 +169,12 @@ pub(crate) fn verdict(tx: &mut Tx<'_>, id: HandoffId, number: u32, agent_id: &Ag
     }
 }
 
-/// Nothing was typed. To a successor that may take it later it is tried again, after a pause that grows.
+/// Nothing was typed. If the reason is temporary, a message to the successor is tried again, after a growing pause.
 fn refused(tx: &mut Tx<'_>, id: HandoffId, number: u32, agent_id: &AgentId, reason: Refusal) {
     let is_asked = tx.handoff(&id).is_some_and(|handoff| handoff.step == Step::Acknowledging);
     let now = tx.now;
     let Some(message) = find(tx, id, number) else { return };
-    if !message.to_successor || !may_pass(reason) {
+    if !message.to_successor || !is_temporary(reason) {
         return settle(tx, id, number, Sending::Failed, Some(&wire_name(&reason)));
     }
     if !is_asked {
@@ -189,8 +191,8 @@ fn refused(tx: &mut Tx<'_>, id: HandoffId, number: u32, agent_id: &AgentId, reas
     message.again = Some(Deadline::after(&now, pause));
 }
 
-/// Whether a reason that prevents typing may pass in a moment.
-fn may_pass(reason: Refusal) -> bool {
+/// Whether the reason why nothing was typed is temporary.
+fn is_temporary(reason: Refusal) -> bool {
     matches!(
         reason,
         Refusal::Busy
@@ -216,19 +218,19 @@ pub(crate) fn tries_due(tx: &mut Tx<'_>, id: HandoffId) {
     ack.messages.iter_mut().filter(|message| is_due(message)).for_each(|message| message.again = None);
 }
 
-/// The effect that told the operator, or ran the command, has ended.
+/// The outcome of the effect that notified the operator or ran the target's command.
 pub(crate) fn notified(tx: &mut Tx<'_>, id: HandoffId, number: u32, outcome: Outcome) {
     let why = if let Outcome::Failed { why } = outcome { Some(why) } else { None };
     let sending = if why.is_some() { Sending::Failed } else { Sending::Sent };
     settle(tx, id, number, sending, why.as_deref());
 }
 
-/// A text that waited for another agent will not be typed any more.
-pub(crate) fn not_taken(tx: &mut Tx<'_>, id: HandoffId, number: u32, why: &str) {
+/// A message that waited for another agent will not be typed.
+pub(crate) fn not_typed(tx: &mut Tx<'_>, id: HandoffId, number: u32, why: &str) {
     settle(tx, id, number, Sending::Failed, Some(why));
 }
 
-/// What waits for the successor will not be typed any more.
+/// Gives up messages that wait for the successor.
 pub(crate) fn give_up(tx: &mut Tx<'_>, id: HandoffId, which: impl Fn(&Message) -> bool, why: &str) {
     let Some(ack) = tx.handoff(&id).and_then(|handoff| handoff.ack.as_ref()) else { return };
     let waits = |message: &&Message| message.sending == Sending::Waiting && which(message);
@@ -238,8 +240,7 @@ pub(crate) fn give_up(tx: &mut Tx<'_>, id: HandoffId, which: impl Fn(&Message) -
     }
 }
 
-/// Settles a message for good: notes the result, writes it to the journal, and notifies the operator if it did not
-/// arrive.
+/// Finishes a message: notes what became of it, writes a journal line, and notifies the operator if it failed.
 fn settle(tx: &mut Tx<'_>, id: HandoffId, number: u32, sending: Sending, reason: Option<&str>) {
     let timestamp = tx.now.rfc3339();
     let Some(message) = find(tx, id, number) else { return };
@@ -275,12 +276,12 @@ fn settle(tx: &mut Tx<'_>, id: HandoffId, number: u32, sending: Sending, reason:
     };
     tx.journal(line);
     if sending == Sending::Failed {
-        surface(tx, id, &message);
+        report_failed(tx, id, &message);
     }
 }
 
-/// What was not told is an error of its own; the handoff goes its way.
-fn surface(tx: &mut Tx<'_>, id: HandoffId, message: &Message) {
+/// Reports a failed message as an error of its own. The handoff does not fail.
+fn report_failed(tx: &mut Tx<'_>, id: HandoffId, message: &Message) {
     let agent_id = tx.handoff(&id).map(|handoff| handoff.agent_id);
     let why = message.reason.clone().unwrap_or_default();
     let what = match message.kind {

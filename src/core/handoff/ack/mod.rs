@@ -1,12 +1,13 @@
-//! The acknowledgement (ACK) of an urgent handoff. `take` takes ACKs and the override. `timeline` runs the waits: T
-//! until the first reminder, T/2 until the final one, T/2 until the escalation. `clarify` answers questions, `messages`
-//! sends each message and proves its delivery, `notes` writes their texts, `view` and `checklist` fill the handoff's
-//! view. The stored row is [`crate::core::rows::ack`].
+//! The acknowledgement (ACK) of an urgent handoff. `receive` handles ACKs and the operator's override. `timeline` keeps
+//! the deadlines: the first reminder after the time T of the handoff's urgency, the final reminder after T/2 more, the
+//! escalation after another T/2. `clarify` answers the successor's questions, `messages` sends messages and records
+//! what became of them, `content` writes what they say, and `view` and `checklist` fill the handoff's view. The stored
+//! row is [`crate::core::rows::ack`].
 
 pub mod checklist;
 pub(crate) mod clarify;
+pub(crate) mod content;
 pub(crate) mod messages;
-pub(crate) mod notes;
-pub(crate) mod take;
+pub(crate) mod receive;
 pub(crate) mod timeline;
 pub mod view;

@@ -1,8 +1,8 @@
-//! The deadlines of an acknowledgement: a reminder after T, a final reminder after another T/2, then after another T/2
-//! the escalation and the end of the step. Each counts from the deadline before it. While the successor waits for
-//! answers, the same deadlines apply to those who must answer.
+//! The deadlines of an acknowledgement: a reminder after the time T of the handoff's urgency, a final reminder after
+//! T/2 more, then after another T/2 the escalation, with which the step fails. Each counts from the deadline before it.
+//! While the successor waits for answers to its questions, the same deadlines apply to the answers.
 
-use super::{messages, notes};
+use super::{content, messages};
 use crate::contract::ack::Weight;
 use crate::contract::{JournalLine, LineType, maybe};
 use crate::core::handoff::next::Next;
@@ -13,7 +13,7 @@ use crate::core::rows::handoff::Handoff;
 use crate::core::time::{Deadline, rfc3339};
 use crate::core::tx::Tx;
 
-/// The step begins: the successor is briefed, or is asked again.
+/// The step begins, after the briefing or by a retry.
 pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
     let timestamp = tx.now.rfc3339();
     let Some(handoff) = tx.handoff_mut(&id) else { return };
@@ -25,22 +25,22 @@ pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
     start(tx, id, Standing::Pending);
 }
 
-/// The briefing arrived: the notice went with it, and the orchestrator is given the same.
+/// The briefing, which contained the notice, has arrived: sends the notice to the orchestrator too.
 pub(crate) fn briefed(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(ack) = &handoff.ack else { return };
-    let notice = notes::handoff_notice(tx, handoff, ack);
+    let notice = content::handoff_notice(tx, handoff, ack);
     let orchestrator = tx.state.settings.orchestrator.clone();
     messages::briefed(tx, id, notice.clone());
     messages::notify_target(tx, id, Kind::HandoffNotice, &orchestrator, notice);
 }
 
-/// A retry asks the same successor again in words, because nothing else would make it answer.
+/// A retry: types a message that asks the same successor again.
 pub(crate) fn ask_again(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(ack) = &handoff.ack else { return };
-    let json = notes::request(handoff, ack, "The operator asks you again to acknowledge this handoff.");
-    let text = with_how(tx, handoff, &json);
+    let json = content::request(handoff, ack, "The operator asks you again to acknowledge this handoff.");
+    let text = with_instructions(tx, handoff, &json);
     messages::to_successor(tx, id, Kind::AskedAgain, json, text);
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn start(tx: &mut Tx<'_>, id: HandoffId, standing: Standing) {
     ack.timer = Some(AckTimer { next: Due::Reminder, due: Deadline::after(&now, ack.limit_ms) });
 }
 
-/// The step is left: nothing falls due any more.
+/// The handoff leaves the step: stops its timer.
 pub(crate) fn stop(tx: &mut Tx<'_>, id: HandoffId) {
     if let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) {
         ack.timer = None;
@@ -74,7 +74,8 @@ pub(crate) fn due(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     Next::Stay
 }
 
-/// The next timer counts from when this one was due. A reminder that could not be typed by now never will be.
+/// Sends a reminder. The next deadline counts from the one that has passed. Gives up an earlier reminder that could not
+/// be typed until now.
 fn remind(tx: &mut Tx<'_>, id: HandoffId, timer: AckTimer, next: Due) {
     let now = tx.now;
     late_reminders(tx, id);
@@ -84,12 +85,12 @@ fn remind(tx: &mut Tx<'_>, id: HandoffId, timer: AckTimer, next: Due) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(ack) = &handoff.ack else { return };
     let asks = ack.standing == Standing::NeedsClarification;
-    let json = notes::reminder(handoff, ack, number, !asks);
+    let json = content::reminder(handoff, ack, number, !asks);
     if asks {
         let orchestrator = tx.state.settings.orchestrator.clone();
         messages::notify_target(tx, id, Kind::Reminder, &orchestrator, json);
     } else {
-        let text = with_how(tx, handoff, &json);
+        let text = with_instructions(tx, handoff, &json);
         messages::to_successor(tx, id, Kind::Reminder, json, text);
     }
     messages::was_due(tx, id, &timer);
@@ -100,7 +101,7 @@ fn late_reminders(tx: &mut Tx<'_>, id: HandoffId) {
     messages::give_up(tx, id, is_reminder, "the text could not be typed before the next one was due");
 }
 
-/// Nobody answered: the target is notified once, and the step fails.
+/// Nobody answered in time: notifies the escalation target once, and fails the step.
 fn escalate(tx: &mut Tx<'_>, id: HandoffId, timer: AckTimer) -> Next {
     late_reminders(tx, id);
     let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) else { return Next::Stay };
@@ -110,12 +111,12 @@ fn escalate(tx: &mut Tx<'_>, id: HandoffId, timer: AckTimer) -> Next {
     ack.timer = None;
     let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
     let Some(ack) = &handoff.ack else { return Next::Stay };
-    let json = notes::escalation(handoff, ack);
+    let json = content::escalation(handoff, ack);
     let target = tx.state.settings.escalation.clone();
     let message = match questions.is_empty() {
         true => {
             let said = json["content"]["message"].as_str().unwrap_or_default();
-            format!("{said}; it had {}", notes::span(2 * ack.limit_ms))
+            format!("{said}; it had {}", content::span(2 * ack.limit_ms))
         }
         false => format!("Nobody answered the successor's questions in time: {}", questions.join(" / ")),
     };
@@ -126,9 +127,9 @@ fn escalate(tx: &mut Tx<'_>, id: HandoffId, timer: AckTimer) -> Next {
     Next::fail("ack_timeout", message, hint)
 }
 
-/// A text for the successor's pane: the message, and how to acknowledge.
-pub(crate) fn with_how(tx: &Tx<'_>, handoff: &Handoff, json: &serde_json::Value) -> String {
-    format!("{}\n\n{}", notes::in_words(json), how(tx, handoff))
+/// A text for the successor's pane: the message, and the instructions for an ACK.
+pub(crate) fn with_instructions(tx: &Tx<'_>, handoff: &Handoff, json: &serde_json::Value) -> String {
+    format!("{}\n\n{}", content::in_words(json), how(tx, handoff))
 }
 
 fn how(tx: &Tx<'_>, handoff: &Handoff) -> String {
@@ -136,12 +137,12 @@ fn how(tx: &Tx<'_>, handoff: &Handoff) -> String {
     settings.prompts.how(&How {
         command: &settings.command,
         requests_dir: &settings.requests_dir,
-        form: &notes::right_form(handoff),
+        form: &content::right_form(handoff),
     })
 }
 
-/// What is added to an urgent handoff's briefing: its id, its predecessor, its priority, and how and until when it is
-/// to be acknowledged. None where no ACK is wanted.
+/// The part of the briefing that asks for an ACK: the handoff's id, predecessor and priority, and how and until when to
+/// acknowledge. `None` if the handoff wants no ACK.
 pub(crate) fn for_briefing(tx: &Tx<'_>, handoff: &Handoff) -> Option<String> {
     let ack = handoff.ack.as_ref()?;
     let limit_ms = tx.state.settings.ack.of(ack.urgency);
@@ -151,13 +152,13 @@ pub(crate) fn for_briefing(tx: &Tx<'_>, handoff: &Handoff) -> Option<String> {
         predecessor: &handoff.name_of(&handoff.agent_id),
         reason: &handoff.reason,
         priority: Weight::from(ack.urgency).as_str(),
-        within: &notes::span(limit_ms),
+        within: &content::span(limit_ms),
         until: &until,
         how: &how(tx, handoff),
     }))
 }
 
-/// The line that the journal has of an ACK's standing.
+/// Writes a journal line with the standing of the acknowledgement.
 pub(crate) fn journal(tx: &mut Tx<'_>, id: HandoffId, by: &str) {
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(ack) = &handoff.ack else { return };

@@ -5,7 +5,7 @@ use crate::contract::ack::{MessageView, NextView, ReceivedView, SentView, Weight
 use crate::core::rows::ack::{Ack, Kind, Message, Received};
 use crate::core::rows::handoff::Handoff;
 
-/// The field `ack`; none where no acknowledgement is wanted.
+/// The field `ack`; `None` if the handoff wants no acknowledgement.
 #[must_use]
 pub fn ack(handoff: &Handoff) -> Option<AckView> {
     let ack = handoff.ack.as_ref()?;

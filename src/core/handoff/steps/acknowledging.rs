@@ -3,7 +3,7 @@
 use crate::core::effect::Outcome;
 use crate::core::fact::Fact;
 use crate::core::handoff::ack::{clarify, messages, timeline};
-use crate::core::handoff::duties::{Duties, without_successor};
+use crate::core::handoff::handler::{StepHandler, without_successor};
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::successors;
 use crate::core::id::HandoffId;
@@ -13,22 +13,22 @@ use crate::core::tx::Tx;
 
 pub(super) struct Acknowledging;
 
-impl Duties for Acknowledging {
+impl StepHandler for Acknowledging {
     fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, how: Entry) -> Next {
         timeline::begin(tx, id);
         match how {
             Entry::From(Step::Reading) => timeline::briefed(tx, id),
-            Entry::Again => timeline::ask_again(tx, id),
-            Entry::From(_) | Entry::Vouched => {}
+            Entry::Retry => timeline::ask_again(tx, id),
+            Entry::From(_) | Entry::AssumeDelivered => {}
         }
         Next::Stay
     }
 
     fn retry(&self, tx: &mut Tx<'_>, id: HandoffId, _assume: Option<Assume>) -> Next {
-        successors::to_type_to(tx, id).err().unwrap_or(Next::Again(Step::Acknowledging))
+        successors::to_retry_with(tx, id).err().unwrap_or(Next::Retry(Step::Acknowledging))
     }
 
-    /// Nothing falls due any more, and what waits for the successor is not typed any more.
+    /// Stops the timers, and gives up the messages that wait for the successor.
     fn leave(&self, tx: &mut Tx<'_>, id: HandoffId) {
         timeline::stop(tx, id);
         clarify::leave(tx, id);

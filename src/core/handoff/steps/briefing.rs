@@ -1,11 +1,11 @@
-//! Types the briefing, after the document was compared with its record.
+//! Compares the document with its record, then types the briefing.
 
-use super::texts;
+use super::verdict;
 use crate::core::agent::typing;
 use crate::core::effect::{Effect, Outcome};
 use crate::core::fact::Fact;
 use crate::core::handoff::ack;
-use crate::core::handoff::duties::{Duties, without_successor};
+use crate::core::handoff::handler::{StepHandler, without_successor};
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{row, successors};
 use crate::core::id::HandoffId;
@@ -17,7 +17,7 @@ use crate::core::tx::Tx;
 
 pub(super) struct Briefing;
 
-impl Duties for Briefing {
+impl StepHandler for Briefing {
     fn limit_ms(&self, limits: &Limits) -> Option<u64> {
         Some(limits.briefing_ms)
     }
@@ -35,12 +35,12 @@ impl Duties for Briefing {
     }
 
     fn retry(&self, tx: &mut Tx<'_>, id: HandoffId, assume: Option<Assume>) -> Next {
-        if let Err(next) = successors::to_type_to(tx, id) {
+        if let Err(next) = successors::to_retry_with(tx, id) {
             return next;
         }
         match assume {
-            Some(Assume::Delivered) => Next::Vouched(Step::Reading),
-            Some(Assume::NotDelivered) | None => Next::Again(Step::Briefing),
+            Some(Assume::Delivered) => Next::AssumeDelivered(Step::Reading),
+            Some(Assume::NotDelivered) | None => Next::Retry(Step::Briefing),
         }
     }
 
@@ -48,7 +48,7 @@ impl Duties for Briefing {
         if let Outcome::Compared(unchanged) = outcome {
             brief(tx, id, unchanged);
         } else if let Outcome::Failed { why } = outcome {
-            // Whether it is the recorded one is not known, and the briefing may say neither.
+            // The briefing must say whether the document has changed, and that is unknown.
             let message = format!("tasuki can't compare the document with its record: {why}");
             return Next::fail(
                 "not_delivered",
@@ -61,7 +61,7 @@ impl Duties for Briefing {
 
     fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
         if let Fact::Verdict { purpose: purpose @ Purpose::Briefing(_), ended, .. } = fact {
-            return texts::judged(tx, id, purpose, ended, Next::Enter(Step::Reading));
+            return verdict::follow(tx, id, purpose, ended, Next::Enter(Step::Reading));
         }
         without_successor(tx, id, fact, "it was briefed")
     }
@@ -71,8 +71,8 @@ impl Duties for Briefing {
     }
 }
 
-/// Types the briefing. A document that was changed after the record is said to be so, in view and briefing; the address
-/// under which it is published is named if it is known by now.
+/// Types the briefing. If the document was changed after it was recorded, the view and the briefing say so. If the
+/// document is published by now, the briefing names its address.
 fn brief(tx: &mut Tx<'_>, id: HandoffId, unchanged: bool) {
     let Some(handoff) = tx.handoff_mut(&id) else { return };
     let (Some(record), Some(successor_id)) = (&handoff.record, handoff.successor_id) else { return };

@@ -1,9 +1,10 @@
-//! Ends the outgoing agent: keeps its session alive, types its exit command, and waits for the process's death.
+//! Ends the outgoing agent: keeps its tmux session alive with a placeholder window, types its exit command, and waits
+//! until its process is dead.
 
 use crate::core::agent::typing;
 use crate::core::effect::{Effect, Outcome};
 use crate::core::fact::{DeliveryEnd, Fact};
-use crate::core::handoff::duties::{Duties, LostAgent, gone};
+use crate::core::handoff::handler::{EndedAgent, StepHandler, ended_agent};
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{in_place, row};
 use crate::core::id::{AgentId, HandoffId};
@@ -17,21 +18,21 @@ use crate::core::tx::Tx;
 
 pub(super) struct Ending;
 
-impl Duties for Ending {
+impl StepHandler for Ending {
     fn limit_ms(&self, limits: &Limits) -> Option<u64> {
         Some(limits.ending_ms)
     }
 
-    /// The agent's place is kept first, because the agent's exit may close its session.
+    /// The placeholder window comes first, because the agent's exit may close its tmux session.
     fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _how: Entry) -> Next {
         let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
         let tag = handoff.placeholder_tag();
         let Some(agent) = tx.agent(&handoff.agent_id) else { return Next::Stay };
         match (agent.state, agent.pane) {
             (AgentState::Ended, _) => Next::Enter(Step::Starting),
-            // Nothing can be typed any more: only the end of its process, or the limit, decides.
+            // Nothing can be typed without a pane: wait until the process ends, or until the limit.
             (AgentState::Lost, _) | (_, None) => await_death(tx, id),
-            // Only a new window needs a place.
+            // Only a successor in a new window needs the tmux session.
             (_, Some(pane)) if handoff.successor == Successor::New => {
                 row::run(tx, id, Effect::HoldPlaceholder { pane, tag });
                 Next::Stay
@@ -41,7 +42,7 @@ impl Duties for Ending {
     }
 
     fn retry(&self, _tx: &mut Tx<'_>, _id: HandoffId, _assume: Option<Assume>) -> Next {
-        Next::Again(Step::Ending)
+        Next::Retry(Step::Ending)
     }
 
     fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
@@ -53,7 +54,7 @@ impl Duties for Ending {
         } else if let Outcome::Failed { .. } = outcome {
             type_exit(tx, id)
         } else if outcome == Outcome::Done {
-            // The process of an agent whose pane was gone is dead: it has ended after all.
+            // `AwaitDeath`: the process of the agent whose pane is gone is dead.
             let Some(agent_id) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return Next::Stay };
             tx.set_state(&agent_id, AgentState::Ended);
             Next::Enter(Step::Starting)
@@ -64,12 +65,12 @@ impl Duties for Ending {
 
     fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
         if let Fact::Verdict { purpose, ended, .. } = fact {
-            return command_judged(tx, id, purpose, ended);
+            return after_command_verdict(tx, id, purpose, ended);
         }
         in_place::learned(tx, id, fact);
-        match gone(tx, id, fact) {
-            Some(LostAgent { outgoing: true, lost: false }) => Next::Enter(Step::Starting),
-            Some(LostAgent { outgoing: true, lost: true }) => await_death(tx, id),
+        match ended_agent(tx, id, fact) {
+            Some(EndedAgent { is_outgoing: true, is_lost: false }) => Next::Enter(Step::Starting),
+            Some(EndedAgent { is_outgoing: true, is_lost: true }) => await_death(tx, id),
             Some(_) | None => Next::Stay,
         }
     }
@@ -96,7 +97,7 @@ impl Duties for Ending {
     }
 }
 
-/// The outgoing agent's pane is gone: continues once its process, if known, is dead.
+/// The outgoing agent's pane is gone: waits until its process is dead, if the process is known.
 fn await_death(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     row::stop(tx, id);
     let agent = tx.handoff(&id).and_then(|handoff| tx.agent(&handoff.agent_id));
@@ -110,8 +111,8 @@ fn await_death(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     Next::Enter(Step::Starting)
 }
 
-/// Types the exit command, or the one for a new session, or puts it off: another text is on its way, or the agent is in
-/// a turn.
+/// Types the exit command or the command for a new session. Defers it while another text is being typed or the agent is
+/// in a turn.
 fn type_exit(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
     let (agent_id, deadline) = (handoff.agent_id, handoff.stay.deadline);
@@ -127,7 +128,7 @@ fn type_exit(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     Next::Stay
 }
 
-fn command_judged(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, ended: &DeliveryEnd) -> Next {
+fn after_command_verdict(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, ended: &DeliveryEnd) -> Next {
     let DeliveryEnd::Refused(reason) = ended else { return Next::Stay };
     let Some(agent_id) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return Next::Stay };
     if *reason == Refusal::Busy {
@@ -135,7 +136,7 @@ fn command_judged(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, ended: &Del
         return Next::Defer;
     }
     if matches!(reason, Refusal::PaneGone | Refusal::PaneDead | Refusal::PaneChanged | Refusal::AgentEnded) {
-        return Next::Stay; // The end of the process, or the limit, decides.
+        return Next::Stay; // Wait until the process ends, or until the limit.
     }
     let what = if matches!(purpose, Purpose::Exit(_)) { "exit command" } else { "command for a new session" };
     Next::fail("did_not_exit", format!("The {what} was not typed: {}", wire_name(reason)), reason.hint())

@@ -1,10 +1,10 @@
-//! Types the instruction, after the folder for the document was made.
+//! Creates the folder for the document, then types the instruction.
 
-use super::texts;
+use super::verdict;
 use crate::core::agent::typing;
 use crate::core::effect::{Effect, Outcome};
 use crate::core::fact::{DeliveryEnd, Fact};
-use crate::core::handoff::duties::{Duties, without_author};
+use crate::core::handoff::handler::{StepHandler, without_author};
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::row;
 use crate::core::id::HandoffId;
@@ -18,7 +18,7 @@ use crate::core::tx::Tx;
 
 pub(super) struct Instructing;
 
-impl Duties for Instructing {
+impl StepHandler for Instructing {
     fn limit_ms(&self, limits: &Limits) -> Option<u64> {
         Some(limits.instructing_ms)
     }
@@ -32,8 +32,8 @@ impl Duties for Instructing {
 
     fn retry(&self, _tx: &mut Tx<'_>, _id: HandoffId, assume: Option<Assume>) -> Next {
         match assume {
-            Some(Assume::Delivered) => Next::Vouched(Step::Writing),
-            Some(Assume::NotDelivered) | None => Next::Again(Step::Waiting),
+            Some(Assume::Delivered) => Next::AssumeDelivered(Step::Writing),
+            Some(Assume::NotDelivered) | None => Next::Retry(Step::Waiting),
         }
     }
 
@@ -52,11 +52,11 @@ impl Duties for Instructing {
             return without_author(tx, id, fact);
         };
         if *ended == DeliveryEnd::Refused(Refusal::Busy) {
-            // The screen showed a turn that no event had told of: nothing was typed, so waiting is all that it takes.
+            // The screen showed a turn that no event had reported. Nothing was typed, so wait for the end of the turn.
             tx.set_state(agent_id, AgentState::Busy);
             return Next::Enter(Step::Waiting);
         }
-        texts::judged(tx, id, purpose, ended, Next::Enter(Step::Writing))
+        verdict::follow(tx, id, purpose, ended, Next::Enter(Step::Writing))
     }
 
     fn due(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {

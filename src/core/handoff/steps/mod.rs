@@ -1,23 +1,24 @@
-//! The steps of a handoff, one file each. A step knows what it begins with, what it waits for, and which step follows;
-//! it knows other steps only by name. [`Duties`] lists everything that a step may be notified of.
+//! The steps of a handoff, one file each; the three ends share `ends`. A step knows how it begins, what it waits for,
+//! and which step follows. It never calls another step. [`StepHandler`] is what each step implements. `verdict` is what
+//! several steps share: what follows from the verdict on a text.
 
 mod acknowledging;
 mod briefing;
 mod ending;
+mod ends;
 mod instructing;
-mod over;
 mod priming;
 mod reading;
 mod recording;
 mod starting;
-mod texts;
+mod verdict;
 mod waiting;
 pub(crate) mod writing;
 
-use super::duties::Duties;
+use super::handler::StepHandler;
 use crate::core::rows::handoff::Step;
 
-pub(super) fn of(step: Step) -> &'static dyn Duties {
+pub(super) fn of(step: Step) -> &'static dyn StepHandler {
     match step {
         Step::Waiting => &waiting::Waiting,
         Step::Instructing => &instructing::Instructing,
@@ -29,7 +30,7 @@ pub(super) fn of(step: Step) -> &'static dyn Duties {
         Step::Briefing => &briefing::Briefing,
         Step::Reading => &reading::Reading,
         Step::Acknowledging => &acknowledging::Acknowledging,
-        Step::Failed => &over::Failed,
-        Step::Done | Step::Cancelled => &over::Over,
+        Step::Failed => &ends::Failed,
+        Step::Done | Step::Cancelled => &ends::Ended,
     }
 }

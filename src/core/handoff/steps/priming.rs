@@ -1,9 +1,9 @@
 //! Types the persona's skill, and waits for the end of the turn that answers it.
 
-use super::texts;
+use super::verdict;
 use crate::core::agent::priming;
 use crate::core::fact::Fact;
-use crate::core::handoff::duties::{Duties, without_successor};
+use crate::core::handoff::handler::{StepHandler, without_successor};
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{row, successors};
 use crate::core::id::HandoffId;
@@ -15,7 +15,7 @@ use crate::core::tx::Tx;
 
 pub(super) struct Priming;
 
-impl Duties for Priming {
+impl StepHandler for Priming {
     fn limit_ms(&self, limits: &Limits) -> Option<u64> {
         Some(limits.priming_ms)
     }
@@ -33,7 +33,7 @@ impl Duties for Priming {
     }
 
     fn retry(&self, tx: &mut Tx<'_>, id: HandoffId, assume: Option<Assume>) -> Next {
-        let successor_id = match successors::to_type_to(tx, id) {
+        let successor_id = match successors::to_retry_with(tx, id) {
             Ok(successor_id) => successor_id,
             Err(next) => return next,
         };
@@ -41,12 +41,12 @@ impl Duties for Priming {
         match assume {
             Some(Assume::Delivered) => {
                 agent.primed = Primed::Done;
-                return Next::Vouched(Step::Briefing);
+                return Next::AssumeDelivered(Step::Briefing);
             }
             Some(Assume::NotDelivered) => agent.primed = Primed::Never,
             None => {}
         }
-        Next::Again(Step::Priming)
+        Next::Retry(Step::Priming)
     }
 
     fn leaves_doubt(&self, code: &str) -> bool {
@@ -55,8 +55,8 @@ impl Duties for Priming {
 
     fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
         if let Fact::Verdict { purpose: purpose @ Purpose::Priming(_), ended, .. } = fact {
-            // The turn that answers it ends the step.
-            return texts::judged(tx, id, purpose, ended, Next::Stay);
+            // The step ends with the turn that answers the priming.
+            return verdict::follow(tx, id, purpose, ended, Next::Stay);
         }
         if let Fact::TurnEnded { purpose: Purpose::Priming(_), event: None, .. } = fact {
             row::warn(tx, id, "stop_inferred");

@@ -2,7 +2,7 @@
 //! or dies in this turn has not taken over the work.
 
 use crate::core::fact::Fact;
-use crate::core::handoff::duties::{Duties, LostAgent, gone};
+use crate::core::handoff::handler::{EndedAgent, StepHandler, ended_agent};
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{row, successors};
 use crate::core::hook::{HookEvent, HookKind};
@@ -15,12 +15,12 @@ use crate::core::tx::Tx;
 
 pub(super) struct Reading;
 
-impl Duties for Reading {
+impl StepHandler for Reading {
     fn limit_ms(&self, limits: &Limits) -> Option<u64> {
         Some(limits.reading_ms)
     }
 
-    /// The briefing arrived: the end of its turn is waited for.
+    /// The briefing arrived: waits for the end of the turn that answers it.
     fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _how: Entry) -> Next {
         let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
         handoff.read = None;
@@ -28,7 +28,7 @@ impl Duties for Reading {
         let Some(agent) = tx.agent_mut(&successor_id) else { return Next::Stay };
         let is_ours = agent.our_turn.as_ref().is_some_and(|turn| turn.purpose == Purpose::Briefing(id));
         if !is_ours && agent.state == AgentState::Idle {
-            // A person says that the briefing arrived, and its turn is over: how it ended is not known.
+            // The operator says that the briefing arrived. Its turn is over, and how it ended is unknown.
             return over(tx, id, Read::Unseen);
         }
         agent.answering = Some(id);
@@ -37,16 +37,16 @@ impl Duties for Reading {
     }
 
     fn retry(&self, tx: &mut Tx<'_>, id: HandoffId, _assume: Option<Assume>) -> Next {
-        // Its turn has failed: the same successor is briefed again.
-        successors::to_type_to(tx, id).err().unwrap_or(Next::Again(Step::Briefing))
+        // The turn has failed: brief the same successor again, if it lives.
+        successors::to_retry_with(tx, id).err().unwrap_or(Next::Retry(Step::Briefing))
     }
 
     fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
         if let Fact::TurnEnded { purpose: Purpose::Briefing(_), event, .. } = fact {
             return turn_ended(tx, id, event.as_deref());
         }
-        match gone(tx, id, fact) {
-            Some(LostAgent { outgoing: false, .. }) => ended(tx, id),
+        match ended_agent(tx, id, fact) {
+            Some(EndedAgent { is_outgoing: false, .. }) => ended(tx, id),
             Some(_) | None => Next::Stay,
         }
     }
@@ -55,7 +55,7 @@ impl Duties for Reading {
         over(tx, id, Read::Seen)
     }
 
-    /// A successor that lives is busy with its work by now.
+    /// A successor that lives has probably begun its work, so this is not a failure.
     fn due(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
         let successor = tx.handoff(&id).and_then(|handoff| handoff.successor_id).and_then(|id| tx.agent(&id));
         if successor.is_some_and(|agent| agent.state.is_live() && agent.pending_exit.is_none()) {
@@ -66,7 +66,7 @@ impl Duties for Reading {
     }
 }
 
-/// The turn has ended; without an event it counts as ended well.
+/// The turn has ended. If only the screen showed that, without an event, it counts as a success.
 fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: Option<&HookEvent>) -> Next {
     let Some(event) = event else {
         row::warn(tx, id, "stop_inferred");

@@ -1,7 +1,7 @@
-//! Commits the record. For the authors that need no agent, the document is written and read here.
+//! Commits the record. For authors that need no agent, this step first writes and reads the document.
 
 use crate::core::effect::Outcome;
-use crate::core::handoff::duties::Duties;
+use crate::core::handoff::handler::StepHandler;
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{authors, reader};
 use crate::core::id::HandoffId;
@@ -11,10 +11,10 @@ use crate::core::tx::Tx;
 
 pub(super) struct Recording;
 
-impl Duties for Recording {
+impl StepHandler for Recording {
     fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, how: Entry) -> Next {
-        if how == Entry::Again {
-            // The operator who retries has seen the document: it is taken as it is.
+        if how == Entry::Retry {
+            // The operator who retries has seen the document, so it is accepted as it is.
             reader::begin(tx, id, ReadReason::Retry { instruct_again: false });
             return Next::Stay;
         }
@@ -26,7 +26,7 @@ impl Duties for Recording {
     }
 
     fn retry(&self, _tx: &mut Tx<'_>, _id: HandoffId, _assume: Option<Assume>) -> Next {
-        Next::Again(Step::Recording)
+        Next::Retry(Step::Recording)
     }
 
     fn recorded(&self) -> Next {

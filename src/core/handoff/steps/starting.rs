@@ -2,7 +2,7 @@
 
 use crate::core::agent::start;
 use crate::core::fact::Fact;
-use crate::core::handoff::duties::{Duties, LostAgent, gone};
+use crate::core::handoff::handler::{EndedAgent, StepHandler, ended_agent};
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{agents, successors};
 use crate::core::id::{AgentId, HandoffId};
@@ -15,7 +15,7 @@ use crate::core::work;
 
 pub(super) struct Starting;
 
-impl Duties for Starting {
+impl StepHandler for Starting {
     fn limit_ms(&self, limits: &Limits) -> Option<u64> {
         Some(limits.starting_ms)
     }
@@ -37,8 +37,8 @@ impl Duties for Starting {
     }
 
     fn retry(&self, tx: &mut Tx<'_>, id: HandoffId, _assume: Option<Assume>) -> Next {
-        successors::drop_what_can_not_be_adopted(tx, id);
-        Next::Again(Step::Starting)
+        successors::release_unless_adoptable(tx, id);
+        Next::Retry(Step::Starting)
     }
 
     fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
@@ -48,11 +48,11 @@ impl Duties for Starting {
         if let Fact::SuccessorFailed { code, why, .. } = fact {
             return failed(tx, id, code, why);
         }
-        // For an agent that is being started, its start reports.
+        // If tasuki starts the successor, `SuccessorFailed` reports its end.
         let is_existing = |successor: &Successor| matches!(successor, Successor::Existing { .. });
         let existing = tx.handoff(&id).is_some_and(|handoff| is_existing(&handoff.successor));
-        match gone(tx, id, fact) {
-            Some(LostAgent { outgoing: false, .. }) if existing => {
+        match ended_agent(tx, id, fact) {
+            Some(EndedAgent { is_outgoing: false, .. }) if existing => {
                 failed(tx, id, "successor_failed", "The successor has ended before it could take over")
             }
             Some(_) | None => Next::Stay,
@@ -85,7 +85,7 @@ fn start_new(tx: &mut Tx<'_>, id: HandoffId) {
     }
 }
 
-/// An agent that runs already takes over as soon as it is free.
+/// A successor that already runs takes over as soon as it is free.
 fn take_over(tx: &mut Tx<'_>, id: HandoffId, successor_id: &AgentId) -> Next {
     let Some(agent) = tx.agent(successor_id) else { return Next::Stay };
     if !agent.state.is_live() {
@@ -110,7 +110,7 @@ fn ready(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     Next::Enter(Step::Priming)
 }
 
-/// The successor did not come to life.
+/// The failure if the successor could not be started or did not register.
 fn failed(tx: &Tx<'_>, id: HandoffId, code: &str, why: &str) -> Next {
     let Some(handoff) = tx.handoff(&id) else { return Next::Stay };
     let hint = match &handoff.successor {

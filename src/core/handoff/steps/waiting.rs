@@ -2,7 +2,7 @@
 
 use crate::core::fact::Fact;
 use crate::core::handoff::authors;
-use crate::core::handoff::duties::{Duties, LostAgent, gone, without_author};
+use crate::core::handoff::handler::{EndedAgent, StepHandler, ended_agent, without_author};
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::id::HandoffId;
 use crate::core::request::Assume;
@@ -13,21 +13,21 @@ use crate::core::tx::Tx;
 
 pub(super) struct Waiting;
 
-impl Duties for Waiting {
+impl StepHandler for Waiting {
     fn limit_ms(&self, limits: &Limits) -> Option<u64> {
         Some(limits.waiting_ms)
     }
 
     fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _how: Entry) -> Next {
         let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
-        // One limit for the whole step, even if an attempt has met a busy agent and the step waits again.
+        // One deadline, even if the instruction found a busy agent and the handoff returned to this step.
         handoff.stay.deadline = handoff.wait_until.or(handoff.stay.deadline);
         handoff.wait_until = handoff.stay.deadline;
         self.run_ready(tx, id)
     }
 
     fn retry(&self, _tx: &mut Tx<'_>, _id: HandoffId, _assume: Option<Assume>) -> Next {
-        Next::Again(Step::Waiting)
+        Next::Retry(Step::Waiting)
     }
 
     fn run_ready(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
@@ -45,9 +45,9 @@ impl Duties for Waiting {
 
     fn learned(&self, tx: &mut Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
         let needs_none = tx.handoff(&id).is_some_and(|handoff| authors::needs_no_agent(handoff.author));
-        match gone(tx, id, fact) {
-            // An agent that is not asked for the document need not live for it.
-            Some(LostAgent { outgoing: true, .. }) if needs_none => Next::Enter(Step::Recording),
+        match ended_agent(tx, id, fact) {
+            // This author does not need the agent to be alive.
+            Some(EndedAgent { is_outgoing: true, .. }) if needs_none => Next::Enter(Step::Recording),
             Some(_) | None => without_author(tx, id, fact),
         }
     }
@@ -61,7 +61,8 @@ impl Duties for Waiting {
     }
 }
 
-/// Whether an instruction may be typed into a running turn: only where turn ids tell later whose Stop it was.
+/// Whether an instruction may be typed during a running turn. That needs turn ids, which show later which turn a Stop
+/// ended.
 fn can_be_interrupted(tx: &Tx<'_>, agent: &Agent) -> bool {
     let knows_turns = tx.state.settings.profiles.get(&agent.profile).is_some_and(|profile| profile.turn_ids);
     agent.state == AgentState::Busy && agent.typing.is_none() && agent.our_turn.is_none() && knows_turns

@@ -3,7 +3,7 @@
 use crate::contract::{JournalLine, LineType};
 use crate::core::effect::Outcome;
 use crate::core::fact::Fact;
-use crate::core::handoff::duties::{Duties, without_author};
+use crate::core::handoff::handler::{StepHandler, without_author};
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{reader, row};
 use crate::core::hook::{HookEvent, HookKind};
@@ -15,12 +15,12 @@ use crate::core::settings::Limits;
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 
-/// How much longer the step may last while its document is being read, in milliseconds: reading has its own limit.
+/// How much longer the step may last if its limit passes while the document is being read, in milliseconds.
 const READING_MS: u64 = 30_000;
 
 pub(super) struct Writing;
 
-impl Duties for Writing {
+impl StepHandler for Writing {
     fn limit_ms(&self, limits: &Limits) -> Option<u64> {
         Some(limits.writing_ms)
     }
@@ -28,14 +28,14 @@ impl Duties for Writing {
     fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, how: Entry) -> Next {
         match how {
             Entry::From(_) => {}
-            Entry::Again => reader::begin(tx, id, ReadReason::Retry { instruct_again: true }),
-            Entry::Vouched => await_vouched_turn(tx, id),
+            Entry::Retry => reader::begin(tx, id, ReadReason::Retry { instruct_again: true }),
+            Entry::AssumeDelivered => await_assumed_turn(tx, id),
         }
         Next::Stay
     }
 
     fn retry(&self, _tx: &mut Tx<'_>, _id: HandoffId, _assume: Option<Assume>) -> Next {
-        Next::Again(Step::Writing)
+        Next::Retry(Step::Writing)
     }
 
     fn settled(&self, tx: &mut Tx<'_>, id: HandoffId, outcome: Outcome) -> Next {
@@ -63,8 +63,9 @@ impl Duties for Writing {
     }
 }
 
-/// The operator says that the instruction arrived. Its turn may be running, or be over already.
-fn await_vouched_turn(tx: &mut Tx<'_>, id: HandoffId) {
+/// The operator says that the instruction arrived. Reads the document if the agent is idle; otherwise waits for the end
+/// of its turn.
+fn await_assumed_turn(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(agent_id) = tx.handoff(&id).map(|handoff| handoff.agent_id) else { return };
     if tx.agent(&agent_id).is_some_and(|agent| agent.state == AgentState::Idle) {
         return reader::begin(tx, id, ReadReason::Retry { instruct_again: false });
@@ -74,7 +75,7 @@ fn await_vouched_turn(tx: &mut Tx<'_>, id: HandoffId) {
     }
 }
 
-/// The instruction's turn has ended, one way or another.
+/// The turn that answers the instruction has ended, well or not.
 fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: &HookEvent) -> Next {
     let Some(handoff) = tx.handoff_mut(&id) else { return Next::Stay };
     if handoff.author == Author::AgentReply {
@@ -104,7 +105,7 @@ fn turn_ended(tx: &mut Tx<'_>, id: HandoffId, event: &HookEvent) -> Next {
     }
 }
 
-/// It has ended without an event: the document must be there all the same.
+/// The turn has ended without an event, as the screen showed: the document must exist.
 fn turn_inferred(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     if tx.handoff(&id).is_some_and(|handoff| handoff.stay.reading.is_none()) {
         row::warn(tx, id, "stop_inferred");

@@ -1,7 +1,7 @@
 //! The three ends of a handoff: done, failed, cancelled.
 
 use crate::core::effect::Outcome;
-use crate::core::handoff::duties::Duties;
+use crate::core::handoff::handler::StepHandler;
 use crate::core::handoff::next::{Entry, Next};
 use crate::core::handoff::{agents, reader};
 use crate::core::id::HandoffId;
@@ -9,9 +9,9 @@ use crate::core::request::Assume;
 use crate::core::tx::Tx;
 
 /// Done or cancelled: nothing follows any more.
-pub(super) struct Over;
+pub(super) struct Ended;
 
-impl Duties for Over {
+impl StepHandler for Ended {
     fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, _how: Entry) -> Next {
         agents::release(tx, id);
         Next::Stay
@@ -22,10 +22,10 @@ impl Duties for Over {
     }
 }
 
-/// Halted: a person may accept the document as it is, or ask for another try.
+/// Failed: the operator may retry, accept the document as it is, or abandon the handoff.
 pub(super) struct Failed;
 
-impl Duties for Failed {
+impl StepHandler for Failed {
     fn begin(&self, _tx: &mut Tx<'_>, _id: HandoffId, _how: Entry) -> Next {
         Next::Stay
     }

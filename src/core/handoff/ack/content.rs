@@ -1,5 +1,5 @@
-//! The texts of the messages: as JSON with `to`, `subject`, `priority` and `content`, and in words for a pane or a
-//! person.
+//! What the messages say: JSON with `to`, `subject`, `priority` and `content`, and the same as plain text for a pane or
+//! a person.
 
 use crate::contract::ack::Weight;
 use crate::core::request::{Clarification, form};
@@ -13,7 +13,7 @@ fn successor_name(handoff: &Handoff) -> String {
     handoff.successor_id.map_or_else(String::new, |id| handoff.name_of(&id))
 }
 
-/// A length of time as people say it.
+/// A duration in words, such as "5 minutes".
 #[must_use]
 pub(crate) fn span(ms: u64) -> String {
     let plural = |n: u64, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
@@ -24,18 +24,18 @@ pub(crate) fn span(ms: u64) -> String {
     }
 }
 
-/// Where the document is found: where it is published, else its path.
+/// The address of the published document, or else the path of the file.
 fn url(handoff: &Handoff) -> &str {
     handoff.published_url().unwrap_or(&handoff.file_path)
 }
 
-/// The right form of this handoff's ACK.
+/// The form that this handoff's ACK must have, as text.
 pub(crate) fn right_form(handoff: &Handoff) -> String {
     let agent_id = handoff.successor_id.map_or_else(String::new, |id| id.to_string());
     form(&handoff.handoff_id.to_string(), &agent_id)
 }
 
-/// The notice of the handoff, with what is to be acknowledged.
+/// The notice of the handoff, which asks for the ACK.
 pub(crate) fn handoff_notice(tx: &Tx<'_>, handoff: &Handoff, ack: &Ack) -> Value {
     let failed = handoff.name_of(&handoff.agent_id);
     let session = tx.agent(&handoff.agent_id).and_then(|agent| agent.tmux_session.clone());
@@ -61,7 +61,7 @@ pub(crate) fn handoff_notice(tx: &Tx<'_>, handoff: &Handoff, ack: &Ack) -> Value
     })
 }
 
-/// An ACK, as the orchestrator is notified of it.
+/// The message about an ACK to the orchestrator.
 pub(crate) fn handoff_ack(handoff: &Handoff, received: &Received) -> Value {
     json!({
         "to": "",
@@ -81,7 +81,7 @@ pub(crate) fn handoff_ack(handoff: &Handoff, received: &Received) -> Value {
     })
 }
 
-/// A reminder. `to_successor`: of its ACK; else of the answers to its questions.
+/// A reminder: to the successor, that its ACK is missing; otherwise to the orchestrator, that questions are open.
 pub(crate) fn reminder(handoff: &Handoff, ack: &Ack, reminder_number: u8, to_successor: bool) -> Value {
     let (what, message) = match to_successor {
         true => (
@@ -109,7 +109,7 @@ pub(crate) fn reminder(handoff: &Handoff, ack: &Ack, reminder_number: u8, to_suc
     json
 }
 
-/// The answers, and where the document is if it was brought up to date.
+/// The answers to the successor's questions, with the path of the document if it was updated.
 pub(crate) fn clarification(handoff: &Handoff, answers: &[Clarification], is_updated: bool) -> Value {
     json!({
         "to": successor_name(handoff),
@@ -125,7 +125,7 @@ pub(crate) fn clarification(handoff: &Handoff, answers: &[Clarification], is_upd
     })
 }
 
-/// That nobody answered in time.
+/// The escalation: nobody answered in time.
 pub(crate) fn escalation(handoff: &Handoff, ack: &Ack) -> Value {
     let sent = ack.reminders_sent();
     let reminders = if sent == 1 { "1 reminder".to_owned() } else { format!("{sent} reminders") };
@@ -160,7 +160,7 @@ pub(crate) fn escalation(handoff: &Handoff, ack: &Ack) -> Value {
     })
 }
 
-/// That the successor has begun.
+/// The message that the handoff is complete.
 pub(crate) fn handoff_complete(handoff: &Handoff, ack: &Ack) -> Value {
     let received = ack.received.as_ref();
     json!({
@@ -183,7 +183,7 @@ pub(crate) fn handoff_complete(handoff: &Handoff, ack: &Ack) -> Value {
     })
 }
 
-/// The right form of an ACK, and an old question asked again, as messages.
+/// A request to acknowledge, with the form of an ACK and this message.
 pub(crate) fn request(handoff: &Handoff, ack: &Ack, message: &str) -> Value {
     json!({
         "to": successor_name(handoff),
@@ -211,7 +211,7 @@ fn strings(value: &Value) -> Vec<String> {
     value.as_array().into_iter().flatten().filter_map(|item| item.as_str().map(str::to_owned)).collect()
 }
 
-/// A message as a text for a pane: its subject, what it says, and its fields.
+/// A message as plain text for a pane: subject, message, and the other fields.
 pub(crate) fn in_words(json: &Value) -> String {
     let mut lines = Vec::new();
     lines.extend(json["subject"].as_str().map(str::to_owned));

@@ -1,6 +1,6 @@
-//! Takes a successor's ACK, and the operator's override.
+//! Receives the successor's ACK, and the operator's override.
 
-use super::{messages, notes, timeline};
+use super::{content, messages, timeline};
 use crate::contract::reply::HandoffReply;
 use crate::core::handoff::row::{self, find};
 use crate::core::handoff::{agents, driver};
@@ -13,11 +13,11 @@ use crate::core::text::{normalise, quotable};
 use crate::core::tx::Tx;
 use serde_json::json;
 
-/// Most characters that a failure quotes of what a successor has said.
+/// The most characters that a failure quotes from an ACK.
 const MAX_QUOTED: usize = 600;
 
-enum Verdict {
-    /// It was taken before: the same answer.
+enum CheckedAck {
+    /// The same ACK was received before: gets the same answer.
     Again(HandoffReply),
     New {
         id: HandoffId,
@@ -30,8 +30,8 @@ enum Verdict {
 pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &AckRequest) {
     match check(tx, asked) {
         Err(refused) => tx.refuse(request, refused),
-        Ok(Verdict::Again(answer)) => tx.answer(request, Reply::ok(&answer)),
-        Ok(Verdict::New { id, agent_id, late }) => {
+        Ok(CheckedAck::Again(answer)) => tx.answer(request, Reply::ok(&answer)),
+        Ok(CheckedAck::New { id, agent_id, late }) => {
             let received = Received {
                 agent_id,
                 understanding: asked.understanding.clone(),
@@ -41,7 +41,7 @@ pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &AckRequest) {
                 at: tx.now.rfc3339(),
                 late,
             };
-            match take(tx, id, &received) {
+            match receive(tx, id, &received) {
                 Err(refused) => tx.refuse(request, refused),
                 Ok(answer) => tx.answer(request, Reply::ok(&answer)),
             }
@@ -49,8 +49,9 @@ pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &AckRequest) {
     }
 }
 
-/// The contract's checks in their order: the handoff exists, this is its successor, it was asked for an ACK.
-fn check(tx: &Tx<'_>, asked: &AckRequest) -> Result<Verdict, Refused> {
+/// Checks an ACK in a fixed order, because the first failed check gives the answer: the handoff exists, the sender is
+/// its successor, the handoff wants an ACK, and the successor is briefed.
+fn check(tx: &Tx<'_>, asked: &AckRequest) -> Result<CheckedAck, Refused> {
     let handoff = find(tx, &asked.handoff_id)?;
     let agent_id = asked.agent_id.parse::<AgentId>().ok().filter(|id| handoff.successor_id == Some(*id));
     let Some(agent_id) = agent_id else {
@@ -60,17 +61,18 @@ fn check(tx: &Tx<'_>, asked: &AckRequest) -> Result<Verdict, Refused> {
     };
     let ack = wanted(handoff)?;
     if let Some(received) = ack.received.as_ref().filter(|received| is_same(received, agent_id, asked)) {
-        return Ok(Verdict::Again(answer(handoff, received)));
+        return Ok(CheckedAck::Again(answer(handoff, received)));
     }
-    let late = is_heard(handoff, |step| {
+    let late = is_late(handoff, |step| {
         let message = format!("The briefing has not arrived yet: the handoff is in step {}", step.as_str());
         Refused::new(409, "not_briefed", message).hint("acknowledge when you have read the briefing")
     })?;
-    Ok(Verdict::New { id: handoff.handoff_id, agent_id, late })
+    Ok(CheckedAck::New { id: handoff.handoff_id, agent_id, late })
 }
 
-/// Whether an answer that is taken now comes late; `early` says why there can be none yet.
-fn is_heard(handoff: &Handoff, early: impl FnOnce(Step) -> Refused) -> Result<bool, Refused> {
+/// Whether an ACK that arrives now is late. Refuses it if the handoff has ended, or with `early` if the successor is
+/// not briefed yet.
+fn is_late(handoff: &Handoff, early: impl FnOnce(Step) -> Refused) -> Result<bool, Refused> {
     let step = handoff.step;
     if step.hears_successor() {
         Ok(false)
@@ -107,12 +109,12 @@ fn answer(handoff: &Handoff, received: &Received) -> HandoffReply {
     HandoffReply { late: Some(received.late), ..reply }
 }
 
-fn take(tx: &mut Tx<'_>, id: HandoffId, received: &Received) -> Result<HandoffReply, Refused> {
+fn receive(tx: &mut Tx<'_>, id: HandoffId, received: &Received) -> Result<HandoffReply, Refused> {
     let standing = received.standing();
     driver::answered(tx, id);
     // A late acknowledgement ends the handoff; any other late answer resumes it.
     if received.late && standing != Standing::Acknowledged {
-        agents::take_up(tx, id)?;
+        agents::rebind_agents(tx, id)?;
         driver::enter(tx, id, Step::Acknowledging);
     }
     let answer = {
@@ -136,7 +138,7 @@ fn take(tx: &mut Tx<'_>, id: HandoffId, received: &Received) -> Result<HandoffRe
         }
         Standing::EnvironmentIssue
         | Standing::Rejected
-        // Nobody's words make the others.
+        // An ACK never has the following standings.
         | Standing::NotAsked
         | Standing::Pending
         | Standing::AcknowledgedWithDelay
@@ -145,7 +147,8 @@ fn take(tx: &mut Tx<'_>, id: HandoffId, received: &Received) -> Result<HandoffRe
     Ok(answer)
 }
 
-/// The orchestrator gets the ACK. The operator is notified of the end of the step anyway, and of questions here.
+/// Sends the ACK to the orchestrator. If that is the operator, only questions are sent: the operator is notified of the
+/// step's end anyway.
 fn forward(tx: &mut Tx<'_>, id: HandoffId, received: &Received, standing: Standing) {
     let orchestrator = tx.state.settings.orchestrator.clone();
     let is_operator = orchestrator == crate::core::settings::Target::Operator;
@@ -153,11 +156,11 @@ fn forward(tx: &mut Tx<'_>, id: HandoffId, received: &Received, standing: Standi
         return;
     }
     let Some(handoff) = tx.handoff(&id) else { return };
-    let json = notes::handoff_ack(handoff, received);
+    let json = content::handoff_ack(handoff, received);
     messages::notify_target(tx, id, Kind::HandoffAck, &orchestrator, json);
 }
 
-/// The handoff is done, and the target is notified.
+/// Ends the handoff, and notifies the escalation target.
 fn complete(tx: &mut Tx<'_>, id: HandoffId) {
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.error = None;
@@ -165,12 +168,12 @@ fn complete(tx: &mut Tx<'_>, id: HandoffId) {
     driver::enter(tx, id, Step::Done);
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(ack) = &handoff.ack else { return };
-    let json = notes::handoff_complete(handoff, ack);
+    let json = content::handoff_complete(handoff, ack);
     let target = tx.state.settings.escalation.clone();
     messages::notify_target(tx, id, Kind::HandoffComplete, &target, json);
 }
 
-/// It can't or won't: the step fails with what was said.
+/// The successor can't or won't do the work: the step fails with what the ACK says.
 fn refuse_task(tx: &mut Tx<'_>, id: HandoffId, received: &Received, standing: Standing) {
     let said = std::iter::once(&received.understanding).chain(&received.questions);
     let said = quotable(&said.map(|text| normalise(text)).collect::<Vec<_>>().join(" / "), MAX_QUOTED);
@@ -186,7 +189,7 @@ fn refuse_task(tx: &mut Tx<'_>, id: HandoffId, received: &Received, standing: St
     driver::fail(tx, id, "ack_rejected", format!("{what}: {said}"), hint);
 }
 
-/// If a successor starts from another point than the document says, the operator sees both.
+/// Warns the operator if the successor starts from another point than the document says.
 fn compare_checkpoint(tx: &mut Tx<'_>, id: HandoffId, received: &Received) {
     let ack = tx.handoff(&id).and_then(|handoff| handoff.ack.as_ref());
     let Some(documented) = ack.and_then(|ack| ack.checkpoint.clone()) else { return };
@@ -207,7 +210,7 @@ pub(crate) fn is_same_checkpoint(documented: &str, starting_from: &str) -> bool 
     normalise(documented).to_lowercase() == normalise(starting_from).to_lowercase()
 }
 
-/// An ACK that has not the right form: the successor is shown that form, once for each briefing.
+/// An ACK without the right form: shows the form to the successor, once for each briefing.
 pub(crate) fn malformed(tx: &mut Tx<'_>, asked: &MalformedAck) {
     let id = asked.handoff_id.as_deref().and_then(|text| text.parse::<HandoffId>().ok());
     let by_agent = |tx: &Tx<'_>| {
@@ -226,8 +229,9 @@ pub(crate) fn malformed(tx: &mut Tx<'_>, asked: &MalformedAck) {
     driver::answered(tx, id);
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(ack) = &handoff.ack else { return };
-    let json = notes::request(handoff, ack, "Your acknowledgement did not have the right form, and was not accepted.");
-    let text = timeline::with_how(tx, handoff, &json);
+    let json =
+        content::request(handoff, ack, "Your acknowledgement did not have the right form, and was not accepted.");
+    let text = timeline::with_instructions(tx, handoff, &json);
     if let Some(ack) = tx.handoff_mut(&id).and_then(|handoff| handoff.ack.as_mut()) {
         ack.form_typed = true;
     }
@@ -256,7 +260,7 @@ pub(crate) fn overridden(tx: &mut Tx<'_>, request: &RequestId, asked: &OverrideR
 fn override_check(tx: &Tx<'_>, text: &str) -> Result<HandoffId, Refused> {
     let handoff = find(tx, text)?;
     wanted(handoff)?;
-    is_heard(handoff, |step| {
+    is_late(handoff, |step| {
         let message = format!("The handoff does not wait for an acknowledgement in step {}", step.as_str());
         Refused::new(409, "not_acknowledging", message).hint("wait until the successor is briefed")
     })?;

@@ -1,7 +1,7 @@
-//! What the verdict on a text means for the step that had it typed.
+//! What follows from the verdict on a text, for the step that typed it.
 
 use crate::core::fact::DeliveryEnd;
-use crate::core::handoff::duties::ANOTHER;
+use crate::core::handoff::handler::HINT_ANOTHER_SUCCESSOR;
 use crate::core::handoff::next::Next;
 use crate::core::id::HandoffId;
 use crate::core::pane::Refusal;
@@ -9,8 +9,8 @@ use crate::core::rows::agent::{AgentState, Purpose};
 use crate::core::text::wire_name;
 use crate::core::tx::Tx;
 
-/// `arrived` follows if the text has arrived.
-pub(super) fn judged(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, ended: &DeliveryEnd, arrived: Next) -> Next {
+/// What follows from a verdict: `arrived` if the text was delivered.
+pub(super) fn follow(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, ended: &DeliveryEnd, arrived: Next) -> Next {
     match ended {
         DeliveryEnd::Delivered(remark) => {
             if let (Some(remark), Some(handoff)) = (remark, tx.handoff_mut(&id)) {
@@ -28,7 +28,7 @@ pub(super) fn judged(tx: &mut Tx<'_>, id: HandoffId, purpose: &Purpose, ended: &
     }
 }
 
-/// The successor's screen showed a turn: its text is typed when that has ended.
+/// The successor's screen showed a turn: defers the text until the turn has ended.
 fn defer(tx: &mut Tx<'_>, id: HandoffId) -> Next {
     let Some(successor_id) = tx.handoff(&id).and_then(|handoff| handoff.successor_id) else { return Next::Stay };
     tx.set_state(&successor_id, AgentState::Busy);
@@ -56,8 +56,9 @@ fn refused(purpose: &Purpose, reason: Refusal) -> Next {
         | Refusal::TextFile => "not_delivered",
     };
     let message = format!("The {} was not typed: {}", purpose.as_str(), wire_name(&reason));
-    // A hint for the author of the document would be wrong for its successor.
+    // The hint of these refusals is for the outgoing agent; a dead successor needs another one.
     let is_gone = matches!(reason, Refusal::PaneGone | Refusal::PaneDead | Refusal::AgentEnded);
-    let hint = if is_gone && !matches!(purpose, Purpose::Instruction(_)) { ANOTHER } else { reason.hint() };
+    let hint =
+        if is_gone && !matches!(purpose, Purpose::Instruction(_)) { HINT_ANOTHER_SUCCESSOR } else { reason.hint() };
     Next::fail(code, message, hint)
 }

@@ -1,0 +1,117 @@
+//! The trait of a step, with a method for each thing that may happen, and helpers for agents that have ended.
+
+use super::authors;
+use super::next::{Entry, Next};
+use crate::core::effect::Outcome;
+use crate::core::fact::Fact;
+use crate::core::id::{AgentId, HandoffId};
+use crate::core::request::Assume;
+use crate::core::rows::agent::AgentState;
+use crate::core::rows::handoff::Handoff;
+use crate::core::settings::Limits;
+use crate::core::tx::Tx;
+
+/// The hint for a handoff whose successor has ended.
+pub(super) const HINT_ANOTHER_SUCCESSOR: &str =
+    "document and record are kept; to start another successor: tasuki retry HANDOFF";
+
+/// A step of a handoff: what it does when something happens, and what follows. Most default methods do nothing.
+pub(super) trait StepHandler {
+    /// Its time limit in milliseconds. `None` if the step does not wait, or has deadlines of its own.
+    fn limit_ms(&self, _limits: &Limits) -> Option<u64> {
+        None
+    }
+
+    /// The handoff has entered this step.
+    fn begin(&self, tx: &mut Tx<'_>, id: HandoffId, how: Entry) -> Next;
+
+    /// The handoff leaves this step: stops what only this step has started.
+    fn leave(&self, _tx: &mut Tx<'_>, _id: HandoffId) {}
+
+    /// The outcome of the effect that the step waited for.
+    fn settled(&self, _tx: &mut Tx<'_>, _id: HandoffId, _outcome: Outcome) -> Next {
+        Next::Stay
+    }
+
+    /// A state machine of one of the handoff's agents has learned a fact.
+    fn learned(&self, _tx: &mut Tx<'_>, _id: HandoffId, _fact: &Fact) -> Next {
+        Next::Stay
+    }
+
+    /// The successor has acknowledged or asked, or the operator has overridden this: the briefing was read.
+    fn answered(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {
+        Next::Stay
+    }
+
+    /// One of the handoff's agents has changed.
+    fn run_ready(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {
+        Next::Stay
+    }
+
+    /// What follows when the record was committed. Only `recording` is asked.
+    fn recorded(&self) -> Next {
+        Next::Stay
+    }
+
+    /// The agent for which a deferred text of this step waits.
+    fn types_to(&self, handoff: &Handoff) -> Option<AgentId> {
+        handoff.successor_id
+    }
+
+    /// A deferred text can be typed now. By default the step begins again.
+    fn resume(&self, tx: &mut Tx<'_>, id: HandoffId) -> Next {
+        let Some(step) = tx.handoff(&id).map(|handoff| handoff.step) else { return Next::Stay };
+        self.begin(tx, id, Entry::From(step))
+    }
+
+    /// The step has failed, and the operator retries it. `assume`: the operator's statement whether its text arrived,
+    /// if that is unknown.
+    fn retry(&self, tx: &mut Tx<'_>, id: HandoffId, assume: Option<Assume>) -> Next;
+
+    /// Whether a failure with this code leaves it unknown if the text arrived.
+    fn leaves_doubt(&self, code: &str) -> bool {
+        code == "unconfirmed"
+    }
+
+    /// The step's time limit has passed.
+    fn due(&self, _tx: &mut Tx<'_>, _id: HandoffId) -> Next {
+        Next::Stay
+    }
+}
+
+/// One of the handoff's two agents, which has ended or is lost.
+pub(super) struct EndedAgent {
+    /// Whether it is the outgoing agent; otherwise it is the successor.
+    pub(super) is_outgoing: bool,
+    /// Whether its pane is gone and tasuki did not see it end.
+    pub(super) is_lost: bool,
+}
+
+/// The agent that has ended, if that is the fact.
+pub(super) fn ended_agent(tx: &Tx<'_>, id: HandoffId, fact: &Fact) -> Option<EndedAgent> {
+    let Fact::Ended { agent_id } = fact else { return None };
+    let is_lost = tx.agent(agent_id).is_some_and(|agent| agent.state == AgentState::Lost);
+    Some(EndedAgent { is_outgoing: tx.handoff(&id)?.agent_id == *agent_id, is_lost })
+}
+
+/// Fails the handoff if the successor has ended. `what` completes "The successor has ended before …".
+pub(super) fn without_successor(tx: &Tx<'_>, id: HandoffId, fact: &Fact, what: &str) -> Next {
+    match ended_agent(tx, id, fact) {
+        Some(EndedAgent { is_outgoing: false, .. }) => {
+            Next::fail("agent_ended", format!("The successor has ended before {what}"), HINT_ANOTHER_SUCCESSOR)
+        }
+        Some(_) | None => Next::Stay,
+    }
+}
+
+/// Fails the handoff if the outgoing agent has ended before its document was recorded.
+pub(super) fn without_author(tx: &Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
+    match ended_agent(tx, id, fact) {
+        Some(EndedAgent { is_outgoing: true, is_lost: true }) => {
+            let message = "The agent's pane is ended_agent, and tasuki did not see the agent end";
+            Next::fail("pane_gone", message, "hand the agent off with author salvage, or start a new agent")
+        }
+        Some(EndedAgent { is_outgoing: true, is_lost: false }) => authors::author_ended(),
+        Some(_) | None => Next::Stay,
+    }
+}
