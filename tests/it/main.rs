@@ -30,6 +30,7 @@ mod packages;
 mod personas;
 mod profiles;
 mod promises;
+mod prose;
 mod readme;
 mod rules;
 mod service;
