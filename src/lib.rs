@@ -120,6 +120,7 @@ pub mod notify;
 pub mod personas;
 pub mod process;
 pub mod publish;
+pub mod secrets;
 pub mod service;
 pub mod spool;
 pub mod store;

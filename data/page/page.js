@@ -257,6 +257,8 @@ function makeHandoff(handoff) {
       { class: "row" },
       button("publish-now", "Publish now", "publish"),
       button("is-there", "It was published", "publish", { assume: "published" }),
+      button("redacted", "Publish without the credentials", "publish", { as: "redacted" }),
+      button("as-is", "Publish as it is", "publish", { as: "as_is" }),
       button("is-not", "It was not published: publish it", "publish", { assume: "not_published" }),
     ),
     says,
@@ -331,6 +333,8 @@ function updateChoices(card, handoff, ended) {
     lost: doubt,
     abandon: failed,
     "publish-now": publish?.state === "failed",
+    redacted: publish?.state === "held",
+    "as-is": publish?.state === "held",
     "is-there": publish?.state === "in_doubt",
     "is-not": publish?.state === "in_doubt",
   };

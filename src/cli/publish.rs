@@ -23,7 +23,13 @@ pub struct PublishArgs {
     /// For publishing that is `in_doubt`: whether you see the document at its target.
     #[arg(long, value_enum)]
     pub assume: Option<AssumePublishedArg>,
-    /// Exit only when the document is published, or publishing has failed or is in doubt.
+    /// For publishing that is `held`: publish the document with `[REDACTED:…]` in place of each credential.
+    #[arg(long, conflicts_with_all = ["as_is", "assume"])]
+    pub redacted: bool,
+    /// For publishing that is `held`: publish the document as it is. Look at the lines first.
+    #[arg(long, conflicts_with = "assume")]
+    pub as_is: bool,
+    /// Exit only when the document is published, or publishing has failed, is held or is in doubt.
     #[arg(long)]
     pub wait: bool,
 }
@@ -51,6 +57,11 @@ pub fn command(session: &CliSession, args: &PublishArgs) -> Result<(), CliError>
             AssumePublishedArg::NotPublished => "not_published",
         };
         fields.insert("assume".to_owned(), word.into());
+    }
+    match (args.redacted, args.as_is) {
+        (true, _) => drop(fields.insert("as".to_owned(), "redacted".into())),
+        (_, true) => drop(fields.insert("as".to_owned(), "as_is".into())),
+        (false, false) => {}
     }
     let answer: ViewFile<HandoffReply> = session.ask("publish", fields, super::ANSWER_SOON)?;
     let is_there = answer.status == PublishState::Published.as_str();
@@ -84,8 +95,8 @@ fn until_ended(session: &CliSession, id: &str) -> Result<ViewFile<HandoffView>, 
     let mut pulse = Pulse::new(&session.home);
     loop {
         let has_ended = |publish: &PublishView| {
-            use PublishState::{Failed, InDoubt, Published};
-            matches!(publish.state.known(), Some(Published | Failed | InDoubt))
+            use PublishState::{Failed, Held, InDoubt, Published};
+            matches!(publish.state.known(), Some(Published | Failed | Held | InDoubt))
         };
         let seen = view::handoff(&session.home, id)?;
         if let Some(seen) = seen.filter(|seen| seen.publish.as_ref().is_some_and(has_ended)) {

@@ -7,8 +7,10 @@ use crate::contract::{PublishState, PublishView};
 pub(super) fn summary(seen: &PublishView) -> Option<String> {
     let state = said(seen.state.as_str())?;
     let to = said(seen.to.as_str()).unwrap_or("?");
-    let error = seen.attempts.last().and_then(|last| last.error.as_ref());
-    let code = error.and_then(|error| said(error.code.as_str())).map(|code| format!(" ({code})")).unwrap_or_default();
+    let tried = seen.attempts.last().and_then(|last| said(last.error.as_ref()?.code.as_str()));
+    // A document that is held was never sent, so that no attempt says why.
+    let code = tried.or_else(|| said(seen.error.as_ref()?.code.as_str()));
+    let code = code.map(|code| format!(" ({code})")).unwrap_or_default();
     Some(match (seen.state.known(), said(seen.url.as_deref())) {
         (Some(PublishState::Published), Some(url)) => url.to_owned(),
         (Some(PublishState::Published), None) => format!("{to}: published, at an unknown address"),

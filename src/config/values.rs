@@ -149,6 +149,9 @@ struct RawPublish {
     /// The hosts that an issue's address may lead to; ["github.com"] unless set. An issue without a host goes where gh goes.
     #[schemars(with = "Option<Vec<String>>", length(max = 32))]
     hosts: Option<Hosts>,
+    /// Expressions for what looks like a credential and is none, so that it does not hold publishing; none unless set.
+    #[schemars(with = "Option<Vec<String>>", length(max = 32))]
+    allow: Option<Expressions>,
 }
 
 fn target_form(_: &mut SchemaGenerator) -> Schema {
@@ -210,6 +213,7 @@ impl Raw {
                 timeout_ms: or(self.publish.timeout, publish.timeout_ms),
                 retry_after_ms: self.publish.retry_after.map_or(publish.retry_after_ms, |pauses| pauses.0),
                 hosts: self.publish.hosts.map_or(publish.hosts, |hosts| hosts.0),
+                allow: self.publish.allow.map_or(publish.allow, |allow| allow.0),
             },
             gh: self.publish.gh.map_or_else(|| "gh".to_owned(), |program| program.0),
             tmux_socket: self.tmux.socket.map(|socket| socket.0),
@@ -238,6 +242,7 @@ impl<'de> Deserialize<'de> for Span {
 
 /// Most hosts that documents may go to.
 const MOST_HOSTS: usize = 32;
+const MOST_EXPRESSIONS: usize = 32;
 const MOST_PAUSES: usize = 20;
 
 struct Pauses(Vec<u64>);
@@ -269,6 +274,25 @@ impl<'de> Deserialize<'de> for Hosts {
         match names.iter().find(|name| !is_host(name)) {
             Some(bad) => Err(de::Error::custom(format!("{bad:?} is not a host name such as \"github.com\""))),
             None => Ok(Hosts(names.iter().map(|name| name.to_ascii_lowercase()).collect())),
+        }
+    }
+}
+
+/// Regular expressions that compile.
+struct Expressions(Vec<String>);
+
+impl<'de> Deserialize<'de> for Expressions {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let expressions: Vec<String> = Vec::deserialize(deserializer)?;
+        if expressions.len() > MOST_EXPRESSIONS {
+            let count = expressions.len();
+            return Err(de::Error::custom(format!(
+                "{count} expressions are too many: at most {MOST_EXPRESSIONS} are allowed"
+            )));
+        }
+        match expressions.iter().find_map(|expression| regex::Regex::new(expression).err()) {
+            Some(error) => Err(de::Error::custom(error)),
+            None => Ok(Expressions(expressions)),
         }
     }
 }

@@ -137,6 +137,9 @@ pub struct JournalLine {
     /// `publish`: the address, once it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// `publish`: `redacted` or `as_is`, once the operator has decided about a document with credentials.
+    #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
+    pub publish_as: Option<String>,
     /// `handoff.failed`, `error`, `publish` that has failed: the name of the file in `spool/errors/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_id: Option<String>,

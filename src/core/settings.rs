@@ -164,13 +164,20 @@ pub struct PublishLimits {
     pub retry_after_ms: Vec<u64>,
     /// Hosts that an issue may be named on, in small letters.
     pub hosts: Vec<String>,
+    /// Expressions for what looks like a credential and is none.
+    pub allow: Vec<String>,
 }
 
 impl Default for PublishLimits {
     fn default() -> Self {
         const SECOND: u64 = 1_000;
         let retry_after_ms = vec![10 * SECOND, 30 * SECOND, 120 * SECOND, 600 * SECOND];
-        PublishLimits { timeout_ms: 60 * SECOND, retry_after_ms, hosts: vec!["github.com".to_owned()] }
+        PublishLimits {
+            timeout_ms: 60 * SECOND,
+            retry_after_ms,
+            hosts: vec!["github.com".to_owned()],
+            allow: Vec::new(),
+        }
     }
 }
 

@@ -190,6 +190,29 @@ pub fn environment(pid: u32, name: &str) -> io::Result<Option<String>> {
     Ok(bytes.and_then(|bytes| variable(&bytes, name)))
 }
 
+/// The whole environment that a process was started with: names and values, without what is not UTF-8.
+///
+/// # Errors
+/// There was no way to look, and that may pass.
+#[cfg(target_os = "linux")]
+pub fn environment_all(pid: u32) -> io::Result<Vec<(String, String)>> {
+    let bytes = limits::of_proc(read_proc(pid, "environ", MAX_ENVIRON_BYTES))?.unwrap_or_default();
+    let variable = |entry: &[u8]| {
+        let (name, value) = std::str::from_utf8(entry).ok()?.split_once('=')?;
+        Some((name.to_owned(), value.to_owned()))
+    };
+    Ok(bytes.split(|byte| *byte == 0).filter_map(variable).collect())
+}
+
+/// The whole environment that a process was started with: not to be had on this system.
+///
+/// # Errors
+/// None.
+#[cfg(not(target_os = "linux"))]
+pub fn environment_all(_pid: u32) -> io::Result<Vec<(String, String)>> {
+    Ok(Vec::new())
+}
+
 /// A variable of the environment that a process was started with: not to be had on this system.
 ///
 /// # Errors

@@ -5,6 +5,6 @@ mod look;
 
 pub use exits::ExitWatch;
 pub use look::{
-    ProcessState, ancestors, arguments, argv, environ_var, environment, exists, find, front, identify, is_alive,
-    is_program, is_stopped, life, start_ticks,
+    ProcessState, ancestors, arguments, argv, environ_var, environment, environment_all, exists, find, front, identify,
+    is_alive, is_program, is_stopped, life, start_ticks,
 };

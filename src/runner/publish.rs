@@ -2,13 +2,16 @@
 
 use super::Tools;
 use crate::config::Home;
-use crate::core::effect::{CopyPlan, Outcome, Posted, PublishFault, PublishPlan};
-use crate::core::request::PublishTarget;
+use crate::core::effect::{CopyPlan, Outcome, Posted, PublishFault, PublishPlan, SecretFound};
+use crate::core::request::{PublishAs, PublishTarget};
 use crate::core::text;
 use crate::core::time::date;
+use crate::process;
 use crate::publish::{self, Gh, GhError, MAX_COMMENT_CHARS, Upload, UploadState};
+use crate::secrets::{self, Credential};
 use crate::spool::documents::{self, DocumentFolder};
 use chrono::SecondsFormat;
+use regex::Regex;
 use std::ffi::OsStr;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -21,28 +24,45 @@ const SERVER_TAKES: Duration = Duration::from_secs(10);
 
 /// Keeps the copy, unless a file of that name has the same content: an earlier process may have written it.
 pub(super) fn keep_copy(home: &Home, plan: &CopyPlan) -> Outcome {
-    match copy(home, plan) {
-        Ok(file_name) => Outcome::Copied { file_name },
-        Err(why) => Outcome::Failed { why },
-    }
+    copy(home, plan).unwrap_or_else(|why| Outcome::Failed { why })
 }
 
-fn copy(home: &Home, plan: &CopyPlan) -> Result<String, String> {
+fn copy(home: &Home, plan: &CopyPlan) -> Result<Outcome, String> {
     let folder = documents::prepare_folder(home.root(), &plan.persona).map_err(|error| error.to_string())?;
     let text = match &plan.text {
         Some(text) => text.clone().into_bytes(),
         None => recorded(&folder, &plan.document, &plan.sha256)
             .ok_or("the document was changed after it was recorded, and no copy of the recorded text was kept")?,
     };
+    let secrets = match plan.publish_as {
+        Some(PublishAs::AsIs) => Vec::new(),
+        Some(PublishAs::Redacted) | None => secrets_in(&text, plan)?,
+    };
+    if !secrets.is_empty() && plan.publish_as.is_none() {
+        let found = |secret: Credential| SecretFound { kind: secret.kind, line: secret.line, last: secret.last };
+        return Ok(Outcome::SecretsFound(secrets.into_iter().map(found).collect()));
+    }
+    let redacted =
+        (!secrets.is_empty()).then(|| secrets::redact(&String::from_utf8_lossy(&text), &secrets).into_bytes());
+    let redacted_sha256 = redacted.as_deref().map(text::sha256);
+    let (text, sha256) = (redacted.unwrap_or(text), redacted_sha256.as_ref().unwrap_or(&plan.sha256));
     for second in 0..MOST_NAMES {
         let at = date(plan.wall_ms.saturating_add(second * 1_000));
         let name = format!("{}-{}.md", plan.stem, at.format("%Y%m%dT%H%M%SZ"));
         let is_new = folder.write_new(OsStr::new(&name), &text).map_err(|error| error.to_string())?;
-        if is_new || recorded(&folder, &name, &plan.sha256).is_some() {
-            return Ok(name);
+        if is_new || recorded(&folder, &name, sha256).is_some() {
+            return Ok(Outcome::Copied { file_name: name, redacted_sha256 });
         }
     }
     Err(format!("there is no free file name for a copy of {}", plan.document))
+}
+
+/// The credentials in a document, by the rules and by the environment of its agent, if that still runs.
+fn secrets_in(text: &[u8], plan: &CopyPlan) -> Result<Vec<Credential>, String> {
+    let environment = plan.pid.and_then(|pid| process::environment_all(pid).ok()).unwrap_or_default();
+    let allowed: Result<Vec<Regex>, _> = plan.allow.iter().map(|expression| Regex::new(expression)).collect();
+    let allowed = allowed.map_err(|error| format!("publish.allow in config.toml: {error}"))?;
+    Ok(secrets::find(&String::from_utf8_lossy(text), &secrets::Known { environment: &environment, allowed: &allowed }))
 }
 
 /// A file's bytes, if they are those that were recorded.

@@ -54,8 +54,8 @@ impl Store {
     pub fn open(state_dir: &Path) -> Result<Store, Error> {
         let path = state_dir.join("tasuki.redb");
         let lock = open::lock(&state_dir.join("tasuki.lock"), &path)?;
-        open::create_if_missing(state_dir, &path)?;
-        if !seal::take(&path)? {
+        let is_new = open::create_if_missing(state_dir, &path)?;
+        if !seal::take(&path)? && !is_new {
             let mebibytes = std::fs::metadata(&path).map_or(0, |meta| meta.len() / (1024 * 1024));
             tracing::info!(
                 mebibytes,

@@ -81,11 +81,11 @@ pub(super) fn open_existing(path: &Path, checked: bool) -> Result<Database, Erro
 }
 
 /// Creates a new file if nothing has its name. A link that leads nowhere counts as something: its disk may not be
-/// mounted, and a new file would hide every handoff that is there.
-pub(super) fn create_if_missing(state_dir: &Path, path: &Path) -> Result<(), Error> {
+/// mounted, and a new file would hide every handoff that is there. Returns whether it created one.
+pub(super) fn create_if_missing(state_dir: &Path, path: &Path) -> Result<bool, Error> {
     match std::fs::symlink_metadata(path) {
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => create_new_file(state_dir, path),
+        Ok(_) => Ok(false),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => create_new_file(state_dir, path).map(|()| true),
         Err(error) => Err(Error::Io { path: path.to_path_buf(), what: "checked", why: error.to_string() }),
     }
 }

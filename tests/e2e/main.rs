@@ -39,6 +39,7 @@ mod other_people;
 mod pairs;
 mod publish;
 mod publish_once;
+mod publish_secrets;
 mod refused;
 mod replacement;
 mod second_user;

@@ -46,7 +46,7 @@ impl Play {
         self.stage.wait_for(&format!("publishing is {state}"), || {
             let view = self.stage.handoff_view(handoff);
             let seen = view["publish"]["state"].as_str().unwrap_or_default().to_owned();
-            let is_end = ["published", "failed", "in_doubt"].contains(&seen.as_str());
+            let is_end = ["published", "failed", "held", "in_doubt"].contains(&seen.as_str());
             assert!(!is_end || seen == state, "it is {seen}: {view:#}\n{}", self.stage.story());
             // The journal is written after the view.
             (seen == state && self.told(handoff).last().is_some_and(|told| told == state)).then_some(view)

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 /// The rooms by rank: a room may look into rooms of a lower rank only. Rooms of the same rank never look into each other.
-const ROOMS: [(&str, u8); 22] = [
+const ROOMS: [(&str, u8); 23] = [
     ("contract", 0),
     ("child", 1),
     ("core", 1),
@@ -23,6 +23,7 @@ const ROOMS: [(&str, u8); 22] = [
     ("personas", 2),
     ("process", 2),
     ("publish", 2),
+    ("secrets", 2),
     ("service", 2),
     ("spool", 2),
     ("store", 2),

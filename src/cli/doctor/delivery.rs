@@ -120,7 +120,7 @@ fn published(publish: &PublishView) -> Option<Check> {
     let hint = hint.unwrap_or("see: tasuki handoffs show");
     Some(match publish.state.known() {
         Some(PublishState::Published) => Check::ok(name, said),
-        Some(PublishState::Failed | PublishState::InDoubt) => Check::fail(name, said, hint),
+        Some(PublishState::Failed | PublishState::Held | PublishState::InDoubt) => Check::fail(name, said, hint),
         _ => Check::warn(name, said, "publishing continues by itself"),
     })
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub use outcome::{
     AutoHandoffCheck, Composed, DocumentRead, Measured, Outcome, PersonaTexts, Readiness, Started, SuccessorWindow,
 };
-pub use publish::{CopyPlan, Posted, PublishFault, PublishPlan};
+pub use publish::{CopyPlan, Posted, PublishFault, PublishPlan, SecretFound};
 
 /// The outbox key: rises by one, is never used again, and fences late answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

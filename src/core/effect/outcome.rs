@@ -103,7 +103,12 @@ pub enum Outcome {
     ContextUsage(Option<Measured>),
     Copied {
         file_name: String,
+        /// SHA-256 of the copy, if it is not the document's because credentials were taken out.
+        #[serde(default)]
+        redacted_sha256: Option<String>,
     },
+    /// The document holds credentials, and nobody has said how to publish it: no copy was written.
+    SecretsFound(Vec<super::publish::SecretFound>),
     Posted(super::publish::Posted),
     #[serde(rename = "round")]
     AutoHandoffCheck(Box<AutoHandoffCheck>),

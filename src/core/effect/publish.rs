@@ -1,7 +1,7 @@
 //! The effects of publishing, and their results.
 
 use crate::core::id::{HandoffId, Slug};
-use crate::core::request::PublishTarget;
+use crate::core::request::{PublishAs, PublishTarget};
 use serde::{Deserialize, Serialize};
 
 /// A copy of the recorded document, kept beside it.
@@ -17,6 +17,26 @@ pub struct CopyPlan {
     /// SHA-256 of what is copied, hexadecimal.
     pub sha256: String,
     pub text: Option<String>,
+    /// The agent's process, whose environment is searched for values that the document must not hold.
+    #[serde(default)]
+    pub pid: Option<u32>,
+    /// Expressions by the operator; text that matches one of them does not count as a credential.
+    #[serde(default)]
+    pub allow: Vec<String>,
+    /// What the operator said about a document that holds credentials; none while nobody was asked.
+    #[serde(default)]
+    pub publish_as: Option<PublishAs>,
+}
+
+/// A credential in a document. It is never described by more than this.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecretFound {
+    /// The rule that found it, such as `github-pat`.
+    pub kind: String,
+    /// From 1.
+    pub line: usize,
+    /// Its last four characters; empty if it is short.
+    pub last: String,
 }
 
 /// One upload, or one search for an upload by its mark.

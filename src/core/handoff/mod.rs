@@ -20,6 +20,7 @@ mod handler;
 mod in_place;
 mod next;
 pub(crate) mod publish;
+pub(crate) mod publish_now;
 mod reader;
 mod record;
 mod row;

@@ -4,12 +4,10 @@
 //! answering, so tasuki searches for the upload's mark before each further attempt.
 
 use super::row;
-use crate::contract::reply::HandoffReply;
 use crate::contract::{JournalLine, LineType};
-use crate::core::effect::{CopyPlan, Effect, EffectKey, Outcome, Posted, PublishFault, PublishPlan};
-use crate::core::id::{ErrorId, HandoffId, RequestId};
-use crate::core::reply::{Refused, Reply};
-use crate::core::request::{AssumePublished, PublishNow, PublishTarget};
+use crate::core::effect::{CopyPlan, Effect, EffectKey, Outcome, Posted, PublishFault, PublishPlan, SecretFound};
+use crate::core::id::{ErrorId, HandoffId};
+use crate::core::request::PublishTarget;
 use crate::core::rows::outbox::Waiter;
 use crate::core::rows::publishing::{Attempt, AttemptError, Copy, PublishError, PublishState, Publishing, Purpose};
 use crate::core::text::sentence;
@@ -17,6 +15,8 @@ use crate::core::time::Deadline;
 use crate::core::tx::{Failure, Tx};
 
 const MOST_ATTEMPTS: usize = 50;
+/// Credentials of a held document that are named one by one.
+const MOST_SECRETS: usize = 10;
 /// Addresses of earlier documents that are remembered.
 const MOST_FORMER: usize = 20;
 /// How much the clocks here and at the server may differ when tasuki searches for an upload since the first attempt.
@@ -38,6 +38,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
     publishing.former_urls.drain(..from_end);
     publishing.copy = Some(Copy { file_name: None, sha256, from, to });
     publishing.first_try_ms = None;
+    publishing.publish_as = None;
     let before = publishing.effect.take();
     if let Some(key) = before {
         tx.drop_effect(key);
@@ -46,13 +47,13 @@ pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
     keep_copy(tx, id, text);
 }
 
-fn publishing_mut<'t>(tx: &'t mut Tx<'_>, id: HandoffId) -> Option<&'t mut Publishing> {
+pub(super) fn publishing_mut<'t>(tx: &'t mut Tx<'_>, id: HandoffId) -> Option<&'t mut Publishing> {
     tx.handoff(&id)?.publish.as_ref()?;
     tx.handoff_mut(&id)?.publish.as_mut()
 }
 
 /// Resets the failures, so that publishing begins again with the target of the request.
-fn publish_again(tx: &mut Tx<'_>, id: HandoffId) {
+pub(super) fn publish_again(tx: &mut Tx<'_>, id: HandoffId) {
     let Some(publishing) = publishing_mut(tx, id) else { return };
     publishing.failures = 0;
     publishing.open = false;
@@ -63,10 +64,12 @@ fn publish_again(tx: &mut Tx<'_>, id: HandoffId) {
 }
 
 /// Writes a copy beside the document. The copy is published, because the document itself may be changed later.
-fn keep_copy(tx: &mut Tx<'_>, id: HandoffId, text: Option<String>) {
+pub(super) fn keep_copy(tx: &mut Tx<'_>, id: HandoffId, text: Option<String>) {
     let (wall_ms, timestamp) = (tx.now.wall_ms, tx.now.rfc3339());
+    let allow = tx.state.settings.publish.allow.clone();
     let Some(handoff) = tx.handoff(&id) else { return };
-    let Some(copy) = handoff.publish.as_ref().and_then(|publishing| publishing.copy.clone()) else { return };
+    let Some(publishing) = &handoff.publish else { return };
+    let (Some(copy), publish_as) = (publishing.copy.clone(), publishing.publish_as) else { return };
     let effect = Effect::KeepCopy(CopyPlan {
         persona: handoff.persona_slug.clone(),
         stem: format!("replacement-handoff-{}-to-{}", copy.from, copy.to),
@@ -74,6 +77,9 @@ fn keep_copy(tx: &mut Tx<'_>, id: HandoffId, text: Option<String>) {
         document: handoff.file_name.clone(),
         sha256: copy.sha256,
         text,
+        pid: tx.agent(&handoff.agent_id).and_then(|agent| Some(agent.process.as_ref()?.pid)),
+        allow,
+        publish_as,
     });
     let key = tx.effect(Waiter::Publishing(id), effect);
     if let Some(publishing) = publishing_mut(tx, id) {
@@ -86,7 +92,7 @@ fn keep_copy(tx: &mut Tx<'_>, id: HandoffId, text: Option<String>) {
 
 /// Calls `gh`. `insist`: the operator says that nothing was stored, so tasuki uploads even if its search for an earlier
 /// upload gives no answer.
-fn attempt(tx: &mut Tx<'_>, id: HandoffId, insist: bool) {
+pub(super) fn attempt(tx: &mut Tx<'_>, id: HandoffId, insist: bool) {
     let timestamp = tx.now.rfc3339();
     let limit_ms = tx.state.settings.publish.timeout_ms;
     let Some(handoff) = tx.handoff(&id) else { return };
@@ -137,6 +143,7 @@ fn journal_state(tx: &mut Tx<'_>, id: HandoffId, fault: Option<(&str, &str)>, er
         code: fault.map(|(code, _)| code.to_owned()),
         message: fault.map(|(_, message)| message.to_owned()),
         error_id: error_id.map(|id| id.to_string()),
+        publish_as: publishing.publish_as.map(|publish_as| publish_as.as_str().to_owned()),
         ..JournalLine::of_handoff(LineType::Publish, &id, &handoff.agent_id)
     };
     tx.journal(line);
@@ -149,11 +156,14 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, key: EffectKey, outcome: O
         return;
     }
     publishing.effect = None;
-    if let Outcome::Copied { file_name } = outcome {
+    if let Outcome::Copied { file_name, redacted_sha256 } = outcome {
         if let Some(copy) = &mut publishing.copy {
             copy.file_name = Some(file_name);
+            copy.sha256 = redacted_sha256.unwrap_or_else(|| copy.sha256.clone());
         }
         attempt(tx, id, false);
+    } else if let Outcome::SecretsFound(secrets) = outcome {
+        held(tx, id, &secrets);
     } else if let Outcome::Posted(posted) = outcome {
         match posted {
             Posted::Done { url, .. } => published(tx, id, url),
@@ -184,7 +194,7 @@ fn published(tx: &mut Tx<'_>, id: HandoffId, url: Option<String>) {
     end_published(tx, id, url);
 }
 
-fn end_published(tx: &mut Tx<'_>, id: HandoffId, url: Option<String>) {
+pub(super) fn end_published(tx: &mut Tx<'_>, id: HandoffId, url: Option<String>) {
     if url.is_none() {
         row::warn(tx, id, "the document is published, but its address is not known");
     }
@@ -194,6 +204,21 @@ fn end_published(tx: &mut Tx<'_>, id: HandoffId, url: Option<String>) {
     publishing.open = false;
     publishing.error = None;
     journal_state(tx, id, None, None);
+}
+
+/// Nothing was sent, because the document seems to hold credentials: the operator decides.
+fn held(tx: &mut Tx<'_>, id: HandoffId, secrets: &[SecretFound]) {
+    let one = |secret: &SecretFound| {
+        let last = if secret.last.is_empty() { String::new() } else { format!(" (…{})", secret.last) };
+        format!("line {} {}{last}", secret.line, secret.kind)
+    };
+    let mut lines: Vec<String> = secrets.iter().take(MOST_SECRETS).map(one).collect();
+    if secrets.len() > MOST_SECRETS {
+        lines.push(format!("and {} more", secrets.len() - MOST_SECRETS));
+    }
+    let message = format!("it seems to hold credentials: {}", lines.join(", "));
+    let fault = PublishFault { code: "secrets_found".to_owned(), message, ..PublishFault::default() };
+    end(tx, id, PublishState::Held, &fault);
 }
 
 /// Handles a failed attempt: publishes a gist instead, tries again later, searches for the upload, or gives up.
@@ -252,6 +277,13 @@ fn end(tx: &mut Tx<'_>, id: HandoffId, state: PublishState, fault: &PublishFault
         let message = format!("It is not known whether the document was published ({target}): {}", fault.message);
         let hint = format!("look at the target, then: tasuki publish {short} --assume published|not-published");
         ("in_doubt".to_owned(), message, hint)
+    } else if state == PublishState::Held {
+        let message = format!("The document was not published ({target}), because {}", fault.message);
+        let hint = format!(
+            "look at these lines of {}, then: tasuki publish {short} --redacted, or --as-is if they may be published",
+            handoff.file_name
+        );
+        (fault.code.clone(), message, hint)
     } else {
         let message = format!("The document was not published ({target}): {}", fault.message);
         (fault.code.clone(), message, format!("{}; then: tasuki publish {short}", remedy(&fault.code)))
@@ -297,62 +329,4 @@ pub(crate) fn deadline(tx: &mut Tx<'_>, id: HandoffId) {
     if due.is_some_and(|due| due.is_due(&now)) {
         attempt(tx, id, false);
     }
-}
-
-/// `publish`: publishes the document now if publishing has failed or waits for its next attempt.
-pub(crate) fn asked(tx: &mut Tx<'_>, request: &RequestId, asked: &PublishNow) {
-    let found = row::find(tx, &asked.handoff_id).map(|handoff| handoff.handoff_id);
-    let id = match found.and_then(|id| publish_now(tx, id, asked.assume).map(|()| id)) {
-        Ok(id) => id,
-        Err(refused) => return tx.refuse(request, refused),
-    };
-    let publishing = tx.handoff(&id).and_then(|handoff| handoff.publish.as_ref());
-    let is_there = publishing.is_some_and(|publishing| publishing.state == PublishState::Published);
-    let url = publishing.and_then(|publishing| publishing.url.clone());
-    let reply = if is_there {
-        HandoffReply { url: Some(url), ..HandoffReply::new(&id, PublishState::Published.as_str()) }
-    } else {
-        HandoffReply::new(&id, "publishing")
-    };
-    tx.answer(request, Reply::ok(&reply));
-}
-
-fn publish_now(tx: &mut Tx<'_>, id: HandoffId, assume: Option<AssumePublished>) -> Result<(), Refused> {
-    let publishing = tx.handoff(&id).and_then(|handoff| handoff.publish.as_ref());
-    let Some(publishing) = publishing else {
-        let hint = "the target is set when the handoff is requested: field publish";
-        return Err(
-            Refused::new(409, "not_asked", "The request for this handoff did not ask for publishing").hint(hint)
-        );
-    };
-    match (publishing.state, assume) {
-        (PublishState::Published, _) => {}
-        (PublishState::Waiting, _) => {
-            let hint = "tasuki publishes the document by itself as soon as it is recorded";
-            return Err(Refused::new(409, "no_record", "There is no recorded document yet").hint(hint));
-        }
-        (PublishState::Running, _) => {
-            return Err(Refused::new(409, "publish_in_progress", "The document is being published now"));
-        }
-        (PublishState::Retrying, _) => attempt(tx, id, false),
-        (PublishState::Failed, _) => {
-            publish_again(tx, id);
-            attempt(tx, id, false);
-        }
-        (PublishState::InDoubt, None) => {
-            let message = "It is not known whether the document was published";
-            let hint = "look at the target, then ask again with assume published or not_published";
-            return Err(Refused::new(409, "in_doubt", message).hint(hint));
-        }
-        (PublishState::InDoubt, Some(AssumePublished::Published)) => end_published(tx, id, None),
-        (PublishState::InDoubt, Some(AssumePublished::NotPublished)) => {
-            let as_gist = publishing.as_gist;
-            publish_again(tx, id);
-            if let Some(publishing) = publishing_mut(tx, id) {
-                publishing.as_gist = as_gist;
-            }
-            attempt(tx, id, true);
-        }
-    }
-    Ok(())
 }

@@ -20,6 +20,8 @@ pub(crate) use agent::{PRIVATE_SESSIONS, is_session_name};
 pub use handoff::{Assume, HandoffNamed, HandoffRequest, RetryRequest};
 pub use kinds::{DismissRequest, KINDS, Request, schemas};
 pub(crate) use publish::is_host;
-pub use publish::{AssumePublished, Fallback, Issue, PublishNow, PublishRequest, PublishTarget, publish_target};
+pub use publish::{
+    AssumePublished, Fallback, Issue, PublishAs, PublishNow, PublishRequest, PublishTarget, publish_target,
+};
 pub use read::{ParsedRequest, id_of_file, read};
 pub use request_body::{DocumentRequest, Needs, PersonaOf, RequestBody};

@@ -43,6 +43,27 @@ pub enum AssumePublished {
     NotPublished,
 }
 
+/// How a document is published that holds what looks like a credential.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PublishAs {
+    /// With `[REDACTED:<kind>]` in place of each credential.
+    Redacted,
+    /// As it was recorded, credentials included; the journal says so.
+    AsIs,
+}
+
+impl PublishAs {
+    /// The wire name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            PublishAs::Redacted => "redacted",
+            PublishAs::AsIs => "as_is",
+        }
+    }
+}
+
 /// `publish`: publish a recorded document now, after a failure or before the next try is due.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -51,6 +72,9 @@ pub struct PublishNow {
     pub handoff_id: String,
     /// Settles a doubt.
     pub assume: Option<AssumePublished>,
+    /// For publishing that is `held`: how the document is published.
+    #[serde(rename = "as")]
+    pub publish_as: Option<PublishAs>,
 }
 
 impl RequestBody for PublishNow {

@@ -3,7 +3,7 @@
 use crate::contract::publishing::{Destination, PublishErrorView, PublishView, TargetView};
 use crate::core::effect::EffectKey;
 use crate::core::id::ErrorId;
-use crate::core::request::PublishTarget;
+use crate::core::request::{PublishAs, PublishTarget};
 use crate::core::time::Deadline;
 use serde::{Deserialize, Serialize};
 
@@ -70,6 +70,9 @@ pub struct Publishing {
     /// When the first try of this publication began, by the wall clock in milliseconds since 1970 UTC.
     #[serde(default)]
     pub first_try_ms: Option<i64>,
+    /// What the operator said about a document that holds credentials.
+    #[serde(default)]
+    pub publish_as: Option<PublishAs>,
     /// The document as it is published, from the record on.
     pub copy: Option<Copy>,
     /// Why it failed; null after it was asked for again.
@@ -96,6 +99,7 @@ impl Publishing {
             effect: None,
             began_at: None,
             first_try_ms: None,
+            publish_as: None,
             copy: None,
             error: None,
         }

@@ -127,14 +127,14 @@ pub(crate) fn at_rest(world: &World) -> Result<(), String> {
     texts(world)
 }
 
-/// What was recorded is published or told as failed or in doubt, and what is said of it is true unless the operator said so.
+/// What was recorded is published or told as failed, held or in doubt, and what is said of it is true unless the operator said so.
 fn published(world: &World, id: HandoffId, publishing: &Publishing) -> Result<(), String> {
     let place = (id, publishing.number, publishing.destination().way().as_str());
     let is_there = world.disk.uploads.contains_key(&place);
     let told = publishing.error.as_ref().is_some_and(|error| world.disk.told.contains_key(&error.error_id));
     let is_so = match publishing.state {
         PublishState::Published => is_there || publishing.url.is_none(),
-        PublishState::Failed => told && !is_there,
+        PublishState::Failed | PublishState::Held => told && !is_there,
         PublishState::InDoubt => told,
         PublishState::Waiting | PublishState::Running | PublishState::Retrying => false,
     };
@@ -174,7 +174,8 @@ fn verdicts(world: &World) -> Result<(), String> {
 fn told(world: &World) -> Result<(), String> {
     let mut lines: BTreeMap<HandoffId, u32> = BTreeMap::new();
     let fails = |line: &serde_json::Value| {
-        let is_publish = line["type"] == "publish" && ["failed", "in_doubt"].iter().any(|end| line["state"] == *end);
+        let is_publish =
+            line["type"] == "publish" && ["failed", "held", "in_doubt"].iter().any(|end| line["state"] == *end);
         line["type"] == "handoff.failed" || is_publish
     };
     for (_, line) in world.disk.journal.iter().filter(|(_, line)| fails(line)) {

@@ -96,7 +96,7 @@ fn ways(effect: &Effect, rng: &mut Rng) -> Vec<Outcome> {
                 failed(),
             ]
         }
-        Effect::KeepCopy(_) => vec![Outcome::Copied { file_name: "a.md".to_owned() }, failed()],
+        Effect::KeepCopy(_) => vec![Outcome::Copied { file_name: "a.md".to_owned(), redacted_sha256: None }, failed()],
         Effect::Publish(_) => posts(rng),
         Effect::PrepareFolder { .. }
         | Effect::AwaitDeath { .. }

@@ -5,8 +5,9 @@ use super::rng::Rng;
 use super::runner::Run;
 use super::world::World;
 use serde_json::{Value, json};
-use tasuki::core::effect::{CopyPlan, Outcome, Posted, PublishFault, PublishPlan};
+use tasuki::core::effect::{CopyPlan, Outcome, Posted, PublishFault, PublishPlan, SecretFound};
 use tasuki::core::id::HandoffId;
+use tasuki::core::request::PublishAs;
 
 impl World {
     /// The operator wants it published now, and may say what became of it.
@@ -18,7 +19,8 @@ impl World {
                 self.unpublished.insert(id);
                 request["assume"] = json!("not_published");
             }
-            _ => {}
+            2 => request["as"] = json!("redacted"),
+            _ => request["as"] = json!("as_is"),
         }
         request
     }
@@ -36,7 +38,13 @@ pub(crate) fn keep_copy(plan: &CopyPlan, rng: &mut Rng, faults_on: bool) -> Outc
     if faults_on && rng.chance(5) {
         return Outcome::Failed { why: "no space left".to_owned() };
     }
-    Outcome::Copied { file_name: format!("{}.md", plan.stem) }
+    // Some documents hold a credential, and then nothing is copied until the operator says how.
+    if plan.publish_as.is_none() && plan.sha256.ends_with(['0', '7']) {
+        let secret = SecretFound { kind: "github-pat".to_owned(), line: 3, last: "wxyz".to_owned() };
+        return Outcome::SecretsFound(vec![secret]);
+    }
+    let redacted_sha256 = (plan.publish_as == Some(PublishAs::Redacted)).then(|| plan.sha256.clone());
+    Outcome::Copied { file_name: format!("{}.md", plan.stem), redacted_sha256 }
 }
 
 /// Looks where it must, then posts: the order of the real one.

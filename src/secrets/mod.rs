@@ -1,0 +1,124 @@
+//! Finds credentials in a text, and takes them out. tasuki publishes no document that holds one unless the operator says so.
+//!
+//! What is found is described by its kind, its line and, if it is long, its last four characters, and by nothing else.
+
+mod rules;
+
+use regex::Regex;
+use rules::RULES;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// The most of a text that is searched, in bytes: the largest document.
+pub const MAX_TEXT: usize = 1024 * 1024;
+/// The shortest value of an environment variable that counts as a credential, in bytes.
+const SHORTEST_VALUE: usize = 8;
+/// A credential of at least this many characters is told apart from others by its last four.
+const LONG: usize = 16;
+
+/// A credential in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Credential {
+    /// The rule that found it, such as `github-pat`; `environment:NAME` for the value of a variable.
+    pub kind: String,
+    /// From 1.
+    pub line: usize,
+    /// The last four characters; empty if it is short.
+    pub last: String,
+    bytes: Range<usize>,
+}
+
+/// What counts as a credential, or does not, in one text beyond the rules.
+#[derive(Debug, Default)]
+pub struct Known<'a> {
+    /// The agent's own environment.
+    pub environment: &'a [(String, String)],
+    /// Expressions of the operator's; a credential that one of them matches does not count.
+    pub allowed: &'a [Regex],
+}
+
+/// The credentials in a text, in the order in which they are in it. Where several rules find the same characters, the
+/// longest find counts.
+#[must_use]
+pub fn find(text: &str, known: &Known<'_>) -> Vec<Credential> {
+    let lower = text.to_ascii_lowercase();
+    let mut found: BTreeMap<usize, (usize, String)> = BTreeMap::new();
+    let mut note = |bytes: Range<usize>, kind: &str| {
+        let longest = found.entry(bytes.start).or_insert_with(|| (bytes.end, kind.to_owned()));
+        if bytes.end > longest.0 {
+            *longest = (bytes.end, kind.to_owned());
+        }
+    };
+    for (name, value) in known.environment.iter().filter(|(name, value)| is_secret(name, value)) {
+        for (at, _) in text.match_indices(value.as_str()) {
+            note(at..at + value.len(), &format!("environment:{name}"));
+        }
+    }
+    for rule in RULES.iter().filter(|rule| rule.may_match(&lower)) {
+        for bytes in rule.find(text) {
+            note(bytes, rule.id());
+        }
+    }
+    let mut secrets: Vec<Credential> = Vec::new();
+    for (start, (end, kind)) in found {
+        let secret = &text[start..end];
+        if secret.is_empty() || is_placeholder(secret) || known.allowed.iter().any(|allowed| allowed.is_match(secret)) {
+            continue;
+        }
+        match secrets.last_mut().filter(|before| before.bytes.end > start) {
+            Some(before) if before.bytes.end >= end => {}
+            // They overlap: both go, as one.
+            Some(before) => {
+                before.bytes.end = end;
+                before.last = last(&text[before.bytes.clone()]);
+            }
+            None => {
+                let line = text[..start].bytes().filter(|byte| *byte == b'\n').count() + 1;
+                secrets.push(Credential { kind, line, last: last(secret), bytes: start..end });
+            }
+        }
+    }
+    secrets
+}
+
+/// The text with `[REDACTED:kind]` in place of each of these credentials.
+#[must_use]
+pub fn redact(text: &str, secrets: &[Credential]) -> String {
+    let mut redacted = String::with_capacity(text.len());
+    let mut at = 0;
+    for secret in secrets {
+        redacted.push_str(&text[at..secret.bytes.start]);
+        redacted.push_str(&format!("[REDACTED:{}]", secret.kind));
+        at = secret.bytes.end;
+    }
+    redacted.push_str(&text[at..]);
+    redacted
+}
+
+/// Whether a variable's name says that its value is a credential, and the value could be one.
+fn is_secret(name: &str, value: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    let says_so = ["KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL"].iter().any(|word| name.contains(word));
+    // A path to a key file, a number or a plain word is in many documents, and gives nothing away.
+    let is_plain = value.starts_with(['/', '~', '.'])
+        || value.bytes().all(|byte| byte.is_ascii_digit())
+        || value.bytes().all(|byte| byte.is_ascii_lowercase() || b"-_".contains(&byte));
+    says_so && value.len() >= SHORTEST_VALUE && !is_plain
+}
+
+/// Whether this stands where a credential will be, such as `<token>`, `${TOKEN}` or `****`.
+fn is_placeholder(secret: &str) -> bool {
+    let mut letters = secret.chars();
+    let first = letters.next();
+    secret.starts_with(['<', '$', '%', '{', '['])
+        || letters.all(|letter| Some(letter) == first)
+        || secret.contains("...")
+}
+
+fn last(secret: &str) -> String {
+    let count = secret.chars().count();
+    if count < LONG { String::new() } else { secret.chars().skip(count - 4).collect() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+//! The rules of `data/secrets.toml`: what a credential looks like.
+
+use regex::bytes::{Captures, Match, Regex, RegexBuilder};
+use serde::Deserialize;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+/// The rules, read once.
+pub(super) static RULES: LazyLock<Vec<SecretRule>> = LazyLock::new(|| {
+    #[derive(Deserialize)]
+    struct SecretRuleFile {
+        rules: Vec<SecretRule>,
+    }
+    let text = include_str!("../../data/secrets.toml");
+    let file: SecretRuleFile = toml::from_str(text).expect("a test reads the same file");
+    file.rules
+});
+
+/// What one credential looks like.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SecretRule {
+    id: String,
+    regex: String,
+    #[serde(default)]
+    entropy: f64,
+    keywords: Vec<String>,
+    /// What a credential of this shape must not match.
+    #[serde(default)]
+    allow: Vec<String>,
+    /// Which group of the expression is the credential; the first that matched unless set.
+    group: Option<usize>,
+}
+
+impl SecretRule {
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Whether the expression is worth trying on a text, given in lower case.
+    pub(super) fn may_match(&self, lower: &str) -> bool {
+        self.keywords.iter().any(|keyword| lower.contains(keyword))
+    }
+
+    /// Where this rule finds credentials in a text, in bytes. The expression is compiled each time: documents are published
+    /// a few times a day, and compiled expressions would need memory for months.
+    pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
+        let expression = compile(&self.regex);
+        let allowed: Vec<Regex> = self.allow.iter().map(|expression| compile(expression)).collect();
+        let secrets = expression.captures_iter(text.as_bytes()).filter_map(|found| self.secret(&found));
+        let counts = |secret: &Match<'_>| {
+            let is_allowed = allowed.iter().any(|allowed| allowed.is_match(secret.as_bytes()));
+            !is_allowed && entropy(secret.as_bytes()) >= self.entropy
+        };
+        // The expressions know bytes only: a find that ends within a letter takes the whole of it.
+        let whole = |secret: Match<'_>| text.floor_char_boundary(secret.start())..text.ceil_char_boundary(secret.end());
+        secrets.filter(counts).map(whole).collect()
+    }
+
+    fn secret<'t>(&self, found: &Captures<'t>) -> Option<Match<'t>> {
+        match self.group {
+            Some(group) => found.get(group),
+            None => found.iter().skip(1).flatten().next().or_else(|| found.get(0)),
+        }
+    }
+}
+
+/// Without the letters of other alphabets, in which no credential is written: that makes an expression many times smaller.
+fn compile(expression: &str) -> Regex {
+    RegexBuilder::new(expression).unicode(false).build().expect("a test compiles every rule")
+}
+
+/// Shannon's entropy of the bytes of a text, in bits for each of them.
+pub(super) fn entropy(text: &[u8]) -> f64 {
+    let mut counts = [0_u32; 256];
+    for byte in text {
+        counts[usize::from(*byte)] += 1;
+    }
+    let len = f64::from(u32::try_from(text.len()).unwrap_or(u32::MAX).max(1));
+    let share = |count: &u32| f64::from(*count) / len;
+    counts.iter().filter(|count| **count > 0).map(share).map(|share| -share * share.log2()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_compiles_and_has_a_keyword_in_lower_case() {
+        assert!(RULES.len() > 200, "{} rules", RULES.len());
+        for rule in RULES.iter() {
+            assert!(rule.find("").is_empty(), "{}", rule.id());
+            assert!(!rule.keywords.is_empty(), "{}", rule.id());
+            for keyword in &rule.keywords {
+                assert_eq!(*keyword, keyword.to_lowercase(), "{}", rule.id());
+            }
+        }
+    }
+
+    #[test]
+    fn entropy_is_that_of_the_letters() {
+        assert!(entropy(b"").abs() < 1e-9);
+        assert!(entropy(b"aaaa").abs() < 1e-9);
+        assert!((entropy(b"abcd") - 2.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,101 @@
+//! A document that holds a credential is not published until the operator says how.
+
+use super::publish::{ISSUE, Play};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+
+/// Two keys, put together here so that no file of the repository holds what looks like one.
+fn keys() -> [String; 2] {
+    [format!("ghp_{}", "q7Zk2Vx9Lm4TcR8wYb3NfJ6sHd5GpA1eUoXi"), format!("glpat-{}", "Kt9vCnMzQj4rEyDu2gSh")]
+}
+
+fn document() -> String {
+    let [one, other] = keys();
+    format!("# Work\n\nThe tests need {one}.\n\nPush with {other} as password.\n")
+}
+
+/// The files below a folder that hold one of the keys.
+fn holding(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(holding(&path));
+        } else if let Ok(bytes) = fs::read(&path) {
+            let text = String::from_utf8_lossy(&bytes);
+            found.extend(keys().iter().any(|key| text.contains(key)).then(|| path.display().to_string()));
+        }
+    }
+    found
+}
+
+/// A handoff whose publishing is held.
+fn held(play: &Play) -> (String, Value) {
+    let id = play.hand_off(&document(), &json!({"issue": ISSUE}));
+    let view = play.until(&id, "held");
+    (id, view)
+}
+
+#[test]
+fn a_document_with_credentials_is_held_and_nobody_is_shown_more_than_their_ends() {
+    let Some(play) = Play::new() else { return };
+    let (id, view) = held(&play);
+    let error = &view["publish"]["error"];
+    assert_eq!(error["code"], "secrets_found", "{view:#}");
+    let message = error["message"].as_str().expect("a message");
+    assert!(message.contains("line 3 github-pat (…UoXi), line 5 gitlab-pat (…2gSh)"), "{message}");
+    assert!(error["hint"].as_str().expect("a hint").contains("--redacted"), "{error}");
+    assert_eq!(view["publish"]["copy_path"], Value::Null, "{view:#}");
+    play.never_two(0, 0);
+    // Asked for without a decision, it stays held.
+    let answer = play.stage.ask(&json!({"kind": "publish", "handoff_id": id}));
+    assert_eq!((&answer["status"], &answer["error"]["code"]), (&json!(409), &json!("secrets_found")), "{answer}");
+    play.stage.until_step(&id, "done");
+    let home = play.stage.home();
+    for folder in ["spool/errors", "spool/results"] {
+        assert_eq!(holding(&home.join(folder)), [] as [&str; 0]);
+    }
+    let journal = fs::read_to_string(home.join("spool/journal.jsonl")).expect("a journal");
+    let log = fs::read_to_string(play.stage.log_file()).expect("a log");
+    for key in keys() {
+        assert!(!journal.contains(&key) && !log.contains(&key), "{key}");
+    }
+}
+
+#[test]
+fn the_operator_publishes_it_redacted_or_as_it_is() {
+    let Some(play) = Play::new() else { return };
+    let (id, _) = held(&play);
+    play.stage.granted(&json!({"kind": "publish", "handoff_id": id, "as": "redacted"}));
+    let view = play.until(&id, "published");
+    let comments = play.github.comments();
+    assert!(comments[0].contains("The tests need [REDACTED:github-pat]."), "{comments:?}");
+    assert!(comments[0].contains("Push with [REDACTED:gitlab-pat] as password."), "{comments:?}");
+    let copy = fs::read_to_string(view["publish"]["copy_path"].as_str().expect("a copy")).expect("readable");
+    assert!(keys().iter().all(|key| !copy.contains(key)), "{copy}");
+    let told = play.stage.journal();
+    let last = told.iter().rev().find(|line| line["type"] == "publish").expect("a line");
+    assert_eq!((&last["state"], &last["as"]), (&json!("published"), &json!("redacted")));
+    let answer = play.stage.ask(&json!({"kind": "publish", "handoff_id": id, "as": "as_is"}));
+    assert_eq!((&answer["status"], &answer["error"]["code"]), (&json!(409), &json!("not_held")), "{answer}");
+    play.never_two(1, 0);
+
+    let Some(play) = Play::new() else { return };
+    let (id, _) = held(&play);
+    let output = play.github.command(&play.stage, &["publish", &id, "--as-is", "--wait"]).output().expect("it runs");
+    assert!(output.status.success(), "{output:?}");
+    let comments = play.github.comments();
+    assert!(keys().iter().all(|key| comments[0].contains(key)), "{comments:?}");
+    let told = play.stage.journal();
+    assert!(told.iter().any(|line| line["type"] == "publish" && line["as"] == "as_is"), "{told:?}");
+}
+
+#[test]
+fn what_the_operator_allows_is_published_without_a_question() {
+    let allow = "[publish]\nallow = [\"^ghp_\", \"^glpat-\"]\n";
+    let Some(play) = Play::with_config(allow) else { return };
+    let id = play.hand_off(&document(), &json!({"issue": ISSUE}));
+    play.until(&id, "published");
+    play.never_two(1, 0);
+}
