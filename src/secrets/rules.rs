@@ -52,9 +52,7 @@ impl SecretRule {
             let is_allowed = allowed.iter().any(|allowed| allowed.is_match(secret.as_bytes()));
             !is_allowed && entropy(secret.as_bytes()) >= self.entropy
         };
-        // The expressions know bytes only: a find that ends within a letter takes the whole of it.
-        let whole = |secret: Match<'_>| text.floor_char_boundary(secret.start())..text.ceil_char_boundary(secret.end());
-        secrets.filter(counts).map(whole).collect()
+        secrets.filter(counts).map(|secret| whole_letters(text, secret.range())).collect()
     }
 
     fn secret<'t>(&self, found: &Captures<'t>) -> Option<Match<'t>> {
@@ -63,6 +61,17 @@ impl SecretRule {
             None => found.iter().skip(1).flatten().next().or_else(|| found.get(0)),
         }
     }
+}
+
+/// The expressions know bytes only: a find that begins or ends within a letter takes the whole of it.
+fn whole_letters(text: &str, mut bytes: Range<usize>) -> Range<usize> {
+    while !text.is_char_boundary(bytes.start) {
+        bytes.start -= 1;
+    }
+    while !text.is_char_boundary(bytes.end) {
+        bytes.end += 1;
+    }
+    bytes
 }
 
 /// Without the letters of other alphabets, in which no credential is written: that makes an expression many times smaller.
