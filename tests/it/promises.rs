@@ -7,7 +7,7 @@
 //! | 1 | every request that was renamed into the spool gets exactly one result | `storm::kill_9_under_load_loses_nothing_and_types_nothing_twice`, `death_at_calls::death_at_every_call_of_a_commit_loses_no_request`, `hostile_files::thousands_of_files_at_once_are_each_answered_once` |
 //! | 2 | no text is typed twice, no second successor is started, and no document is published twice | `death_at_calls::death_at_every_call_of_a_handoff_types_nothing_twice`, `tmux_births::a_creation_makes_one_process_whatever_stops_or_dies_meanwhile`, `publish_once::killed_in_the_middle_of_an_upload_it_is_looked_for_and_never_made_twice` |
 //! | 3 | the agent is not ended before its document is recorded, and the briefing never comes before the skill | `flow::sequenced_delivery`, `sim::every_promise_holds_over_crashes_losses_and_clock_jumps` |
-//! | 4 | each handoff ends `done`, `cancelled`, or `failed` with one error file and one journal line | `crash::kill_9_of_the_sidecar_at_random_instants`, `flow::error_notification` |
+//! | 4 | each handoff ends `done`, `cancelled` or `failed`, and each failure has one error file and one journal line | `crash::kill_9_of_the_sidecar_at_random_instants`, `flow::error_notification` |
 //! | 5 | Two homes may share a tmux server, but never an agent | `tmux_claim::a_pane_of_another_living_home_is_neither_claimed_nor_typed_into`, `tmux_claim::of_homes_that_claim_at_once_one_gets_the_pane` |
 //! | 6 | is refused with 409 `pane_claimed`, which names that home | `tmux_claim::registering_the_pane_of_another_living_home_is_refused_by_name` |
 //! | 7 | A claim also ends with the agent that it names | `tmux_claim::a_claim_ends_with_its_agent_and_with_its_sidecar_and_keeps_the_former_one_out` |
@@ -21,7 +21,7 @@
 //! | 15 | does nothing at all to an agent that has no persona | `contract_agents::nothing_is_ever_typed_into_an_anonymous_agent`, `flow::agent_without_persona` |
 //! | 16 | Prompts and documents are never logged | `hostile_log::no_text_is_in_any_log_at_the_loudest_level` |
 //! | 17 | Only your own user has access | `other_people::a_process_of_another_user_gets_nothing`, `other_people::what_belongs_to_others_is_refused_at_the_start` |
-//! | 18 | every request has one result, the one that was seen first; every text is typed at most once; no agent runs that tasuki does not know, and there is no second successor | `storm::kill_9_under_load_loses_nothing_and_types_nothing_twice` |
+//! | 18 | every request has one result, which never changes; every text is typed at most once; no agent runs that tasuki does not know, and there is no second successor | `storm::kill_9_under_load_loses_nothing_and_types_nothing_twice` |
 //! | 19 | the same; tasuki reports the failure, and never panics | `calls_that_fail::a_call_that_fails_loses_no_request`, `calls_that_fail::a_call_that_fails_in_a_handoff_types_nothing_twice` |
 //! | 20 | nothing that was committed is lost, and no commit is there only in part | `src/store/power_tests::a_power_cut_loses_nothing_that_was_committed_and_tears_no_commit` |
 //! | 21 | read completely, or refused with its path and left as it was | `state_file::a_state_file_with_a_bit_turned_is_read_whole_or_refused_and_left`, `state_file::a_state_file_that_is_cut_short_or_foreign_is_refused_and_left` |

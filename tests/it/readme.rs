@@ -149,7 +149,7 @@ const ELSEWHERE: [(&str, &str); 10] = [
     ("tasuki persona new mia", "needs Claude Code"),
     ("tasuki agent create mia", "needs Claude Code"),
     ("tasuki handoff mia", "needs Claude Code"),
-    ("tasuki hooks install claude\ntasuki agent register", "needs Claude Code"),
+    ("tasuki hooks install claude\ntasuki persona new lea", "needs Claude Code"),
     ("server=", "`first_use` types it at a server with a port of its own"),
     ("tasuki service install", "would install a service"),
     ("tasuki hooks show wren", "`stranger` plays it"),
