@@ -191,6 +191,7 @@ function makeAgent(agent) {
     el("div", { class: "head" }, el("h3", { "data-part": "name" }), el("span", { "data-part": "state" })),
     el("p", { class: "faint mono", "data-part": "about" }),
     el("p", { class: "faint", "data-part": "context" }),
+    el("details", {}, el("summary", {}, "All details"), el("dl", { class: "faint", "data-part": "fields" })),
     el("div", { class: "row" }, open),
     form,
   );
@@ -211,6 +212,11 @@ function updateAgent(card, agent) {
     const word = agent.handoff_suggested ? el("strong", {}, " Nearly full: hand it off") : "";
     line.replaceChildren("Context ", meter, ` ${used}`, word);
   }
+  // Whatever else the view says, so that a new field of it is shown without a line here.
+  const plain = Object.entries(agent).filter(([, value]) => ["string", "number", "boolean"].includes(typeof value));
+  part(card, "fields").replaceChildren(
+    ...plain.flatMap(([name, value]) => [el("dt", {}, name.replaceAll("_", " ")), el("dd", { class: "mono" }, String(value))]),
+  );
   const open = part(card, "open");
   const shut = !agent.persona_slug || Boolean(agent.handoff_id);
   if (shut && document.activeElement === open) card.focus();

@@ -186,6 +186,37 @@ fn context_cell(agent: &AgentView, unicode: bool) -> Option<String> {
     })
 }
 
+/// All details of an agent, as `tasuki top` shows them.
+pub(super) fn lines(seen: &AgentView) -> Vec<String> {
+    let text = |text: &Option<String>| text.clone();
+    let at = |at: &Option<String>| said(at.as_deref()).map(view::clock);
+    let fields = [
+        ("persona", text(&seen.persona_slug)),
+        ("profile", Some(seen.profile.clone())),
+        ("state", Some(seen.state.as_str().to_owned())),
+        ("pane", text(&seen.pane)),
+        ("session", text(&seen.tmux_session)),
+        ("process", seen.pid.map(|pid| pid.to_string())),
+        ("folder", text(&seen.cwd)),
+        ("hooks", Some(seen.hooks.as_str().to_owned())),
+        ("handoff", text(&seen.handoff_id)),
+        ("predecessor", text(&seen.previous_agent_id)),
+        ("successor", text(&seen.successor_id)),
+        ("registered", at(&seen.registered_at)),
+        ("ended", at(&seen.ended_at)),
+        ("transcript", text(&seen.transcript_path)),
+    ];
+    let mut lines = vec![format!("agent {}", shown(seen.agent_id.as_str()))];
+    for (name, field) in fields {
+        lines.extend(said(field.as_deref()).map(|field| format!("  {name:<11} {field}")));
+    }
+    lines.extend(seen.context.as_ref().map(|context| match context.window {
+        Some(window) => format!("  {:<11} {} of {window} tokens", "context", context.used),
+        None => format!("  {:<11} {} tokens", "context", context.used),
+    }));
+    lines
+}
+
 /// A share as a bar of five cells; what is used at all shows, and only what is full fills it.
 pub(super) fn bar(percent: u64, unicode: bool) -> String {
     const CELLS: usize = 5;

@@ -6,8 +6,8 @@ use super::model::{AgentRow, FailureRow, HandoffRow, Model, SidecarStatus, WorkR
 use super::plain::{aligned, plain};
 use crate::cli::client::{self, Pulse, SidecarPresence};
 use crate::cli::error::CliError;
-use crate::cli::view::{ViewFile, said, shown};
-use crate::cli::{errors, handoffs, names, view, work};
+use crate::cli::view::{ViewFile, said};
+use crate::cli::{agents, errors, handoffs, names, view, work};
 use crate::config::Home;
 use crate::contract::{AgentView, ErrorFile, HandoffView, WorkBrief, WorkView};
 use std::path::{Path, PathBuf};
@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
     /// Reads the file of a row.
     fn lines(&self, row: &Row, path: &Path) -> Result<Option<Vec<String>>, CliError> {
         Ok(match row {
-            Row::Agent(_) => view::read(path)?.map(|seen: ViewFile<AgentView>| agent_lines(&seen)),
+            Row::Agent(_) => view::read(path)?.map(|seen: ViewFile<AgentView>| agents::lines(&seen)),
             Row::Handoff(_) => view::read(path)?.map(|seen: ViewFile<HandoffView>| handoffs::lines(&seen)),
             Row::Failure(_) => view::read(path)?.map(|seen: ViewFile<ErrorFile>| {
                 let handoff = said(seen.handoff_id.as_deref());
@@ -145,34 +145,4 @@ impl<'a> Reader<'a> {
         let lines = lines.iter().flat_map(|text| text.lines()).take(MOST_LINES);
         lines.map(aligned).collect()
     }
-}
-
-fn agent_lines(seen: &AgentView) -> Vec<String> {
-    let text = |text: &Option<String>| text.clone();
-    let at = |at: &Option<String>| said(at.as_deref()).map(view::clock);
-    let fields = [
-        ("persona", text(&seen.persona_slug)),
-        ("profile", Some(seen.profile.clone())),
-        ("state", Some(seen.state.as_str().to_owned())),
-        ("pane", text(&seen.pane)),
-        ("session", text(&seen.tmux_session)),
-        ("process", seen.pid.map(|pid| pid.to_string())),
-        ("folder", text(&seen.cwd)),
-        ("hooks", Some(seen.hooks.as_str().to_owned())),
-        ("handoff", text(&seen.handoff_id)),
-        ("predecessor", text(&seen.previous_agent_id)),
-        ("successor", text(&seen.successor_id)),
-        ("registered", at(&seen.registered_at)),
-        ("ended", at(&seen.ended_at)),
-        ("transcript", text(&seen.transcript_path)),
-    ];
-    let mut lines = vec![format!("agent {}", shown(seen.agent_id.as_str()))];
-    for (name, field) in fields {
-        lines.extend(said(field.as_deref()).map(|field| format!("  {name:<11} {field}")));
-    }
-    lines.extend(seen.context.as_ref().map(|context| match context.window {
-        Some(window) => format!("  {:<11} {} of {window} tokens", "context", context.used),
-        None => format!("  {:<11} {} tokens", "context", context.used),
-    }));
-    lines
 }
