@@ -73,7 +73,8 @@
 //!    (of the machine: descriptors, threads, memory), which use only `contract`.
 //! 3. The adapters, each for one thing outside: [`spool`] (files in and out), [`store`] (the state file), [`tmux`]
 //!    (panes), [`agents`] (profiles, screens, hooks and transcripts of agent CLIs), [`personas`], [`config`],
-//!    [`notify`], [`publish`], [`process`], [`clock`], [`service`] (systemd and launchd). Also [`demo`]: an agent for
+//!    [`notify`], [`publish`], [`secrets`] (credentials in a document), [`process`], [`clock`], [`service`] (systemd and
+//!    launchd). Also [`demo`]: an agent for
 //!    demonstrations and tests, which is a terminal program with a composer, hooks and faults.
 //! 4. [`runner`] carries out effects. Effects that change the same agent's pane run one after the other.
 //! 5. [`sidecar`] is the loop: the only caller of `decide` and of `Store::commit`.
@@ -96,8 +97,9 @@
 //!   the table `core/request/kinds.rs`; the function that answers it, and the arm in `core/mod.rs` that calls this
 //!   function. Schema, OpenAPI and intake follow from the table.
 //! - **A journal line**: its wire name and fields in `contract/journal.rs`, and the function that writes it.
-//! - **A field of an agent's view**: the row in [`core::rows`], the type in [`contract`], `core/view.rs`. Rust code
-//!   reads it by type; `data/page/page.js` reads it by its name, which a test compares with the schema.
+//! - **A field of an agent's view**: the type in [`contract`], `core/view.rs`, and the row in [`core::rows`] if nothing
+//!   there says it yet. The page shows a plain field by itself; `cli/agents.rs` has the columns of `tasuki agents` and
+//!   the details of `tasuki top`.
 //! - **A reason to refuse typing**: `core/pane.rs`, with its hint; whether it is temporary, in
 //!   `core/handoff/ack/messages.rs`; the check itself, in [`tmux`].
 //! - **An agent CLI**: a file in `data/profiles`, named in `agents/profile.rs`, its screens in `tests/screens`, its
