@@ -8,6 +8,7 @@ use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 /// Commands that may run at once.
 const AT_ONCE: usize = 8;
@@ -81,7 +82,15 @@ fn at_the_end_no_further_notice_is_begun_and_the_next_start_tells_it() {
 fn a_notice_whose_command_can_not_be_started_for_want_of_descriptors_is_told_later() {
     let (stage, folder) = stage("cat >> \"$0/told\"; echo >> \"$0/told\"");
     let pid = stage.sidecar_pid().to_string();
-    let open = names(&PathBuf::from(format!("/proc/{pid}/fd")));
+    // What is open in each of many looks stays open: a file that was read in the moment of one look would leave more free
+    // than were to be left.
+    let look = || names(&PathBuf::from(format!("/proc/{pid}/fd")));
+    let mut open = look();
+    for _ in 0..20 {
+        std::thread::sleep(Duration::from_millis(10));
+        let now = look();
+        open.retain(|number| now.contains(number));
+    }
     let is_free = |number: &usize| !open.contains(&number.to_string());
     let most = (0..).filter(is_free).nth(FREE).expect("a number");
     let limit = |words: String| {
