@@ -1,4 +1,6 @@
-//! tasuki hands a coding agent's work to its successor, in tmux, and proves that every step happened.
+//! tasuki hands a coding agent's work to its successor, in tmux, and proves that every step happened. The glossary in
+//! `.github/CONTRIBUTING.md` explains the words that tasuki uses in a sense of its own: persona, priming, mark, outbox
+//! and others.
 //!
 //! # How it works
 //!
@@ -13,29 +15,33 @@
 //!    runner: look for the effect's own mark in its target ─► act if it is not there ─► Event::Settled ─► …
 //! ```
 //!
-//! Events that arrive together are decided one after the other, each on the state that the one before it left, and go
-//! into one transaction. If the transaction fails, nothing of it is visible outside: tasuki discards the state in
-//! memory, loads it again from the store, and decides the events again.
+//! tasuki decides events that arrive together one after the other, each on the state that the one before it left. Their
+//! decisions share one transaction, so a commit may hold several decisions. If the transaction fails, nobody outside
+//! has seen any of it: tasuki discards the state in memory, loads it again from the store, and decides the events
+//! again.
 //!
-//! An effect that must not happen twice puts its mark into its target in the same step in which it happens: tmux itself
-//! compares a pane's mark before it takes a text, a window carries the id of its agent, a comment carries the handoff's
-//! mark. Recovery after a crash takes the same path: effects in the outbox run again, and each looks for its mark
-//! first. If that look gives no answer, the handoff fails with a code that says so, and a person decides.
+//! An effect that must not happen twice writes a mark, which identifies it, into its target in the same operation: tmux
+//! itself compares a pane's mark before it takes a text, tmux notes the id of the agent for which it makes a window,
+//! and a published document begins with a mark. Recovery after a crash takes the same path. The outbox holds the
+//! effects whose outcome is not known: tasuki runs each of them again. An effect with a mark looks for the mark first.
+//! If that look gives no answer, the handoff fails with a code that says so, and a person decides.
 //!
 //! # The flow of a handoff
 //!
 //! `waiting → instructing → writing → recording → ending → starting → priming → briefing → reading → [acknowledging] →
-//! done`, or `failed`, or `cancelled`. Only [`core::handoff`] knows what follows each step. Each step has a file in
-//! `core/handoff/steps`, and the three ends share one. Only `core/handoff/driver.rs` moves a handoff from step to step.
-//! The acknowledgement of an urgent handoff is [`core::handoff::ack`]. `tests/it/sim/transitions.txt`, which the
-//! simulation writes, lists all transitions and their causes.
+//! done`, or `failed`, or `cancelled`. A handoff has the step in brackets only if it is urgent. Only [`core::handoff`]
+//! knows what follows each step. Each step has a file in `core/handoff/steps`, and the three ends share one. Only
+//! `core/handoff/driver.rs` moves a handoff from step to step. The acknowledgement of an urgent handoff is
+//! [`core::handoff::ack`]. `tests/it/sim/transitions.txt`, which the simulation writes, lists all transitions and their
+//! causes.
 //!
 //! # The core's layers
 //!
-//! The rows are the lowest layer. Above them are the state machines of one agent ([`core::agent`]: its start, what is
-//! typed to it, its turns, its exit), then work items, then handoffs. No layer calls a higher one. When a state machine
-//! learns something that concerns a higher layer, it queues a `core::fact::Fact`, and `core/follow.rs` passes the fact
-//! up within the same decision. `tests/it/circles.rs` checks that nothing calls upward.
+//! The rows are the lowest layer: the records of an agent, a handoff or a work item that the store keeps. Above them
+//! are the state machines of one agent ([`core::agent`]: its start, what is typed to it, its turns, its exit), then
+//! work items, then handoffs. No layer calls a higher one. When a state machine learns something that concerns a higher
+//! layer, it queues a `core::fact::Fact`, and `core/follow.rs` passes the fact up within the same decision.
+//! `tests/it/circles.rs` checks that nothing calls upward.
 //!
 //! # Work items
 //!
@@ -56,8 +62,8 @@
 //! - It never ends a process that it did not start, and never changes a user's focus, window sizes or paste buffers.
 //! - It never overwrites a state file that it could not read, never deletes a document, and never follows a link that
 //!   somebody has put into its folders.
-//! - It never talks to a tmux server that another user could have started, and never runs or types a file in its home
-//!   that another user could have written.
+//! - It never talks to a tmux server that another user could have started, and never runs a file of its home, or types
+//!   the text of one, if another user could have written the file.
 //! - It never retries a failed step by itself, and never fails a handoff without an error file, a journal line and a
 //!   notice.
 //! - It never logs the text of a prompt or a document, and never gives a text from outside to a shell.
@@ -69,20 +75,21 @@
 //! 1. [`contract`]: the files that tasuki writes for others, one type each.
 //! 2. [`core`]: the pure part. Begin with [`core::decide`], then read [`core::agent`], [`core::work`] and
 //!    [`core::handoff`], [`core::state`], and [`core::rows`], which is what the store keeps. Requests, which others
-//!    write, are in [`core::request`] with their checks. Beside `core`: [`files`], [`child`], [`exit`] and [`limits`]
-//!    (of the machine: descriptors, threads, memory), which use only `contract`.
+//!    write, are in [`core::request`] with their checks. Beside `core`: [`files`], [`child`], [`exit`] and [`limits`],
+//!    which use only `contract`. `limits` knows when the machine has no file descriptors, threads or memory left.
 //! 3. The adapters, each for one thing outside: [`spool`] (files in and out), [`store`] (the state file), [`tmux`]
 //!    (panes), [`agents`] (profiles, screens, hooks and transcripts of agent CLIs), [`personas`], [`config`],
-//!    [`notify`], [`publish`], [`secrets`] (credentials in a document), [`process`], [`clock`], [`service`] (systemd and
-//!    launchd). Also [`demo`]: an agent for
-//!    demonstrations and tests, which is a terminal program with a composer, hooks and faults.
-//! 4. [`runner`] carries out effects. Effects that change the same agent's pane run one after the other.
+//!    [`notify`], [`publish`], [`secrets`] (finds credentials in a document), [`process`], [`clock`], [`service`]
+//!    (systemd and launchd). Also [`demo`]: an agent for demonstrations and tests, which is a terminal program with a
+//!    composer, hooks and faults.
+//! 4. [`runner`] carries out effects. An agent's start and the texts that are typed to it run one after the other.
 //! 5. [`sidecar`] is the loop: the only caller of `decide` and of `Store::commit`.
 //! 6. [`cli`] has one file or folder for each command. Commands write requests to the spool and read the views.
 //!
 //! Beside `src`: `data/` is built into the program (`config.toml`, profiles of agent CLIs, prompts, personas, rules,
-//! the guide, the page of `tasuki serve`), and `packaging/schemas` is generated from the types. The tests in
-//! `tests/e2e` need tmux and other programs. `cargo nextest run --lib --test it` runs the tests that don't.
+//! the guide, the page of `tasuki serve`). The schemas in `packaging/schemas` are generated from the types in
+//! `contract` and from the request bodies. The tests in `tests/e2e` need tmux and other programs.
+//! `cargo nextest run --lib --test it` runs the tests that don't.
 //!
 //! # How to add
 //!
@@ -93,17 +100,17 @@
 //!   again after a crash.
 //! - **A time limit of an agent**: the list in `core/rows/agent/timers.rs`, which the loop's wake-up follows; what
 //!   happens when it has passed, in `core/due.rs`.
-//! - **A kind of request**: its body, with its checks and what must be loaded for it, in `core/request`; its line in
-//!   the table `core/request/kinds.rs`; the function that answers it, and the arm in `core/mod.rs` that calls this
-//!   function. Schema, OpenAPI and intake follow from the table.
+//! - **A kind of request**: its body, with its checks and the list of rows and files to load for it, in `core/request`;
+//!   its line in the table `core/request/kinds.rs`; the function that answers it, and the arm in `core/mod.rs` that
+//!   calls this function. Schema, OpenAPI and the intake, which reads request files, follow from the table.
 //! - **A journal line**: its wire name and fields in `contract/journal.rs`, and the function that writes it.
-//! - **A field of an agent's view**: the type in [`contract`], `core/view.rs`, and the row in [`core::rows`] if nothing
-//!   there says it yet. The page shows a plain field by itself; `cli/agents.rs` has the columns of `tasuki agents` and
-//!   the details of `tasuki top`.
+//! - **A field of an agent's view**: the type in [`contract`]; `core/view.rs`, which fills it; the row in
+//!   [`core::rows`] if no field of the row says it yet. The page shows a plain field without further code;
+//!   `cli/agents.rs` has the columns of `tasuki agents` and the details in `tasuki top`.
 //! - **A reason to refuse typing**: `core/pane.rs`, with its hint; whether it is temporary, in
 //!   `core/handoff/ack/messages.rs`; the check itself, in [`tmux`].
-//! - **An agent CLI**: a file in `data/profiles`, named in `agents/profile.rs`, its screens in `tests/screens`, its
-//!   modes in `tests/it/agents_modes.rs`.
+//! - **An agent CLI**: a file in `data/profiles`, named in `agents/profile.rs`; its screens in `tests/screens`; the
+//!   modes of its composer (such as vim's) in `tests/it/agents_modes.rs`.
 //!
 //! `.github/CONTRIBUTING.md` says how to regenerate schemas, traces and screens. `tests/it/promises.rs` names the test
 //! for each sentence of "What tasuki never does".

@@ -44,7 +44,7 @@
 //! | 38 | It never overwrites a state file that it could not read, never deletes a document, and never follows a link | `state_file::a_state_file_that_is_cut_short_or_foreign_is_refused_and_left`, `hostile_files::links_in_place_of_its_own_files_are_not_written_through`, `spool_documents::no_folder_on_the_way_may_be_a_link` |
 //! | 39 | It never retries a failed step by itself, and never fails a handoff without an error file, a journal line and a notice | `publish::each_failure_has_its_code_and_is_told_and_only_a_person_tries_again`, `flow::error_notification` |
 //! | 40 | It never logs the text of a prompt or a document, and never gives a text from outside to a shell | `hostile_log::no_text_is_in_any_log_at_the_loudest_level`, `tmux_create::one_word_is_a_program_and_no_command_line`, `src/notify::arguments_reach_no_shell` |
-//! | 41 | talks to a tmux server that another user could have started, and never runs or types a file in its home that another user could have written | `another_user::a_tmux_socket_that_another_user_could_have_made_is_never_spoken_to`, `another_user::what_is_run_or_typed_and_others_could_change_is_refused_at_the_start` |
+//! | 41 | talks to a tmux server that another user could have started, and never runs a file of its home, or types the text of one, if another user could have written the file | `another_user::a_tmux_socket_that_another_user_could_have_made_is_never_spoken_to`, `another_user::what_is_run_or_typed_and_others_could_change_is_refused_at_the_start` |
 
 use crate::readme;
 use crate::rules::check_table;
