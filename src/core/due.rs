@@ -20,12 +20,12 @@ pub(crate) fn agent(tx: &mut Tx<'_>, agent_id: &AgentId) {
 
 fn is_due(tx: &mut Tx<'_>, agent_id: &AgentId, timer: AgentTimer) {
     match timer {
-        AgentTimer::Typing => typing::is_due(tx, agent_id),
+        AgentTimer::Typing => typing::deadline_passed(tx, agent_id),
         AgentTimer::PendingExit => exit::pending_exit_due(tx, agent_id),
         AgentTimer::Start => {
             start::failed(tx, agent_id, "successor_failed", "The agent did not register and become ready in time");
         }
-        AgentTimer::Priming => priming::is_over(tx, agent_id, Some("The agent did not answer its priming in time")),
+        AgentTimer::Priming => priming::finish(tx, agent_id, Some("The agent did not answer its priming in time")),
         AgentTimer::Watch => idle::watch_again(tx, agent_id),
         AgentTimer::Silence => {
             if let Some(state) = idle::silence_elapsed(tx, agent_id) {
@@ -35,6 +35,6 @@ fn is_due(tx: &mut Tx<'_>, agent_id: &AgentId, timer: AgentTimer) {
         AgentTimer::Dialog => start_dialog::look_again(tx, agent_id),
         AgentTimer::Notices => work::notices::is_due(tx, agent_id),
         AgentTimer::Shutdown => exit::shutdown_failed(tx, agent_id),
-        AgentTimer::Queued => queue::is_due(tx, agent_id),
+        AgentTimer::Queued => queue::deadline_passed(tx, agent_id),
     }
 }

@@ -217,7 +217,7 @@ fn end_superseded(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     let turn_id = event.turn_id.as_deref();
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     if agent.our_turn.as_ref().is_some_and(|turn| turn.is_superseded_by(turn_id)) {
-        acceptance::heard(tx, agent_id, Sign::AnotherTurn);
+        acceptance::apply(tx, agent_id, Sign::AnotherTurn);
         follow::facts(tx);
         let Some(agent) = tx.agent_mut(agent_id) else { return };
         let ours = agent.our_turn.take();
@@ -242,7 +242,7 @@ fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     let is_ours = agent.our_turn.as_ref().is_some_and(|turn| turn.ends_with(event.turn_id.as_deref()));
     if is_ours {
-        acceptance::heard(tx, agent_id, Sign::Answered);
+        acceptance::apply(tx, agent_id, Sign::Answered);
         follow::facts(tx);
     }
     let Some(agent) = tx.agent_mut(agent_id) else { return };
@@ -258,7 +258,7 @@ fn turn_end(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
             .then(|| format!("The agent's turn after the priming ended in an error{said}"));
         let interrupted = (event.kind == HookKind::Interrupted)
             .then(|| "The agent's turn after the priming was interrupted".to_owned());
-        priming::is_over(tx, agent_id, failed.or(interrupted).as_deref());
+        priming::finish(tx, agent_id, failed.or(interrupted).as_deref());
     }
     let event = Some(Box::new(event.clone()));
     tx.learn(Fact::TurnEnded { agent_id: *agent_id, purpose: turn.purpose, event });

@@ -186,7 +186,7 @@ fn settled_of_agent(tx: &mut Tx<'_>, agent_id: &AgentId, effect: &Effect, key: E
                 exit::end(tx, agent_id, state);
             }
         }
-        (Effect::AwaitIdle { .. }, Outcome::Readiness(readiness)) => idle::seen(tx, agent_id, key, &readiness),
+        (Effect::AwaitIdle { .. }, Outcome::Readiness(readiness)) => idle::watch_ended(tx, agent_id, key, &readiness),
         (Effect::AwaitReady { .. }, Outcome::Readiness(readiness)) => {
             start::ready_settled(tx, agent_id, key, readiness)
         }

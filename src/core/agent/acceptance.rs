@@ -1,8 +1,9 @@
 //! From the receipt of a text to its verdict, where the receipt alone proves nothing: a CLI reports a prompt before its
 //! hooks have ended, and may still drop it, for another prompt or because a hook refuses it.
 //!
-//! If the CLI writes each prompt that it takes into its transcript, that line is the proof. Otherwise only a prompt
-//! that was merged with somebody's keys is doubted for a while, because that person may still be typing.
+//! If the CLI writes each prompt that it takes into its transcript, that line is the proof. Otherwise tasuki believes
+//! the hook at once, with one exception: a prompt that was merged with somebody's keys has no verdict for a while,
+//! because that person may still be typing.
 
 use super::verdict::finish;
 use crate::core::effect::{Effect, EffectKey};
@@ -14,7 +15,7 @@ use crate::core::tx::Tx;
 
 /// How long the transcript may lag behind a prompt's receipt, in milliseconds: the user's own hooks run meanwhile.
 const TAKEN_MS: u64 = 30_000;
-/// How long no other prompt may follow a merged one, in milliseconds.
+/// A merged prompt counts as delivered if no other prompt follows within this time, in milliseconds.
 const CALM_MS: u64 = 2_000;
 /// The reason of a text that the CLI reported but may never have taken.
 const NOT_TAKEN: &str = "not_taken";
@@ -22,15 +23,15 @@ const NOT_TAKEN: &str = "not_taken";
 /// News of a typed text that has no verdict yet, or of its agent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Sign {
-    /// The transcript was read. `stands_there`: the text is in it; otherwise the transcript can't be read.
-    Read { stands_there: bool },
+    /// The transcript was read. `found`: the text is in it; otherwise the transcript can't be read.
+    Read { found: bool },
     /// Another prompt has come, perhaps into the same turn.
     AnotherPrompt,
     /// Another turn has begun before ours was seen to be taken.
     AnotherTurn,
     /// The turn that answers our text has ended, so the text was taken.
     Answered,
-    /// Its time is up.
+    /// The deadline of the delivery has passed.
     TimeIsUp,
 }
 
@@ -41,14 +42,14 @@ fn verdict(phase: &Phase, sign: Sign) -> Option<DeliveryEnd> {
         (Phase::InFlight(_), Sign::TimeIsUp) => unconfirmed("deadline"),
         (Phase::Submitted, Sign::TimeIsUp) => unconfirmed("no_receipt"),
         (Phase::Doubt(reason), Sign::TimeIsUp) => unconfirmed(reason),
-        // No receipt has come, so nothing else tells of it.
+        // No receipt has come, so only the deadline ends the wait.
         (Phase::InFlight(_) | Phase::Submitted | Phase::Doubt(_), _) => None,
-        // The transcript tells what became of ours.
+        // The transcript will show what became of our text.
         (Phase::Reported { .. }, Sign::AnotherPrompt) => None,
-        (Phase::Reported { remark, .. }, Sign::Answered | Sign::Read { stands_there: true }) => {
+        (Phase::Reported { remark, .. }, Sign::Answered | Sign::Read { found: true }) => {
             Some(DeliveryEnd::Delivered(remark.clone()))
         }
-        // The hook is believed, as of every CLI without a transcript, if nobody else has typed.
+        // If nobody else has typed, tasuki believes the hook, as it does for every CLI without a transcript.
         (Phase::Reported { remark: None, .. }, Sign::Read { .. }) => Some(DeliveryEnd::Delivered(None)),
         (Phase::Reported { .. }, Sign::Read { .. } | Sign::AnotherTurn | Sign::TimeIsUp) => unconfirmed(NOT_TAKEN),
         (Phase::Merged { remark }, Sign::Answered | Sign::TimeIsUp) => {
@@ -59,8 +60,8 @@ fn verdict(phase: &Phase, sign: Sign) -> Option<DeliveryEnd> {
     }
 }
 
-/// Ends the text if the sign decides what happened to it.
-pub(crate) fn heard(tx: &mut Tx<'_>, agent_id: &AgentId, sign: Sign) {
+/// Ends the delivery if the sign decides what became of the text.
+pub(crate) fn apply(tx: &mut Tx<'_>, agent_id: &AgentId, sign: Sign) {
     let Some(typing) = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()) else { return };
     let Some(ended) = verdict(&typing.phase, sign) else { return };
     // Nobody waits for the turn of a text that was reported, and perhaps never taken.
@@ -74,15 +75,15 @@ pub(crate) fn heard(tx: &mut Tx<'_>, agent_id: &AgentId, sign: Sign) {
 }
 
 /// The transcript was read.
-pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, stands_there: bool) {
+pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, found: bool) {
     let typing = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref());
     if typing.is_some_and(|typing| typing.phase.effect() == Some(key)) {
-        heard(tx, agent_id, Sign::Read { stands_there });
+        apply(tx, agent_id, Sign::Read { found });
     }
 }
 
-/// The CLI has reported our text. `into_a_turn`: a turn was running, so the text waits there and is written to the
-/// transcript later.
+/// The CLI has reported our text. `into_a_turn`: a turn was running, so the text waits in the CLI, which writes it to
+/// the transcript later.
 pub(crate) fn reported(tx: &mut Tx<'_>, agent_id: &AgentId, remark: Option<String>, into_a_turn: bool) {
     let Some(agent) = tx.agent(agent_id) else { return };
     let Some(typing) = &agent.typing else { return };

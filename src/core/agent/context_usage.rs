@@ -24,10 +24,10 @@ pub(crate) fn reset(agent: &mut Agent) {
 /// Whether views should suggest a handoff: the context is full enough, and no handoff has begun.
 #[must_use]
 pub fn is_suggested(agent: &Agent) -> bool {
-    agent.watch.reached && is_free(agent)
+    agent.watch.reached && may_be_handed_off(agent)
 }
 
-fn is_free(agent: &Agent) -> bool {
+fn may_be_handed_off(agent: &Agent) -> bool {
     let has_none = agent.handoff_id.is_none() && agent.record_of.is_none();
     agent.persona_slug.is_some() && has_none && agent.state.is_live()
 }
@@ -77,10 +77,10 @@ fn session(agent: &Agent) -> String {
     agent.session.id.clone().unwrap_or_default()
 }
 
-/// The used share in percent, if it has reached the limit and the agent could be handed off.
-fn over(agent: &Agent, limit: Option<u64>) -> Option<u64> {
+/// How full the context is in percent, if that has reached the limit and the agent may be handed off.
+fn percent_over(agent: &Agent, limit: Option<u64>) -> Option<u64> {
     let percent = agent.context.and_then(|context| context.percent())?;
-    (is_free(agent) && percent >= limit?).then_some(percent)
+    (may_be_handed_off(agent) && percent >= limit?).then_some(percent)
 }
 
 /// Notifies the operator once in a session, and notes for the views whether a handoff is suggested.
@@ -97,7 +97,7 @@ fn suggest(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id) else { return };
     let session = session(agent);
     let is_new = agent.watch.suggested_in.as_ref() != Some(&session);
-    let Some(percent) = over(agent, limit).filter(|_| is_new) else { return };
+    let Some(percent) = percent_over(agent, limit).filter(|_| is_new) else { return };
     let slug = agent.persona_slug.as_ref().map(ToString::to_string).unwrap_or_default();
     if let Some(agent) = tx.agent_mut(agent_id) {
         agent.watch.suggested_in = Some(session);
@@ -114,7 +114,7 @@ fn check_auto_handoff(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let limit = tx.state.settings.context.auto_at;
     let Some(agent) = tx.agent(agent_id) else { return };
     let is_new = agent.watch.begun_in.as_ref() != Some(&session(agent)) && agent.watch.checking.is_none();
-    let Some(percent) = over(agent, limit).filter(|_| is_new) else { return };
+    let Some(percent) = percent_over(agent, limit).filter(|_| is_new) else { return };
     if agent.watch.guessed {
         let why = "the size of the agent's context window is a guess; its CLI has not reported the size";
         return defer(tx, agent_id, percent, why);
@@ -132,8 +132,8 @@ fn is_at_rest(agent: &Agent) -> bool {
     agent.is_free() && agent.queue.is_empty()
 }
 
-/// Takes the result of that check; none if the check itself failed. Much may have happened meanwhile, so everything is
-/// judged again.
+/// Takes the result of [`check_auto_handoff`]; none if the check itself failed. Much may have happened meanwhile, so
+/// everything is checked again.
 pub(crate) fn auto_handoff_checked(
     tx: &mut Tx<'_>,
     agent_id: &AgentId,
@@ -143,7 +143,7 @@ pub(crate) fn auto_handoff_checked(
     let limit = tx.state.settings.context.auto_at;
     let Some(agent) = tx.agent_mut(agent_id).filter(|agent| agent.watch.checking == Some(key)) else { return };
     agent.watch.checking = None;
-    let Some(percent) = over(agent, limit).filter(|_| is_at_rest(agent)) else { return };
+    let Some(percent) = percent_over(agent, limit).filter(|_| is_at_rest(agent)) else { return };
     let Some((slug, check)) = agent.persona_slug.clone().zip(check) else { return };
     match check.viewers {
         Some(0) => {}

@@ -1,4 +1,4 @@
-//! The rules of a full context, one decision after the other.
+//! What follows from a full context, one decision after the other.
 
 use super::*;
 use crate::core::decision::{Cycle, Decision};
@@ -21,7 +21,7 @@ const PANE: PaneRef = PaneRef { server: ServerId { pid: 7, start_time: 1 }, pane
 struct World {
     state: State,
     agent_id: AgentId,
-    turns: u8,
+    decisions: u8,
 }
 
 impl World {
@@ -40,13 +40,17 @@ impl World {
             ..Settings::default()
         };
         let agents = BTreeMap::from([(agent_id, agent)]);
-        World { state: State { agents, server: Some(PANE.server), settings, ..State::default() }, agent_id, turns: 0 }
+        World {
+            state: State { agents, server: Some(PANE.server), settings, ..State::default() },
+            agent_id,
+            decisions: 0,
+        }
     }
 
     fn decide(&mut self, event: Event) -> Decision {
-        self.turns += 1;
-        let now = Now { wall_ms: 1_790_000_000_000, boot: 1, boot_ms: 1_000 * u64::from(self.turns) };
-        let decision = crate::core::decide(&self.state, event, &Cycle { now, entropy: [self.turns; 32] });
+        self.decisions += 1;
+        let now = Now { wall_ms: 1_790_000_000_000, boot: 1, boot_ms: 1_000 * u64::from(self.decisions) };
+        let decision = crate::core::decide(&self.state, event, &Cycle { now, entropy: [self.decisions; 32] });
         self.state.apply(&decision);
         decision
     }
@@ -70,7 +74,7 @@ impl World {
         self.decide(Event::Settled { key, outcome: Outcome::ContextUsage(Some(Measured { usage, guessed })) })
     }
 
-    fn look(&mut self, viewers: Option<u64>) -> Decision {
+    fn settle_check(&mut self, viewers: Option<u64>) -> Decision {
         let key = self.agent().watch.checking.expect("the preconditions are checked");
         let persona = PersonaFacts { exists: true, has_skill: true, ..PersonaFacts::default() };
         self.decide(Event::Settled {
@@ -88,7 +92,7 @@ impl World {
     }
 }
 
-fn said(decision: &Decision) -> Vec<(String, Option<String>)> {
+fn journaled(decision: &Decision) -> Vec<(String, Option<String>)> {
     let lines = decision.journal.iter().map(|(_, line)| line).filter(|line| line["auto"].is_string());
     let text = |value: &Value| value.as_str().map(str::to_owned);
     lines.map(|line| (text(&line["auto"]).unwrap_or_default(), text(&line["reason"]))).collect()
@@ -103,7 +107,7 @@ fn context_usage_is_read_after_each_stop_and_shown() {
     let mut world = World::new(None, None);
     let decision = world.stop(45_900);
     assert_eq!(crate::core::view::agent(world.agent()).context.and_then(|context| context.percent), Some(45));
-    assert_eq!((said(&decision), notices(&decision)), (vec![], 0));
+    assert_eq!((journaled(&decision), notices(&decision)), (vec![], 0));
     assert_eq!(world.agent().watch.checking, None);
 }
 
@@ -123,9 +127,9 @@ fn a_later_stop_takes_the_place_of_an_earlier_reading() {
 #[test]
 fn the_operator_is_notified_of_a_full_context_once_in_a_session() {
     let mut world = World::new(Some(70), None);
-    assert_eq!(said(&world.stop(69_999)), []);
+    assert_eq!(journaled(&world.stop(69_999)), []);
     let decision = world.stop(70_000);
-    assert_eq!((said(&decision), notices(&decision)), (vec![("suggested".to_owned(), None)], 1));
+    assert_eq!((journaled(&decision), notices(&decision)), (vec![("suggested".to_owned(), None)], 1));
     assert_eq!(notices(&world.stop(80_000)), 0);
     assert_eq!(notices(&world.stop(10)) + notices(&world.stop(90_000)), 0);
     world.hook(HookKind::SessionEnd, |event| event.reason = Some(SessionReason::Replaced));
@@ -179,11 +183,11 @@ fn context_usage_reported_by_the_cli_suggests_a_handoff_but_begins_none() {
 fn an_automatic_handoff_begins_when_no_client_shows_the_agent() {
     let mut world = World::new(None, Some(80));
     world.stop(85_000);
-    let decision = world.look(Some(0));
+    let decision = world.settle_check(Some(0));
     let handoff = world.state.handoffs.values().next().expect("a handoff");
     assert_eq!((handoff.reason.as_str(), handoff.agent_id), (REASON, world.agent_id));
     assert_ne!(handoff.step, Step::Failed);
-    assert_eq!(said(&decision), [("begun".to_owned(), None)]);
+    assert_eq!(journaled(&decision), [("begun".to_owned(), None)]);
     assert!(decision.answers.is_empty());
     assert_eq!(world.agent().handoff_id, Some(handoff.handoff_id));
 }
@@ -193,14 +197,14 @@ fn an_automatic_handoff_is_deferred_while_a_client_shows_the_agent() {
     let mut world = World::new(None, Some(80));
     world.stop(85_000);
     let why = |text: &str| vec![("put_off".to_owned(), Some(text.to_owned()))];
-    assert_eq!(said(&world.look(Some(1))), why("a tmux client is attached to the agent's window"));
+    assert_eq!(journaled(&world.settle_check(Some(1))), why("a tmux client is attached to the agent's window"));
     world.stop(86_000);
-    assert_eq!(said(&world.look(Some(2))), [], "the journal has said so");
+    assert_eq!(journaled(&world.settle_check(Some(2))), [], "the journal has said so");
     world.stop(86_000);
-    assert_eq!(said(&world.look(None)), why("tasuki could not check the agent's window"));
+    assert_eq!(journaled(&world.settle_check(None)), why("tasuki could not check the agent's window"));
     assert!(world.state.handoffs.is_empty());
     world.stop(87_000);
-    world.look(Some(0));
+    world.settle_check(Some(0));
     assert_eq!(world.state.handoffs.len(), 1);
 }
 
@@ -221,7 +225,7 @@ fn no_automatic_handoff_of_an_agent_that_is_busy_anonymous_or_in_a_handoff() {
     let mut world = World::new(None, Some(50));
     world.stop(90_000);
     world.hook(HookKind::PromptSubmit, |event| event.text = Some("continue".to_owned()));
-    world.look(Some(0));
+    world.settle_check(Some(0));
     assert!(world.state.handoffs.is_empty(), "the agent has become busy meanwhile");
 }
 
@@ -230,14 +234,17 @@ fn the_journal_says_why_an_automatic_handoff_is_refused() {
     let mut world = World::new(None, Some(50));
     world.stop(90_000);
     world.state.server = None;
-    assert_eq!(said(&world.look(Some(0))), [("put_off".to_owned(), Some("No tmux server answers".to_owned()))]);
+    assert_eq!(
+        journaled(&world.settle_check(Some(0))),
+        [("put_off".to_owned(), Some("No tmux server answers".to_owned()))]
+    );
 }
 
 #[test]
 fn only_one_automatic_handoff_begins_in_a_session() {
     let mut world = World::new(None, Some(50));
     world.stop(90_000);
-    world.look(Some(0));
+    world.settle_check(Some(0));
     world.state.handoffs.clear();
     world.change(|agent| agent.handoff_id = None);
     world.stop(95_000);
@@ -249,7 +256,7 @@ fn a_guessed_window_begins_no_handoff_and_a_reported_one_replaces_it() {
     let guess = ContextUsage { used: 190_000, window: Some(200_000) };
     let mut world = World::new(None, Some(50));
     let decision = world.stop_with(guess, true);
-    assert!(said(&decision)[0].1.as_ref().is_some_and(|why| why.contains("is a guess")));
+    assert!(journaled(&decision)[0].1.as_ref().is_some_and(|why| why.contains("is a guess")));
     assert!(world.agent().watch.checking.is_none());
     let told = ContextUsage { used: 190_000, window: Some(1_000_000) };
     world.hook(HookKind::Context, |event| event.context = Some(told));

@@ -77,7 +77,7 @@ fn refuse_shutdown(tx: &mut Tx<'_>, agent_id: &AgentId, refused: Refused) {
     }
 }
 
-/// The shutdown is over, and with it the effect that kills the pane. Gives the request that asked for it.
+/// The shutdown is over, and with it the effect that kills the pane. Returns the request that asked for it.
 fn take_shutdown(tx: &mut Tx<'_>, agent_id: &AgentId) -> Option<RequestId> {
     let shutdown = tx.agent_mut(agent_id)?.shutdown.take()?;
     if let Some(key) = shutdown.effect {
@@ -86,7 +86,8 @@ fn take_shutdown(tx: &mut Tx<'_>, agent_id: &AgentId) -> Option<RequestId> {
     Some(shutdown.request_id)
 }
 
-/// An agent is gone. A process that was asked to exit has ended at once; otherwise its last hooks get some time.
+/// An agent is gone. If tasuki asked it to exit and its process is dead, its row ends at once; otherwise its last hooks
+/// get some time.
 pub(crate) fn detected(tx: &mut Tx<'_>, agent_id: &AgentId, how: Exit) {
     let Some(agent) = tx.agent(agent_id) else { return };
     if !agent.state.is_live() {
@@ -111,7 +112,7 @@ pub(crate) fn detected(tx: &mut Tx<'_>, agent_id: &AgentId, how: Exit) {
     }
 }
 
-/// The agent was gone for long enough: its exit is believed.
+/// The agent was gone for long enough: now its row ends.
 pub(crate) fn pending_exit_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(pending_exit) = tx.agent(agent_id).and_then(|agent| agent.pending_exit) else { return };
     notify_death(tx, agent_id, pending_exit.pane_gone);
@@ -160,7 +161,8 @@ pub(crate) fn end(tx: &mut Tx<'_>, agent_id: &AgentId, state: AgentState) {
     tx.learn(Fact::Ended { agent_id: *agent_id });
 }
 
-/// A text for an agent that has ended: a handoff's step fails by itself, a sender gets an answer.
+/// A text for an agent that has ended: the step of a handoff learns of the end by itself, and the sender of any other
+/// text gets an answer.
 fn end_typing(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let purpose = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()).map(|typing| typing.purpose.clone());
     match purpose {
@@ -172,7 +174,8 @@ fn end_typing(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
-/// Gives up a start that nothing waits for any more: an agent that was never seen alive is not waited for either.
+/// Gives up a start that nothing waits for any more. An agent without a pane was never seen alive, so its row ends as
+/// lost.
 pub(crate) fn abandon_start(tx: &mut Tx<'_>, agent_id: &AgentId) {
     start::take(tx, agent_id);
     if tx.agent(agent_id).is_some_and(|agent| agent.pane.is_none() && agent.state.is_live()) {

@@ -18,14 +18,14 @@ const SILENCE_LIMIT_MS: u64 = 10 * 60_000;
 /// The pause, in milliseconds, before a watch that ended without the end of the turn starts again.
 const LOOK_AGAIN_MS: u64 = 2_000;
 
-/// Starts or stops the watch, whichever the agent's rows call for. Called whenever the agent has changed.
+/// Starts or stops the watch, as the agent's row and its handoff require. Called whenever the agent has changed.
 ///
 /// The silence deadline runs for an agent in a turn, and for an agent known only by its own events. Each of its events
 /// restarts the deadline.
 pub(crate) fn update_idle_watch(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id) else { return };
     let (before, is_unlocated) = (agent.idle_watch, unlocated::is_unlocated(agent));
-    // A dialog that a person left with Esc sends no event either.
+    // If a person closes a dialog with Esc, the CLI sends no event either.
     let is_in_a_turn = agent.state.is_in_a_turn() && agent.pane.is_some();
     let is_there = agent.start.is_none() && agent.pending_exit.is_none();
     let turn = match (before.turn, agent.pane.filter(|_| is_waited_for(tx, agent))) {
@@ -66,8 +66,8 @@ pub(crate) fn watch_again(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
-/// The agent was silent for long: one look at its screen. An agent without a screen counts as lost, which is the return
-/// value.
+/// The agent was silent for long: begins one look at its screen. An agent that is known only by its events has no
+/// screen: returns that the caller must end it as lost.
 #[must_use]
 pub(crate) fn silence_elapsed(tx: &mut Tx<'_>, agent_id: &AgentId) -> Option<AgentState> {
     let agent = tx.agent(agent_id)?;
@@ -117,35 +117,35 @@ fn is_waited_for(tx: &Tx<'_>, agent: &Agent) -> bool {
     });
     let handoff = agent.handoff_id.and_then(|id| tx.handoff(&id));
     let holds_up = handoff.is_some_and(|handoff| {
-        let is_told = handoff.step == Step::Acknowledging && handoff.ack.as_ref().is_some_and(Ack::has_waiting);
+        let has_messages = handoff.step == Step::Acknowledging && handoff.ack.as_ref().is_some_and(Ack::has_waiting);
         let is_waiting = handoff.step == Step::Waiting && handoff.agent_id == agent.agent_id;
-        handoff.stay.deferred || is_waiting || (is_told && handoff.successor_id == Some(agent.agent_id))
+        handoff.stay.deferred || is_waiting || (has_messages && handoff.successor_id == Some(agent.agent_id))
     });
     may_be_over || answers_us || holds_up || !agent.queue.is_empty()
 }
 
-/// The watch has ended.
-pub(crate) fn seen(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, readiness: &Readiness) {
+/// Takes the result of the watch.
+pub(crate) fn watch_ended(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, readiness: &Readiness) {
     let again = Deadline::after(&tx.now, LOOK_AGAIN_MS);
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     if agent.idle_watch.silence == ScreenProbe::Runs(key) {
         agent.idle_watch.silence = ScreenProbe::Not;
     } else if agent.idle_watch.turn == ScreenProbe::Runs(key) {
-        // No server, no pane, or a dialog that is still open: another look would end at once.
+        // There is no server or pane, or a dialog is still open: a look without a pause would end at once.
         agent.idle_watch.turn =
             if *readiness == Readiness::Ready { ScreenProbe::Not } else { ScreenProbe::Later(again) };
     } else {
         return;
     }
     match readiness {
-        Readiness::Ready => is_idle(tx, agent_id),
+        Readiness::Ready => end_turn(tx, agent_id),
         Readiness::Blocked { .. } => blocked(tx, agent_id, None),
         Readiness::NotReady { .. } | Readiness::Gone { .. } => {}
     }
 }
 
-/// The screen has been idle for a while: the turn is over, although no event said so.
-fn is_idle(tx: &mut Tx<'_>, agent_id: &AgentId) {
+/// The screen has been idle for a while: ends the turn, although no event reported its end.
+fn end_turn(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.open_turn = None;
     let ours = agent.our_turn.take();
@@ -159,7 +159,7 @@ fn is_idle(tx: &mut Tx<'_>, agent_id: &AgentId) {
 pub(crate) fn session_was_replaced(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let is_over = |agent: &Agent| agent.start.is_none() && agent.our_turn.is_none() && agent.state.is_in_a_turn();
     if tx.agent(agent_id).is_some_and(is_over) {
-        is_idle(tx, agent_id);
+        end_turn(tx, agent_id);
     }
 }
 
@@ -168,7 +168,7 @@ pub(crate) fn infer_end(tx: &mut Tx<'_>, agent_id: &AgentId, purpose: Option<&Pu
     let Some(purpose) = purpose else { return };
     tx.learn(Fact::TurnEnded { agent_id: *agent_id, purpose: purpose.clone(), event: None });
     if let Purpose::Priming(_) = purpose {
-        priming::is_over(tx, agent_id, None);
+        priming::finish(tx, agent_id, None);
     }
 }
 

@@ -1,19 +1,20 @@
-//! The machines of one agent: its registration or start, the texts that are typed to it, its turns, its exit.
+//! The state machines of one agent: its registration or start, the texts that are typed to it, its turns, its exit.
 //!
-//! From the bottom up; each uses only those before it:
+//! From the bottom up; a point of this list uses only points before it:
 //!
 //! - `context_usage`: how full its context is, and what follows. `unlocated`: agents known only by their own events.
 //!   `start_dialog`: a dialog in the pane of an agent that is starting.
-//! - A text first waits in `queue` or is taken at once. `typing` has it typed and takes the receipt, `acceptance` looks for
-//!   a better proof where a receipt proves nothing, and `verdict` ends the delivery. They use each other in the
-//!   opposite order.
+//! - A text may first wait in `queue`. `typing` has it typed and takes the receipt, `acceptance` looks for a better
+//!   proof where a receipt proves nothing, and `verdict` ends the delivery. `queue` uses `typing`, `typing` uses
+//!   `acceptance`, and both `typing` and `acceptance` use `verdict`.
 //! - `priming`: the first text of an agent that tasuki has started. `idle`: the end of a turn that no event reports.
 //! - `start`: from a new agent's row to its readiness. `exit`: the exit of any agent, requested, detected or suspected.
 //! - `register`: agents that already run, and the requests that concern a single agent.
 //!
-//! None of them calls anything above. They may read the step of their agent's handoff. What they learn that concerns
-//! the handoff or a work item rises as a `Fact`. An agent's events come in through `core/hooks.rs`, its deadlines
-//! through `core/due.rs`; both have facts handled in between, so they are above this module.
+//! None of them calls anything above this module. They may read the step of their agent's handoff. If they learn
+//! something that concerns the handoff or a work item, they queue a `Fact`. An agent's events come in through
+//! `core/hooks.rs`, its deadlines through `core/due.rs`; both pass queued facts up between two calls, so they are above
+//! this module.
 
 pub(crate) mod acceptance;
 pub mod context_usage;

@@ -40,11 +40,11 @@ fn persona_read(tx: &mut Tx<'_>, agent_id: &AgentId, read: Result<PersonaTexts, 
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.primed = Primed::Never;
     let slug = agent.persona_slug.clone();
-    let handoff = coming_in(tx, agent_id);
+    let handoff = waiting_handoff(tx, agent_id);
     let deadline = handoff
         .and_then(|id| tx.handoff(&id).and_then(|handoff| handoff.stay.deadline))
         .or_else(|| tx.agent(agent_id).and_then(|agent| agent.priming_deadline));
-    // The receipt comes as soon as any other receipt; only the turn that answers it may take longer.
+    // A priming's receipt comes as fast as any other. Only the turn that answers the priming may take longer.
     let receipt = Deadline::after(&tx.now, tx.state.settings.limits.instructing_ms);
     let is_earlier = |deadline: &Deadline| deadline.remaining_ms(&tx.now) < receipt.remaining_ms(&tx.now);
     let deadline = deadline.filter(is_earlier).unwrap_or(receipt);
@@ -54,7 +54,7 @@ fn persona_read(tx: &mut Tx<'_>, agent_id: &AgentId, read: Result<PersonaTexts, 
             let why = format!("The persona's skill.md can't be read{why}");
             return match handoff {
                 Some(handoff_id) => tx.learn(Fact::Primed { handoff_id, problem: Some(why) }),
-                None => is_over(tx, agent_id, Some(&why)),
+                None => finish(tx, agent_id, Some(&why)),
             };
         }
     };
@@ -69,7 +69,7 @@ fn persona_read(tx: &mut Tx<'_>, agent_id: &AgentId, read: Result<PersonaTexts, 
 
 /// The handoff that waits for this priming: the agent is its successor, and it has reached step `priming`. An existing
 /// agent may become a handoff's successor while its own start still primes it.
-fn coming_in(tx: &Tx<'_>, agent_id: &AgentId) -> Option<HandoffId> {
+fn waiting_handoff(tx: &Tx<'_>, agent_id: &AgentId) -> Option<HandoffId> {
     let id = tx.agent(agent_id)?.handoff_id?;
     let is_its = |handoff: &&Handoff| handoff.step == Step::Priming && handoff.successor_id == Some(*agent_id);
     tx.handoff(&id).filter(is_its).map(|handoff| handoff.handoff_id)
@@ -82,17 +82,17 @@ pub(crate) fn failed_outside(tx: &mut Tx<'_>, agent_id: &AgentId, ended: &Delive
         DeliveryEnd::Unconfirmed(reason) => {
             let what = if reason == "no_receipt" { ": the agent's hooks reported no prompt" } else { "" };
             let why = format!("It is not known whether the agent's priming arrived ({reason}){what}");
-            is_over(tx, agent_id, Some(&why));
+            finish(tx, agent_id, Some(&why));
         }
         DeliveryEnd::Refused(reason) => {
             let why = format!("The agent's priming was not typed: {}", wire_name(reason));
-            is_over(tx, agent_id, Some(&why));
+            finish(tx, agent_id, Some(&why));
         }
     }
 }
 
 /// The turn that answers the priming has ended, or the priming has failed.
-pub(crate) fn is_over(tx: &mut Tx<'_>, agent_id: &AgentId, problem: Option<&str>) {
+pub(crate) fn finish(tx: &mut Tx<'_>, agent_id: &AgentId, problem: Option<&str>) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.priming_deadline = None;
     if agent.our_turn.as_ref().is_some_and(|turn| matches!(turn.purpose, Purpose::Priming(_))) {
@@ -101,7 +101,7 @@ pub(crate) fn is_over(tx: &mut Tx<'_>, agent_id: &AgentId, problem: Option<&str>
     if problem.is_none() {
         agent.primed = Primed::Done;
     }
-    match (coming_in(tx, agent_id), problem) {
+    match (waiting_handoff(tx, agent_id), problem) {
         (Some(handoff_id), problem) => {
             tx.learn(Fact::Primed { handoff_id, problem: problem.map(str::to_owned) });
         }

@@ -9,7 +9,7 @@ use crate::core::rows::agent::{AgentState, Asker, Purpose, Queued};
 use crate::core::text::wire_name;
 use crate::core::tx::Tx;
 
-/// Most texts that may wait for one agent.
+/// The most texts that may wait for one agent.
 pub(crate) const MAX_QUEUE: usize = 32;
 
 /// Types the next waiting text, if the agent is free for it.
@@ -39,7 +39,7 @@ pub(crate) fn not_typed(tx: &mut Tx<'_>, queued: Queued, refused: Refused) {
 }
 
 /// Refuses texts that have waited too long, with the reason that keeps them waiting.
-pub(crate) fn is_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
+pub(crate) fn deadline_passed(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let now = tx.now;
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     let (late, waiting): (Vec<_>, Vec<_>) =

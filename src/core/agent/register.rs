@@ -18,11 +18,11 @@ use crate::core::rows::outbox::Waiter;
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 
-/// How often a pane is looked up for a session that started in it while tmux does not answer.
+/// How often tasuki looks up the pane of a new session while tmux does not answer.
 const MOST_LOOKS: u8 = 12;
 
-/// A session started that belongs to no known agent. Its pane is looked up first; without a pane the reporter's word is
-/// all there is.
+/// A session started that belongs to no known agent. tasuki looks up its pane first. If the event names no pane, the
+/// event is all that is known of the agent.
 pub(crate) fn unknown_session(tx: &mut Tx<'_>, event: &HookEvent) {
     // A pane of another server means nothing in ours: such an agent is shown, and can't be typed to.
     let is_elsewhere = tx.state.server.is_some_and(|server| !event.is_on(&server));
@@ -54,7 +54,7 @@ pub(crate) fn not_identified(tx: &mut Tx<'_>, lookup: PaneLookup) {
     }
 }
 
-/// The id that the reporter names, unless it was ever used before.
+/// The agent id that the event names, unless an agent already has it.
 fn fresh_id(tx: &mut Tx<'_>, named: Option<AgentId>) -> AgentId {
     named.filter(|id| tx.agent(id).is_none()).unwrap_or_else(|| tx.new_agent_id())
 }
@@ -156,7 +156,7 @@ fn register_session(tx: &mut Tx<'_>, event: &HookEvent, facts: Option<PaneFacts>
 }
 
 fn set_pane(agent: &mut Agent, facts: PaneFacts) {
-    // The deadline counted its silence as an agent without a pane.
+    // The running deadline is that of an agent without a pane.
     agent.idle_watch.silence = ScreenProbe::Not;
     agent.pane = Some(facts.pane);
     agent.process = facts.agent;
@@ -175,8 +175,8 @@ fn occupant(tx: &Tx<'_>, facts: &PaneFacts) -> Option<AgentId> {
     tx.agent_ids().into_iter().find(|id| lives_there(id))
 }
 
-/// Whether the pane holds nothing but an agent that has just died: a moment later it closes, or its shell is back in
-/// front.
+/// Whether the pane holds nothing but an agent that has just died: a moment later the pane closes, or its shell is back
+/// in the foreground.
 fn is_left_behind(tx: &Tx<'_>, facts: &PaneFacts) -> bool {
     let is_its = |agent: &Agent| agent.is_known_dead() && agent.pane == Some(facts.pane);
     let dead = tx.agent_ids().into_iter().find_map(|id| tx.agent(&id).filter(|agent| is_its(agent)));
@@ -287,8 +287,7 @@ pub(crate) fn send_asked(tx: &mut Tx<'_>, request: &RequestId, asked: SendReques
     agent.queue.push(Queued { asker: Asker::Request(request.clone()), text: asked.text, deadline });
 }
 
-/// An agent that has no pane in which anything could be ended or killed, no process that is known to run, and that
-/// nothing waits for.
+/// Finds an agent that has no pane and no known process, and that nothing waits for.
 fn without_pane_or_process(tx: &Tx<'_>, text: &str) -> Option<AgentId> {
     let agent = text.parse().ok().and_then(|id| tx.agent(&id))?;
     let is_waited_for = agent.start.is_some() || agent.handoff_id.is_some() || agent.shutdown.is_some();
@@ -320,7 +319,8 @@ pub(crate) fn shutdown_asked(tx: &mut Tx<'_>, request: &RequestId, asked: &Shutd
     }
 }
 
-/// `agent_forget`: a row that leads nowhere goes out of the working set. What lives stays, and nothing is done in tmux.
+/// `agent_forget`: ends the row of an agent whose process does not run. If the process runs, tasuki refuses. It does
+/// nothing in tmux.
 pub(crate) fn forget_asked(tx: &mut Tx<'_>, request: &RequestId, asked: &ForgetRequest, facts: &RequestFacts) {
     match forget_check(tx, asked, facts) {
         Err(refused) => tx.refuse(request, refused),

@@ -18,8 +18,8 @@ use crate::core::tx::Tx;
 /// Columns and rows of a window that nobody looks at.
 pub(crate) const DEFAULT_SIZE: (u16, u16) = (160, 50);
 
-/// What a new agent is to be.
-pub(crate) struct Wanted {
+/// The agent that is to be started.
+pub(crate) struct NewAgent {
     pub(crate) persona: Slug,
     pub(crate) profile: String,
     pub(crate) cwd: Option<String>,
@@ -39,7 +39,7 @@ pub(crate) fn create_asked(tx: &mut Tx<'_>, request: &RequestId, asked: &CreateR
     }
 }
 
-fn create_check(tx: &Tx<'_>, asked: &CreateRequest, facts: &RequestFacts) -> Result<Wanted, Refused> {
+fn create_check(tx: &Tx<'_>, asked: &CreateRequest, facts: &RequestFacts) -> Result<NewAgent, Refused> {
     let slug = asked.persona_slug.clone();
     let persona = facts.persona.as_ref().filter(|(named, _)| *named == slug).map(|(_, persona)| persona);
     let persona = persona.filter(|persona| persona.exists).ok_or_else(|| {
@@ -74,7 +74,7 @@ fn create_check(tx: &Tx<'_>, asked: &CreateRequest, facts: &RequestFacts) -> Res
     if tx.state.server.is_none() {
         return Err(Refused::no_tmux());
     }
-    Ok(Wanted {
+    Ok(NewAgent {
         profile,
         cwd: asked.cwd.clone().or_else(|| persona.cwd.clone()),
         session: asked.session.clone().or_else(|| persona.session.clone()).unwrap_or(format!("tasuki-{slug}")),
@@ -90,7 +90,7 @@ fn previous(tx: &Tx<'_>, text: &str) -> Result<AgentId, Refused> {
 }
 
 /// Makes the agent's row and asks for its start, in one commit.
-pub(crate) fn create(tx: &mut Tx<'_>, wanted: Wanted, owner: Owner, deadline: Option<Deadline>) -> AgentId {
+pub(crate) fn create(tx: &mut Tx<'_>, wanted: NewAgent, owner: Owner, deadline: Option<Deadline>) -> AgentId {
     let agent_id = tx.new_agent_id();
     let mut agent = Agent::new(agent_id, wanted.profile.clone(), tx.now.rfc3339());
     agent.persona_slug = Some(wanted.persona.clone());
@@ -125,17 +125,17 @@ pub(crate) fn create(tx: &mut Tx<'_>, wanted: Wanted, owner: Owner, deadline: Op
         last_screen: String::new(),
         look_again: None,
     });
-    introduce(tx, agent);
+    insert_row(tx, agent);
     agent_id
 }
 
 /// Stores the row of an agent that is about to start.
-pub(crate) fn introduce(tx: &mut Tx<'_>, agent: Agent) {
+pub(crate) fn insert_row(tx: &mut Tx<'_>, agent: Agent) {
     tx.journal(agent.line());
     tx.out.agents.insert(agent.agent_id, agent);
 }
 
-/// Takes a successor whose row already exists.
+/// Starts a successor whose row already exists, or finds it if it runs.
 pub(crate) fn adopt(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: HandoffId, deadline: Option<Deadline>) {
     let size =
         tx.handoff(&handoff).and_then(|row| row.successor_window.as_ref()).map_or(DEFAULT_SIZE, |place| place.size);
@@ -158,8 +158,8 @@ pub(crate) fn adopt(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: HandoffId, dea
     }
 }
 
-/// The start effect first searches for the pane with the agent's id and adopts it. For an agent in its predecessor's
-/// process nothing is started: tasuki waits for its session.
+/// The start effect first searches for the pane with the agent's id and adopts it. An agent that takes over its
+/// predecessor's process is not started: tasuki waits for its new session.
 fn start_again(agent: &Agent, size: (u16, u16)) -> Option<Effect> {
     if let Some(pane) = agent.pane.filter(|_| agent.in_place) {
         return Some(Effect::AwaitReady { agent_id: agent.agent_id, pane, profile: agent.profile.clone() });
@@ -177,7 +177,8 @@ fn start_again(agent: &Agent, size: (u16, u16)) -> Option<Effect> {
     }))
 }
 
-/// The start effect has ended. Returns how its agent ended, if it did: the owner of the start is notified first.
+/// The start effect has ended. Tells the owner of the start. Then the caller must end the agent in the state that this
+/// returns, if any.
 #[must_use]
 pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, started: Started) -> Option<AgentState> {
     let agent = tx.agent_mut(agent_id)?;
@@ -212,9 +213,9 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, start
                 "It is not known whether the agent has started: {why}; a retry looks for the agent before it starts \
                  another"
             );
-            nothing_known(tx, agent_id, "successor_failed", &why)
+            outcome_unknown(tx, agent_id, "successor_failed", &why)
         }
-        Started::NoTmux => nothing_known(
+        Started::NoTmux => outcome_unknown(
             tx,
             agent_id,
             "no_tmux",
@@ -223,8 +224,9 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, start
     }
 }
 
-/// A handoff's retry searches for what may have been started. A request is never asked again, so its agent is released.
-fn nothing_known(tx: &mut Tx<'_>, agent_id: &AgentId, code: &str, why: &str) -> Option<AgentState> {
+/// It is not known whether the agent was started. A handoff's retry searches for the agent. A request has no retry, so
+/// its agent counts as lost.
+fn outcome_unknown(tx: &mut Tx<'_>, agent_id: &AgentId, code: &str, why: &str) -> Option<AgentState> {
     let start = tx.agent(agent_id).and_then(|agent| agent.start.as_ref());
     let is_asked_once = start.is_some_and(|start| matches!(start.owner, Owner::Request(_)));
     failed(tx, agent_id, code, why);
@@ -252,12 +254,12 @@ pub(crate) fn ready_settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey,
             let why = format!("The new agent was not ready for input in time; its screen ends: {screen}");
             failed(tx, agent_id, "successor_failed", &why);
         }
-        // The end of the process is on its way as an event of its own.
+        // The end of the process comes as an event of its own.
         Readiness::Gone { screen } => start.last_screen = screen,
     }
 }
 
-/// A session start was seen.
+/// A hook has reported the start of a session.
 pub(crate) fn session_started(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     let timestamp = tx.now.rfc3339();
     let Some(agent) = tx.agent_mut(agent_id) else { return };
@@ -268,7 +270,7 @@ pub(crate) fn session_started(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookE
     if elsewhere {
         return;
     }
-    // Also for a start that was given up: a retry adopts the agent, and it registers only once.
+    // This happens also after tasuki has given up the start: a retry adopts the agent, which registers only once.
     agent.registered_at.get_or_insert(timestamp);
     let Some(start) = agent.start.as_mut() else { return };
     start.registered = true;

@@ -12,9 +12,9 @@ const LOOK_AGAIN_MS: u64 = 2_000;
 /// How long a dialog at the start may stay open, in milliseconds.
 const DIALOG_MS: u64 = 60 * 60_000;
 
-/// A dialog is open in the pane of an agent that is starting, for example about trust in its folder. A handoff halts
-/// until its operator retries, and this returns why. If the operator asked for the agent itself, the start continues
-/// once the dialog is answered.
+/// A dialog is open in the pane of an agent that is starting, for example about trust in its folder. For a handoff this
+/// returns why the start fails; the operator retries. For a request the function refuses the request and notifies the
+/// operator, and the start continues once the dialog is answered.
 #[must_use]
 pub(crate) fn blocked(tx: &mut Tx<'_>, agent_id: &AgentId, screen: &str) -> Option<String> {
     let (again, until) = (Deadline::after(&tx.now, LOOK_AGAIN_MS), Deadline::after(&tx.now, DIALOG_MS));

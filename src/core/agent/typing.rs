@@ -13,7 +13,7 @@ use crate::core::text::{self, Match};
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 
-/// How long a receipt may still come after a delivery went into doubt, in milliseconds.
+/// How long a receipt may still come after it became unknown whether the text was typed, in milliseconds.
 const DOUBT_MS: u64 = 5_000;
 /// The limit of a delivery that nothing else limits, in milliseconds.
 pub(crate) const DEFAULT_LIMIT_MS: u64 = 60_000;
@@ -89,7 +89,7 @@ fn start(
     agent.typing = Some(Typing { delivery_id, purpose, expected, phase: Phase::InFlight(key), deadline });
 }
 
-/// Whether a prompt may be typed at all: there is a pane, and there will be a proof.
+/// Whether a prompt may be typed at all: there is a pane, and something will prove that the text has arrived.
 fn takes_prompts(tx: &Tx<'_>, agent: &Agent) -> Result<PaneRef, Refusal> {
     let pane = agent.pane.filter(|_| agent.state.is_live()).ok_or(Refusal::PaneGone)?;
     if agent.typing.is_some() {
@@ -112,8 +112,8 @@ fn attach(tx: &Tx<'_>, agent: &Agent, id: &DeliveryId, body: String) -> (Option<
     (Some(Attachment { persona, file_name, body }), short)
 }
 
-/// Takes the outcome of the effect that types. A command has no receipt: what it does is its proof, and the step's limit
-/// counts.
+/// Takes the outcome of the effect that types. A command has no receipt: the agent's exit or its new session is the
+/// proof. The limit of the handoff or of the shutdown applies until then.
 pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, typed: Typed) {
     let doubt_ends = Deadline::after(&tx.now, DOUBT_MS);
     let now = tx.now;
@@ -143,7 +143,7 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, typed
             return;
         }
     };
-    verdict::decided(tx, agent_id, typing.delivery_id, &typing.purpose, &ended);
+    verdict::conclude(tx, agent_id, typing.delivery_id, &typing.purpose, &ended);
 }
 
 /// Compares a submitted prompt with the text that is being typed. `turn_was_open`: the prompt has the id of the turn
@@ -152,7 +152,7 @@ pub(crate) fn receipt(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent, tu
     let Some(typing) = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()) else { return };
     let Some(prompt) = event.text.as_deref().filter(|_| !typing.purpose.is_command()) else { return };
     let remark = match text::compare(&typing.expected, &typing.delivery_id, prompt) {
-        Match::Foreign => return acceptance::heard(tx, agent_id, Sign::AnotherPrompt),
+        Match::Foreign => return acceptance::apply(tx, agent_id, Sign::AnotherPrompt),
         // Where hooks are installed in two places, each of them reports.
         _ if typing.phase.is_reported() => return,
         Match::Whole => Ok(None),
@@ -180,19 +180,19 @@ pub(crate) fn is_ours(agent: &Agent, prompt: Option<&str>) -> bool {
     !typing.expected.is_empty() && text::compare(&typing.expected, &typing.delivery_id, prompt) != Match::Foreign
 }
 
-pub(crate) fn is_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
+pub(crate) fn deadline_passed(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(typing) = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()) else { return };
     if typing.purpose.is_command() {
         verdict::take(tx, agent_id);
     } else {
-        acceptance::heard(tx, agent_id, Sign::TimeIsUp);
+        acceptance::apply(tx, agent_id, Sign::TimeIsUp);
     }
 }
 
 /// Drops the text of a handoff that leaves its step; the same commit cancels its effect.
 pub(crate) fn forget(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: HandoffId) {
     let Some(typing) = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()) else { return };
-    // A message belongs to no step, so a half-typed message is finished.
+    // A message belongs to no step, so tasuki types the rest of a message that is half typed.
     if typing.purpose.handoff() == Some(handoff) && !matches!(typing.purpose, Purpose::Message(..)) {
         verdict::take(tx, agent_id);
     }

@@ -1,6 +1,6 @@
 //! Agents known only by their own events, without a pane or a process. Nothing shows their end, so their number is
-//! limited, and an agent that is silent for long counts as lost. Where a hook names the processes above it, the CLI is
-//! found among them and watched like any other.
+//! limited, and an agent that is silent for long counts as lost. If a hook names its parent processes, tasuki finds the
+//! CLI among them and watches that process like any other.
 
 use crate::core::hook::HookEvent;
 use crate::core::id::AgentId;
@@ -8,7 +8,7 @@ use crate::core::pane::Process;
 use crate::core::rows::agent::Agent;
 use crate::core::tx::Tx;
 
-/// Most such agents that live at once.
+/// The most such agents that may live at once.
 pub(crate) const MAX_UNLOCATED: usize = 256;
 
 /// How long such an agent may be silent, in milliseconds: a week.
@@ -20,8 +20,8 @@ pub(crate) fn is_unlocated(agent: &Agent) -> bool {
     is_bare && agent.state.is_live() && agent.handoff_id.is_none() && agent.queue.is_empty()
 }
 
-/// Before another such agent is registered: the agent that makes room for it, if there is none left. It is the oldest,
-/// and an agent without a persona goes first.
+/// Called before another such agent is registered. Returns the agent that must make room for it if the limit is
+/// reached: the oldest without a persona, or else the oldest.
 pub(crate) fn first_to_drop(tx: &Tx<'_>) -> Option<AgentId> {
     let known: Vec<(bool, Option<String>, AgentId)> = tx
         .agent_ids()
@@ -35,14 +35,15 @@ pub(crate) fn first_to_drop(tx: &Tx<'_>) -> Option<AgentId> {
     known.into_iter().min().map(|(.., first)| first)
 }
 
-/// The process of an agent that registers without a pane: the CLI above the hook, unless that belongs to another agent.
+/// The process of an agent that registers without a pane: the CLI among the hook's parent processes, unless another
+/// agent has that process.
 pub(crate) fn process_of(tx: &Tx<'_>, event: &HookEvent) -> Option<Process> {
     let process = event.cli()?.process;
     let is_its = |id: &AgentId| tx.agent(id).is_some_and(|row| row.state.is_live() && row.process == Some(process));
     (!tx.agent_ids().iter().any(is_its)).then_some(process)
 }
 
-/// An agent that registered without its process reports: this event may name its process.
+/// An agent without a known process has sent an event: the event may name the process.
 pub(crate) fn find_process(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
     let process = tx.agent(agent_id).filter(|agent| is_unlocated(agent)).and_then(|_| process_of(tx, event));
     if let Some(process) = process

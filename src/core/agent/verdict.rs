@@ -1,4 +1,5 @@
-//! The end of a delivery: its verdict is written down once, and reported to what asked for the text.
+//! The end of a delivery: its verdict is written to the journal once, and reported to the request, handoff or work item
+//! that asked for the text.
 
 use crate::contract::{DeliveryView, JournalLine, LineType, known, maybe};
 use crate::core::fact::{DeliveryEnd, Fact};
@@ -21,16 +22,16 @@ pub(crate) fn take(tx: &mut Tx<'_>, agent_id: &AgentId) -> Option<Typing> {
 /// Ends the delivery with its verdict.
 pub(crate) fn finish(tx: &mut Tx<'_>, agent_id: &AgentId, ended: &DeliveryEnd) {
     let Some(typing) = take(tx, agent_id) else { return };
-    decided(tx, agent_id, typing.delivery_id, &typing.purpose, ended);
+    conclude(tx, agent_id, typing.delivery_id, &typing.purpose, ended);
 }
 
-/// Nothing was typed, and nothing will be.
+/// Refuses a text before anything was typed.
 pub(crate) fn refuse(tx: &mut Tx<'_>, agent_id: &AgentId, delivery_id: DeliveryId, purpose: &Purpose, reason: Refusal) {
-    decided(tx, agent_id, delivery_id, purpose, &DeliveryEnd::Refused(reason));
+    conclude(tx, agent_id, delivery_id, purpose, &DeliveryEnd::Refused(reason));
 }
 
-/// Writes the verdict down and tells it, of a text that is not on its way any more.
-pub(crate) fn decided(
+/// Writes the verdict to the journal and reports it. The text is no longer in its agent's row.
+pub(crate) fn conclude(
     tx: &mut Tx<'_>,
     agent_id: &AgentId,
     delivery_id: DeliveryId,

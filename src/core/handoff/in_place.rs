@@ -68,7 +68,7 @@ fn make_successor(tx: &mut Tx<'_>, id: HandoffId, outgoing: &AgentId, former: Op
         agent
     });
     if let Some(agent) = made {
-        start::introduce(tx, agent);
+        start::insert_row(tx, agent);
     }
     if let Some(handoff) = tx.handoff_mut(&id) {
         handoff.successor_id = Some(successor_id);

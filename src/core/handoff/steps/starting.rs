@@ -70,7 +70,7 @@ fn start_new(tx: &mut Tx<'_>, id: HandoffId) {
     let place = handoff.successor_window.as_ref();
     let slug = handoff.persona_slug.clone();
     let fallback = || outgoing.tmux_session.clone().unwrap_or_else(|| format!("tasuki-{slug}"));
-    let wanted = start::Wanted {
+    let wanted = start::NewAgent {
         persona: slug.clone(),
         profile: outgoing.profile.clone(),
         cwd: outgoing.cwd.clone().or_else(|| place.and_then(|place| place.cwd.clone())),
