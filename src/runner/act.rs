@@ -117,7 +117,7 @@ impl ScreenReader for Memory<'_> {
         self.screen_reader.look(capture)
     }
 
-    fn print(&self, capture: &Capture) -> u64 {
+    fn fingerprint(&self, capture: &Capture) -> u64 {
         let mut hasher = DefaultHasher::new();
         if self.whole {
             plain_lines(capture).hash(&mut hasher);

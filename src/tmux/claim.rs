@@ -1,8 +1,8 @@
 //! Who owns a pane: two homes may share a server, but never an agent.
 //!
-//! A pane option holds the home's tag and the agent's process. All homes use the same option, so it is a fence as well
-//! as a note: the guard of every line that types lets it through only while no other home owns the pane. A claim ends
-//! by itself, with the process that it names or with its sidecar; nobody has to withdraw it.
+//! A pane option holds the home's tag and the agent's process. All homes use the same option, so it keeps other homes
+//! out: the guard of every line that types lets it through only while no other home owns the pane. A claim ends by
+//! itself, with the process that it names or with its sidecar; nobody has to withdraw it.
 
 use super::guard::Names;
 use super::pane::{first, same};
@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 
 /// How long another home's sidecar may be away before its claims count for nothing: a restart takes less.
 const AWAY: Duration = Duration::from_secs(5);
-/// Between two looks whether it is back.
+/// The pause between two checks whether that sidecar is back.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How often a claim is tried when somebody else claims at the same time.
 const TRIES: u32 = 3;
@@ -62,12 +62,13 @@ impl Tmux {
             if let Some(claim) = Claim::read(&before)
                 && claim.home != names.tag()
                 && lives(&claim.agent)
-                && self.is_there(claim.home).await?
+                && self.is_connected(claim.home).await?
             {
                 return Ok(Some(claim.home.to_owned()));
             }
             let mut guard = names.same_pane(&live.fence, pane);
-            // Any other value was written by hand, and belongs to no home.
+            // A value that is not a claim was written by hand and belongs to no home. It is replaced without a
+            // comparison.
             if before.is_empty() || Claim::read(&before).is_some() {
                 guard = format!("#{{&&:{guard},#{{==:#{{{}}},{before}}}}}", Names::CLAIM);
             }
@@ -82,7 +83,7 @@ impl Tmux {
     }
 
     /// Whether another home's sidecar is connected to this server, or comes back within [`AWAY`].
-    async fn is_there(&self, home: &str) -> Result<bool, Error> {
+    async fn is_connected(&self, home: &str) -> Result<bool, Error> {
         let client = format!("1 {}{home}", Names::SESSIONS);
         let until = Instant::now() + AWAY;
         loop {

@@ -1,9 +1,10 @@
 //! One connection: lines go out, replies come back to the caller.
 //!
-//! A request is one line, followed by a second line that prints a random number. All of our answers before that number
-//! belong to the request, however many there are, so hooks, aliases, parse errors and braces can't shift replies. At
-//! most [`MAX_REQUESTS`] or [`MAX_BYTES`] are in flight. A request that is not answered in time makes the whole
-//! connection suspect: it is given up, and what was in flight is settled by reading marks, never by sending again.
+//! A request is one line, followed by a second line that prints a random number. All answers to our lines before that
+//! number belong to the request, however many there are, so hooks, aliases, parse errors and braces can't shift
+//! replies. At most [`MAX_REQUESTS`] or [`MAX_BYTES`] are in flight. A request that is not answered in time makes the
+//! whole connection suspect: it is given up, and what was in flight is settled by reading marks, never by sending
+//! again.
 
 use super::protocol::{Block, ProtocolEvent, ProtocolParser};
 use super::pty::PtyClient;
@@ -18,14 +19,15 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// Requests on their way at a time.
+/// The most requests that tmux has not answered yet.
 const MAX_REQUESTS: usize = 32;
-/// Bytes on their way at a time; a single request may be bigger.
+/// The most bytes of such requests; a single request may be bigger.
 const MAX_BYTES: usize = 64 * 1024;
 /// Answers that one request may have.
 const MAX_BLOCKS: usize = 4096;
-/// Most notifications that may wait.
+/// The most notifications that may wait.
 const MAX_NOTICES: usize = 1024;
+/// How long tmux may take to answer a line.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) type CommandReplies = Vec<Block>;
@@ -288,7 +290,7 @@ pub(super) struct ConnectionWaker<'a> {
 }
 
 impl ConnectionWaker<'_> {
-    /// Takes the bytes away. The pipe does not block.
+    /// Empties the pipe, which does not block.
     pub(super) fn clear(&self) {
         let mut buffer = [0; 64];
         let mut pipe = self.pipe;

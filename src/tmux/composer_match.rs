@@ -4,8 +4,8 @@
 use crate::core::pane::ComposerContent;
 use crate::core::text::seen;
 
-/// The visible characters of a text without white space. Texts are compared in this form, because agents wrap, indent
-/// and compose letters.
+/// The visible characters of a text without white space. Texts are compared in this form, because agents wrap and
+/// indent lines, and write accented letters as one character or as two.
 fn bare(text: &str) -> String {
     seen(text).chars().filter(|c| !c.is_whitespace() && is_drawn(*c)).collect()
 }
@@ -26,13 +26,14 @@ pub(super) enum ComposerMatch {
     Shown,
     /// Its end is there, with something else: a person's words, or a part of it that arrived changed.
     Mixed,
-    /// The composer can be read, and it is not there.
+    /// The composer can be read, and the text is not in it.
     Absent,
+    /// The composer can't be read.
     Hidden,
 }
 
-/// Searches a composer for the end of `text` (`tail`), or for the one placeholder that represents the whole of it. The
-/// composer must show the whole text; only if its beginning is out of sight is the end enough.
+/// Searches a composer for the end of `text` (`tail`), or for the label of a collapsed paste that represents the whole
+/// of it. The composer must show the whole text; only if its beginning is out of sight is the end enough.
 pub(super) fn match_composer(composer: &ComposerContent, text: &str, tail: &str) -> ComposerMatch {
     match composer {
         ComposerContent::Text(shown) | ComposerContent::Tail(shown) => {
@@ -58,14 +59,15 @@ fn fits(whole: &str, shown: &str, is_cut: bool) -> bool {
     if is_cut { whole.ends_with(shown) } else { whole == shown }
 }
 
-/// Placeholders count lines or characters, with or without the first line or a last line end.
+/// Whether the number in the label of a collapsed paste fits the text. CLIs count lines or characters, with or without
+/// the first line or a last line end.
 fn is_size_of(size: u64, text: &str) -> bool {
     let close = |count: usize| size.abs_diff(u64::try_from(count).unwrap_or(u64::MAX)) <= 1;
     close(text.lines().count()) || close(text.chars().count()) || close(text.len())
 }
 
-/// Whether a composer holds what has gone in `so_far` and nothing else, so that the next piece fits on.
-pub(super) fn ends_with(composer: &ComposerContent, so_far: &str) -> bool {
+/// Whether a composer holds exactly the pieces that were typed until now (`so_far`), so that the next piece may follow.
+pub(super) fn holds_so_far(composer: &ComposerContent, so_far: &str) -> bool {
     const ENOUGH: usize = 16;
     let (shown, is_cut) = match composer {
         ComposerContent::Text(shown) => (bare(shown), false),
@@ -107,7 +109,7 @@ mod tests {
     fn a_text_is_seen_although_the_composer_writes_its_letters_differently() {
         let (whole, tail) = ("u\u{308}ber a\u{200b}b so\u{ad}ft\n(tasuki delivery 1.)", "(tasuki delivery 1.)");
         assert_eq!(match_composer(&text("\u{fc}ber ab soft (tasuki delivery 1.)"), whole, tail), ComposerMatch::Shown);
-        assert!(ends_with(&text("\u{fc}ber ab so"), "u\u{308}ber a\u{200b}b so\u{ad}"));
+        assert!(holds_so_far(&text("\u{fc}ber ab so"), "u\u{308}ber a\u{200b}b so\u{ad}"));
     }
 
     /// As tmux 3.3 shows it: the last of the joined pictures is cut off, and invalid characters are left out.
@@ -137,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_placeholder_counts_only_with_the_right_size() {
+    fn a_collapsed_paste_counts_only_with_the_right_size() {
         let five_lines = "a\nb\nc\nd\ne";
         for (size, sight_of_it) in [
             (None, ComposerMatch::Shown),
@@ -152,13 +154,16 @@ mod tests {
     #[test]
     fn a_piece_fits_only_on_its_own_predecessor() {
         let so_far = "the first piece of a long text";
-        assert!(ends_with(&end("piece of a\nlong text"), so_far));
-        assert!(ends_with(&text(so_far), so_far));
-        assert!(!ends_with(&text("he first piece of a long text"), so_far), "its beginning is in sight and not there");
-        assert!(!ends_with(&end("text"), so_far), "too short to be sure");
-        assert!(!ends_with(&text("piece of a long text!"), so_far));
-        assert!(!ends_with(&text(""), so_far));
-        assert!(!ends_with(&ComposerContent::Empty, so_far));
-        assert!(!ends_with(&ComposerContent::Unreadable, so_far));
+        assert!(holds_so_far(&end("piece of a\nlong text"), so_far));
+        assert!(holds_so_far(&text(so_far), so_far));
+        assert!(
+            !holds_so_far(&text("he first piece of a long text"), so_far),
+            "its beginning is in sight and not there"
+        );
+        assert!(!holds_so_far(&end("text"), so_far), "too short to be sure");
+        assert!(!holds_so_far(&text("piece of a long text!"), so_far));
+        assert!(!holds_so_far(&text(""), so_far));
+        assert!(!holds_so_far(&ComposerContent::Empty, so_far));
+        assert!(!holds_so_far(&ComposerContent::Unreadable, so_far));
     }
 }

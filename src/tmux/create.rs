@@ -21,7 +21,7 @@ const VARIABLE: &str = "TASUKI_CREATION";
 /// How long a pane that was just made may look as if it were not there: between fork and exec it has no environment of
 /// its own.
 const BIRTH: Duration = Duration::from_millis(500);
-/// Most that is read of an environment, in bytes.
+/// The most bytes that are read of an environment.
 const MAX_ENVIRONMENT: u64 = 2 * 1024 * 1024;
 /// How often a creation is tried over new connections.
 const TRIES: u32 = 3;
@@ -87,7 +87,7 @@ impl Tmux {
     /// Searches for a creation, over new connections if necessary.
     ///
     /// # Errors
-    /// What is to be told where the look can't tell.
+    /// The outcome to report if the search gives no answer.
     pub async fn look_for(&self, creation: &str) -> Result<CreationState, SpawnOutcome> {
         for _ in 0..TRIES {
             match self.find_spawned(creation).await.map_err(end_of) {
@@ -117,7 +117,8 @@ impl Tmux {
             let made = names.made(&plan.creation);
             self.change(&live, format!("if-shell -F \"{}\" {{ set-option -s -u {made} }}", names.fenced(&live.fence)))
                 .await?;
-            // Another window's line may have made the session, or its end taken it away, since it was looked for.
+            // Since the search, the line for another window may have made the session, or the end of its last window
+            // may have closed it.
             let now = session_of(&self.change(&live, SESSIONS.to_owned()).await?, &plan.session)?;
             return Err(if now == session { Error::Said(error.text()) } else { Error::Lost });
         }
@@ -145,7 +146,8 @@ impl Tmux {
     /// Searches for what a creation made.
     ///
     /// # Errors
-    /// When no server answers, the id is none, or a process that may be the one could not be looked at.
+    /// When no server answers, when `creation` is not an id, or when a process that may be the program could not be
+    /// looked at.
     pub async fn find_spawned(&self, creation: &str) -> Result<CreationState, Error> {
         if !is_plain_id(creation) {
             return Err(Error::BadArgument { what: "the creation id", rule: "hexadecimal digits and hyphens" });
@@ -159,7 +161,7 @@ impl Tmux {
             for noted in self.list_noted().await?.into_iter().filter(|noted| noted.row.pane.server == live.info.id) {
                 let pane = noted.row.pane;
                 let is_it = noted.born == creation
-                    || bears(pane.pid, creation).unwrap_or_else(|error| {
+                    || was_started_by(pane.pid, creation).unwrap_or_else(|error| {
                         unseen = Some(error);
                         false
                     });
@@ -217,7 +219,7 @@ fn end_of(error: Error) -> Result<SpawnOutcome, LostOnTheWay> {
     }
 }
 
-fn no_nul(_: super::quote::HasNul) -> Error {
+fn nul_error(_: super::quote::HasNul) -> Error {
     Error::BadArgument { what: "a name, path, variable or argument", rule: "free of NUL characters" }
 }
 
@@ -246,8 +248,8 @@ fn session_of(reply: &[Block], name: &str) -> Result<Option<u32>, Error> {
     Ok(sessions.find(|(_, found)| *found == name).and_then(|(number, _)| number.parse().ok()))
 }
 
-/// Whether a missing session may be made: only with a name that tmux keeps unchanged. An agent's session may have an
-/// odd name, and may disappear with the agent.
+/// Whether a missing session may be made: only with a name that tmux keeps unchanged. A session that exists may have
+/// any other name. If it closes, tasuki can't make it again.
 fn may_make(plan: &SpawnPlan) -> Result<(), Error> {
     let name = &plan.session;
     if !plan.own_session {
@@ -259,37 +261,38 @@ fn may_make(plan: &SpawnPlan) -> Result<(), Error> {
     Ok(())
 }
 
-/// One line: carry the directory past tmux's expansion, then make the window if nobody has.
+/// One line: put the directory into an option, where tmux expands no formats in it, then make the window if it was not
+/// made yet.
 fn creation_line(names: &Names, live: &LiveClient, plan: &SpawnPlan, session: Option<u32>) -> Result<String, Error> {
     let made = names.made(&plan.creation);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
     let guard = format!("#{{&&:{},#{{==:#{{{made}}},}}}}", names.fenced(&live.fence));
     let directory = names.directory();
     let mut make = match session {
-        Some(number) => format!("new-window -d -t {}", quote(&format!("${number}:")).map_err(no_nul)?),
+        Some(number) => format!("new-window -d -t {}", quote(&format!("${number}:")).map_err(nul_error)?),
         None => {
             let (columns, rows) = plan.size;
-            let name = quote(&plan.session.replace('#', "##")).map_err(no_nul)?;
+            let name = quote(&plan.session.replace('#', "##")).map_err(nul_error)?;
             format!("new-session -d -E -x {columns} -y {rows} -s {name}")
         }
     };
     let name: String = plan.window_name.chars().filter(|c| !c.is_control() && !matches!(c, '#' | '%')).collect();
     make.push_str(&format!(
         " -P -F \"#{{pane_id}} #{{pane_pid}}\" -n {} -c \"#{{{directory}}}\"",
-        quote(&name).map_err(no_nul)?
+        quote(&name).map_err(nul_error)?
     ));
     let creation = (VARIABLE.to_owned(), plan.creation.clone());
     for (name, value) in plan.env.iter().chain([&creation]) {
-        make.push_str(&format!(" -e {}", quote(&format!("{name}={value}")).map_err(no_nul)?));
+        make.push_str(&format!(" -e {}", quote(&format!("{name}={value}")).map_err(nul_error)?));
     }
     make.push_str(" --");
     // A single word would be given to a shell; several are executed as they are.
     let env = (plan.argv.len() == 1).then(|| "env".to_owned());
     for word in env.iter().chain(&plan.argv) {
         make.push(' ');
-        make.push_str(&quote(word).map_err(no_nul)?);
+        make.push_str(&quote(word).map_err(nul_error)?);
     }
-    let cwd = quote(&plan.cwd.to_string_lossy()).map_err(no_nul)?;
+    let cwd = quote(&plan.cwd.to_string_lossy()).map_err(nul_error)?;
     Ok(format!(
         "set-option -s -- {directory} {cwd} ; if-shell -F \"{guard}\" {{ set-option -s {made} {now} ; {make} }}"
     ))
@@ -304,7 +307,7 @@ fn created(block: &Block, live: &LiveClient) -> Option<PaneRef> {
 /// Whether a process was started with this creation's id. A process that has ended, or that belongs to another user,
 /// counts as another one.
 #[cfg(target_os = "linux")]
-fn bears(pid: u32, creation: &str) -> io::Result<bool> {
+fn was_started_by(pid: u32, creation: &str) -> io::Result<bool> {
     use std::io::Read as _;
     let mut environment = Vec::new();
     let file = std::fs::File::open(format!("/proc/{pid}/environ"));
@@ -318,8 +321,8 @@ fn bears(pid: u32, creation: &str) -> io::Result<bool> {
     Ok(environment.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes()))
 }
 
-/// Without `/proc` only the note at the pane says.
+/// Without `/proc` only the pane's option shows which creation made the pane.
 #[cfg(not(target_os = "linux"))]
-fn bears(_pid: u32, _creation: &str) -> io::Result<bool> {
+fn was_started_by(_pid: u32, _creation: &str) -> io::Result<bool> {
     Ok(false)
 }

@@ -38,7 +38,7 @@ fn longest(plan: &TypePlan, pieces: usize) -> Duration {
     plan.hold + plan.seen_within * 2 + enters + typing + Duration::from_secs(60)
 }
 
-/// The text in the pieces in which it goes in; `None` when it can't be typed.
+/// Cuts the text into the pieces that are typed; `None` when it can't be typed.
 fn pieces(plan: &TypePlan) -> Option<Vec<String>> {
     let text = &plan.text;
     let control = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_of_nothing_does_not_hang() {
+    fn pieces_of_zero_characters_do_not_hang() {
         assert_eq!(pieces(&plan("ab", typed(0))).expect("typable"), ["a", "b"]);
     }
 }

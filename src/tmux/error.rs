@@ -21,6 +21,7 @@ pub enum Error {
     /// A process in a pane could not be looked at, so nobody knows what it is.
     #[error("could not look at the processes in tmux's panes ({0}); nothing was changed")]
     Unseen(#[source] io::Error),
+    /// tmux refused the line, in these words.
     #[error("tmux refused: {0}")]
     Said(String),
     /// The pane is not the one that was meant.

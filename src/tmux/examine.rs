@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(3);
-/// Matches no client: none of ours is searched for.
+/// A session that does not exist: this search is not for our own clients.
 const NOBODY: &str = "";
 
 /// What is known of the tmux program.
@@ -19,7 +19,7 @@ pub enum Program {
     Missing,
     /// The file exists, but is not tmux or does not end.
     Broken(String),
-    /// It says its version: as it says it, and as it is compared.
+    /// It prints a version: the text, and the numbers for comparisons.
     There(String, Version),
 }
 
@@ -43,7 +43,7 @@ pub enum Server {
     /// What listens there may be somebody else's, so it was not asked.
     Foreign {
         path: PathBuf,
-        /// What is the matter with which folder or socket.
+        /// Which folder or socket is not safe, and why.
         said: String,
         fix: String,
     },
@@ -55,7 +55,7 @@ pub enum Server {
 pub fn program(path: Option<&Path>) -> Program {
     let Some(path) = path else { return Program::Missing };
     let mut command = Command::new(path);
-    probe::strip(command.arg("-V"));
+    probe::strip_environment(command.arg("-V"));
     match probe::run(&mut command, LIMIT) {
         Err(error) if error.kind() == std::io::ErrorKind::TimedOut => {
             Program::Broken("it did not print its version in time".to_owned())
@@ -103,7 +103,7 @@ fn ask(program: &Path, socket: &Path) -> Server {
 /// Whether a socket, and what listens there, is the user's own: nobody else is to be spoken to.
 ///
 /// # Errors
-/// What is the matter with which folder or socket, and what the user can do.
+/// Which folder or socket is not safe and why; then what the user can do.
 pub fn check_owner(socket: &Path) -> Result<(), (String, String)> {
     owner::check(socket).map_err(|foreign| (foreign.to_string(), foreign.fix))
 }

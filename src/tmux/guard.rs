@@ -1,5 +1,4 @@
-//! The names that tasuki uses inside a tmux server, all with the home's tag, and the guard of every line that changes
-//! something.
+//! The names that tasuki uses inside a tmux server, all with the home's tag, and the guard of every line that types.
 //!
 //! The server evaluates the guard and makes the change in one step. The guard checks the fence (no former connection of
 //! ours can act late), the pane's mark (no text is typed twice), the pane's process, and that the pane is alive and
@@ -34,7 +33,7 @@ impl Names {
     }
 
     /// True while the pane is ours or nobody's.
-    fn claimed(&self) -> String {
+    fn ours_or_unclaimed(&self) -> String {
         let claim = Self::CLAIM;
         format!("#{{||:#{{==:#{{{claim}}},}},#{{==:#{{=8:{claim}}},{}}}}}", self.tag)
     }
@@ -75,7 +74,8 @@ impl Names {
         format!("@tasuki_born_{}", self.tag)
     }
 
-    /// Server option: carries a directory past tmux's expansion of formats.
+    /// Server option: holds the directory of a new window, because tmux expands formats in an argument and not in an
+    /// option's value.
     pub(super) fn directory(&self) -> String {
         format!("@tasuki_dir_{}", self.tag)
     }
@@ -85,7 +85,8 @@ impl Names {
         format!("tasuki-{}-", self.tag)
     }
 
-    pub(super) fn place(&self, tag: &str) -> String {
+    /// The name of a placeholder window.
+    pub(super) fn placeholder(&self, tag: &str) -> String {
         format!("tasuki-place-{}-{tag}", self.tag)
     }
 
@@ -104,7 +105,7 @@ impl Names {
         let mark = format!("#{{==:#{{{}}},{before}}}", self.mark());
         let alive = "#{==:#{pane_dead}#{pane_input_off},00}";
         let same = self.same_pane(fence, pane);
-        let guard = format!("#{{&&:{same},#{{&&:{},#{{&&:{mark},{alive}}}}}}}", self.claimed());
+        let guard = format!("#{{&&:{same},#{{&&:{},#{{&&:{mark},{alive}}}}}}}", self.ours_or_unclaimed());
         match front {
             None => guard,
             Some(name) => {
@@ -144,7 +145,7 @@ impl Names {
 /// How far a delivery is, as its pane's mark shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DeliveryStage {
-    /// Piece `n` (from 1) was begun and not ended: a hook of the user's waits in between, or was killed there.
+    /// Piece `n` (from 1) was begun and not ended: a tmux hook of the user's runs in between, or was killed there.
     Begun(usize),
     /// `n` pieces are in, and more are to come.
     Pieces(usize),
@@ -240,16 +241,16 @@ mod tests {
     }
 
     /// A server of its own, whose one pane keeps what comes in.
-    struct Bare {
+    struct TestServer {
         dir: tempfile::TempDir,
         pane: PaneRef,
     }
 
-    impl Bare {
-        fn start() -> Bare {
+    impl TestServer {
+        fn start() -> TestServer {
             let server = ServerId { pid: 1, start_time: 2 };
             let mut bare =
-                Bare { dir: tempfile::tempdir().expect("a folder"), pane: PaneRef { server, pane: 0, pid: 0 } };
+                TestServer { dir: tempfile::tempdir().expect("a folder"), pane: PaneRef { server, pane: 0, pid: 0 } };
             bare.tmux(&["new-session", "-d", "-x", "80", "-y", "24", "exec sh"]);
             let out = bare.dir.path().join("out");
             bare.tmux(&["respawn-pane", "-k", &format!("stty raw -echo; touch '{0}'; exec cat >'{0}'", out.display())]);
@@ -281,16 +282,16 @@ mod tests {
         }
     }
 
-    impl Drop for Bare {
+    impl Drop for TestServer {
         fn drop(&mut self) {
             self.tmux(&["kill-server"]);
         }
     }
 
-    /// Whatever was so when we looked: the line itself is refused by the server where one part of its guard is not so.
+    /// Whatever a look showed before: the server refuses the line if one part of its guard is false.
     #[test]
-    fn the_server_weighs_every_part_of_the_guard_when_the_line_is_there() {
-        let (server, names) = (Bare::start(), Names::new("00c0ffee"));
+    fn the_server_checks_every_part_of_the_guard_when_the_line_arrives() {
+        let (server, names) = (TestServer::start(), Names::new("00c0ffee"));
         server.tmux(&["set-option", "-s", &names.fence(), "f2"]);
         let pane = server.pane;
         let line = |fence: &str, pane: PaneRef, before: &str, front: &str| {

@@ -52,7 +52,7 @@ impl Tmux {
         }
     }
 
-    /// The connection, waited for while it is not known whether there will be one.
+    /// The connection. Waits as long as it is not known whether there will be a connection.
     pub(super) async fn live(&self) -> Result<Arc<LiveClient>, Error> {
         self.live_within(client::PATIENCE).await
     }
@@ -87,7 +87,7 @@ impl Tmux {
 
     /// Sends a line that changes something, once.
     pub(super) async fn change(&self, live: &LiveClient, line: String) -> Result<CommandReplies, Error> {
-        let _turn = ServerLock::beside(&live.info.socket_path).await;
+        let _lock = ServerLock::shared(&live.info.socket_path).await;
         match live.ask(line).await {
             Ok(reply) => Ok(reply),
             Err(Lost { sent: true }) => Err(Error::Lost),

@@ -11,14 +11,14 @@ use tokio_util::sync::CancellationToken;
 const SHELLS: [&str; 14] =
     ["sh", "bash", "zsh", "fish", "dash", "ash", "ksh", "mksh", "tcsh", "csh", "nu", "xonsh", "elvish", "pwsh"];
 
-/// Reads screens, as one profile knows them, and knows whose they are.
+/// Reads screens by the rules of one profile, and knows whether their agent still runs.
 pub trait ScreenReader: Send + Sync {
     /// Reads what a screen shows, by the profile's rules.
     fn look(&self, capture: &Capture) -> View;
 
-    /// What else must stay the same for a screen to be at rest. Some programs show no sign of their work while their
-    /// answer comes in, but then the screen changes.
-    fn print(&self, _capture: &Capture) -> u64 {
+    /// A hash of what else must stay the same for a screen to be at rest. Some programs show no sign of their work
+    /// while their answer comes in, but then the screen changes.
+    fn fingerprint(&self, _capture: &Capture) -> u64 {
         0
     }
 
@@ -66,12 +66,12 @@ impl Tmux {
         loop {
             match self.capture(pane).await {
                 Ok(capture) => {
-                    let seen = (screen_reader.look(&capture), screen_reader.print(&capture));
+                    let seen = (screen_reader.look(&capture), screen_reader.fingerprint(&capture));
                     let since = match last {
                         Some((ref before, since)) if *before == seen => since,
                         _ => Instant::now(),
                     };
-                    let (view, print) = seen;
+                    let (view, fingerprint) = seen;
                     if since.elapsed() >= plan.calm {
                         match view.activity {
                             Activity::Ready if view.composer != ComposerContent::Unreadable => {
@@ -81,7 +81,7 @@ impl Tmux {
                             _ => {}
                         }
                     }
-                    last = Some(((view, print), since));
+                    last = Some(((view, fingerprint), since));
                 }
                 Err(Error::Pane { reason, .. }) => return Ready::Gone(reason),
                 Err(Error::NoServer(_)) => return Ready::NoTmux,
@@ -159,8 +159,8 @@ pub(super) fn is_shell(command: &str) -> bool {
     SHELLS.contains(&command.trim_start_matches('-'))
 }
 
-/// What about the pane itself, apart from its screen, forbids typing. `front` is what has to be in front; without it
-/// only a shell may not be.
+/// What forbids typing in the pane itself, apart from its screen. `front`: the program that must be in the foreground.
+/// If none is given, it may be any program but a shell.
 pub(super) fn obstacle(row: &PaneRow, front: Option<&str>) -> Option<Invitation> {
     if row.dead {
         return Some(Invitation::No(Refusal::PaneDead));
@@ -171,7 +171,7 @@ pub(super) fn obstacle(row: &PaneRow, front: Option<&str>) -> Option<Invitation>
     if front.map_or_else(|| is_shell(&row.command), |name| name != row.command) {
         return Some(Invitation::Wait(Refusal::BareShell));
     }
-    match pty::collects_lines(&row.tty) {
+    match pty::is_canonical(&row.tty) {
         Ok(false) => None,
         Ok(true) => Some(Invitation::Wait(Refusal::CookedMode)),
         Err(_) => Some(Invitation::Wait(Refusal::NotReady)),

@@ -1,6 +1,6 @@
 //! The tmux adapter: knows panes, and types into them; knows nothing of agents or handoffs.
 //!
-//! One thread keeps one control client per server, and everything else asks through it. Read in this order:
+//! One thread keeps one control client attached to the server, and everything else asks through it. Read in this order:
 //!
 //! - [`protocol`], [`quote`]: bytes to answers, texts to arguments; no input or output
 //! - `socket`, `notice`, `error`: which server is meant, what is reported about it, and why a question has no answer
@@ -9,16 +9,17 @@
 //! - `client`: requests and replies over one connection; `server`: prepares the server once the connection stands
 //! - `supervisor`: the thread that finds the server, connects with care and reconnects; `server_lock`: homes that share a
 //!   server; `handle`: what everything else asks through
-//! - `outbox`: notices, handed over without ever waiting
+//! - `notice_queue`: the queue of notices for the sidecar, which never makes the thread wait
 //! - [`examine`]: examines a server from outside, for a person who asks what is wrong
-//! - `guard`: names inside the server, the guard of every changing line, the marks; `claim`: which home a pane belongs
-//!   to
+//! - `guard`: names inside the server, the guard of every line that types, the marks; `claim`: which home a pane
+//!   belongs to
 //! - `pane`, `look`, `composer_match`: what is known and seen of a pane
 //! - `plan`, `typing`, `deliver`: what is typed, and how it is typed exactly once, into the agent and nobody else;
-//!   `create`: new windows; `placeholder`: placeholders and messages; `status`: a line about tasuki that users may show
+//!   `create`: new windows; `placeholder`: placeholder windows, messages and the variables of a session; `status`: a
+//!   line about tasuki that users may show
 //!
-//! Never: `send-keys`, `run-shell`, Escape; a resize, a focus change or a use of the user's buffers; a line that changes
-//! something without the guard; a line sent again because its answer was lost.
+//! Never: `send-keys`, `run-shell`, Escape; a resize, a focus change or a use of the user's buffers; a line that types
+//! or kills in a user's pane without the guard; a line sent again because its answer was lost.
 
 mod claim;
 mod client;
@@ -31,7 +32,7 @@ mod guard;
 mod handle;
 mod look;
 mod notice;
-mod outbox;
+mod notice_queue;
 mod owner;
 mod pane;
 mod placeholder;
@@ -64,16 +65,17 @@ use std::time::Duration;
 use supervisor::ConnectionStatus;
 
 impl Tmux {
-    /// Ends for good and cleanly: our options and our session go from the server, then the client's terminal is closed.
-    /// The adapter answers nothing afterwards. Takes at most some seconds, also when tmux does not answer.
+    /// Ends for good and cleanly: removes our options and our session from the server, then closes the client's
+    /// terminal. The adapter answers nothing afterwards. Takes at most some seconds, also when tmux does not answer.
     pub async fn close(&self) {
         let shared = &self.inner.shared;
-        // Held until the client has exited, which the server tells all other clients.
-        let mut _turn = None;
+        // Held until the client has exited, because the server then notifies the control clients of other homes.
+        let mut _lock = None;
         if let Ok(live) = self.live_within(Duration::ZERO).await {
             let socket = PathBuf::from(&live.info.socket_path);
-            _turn =
-                tokio::task::spawn_blocking(move || ServerLock::alone(&socket, server_lock::LEAVES_WITHIN)).await.ok();
+            _lock = tokio::task::spawn_blocking(move || ServerLock::exclusive(&socket, server_lock::LEAVES_WITHIN))
+                .await
+                .ok();
             let names = &shared.names;
             let line = format!(
                 "{} ; if-shell -F \"{}\" {{ {} ; set-option -s -u {} ; set-option -s -u {} ; kill-session -t \"={}\" }}",

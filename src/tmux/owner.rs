@@ -1,7 +1,7 @@
 //! Checks who owns a socket before anything speaks to the server behind it.
 //!
-//! A tmux client does what its server says, even runs programs, and first sends it its whole environment. tmux itself
-//! refuses a socket folder that others can write to, but not with `-S`, which tasuki uses.
+//! A tmux client does what its server tells it, and even runs programs. Before that it sends its whole environment to
+//! the server. tmux itself refuses a socket folder that others can write to, but not with `-S`, which tasuki uses.
 
 use crate::files::way::{End, Unsafe, walk};
 use nix::errno::Errno;
@@ -11,7 +11,7 @@ use std::fmt;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::{Path, PathBuf};
 
-/// Why nothing is said to what listens there.
+/// Why tasuki sends nothing to the process that listens on a socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Foreign {
     pub(super) path: PathBuf,
@@ -25,12 +25,13 @@ impl fmt::Display for Foreign {
     }
 }
 
-/// Refuses a socket which anybody but root and us has, could have put there, or listens on. That there is none is fine.
+/// Refuses a socket that belongs to a user other than root and us, that such a user could have put there, or on which
+/// any other user listens. A missing socket is fine.
 pub(super) fn check(socket: &Path) -> Result<(), Foreign> {
     if check_place(socket)? { check_peer(socket) } else { Ok(()) }
 }
 
-/// The same by the files alone; whether there is a socket.
+/// The same check of the files alone. Returns whether there is a socket.
 pub(super) fn check_place(socket: &Path) -> Result<bool, Foreign> {
     match walk(socket) {
         Ok(end) => {
@@ -62,7 +63,7 @@ impl From<Unsafe> for Foreign {
     }
 }
 
-/// Nobody else may put a socket there. tmux's own folder has no rights for others at all, which is tmux's own rule.
+/// Nobody else may put a socket there. tmux's own folder must give others no rights at all: that is tmux's rule.
 fn check_folder(path: &Path, uid: u32, mode: u32) -> Result<(), Foreign> {
     let refuse = |what: String, fix: String| Err(Foreign { path: path.to_owned(), what, fix });
     let other = "give tmux and tasuki a socket in a folder of your own: TMUX_TMPDIR, or tmux -S and tasuki run --tmux";
@@ -98,8 +99,8 @@ fn chmod(path: &Path) -> String {
     format!("run: chmod g-w,o-rwx '{}'", path.display())
 }
 
-/// The server behind the socket must run as this user. No byte is sent and nothing is waited for: a server with a full
-/// queue is not asked until it has room.
+/// The server behind the socket must run as this user. No byte is sent and nothing is waited for: a server whose queue
+/// is full is refused until it has room.
 fn check_peer(path: &Path) -> Result<(), Foreign> {
     let refuse = |what: String| {
         let fix = "end the process that listens there, or choose another socket with --tmux".to_owned();
@@ -116,7 +117,7 @@ fn check_peer(path: &Path) -> Result<(), Foreign> {
     match asked() {
         Ok(uid) if uid == geteuid().as_raw() => Ok(()),
         Ok(uid) => refuse(format!("has a listener of user {uid}, but tasuki runs as another user")),
-        // Nobody listens; tmux says so better.
+        // Nobody listens: tmux's own message says so.
         Err(Errno::ECONNREFUSED | Errno::ENOENT) => Ok(()),
         Err(errno) => refuse(format!("does not tell which user listens there ({errno})")),
     }

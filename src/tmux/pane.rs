@@ -46,7 +46,7 @@ pub(super) struct Noted {
     pub(super) mark: String,
     /// The creation that made the pane.
     pub(super) born: String,
-    /// Which home it belongs to.
+    /// The claim: the home that it belongs to, and the agent's process.
     pub(super) claim: String,
 }
 
@@ -152,7 +152,7 @@ struct Fields {
     format: String,
 }
 
-/// The words of fixed alphabet, in order.
+/// The fields that hold only plain characters, in order.
 const PLAIN: &str = "#{pane_id} #{?pane_pid,#{pane_pid},0} #{pane_dead} #{pane_input_off} #{pane_in_mode} #{window_id} #{session_id} \
     #{pane_width} #{pane_height} #{cursor_x} #{cursor_y} #{session_windows} #{window_panes} #{pane_tty}";
 
@@ -176,7 +176,7 @@ impl Fields {
         format!("display-message -p -t %{pane} \"{}\"", self.format)
     }
 
-    /// Puts together the lines of each row.
+    /// Splits an answer into rows. A row may be several lines long.
     fn rows(&self, text: &str) -> Vec<String> {
         text.split(&format!("\n{}", self.nonce)).map(str::to_owned).collect()
     }

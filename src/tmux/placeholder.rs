@@ -1,4 +1,5 @@
-//! Keeps a session alive while its only program is replaced, and shows messages in people's status lines.
+//! Keeps a session alive while its only program is replaced, shows messages in people's status lines, and reads a
+//! session's variables.
 
 use super::guard::Names;
 use super::pane::{first, same};
@@ -10,8 +11,8 @@ use crate::core::pane::PaneRef;
 /// Longest message for a status line, in characters.
 const MAX_MESSAGE: usize = 400;
 /// How long the message is shown, in milliseconds.
-const MESSAGE_STANDS: u32 = 5_000;
-/// The program of a placeholder for the moment until it has none.
+const MESSAGE_SHOWN_MS: u32 = 5_000;
+/// The program with which a placeholder window is made. tasuki then replaces it with a pane without a program.
 const STAND_IN: &str = "exec cat";
 
 /// Where a successor's window is made.
@@ -58,7 +59,7 @@ impl Tmux {
     /// has opened in its window stays.
     ///
     /// # Errors
-    /// [`Error::BadArgument`] for a tag that is none; else when no server answers.
+    /// [`Error::BadArgument`] for a tag that is not hexadecimal digits and hyphens; else when no server answers.
     pub async fn drop_placeholder(&self, tag: &str) -> Result<(), Error> {
         let window = self.placeholder_window(tag)?;
         for pane in self.placeholder_panes(&window).await? {
@@ -71,7 +72,7 @@ impl Tmux {
         if !is_plain_id(tag) {
             return Err(Error::BadArgument { what: "the place's tag", rule: "hexadecimal digits and hyphens" });
         }
-        Ok(self.inner.shared.names.place(tag))
+        Ok(self.inner.shared.names.placeholder(tag))
     }
 
     async fn placeholder_panes(&self, window: &str) -> Result<Vec<Placeholder>, Error> {
@@ -104,7 +105,8 @@ impl Tmux {
         Ok(())
     }
 
-    /// The value that a variable will have in new windows of a session, be it there yet or not; `None` if it has none.
+    /// The value that a variable will have in new windows of a session, whether the session exists or not; `None` if
+    /// the variable has no value.
     ///
     /// # Errors
     /// When no server answers.
@@ -138,7 +140,7 @@ impl Tmux {
         let mut told = 0;
         for client in rows.lines().filter_map(|row| row.strip_prefix("0 ")) {
             let client = quote(client).map_err(|_| bad_text())?;
-            let show = format!("display-message -d {MESSAGE_STANDS} -c {client} -- {message}");
+            let show = format!("display-message -d {MESSAGE_SHOWN_MS} -c {client} -- {message}");
             let reply = self.change(&live, show).await?;
             told += usize::from(reply.iter().all(|block| block.ok));
         }

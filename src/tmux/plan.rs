@@ -7,11 +7,14 @@ use std::time::Duration;
 /// How a text is put into the pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
+    /// One bracketed paste.
     Bracketed,
     /// Unbracketed pieces, as if typed. Tabs become blanks, because a typed tab is the Tab key.
     Pieces {
         chars: usize,
+        /// The pause between two pieces.
         gap: Duration,
+        /// The pause after the last piece.
         settle: Duration,
     },
     /// One unbracketed piece such as `/exit`; the process may end at once.
@@ -26,16 +29,17 @@ pub struct TypePlan {
     pub delivery: DeliveryId,
     pub text: String,
     pub input: Input,
-    /// What `pane_current_command` must be. Without it a shell in front is refused, and what is in front when the agent
-    /// is recognised on the screen must stay there.
+    /// What `pane_current_command` must be. If none is given, tasuki refuses a shell in the foreground, and the program
+    /// that is there when the agent is recognised on the screen must stay there.
     pub foreground: Option<String>,
-    /// Between seeing the text and Enter.
+    /// The pause between seeing the text and Enter.
     pub enter_delay: Duration,
     /// After this long, if the text is still in the composer, Enter is pressed again.
     pub enter_retry_after: Duration,
-    /// How often at most. After that it is looked for `seen_within` longer whether the text has left.
+    /// How often Enter is pressed again at most. After the last time, tasuki watches for `seen_within` longer whether
+    /// the text leaves the composer.
     pub enter_retries: u32,
-    /// How long to wait for a clean composer.
+    /// How long to wait until the composer holds no draft.
     pub hold: Duration,
     /// How long the text may take to be seen.
     pub seen_within: Duration,
@@ -50,7 +54,7 @@ pub struct TypePlan {
 }
 
 impl TypePlan {
-    /// Whether the text does harm where it comes in as keys: a typed tab completes, queues or switches.
+    /// Whether the text must not arrive as keys: a typed tab completes a word, queues the prompt or switches a mode.
     pub(super) fn needs_brackets(&self) -> bool {
         self.input == Input::Bracketed && self.text.contains('\t')
     }

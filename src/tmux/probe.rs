@@ -16,15 +16,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The question for redefined commands. Any name can be redefined but a shortened one, so it is asked by one.
+/// The question for redefined commands. A user can redefine any full name of a command, but not a shortened one. So
+/// this is `show-option`, which is short for `show-options`.
 const ALIASES: [&str; 4] = ["show-option", "-s", "-v", "command-alias"];
 /// How the row about the server begins.
 const HEAD: &str = "tasuki-server ";
-/// Why nobody knows whether there is a server that does not answer.
+/// The reason of [`ProbeResult::Unclear`] if the server does not answer.
 pub(super) const SILENT: &str = "the tmux server does not answer";
-/// Most that is read of an answer, in bytes.
+/// The most bytes that are read of an answer.
 const MAX_ANSWER: u64 = 256 * 1024;
-/// What a service manager gives to its service and nobody else may inherit.
+/// The variables that a service manager gives to its service. No child of the service may inherit them.
 const SERVICE_VARIABLES: [&str; 12] = [
     "NOTIFY_SOCKET",
     "WATCHDOG_PID",
@@ -49,7 +50,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// The oldest that is driven: older ones lack `-N`, client flags and subscriptions.
+    /// The oldest version that tasuki uses: older ones lack `-N`, client flags and subscriptions.
     pub const MINIMUM: Version = Version { major: 3, minor: 2 };
 
     /// Reads the version from tmux's own output. A missing minor number counts as 0; a version without a number counts
@@ -98,7 +99,7 @@ pub(super) enum ProbeResult {
     },
 }
 
-/// A socket file as it was when it was found dead: while it stays the same, nothing needs to be asked.
+/// A socket file as it was when no server answered on it. While the file stays the same, tasuki need not run tmux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SocketState {
     inode: u64,
@@ -132,12 +133,12 @@ pub(super) fn socket_path_in(socket: &Socket, tmpdir: Option<OsString>) -> PathB
 pub(super) fn tmux(program: &Path, socket: &Path) -> Command {
     let mut command = Command::new(program);
     command.arg("-u").arg("-N").arg("-S").arg(socket);
-    strip(&mut command);
+    strip_environment(&mut command);
     command
 }
 
 /// Takes away the variables that would tie the child to our own pane or to our own service.
-pub(super) fn strip(command: &mut Command) {
+pub(super) fn strip_environment(command: &mut Command) {
     for name in SERVICE_VARIABLES.iter().chain(&["TMUX", "TMUX_PANE"]) {
         command.env_remove(name);
     }
@@ -147,7 +148,7 @@ pub(super) fn probe(program: &Path, socket: &Path, session: &str) -> ProbeResult
     probe_within(program, socket, session, PATIENCE)
 }
 
-/// Asks, and waits that long; a second more until a tmux that does not end is killed.
+/// Asks, and waits for `patience`. Then it asks tmux to end, and one second later kills it.
 pub(super) fn probe_within(program: &Path, socket: &Path, session: &str, patience: Duration) -> ProbeResult {
     if let Err(foreign) = owner::check(socket) {
         return ProbeResult::Foreign(foreign);
@@ -162,8 +163,8 @@ pub(super) fn probe_within(program: &Path, socket: &Path, session: &str, patienc
         Ok(ChildOutput { ok, out, err }) => match redefined(&out) {
             Some(command) => ProbeResult::Redefined { command },
             None if ok => read_answer(&out, session),
-            None => match read_complaint(&out, &err) {
-                // What a redefined command makes of our arguments may fail before anything was answered.
+            None => match read_error(&out, &err) {
+                // A redefined command may fail on our arguments before tmux has answered anything.
                 ProbeResult::Unclear { reason } => {
                     let answer = run(tmux(program, socket).args(ALIASES), patience);
                     let command = answer.ok().and_then(|answer| redefined(&answer.out));
@@ -175,7 +176,7 @@ pub(super) fn probe_within(program: &Path, socket: &Path, session: &str, patienc
     }
 }
 
-fn read_complaint(out: &str, err: &str) -> ProbeResult {
+fn read_error(out: &str, err: &str) -> ProbeResult {
     let text = if err.trim().is_empty() { out } else { err };
     let reason = text.lines().next().unwrap_or_default().chars().take(300).collect();
     let none = text.contains("no server running") || text.contains("No such file") || text.contains("refused");

@@ -18,7 +18,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long an ending client is given before the next, stronger way.
+/// How long a client may take to exit before tasuki uses a stronger means.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A child with the other end of its terminal.
@@ -72,8 +72,8 @@ impl PtyClient {
         self.child.id()
     }
 
-    /// Hangs up and waits until the client has exited: by itself, then by SIGTERM, and by SIGKILL only if it has run
-    /// for long and ignores SIGTERM (killing a client that is still starting can crash the server).
+    /// Hangs up and waits until the client has exited: by itself, then by SIGTERM, and by SIGKILL only after it has
+    /// ignored SIGTERM for a second (killing a client that is still starting can crash the server).
     pub(super) fn end(&mut self) {
         self.master = None;
         if self.gone_within(PATIENCE) {
@@ -157,11 +157,11 @@ fn lead_a_session(command: &mut Command) {
     }
 }
 
-/// Reads a terminal's modes and returns whether it collects lines (canonical mode), in which a long line is cut.
+/// Whether a terminal is in canonical mode, in which it collects whole lines and cuts a long one.
 ///
 /// # Errors
-/// When the terminal can't be opened or is none.
-pub(super) fn collects_lines(tty: &str) -> io::Result<bool> {
+/// When `tty` is not a terminal, or can't be opened.
+pub(super) fn is_canonical(tty: &str) -> io::Result<bool> {
     use std::os::unix::fs::OpenOptionsExt as _;
     if !tty.starts_with("/dev/") {
         return Err(io::ErrorKind::InvalidInput.into());

@@ -15,12 +15,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
-/// After this long nobody asks again for what a creation made.
-const MARKS_LIVE: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How long creation marks are kept: afterwards nobody searches for what a creation made.
+const KEEP_MARKS: Duration = Duration::from_secs(7 * 24 * 3600);
 /// How long a server may take to start.
 const START_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Ends the subscription of [`settle_in`]; it must come before the end of our own session. tmux looks at subscriptions
+/// Ends the subscription of [`prepare`]; it must come before the end of our own session. tmux looks at subscriptions
 /// every second, also at those of a client whose session is gone and which has not ended yet, and crashes (3.3a, in
 /// `control_check_subs_session`).
 pub(super) const UNSUBSCRIBE: &str = "refresh-client -B tasuki";
@@ -35,8 +35,8 @@ pub(super) fn control_client(program: &Path, socket: &Path, names: &Names) -> Co
     command
 }
 
-/// Takes the fence, puts the private session in order, sweeps what a former process left, subscribes to changes.
-pub(super) fn settle_in(
+/// Takes the fence, empties the private session, removes what an earlier process left behind, subscribes to changes.
+pub(super) fn prepare(
     connection: &mut Connection,
     wake: &ConnectionWaker<'_>,
     names: &Names,
@@ -89,7 +89,7 @@ fn first_lines(reply: &CommandReplies) -> impl Iterator<Item = String> {
     lines.lines().map(str::to_owned).collect::<Vec<_>>().into_iter()
 }
 
-/// Replaces the program that a session must be made with by a pane without any.
+/// tmux makes a session only with a program. Replaces its pane by a pane without a program.
 fn empty_session(connection: &mut Connection, wake: &ConnectionWaker<'_>, names: &Names) -> Result<(), ConnectionEnd> {
     let session = format!("\"={}:\"", names.session());
     let reply = connection.ask(&format!("list-panes -s -t {session} -F \"#{{pane_id}} {}\"", Names::PROCESS), wake)?;
@@ -131,7 +131,7 @@ fn sweep_creations(
             continue;
         }
         let made = Duration::from_secs(value.trim_matches('"').parse().unwrap_or(0));
-        if made + MARKS_LIVE < now {
+        if made + KEEP_MARKS < now {
             connection.ask(&format!("set-option -s -u {name}"), wake)?;
         }
     }
@@ -140,7 +140,7 @@ fn sweep_creations(
 
 /// Moves somebody else's client, which tmux has put into our private session when its own ended, to where it was last
 /// active; if there is nothing else, it is detached, as it would have been without us.
-pub(super) fn show_out(
+pub(super) fn move_client_out(
     connection: &mut Connection,
     wake: &ConnectionWaker<'_>,
     client: &str,
@@ -161,8 +161,8 @@ pub(super) fn show_out(
     Ok(())
 }
 
-/// The line that ends our session when only private ones are left and the server would end without any: we must not be
-/// what keeps a server alive that its user has left. It is decided inside the server.
+/// The line that ends our session when only private ones are left and the server would end without any: our session
+/// must not keep alive a server that its user has left. It is decided inside the server.
 pub(super) fn leave_if_alone(names: &Names) -> String {
     let others = format!("#{{S:#{{?#{{m:{}*,#{{session_name}}}},,x}}}}", Names::SESSIONS);
     let alone = format!("#{{&&:#{{==:{others},}},#{{exit-empty}}}}");
@@ -173,7 +173,7 @@ pub(super) fn leave_if_alone(names: &Names) -> String {
 pub(super) fn start(program: &Path, socket: &Path, names: &Names) -> Result<(), String> {
     if let Some(folder) = socket.parent() {
         use std::os::unix::fs::DirBuilderExt as _;
-        // If it can't be made, tmux says so better.
+        // If the folder can't be made, tmux's own message says why.
         let _ = std::fs::DirBuilder::new().mode(0o700).create(folder);
     }
     owner::check(socket).map_err(|foreign| format!("{foreign}; {}", foreign.fix))?;
@@ -184,7 +184,7 @@ pub(super) fn start(program: &Path, socket: &Path, names: &Names) -> Result<(), 
     for command in [&mut scoped, &mut plain] {
         command.arg("-u").arg("-S").arg(socket);
         command.args(["new-session", "-d", "-x", "20", "-y", "5", "-s", &names.session(), "exec cat"]);
-        probe::strip(command);
+        probe::strip_environment(command);
         match probe::run(command, START_PATIENCE) {
             Ok(answer) if answer.ok => return Ok(()),
             Ok(answer) => said = answer.err.lines().next().unwrap_or_default().chars().take(300).collect(),

@@ -16,39 +16,39 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 pub(super) const LEAVES_WITHIN: Duration = Duration::from_millis(500);
 const TRY_EVERY: Duration = Duration::from_millis(5);
 
-/// Held while others wait. It ends with its process too.
+/// A lock on the folder of the server's socket. The system releases it when the process ends.
 #[derive(Debug)]
 pub(super) struct ServerLock(
     #[cfg_attr(not(test), expect(dead_code, reason = "held until it is dropped"))] Option<Flock<File>>,
 );
 
 impl ServerLock {
-    /// To come or to leave: alone. Without it after `patience`, for what is to be done is worth more than the small
-    /// danger.
-    pub(super) fn alone(socket: &Path, patience: Duration) -> ServerLock {
+    /// The exclusive lock, for a home that connects or disconnects. After `patience` it returns without the lock: a
+    /// small danger is better than no connection.
+    pub(super) fn exclusive(socket: &Path, patience: Duration) -> ServerLock {
         let until = Instant::now() + patience;
         loop {
             match Self::attempt(socket, FlockArg::LockExclusiveNonblock) {
-                Some(turn) => return turn,
-                None if Instant::now() >= until => return late(),
+                Some(lock) => return lock,
+                None if Instant::now() >= until => return no_lock(),
                 None => std::thread::sleep(TRY_EVERY),
             }
         }
     }
 
-    /// To change something: beside all others who do.
-    pub(super) async fn beside(socket: &str) -> ServerLock {
+    /// The shared lock, for a home that changes something. Several homes may hold it.
+    pub(super) async fn shared(socket: &str) -> ServerLock {
         let until = Instant::now() + PATIENCE;
         loop {
             match Self::attempt(Path::new(socket), FlockArg::LockSharedNonblock) {
-                Some(turn) => return turn,
-                None if Instant::now() >= until => return late(),
+                Some(lock) => return lock,
+                None if Instant::now() >= until => return no_lock(),
                 None => tokio::time::sleep(TRY_EVERY).await,
             }
         }
     }
 
-    /// None while others have it. Where the folder can't be opened or locked, nobody is waited for.
+    /// None while another home has it. If the folder can't be opened or locked, this returns without the lock.
     fn attempt(socket: &Path, how: FlockArg) -> Option<ServerLock> {
         let Some(Ok(folder)) = socket.parent().map(File::open) else { return Some(ServerLock(None)) };
         match Flock::lock(folder, how) {
@@ -59,7 +59,7 @@ impl ServerLock {
     }
 }
 
-fn late() -> ServerLock {
+fn no_lock() -> ServerLock {
     tracing::warn!(
         "another tasuki home has been busy with this tmux server for seconds; this one continues without waiting for it"
     );
@@ -76,14 +76,14 @@ mod tests {
         let socket = dir.path().join("s");
         let word = socket.to_str().expect("a text");
         let soon = Duration::from_millis(20);
-        let acting = (ServerLock::beside(word).await, ServerLock::beside(word).await);
+        let acting = (ServerLock::shared(word).await, ServerLock::shared(word).await);
         assert!(acting.0.0.is_some() && acting.1.0.is_some());
-        assert!(ServerLock::alone(&socket, soon).0.is_none());
+        assert!(ServerLock::exclusive(&socket, soon).0.is_none());
         drop(acting);
-        let alone = ServerLock::alone(&socket, soon);
+        let alone = ServerLock::exclusive(&socket, soon);
         assert!(alone.0.is_some() && ServerLock::attempt(&socket, FlockArg::LockSharedNonblock).is_none());
         drop(alone);
-        assert!(ServerLock::beside(word).await.0.is_some());
-        assert!(ServerLock::alone(Path::new("/nowhere/s"), PATIENCE).0.is_none());
+        assert!(ServerLock::shared(word).await.0.is_some());
+        assert!(ServerLock::exclusive(Path::new("/nowhere/s"), PATIENCE).0.is_none());
     }
 }

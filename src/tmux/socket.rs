@@ -27,5 +27,6 @@ pub struct SocketOptions {
     /// 8 hexadecimal digits of the home's random id, so that two homes can share a server.
     pub home_tag: String,
     pub program: PathBuf,
+    /// Start a server if none runs.
     pub start_server: bool,
 }

@@ -1,4 +1,4 @@
-//! The options `@tasuki_status`: a line about tasuki that users may show in their status lines.
+//! The option `@tasuki_status`: a line about tasuki that users may show in their status lines.
 //!
 //! It is set twice: in our own private session, so that each home has its own and it disappears with that session; and
 //! as a global option, where `#{@tasuki_status}` finds it and the home that has written last wins. Neither changes

@@ -1,12 +1,12 @@
 //! The one thread that keeps the connection: it finds the server, connects with care, serves, and reconnects.
 //!
 //! A careless control client can crash a user's server (`server_lock` says how). So there is one client at a time, none
-//! is started within [`HYGIENE`] of another's end or of our own start, and a former process's client is ended first,
+//! is started within [`CLIENT_GAP`] of another's end or of our own start, and a former process's client is ended first,
 //! politely.
 
 use super::client::{CommandReplies, Connection, ConnectionEnd, ConnectionWaker, Lost, PATIENCE, QueuedLine};
 use super::guard::Names;
-use super::outbox::Outbox;
+use super::notice_queue::NoticeQueue;
 use super::owner;
 use super::probe::{self, ProbeResult, SocketState, Version};
 use super::pty::PtyClient;
@@ -24,16 +24,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// Between one client's end, or our start, and the next client.
-const HYGIENE: Duration = Duration::from_millis(250);
+/// The shortest pause between one client's end, or our start, and the start of the next client.
+const CLIENT_GAP: Duration = Duration::from_millis(250);
 /// Longest pause between two looks for a server by running tmux.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// Longest pause between two looks at the socket file, which cost next to nothing.
 const MAX_STAT_PAUSE: Duration = Duration::from_secs(1);
-/// How often, even without a notice, we ask for a look at the panes and check whether we are alone. The sidecar looks
-/// more often when it is awake anyway: an idle machine is not woken for it.
+/// How often, even without a notice, we ask for a look at the panes and check whether only private sessions are left.
+/// The sidecar looks more often when it is awake anyway: this long pause keeps an idle machine asleep.
 const RECONCILE: Duration = Duration::from_secs(10 * 60);
-/// How long we stay behind in a server that holds nothing but private sessions.
+/// How long we stay connected to a server that holds nothing but private sessions.
 const LINGER: Duration = Duration::from_secs(3);
 /// A connection that ends sooner makes the next one wait longer: something, or somebody, does not want it.
 const STEADY: Duration = Duration::from_secs(10);
@@ -44,10 +44,10 @@ const INBOX: usize = 256;
 pub(super) enum ConnectionStatus {
     Looking,
     Live(Arc<LiveClient>),
-    /// Not connected; `certain` when no server that could be used runs.
+    /// Not connected.
     Down {
         reason: String,
-        /// Whether it makes sense to wait for this very server.
+        /// True if no usable server runs, so that waiting is of no use.
         certain: bool,
     },
     Closed,
@@ -65,8 +65,8 @@ pub(super) struct LiveClient {
 }
 
 impl LiveClient {
-    /// Another process of this home has taken the fence: this connection can change nothing any more and has to be
-    /// replaced, which takes the fence back, or lets the other one end us.
+    /// Another process of this home has taken the fence: this connection can change nothing any more. The thread
+    /// replaces it and takes the fence back, unless the other process ends us first.
     pub(super) fn give_up(&self) {
         self.fenced_out.store(true, Ordering::Release);
         wake(&self.wake);
@@ -118,7 +118,7 @@ pub(super) fn start(options: SocketOptions, notices: mpsc::Sender<TmuxNotice>) -
         wake: waker,
     });
     let socket = probe::socket_path(&options.socket);
-    let notices = Outbox::new(notices);
+    let notices = NoticeQueue::new(notices);
     let now = Instant::now();
     let mut supervisor =
         Supervisor { shared: Arc::clone(&shared), options, socket, pipe, notices, last_end: now, dead: None };
@@ -132,7 +132,7 @@ struct Supervisor {
     options: SocketOptions,
     socket: PathBuf,
     pipe: UnixStream,
-    notices: Outbox,
+    notices: NoticeQueue,
     last_end: Instant,
     dead: Option<SocketState>,
 }
@@ -145,14 +145,14 @@ struct NotNow {
 
 impl Supervisor {
     fn run(&mut self) {
-        let mut pause = HYGIENE;
+        let mut pause = CLIENT_GAP;
         while !self.stopped() {
             match self.attempt() {
                 Ok((connection, live, inbox)) => {
                     let began = Instant::now();
                     let reason = self.serve(connection, &live, &inbox);
                     self.last_end = Instant::now();
-                    pause = if began.elapsed() > STEADY { HYGIENE } else { (pause * 2).min(MAX_PAUSE) };
+                    pause = if began.elapsed() > STEADY { CLIENT_GAP } else { (pause * 2).min(MAX_PAUSE) };
                     tracing::info!(%reason, "disconnected from tmux");
                     self.notices.put(TmuxNotice::Disconnected { reason });
                     self.rest(pause / 2);
@@ -180,7 +180,7 @@ impl Supervisor {
         }
     }
 
-    /// Pauses; a wake-up shortens it, but never below [`HYGIENE`].
+    /// Pauses; a wake-up shortens it, but never below [`CLIENT_GAP`].
     fn rest(&mut self, pause: Duration) {
         let (began, shared) = (Instant::now(), Arc::clone(&self.shared));
         loop {
@@ -196,19 +196,19 @@ impl Supervisor {
 
     fn attempt(&mut self) -> Result<(Connection, Arc<LiveClient>, Receiver<QueuedLine>), NotNow> {
         self.find_server()?;
-        self.rest((self.last_end + HYGIENE).saturating_duration_since(Instant::now()));
+        self.rest((self.last_end + CLIENT_GAP).saturating_duration_since(Instant::now()));
         if self.stopped() {
             return Err(unclear("closed".to_owned()));
         }
-        // The rest was long enough for somebody to put another socket there.
+        // During the pause somebody may have put another socket there.
         owner::check_place(&self.socket).map_err(|foreign| refused(&foreign))?;
-        let _turn = ServerLock::alone(&self.socket, server_lock::PATIENCE);
+        let _lock = ServerLock::exclusive(&self.socket, server_lock::PATIENCE);
         let names = self.shared.names.clone();
         let command = server::control_client(&self.options.program, &self.socket, &names);
         let client = PtyClient::start(command).map_err(|error| unclear(format!("could not run tmux: {error}")))?;
         let mut connection = Connection::new(client);
         let waker = ConnectionWaker { pipe: &self.pipe, inbox: None, stop: &self.shared.stop };
-        match server::settle_in(&mut connection, &waker, &names) {
+        match server::prepare(&mut connection, &waker, &names) {
             Ok((info, fence)) => {
                 let (inbox, requests) = sync_channel(INBOX);
                 let wake = self.shared.wake.try_clone().map_err(|error| unclear(error.to_string()))?;
@@ -226,7 +226,7 @@ impl Supervisor {
         }
     }
 
-    /// Makes sure that a usable server runs and that no client of a former process hangs on it.
+    /// Makes sure that a usable server runs and that no client of an earlier process is attached to it.
     fn find_server(&mut self) -> Result<(), NotNow> {
         let state = probe::socket_state(&self.socket);
         if state.is_none() || state == self.dead {
@@ -251,7 +251,7 @@ impl Supervisor {
                 longest_pause: MAX_PAUSE,
             }),
             ProbeResult::Server { clients, .. } => {
-                let _turn = (!clients.is_empty()).then(|| ServerLock::alone(&self.socket, server_lock::PATIENCE));
+                let _lock = (!clients.is_empty()).then(|| ServerLock::exclusive(&self.socket, server_lock::PATIENCE));
                 for pid in clients {
                     end_stale_client(pid, &session);
                     self.last_end = Instant::now();
@@ -286,12 +286,12 @@ impl Supervisor {
         // A caller whose line was lost must not find the dead connection again.
         self.shared.status.send_replace(ConnectionStatus::Looking);
         connection.give_up();
-        let _turn = (!self.stopped()).then(|| ServerLock::alone(&self.socket, server_lock::LEAVES_WITHIN));
+        let _lock = (!self.stopped()).then(|| ServerLock::exclusive(&self.socket, server_lock::LEAVES_WITHIN));
         drop(connection);
         ended.to_string()
     }
 
-    /// One turn, up to [`RECONCILE`] long.
+    /// Serves the connection for up to [`RECONCILE`].
     fn serve_once(
         &mut self,
         connection: &mut Connection,
@@ -307,7 +307,7 @@ impl Supervisor {
                 match name.as_str() {
                     "client-session-changed" => {
                         if let Some(client) = client_in_our_session(&args, &shared.names.session(), connection.pid()) {
-                            server::show_out(connection, &waker, client)?;
+                            server::move_client_out(connection, &waker, client)?;
                         }
                     }
                     "sessions-changed" => leave = Some(Instant::now() + LINGER),

@@ -56,7 +56,7 @@
 //! | 51 | how many blocks a line gives | `src/tmux/protocol::any_payload_comes_out_as_it_went_in` |
 //! | 52 | line ends and lengths of commands | `src/tmux/quote::quoting_and_tmux_cancel_out`, `tmux_type::sixty_four_kibibytes_arrive_whole` |
 //! | 53 | `run-shell`, and how output is escaped | `src/tmux/quote::words_in_formats_are_literal`, `tmux_server::the_user_notices_nothing` |
-//! | 54 | clients that are dropped for being behind | `src/tmux/outbox::a_slow_receiver_loses_nothing_about_the_connection`, `tmux_server::the_private_session_has_no_process_and_cannot_crash_by_its_own_end` |
+//! | 54 | clients that are dropped for being behind | `src/tmux/notice_queue::a_slow_receiver_loses_nothing_about_the_connection`, `tmux_server::the_private_session_has_no_process_and_cannot_crash_by_its_own_end` |
 //! | 55 | the server's end | `tmux_server::a_server_that_starts_later_is_found_and_one_that_goes_is_told`, `src/tmux/protocol::an_open_block_gives_nothing_at_the_end_of_the_stream` |
 //! | 56 | comments that are too long | `publish::characters_are_counted_and_what_is_too_long_becomes_a_gist_if_that_was_allowed` |
 //! | 57 | a path that the other side can't read | `flow_rules::a_successor_that_must_ask_whether_it_may_read_is_shown_in_the_handoff`, `flow_doubt::no_receipt_and_the_operator_says_that_it_arrived` |

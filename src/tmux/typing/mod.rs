@@ -1,14 +1,13 @@
 //! Types a text exactly once.
 //!
 //! The pane's own mark is the only truth about what was typed, because it changes in the same step in which the text
-//! goes in. So the machine has one rule: read the mark, do the next thing, read the mark again. A crash, a lost
-//! connection and a guard that refused are then all the same case. Nothing is ever sent again because an answer was
-//! lost.
+//! goes in. So typing has one rule: read the mark, do the next thing, read the mark again. A crash, a lost connection
+//! and a guard that refused are then all the same case. Nothing is ever sent again because an answer was lost.
 
 mod preconditions;
 mod submit;
 
-use super::composer_match::{ComposerMatch, ends_with, match_composer};
+use super::composer_match::{ComposerMatch, holds_so_far, match_composer};
 use super::guard::{DeliveryStage, is_mark};
 use super::look::{ScreenReader, Stopped, pause};
 use super::pane::{Noted, PaneRow, same};
@@ -46,24 +45,24 @@ fn wire_name(reason: Refusal) -> String {
     serde_json::to_value(reason).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-/// Why the machine leaves its step without having ended.
-enum Halt {
+/// Why a step was broken off before it had a result.
+enum BrokenOff {
     Stopped,
-    /// The connection went, or the line could not be sent.
+    /// The connection was lost, or the line could not be sent.
     Lost,
 }
 
-impl From<Stopped> for Halt {
-    fn from(_: Stopped) -> Halt {
-        Halt::Stopped
+impl From<Stopped> for BrokenOff {
+    fn from(_: Stopped) -> BrokenOff {
+        BrokenOff::Stopped
     }
 }
 
 /// One look at the screen, or why typing must end.
-type Look = Result<Result<View, Refusal>, Halt>;
+type Look = Result<Result<View, Refusal>, BrokenOff>;
 
 /// What a step came to: an end, or another look at the mark.
-type Step = Result<Option<Typed>, Halt>;
+type StepResult = Result<Option<Typed>, BrokenOff>;
 
 pub(super) struct Delivery<'a> {
     tmux: &'a Tmux,
@@ -75,8 +74,8 @@ pub(super) struct Delivery<'a> {
     seen_ours: bool,
     /// Something may have been typed, although the mark was not seen to be ours.
     doubt: bool,
-    /// Number of the piece that was put in last over the present connection.
-    fresh: usize,
+    /// Number of the piece that was typed last over the present connection; 0 for none.
+    last_piece: usize,
     entered: bool,
     /// How often the pane would not take a further line.
     obstacles: u32,
@@ -85,7 +84,7 @@ pub(super) struct Delivery<'a> {
 }
 
 impl<'a> Delivery<'a> {
-    /// A text that has not been looked after yet in this process.
+    /// A delivery that this process has not begun yet.
     pub(super) fn new(
         tmux: &'a Tmux,
         plan: &'a TypePlan,
@@ -95,8 +94,21 @@ impl<'a> Delivery<'a> {
         due: Instant,
     ) -> Self {
         let doubt = plan.resumed;
-        let (seen_ours, fresh, entered, obstacles, front) = (false, 0, false, 0, None);
-        Delivery { tmux, plan, screen_reader, stop, pieces, due, seen_ours, doubt, fresh, entered, obstacles, front }
+        let (seen_ours, last_piece, entered, obstacles, front) = (false, 0, false, 0, None);
+        Delivery {
+            tmux,
+            plan,
+            screen_reader,
+            stop,
+            pieces,
+            due,
+            seen_ours,
+            doubt,
+            last_piece,
+            entered,
+            obstacles,
+            front,
+        }
     }
 
     /// Types the text, submits it, and returns how far it came.
@@ -111,8 +123,8 @@ impl<'a> Delivery<'a> {
             match self.step().await {
                 Ok(Some(typed)) => return typed,
                 Ok(None) => {}
-                Err(Halt::Stopped) => return self.end("stopped", Refusal::NotReady),
-                Err(Halt::Lost) => self.fresh = 0,
+                Err(BrokenOff::Stopped) => return self.end("stopped", Refusal::NotReady),
+                Err(BrokenOff::Lost) => self.last_piece = 0,
             }
         }
     }
@@ -130,31 +142,31 @@ impl<'a> Delivery<'a> {
         self.end(reason, refusal)
     }
 
-    async fn step(&mut self) -> Step {
+    async fn step(&mut self) -> StepResult {
         let live = match self.connection().await? {
             Ok(live) => live,
             Err(typed) => return Ok(Some(typed)),
         };
         let asked = self.tmux.noted(&live, self.plan.pane.pane);
         // Between two pieces the screen will be wanted next: both questions go out at once.
-        let is_between = self.fresh > 0 && self.fresh < self.pieces.len();
+        let is_between = self.last_piece > 0 && self.last_piece < self.pieces.len();
         let (noted, screen) = match is_between {
             true => tokio::join!(asked, async { Some(self.view().await) }),
             false => (asked.await, None),
         };
-        let noted = noted.map_err(|_| Halt::Lost)?;
+        let noted = noted.map_err(|_| BrokenOff::Lost)?;
         let row = match same(&self.plan.pane, noted.as_ref().map(|noted| noted.row.clone())) {
             Ok(row) if row.dead => return Ok(Some(self.pane_gone("pane_lost", Refusal::PaneDead))),
             Ok(row) => row,
             Err(Refusal::PaneChanged) => return Ok(Some(self.pane_gone("pane_changed", Refusal::PaneChanged))),
             Err(reason) => return Ok(Some(self.pane_gone("pane_lost", reason))),
         };
-        let Some(noted) = noted else { return Err(Halt::Lost) };
+        let Some(noted) = noted else { return Err(BrokenOff::Lost) };
         if noted.fence != live.fence {
             // The mark will show what the other process did.
             live.give_up();
             pause(CONFIRM, self.stop).await?;
-            return Err(Halt::Lost);
+            return Err(BrokenOff::Lost);
         }
         if self.tmux.inner.shared.names.is_foreign(&noted.claim) {
             return Ok(Some(self.end("pane_claimed", Refusal::PaneClaimed)));
@@ -171,7 +183,7 @@ impl<'a> Delivery<'a> {
         }
         match stage {
             None => self.begin(&live, &noted).await,
-            Some(DeliveryStage::Begun(n)) => self.settle(&live, n, &row).await,
+            Some(DeliveryStage::Begun(n)) => self.resolve_begun_piece(&live, n, &row).await,
             Some(DeliveryStage::Pieces(n)) => self.next_piece(&live, n, &row, screen).await,
             Some(DeliveryStage::Pasted) => self.submit(&live, DeliveryStage::Pasted, &row).await,
             Some(stage @ (DeliveryStage::EnterBegun(n) | DeliveryStage::Entered(n))) => {
@@ -181,11 +193,11 @@ impl<'a> Delivery<'a> {
     }
 
     /// The connection to the pane's own server, or the end.
-    async fn connection(&self) -> Result<Result<Arc<LiveClient>, Typed>, Halt> {
+    async fn connection(&self) -> Result<Result<Arc<LiveClient>, Typed>, BrokenOff> {
         let patience = RECONNECT_PATIENCE.min(self.due.saturating_duration_since(Instant::now()));
         let live = tokio::select! {
             biased;
-            () = self.stop.cancelled() => return Err(Halt::Stopped),
+            () = self.stop.cancelled() => return Err(BrokenOff::Stopped),
             live = self.tmux.live_within(patience) => live,
         };
         Ok(match live {
@@ -196,17 +208,17 @@ impl<'a> Delivery<'a> {
         })
     }
 
-    async fn begin(&mut self, live: &LiveClient, noted: &Noted) -> Step {
+    async fn begin(&mut self, live: &LiveClient, noted: &Noted) -> StepResult {
         if !is_mark(&noted.mark) {
             return Ok(Some(refused(Refusal::NotReady)));
         }
         match self.invited(live).await? {
-            Ok(()) => self.put(live, &noted.mark, 1).await,
+            Ok(()) => self.type_piece(live, &noted.mark, 1).await,
             Err(reason) => Ok(Some(refused(reason))),
         }
     }
 
-    async fn put(&mut self, live: &LiveClient, before: &str, number: usize) -> Step {
+    async fn type_piece(&mut self, live: &LiveClient, before: &str, number: usize) -> StepResult {
         if let Some(end) = self.agent_dead() {
             return Ok(Some(end));
         }
@@ -216,7 +228,7 @@ impl<'a> Delivery<'a> {
         let stages = (DeliveryStage::Begun(number), after);
         let line = self.line(live, before, stages, text, paste, self.plan.needs_brackets());
         self.send(live, line).await?;
-        self.fresh = number;
+        self.last_piece = number;
         Ok(None)
     }
 
@@ -238,25 +250,25 @@ impl<'a> Delivery<'a> {
         names.typing_line(&plan.pane, &plan.delivery, &guard, stages, text, paste).ok()
     }
 
-    async fn send(&mut self, live: &LiveClient, line: Option<String>) -> Result<(), Halt> {
-        let Some(line) = line else { return Err(Halt::Stopped) };
-        // An answer does not say that the guard let the line through; until the mark is read, either may be.
+    async fn send(&mut self, live: &LiveClient, line: Option<String>) -> Result<(), BrokenOff> {
+        let Some(line) = line else { return Err(BrokenOff::Stopped) };
+        // An answer does not say whether the guard let the line through. Until the mark is read, both are possible.
         let before = std::mem::replace(&mut self.doubt, true);
-        let _turn = ServerLock::beside(&live.info.socket_path).await;
+        let _lock = ServerLock::shared(&live.info.socket_path).await;
         live.ask(line).await.map(drop).map_err(|lost| {
             self.doubt = before || lost.sent;
-            Halt::Lost
+            BrokenOff::Lost
         })
     }
 
     /// Whether the pane's mark is another one by now, or the pane is gone.
-    async fn moved(&self, live: &LiveClient, mark: &str) -> Result<bool, Halt> {
-        let noted = self.tmux.noted(live, self.plan.pane.pane).await.map_err(|_| Halt::Lost)?;
+    async fn mark_changed(&self, live: &LiveClient, mark: &str) -> Result<bool, BrokenOff> {
+        let noted = self.tmux.noted(live, self.plan.pane.pane).await.map_err(|_| BrokenOff::Lost)?;
         Ok(noted.is_none_or(|noted| noted.mark != mark))
     }
 
-    /// Half of a line was done: a hook of the user's waits in between, or was killed there.
-    async fn settle(&mut self, live: &LiveClient, number: usize, row: &PaneRow) -> Step {
+    /// A line was carried out in part: a tmux hook of the user's runs between its commands, or was killed there.
+    async fn resolve_begun_piece(&mut self, live: &LiveClient, number: usize, row: &PaneRow) -> StepResult {
         if let Some(end) = self.check_obstacle(row).await? {
             return Ok(end);
         }
@@ -264,7 +276,7 @@ impl<'a> Delivery<'a> {
         let until = Instant::now() + HOOK_PATIENCE;
         while Instant::now() < until {
             pause(CONFIRM, self.stop).await?;
-            if self.moved(live, &mark).await? {
+            if self.mark_changed(live, &mark).await? {
                 return Ok(None);
             }
         }
@@ -272,7 +284,7 @@ impl<'a> Delivery<'a> {
         let whole = number == self.pieces.len();
         let arrived = match whole {
             true => match_composer(&view.composer, &self.plan.text, self.tail()) == ComposerMatch::Shown,
-            false => ends_with(&view.composer, &self.pieces[..number.min(self.pieces.len())].concat()),
+            false => holds_so_far(&view.composer, &self.pieces[..number.min(self.pieces.len())].concat()),
         };
         if arrived {
             self.recognise(&row.command, view.activity);
@@ -280,12 +292,18 @@ impl<'a> Delivery<'a> {
         match (arrived && view.activity != Activity::Blocked, whole) {
             (false, _) => Ok(Some(unknown("ambiguous_mark"))),
             (true, true) => self.press(live, &mark, 1).await,
-            (true, false) => self.put(live, &mark, number + 1).await,
+            (true, false) => self.type_piece(live, &mark, number + 1).await,
         }
     }
 
     /// Types the next piece. `screen`: a look at the screen that was taken after the mark was read.
-    async fn next_piece(&mut self, live: &LiveClient, number: usize, row: &PaneRow, mut screen: Option<Look>) -> Step {
+    async fn next_piece(
+        &mut self,
+        live: &LiveClient,
+        number: usize,
+        row: &PaneRow,
+        mut screen: Option<Look>,
+    ) -> StepResult {
         if let Some(end) = self.check_obstacle(row).await? {
             return Ok(end);
         }
@@ -300,22 +318,22 @@ impl<'a> Delivery<'a> {
             }
             // Each piece must be seen before the next one goes in: a busy program reads what has come meanwhile at
             // once, and takes two pieces in one reading for a paste.
-            if ends_with(&view.composer, &so_far) {
+            if holds_so_far(&view.composer, &so_far) {
                 self.recognise(&row.command, view.activity);
                 break;
             }
-            if self.moved(live, &mark).await? {
+            if self.mark_changed(live, &mark).await? {
                 return Ok(None);
             }
             if Instant::now() >= until {
-                return Ok(Some(unknown(if self.fresh == number { "not_seen" } else { "ambiguous" })));
+                return Ok(Some(unknown(if self.last_piece == number { "not_seen" } else { "ambiguous" })));
             }
             pause(LOOK_EVERY, self.stop).await?;
         }
         if let Input::Pieces { gap, .. } = self.plan.input {
             pause(gap, self.stop).await?;
         }
-        self.put(live, &mark, number + 1).await
+        self.type_piece(live, &mark, number + 1).await
     }
 
     fn tail(&self) -> &str {

@@ -5,7 +5,7 @@
 //! Two other things do: the agent's own process, checked before each line, and the name of the program in front, which
 //! is part of each line's guard, so that the server compares it in the same step in which it types.
 
-use super::{CONFIRM, Delivery, Halt, MAX_OBSTACLES, wire_name};
+use super::{BrokenOff, CONFIRM, Delivery, MAX_OBSTACLES, wire_name};
 use crate::core::pane::{Activity, Refusal, Typed, View};
 use crate::tmux::Error;
 use crate::tmux::look::{Invitation, invitation, is_shell, obstacle, pause};
@@ -14,13 +14,13 @@ use crate::tmux::supervisor::LiveClient;
 use tokio::time::Instant;
 
 impl Delivery<'_> {
-    /// Waits until the pane invites a text, seen so twice.
-    pub(super) async fn invited(&mut self, live: &LiveClient) -> Result<Result<(), Refusal>, Halt> {
+    /// Waits until two looks in a row show that the pane may be typed into.
+    pub(super) async fn invited(&mut self, live: &LiveClient) -> Result<Result<(), Refusal>, BrokenOff> {
         let until = Instant::now() + self.plan.hold.max(5 * CONFIRM);
         let mut before: Option<(View, Invitation, String)> = None;
         self.front = None;
         loop {
-            let noted = self.tmux.noted(live, self.plan.pane.pane).await.map_err(|_| Halt::Lost)?;
+            let noted = self.tmux.noted(live, self.plan.pane.pane).await.map_err(|_| BrokenOff::Lost)?;
             let command = noted.as_ref().map(|noted| noted.row.command.clone());
             let view = match self.view().await? {
                 Ok(view) => view,
@@ -36,13 +36,13 @@ impl Delivery<'_> {
                 },
                 Err(reason) => Invitation::No(reason),
             };
-            // The name counts only where it will be held on to.
+            // Only the name beside a ready screen counts: `recognise` keeps no other.
             let command = command.filter(|_| view.activity == Activity::Ready).unwrap_or_default();
             let now = (view, verdict, command);
             match verdict {
-                // These are facts and not impressions: they need no second look.
+                // What forbids typing for good needs no second look.
                 Invitation::No(reason) => return Ok(Err(reason)),
-                // The second of the names was read between two screens that were the agent's.
+                // The second name was read between two looks that both showed the agent's screen.
                 Invitation::Open if before.as_ref() == Some(&now) => {
                     self.recognise(&now.2, now.0.activity);
                     return Ok(Ok(()));
@@ -56,11 +56,11 @@ impl Delivery<'_> {
     }
 
     /// One look; an error if the pane can't be used any more.
-    pub(super) async fn view(&self) -> Result<Result<View, Refusal>, Halt> {
+    pub(super) async fn view(&self) -> Result<Result<View, Refusal>, BrokenOff> {
         match self.tmux.capture(&self.plan.pane).await {
             Ok(capture) => Ok(Ok(self.screen_reader.look(&capture))),
             Err(Error::Pane { reason, .. }) => Ok(Err(reason)),
-            Err(_) => Err(Halt::Lost),
+            Err(_) => Err(BrokenOff::Lost),
         }
     }
 
@@ -70,8 +70,8 @@ impl Delivery<'_> {
     }
 
     /// The agent was recognised on the screen while this program was in front. During a turn a child of the agent's may
-    /// have come to the front for a moment, and a name that is not plain may look different inside the server; neither
-    /// is held on to.
+    /// have come to the front for a moment, and a name that is not plain may look different inside the server; so
+    /// neither is kept.
     pub(super) fn recognise(&mut self, command: &str, activity: Activity) {
         let is_plain = !command.is_empty() && command.bytes().all(|byte| byte.is_ascii_graphic());
         if self.front.is_none() && is_plain && !is_shell(command) && activity == Activity::Ready {
@@ -84,8 +84,8 @@ impl Delivery<'_> {
         (!self.screen_reader.lives()).then(|| self.pane_gone("agent_ended", Refusal::AgentEnded))
     }
 
-    /// After the first piece an obstacle is given a moment; then it is the end.
-    pub(super) async fn check_obstacle(&mut self, row: &PaneRow) -> Result<Option<Option<Typed>>, Halt> {
+    /// After the first piece tasuki checks a few times more whether the obstacle is gone. Then typing ends.
+    pub(super) async fn check_obstacle(&mut self, row: &PaneRow) -> Result<Option<Option<Typed>>, BrokenOff> {
         let Some(Invitation::No(reason) | Invitation::Wait(reason)) = obstacle(row, self.front()) else {
             return Ok(None);
         };

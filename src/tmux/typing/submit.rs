@@ -1,6 +1,6 @@
 //! Enter: when it is pressed, and whether the agent took it.
 
-use super::{Delivery, Halt, LOOK_EVERY, Step, unknown, wire_name};
+use super::{BrokenOff, Delivery, LOOK_EVERY, StepResult, unknown, wire_name};
 use crate::core::pane::{Activity, Typed};
 use crate::tmux::composer_match::{ComposerMatch, match_composer};
 use crate::tmux::guard::DeliveryStage;
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 impl Delivery<'_> {
     /// Waits until the text and nothing else is seen, waits a little more, looks again, presses Enter.
-    pub(super) async fn submit(&mut self, live: &LiveClient, stage: DeliveryStage, row: &PaneRow) -> Step {
+    pub(super) async fn submit(&mut self, live: &LiveClient, stage: DeliveryStage, row: &PaneRow) -> StepResult {
         if let Some(end) = self.check_obstacle(row).await? {
             return Ok(end);
         }
@@ -34,7 +34,7 @@ impl Delivery<'_> {
                 }
                 ComposerMatch::Shown => seen = true,
                 // Another process may continue the same delivery.
-                _ if self.moved(live, &mark).await? => return Ok(None),
+                _ if self.mark_changed(live, &mark).await? => return Ok(None),
                 // A person may still remove their own words.
                 ComposerMatch::Mixed if Instant::now() >= until => return Ok(Some(unknown("mixed_draft"))),
                 _ if Instant::now() >= until => return Ok(Some(unknown("not_seen"))),
@@ -45,21 +45,27 @@ impl Delivery<'_> {
         self.press(live, &mark, 1).await
     }
 
-    pub(super) async fn press(&mut self, live: &LiveClient, before: &str, number: u32) -> Step {
+    pub(super) async fn press(&mut self, live: &LiveClient, before: &str, number: u32) -> StepResult {
         if let Some(end) = self.agent_dead() {
             return Ok(Some(end));
         }
         let stages = (DeliveryStage::EnterBegun(number), DeliveryStage::Entered(number));
         let line = self.line(live, before, stages, "\r", "paste-buffer -r", false);
-        // Also when the answer is lost: what matters is whether the program may have seen it.
+        // Set before the answer comes, because the program may have got the Enter even if the answer is lost.
         self.entered = true;
         self.send(live, line).await?;
         Ok(None)
     }
 
-    /// Looks whether the text has left the composer; if it plainly has not, Enter is pressed again. After the last
-    /// Enter it is looked for longer: a program may have taken it and still show the text, until its session is made.
-    pub(super) async fn verify(&mut self, live: &LiveClient, stage: DeliveryStage, number: u32, row: &PaneRow) -> Step {
+    /// Watches whether the text leaves the composer, and presses Enter again if it clearly does not. After the last
+    /// Enter it watches for longer: a CLI may have taken the text and still show it until its session is made.
+    pub(super) async fn verify(
+        &mut self,
+        live: &LiveClient,
+        stage: DeliveryStage,
+        number: u32,
+        row: &PaneRow,
+    ) -> StepResult {
         let until = Instant::now() + self.plan.enter_retry_after;
         let patience = until + self.plan.seen_within;
         let mut absent = false;
@@ -98,8 +104,8 @@ impl Delivery<'_> {
     }
 
     /// Presses Enter once more, unless another program is now in the foreground of a screen that the agent has left.
-    async fn press_again(&mut self, live: &LiveClient, stage: DeliveryStage, number: u32) -> Step {
-        let noted = self.tmux.noted(live, self.plan.pane.pane).await.map_err(|_| Halt::Lost)?;
+    async fn press_again(&mut self, live: &LiveClient, stage: DeliveryStage, number: u32) -> StepResult {
+        let noted = self.tmux.noted(live, self.plan.pane.pane).await.map_err(|_| BrokenOff::Lost)?;
         let Ok(row) = same(&self.plan.pane, noted.map(|noted| noted.row)) else { return Ok(None) };
         if let Some(Invitation::No(reason) | Invitation::Wait(reason)) = obstacle(&row, self.front()) {
             let end = self.agent_dead();

@@ -4,23 +4,23 @@ use super::TmuxNotice;
 use std::collections::VecDeque;
 use tokio::sync::mpsc;
 
-/// Notices on their way to a receiver that may be slow: none about the connection is lost, and any number of changed
-/// panes are one.
-pub(super) struct Outbox {
+/// Notices for a receiver that may be slow. Notices of changed panes that follow each other count as one. If more than
+/// 16 wait, the oldest is dropped.
+pub(super) struct NoticeQueue {
     notices: mpsc::Sender<TmuxNotice>,
     waiting: VecDeque<TmuxNotice>,
 }
 
-impl Outbox {
-    pub(super) fn new(notices: mpsc::Sender<TmuxNotice>) -> Outbox {
-        Outbox { notices, waiting: VecDeque::new() }
+impl NoticeQueue {
+    pub(super) fn new(notices: mpsc::Sender<TmuxNotice>) -> NoticeQueue {
+        NoticeQueue { notices, waiting: VecDeque::new() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Adds one, and hands over what the receiver has room for.
+    /// Adds a notice, and hands over what the receiver has room for.
     pub(super) fn put(&mut self, notice: TmuxNotice) {
         let last_is_same =
             matches!((&notice, self.waiting.back()), (TmuxNotice::PanesChanged, Some(TmuxNotice::PanesChanged)));
@@ -59,14 +59,14 @@ mod tests {
     #[test]
     fn a_slow_receiver_loses_nothing_about_the_connection() {
         let (notices, mut inbox) = mpsc::channel(1);
-        let mut outbox = Outbox::new(notices);
+        let mut queue = NoticeQueue::new(notices);
         for notice in [down("a"), TmuxNotice::PanesChanged, TmuxNotice::PanesChanged, down("b")] {
-            outbox.put(notice);
+            queue.put(notice);
         }
         let mut got = Vec::new();
-        while !outbox.is_empty() || !inbox.is_empty() {
+        while !queue.is_empty() || !inbox.is_empty() {
             got.push(inbox.try_recv().expect("one is there"));
-            outbox.flush();
+            queue.flush();
         }
         assert_eq!(got, [down("a"), TmuxNotice::PanesChanged, down("b")]);
     }
@@ -74,9 +74,9 @@ mod tests {
     #[test]
     fn a_receiver_that_never_listens_costs_no_memory() {
         let (notices, _inbox) = mpsc::channel(1);
-        let mut outbox = Outbox::new(notices);
-        (0..1000).for_each(|n| outbox.put(down(&n.to_string())));
-        assert!(outbox.waiting.len() <= 16);
-        assert_eq!(outbox.waiting.back(), Some(&down("999")));
+        let mut queue = NoticeQueue::new(notices);
+        (0..1000).for_each(|n| queue.put(down(&n.to_string())));
+        assert!(queue.waiting.len() <= 16);
+        assert_eq!(queue.waiting.back(), Some(&down("999")));
     }
 }
