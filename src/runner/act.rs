@@ -19,14 +19,14 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// How long to wait for a clean composer before a text is refused.
+/// How long to wait until the composer holds no draft, before a text is refused.
 const HOLD: Duration = Duration::from_secs(3);
 /// How long a text may take to appear in the composer, and to leave it: on a loaded machine a CLI has needed more than
 /// ten seconds for either. Both, and every Enter, must fit into the limit of a step that types.
 const SEEN_WITHIN: Duration = Duration::from_secs(20);
 /// How long a screen must look idle before a turn counts as over without an event.
 const IDLE_CALM: Duration = Duration::from_secs(5);
-/// How long a screen is watched for an idle one; the step's own limit is shorter or the same.
+/// How long to wait for an idle screen; the step's own limit is shorter or the same.
 const IDLE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long a screen is watched when no step waits for it.
 const SINGLE_PROBE_LIMIT: Duration = Duration::from_secs(8);
@@ -100,18 +100,18 @@ async fn done_with_files<E: std::fmt::Display + Send + 'static>(
     }
 }
 
-/// A profile's eyes, on the agent with this process, where that is known.
+/// Reads screens by the rules of a profile. The process is the agent's own, if it is known.
 struct ProfileScreenReader<'p>(&'p Profile, Option<Process>);
 
-/// The same eyes, which remember what they saw last: the screen of an agent that ends is gone with it.
-struct Memory<'p> {
+/// The same, and keeps the last screen: when an agent ends, its screen is gone too.
+struct LastScreenReader<'p> {
     screen_reader: ProfileScreenReader<'p>,
-    /// The whole screen must be at rest, not only what the profile knows of it.
+    /// The whole screen must stay the same, not only what the profile reads in it.
     whole: bool,
     last: Mutex<Option<Capture>>,
 }
 
-impl ScreenReader for Memory<'_> {
+impl ScreenReader for LastScreenReader<'_> {
     fn look(&self, capture: &Capture) -> View {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(capture.clone());
         self.screen_reader.look(capture)
@@ -212,7 +212,7 @@ async fn await_idle(
     let began = Instant::now();
     loop {
         let readiness = wait_ready(tools, pane, profile, (&plan, true), stop).await;
-        let has_draft = readiness == Readiness::Ready && !is_at_rest(tools, pane, profile).await;
+        let has_draft = readiness == Readiness::Ready && !has_no_draft(tools, pane, profile).await;
         if !has_draft || stop.is_cancelled() {
             return readiness;
         }
@@ -222,9 +222,9 @@ async fn await_idle(
     }
 }
 
-/// Whether the composer can be typed into: a person's draft may be about to be submitted. A text of ours is not a
-/// draft, even if an interrupted prompt came back into the composer.
-async fn is_at_rest(tools: &Tools, pane: &PaneRef, profile: &str) -> bool {
+/// Whether the composer holds no draft: a person may be about to submit a draft. A text of ours is not a draft, even if
+/// an interrupted prompt came back into the composer.
+async fn has_no_draft(tools: &Tools, pane: &PaneRef, profile: &str) -> bool {
     let Some(profile) = tools.profiles.get(profile) else { return true };
     match tools.tmux.capture(pane).await {
         Ok(capture) => match ProfileScreenReader(profile, None).look(&capture).composer {
@@ -261,7 +261,7 @@ async fn wait_ready(
     let Some(profile) = tools.profiles.get(profile) else {
         return Readiness::NotReady { screen: "(the agent's profile no longer exists)".to_owned() };
     };
-    let memory = Memory { screen_reader: ProfileScreenReader(profile, None), whole, last: Mutex::new(None) };
+    let memory = LastScreenReader { screen_reader: ProfileScreenReader(profile, None), whole, last: Mutex::new(None) };
     let end = tools.tmux.wait_ready(pane, plan, &memory, stop).await;
     let last = memory.last.into_inner().unwrap_or_else(PoisonError::into_inner);
     let screen = last.map(|capture| screen_end(&capture)).unwrap_or_default();
@@ -276,7 +276,7 @@ async fn wait_ready(
 
 /// The last lines of a screen, for a person to see what is the matter.
 fn screen_end(capture: &Capture) -> String {
-    // Rules, borders and logos say nothing.
+    // Lines without letters and digits, such as borders, tell a person nothing.
     let tells = |line: &String| line.chars().any(char::is_alphanumeric);
     let lines: Vec<String> = plain_lines(capture).into_iter().filter(tells).collect();
     let from = lines.len().saturating_sub(SCREEN_LINES);
@@ -286,7 +286,7 @@ fn screen_end(capture: &Capture) -> String {
     text.chars().skip(skipped).collect()
 }
 
-/// The lines of a screen without their looks.
+/// The lines of a screen without colours and styles.
 fn plain_lines(capture: &Capture) -> Vec<String> {
     let rows = ansi::cells(&capture.lines.join("\n"), capture.width, capture.height);
     let plain =
@@ -313,7 +313,7 @@ async fn hold_placeholder(tools: &Tools, pane: &PaneRef, tag: &str) -> Outcome {
     }
 }
 
-/// Removes it as soon as a server answers: nobody else ever would.
+/// Removes the placeholder as soon as a server answers: nothing else would remove it.
 async fn drop_placeholder(tools: &Tools, tag: &str, stop: &CancellationToken) -> Outcome {
     loop {
         match tools.tmux.drop_placeholder(tag).await {
@@ -349,7 +349,7 @@ async fn run_command(tools: &Tools, command: &[String], notice: &Notice, stop: &
     let json = serde_json::to_vec(&notice.json).unwrap_or_default();
     match notify::run(command, &json, stop).await {
         Ok(()) => Outcome::Done,
-        // It was not begun; the next start will send the notice.
+        // The command was not started. tasuki sends the notice after its next start.
         Err(error @ notify::Error::Stopped) => Outcome::Failed { why: error.to_string() },
         Err(error) => {
             if matches!(error, notify::Error::TooSlow { .. }) {

@@ -70,7 +70,7 @@ async fn read(profile: Profile, path: PathBuf) -> Result<Transcript, String> {
 }
 
 /// Reads the whole answer from the transcript soon after the end of the turn, whose event has its last text. If the two
-/// do not agree in time, the event is believed: the transcript may still end with an earlier answer.
+/// do not agree in time, tasuki takes the event's text: the transcript may still end with an earlier answer.
 async fn answer(
     file: Option<(Profile, PathBuf)>,
     delivery_id: Option<&DeliveryId>,
@@ -106,7 +106,7 @@ async fn answer(
     }
 }
 
-/// The last answer after our instruction, if that is to be seen; else the last answer of all.
+/// The last answer after our instruction, if the transcript shows the instruction; otherwise the last answer of all.
 fn answer_in(transcript: &Transcript, delivery_id: Option<&DeliveryId>) -> Option<String> {
     let mark = delivery_id.map(signature);
     let is_ours = |text: &str| mark.as_ref().is_some_and(|mark| text.contains(mark.as_str()));

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 /// The last message appears in the transcript up to 60 ms after the turn's end; on a loaded machine later.
 const LAG: Duration = Duration::from_millis(250);
 
-/// Pause before another look where one told nothing.
+/// The pause after a look that gave no answer.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// Reads the context usage from the end of the transcript; none if it can't be read or does not say.
@@ -30,7 +30,7 @@ pub(super) async fn read(tools: &Tools, profile: &str, path: &str, stop: &Cancel
         let read = super::fault::blocking(move || transcript::read_context_usage(&asked.0, &asked.1)).await;
         match read.ok()? {
             Ok(found) => return found.map(|(usage, guessed)| Measured { usage, guessed }),
-            // The next turn's end takes this effect back.
+            // The core drops this effect at the end of the next turn.
             Err(error) if error.is_passing() => {
                 tokio::select! {
                     () = stop.cancelled() => return None,
@@ -45,7 +45,7 @@ pub(super) async fn read(tools: &Tools, profile: &str, path: &str, stop: &Cancel
     }
 }
 
-/// Looks at what decides whether a handoff may begin by itself.
+/// Checks what the core needs to decide whether a handoff may begin automatically.
 pub(super) async fn check_auto_handoff(
     tools: &Tools,
     pane: &PaneRef,

@@ -16,10 +16,10 @@ const QUIET: Duration = Duration::from_millis(500);
 /// How long it may take to come to rest.
 const LIMIT: Duration = Duration::from_secs(10);
 const EVERY: Duration = Duration::from_millis(50);
-/// What a look says of a name that the system would not let it look at.
+/// The reason in a look that the system refused.
 const UNREADABLE: &str = "unreadable";
 
-/// Waits for the document to come to rest and reads it. A missing one is missing at once.
+/// Waits for the document to come to rest and reads it. It does not wait for a document that is missing.
 pub(super) async fn read_settled(home: &Home, persona: &Slug, file_name: &str) -> DocumentRead {
     let name = OsStr::new(file_name);
     let limit = Instant::now() + LIMIT;
@@ -28,7 +28,7 @@ pub(super) async fn read_settled(home: &Home, persona: &Slug, file_name: &str) -
     loop {
         let folder = match open_folder(home.root(), persona) {
             Ok(folder) => folder,
-            // What could not be opened is not missing for that.
+            // A folder that can't be opened may still hold the document.
             Err(error) if error.unavailable().is_some() && Instant::now() < limit => {
                 tokio::time::sleep(EVERY).await;
                 continue;
@@ -61,7 +61,7 @@ pub(super) async fn read_settled(home: &Home, persona: &Slug, file_name: &str) -
     }
 }
 
-/// What one reading has told: nothing if the file changed meanwhile, or could not be read just now.
+/// What one reading shows. It gives no answer if the file changed meanwhile, or can't be read at this moment.
 fn judge(reading: Result<DocumentReading, DocumentError>) -> LookResult<DocumentRead> {
     match reading {
         Ok(DocumentReading { bytes, .. }) => {
@@ -79,7 +79,7 @@ fn judge(reading: Result<DocumentReading, DocumentError>) -> LookResult<Document
     }
 }
 
-/// Whether the document is still the recorded one. What could not be read is neither that nor another one.
+/// Whether the document is still the recorded one. A document that can't be read is neither the same nor another one.
 pub(super) async fn compare(
     home: &Home,
     persona: &Slug,
@@ -126,7 +126,7 @@ mod tests {
     use std::path::PathBuf;
 
     /// The result of a reading that ended in this system error.
-    fn met(errno: nix::errno::Errno) -> Result<DocumentReading, DocumentError> {
+    fn reading_that_failed(errno: nix::errno::Errno) -> Result<DocumentReading, DocumentError> {
         Err(DocumentError::Unread { path: PathBuf::from("d.md"), source: io::Error::from(errno) })
     }
 
@@ -134,9 +134,9 @@ mod tests {
     fn a_document_that_could_not_be_read_is_neither_changed_nor_broken() {
         use nix::errno::Errno;
         for errno in [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::EACCES, Errno::EIO] {
-            assert!(matches!(is_same(met(errno), "00"), LookResult::Unavailable(_)), "{errno}");
+            assert!(matches!(is_same(reading_that_failed(errno), "00"), LookResult::Unavailable(_)), "{errno}");
             assert!(
-                matches!(judge(met(errno)), LookResult::Unavailable(why) if why.contains(&io::Error::from(errno).to_string())),
+                matches!(judge(reading_that_failed(errno)), LookResult::Unavailable(why) if why.contains(&io::Error::from(errno).to_string())),
                 "{errno}"
             );
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::task::JoinError;
 
 /// How often to check whether a thread can be started.
-const WHILE_SHORT: Duration = Duration::from_millis(250);
+const CHECK_SHORTAGE_EVERY: Duration = Duration::from_millis(250);
 /// The reason in the outcome.
 const WHY: &str =
     "an internal error of tasuki ended this action (see the sidecar's log); it is not known what was done";
@@ -45,37 +45,41 @@ pub(super) fn outcome(effect: &Effect) -> Outcome {
 }
 
 tokio::task_local! {
-    /// Set in a task whose panic is seen by [`guard`], or by the task that awaits [`blocking`].
-    static GUARDED: ();
+    /// Set in a task whose panic is seen by [`catch_panic`], or by the task that awaits [`blocking`].
+    static CATCHES_PANICS: ();
 }
 
 /// Whether a panic here becomes an effect's outcome instead of ending the sidecar.
 #[must_use]
-pub fn is_guarded() -> bool {
-    GUARDED.try_with(|()| ()).is_ok()
+pub fn catches_panics() -> bool {
+    CATCHES_PANICS.try_with(|()| ()).is_ok()
 }
 
 /// Blocking work of an effect, on a thread of its own: its caller gets an error if it panics.
 pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
     // Without a spare thread the runtime would keep the work for a thread that may never come.
     while limits::no_thread().is_some() {
-        tokio::time::sleep(WHILE_SHORT).await;
+        tokio::time::sleep(CHECK_SHORTAGE_EVERY).await;
     }
-    tokio::task::spawn_blocking(move || GUARDED.sync_scope((), work)).await
+    tokio::task::spawn_blocking(move || CATCHES_PANICS.sync_scope((), work)).await
 }
 
-/// A task that goes no further when nobody waits for it any more.
-struct Given(tokio::task::JoinHandle<Outcome>);
+/// Aborts its task when it is dropped: then nobody waits for the task any more.
+struct AbortOnDrop(tokio::task::JoinHandle<Outcome>);
 
-impl Drop for Given {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-/// Does it, and gives `fault` instead of its outcome if it panics; none if the program is ending.
-pub(super) async fn guard(doing: impl Future<Output = Outcome> + Send + 'static, fault: Outcome) -> Option<Outcome> {
-    let mut task = Given(tokio::spawn(GUARDED.scope((), doing)));
+/// Runs an effect in a task of its own. If the task panics, this returns `fault` as its outcome; none if the program is
+/// ending.
+pub(super) async fn catch_panic(
+    doing: impl Future<Output = Outcome> + Send + 'static,
+    fault: Outcome,
+) -> Option<Outcome> {
+    let mut task = AbortOnDrop(tokio::spawn(CATCHES_PANICS.scope((), doing)));
     match (&mut task.0).await {
         Ok(outcome) => Some(outcome),
         Err(error) if error.is_panic() => {
@@ -105,12 +109,12 @@ mod tests {
     async fn a_panic_is_an_outcome_too() {
         let effect = Effect::DropPlaceholder { tag: "t".to_owned() };
         let asked = async {
-            assert!(is_guarded() && blocking(is_guarded).await.is_ok_and(|is| is));
+            assert!(catches_panics() && blocking(catches_panics).await.is_ok_and(|is| is));
             panic!("on purpose")
         };
-        let outcome = guard(asked, outcome(&effect)).await;
-        assert!(!is_guarded());
+        let outcome = catch_panic(asked, outcome(&effect)).await;
+        assert!(!catches_panics());
         assert!(matches!(outcome, Some(Outcome::Failed { .. })));
-        assert_eq!(guard(async { Outcome::Done }, Outcome::Compared(false)).await, Some(Outcome::Done));
+        assert_eq!(catch_panic(async { Outcome::Done }, Outcome::Compared(false)).await, Some(Outcome::Done));
     }
 }

@@ -1,4 +1,4 @@
-//! Finds out which agent is in a pane, and that no other home has claimed it.
+//! Finds out which agent is in a pane, and whether another home has claimed the pane.
 
 use super::Tools;
 use super::retry_look::{self, LookResult};
@@ -49,7 +49,8 @@ struct Seen {
     agent_id: Option<AgentId>,
 }
 
-/// A look that told of one thing and not of another would take a shell for the program in front.
+/// Looks at the program in the foreground, its arguments and its environment. If one part fails, the look gives no
+/// answer: a part alone could make a shell look like an agent.
 fn look(pid: u32) -> LookResult<Seen> {
     let seen = process::front(pid).and_then(|agent| {
         let argv = agent.map_or(Ok(None), |agent| process::arguments(agent.pid))?.unwrap_or_default();

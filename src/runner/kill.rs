@@ -9,11 +9,12 @@ use nix::unistd::{Pid, getpgid};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// How long a process may take to its end after its terminal has gone.
+/// How long a process may take to end after its terminal is gone.
 const HANG_UP: Duration = Duration::from_secs(3);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Kills a pane. A process that lives on without it, as Gemini CLI's has done, would be nobody's: it is killed too.
+/// Kills a pane. A process may outlive its pane, as Gemini CLI's has done. Nobody would end that process, so tasuki
+/// kills it too.
 pub(super) async fn kill_pane(
     tools: &Tools,
     pane: &PaneRef,
@@ -38,8 +39,8 @@ pub(super) async fn kill_pane(
     Outcome::Done
 }
 
-/// Ends a process by force, and the group that it leads. Where only its number is known, which may be another's by now,
-/// nothing is done.
+/// Ends a process by force, and the group that it leads. If only the process id is known, this does nothing: another
+/// process may have the id by now.
 fn end(process: &Process) {
     let Ok(pid) = i32::try_from(process.pid).map(Pid::from_raw) else { return };
     if process.start_ticks == 0 || process::start_ticks(process.pid) != Some(process.start_ticks) {

@@ -11,15 +11,16 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// For what only reads or writes a few files, or asks tmux a few things.
+/// The limit for an effect that only reads or writes a few files, or asks tmux a few things.
 const SHORT: Duration = Duration::from_secs(60);
 /// The limit for a text: typing 64 KiB piece by piece takes minutes.
 const TEXT: Duration = Duration::from_secs(15 * 60);
-/// For what waits for others as long as its step lasts, whose own limit takes it back; and for what waits for its turn.
+/// The limit for an effect that waits for something outside, and for notices, which wait for each other. The limit of a
+/// handoff's step cancels it earlier.
 const DAY: Duration = Duration::from_secs(25 * 60 * 60);
 /// How long an effect that was told to stop may take to do so: a look at a tmux server that hangs takes 20 s.
 pub(super) const STOPS_WITHIN: Duration = Duration::from_secs(30);
-/// How long after its end the view names a late effect.
+/// How long the view names an effect after it was found to be late.
 const TOLD_FOR: Duration = Duration::from_secs(60);
 
 /// How long an effect may take at most.
@@ -39,7 +40,8 @@ pub(super) fn limit(profiles: &Profiles, effect: &Effect) -> Duration {
         Effect::AwaitDeath { .. } | Effect::AwaitPrompt { .. } | Effect::NotifyOperator(_) | Effect::Notify(_) => DAY,
         // It waits for a server to answer.
         Effect::DropPlaceholder { .. } => DAY,
-        // A pause, a look page by page, and the try itself, each within the limit.
+        // It pauses, looks through the comments page by page, and uploads. Each of these calls may take the whole
+        // limit.
         Effect::Publish(plan) => Duration::from_millis(plan.limit_ms) * 12 + SHORT,
         Effect::Start(_) => SHORT * 3,
         Effect::PrepareFolder { .. }
@@ -96,13 +98,13 @@ impl Late {
         noted.insert(what.to_owned(), Instant::now() + TOLD_FOR);
     }
 
-    /// What is to be told of it at this moment.
+    /// What the sidecar's view says of late effects at this moment.
     #[must_use]
-    pub fn told(&self) -> Option<String> {
-        self.told_at(Instant::now())
+    pub fn for_view(&self) -> Option<String> {
+        self.for_view_at(Instant::now())
     }
 
-    fn told_at(&self, now: Instant) -> Option<String> {
+    fn for_view_at(&self, now: Instant) -> Option<String> {
         let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         noted.retain(|_, until| *until > now);
         let last = noted.iter().max_by_key(|(_, until)| **until).map(|(what, _)| what.clone());
@@ -126,7 +128,7 @@ mod tests {
     async fn an_effect_that_ends_in_time_is_not_reported() {
         let (stop, late) = (CancellationToken::new(), Late::default());
         let ended = within(KIND, (&stop, &late), async { Some(Outcome::Done) }, fault()).await;
-        assert_eq!((ended, late.told(), stop.is_cancelled()), (Some(Outcome::Done), None, false));
+        assert_eq!((ended, late.for_view(), stop.is_cancelled()), (Some(Outcome::Done), None, false));
     }
 
     #[tokio::test]
@@ -139,7 +141,7 @@ mod tests {
         };
         let ended = within(KIND, (&stop, &late), doing, fault()).await;
         assert_eq!(ended, Some(Outcome::Compared(false)));
-        assert_eq!(late.told().as_deref(), Some("read_document takes more than 0 s"));
+        assert_eq!(late.for_view().as_deref(), Some("read_document takes more than 0 s"));
     }
 
     /// An effect that hangs delays nothing else: it gets an outcome, and its action does not happen later.
@@ -155,11 +157,11 @@ mod tests {
         };
         let soon = Duration::from_millis(20);
         let kind = (soon, soon, "read_document");
-        let ended = within(kind, (&stop, &late), fault::guard(hangs, fault()), fault()).await;
+        let ended = within(kind, (&stop, &late), fault::catch_panic(hangs, fault()), fault()).await;
         assert_eq!((ended, stop.is_cancelled()), (Some(fault()), true));
-        assert!(late.told().is_some_and(|said| said.contains("stopped waiting") && said.ends_with("1 more")));
+        assert!(late.for_view().is_some_and(|said| said.contains("stopped waiting") && said.ends_with("1 more")));
         let _ = release.send(());
         assert!((&mut came_after).await.is_err(), "it continued");
-        assert_eq!(late.told_at(Instant::now() + TOLD_FOR), None);
+        assert_eq!(late.for_view_at(Instant::now() + TOLD_FOR), None);
     }
 }

@@ -1,11 +1,12 @@
-//! Runs effects: one lane for each agent, so that the texts for a pane keep their order, and everything else in
-//! parallel.
+//! Runs effects. The effects of one lane run one after the other: an agent's start and its texts share a lane, so that
+//! texts keep their order, and so do the effects of one placeholder window. All other effects run in parallel.
 //!
-//! `act` carries out one effect with the adapters. `retry_look` repeats a look that said nothing. `document` reads
-//! documents that no longer change, and `context_usage` how full a context is. `late` gives up effects that do not end.
-//! `identify` finds out who is in a pane, `persona` what the disk says of one. `publish` keeps copies and publishes
-//! them, and `start` starts agents. `tools` is what all of them use. `fault` is the outcome of an effect that panicked.
-//! This file keeps the lanes.
+//! `act` carries out one effect with the adapters. `retry_look` repeats a look that gave no answer. `late` gives up
+//! effects that do not end, and `fault` gives an effect that panicked its outcome. `tools` holds the adapters that all
+//! of them use. This file keeps the lanes. Each other file is one effect or a few: `document` reads documents,
+//! `compose` writes them, `publish` copies and publishes them; `start` starts an agent, `kill` kills one, `identify`
+//! finds out which agent is in a pane; `persona` reads a persona's folder; `transcript`, `context_usage` and `version`
+//! ask what their names say.
 
 mod act;
 mod compose;
@@ -23,7 +24,7 @@ mod tools;
 mod transcript;
 pub mod version;
 
-pub use fault::is_guarded;
+pub use fault::catches_panics;
 pub use late::Late;
 pub(crate) use persona::facts as persona_facts;
 pub use tools::Tools;
@@ -39,8 +40,8 @@ use tokio_util::sync::CancellationToken;
 /// Outcomes that may wait for the loop.
 const QUEUE: usize = 1024;
 
-/// How often it is looked whether files can be opened again.
-const WHILE_SHORT: Duration = Duration::from_millis(250);
+/// How often tasuki checks whether files can be opened again.
+const CHECK_SHORTAGE_EVERY: Duration = Duration::from_millis(250);
 
 /// An effect that has ended, with its outcome.
 #[derive(Debug)]
@@ -69,7 +70,8 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// A runner, and where ended effects come out. Each must be given back by [`Runner::finished`].
+    /// Makes a runner, and the channel on which effects that have ended come out. Call [`Runner::finished`] for each of
+    /// them.
     #[must_use]
     pub fn new(tools: Arc<Tools>) -> (Runner, mpsc::Receiver<SettledEffect>) {
         let (ended, receiver) = mpsc::channel(QUEUE);
@@ -86,7 +88,7 @@ impl Runner {
         let lane = effect.lane(key);
         tracing::debug!(effect = key.0, kind = effect.kind(), resumed, "effect");
         self.lanes.entry(lane).or_default().push_back(Waiting { key, effect, resumed });
-        self.go(lane);
+        self.start_next(lane);
     }
 
     /// Stops an effect that is no longer wanted. A running effect keeps its lane until it has really stopped.
@@ -100,7 +102,8 @@ impl Runner {
         });
     }
 
-    /// Stops every effect that is no longer wanted: after a commit whose result was unknown, those that it dropped.
+    /// Stops every effect that is no longer wanted. Called after a commit whose result was unknown, because that commit
+    /// may have dropped effects.
     pub fn keep_only(&mut self, is_wanted: impl Fn(EffectKey) -> bool) {
         for (_, running) in self.running.iter().filter(|(key, _)| !is_wanted(**key)) {
             running.stop.cancel();
@@ -113,7 +116,7 @@ impl Runner {
     /// Removes an effect that has ended: the next one of its lane may begin.
     pub fn finished(&mut self, key: EffectKey) {
         let Some(running) = self.running.remove(&key) else { return };
-        self.go(running.lane);
+        self.start_next(running.lane);
         if self.lanes.get(&running.lane).is_some_and(VecDeque::is_empty) {
             self.lanes.remove(&running.lane);
         }
@@ -139,7 +142,7 @@ impl Runner {
         }
     }
 
-    fn go(&mut self, lane: EffectLane) {
+    fn start_next(&mut self, lane: EffectLane) {
         let is_taken = self.running.values().any(|running| running.lane == lane);
         if is_taken {
             return;
@@ -152,7 +155,7 @@ impl Runner {
         tokio::spawn(async move {
             let (key, kind, limit) = (next.key, next.effect.kind(), late::limit(&tools.profiles, &next.effect));
             let (late, stops) = (Arc::clone(&tools.late), stop.clone());
-            let outcome = match wait_for_room(&next.effect, &stop).await {
+            let outcome = match wait_for_descriptors(&next.effect, &stop).await {
                 Some(given_up) => Some(given_up),
                 None => {
                     let doing = async move { act::act(&tools, &next.effect, next.resumed, &stop).await };
@@ -160,26 +163,27 @@ impl Runner {
                     late::within(
                         (limit, late::STOPS_WITHIN, kind),
                         (&stops, &late),
-                        fault::guard(doing, fault),
+                        fault::catch_panic(doing, fault),
                         given_up,
                     )
                     .await
                 }
             };
             let Some(outcome) = outcome else { return };
-            // Nobody listens any more only at the end of the sidecar; the outbox still has the effect then.
+            // This fails only at the end of the sidecar, when nobody listens any more. The outbox still has the effect
+            // then.
             let _ = ended.send(SettledEffect { key, outcome }).await;
         });
     }
 }
 
-/// Waits until there are free descriptors: an effect that runs out of them half way can't tell what exists from what
-/// does not. The limit of its step, or the end of the sidecar, ends the wait and gives the outcome.
-async fn wait_for_room(effect: &Effect, stop: &CancellationToken) -> Option<Outcome> {
+/// Waits until there are free descriptors: an effect that has no descriptor left in the middle can't tell whether a
+/// file exists. The limit of its step, or the end of the sidecar, ends the wait and gives the outcome.
+async fn wait_for_descriptors(effect: &Effect, stop: &CancellationToken) -> Option<Outcome> {
     while let Some(why) = limits::shortage() {
         tokio::select! {
-            () = tokio::time::sleep(WHILE_SHORT) => {}
-            // A text says by itself what is certain of it.
+            () = tokio::time::sleep(CHECK_SHORTAGE_EVERY) => {}
+            // An effect that types begins all the same: its own outcome says whether anything may have been typed.
             () = stop.cancelled() => match effect {
                 Effect::Type(_) => return None,
                 _ => return Some(Outcome::Failed { why }),

@@ -1,4 +1,4 @@
-//! What the disk says of a persona, for a handoff that was asked for or begins automatically; and the persona's texts.
+//! Reads a persona's folder: the facts that a handoff needs, and the texts of the priming.
 
 use super::Tools;
 use super::retry_look::{self, LookResult};
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 /// Reads a persona's folder. A persona that can't be read counts as existing and broken.
 ///
 /// # Errors
-/// Something was short, which says nothing of the persona: another look may tell.
+/// The machine had no descriptors or memory left, which says nothing of the persona. A later look may succeed.
 pub(crate) fn facts(home: &Home, slug: &Slug) -> Result<PersonaFacts, String> {
     let personas = home.personas();
     let handoffs_dir = personas.join(slug.as_str()).join("handoffs").display().to_string();
@@ -39,7 +39,7 @@ pub(crate) fn facts(home: &Home, slug: &Slug) -> Result<PersonaFacts, String> {
     }
 }
 
-/// Reads skill and experience. What could not be read is not missing for that.
+/// Reads skill and experience. A file that can't be read does not count as missing.
 pub(super) async fn read(tools: &Tools, slug: &Slug, stop: &CancellationToken) -> Outcome {
     let personas = tools.home.personas();
     match retry_look::until_answered(stop, || texts(personas::read_texts(&personas, slug))).await {

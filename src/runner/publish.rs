@@ -16,7 +16,7 @@ use std::ffi::OsStr;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// The most names that are tried for a copy, a second apart.
+/// The most names that are tried for a copy. A name holds a time; each try takes the next second.
 const MOST_NAMES: i64 = 600;
 /// How long a server may take to store an upload before we stop waiting for its answer: GitHub gives up a request after
 /// 10 s.
@@ -71,7 +71,7 @@ fn recorded(folder: &DocumentFolder, name: &str, sha256: &str) -> Option<Vec<u8>
     (text::sha256(&reading.bytes) == sha256).then_some(reading.bytes)
 }
 
-/// Publishes the copy. What a former try, or a former process, may have sent is looked for first.
+/// Publishes the copy. First it looks for what an earlier try, or an earlier process, may have sent.
 pub(super) async fn publish(tools: &Tools, plan: &PublishPlan, resumed: bool, stop: &CancellationToken) -> Posted {
     let mark = format!("<!-- tasuki:{}:{} -->", plan.handoff_id, plan.number);
     let text = match body(tools, plan, &mark) {
@@ -112,7 +112,7 @@ fn host(target: &PublishTarget) -> Option<String> {
     }
 }
 
-/// What is sent: the mark, which shows nowhere, then the document as it was recorded.
+/// What is sent: the mark, which GitHub does not display, then the document as it was recorded.
 fn body(tools: &Tools, plan: &PublishPlan, mark: &str) -> Result<String, GhError> {
     let folder = documents::open_folder(tools.home.root(), &plan.persona);
     let folder = folder.map_err(|error| GhError::new("document_changed", error.to_string()))?;
@@ -134,7 +134,7 @@ fn body(tools: &Tools, plan: &PublishPlan, mark: &str) -> Result<String, GhError
 
 async fn post(gh: &Gh, upload: &Upload<'_>, plan: &PublishPlan, resumed: bool) -> Posted {
     if resumed {
-        // Whatever a former process had sent has had its time by then.
+        // By then the server has stored whatever an earlier process had sent.
         tokio::time::sleep(gh.limit).await;
     } else if plan.open {
         tokio::time::sleep(gh.limit.min(SERVER_TAKES)).await;
@@ -151,23 +151,23 @@ async fn post(gh: &Gh, upload: &Upload<'_>, plan: &PublishPlan, resumed: bool) -
                 );
             }
             // Only a person can tell now, so the upload is in doubt, whatever the earlier attempts said.
-            Ok(UploadState::Untold(fault)) => return Posted::Failed(told(fault, true)),
+            Ok(UploadState::Untold(fault)) => return Posted::Failed(publish_fault(fault, true)),
             Err(fault) => return failed(plan, resumed, fault),
         }
     }
     match publish::post(gh, upload).await {
         Ok(url) => Posted::Done { url },
-        Err(fault) => Posted::Failed(told(fault, false)),
+        Err(fault) => Posted::Failed(publish_fault(fault, false)),
     }
 }
 
 /// A failure before anything new was sent: what was sent before is as unknown as it was.
 fn failed(plan: &PublishPlan, resumed: bool, fault: GhError) -> Posted {
     let before = plan.open || resumed || !plan.post;
-    Posted::Failed(told(GhError { maybe_stored: false, ..fault }, before))
+    Posted::Failed(publish_fault(GhError { maybe_stored: false, ..fault }, before))
 }
 
-fn told(fault: GhError, before: bool) -> PublishFault {
+fn publish_fault(fault: GhError, before: bool) -> PublishFault {
     PublishFault {
         code: fault.code.to_owned(),
         message: fault.message,

@@ -10,7 +10,7 @@ use crate::tmux::{CreationState, SpawnOutcome, SpawnPlan};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long it is tried to learn which process was started.
+/// How long tasuki tries to find out which process was started.
 const IDENTIFY_WITHIN: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
@@ -21,11 +21,12 @@ pub(super) async fn start(tools: &Tools, plan: &StartAgent) -> Started {
         Ok(CreationState::Alive(pane)) => running(tools, pane).await,
         Ok(CreationState::Died) => Started::Died,
         Ok(CreationState::Never) => start_new(tools, plan).await,
-        Err(end) => told(tools, end).await,
+        Err(end) => as_started(tools, end).await,
     }
 }
 
-/// It was looked for and was never started in this life of the server: whatever is in the way now, nothing runs.
+/// Starts an agent that was never started in this life of the tmux server. If anything prevents the start, it is
+/// certain that nothing runs.
 async fn start_new(tools: &Tools, plan: &StartAgent) -> Started {
     let Some(profile) = tools.profiles.get(&plan.profile) else {
         return Started::Failed { why: format!("there is no profile {}", plan.profile) };
@@ -71,10 +72,10 @@ async fn start_new(tools: &Tools, plan: &StartAgent) -> Started {
         argv: launch.argv,
         size: plan.size,
     };
-    told(tools, tools.tmux.spawn(&spawn).await).await
+    as_started(tools, tools.tmux.spawn(&spawn).await).await
 }
 
-async fn told(tools: &Tools, outcome: SpawnOutcome) -> Started {
+async fn as_started(tools: &Tools, outcome: SpawnOutcome) -> Started {
     match outcome {
         SpawnOutcome::Started(pane) => running(tools, pane).await,
         SpawnOutcome::Died => Started::Died,
@@ -84,15 +85,16 @@ async fn told(tools: &Tools, outcome: SpawnOutcome) -> Started {
     }
 }
 
-/// It runs in this pane, which is ours from now on.
+/// The agent runs in this pane: identifies its process and claims the pane.
 async fn running(tools: &Tools, pane: PaneRef) -> Started {
-    let process = identify_born(pane.pid).await;
+    let process = identify_new(pane.pid).await;
     identify::claim_own(tools, &pane, process).await;
     Started::Running { pane, process }
 }
 
-/// The process of a pane that was just made. What lacks the means to look may have them in a moment.
-async fn identify_born(pid: u32) -> Option<Process> {
+/// Identifies the process of a new pane. It tries again for a while, because the machine may have no descriptors left
+/// for a moment.
+async fn identify_new(pid: u32) -> Option<Process> {
     let until = Instant::now() + IDENTIFY_WITHIN;
     loop {
         let process = process::identify(pid);
@@ -115,7 +117,7 @@ async fn missing_program(tools: &Tools, session: &str, program: &str) -> Option<
     (!is_there).then(why)
 }
 
-/// Puts the files that a launch line names where it says that they are.
+/// Writes the files that a launch line names, at the paths in that line.
 fn write_launch_files(tools: &Tools, profile: &str, files: &[(String, String)]) -> Result<(), String> {
     let profile = profile.parse().map_err(|_| format!("{profile} is not the name of a profile"))?;
     files

@@ -19,6 +19,6 @@ pub struct Tools {
     pub gh: String,
     /// The path of this program, for hooks and for the demo agent.
     pub program: PathBuf,
-    /// What did not end in its time.
+    /// The effects that did not end in time.
     pub late: Arc<Late>,
 }

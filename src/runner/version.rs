@@ -10,15 +10,15 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 
-/// How long the CLI may take to say it.
+/// How long the CLI may take to print its version.
 const LIMIT: Duration = Duration::from_secs(10);
-/// Most that is read of what it says, in bytes.
+/// The most bytes that are read of its output.
 const MAX_SAID: u64 = 4 * 1024;
 /// Longest version that is shown, in characters.
 const MAX_SHOWN: usize = 80;
 
-/// What a person should know of the version, as a sentence to be put behind another one; empty if it is one with which
-/// the profile was tried, or if it can't be known.
+/// A clause about the version, to be appended to a message. It is empty if the profile was tried with this version, or
+/// if the version is not known.
 pub(super) async fn remark(tools: &Tools, profile: &str) -> String {
     let Some(version) = tools.profiles.get(profile).and_then(|profile| profile.file.version.clone()) else {
         return String::new();
@@ -39,7 +39,7 @@ fn judge(version: &VersionSection, said: &str) -> String {
     }
 }
 
-/// Whether the profile was tried with the version that says this.
+/// Whether this output names a version with which the profile was tried.
 #[must_use]
 pub fn is_tried(version: &VersionSection, said: &str) -> bool {
     version.tried.iter().any(|tried| said.contains(tried.as_str()))
@@ -51,7 +51,8 @@ pub fn shown(said: &str) -> String {
     sanitise(said).lines().next().unwrap_or_default().trim().chars().take(MAX_SHOWN).collect()
 }
 
-/// Asks the program that a new window would find, by that `PATH`; without one by our own.
+/// Asks the CLI for its version. It finds the program by `path`, the `PATH` of new windows, or by tasuki's own `PATH`
+/// if there is none.
 pub async fn ask(version: &VersionSection, path: Option<&OsStr>) -> Option<String> {
     let (program, arguments) = version.argv.split_first()?;
     let mut command = Command::new(program);

@@ -80,7 +80,7 @@ impl Sidecar {
         let heartbeat = self.liveness.heartbeat(now, self.is_silent());
         // Nothing of it is lost: the store has it, and it is written when the disk lets us.
         let short = limits::shortage().or_else(|| self.liveness.no_thread.clone());
-        let late = self.tools.late.told();
+        let late = self.tools.late.for_view();
         let problem = self.obstacle().or(self.projection.unwritten.as_ref()).or(short.as_ref());
         let problem = problem.or(self.answers.judged.problem.as_ref()).or(late.as_ref());
         let full = self

@@ -89,7 +89,7 @@ fn run_to_the_end(options: &SidecarOptions) -> u8 {
 /// A panic ends the whole program, because nobody would notice one missing part: no signal would end it, or no request
 /// be answered, while it seems to run. An effect's panic becomes that effect's outcome instead.
 fn end_on_fault() {
-    exit::end_on_fault(crate::runner::is_guarded, |said| {
+    exit::end_on_fault(crate::runner::catches_panics, |said| {
         super::log::say(&format!("tasuki: {said} Nothing is lost, and the next start continues."));
         super::log::finish();
     });
