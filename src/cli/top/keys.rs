@@ -14,7 +14,7 @@ pub const KEYS: [(&str, &str); 14] = [
     ("a", "accept the document as it is"),
     ("d", "dismiss the error"),
     ("g", "go to the agent's pane"),
-    ("y, n", "answer a question"),
+    ("y, n", "confirm a cancel, an accept or a dismiss, or not"),
     ("Enter, Esc", "in an input line: confirm, or abort"),
     ("Ctrl-U", "in an input line: clear the line"),
     ("?", "this help"),
