@@ -55,7 +55,7 @@ fn each_key_that_other_clis_need_can_be_put_into_the_guides_profile() {
         let read = tasuki::agents::Profiles::load(Some(dir.path()));
         read.unwrap_or_else(|error| panic!("{error}\n{whole:#?}")).get("wren").expect("there").clone()
     };
-    // Alone, as the README says, and together.
+    // Each section alone, because the guide says to take those that a CLI needs, and all together.
     for (section, value) in more.clone() {
         tried(toml::Table::from_iter([(section, value)]));
     }
