@@ -55,11 +55,12 @@
 //!   while it decides.
 //! - It never types a text twice: not after a crash, not on a retry, not because a screen could not be read.
 //! - It never publishes a document twice: if an upload may have been stored without an answer, tasuki looks for its
-//!   mark first.
+//!   mark first. If that look gives no answer, tasuki uploads again only if the operator says that nothing was stored.
 //! - It never presses Enter before it has seen its text in the composer, never sends Escape, never answers a dialog,
 //!   never touches a draft, and types nothing at all into an agent that has no persona.
-//! - It never ends an agent before its document is recorded, and never briefs a successor before it is primed.
-//! - It never ends a process that it did not start, and never changes a user's focus, window sizes or paste buffers.
+//! - It never ends the agent of a handoff before its document is recorded, and never briefs a successor before it is
+//!   primed.
+//! - It never kills a process that it did not start, and never changes a user's focus, window sizes or paste buffers.
 //! - It never overwrites a state file that it could not read, never deletes a document, and never follows a link that
 //!   somebody has put into its folders.
 //! - It never talks to a tmux server that another user could have started, and never runs a file of its home, or types
