@@ -1,7 +1,7 @@
-//! Removes history: views of ended agents and finished handoffs, and the files of delivered texts, when they are 7 days
-//! old. Of the views it also removes all but the newest 20,000 of each kind. The store keeps the rows, and the sidecar
-//! writes a view again on request. Each call looks at a few files. What counts is not the wall clock but
-//! [`BelievedClock`].
+//! Removes history: views of ended agents and finished handoffs, and the files of texts that were too long to type,
+//! when they are 7 days old. Of the views it also removes all but the newest 20,000 of each kind. The store keeps the
+//! rows, and the sidecar writes a view again on request. Each call looks at a few files. What counts is not the wall
+//! clock but [`BelievedClock`].
 
 use super::dirs::{SpoolDir, SpoolDirs};
 use crate::core::id::{AgentId, DeliveryId, HandoffId, Slug};
@@ -32,8 +32,8 @@ pub enum AgedFile<'a> {
 pub(super) struct Ager {
     clock: BelievedClock,
     pass: Option<Pass>,
-    /// The change time of the oldest view that the last pass kept among the newest [`MOST_VIEWS`]: of agents, of
-    /// handoffs. Older views are removed.
+    /// For the views of agents and for those of handoffs: if the last pass kept [`MOST_VIEWS`], the change time of the
+    /// oldest of them; otherwise `i64::MIN`. Older views are removed.
     oldest_kept_ns: [i64; 2],
 }
 
@@ -104,8 +104,8 @@ impl Ager {
             return (if kind == 0 { views_pass(dirs, 1) } else { texts_pass(dirs) }, 0);
         };
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        let was_removed = match (old_view(kind, name), files::meta_at(dirs.dir(VIEW_DIRS[kind]), name)) {
-            (Some(old), Ok(Some(meta))) if meta.is_file() && !is_wanted(old) => {
+        let was_removed = match (view_named(kind, name), files::meta_at(dirs.dir(VIEW_DIRS[kind]), name)) {
+            (Some(view), Ok(Some(meta))) if meta.is_file() && !is_wanted(view) => {
                 let changed_ns = dirs.changed_ns(&meta);
                 let is_old = changed_ns < limit_ns.max(self.oldest_kept_ns[kind]);
                 let was_removed = is_old && files::remove_at(dirs.dir(VIEW_DIRS[kind]), name).unwrap_or(false);
@@ -150,8 +150,8 @@ fn age_text(
     };
     let Some(Ok(entry)) = listing.next() else { return (Some(Pass::Texts { personas, of: None }), 0) };
     let name = OsStr::from_bytes(entry.file_name().to_bytes());
-    let was_removed = match (old_text(name), files::meta_at(&folder, name)) {
-        (Some(old), Ok(Some(meta))) if meta.is_file() && dirs.changed_ns(&meta) < limit_ns && !is_wanted(old) => {
+    let was_removed = match (text_named(name), files::meta_at(&folder, name)) {
+        (Some(text), Ok(Some(meta))) if meta.is_file() && dirs.changed_ns(&meta) < limit_ns && !is_wanted(text) => {
             files::remove_at(&folder, name).unwrap_or(false)
         }
         _ => false,
@@ -168,12 +168,14 @@ fn open_texts(dirs: &SpoolDirs, persona: &OsStr) -> Option<(OwnedFd, OwningIter)
     Some((texts, listing))
 }
 
-fn old_view(kind: usize, name: &OsStr) -> Option<AgedFile<'static>> {
+/// Which view has this file name, if it is that of a view.
+fn view_named(kind: usize, name: &OsStr) -> Option<AgedFile<'static>> {
     let id = name.to_str()?.strip_suffix(".json")?;
     if kind == 0 { id.parse().ok().map(AgedFile::Agent) } else { id.parse().ok().map(AgedFile::Handoff) }
 }
 
-fn old_text(name: &OsStr) -> Option<AgedFile<'_>> {
+/// Which text has this file name, if it is that of a text.
+fn text_named(name: &OsStr) -> Option<AgedFile<'_>> {
     let name = name.to_str()?;
     DeliveryId::try_from(name.strip_suffix(".md")?.to_owned()).ok().map(|_| AgedFile::Text(name))
 }

@@ -29,7 +29,7 @@ pub enum SidecarPresence {
         /// When its last heartbeat was written, in milliseconds since 1970.
         heartbeat_ms: i64,
     },
-    /// It has run here; its last heartbeat is more than 15 s old.
+    /// It has run here; its last heartbeat is more than 15 s old, or more than 15 s in the future.
     Stale {
         pid: u32,
         /// How long ago its last heartbeat was written, in milliseconds; negative if the clock was set back since.

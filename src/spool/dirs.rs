@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 /// most this file behind.
 pub(super) const TEMP: &str = ".tasuki-new";
 
-/// One folder of a home. The order is that of [`DIRS`], which is indexed by it.
+/// One folder of a home. The order is that of [`DIRS`]: the open folders are in that order too, and are indexed by
+/// this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SpoolDir {
     Home,

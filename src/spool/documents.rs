@@ -1,5 +1,5 @@
-//! Documents: a persona's `handoffs/` and `texts/` folders, opened one level at a time so that no link leads out of
-//! them.
+//! Documents and texts in a persona's `handoffs/` and `texts/` folders, and the files for launch lines and uploads
+//! below `state/`. Each folder is opened one level at a time, so that no link leads out of it.
 
 use super::error::Error;
 use crate::core::id::{DeliveryId, Slug};
@@ -54,7 +54,8 @@ pub enum DocumentError {
         /// It changed while it was read: another reading may succeed.
         changing: bool,
     },
-    /// `document_unsafe`: the system lacked something, such as descriptors, so nothing is known about the file.
+    /// `document_unsafe`: a shortage, a disk that does not answer or a missing permission, so nothing is known about
+    /// the file.
     #[error("{path}: it can't be read: {source}", path = .path.display())]
     Unread { path: PathBuf, source: io::Error },
 }

@@ -63,7 +63,8 @@ impl Error {
         }
     }
 
-    /// The system's error, if it says nothing about the file: the system lacked descriptors or memory.
+    /// The system's error, if it says nothing about the file: a shortage, a disk that does not answer or a missing
+    /// permission.
     #[must_use]
     pub fn unavailable(&self) -> Option<&io::Error> {
         match self {

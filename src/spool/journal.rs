@@ -1,5 +1,5 @@
-//! `journal.jsonl`: every public event, one JSON object in each line, with `seq` numbers without gaps. The lines come
-//! from the store: after a crash, tasuki appends the missing ones, and writes none twice.
+//! `journal.jsonl`: every change that the journal reports, one JSON object in each line, with `seq` numbers without
+//! gaps. The lines come from the store: after a crash, tasuki appends the missing ones, and writes none twice.
 
 use super::dirs::SpoolDir;
 use super::error::Error;
@@ -48,9 +48,10 @@ struct Line {
 }
 
 impl Journal {
-    /// Opens the journal, cuts off an incomplete last line, and returns the last `seq` on the disk (0 if none). Lines
-    /// after that one up to `next_seq` must be appended again from the store. If it is `next_seq` or more, the store is
-    /// older than the journal: the caller must continue the numbers from it.
+    /// Opens the journal, cuts off an incomplete last line, and returns the last `seq` on the disk (0 if none).
+    /// `next_seq` is the number that the store would give to its next line. The caller must append the lines between
+    /// the two numbers again from the store. If the returned number is `next_seq` or more, the store is older than the
+    /// journal: the caller must continue with the number after the returned one.
     ///
     /// # Errors
     /// The system's.
@@ -108,8 +109,7 @@ impl Journal {
         Ok(())
     }
 
-    /// A journal that ends before what it once had can't be gone on with: what is left of it is kept under a name that
-    /// says so.
+    /// A journal that has lost its end can't be continued: what is left of it is kept under a name that says so.
     fn start_over_if_cut(&mut self, spool: &Spool, first: u64) -> Result<(), Error> {
         let is_cut = self.last != 0 && first > self.last + 1 && self.reached > self.last;
         if !is_cut {
@@ -184,7 +184,7 @@ impl Journal {
         Ok(file)
     }
 
-    /// A journal that can't be gone on with is kept under another name: nothing of it is destroyed.
+    /// A journal that can't be continued is kept under another name: nothing of it is destroyed.
     fn set_aside(&self, spool: &Spool, stem: &str) -> Result<(), Error> {
         let dir = spool.dir(SpoolDir::Spool);
         for number in 1..1_000 {

@@ -1,4 +1,4 @@
-//! Checks whether a file is completely written. That can be seen from a JSON object alone: no proper prefix of it is an
+//! Checks whether a file is completely written. A JSON object shows this by itself: no proper prefix of it is an
 //! object.
 
 use serde::de::IgnoredAny;

@@ -5,10 +5,10 @@
 //! a `lane` in the `order` in which they are to be decided, if they are complete (`json`). [`finish`] moves decided
 //! files away; `rejected` knows how full that folder is. [`mod@write`] and [`journal`] write results, views and journal
 //! lines, and `reserve` keeps room for one view on a full disk. [`wanted`] finds the views that a client waits for.
-//! [`watch`] says when to scan, [`age`] and `sweep` remove old files, and [`documents`] reads personas' folders.
-//! [`client`] is the part of programs that drop requests. [`survey`] checks the folders and changes nothing; `waiting`
-//! lists requests that nobody has taken. A notice of the watcher is only a hint to scan sooner: what counts is the
-//! listing.
+//! [`watch`] says when to scan, [`age`] and `sweep` remove old files. [`documents`] reads and writes documents, and
+//! writes the other files that effects need. [`client`] is for the programs that drop requests. [`survey`] checks the
+//! folders and changes nothing; `waiting` lists requests that nobody has taken. A notice of the watcher is only a hint
+//! to scan sooner: what counts is the listing.
 
 pub mod age;
 pub mod client;

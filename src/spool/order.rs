@@ -30,19 +30,19 @@ fn parse(name: &OsStr) -> Option<EventName> {
     Some(EventName { boot: boot.try_into().ok()?, ns: number(ns)?.parse().ok()?, pid: number(pid)?.parse().ok()? })
 }
 
-/// A file name with the time of the file's last change.
+/// A file name with the file's modification time (mtime), in nanoseconds.
 pub(super) type Listed = (OsString, i64);
 
-/// The order of requests: oldest change first, then by name.
+/// The order of requests: oldest modification time first, then by name.
 pub(super) fn by_time(mut listed: Vec<Listed>) -> Vec<OsString> {
     listed.sort_unstable_by(|(a, a_ns), (b, b_ns)| (a_ns, a).cmp(&(b_ns, b)));
     listed.into_iter().map(|(name, _)| name).collect()
 }
 
-/// The order of events. Within a boot they are ordered by the time in their names; file times do not matter. For the
-/// order among other boots and other names, each boot gets the earliest wall-clock start that one of its files implies.
-/// This shifts all files of a boot by the same amount, so a jump of the wall clock can't change the order within a
-/// boot.
+/// The order of events. Within a boot they are ordered by the time in their names; file times do not matter. To compare
+/// them with files of another boot, or without such a name, each boot gets a start on the wall clock: modification time
+/// minus the time in the name, of that file for which this is earliest. This shifts all files of a boot by the same
+/// amount, so a jump of the wall clock can't change the order within a boot.
 pub(super) fn events(listed: Vec<Listed>) -> Vec<OsString> {
     let mut starts: BTreeMap<[u8; 8], i128> = BTreeMap::new();
     let parsed: Vec<(OsString, i64, Option<EventName>)> = listed

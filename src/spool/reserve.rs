@@ -36,8 +36,8 @@ impl Reserve {
     }
 
     /// Writes the view into the spare file and swaps the two names, which needs neither a block nor an inode. White
-    /// space after the object keeps the size. If no file can be opened, writes to the one that is held open, in place
-    /// if that is the view already.
+    /// space after the object keeps the size. If no file can be opened, writes to the one that is held open. If that
+    /// one is the view already, it is overwritten in place, and no names are swapped.
     pub(super) fn put(&mut self, dir: BorrowedFd<'_>, shown: &OsStr, bytes: &[u8]) -> io::Result<()> {
         if bytes.len() > SIZE {
             return Err(io::ErrorKind::FileTooLarge.into());

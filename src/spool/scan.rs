@@ -32,8 +32,8 @@ pub struct Scan {
     pub found: Vec<IncomingFile>,
     /// When to scan again even without a hint: a file is incomplete, or is held.
     pub look_again: Option<Duration>,
-    /// Whether the next scan may find more at once. If this is `false` and `found` is empty, the scan listed the folder
-    /// itself and saw all of it.
+    /// Whether the next scan may find more at once. If this is `false` and `found` is empty, this scan made a new
+    /// listing of the folder and looked at every file in it that is not held.
     pub more: bool,
     /// The number of the listing that these files are from.
     pub listing: u64,
@@ -114,8 +114,8 @@ impl Spool {
         Ok(())
     }
 
-    /// Lists the names that are not held, and those that are held and have changed, each with its change time. Also
-    /// returns whether names were left out because there were too many.
+    /// Lists the names that are not held, and those that are held and have changed, each with its modification time.
+    /// Also returns whether names were left out because there were too many.
     fn list_unheld(
         &mut self,
         lane: Lane,
@@ -233,7 +233,8 @@ impl Spool {
         Look::Later(PATIENCE_MS)
     }
 
-    /// For how long a waiting file has been unchanged, by boot time since tasuki saw it first.
+    /// For how long a waiting file has been unchanged, by boot time since tasuki first saw it in this state. `None` if
+    /// the file does not wait yet, or has changed.
     fn quiet_ms(&mut self, lane: Lane, name: &OsStr, file_id: &FileId, now: &Now) -> Option<u64> {
         let waiting = self.lane(lane).waiting.get(name)?;
         (waiting.file_id == *file_id).then(|| now.boot_ms.saturating_sub(waiting.since_ms))
@@ -262,8 +263,8 @@ fn bad_name(lane: Lane) -> &'static str {
     }
 }
 
-/// Whether the error means that the process lacks descriptors or memory. Then the scan fails, instead of calling the
-/// file bad.
+/// Whether the error means that the process lacks descriptors or memory, or was interrupted. Then the scan fails,
+/// instead of calling the file bad.
 fn is_shortage(error: &std::io::Error) -> bool {
     let short = [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::EINTR];
     error.raw_os_error().is_some_and(|code| short.contains(&Errno::from_raw(code)))

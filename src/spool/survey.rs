@@ -43,7 +43,8 @@ pub struct Survey {
     pub faults: Vec<SurveyFault>,
     /// Missing folders; the sidecar creates them at its start.
     pub missing: Vec<PathBuf>,
-    /// Files that killed processes have left: those in `spool/tmp/`, and test events.
+    /// Files that killed processes have left: those in `spool/tmp/`, and test events, which `tasuki doctor` has hooks
+    /// write and then removes.
     pub leftovers: Vec<LeftoverFile>,
 }
 
@@ -90,8 +91,8 @@ pub fn survey(home: &Path, is_probe: impl Fn(&OsStr) -> bool) -> io::Result<Opti
     Ok(Some(found))
 }
 
-/// Whether no folder on the way is a link. A link itself is reported, but not followed: it may lead to another user's
-/// files.
+/// Whether no folder above the last part of `below` is a link. To ask about the last part too, append `/.`. A link is
+/// reported, but not followed: it may lead to another user's files.
 fn is_inside(root: &Path, below: &str) -> bool {
     let is_link = |path: PathBuf| std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
     let mut above = below.match_indices('/').map(|(at, _)| root.join(&below[..at]));

@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 
 /// The beginning of such a file's name; the id follows.
 pub const WANTED_PREFIX: &str = ".wanted-";
-/// The most such files that one tick reads.
+/// The most such files that are read at once.
 const MAX_WANTED: usize = 100;
 
 impl Spool {

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// The most document folders that are watched at once; the tick looks at the others.
+/// The most document folders that are watched at once; the others are looked at only at the sidecar's ticks.
 const MAX_FOLDERS: usize = 256;
 
 /// How the folders are watched.
@@ -63,7 +63,8 @@ struct Paths {
     inside: Vec<PathBuf>,
 }
 
-/// Waits for a hint that a folder has changed; any task may hold one.
+/// Waits for hints that a folder has changed. Any task may hold this, but only one: its clones share one flag, so each
+/// hint reaches only one of them.
 #[derive(Debug, Clone)]
 pub struct Hints {
     shared: Arc<Shared>,

@@ -122,7 +122,7 @@ impl Spool {
             .map_err(|error| Error::io("write", self.path_of(&file), error))
     }
 
-    /// Removes a file, such as the view of a forgotten agent. Returns whether it existed.
+    /// Removes a file, such as that of a dismissed error. Returns whether it existed.
     ///
     /// # Errors
     /// The system's.
