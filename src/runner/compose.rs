@@ -69,8 +69,9 @@ async fn read(profile: Profile, path: PathBuf) -> Result<Transcript, String> {
     read.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
 }
 
-/// Reads the whole answer from the transcript soon after the end of the turn, whose event has its last text. If the two
-/// do not agree in time, tasuki takes the event's text: the transcript may still end with an earlier answer.
+/// Reads the whole answer from the transcript soon after the end of the turn. The event that reported this end holds
+/// the last text of the answer. If the transcript does not end with that text in time, tasuki takes the event's text:
+/// the transcript may still end with an earlier answer.
 async fn answer(
     file: Option<(Profile, PathBuf)>,
     delivery_id: Option<&DeliveryId>,

@@ -1,5 +1,5 @@
-//! The outcome of an effect whose task panicked. Without an outcome the effect would never settle, and its agent's lane
-//! would be closed until the next start.
+//! The outcome of an effect whose task panicked, or which was given up because it did not stop (see `late`). Without an
+//! outcome the effect would never settle, and its agent's lane would be closed until the next start.
 
 use crate::core::effect::{Composed, DocumentRead, Effect, Outcome, Readiness, Started};
 use crate::core::pane::Typed;

@@ -71,7 +71,8 @@ fn is_shell(argv: &[String]) -> bool {
     SHELLS.contains(&name.trim_start_matches('-')) && rest.iter().all(|arg| arg.starts_with('-') && arg != "-c")
 }
 
-/// Claims the pane of an agent that we have started. If the claim fails, the guard of each line decides later.
+/// Claims the pane of an agent that we have started. If the claim fails, this only logs it: the guard of each later
+/// command line checks whose pane it is.
 pub(super) async fn claim_own(tools: &Tools, pane: &PaneRef, process: Option<Process>) {
     let Some(process) = process else { return };
     match tools.tmux.claim(pane, process, process::is_alive).await {

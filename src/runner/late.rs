@@ -1,6 +1,6 @@
-//! Effects that do not end in time. Every effect has a limit. After it the effect is told to stop and then given up, so
-//! that its agent's lane is open again and whatever waits for it gets an outcome. The sidecar's view names effects that
-//! were late.
+//! Effects that do not end in time. Every effect has a limit. After it the effect is told to stop. If it does not stop
+//! either, it is given up, so that its agent's lane is open again and whatever waits for it gets an outcome. The
+//! sidecar's view names effects that were late.
 
 use crate::agents::profile::Profiles;
 use crate::core::effect::{Effect, Outcome};

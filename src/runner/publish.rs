@@ -1,4 +1,5 @@
 //! Keeps a copy of a recorded document, and publishes that copy at most once, no matter what was killed in between.
+//! Only if the operator insists does it upload although a search for an earlier upload gave no answer.
 
 use super::Tools;
 use crate::config::Home;
@@ -134,7 +135,7 @@ fn body(tools: &Tools, plan: &PublishPlan, mark: &str) -> Result<String, GhError
 
 async fn post(gh: &Gh, upload: &Upload<'_>, plan: &PublishPlan, resumed: bool) -> Posted {
     if resumed {
-        // By then the server has stored whatever an earlier process had sent.
+        // After this pause the server has stored whatever an earlier process had sent.
         tokio::time::sleep(gh.limit).await;
     } else if plan.open {
         tokio::time::sleep(gh.limit.min(SERVER_TAKES)).await;
