@@ -30,7 +30,7 @@ fn follow(tx: &mut Tx<'_>, fact: &Fact) {
         }
         Fact::TurnEnded { agent_id, purpose: Purpose::Work(item), .. } => notices::turn_over(tx, agent_id, *item),
         Fact::Verdict { agent_id, purpose: Purpose::Priming(None), ended, .. } => {
-            priming::failed_outside(tx, agent_id, ended);
+            priming::verdict_outside_handoff(tx, agent_id, ended);
         }
         Fact::Verdict { agent_id, purpose: Purpose::Exit(None), ended, .. } => exit::exit_refused(tx, agent_id, ended),
         Fact::Verdict { purpose, .. } | Fact::TurnEnded { purpose, .. } => {

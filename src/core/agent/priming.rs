@@ -76,7 +76,7 @@ fn waiting_handoff(tx: &Tx<'_>, agent_id: &AgentId) -> Option<HandoffId> {
 }
 
 /// A priming outside a handoff has its verdict: a failure is reported to the operator.
-pub(crate) fn failed_outside(tx: &mut Tx<'_>, agent_id: &AgentId, ended: &DeliveryEnd) {
+pub(crate) fn verdict_outside_handoff(tx: &mut Tx<'_>, agent_id: &AgentId, ended: &DeliveryEnd) {
     match ended {
         DeliveryEnd::Delivered(_) => {}
         DeliveryEnd::Unconfirmed(reason) => {

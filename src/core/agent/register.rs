@@ -18,7 +18,7 @@ use crate::core::rows::outbox::Waiter;
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 
-/// How often tasuki looks up the pane of a new session while tmux does not answer.
+/// How many more times tasuki looks up the pane of a new session if tmux does not answer.
 const MOST_LOOKS: u8 = 12;
 
 /// A session started that belongs to no known agent. tasuki looks up its pane first. If the event names no pane, the
@@ -129,7 +129,8 @@ pub(crate) fn identified(tx: &mut Tx<'_>, lookup: PaneLookup, facts: Option<Pane
     }
 }
 
-/// Another request may have registered the pane during the lookup: then this event belongs to that agent.
+/// Registers the agent of a session that an event has reported. A request may have registered the pane during the
+/// lookup: then the event belongs to that agent.
 fn register_session(tx: &mut Tx<'_>, event: &HookEvent, facts: Option<PaneFacts>) {
     // An agent in another home's pane is shown here, and can't be typed to.
     let facts = facts.filter(|facts| event.is_on(&facts.pane.server) && facts.claimed_by.is_none());
@@ -319,8 +320,8 @@ pub(crate) fn shutdown_asked(tx: &mut Tx<'_>, request: &RequestId, asked: &Shutd
     }
 }
 
-/// `agent_forget`: ends the row of an agent whose process does not run. If the process runs, tasuki refuses. It does
-/// nothing in tmux.
+/// `agent_forget`: ends the row of an agent whose process does not run or is not known. If the process runs, or if that
+/// can't be checked, tasuki refuses. It does nothing in tmux.
 pub(crate) fn forget_asked(tx: &mut Tx<'_>, request: &RequestId, asked: &ForgetRequest, facts: &RequestFacts) {
     match forget_check(tx, asked, facts) {
         Err(refused) => tx.refuse(request, refused),

@@ -101,7 +101,8 @@ fn takes_prompts(tx: &Tx<'_>, agent: &Agent) -> Result<PaneRef, Refusal> {
     if has_proof { Ok(pane) } else { Err(Refusal::HooksUnseen) }
 }
 
-/// A text over 64 KiB goes into a file, and a short text that names the file is typed.
+/// A text that could exceed 64 KiB with tasuki's own lines goes into a file, and a short text that names the file is
+/// typed.
 fn attach(tx: &Tx<'_>, agent: &Agent, id: &DeliveryId, body: String) -> (Option<Attachment>, String) {
     let Some(persona) = agent.persona_slug.clone().filter(|_| body.len() > text::MAX_TYPED_BYTES - 1024) else {
         return (None, body);

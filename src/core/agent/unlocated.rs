@@ -14,7 +14,7 @@ pub(crate) const MAX_UNLOCATED: usize = 256;
 /// How long such an agent may be silent, in milliseconds: a week.
 pub(crate) const SILENCE_LIMIT_MS: u64 = 7 * 24 * 60 * 60_000;
 
-/// Whether the agent is known only by its own events, and nothing waits for it or is being typed to it.
+/// Whether the agent is known only by its own events, and no start, handoff or text waits for it.
 pub(crate) fn is_unlocated(agent: &Agent) -> bool {
     let is_bare = agent.pane.is_none() && agent.process.is_none() && agent.start.is_none();
     is_bare && agent.state.is_live() && agent.handoff_id.is_none() && agent.queue.is_empty()
