@@ -4,21 +4,25 @@
 use super::Tools;
 use crate::config::Home;
 use crate::core::effect::{CopyPlan, Outcome, Posted, PublishFault, PublishPlan, SecretFound};
+use crate::core::pane::Process;
 use crate::core::request::{PublishAs, PublishTarget};
 use crate::core::text;
 use crate::core::time::date;
-use crate::process;
+use crate::process::{self, ProcessState};
 use crate::publish::{self, Gh, GhError, MAX_COMMENT_CHARS, Upload, UploadState};
-use crate::secrets::{self, Credential};
+use crate::secrets::{self, Credential, Known};
 use crate::spool::documents::{self, DocumentFolder};
 use chrono::SecondsFormat;
 use regex::Regex;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// The most names that are tried for a copy. A name holds a time; each try takes the next second.
 const MOST_NAMES: i64 = 600;
+/// The most credentials of a document that are described.
+const MOST_FOUND: usize = 1_000;
 /// How long a server may take to store an upload before we stop waiting for its answer: GitHub gives up a request after
 /// 10 s.
 const SERVER_TAKES: Duration = Duration::from_secs(10);
@@ -32,21 +36,28 @@ fn copy(home: &Home, plan: &CopyPlan) -> Result<Outcome, String> {
     let folder = documents::prepare_folder(home.root(), &plan.persona).map_err(|error| error.to_string())?;
     let text = match &plan.text {
         Some(text) => text.clone().into_bytes(),
-        None => recorded(&folder, &plan.document, &plan.sha256)
-            .ok_or("the document was changed after it was recorded, and no copy of the recorded text was kept")?,
+        None => match recorded(&folder, &plan.document, &plan.sha256) {
+            Some(text) => text,
+            None => return Ok(Outcome::Posted(Posted::Failed(document_changed()))),
+        },
     };
-    let secrets = match plan.publish_as {
-        Some(PublishAs::AsIs) => Vec::new(),
-        Some(PublishAs::Redacted) | None => secrets_in(&text, plan)?,
+    let (text, redacted_sha256) = match plan.publish_as {
+        Some(PublishAs::AsIs) => (text, None),
+        Some(PublishAs::Redacted) => {
+            let text = search(&text, plan, secrets::redact)?;
+            let text = text.ok_or("not every credential can be taken out of the document")?.into_bytes();
+            let sha256 = text::sha256(&text);
+            (text, Some(sha256))
+        }
+        None => {
+            let found = search(&text, plan, secrets::find)?;
+            if !found.is_empty() {
+                return Ok(Outcome::SecretsFound(described(found)));
+            }
+            (text, None)
+        }
     };
-    if !secrets.is_empty() && plan.publish_as.is_none() {
-        let found = |secret: Credential| SecretFound { kind: secret.kind, line: secret.line, last: secret.last };
-        return Ok(Outcome::SecretsFound(secrets.into_iter().map(found).collect()));
-    }
-    let redacted =
-        (!secrets.is_empty()).then(|| secrets::redact(&String::from_utf8_lossy(&text), &secrets).into_bytes());
-    let redacted_sha256 = redacted.as_deref().map(text::sha256);
-    let (text, sha256) = (redacted.unwrap_or(text), redacted_sha256.as_ref().unwrap_or(&plan.sha256));
+    let sha256 = redacted_sha256.as_ref().unwrap_or(&plan.sha256);
     for second in 0..MOST_NAMES {
         let at = date(plan.wall_ms.saturating_add(second * 1_000));
         let name = format!("{}-{}.md", plan.stem, at.format("%Y%m%dT%H%M%SZ"));
@@ -58,12 +69,45 @@ fn copy(home: &Home, plan: &CopyPlan) -> Result<Outcome, String> {
     Err(format!("there is no free file name for a copy of {}", plan.document))
 }
 
-/// The credentials in a document, by the rules and by the environment of its agent, if that still runs.
-fn secrets_in(text: &[u8], plan: &CopyPlan) -> Result<Vec<Credential>, String> {
-    let environment = plan.pid.and_then(|pid| process::environment_all(pid).ok()).unwrap_or_default();
+/// Looks through a document with what counts as a credential in it: by the rules, and by the environment of its agent.
+fn search<T>(text: &[u8], plan: &CopyPlan, look: impl FnOnce(&str, &Known<'_>) -> T) -> Result<T, String> {
+    let text = String::from_utf8_lossy(text);
+    let mut environment = plan.process.and_then(|process| environment_of(&process)).unwrap_or_default();
+    for found in &plan.found {
+        let (name, value) = (found.kind.strip_prefix(secrets::ENVIRONMENT), text.get(found.start..found.end));
+        environment.extend(name.zip(value).map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
     let allowed: Result<Vec<Regex>, _> = plan.allow.iter().map(|expression| Regex::new(expression)).collect();
     let allowed = allowed.map_err(|error| format!("publish.allow in config.toml: {error}"))?;
-    Ok(secrets::find(&String::from_utf8_lossy(text), &secrets::Known { environment: &environment, allowed: &allowed }))
+    Ok(look(&text, &Known { environment: &environment, allowed: &allowed }))
+}
+
+/// The environment of an agent that still runs. Its process id may belong to another process by now.
+fn environment_of(process: &Process) -> Option<Vec<(String, String)>> {
+    let environment = process::environment_all(process.pid).ok()?;
+    (process::life(process) == ProcessState::Alive).then_some(environment)
+}
+
+/// What is kept of the finds: the first of each variable, because its value is looked for again, and the first of others.
+fn described(found: Vec<Credential>) -> Vec<SecretFound> {
+    let mut variables = BTreeSet::new();
+    let mut kept = Vec::new();
+    for credential in found {
+        let is_variable = credential.kind.starts_with(secrets::ENVIRONMENT);
+        if (is_variable && variables.insert(credential.kind.clone())) || kept.len() < MOST_FOUND {
+            let Credential { kind, line, last, bytes } = credential;
+            kept.push(SecretFound { kind, line, last, start: bytes.start, end: bytes.end });
+        }
+    }
+    kept
+}
+
+fn document_changed() -> PublishFault {
+    PublishFault {
+        code: "document_changed".to_owned(),
+        message: "the document was changed after it was recorded, and no copy of the recorded text was kept".to_owned(),
+        ..PublishFault::default()
+    }
 }
 
 /// A file's bytes, if they are those that were recorded.
@@ -152,26 +196,28 @@ async fn post(gh: &Gh, upload: &Upload<'_>, plan: &PublishPlan, resumed: bool) -
                 );
             }
             // Only a person can tell now, so the upload is in doubt, whatever the earlier attempts said.
-            Ok(UploadState::Untold(fault)) => return Posted::Failed(publish_fault(fault, true)),
+            Ok(UploadState::Untold(fault)) => return Posted::Failed(publish_fault(&fault, true)),
             Err(fault) => return failed(plan, resumed, fault),
         }
     }
     match publish::post(gh, upload).await {
         Ok(url) => Posted::Done { url },
-        Err(fault) => Posted::Failed(publish_fault(fault, false)),
+        Err(fault) => Posted::Failed(publish_fault(&fault, false)),
     }
 }
 
 /// A failure before anything new was sent: what was sent before is as unknown as it was.
 fn failed(plan: &PublishPlan, resumed: bool, fault: GhError) -> Posted {
     let before = plan.open || resumed || !plan.post;
-    Posted::Failed(publish_fault(GhError { maybe_stored: false, ..fault }, before))
+    Posted::Failed(publish_fault(&GhError { maybe_stored: false, ..fault }, before))
 }
 
-fn publish_fault(fault: GhError, before: bool) -> PublishFault {
+fn publish_fault(fault: &GhError, before: bool) -> PublishFault {
     PublishFault {
         code: fault.code.to_owned(),
-        message: fault.message,
+        // What gh says may hold the address or the header that it used, and so the user's token.
+        message: secrets::redact(&fault.message, &Known::default())
+            .unwrap_or_else(|| "gh failed; its message holds a credential".to_owned()),
         maybe_stored: fault.maybe_stored || before,
         again: fault.again,
         refused: fault.refused,

@@ -8,24 +8,32 @@ use regex::Regex;
 use rules::RULES;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 
 /// The most of a text that is searched, in bytes: the largest document.
 pub const MAX_TEXT: usize = 1024 * 1024;
+/// What the kind of a variable's value begins with.
+pub const ENVIRONMENT: &str = "environment:";
+/// Searches of a text, each after the finds of the one before were taken out.
+const MOST_SEARCHES: usize = 8;
 /// The shortest value of an environment variable that counts as a credential, in bytes.
 const SHORTEST_VALUE: usize = 8;
+/// What stands for a credential, such as `<your token>`, is shorter than this, in bytes.
+const LONG_KEY: usize = 100;
 /// A credential of at least this many characters is told apart from others by its last four.
 const LONG: usize = 16;
 
 /// A credential in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credential {
-    /// The rule that found it, such as `github-pat`; `environment:NAME` for the value of a variable.
+    /// The rule that found it, such as `github-pat`; [`ENVIRONMENT`] and the name for the value of a variable.
     pub kind: String,
     /// From 1.
     pub line: usize,
     /// The last four characters; empty if it is short.
     pub last: String,
-    bytes: Range<usize>,
+    /// Where it is in the text.
+    pub bytes: Range<usize>,
 }
 
 /// What counts as a credential, or does not, in one text beyond the rules.
@@ -51,18 +59,22 @@ pub fn find(text: &str, known: &Known<'_>) -> Vec<Credential> {
     };
     for (name, value) in known.environment.iter().filter(|(name, value)| is_secret(name, value)) {
         for (at, _) in text.match_indices(value.as_str()) {
-            note(at..at + value.len(), &format!("environment:{name}"));
+            note(at..at + value.len(), &format!("{ENVIRONMENT}{name}"));
         }
     }
     for rule in RULES.iter().filter(|rule| rule.may_match(&lower)) {
         for bytes in rule.find(text) {
-            note(bytes, rule.id());
+            note(whole(text, bytes), rule.id());
         }
     }
     let mut secrets: Vec<Credential> = Vec::new();
     for (start, (end, kind)) in found {
         let secret = &text[start..end];
-        if secret.is_empty() || is_placeholder(secret) || known.allowed.iter().any(|allowed| allowed.is_match(secret)) {
+        let is_variable = kind.starts_with(ENVIRONMENT);
+        if secret.is_empty()
+            || (!is_variable && is_placeholder(secret))
+            || known.allowed.iter().any(|allowed| allowed.is_match(secret))
+        {
             continue;
         }
         match secrets.last_mut().filter(|before| before.bytes.end > start) {
@@ -81,9 +93,21 @@ pub fn find(text: &str, known: &Known<'_>) -> Vec<Credential> {
     secrets
 }
 
-/// The text with `[REDACTED:kind]` in place of each of these credentials.
+/// The text with `[REDACTED:kind]` in place of each credential; none if some are found however often others are taken out.
 #[must_use]
-pub fn redact(text: &str, secrets: &[Credential]) -> String {
+pub fn redact(text: &str, known: &Known<'_>) -> Option<String> {
+    let mut text = text.to_owned();
+    for _ in 0..MOST_SEARCHES {
+        let secrets = find(&text, known);
+        if secrets.is_empty() {
+            return Some(text);
+        }
+        text = take_out(&text, &secrets);
+    }
+    None
+}
+
+fn take_out(text: &str, secrets: &[Credential]) -> String {
     let mut redacted = String::with_capacity(text.len());
     let mut at = 0;
     for secret in secrets {
@@ -95,14 +119,29 @@ pub fn redact(text: &str, secrets: &[Credential]) -> String {
     redacted
 }
 
+/// A find with the rest of its word: rules have a longest length, and stop at characters that a password may hold. Between
+/// quotes the rest goes up to the closing one. A find of several lines is whole.
+fn whole(text: &str, bytes: Range<usize>) -> Range<usize> {
+    const LONGEST_QUOTED: usize = 500;
+    if text[bytes.clone()].contains('\n') {
+        return bytes;
+    }
+    let rest = &text[bytes.end..];
+    let is_key = |letter: char| letter.is_ascii_alphanumeric() || "+/_=-".contains(letter);
+    let word = rest.find(|letter| !is_key(letter)).unwrap_or(rest.len());
+    let quote = text[..bytes.start].chars().next_back().filter(|letter| "\"'".contains(*letter));
+    let quoted = quote.and_then(|quote| rest.find([quote, '\n'])).filter(|end| *end <= LONGEST_QUOTED);
+    bytes.start..bytes.end + quoted.unwrap_or(0).max(word)
+}
+
 /// Whether a variable's name says that its value is a credential, and the value could be one.
 fn is_secret(name: &str, value: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let says_so = ["KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL"].iter().any(|word| name.contains(word));
-    // A path to a key file, a number or a plain word is in many documents, and gives nothing away.
-    let is_plain = value.starts_with(['/', '~', '.'])
+    // A path to a key file, a number or one word is in many documents, and gives nothing away.
+    let is_plain = Path::new(value).is_absolute() && Path::new(value).exists()
         || value.bytes().all(|byte| byte.is_ascii_digit())
-        || value.bytes().all(|byte| byte.is_ascii_lowercase() || b"-_".contains(&byte));
+        || value.bytes().all(|byte| byte.is_ascii_lowercase());
     says_so && value.len() >= SHORTEST_VALUE && !is_plain
 }
 
@@ -110,14 +149,19 @@ fn is_secret(name: &str, value: &str) -> bool {
 fn is_placeholder(secret: &str) -> bool {
     let mut letters = secret.chars();
     let first = letters.next();
-    secret.starts_with(['<', '$', '%', '{', '['])
+    let is_variable = secret.starts_with('$') && !secret.contains(|letter: char| letter.is_ascii_lowercase());
+    let is_short = secret.len() < LONG_KEY && !secret.contains('\n');
+    is_variable
+        || secret.starts_with("[REDACTED:")
+        || (is_short && (secret.starts_with(['<', '{']) || secret.starts_with("${") || secret.contains("...")))
         || letters.all(|letter| Some(letter) == first)
-        || secret.contains("...")
 }
 
 fn last(secret: &str) -> String {
     let count = secret.chars().count();
-    if count < LONG { String::new() } else { secret.chars().skip(count - 4).collect() }
+    let last: String = secret.chars().skip(count.saturating_sub(4)).collect();
+    // The last line of a private key tells nothing.
+    if count < LONG || last == "----" { String::new() } else { last }
 }
 
 #[cfg(test)]

@@ -48,11 +48,12 @@ impl SecretRule {
         let expression = compile(&self.regex);
         let allowed: Vec<Regex> = self.allow.iter().map(|expression| compile(expression)).collect();
         let secrets = expression.captures_iter(text.as_bytes()).filter_map(|found| self.secret(&found));
-        let counts = |secret: &Match<'_>| {
-            let is_allowed = allowed.iter().any(|allowed| allowed.is_match(secret.as_bytes()));
-            !is_allowed && entropy(secret.as_bytes()) >= self.entropy
+        let secrets = secrets.map(|secret| secret.start()..secret.start() + without_end(secret.as_bytes()).len());
+        let counts = |bytes: &Range<usize>| {
+            let secret = &text.as_bytes()[bytes.clone()];
+            !allowed.iter().any(|allowed| allowed.is_match(secret)) && entropy(secret) >= self.entropy
         };
-        secrets.filter(counts).map(|secret| whole_letters(text, secret.range())).collect()
+        secrets.filter(counts).map(|bytes| whole_letters(text, bytes)).collect()
     }
 
     fn secret<'t>(&self, found: &Captures<'t>) -> Option<Match<'t>> {
@@ -61,6 +62,12 @@ impl SecretRule {
             None => found.iter().skip(1).flatten().next().or_else(|| found.get(0)),
         }
     }
+}
+
+/// Without the comma, or whatever ends the clause, behind a credential.
+fn without_end(secret: &[u8]) -> &[u8] {
+    let len = secret.iter().rposition(|byte| !b",;:.".contains(byte)).map_or(0, |at| at + 1);
+    &secret[..len]
 }
 
 /// The expressions know bytes only: a find that begins or ends within a letter takes the whole of it.

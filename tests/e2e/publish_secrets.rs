@@ -99,3 +99,21 @@ fn what_the_operator_allows_is_published_without_a_question() {
     play.until(&id, "published");
     play.never_two(1, 0);
 }
+
+#[test]
+fn a_value_of_the_agents_environment_stays_out_also_after_the_agent_has_ended() {
+    let Some(play) = Play::new() else { return };
+    let value = "corr3ct-Horse_77x";
+    play.stage.tmux(&["set-environment", "-g", "MY_API_KEY", value]);
+    let agent = play.stage.agent("second");
+    let id = play.stage.hand_off_with(
+        &agent,
+        &json!({"author": "provided", "document": {"text": format!("Used {value} here.\n")}, "publish": {"issue": ISSUE}}),
+    );
+    play.until(&id, "held");
+    play.stage.until_step(&id, "done");
+    play.stage.granted(&json!({"kind": "publish", "handoff_id": id, "as": "redacted"}));
+    play.until(&id, "published");
+    let comments = play.github.comments();
+    assert!(comments[0].contains("Used [REDACTED:environment:MY_API_KEY] here."), "{comments:?}");
+}

@@ -1,6 +1,7 @@
 //! The effects of publishing, and their results.
 
 use crate::core::id::{HandoffId, Slug};
+use crate::core::pane::Process;
 use crate::core::request::{PublishAs, PublishTarget};
 use serde::{Deserialize, Serialize};
 
@@ -17,9 +18,12 @@ pub struct CopyPlan {
     /// SHA-256 of what is copied, hexadecimal.
     pub sha256: String,
     pub text: Option<String>,
-    /// The agent's process, whose environment is searched for values that the document must not hold.
+    /// The agent's process. The document is searched for values of its environment.
     #[serde(default)]
-    pub pid: Option<u32>,
+    pub process: Option<Process>,
+    /// What an earlier search of the same document found. The agent, and so its environment, may be gone since.
+    #[serde(default)]
+    pub found: Vec<SecretFound>,
     /// Expressions by the operator; text that matches one of them does not count as a credential.
     #[serde(default)]
     pub allow: Vec<String>,
@@ -37,6 +41,9 @@ pub struct SecretFound {
     pub line: usize,
     /// Its last four characters; empty if it is short.
     pub last: String,
+    /// Where it begins and ends in the document, in bytes.
+    pub start: usize,
+    pub end: usize,
 }
 
 /// One upload, or one search for an upload by its mark.

@@ -38,6 +38,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, id: HandoffId) {
     publishing.former_urls.drain(..from_end);
     publishing.copy = Some(Copy { file_name: None, sha256, from, to });
     publishing.first_try_ms = None;
+    publishing.secrets.clear();
     publishing.publish_as = None;
     let before = publishing.effect.take();
     if let Some(key) = before {
@@ -69,7 +70,7 @@ pub(super) fn keep_copy(tx: &mut Tx<'_>, id: HandoffId, text: Option<String>) {
     let allow = tx.state.settings.publish.allow.clone();
     let Some(handoff) = tx.handoff(&id) else { return };
     let Some(publishing) = &handoff.publish else { return };
-    let (Some(copy), publish_as) = (publishing.copy.clone(), publishing.publish_as) else { return };
+    let Some(copy) = publishing.copy.clone() else { return };
     let effect = Effect::KeepCopy(CopyPlan {
         persona: handoff.persona_slug.clone(),
         stem: format!("replacement-handoff-{}-to-{}", copy.from, copy.to),
@@ -77,9 +78,10 @@ pub(super) fn keep_copy(tx: &mut Tx<'_>, id: HandoffId, text: Option<String>) {
         document: handoff.file_name.clone(),
         sha256: copy.sha256,
         text,
-        pid: tx.agent(&handoff.agent_id).and_then(|agent| Some(agent.process.as_ref()?.pid)),
+        process: tx.agent(&handoff.agent_id).and_then(|agent| agent.process),
+        found: publishing.secrets.clone(),
         allow,
-        publish_as,
+        publish_as: publishing.publish_as,
     });
     let key = tx.effect(Waiter::Publishing(id), effect);
     if let Some(publishing) = publishing_mut(tx, id) {
@@ -163,7 +165,7 @@ pub(crate) fn settled(tx: &mut Tx<'_>, id: HandoffId, key: EffectKey, outcome: O
         }
         attempt(tx, id, false);
     } else if let Outcome::SecretsFound(secrets) = outcome {
-        held(tx, id, &secrets);
+        held(tx, id, secrets);
     } else if let Outcome::Posted(posted) = outcome {
         match posted {
             Posted::Done { url, .. } => published(tx, id, url),
@@ -207,7 +209,7 @@ pub(super) fn end_published(tx: &mut Tx<'_>, id: HandoffId, url: Option<String>)
 }
 
 /// Nothing was sent, because the document seems to hold credentials: the operator decides.
-fn held(tx: &mut Tx<'_>, id: HandoffId, secrets: &[SecretFound]) {
+fn held(tx: &mut Tx<'_>, id: HandoffId, secrets: Vec<SecretFound>) {
     let one = |secret: &SecretFound| {
         let last = if secret.last.is_empty() { String::new() } else { format!(" (…{})", secret.last) };
         format!("line {} {}{last}", secret.line, secret.kind)
@@ -218,6 +220,9 @@ fn held(tx: &mut Tx<'_>, id: HandoffId, secrets: &[SecretFound]) {
     }
     let message = format!("it seems to hold credentials: {}", lines.join(", "));
     let fault = PublishFault { code: "secrets_found".to_owned(), message, ..PublishFault::default() };
+    if let Some(publishing) = publishing_mut(tx, id) {
+        publishing.secrets = secrets;
+    }
     end(tx, id, PublishState::Held, &fault);
 }
 

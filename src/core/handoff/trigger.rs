@@ -101,7 +101,7 @@ fn check_host(tx: &Tx<'_>, asked: &PublishRequest) -> Result<(), Refused> {
     match publish_target(asked)? {
         PublishTarget::Issue(Issue { host: Some(host), .. }) if !hosts.contains(&host) => {
             Err(Refused::bad("publish.issue", &format!("names the host {host}, which is not in publish.hosts"))
-                .hint("add the host to publish.hosts in config.toml, then restart the sidecar or send it SIGHUP"))
+                .hint("add the host to publish.hosts in config.toml, then restart the sidecar"))
         }
         PublishTarget::Issue(_) | PublishTarget::Gist { .. } => Ok(()),
     }

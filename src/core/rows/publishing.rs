@@ -1,7 +1,7 @@
 //! The publishing of a handoff's document: rows, and what a dashboard sees of them.
 
 use crate::contract::publishing::{Destination, PublishErrorView, PublishView, TargetView};
-use crate::core::effect::EffectKey;
+use crate::core::effect::{EffectKey, SecretFound};
 use crate::core::id::ErrorId;
 use crate::core::request::{PublishAs, PublishTarget};
 use crate::core::time::Deadline;
@@ -70,6 +70,9 @@ pub struct Publishing {
     /// When the first try of this publication began, by the wall clock in milliseconds since 1970 UTC.
     #[serde(default)]
     pub first_try_ms: Option<i64>,
+    /// The credentials in a document that is or was held.
+    #[serde(default)]
+    pub secrets: Vec<SecretFound>,
     /// What the operator said about a document that holds credentials.
     #[serde(default)]
     pub publish_as: Option<PublishAs>,
@@ -99,6 +102,7 @@ impl Publishing {
             effect: None,
             began_at: None,
             first_try_ms: None,
+            secrets: Vec::new(),
             publish_as: None,
             copy: None,
             error: None,

@@ -40,7 +40,7 @@ pub(crate) fn keep_copy(plan: &CopyPlan, rng: &mut Rng, faults_on: bool) -> Outc
     }
     // Some documents hold a credential, and then nothing is copied until the operator says how.
     if plan.publish_as.is_none() && plan.sha256.ends_with(['0', '7']) {
-        let secret = SecretFound { kind: "github-pat".to_owned(), line: 3, last: "wxyz".to_owned() };
+        let secret = SecretFound { kind: "github-pat".to_owned(), line: 3, last: "wxyz".to_owned(), start: 0, end: 4 };
         return Outcome::SecretsFound(vec![secret]);
     }
     let redacted_sha256 = (plan.publish_as == Some(PublishAs::Redacted)).then(|| plan.sha256.clone());
