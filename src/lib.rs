@@ -8,10 +8,10 @@
 //!
 //! ```text
 //! spool file ──► Event::Request, Event::Hook ─────────────────┐
-//! tmux notice, dead process, growing document, deadline ──────┤
+//! report of tmux, dead process, growing document, deadline ───┤
 //! runner ──► Event::Settled { key, outcome } ─────────────────┴─► core::decide(&State, Event, &Cycle) ─► Decision
 //!    Decision: rows, effects to start and to drop, answers, error files, journal lines
-//!      ─► the state in memory ─► ONE redb transaction ─► views, journal, results ─► remove spool file ─► start effects
+//!      ─► the state in memory ─► ONE redb transaction ─► views, journal, answers ─► remove spool file ─► start effects
 //!    runner: look for the effect's own mark in its target ─► act if it is not there ─► Event::Settled ─► …
 //! ```
 //!
@@ -24,7 +24,8 @@
 //! itself compares a pane's mark before it takes a text, tmux notes the id of the agent for which it makes a window,
 //! and a published document begins with a mark. Recovery after a crash takes the same path. The outbox holds the
 //! effects whose outcome is not known: tasuki runs each of them again. An effect with a mark looks for the mark first.
-//! If that look gives no answer, the handoff fails with a code that says so, and a person decides.
+//! If that look gives no answer, the outcome is reported as unknown: a step of a handoff fails with a code that says
+//! so, and a person decides.
 //!
 //! # The flow of a handoff
 //!
@@ -37,7 +38,7 @@
 //!
 //! # The core's layers
 //!
-//! The rows are the lowest layer: the records of an agent, a handoff or a work item that the store keeps. Above them
+//! The rows are the lowest layer: what the store keeps of an agent, a handoff or a work item. Above them
 //! are the state machines of one agent ([`core::agent`]: its start, what is typed to it, its turns, its exit), then
 //! work items, then handoffs. No layer calls a higher one. When a state machine learns something that concerns a higher
 //! layer, it queues a `core::fact::Fact`, and `core/follow.rs` passes the fact up within the same decision.
@@ -45,8 +46,8 @@
 //!
 //! # Work items
 //!
-//! A work item is a piece of work with a type, for an agent of a certain role: `ready → claimed → done`, or `escalated`
-//! to a person. tasuki checks a completed item by the rules of its type, and creates the follow-up items in the same
+//! A work item is a piece of work with a type, for agents whose persona has a certain role: `ready → claimed → done`,
+//! or `escalated` to a person, or `withdrawn`. tasuki checks a completed item by the rules of its type, and creates the follow-up items in the same
 //! commit. A completion can be undone. The code is in [`core::work`].
 //!
 //! # What tasuki never does
