@@ -89,12 +89,15 @@ fn environment_of(process: &Process) -> Option<Vec<(String, String)>> {
 }
 
 /// What is kept of the finds: the first of each variable, because its value is looked for again, and the first of others.
+/// Where a variable's value overlaps another find, the two are one find, longer than the value: each length is kept.
 fn described(found: Vec<Credential>) -> Vec<SecretFound> {
     let mut variables = BTreeSet::new();
     let mut kept = Vec::new();
     for credential in found {
         let is_variable = credential.kind.starts_with(secrets::ENVIRONMENT);
-        if (is_variable && variables.insert(credential.kind.clone())) || kept.len() < MOST_FOUND {
+        if (is_variable && variables.insert((credential.kind.clone(), credential.bytes.len())))
+            || kept.len() < MOST_FOUND
+        {
             let Credential { kind, line, last, bytes } = credential;
             kept.push(SecretFound { kind, line, last, start: bytes.start, end: bytes.end });
         }
@@ -221,5 +224,21 @@ fn publish_fault(fault: &GhError, before: bool) -> PublishFault {
         maybe_stored: fault.maybe_stored || before,
         again: fault.again,
         refused: fault.refused,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_length_of_a_variables_value_is_kept_behind_however_many_other_finds() {
+        let find = |kind: &str, bytes| Credential { kind: kind.to_owned(), line: 1, last: String::new(), bytes };
+        let mut found: Vec<Credential> = (0..MOST_FOUND + 5).map(|at| find("github-pat", at..at + 1)).collect();
+        // The first overlaps another find, and is longer than the value; the second is the value.
+        found.extend([2_000..2_009, 2_020..2_024, 2_030..2_034].map(|bytes| find("environment:A_KEY", bytes)));
+        let kept: Vec<(usize, usize)> =
+            described(found).iter().skip(MOST_FOUND).map(|kept| (kept.start, kept.end)).collect();
+        assert_eq!(kept, [(2_000, 2_009), (2_020, 2_024)]);
     }
 }

@@ -10,8 +10,6 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-/// The most of a text that is searched, in bytes: the largest document.
-pub const MAX_TEXT: usize = 1024 * 1024;
 /// What the kind of a variable's value begins with.
 pub const ENVIRONMENT: &str = "environment:";
 /// Searches of a text, each after the finds of the one before were taken out.
@@ -68,6 +66,7 @@ pub fn find(text: &str, known: &Known<'_>) -> Vec<Credential> {
         }
     }
     let mut secrets: Vec<Credential> = Vec::new();
+    let (mut line, mut counted) = (1, 0);
     for (start, (end, kind)) in found {
         let secret = &text[start..end];
         let is_variable = kind.starts_with(ENVIRONMENT);
@@ -85,7 +84,8 @@ pub fn find(text: &str, known: &Known<'_>) -> Vec<Credential> {
                 before.last = last(&text[before.bytes.clone()]);
             }
             None => {
-                let line = text[..start].bytes().filter(|byte| *byte == b'\n').count() + 1;
+                line += text[counted..start].bytes().filter(|byte| *byte == b'\n').count();
+                counted = start;
                 secrets.push(Credential { kind, line, last: last(secret), bytes: start..end });
             }
         }

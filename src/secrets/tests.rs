@@ -143,7 +143,7 @@ fn letters_of_many_bytes_and_overlaps_are_taken_out_whole() {
 fn a_document_of_the_largest_size_is_searched_in_time() {
     let line =
         "The secret token of the api key is in the vault; see `src/auth.rs`. password curl bearer sk- ghp_ ://\n";
-    let text = line.repeat(MAX_TEXT / line.len());
+    let text = line.repeat(1024 * 1024 / line.len());
     let start = std::time::Instant::now();
     assert_eq!(kinds(&text), [] as [&str; 0]);
     // A limit against expressions that need time out of all proportion, not a measure of the machine.
