@@ -58,10 +58,8 @@ pub fn command(session: &CliSession, args: &PublishArgs) -> Result<(), CliError>
         };
         fields.insert("assume".to_owned(), word.into());
     }
-    match (args.redacted, args.as_is) {
-        (true, _) => drop(fields.insert("as".to_owned(), "redacted".into())),
-        (_, true) => drop(fields.insert("as".to_owned(), "as_is".into())),
-        (false, false) => {}
+    if let Some(publish_as) = args.redacted.then_some("redacted").or(args.as_is.then_some("as_is")) {
+        fields.insert("as".to_owned(), publish_as.into());
     }
     let answer: ViewFile<HandoffReply> = session.ask("publish", fields, super::ANSWER_SOON)?;
     let is_there = answer.status == PublishState::Published.as_str();

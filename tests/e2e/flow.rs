@@ -2,6 +2,7 @@
 //! agents.
 
 use super::support::stage::Stage;
+use super::support::stage_checks::STEPS;
 use super::support::stage_files::{delivery_ids, read_json};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -73,24 +74,12 @@ fn valid_handoff_trigger() {
     let id = answer["result"]["handoff_id"].as_str().expect("an id");
     let view = stage.until_step(id, "done");
     stage.check_done(&view);
-    let steps = [
-        "waiting",
-        "instructing",
-        "writing",
-        "recording",
-        "ending",
-        "starting",
-        "priming",
-        "briefing",
-        "reading",
-        "done",
-    ];
-    assert_eq!(stage.steps_of(id), steps);
+    assert_eq!(stage.steps_of(id), STEPS);
     let in_view: Vec<&str> =
         view["steps"].as_array().expect("steps").iter().filter_map(|s| s["step"].as_str()).collect();
-    assert_eq!(in_view, steps);
+    assert_eq!(in_view, STEPS);
     let left = view["steps"].as_array().expect("steps").iter().filter(|step| step["left_at"].is_string()).count();
-    assert_eq!(left, steps.len() - 1, "all but the last were left");
+    assert_eq!(left, STEPS.len() - 1, "all but the last were left");
     assert!(stage.errors().is_empty() && stage.names("rejected").is_empty() && stage.names("requests").is_empty());
     assert!(stage.tmux(&["list-sessions", "-F", "#{session_name}"]).lines().any(|session| session == "user"));
 }

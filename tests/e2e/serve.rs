@@ -5,6 +5,7 @@ use super::flow::external;
 use super::support::schema::{faults, of};
 use super::support::server::{Server, has_curl};
 use super::support::stage::Stage;
+use super::support::stage_checks::STEPS;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
@@ -90,19 +91,7 @@ fn the_steps_of_a_handoff_and_its_failure_are_told_as_they_pass() {
             steps.push(event.data["step"].as_str().expect("a step").to_owned());
         }
     }
-    let all = [
-        "waiting",
-        "instructing",
-        "writing",
-        "recording",
-        "ending",
-        "starting",
-        "priming",
-        "briefing",
-        "reading",
-        "done",
-    ];
-    assert_eq!(steps, all);
+    assert_eq!(steps, STEPS);
     stage.faults("write_never");
     let next = stage.handoff_view(&handoff)["successor_id"].as_str().expect("a successor").to_owned();
     stage.until_idle(&next);

@@ -1,38 +1,21 @@
 //! Two homes on one server: a pane is the agent of one of them.
 
 use crate::support::stage::Stage;
-use crate::support::tmux::{ComposerPane, Server, TAG, TestScreenReader, plan, wait_until};
+use crate::support::tmux::{ComposerPane, Server, TAG, TestScreenReader, connect_home, plan, wait_until};
 use crate::support::typed::{SUBMITTED, refused, type_it};
 use serde_json::json;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use tasuki::core::pane::{PaneRef, Process, Refusal, View};
 use tasuki::process;
-use tasuki::tmux::{Capture, ScreenReader, Socket, SocketOptions, Tmux, TmuxNotice};
-use tokio::sync::mpsc;
+use tasuki::tmux::{Capture, ScreenReader, Tmux};
 use tokio_util::sync::CancellationToken;
 
 const OTHER: &str = "0badcafe";
 
-async fn home(socket: &Path, tag: &str) -> Tmux {
-    let (notices, mut inbox) = mpsc::channel(64);
-    let socket = Socket::Path(socket.to_owned());
-    let options = SocketOptions { socket, home_tag: tag.into(), program: "tmux".into(), start_server: false };
-    let tmux = Tmux::start(options, notices).expect("a thread");
-    let mut heard = Vec::new();
-    let connected = async {
-        while let Some(notice) = inbox.recv().await {
-            let is_it = matches!(notice, TmuxNotice::Connected(_));
-            heard.push(notice);
-            if is_it {
-                return;
-            }
-        }
-        panic!("the connection's thread has ended: {heard:?}");
-    };
-    let in_time = tokio::time::timeout(std::time::Duration::from_secs(20), connected).await;
-    assert!(in_time.is_ok(), "not connected in time: {heard:?}");
-    tmux
+async fn other_home(socket: &Path) -> Tmux {
+    connect_home(socket, OTHER, Duration::from_secs(20)).await
 }
 
 fn agent(composer: &ComposerPane) -> Process {
@@ -46,7 +29,7 @@ async fn claim(tmux: &Tmux, pane: &PaneRef, agent: Process) -> Option<String> {
 #[tokio::test]
 async fn a_pane_of_another_living_home_is_neither_claimed_nor_typed_into() {
     let server = Server::start();
-    let (ours, theirs) = (server.connect().await, home(&server.socket(), OTHER).await);
+    let (ours, theirs) = (server.connect().await, other_home(&server.socket()).await);
     let composer = server.composer(&[]);
     let (pane, agent) = (composer.pane(&ours).await, agent(&composer));
     assert_eq!(claim(&ours, &pane, agent).await, None);
@@ -60,7 +43,7 @@ async fn a_pane_of_another_living_home_is_neither_claimed_nor_typed_into() {
 #[tokio::test]
 async fn of_homes_that_claim_at_once_one_gets_the_pane() {
     let server = Server::start();
-    let (ours, theirs) = (server.connect().await, home(&server.socket(), OTHER).await);
+    let (ours, theirs) = (server.connect().await, other_home(&server.socket()).await);
     let composer = server.composer(&[]);
     let (pane, agent) = (composer.pane(&ours).await, agent(&composer));
     for _ in 0..20 {
@@ -75,7 +58,7 @@ async fn of_homes_that_claim_at_once_one_gets_the_pane() {
 #[tokio::test]
 async fn a_claim_ends_with_its_agent_and_with_its_sidecar_and_keeps_the_former_one_out() {
     let server = Server::start();
-    let (ours, theirs) = (server.connect().await, home(&server.socket(), OTHER).await);
+    let (ours, theirs) = (server.connect().await, other_home(&server.socket()).await);
     let composer = server.composer(&[]);
     let (pane, agent) = (composer.pane(&ours).await, agent(&composer));
     let dead = Process { pid: agent.pid, start_ticks: agent.start_ticks + 1 };
@@ -118,7 +101,7 @@ async fn a_pane_that_is_lost_between_the_look_and_the_line_is_not_typed_into() {
 fn registering_the_pane_of_another_living_home_is_refused_by_name() {
     let stage = Stage::new();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let theirs = runtime.block_on(home(&stage.socket(), OTHER));
+    let theirs = runtime.block_on(other_home(&stage.socket()));
     stage.persona("dev");
     let start = ["new-window", "-d", "-P", "-F", "#{pane_id} #{pane_pid}", "-t", "user:", "--"];
     let row = stage.tmux(&[&start[..], &[env!("CARGO_BIN_EXE_tasuki"), "demo-agent"]].concat());

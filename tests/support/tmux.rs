@@ -19,6 +19,31 @@ pub(crate) struct Server {
     pub(crate) dir: tempfile::TempDir,
 }
 
+fn options(socket: &Path, home_tag: &str) -> SocketOptions {
+    let socket = Socket::Path(socket.to_owned());
+    SocketOptions { socket, home_tag: home_tag.into(), program: "tmux".into(), start_server: false }
+}
+
+/// A home's adapter, connected to a server. If that fails, the panic says what the connection reported instead.
+pub(crate) async fn connect_home(socket: &Path, home_tag: &str, within: Duration) -> Tmux {
+    let (notices, mut inbox) = mpsc::channel(64);
+    let tmux = Tmux::start(options(socket, home_tag), notices).expect("a thread");
+    let mut reported = Vec::new();
+    let connected = async {
+        while let Some(notice) = inbox.recv().await {
+            let is_connected = matches!(notice, TmuxNotice::Connected(_));
+            reported.push(notice);
+            if is_connected {
+                return;
+            }
+        }
+        panic!("the connection's thread has ended: {reported:?}");
+    };
+    let in_time = tokio::time::timeout(within, connected).await;
+    assert!(in_time.is_ok(), "not connected in time: {reported:?}");
+    tmux
+}
+
 impl Server {
     /// A server with one session `main` of 100 columns and 30 rows.
     pub(crate) fn start() -> Server {
@@ -63,21 +88,12 @@ impl Server {
     }
 
     pub(crate) fn options(&self) -> SocketOptions {
-        SocketOptions {
-            socket: Socket::Path(self.socket()),
-            home_tag: TAG.into(),
-            program: "tmux".into(),
-            start_server: false,
-        }
+        options(&self.socket(), TAG)
     }
 
     /// A connected adapter.
     pub(crate) async fn connect(&self) -> Tmux {
-        let (notices, mut inbox) = mpsc::channel(64);
-        let tmux = Tmux::start(self.options(), notices).expect("a thread");
-        let connected = async { while !matches!(inbox.recv().await, Some(TmuxNotice::Connected(_))) {} };
-        tokio::time::timeout(DEADLINE, connected).await.expect("connected in time");
-        tmux
+        connect_home(&self.socket(), TAG, DEADLINE).await
     }
 
     /// Runs the composer program in a new window.

@@ -2,6 +2,7 @@
 
 use crate::cli::Cli;
 use crate::scene::Scene;
+use crate::stage_checks::STEPS;
 use std::time::Duration;
 
 /// The sidecar is killed over and over, also while pieces are on their way: what can't be known is asked, nothing is typed
@@ -34,19 +35,7 @@ pub(crate) fn in_each_step(cli: Cli) {
         let begun = scene.stage.wait_for(&format!("{step} or later"), || {
             let at = scene.stage.handoff_view(&handoff)["step"].as_str().unwrap_or_default().to_owned();
             assert!(at != "failed", "{}", scene.story());
-            let steps = [
-                "waiting",
-                "instructing",
-                "writing",
-                "recording",
-                "ending",
-                "starting",
-                "priming",
-                "briefing",
-                "reading",
-                "done",
-            ];
-            let place = |name: &str| steps.iter().position(|step| *step == name).unwrap_or(0);
+            let place = |name: &str| STEPS.iter().position(|step| *step == name).unwrap_or(0);
             (place(&at) >= place(step)).then_some(at)
         });
         if begun != "done" {
