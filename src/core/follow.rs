@@ -32,7 +32,9 @@ fn follow(tx: &mut Tx<'_>, fact: &Fact) {
         Fact::Verdict { agent_id, purpose: Purpose::Priming(None), ended, .. } => {
             priming::verdict_outside_handoff(tx, agent_id, ended);
         }
-        Fact::Verdict { agent_id, purpose: Purpose::Exit(None), ended, .. } => exit::exit_refused(tx, agent_id, ended),
+        Fact::Verdict { agent_id, purpose: Purpose::Exit(None), ended, .. } => {
+            exit::exit_command_verdict(tx, agent_id, ended)
+        }
         Fact::Verdict { purpose, .. } | Fact::TurnEnded { purpose, .. } => {
             if let Some(id) = purpose.handoff() {
                 driver::learned(tx, id, fact);

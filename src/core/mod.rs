@@ -85,7 +85,7 @@ fn run_ready(tx: &mut Tx<'_>) {
             handoff::driver::run_ready(tx, id);
             follow::facts(tx);
         }
-        queue::drain_queue(tx, &agent_id);
+        queue::type_next(tx, &agent_id);
         follow::facts(tx);
         work::notices::drain_queue(tx, &agent_id);
         follow::facts(tx);

@@ -48,7 +48,7 @@ fn context_of(agent: &Agent, context: &ContextUsage) -> ContextView {
         used: context.used,
         window: context.window,
         percent: context.percent(),
-        window_is_guess: agent.watch.guessed,
+        window_is_guess: agent.context_watch.guessed,
     }
 }
 

@@ -27,7 +27,7 @@ fn an_agent() -> Agent {
     let asker = Asker::Message(HandoffId(Uuid::from_u128(4)), 1);
     agent.queue = vec![Queued { asker, text: "hello".to_owned(), deadline }];
     agent.context = Some(ContextUsage { used: 90_000, window: Some(200_000) });
-    agent.watch.guessed = true;
+    agent.context_watch.guessed = true;
     agent
 }
 

@@ -84,7 +84,7 @@ fn every_deadline_of_another_boot_is_counted_in_this_one() {
         owner: Owner::Request(request_id.clone()),
         effect: None,
         registered: false,
-        claimed_pane: None,
+        reported_pane: None,
         ready: false,
         deadline: due,
         last_screen: String::new(),

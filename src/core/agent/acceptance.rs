@@ -1,9 +1,10 @@
-//! From the receipt of a text to its verdict, where the receipt alone proves nothing: a CLI reports a prompt before its
-//! hooks have ended, and may still drop it, for another prompt or because a hook refuses it.
+//! From the receipt of a text to its verdict. The receipt alone is not always proof: a CLI reports a prompt before all
+//! hooks for the prompt have ended, and may still drop it, for another prompt or because a hook refuses it.
 //!
-//! If the CLI writes each prompt that it takes into its transcript, that line is the proof. Otherwise tasuki believes
-//! the hook at once, with one exception: a prompt that was merged with somebody's keys has no verdict for a while,
-//! because that person may still be typing.
+//! If the CLI writes each prompt that it takes into its transcript at once, that line is the proof. Otherwise tasuki
+//! believes the hook at once. It also believes the hook for a text that was submitted into a running turn, because the
+//! CLI writes such a text only later. There is one exception to both: a prompt that was merged with somebody's keys has
+//! no verdict for a while, because that person may still be typing.
 
 use super::verdict::finish;
 use crate::core::effect::{Effect, EffectKey};
@@ -23,7 +24,8 @@ const NOT_TAKEN: &str = "not_taken";
 /// News of a typed text that has no verdict yet, or of its agent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Sign {
-    /// The transcript was read. `found`: the text is in it; otherwise the transcript can't be read.
+    /// The wait for the text in the transcript has ended. `found`: the text is there; otherwise the transcript can't be
+    /// read.
     Read { found: bool },
     /// Another prompt has come, perhaps into the same turn.
     AnotherPrompt,
@@ -49,7 +51,8 @@ fn verdict(phase: &Phase, sign: Sign) -> Option<DeliveryEnd> {
         (Phase::Reported { remark, .. }, Sign::Answered | Sign::Read { found: true }) => {
             Some(DeliveryEnd::Delivered(remark.clone()))
         }
-        // If nobody else has typed, tasuki believes the hook, as it does for every CLI without a transcript.
+        // The transcript can't be read. If nobody else has typed, tasuki believes the hook, as it does without a
+        // transcript.
         (Phase::Reported { remark: None, .. }, Sign::Read { .. }) => Some(DeliveryEnd::Delivered(None)),
         (Phase::Reported { .. }, Sign::Read { .. } | Sign::AnotherTurn | Sign::TimeIsUp) => unconfirmed(NOT_TAKEN),
         (Phase::Merged { remark }, Sign::Answered | Sign::TimeIsUp) => {
@@ -64,7 +67,7 @@ fn verdict(phase: &Phase, sign: Sign) -> Option<DeliveryEnd> {
 pub(crate) fn apply(tx: &mut Tx<'_>, agent_id: &AgentId, sign: Sign) {
     let Some(typing) = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()) else { return };
     let Some(ended) = verdict(&typing.phase, sign) else { return };
-    // Nobody waits for the turn of a text that was reported, and perhaps never taken.
+    // A text that was reported but perhaps never taken may have no turn, so nothing waits for one.
     if typing.phase.is_reported()
         && matches!(ended, DeliveryEnd::Unconfirmed(_))
         && let Some(agent) = tx.agent_mut(agent_id)
@@ -74,7 +77,7 @@ pub(crate) fn apply(tx: &mut Tx<'_>, agent_id: &AgentId, sign: Sign) {
     finish(tx, agent_id, &ended);
 }
 
-/// The transcript was read.
+/// The effect that waits for the text in the transcript has ended.
 pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, found: bool) {
     let typing = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref());
     if typing.is_some_and(|typing| typing.phase.effect() == Some(key)) {
@@ -82,13 +85,13 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, found
     }
 }
 
-/// The CLI has reported our text. `into_a_turn`: a turn was running, so the text waits in the CLI, which writes it to
-/// the transcript later.
-pub(crate) fn reported(tx: &mut Tx<'_>, agent_id: &AgentId, remark: Option<String>, into_a_turn: bool) {
+/// The CLI has reported our text. If `turn_was_open`, the text waits in the CLI behind the running turn, and is written
+/// to the transcript too late to wait for it there.
+pub(crate) fn reported(tx: &mut Tx<'_>, agent_id: &AgentId, remark: Option<String>, turn_was_open: bool) {
     let Some(agent) = tx.agent(agent_id) else { return };
     let Some(typing) = &agent.typing else { return };
     let proves = tx.state.settings.profiles.get(&agent.profile).is_some_and(|profile| profile.proves_prompts);
-    let path = agent.transcript_path.clone().filter(|_| proves && !into_a_turn);
+    let path = agent.transcript_path.clone().filter(|_| proves && !turn_was_open);
     let (profile, delivery_id) = (agent.profile.clone(), typing.delivery_id.clone());
     let (before, now) = (typing.deadline, tx.now);
     let (phase, deadline) = match (path, remark) {
@@ -96,14 +99,15 @@ pub(crate) fn reported(tx: &mut Tx<'_>, agent_id: &AgentId, remark: Option<Strin
         (None, Some(remark)) => (Phase::Merged { remark }, Deadline::after(&now, CALM_MS)),
         (Some(path), remark) => {
             let await_prompt = Effect::AwaitPrompt { agent_id: *agent_id, profile, path, delivery_id };
-            let is_later = before.remaining_ms(&now) > TAKEN_MS;
-            let deadline = if is_later { Deadline::after(&now, TAKEN_MS) } else { before };
+            let has_longer = before.remaining_ms(&now) > TAKEN_MS;
+            let deadline = if has_longer { Deadline::after(&now, TAKEN_MS) } else { before };
             (Phase::Reported { effect: tx.effect_of(agent_id, await_prompt), remark }, deadline)
         }
     };
     let Some(typing) = tx.agent_mut(agent_id).and_then(|agent| agent.typing.as_mut()) else { return };
     typing.deadline = deadline;
-    if let Some(typed) = std::mem::replace(&mut typing.phase, phase).effect() {
-        tx.drop_effect(typed);
+    // The receipt may come while the effect that types the text still runs.
+    if let Some(key) = std::mem::replace(&mut typing.phase, phase).effect() {
+        tx.drop_effect(key);
     }
 }

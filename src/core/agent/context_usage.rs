@@ -1,5 +1,5 @@
 //! How full an agent's context is, and what follows: the operator is notified once, and a handoff may begin
-//! automatically. Both are off unless the operator has set them.
+//! automatically. Both are off unless the operator has set a limit (`context.suggest_at`, `context.auto_at`).
 
 use crate::contract::{JournalLine, known};
 use crate::core::effect::{AutoHandoffCheck, Effect, EffectKey, Measured};
@@ -17,14 +17,14 @@ pub const REASON: &str = "context_limit";
 /// Another session has begun in the agent's process: its context is empty.
 pub(crate) fn reset(agent: &mut Agent) {
     agent.context = None;
-    agent.watch.deferred_because = None;
-    agent.watch.reached = false;
+    agent.context_watch.deferred_because = None;
+    agent.context_watch.reached = false;
 }
 
 /// Whether views should suggest a handoff: the context is full enough, and no handoff has begun.
 #[must_use]
 pub fn is_suggested(agent: &Agent) -> bool {
-    agent.watch.reached && may_be_handed_off(agent)
+    agent.context_watch.reached && may_be_handed_off(agent)
 }
 
 fn may_be_handed_off(agent: &Agent) -> bool {
@@ -32,38 +32,41 @@ fn may_be_handed_off(agent: &Agent) -> bool {
     agent.persona_slug.is_some() && has_none && agent.state.is_live()
 }
 
+/// The CLI itself has reported its context usage. This begins no automatic handoff: only the end of a turn does.
 pub(crate) fn reported(tx: &mut Tx<'_>, agent_id: &AgentId, usage: ContextUsage) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
-    agent.watch.reported_window = usage.window.or(agent.watch.reported_window);
-    agent.watch.guessed = false;
-    agent.context = Some(ContextUsage { used: usage.used, window: agent.watch.reported_window });
+    agent.context_watch.reported_window = usage.window.or(agent.context_watch.reported_window);
+    agent.context_watch.guessed = false;
+    agent.context = Some(ContextUsage { used: usage.used, window: agent.context_watch.reported_window });
     suggest(tx, agent_id);
 }
 
-/// A turn has ended: the transcript now has its usage, where the profile can read that.
+/// A turn has ended: reads the context usage from the transcript, if the profile can; otherwise the CLI's own last
+/// report counts.
 pub(crate) fn turn_ended(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id).filter(|agent| agent.state.is_live()) else { return };
     let reads = tx.state.settings.profiles.get(&agent.profile).is_some_and(|profile| profile.reports_context);
-    let before = agent.watch.reading;
+    let earlier = agent.context_watch.reading;
     let Some(path) = agent.transcript_path.clone().filter(|_| reads) else { return evaluate(tx, agent_id) };
     let (agent_id, profile) = (*agent_id, agent.profile.clone());
-    if let Some(key) = before {
+    if let Some(key) = earlier {
         tx.drop_effect(key);
     }
     let key = tx.effect_of(&agent_id, Effect::ReadContextUsage { agent_id, profile, path });
     if let Some(agent) = tx.agent_mut(&agent_id) {
-        agent.watch.reading = Some(key);
+        agent.context_watch.reading = Some(key);
     }
 }
 
 /// Takes the result of reading the transcript; none if the transcript does not say.
 pub(crate) fn measured(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, measured: Option<Measured>) {
-    let Some(agent) = tx.agent_mut(agent_id).filter(|agent| agent.watch.reading == Some(key)) else { return };
-    agent.watch.reading = None;
+    let Some(agent) = tx.agent_mut(agent_id).filter(|agent| agent.context_watch.reading == Some(key)) else { return };
+    agent.context_watch.reading = None;
     if let Some(Measured { usage, guessed }) = measured {
-        let told = agent.watch.reported_window.filter(|_| guessed || usage.window.is_none());
-        agent.watch.guessed = guessed && told.is_none();
-        agent.context = Some(ContextUsage { used: usage.used, window: told.or(usage.window) });
+        // A window size that the CLI itself has reported comes before a guess.
+        let reported = agent.context_watch.reported_window.filter(|_| guessed || usage.window.is_none());
+        agent.context_watch.guessed = guessed && reported.is_none();
+        agent.context = Some(ContextUsage { used: usage.used, window: reported.or(usage.window) });
     }
     evaluate(tx, agent_id);
 }
@@ -89,18 +92,18 @@ fn suggest(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id) else { return };
     let percent = agent.context.and_then(|context| context.percent());
     let reached = percent.zip(limit).is_some_and(|(percent, limit)| percent >= limit);
-    if agent.watch.reached != reached
+    if agent.context_watch.reached != reached
         && let Some(agent) = tx.agent_mut(agent_id)
     {
-        agent.watch.reached = reached;
+        agent.context_watch.reached = reached;
     }
     let Some(agent) = tx.agent(agent_id) else { return };
     let session = session(agent);
-    let is_new = agent.watch.suggested_in.as_ref() != Some(&session);
+    let is_new = agent.context_watch.suggested_in.as_ref() != Some(&session);
     let Some(percent) = percent_over(agent, limit).filter(|_| is_new) else { return };
     let slug = agent.persona_slug.as_ref().map(ToString::to_string).unwrap_or_default();
     if let Some(agent) = tx.agent_mut(agent_id) {
-        agent.watch.suggested_in = Some(session);
+        agent.context_watch.suggested_in = Some(session);
     }
     let text = format!(
         "the context of {slug} is {percent} % full; to hand {slug} off: tasuki handoff {slug} --reason {REASON} --wait"
@@ -109,13 +112,14 @@ fn suggest(tx: &mut Tx<'_>, agent_id: &AgentId) {
     journal(tx, agent_id, "suggested", percent, JournalLine::default());
 }
 
-/// Checks the preconditions of an automatic handoff right before it would begin.
+/// If the context is full enough for an automatic handoff, has its preconditions checked right before it would begin.
 fn check_auto_handoff(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let limit = tx.state.settings.context.auto_at;
     let Some(agent) = tx.agent(agent_id) else { return };
-    let is_new = agent.watch.begun_in.as_ref() != Some(&session(agent)) && agent.watch.checking.is_none();
+    let is_new =
+        agent.context_watch.begun_in.as_ref() != Some(&session(agent)) && agent.context_watch.checking.is_none();
     let Some(percent) = percent_over(agent, limit).filter(|_| is_new) else { return };
-    if agent.watch.guessed {
+    if agent.context_watch.guessed {
         let why = "the size of the agent's context window is a guess; its CLI has not reported the size";
         return defer(tx, agent_id, percent, why);
     }
@@ -124,7 +128,7 @@ fn check_auto_handoff(tx: &mut Tx<'_>, agent_id: &AgentId) {
     };
     let key = tx.effect_of(agent_id, Effect::CheckAutoHandoff { agent_id: *agent_id, pane, persona });
     if let Some(agent) = tx.agent_mut(agent_id) {
-        agent.watch.checking = Some(key);
+        agent.context_watch.checking = Some(key);
     }
 }
 
@@ -132,8 +136,8 @@ fn is_at_rest(agent: &Agent) -> bool {
     agent.is_free() && agent.queue.is_empty()
 }
 
-/// Takes the result of [`check_auto_handoff`]; none if the check itself failed. Much may have happened meanwhile, so
-/// everything is checked again.
+/// Takes the result of that check; none if the check itself failed. Much may have happened meanwhile, so the agent's
+/// row is checked again.
 pub(crate) fn auto_handoff_checked(
     tx: &mut Tx<'_>,
     agent_id: &AgentId,
@@ -141,8 +145,8 @@ pub(crate) fn auto_handoff_checked(
     check: Option<AutoHandoffCheck>,
 ) {
     let limit = tx.state.settings.context.auto_at;
-    let Some(agent) = tx.agent_mut(agent_id).filter(|agent| agent.watch.checking == Some(key)) else { return };
-    agent.watch.checking = None;
+    let Some(agent) = tx.agent_mut(agent_id).filter(|agent| agent.context_watch.checking == Some(key)) else { return };
+    agent.context_watch.checking = None;
     let Some(percent) = percent_over(agent, limit).filter(|_| is_at_rest(agent)) else { return };
     let Some((slug, check)) = agent.persona_slug.clone().zip(check) else { return };
     match check.viewers {
@@ -154,10 +158,11 @@ pub(crate) fn auto_handoff_checked(
     tx.learn(Fact::ContextFull { agent_id: *agent_id, percent, facts: Box::new(facts) });
 }
 
+/// The automatic handoff has begun: notifies the operator. No other one begins by itself in the same session.
 pub(crate) fn auto_handoff_begun(tx: &mut Tx<'_>, agent_id: &AgentId, percent: u64, handoff_id: HandoffId) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
-    agent.watch.begun_in = Some(session(agent));
-    agent.watch.deferred_because = None;
+    agent.context_watch.begun_in = Some(session(agent));
+    agent.context_watch.deferred_because = None;
     let slug = agent.persona_slug.as_ref().map(ToString::to_string).unwrap_or_default();
     let text = format!("the context of {slug} is {percent} % full; tasuki has started its handoff (context.auto_at)");
     let fields = json!({ "agent_id": agent_id, "handoff_id": handoff_id, "percent": percent });
@@ -167,12 +172,13 @@ pub(crate) fn auto_handoff_begun(tx: &mut Tx<'_>, agent_id: &AgentId, percent: u
 
 /// The handoff does not begin now; the next end of a turn tries again. Each new reason gets a line in the journal.
 pub(crate) fn defer(tx: &mut Tx<'_>, agent_id: &AgentId, percent: u64, why: &str) {
-    let Some(agent) = tx.agent(agent_id).filter(|agent| agent.watch.deferred_because.as_deref() != Some(why)) else {
+    let Some(agent) = tx.agent(agent_id).filter(|agent| agent.context_watch.deferred_because.as_deref() != Some(why))
+    else {
         return;
     };
     let agent_id = agent.agent_id;
     if let Some(agent) = tx.agent_mut(&agent_id) {
-        agent.watch.deferred_because = Some(why.to_owned());
+        agent.context_watch.deferred_because = Some(why.to_owned());
     }
     journal(tx, &agent_id, "put_off", percent, JournalLine { reason: known(&why), ..JournalLine::default() });
 }

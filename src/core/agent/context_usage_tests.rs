@@ -70,12 +70,12 @@ impl World {
 
     fn stop_with(&mut self, usage: ContextUsage, guessed: bool) -> Decision {
         self.hook(HookKind::Stop, |_| {});
-        let key = self.agent().watch.reading.expect("the transcript is read");
+        let key = self.agent().context_watch.reading.expect("the transcript is read");
         self.decide(Event::Settled { key, outcome: Outcome::ContextUsage(Some(Measured { usage, guessed })) })
     }
 
     fn settle_check(&mut self, viewers: Option<u64>) -> Decision {
-        let key = self.agent().watch.checking.expect("the preconditions are checked");
+        let key = self.agent().context_watch.checking.expect("the preconditions are checked");
         let persona = PersonaFacts { exists: true, has_skill: true, ..PersonaFacts::default() };
         self.decide(Event::Settled {
             key,
@@ -108,14 +108,14 @@ fn context_usage_is_read_after_each_stop_and_shown() {
     let decision = world.stop(45_900);
     assert_eq!(crate::core::view::agent(world.agent()).context.and_then(|context| context.percent), Some(45));
     assert_eq!((journaled(&decision), notices(&decision)), (vec![], 0));
-    assert_eq!(world.agent().watch.checking, None);
+    assert_eq!(world.agent().context_watch.checking, None);
 }
 
 #[test]
 fn a_later_stop_takes_the_place_of_an_earlier_reading() {
     let mut world = World::new(None, None);
     world.hook(HookKind::Stop, |_| {});
-    let first = world.agent().watch.reading.expect("reading");
+    let first = world.agent().context_watch.reading.expect("reading");
     world.stop(10);
     let usage = ContextUsage { used: 99, window: None };
     let late = Outcome::ContextUsage(Some(Measured { usage, guessed: false }));
@@ -176,7 +176,7 @@ fn context_usage_reported_by_the_cli_suggests_a_handoff_but_begins_none() {
     let usage = ContextUsage { used: 90, window: Some(100) };
     let decision = world.hook(HookKind::Context, |event| event.context = Some(usage));
     assert_eq!(notices(&decision), 1);
-    assert!(world.agent().watch.checking.is_none() && !world.agent().hooks_seen);
+    assert!(world.agent().context_watch.checking.is_none() && !world.agent().hooks_seen);
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn no_automatic_handoff_of_an_agent_that_is_busy_anonymous_or_in_a_handoff() {
         let mut world = World::new(Some(50), Some(50));
         world.change(change);
         world.stop(90_000);
-        assert!(world.agent().watch.checking.is_none());
+        assert!(world.agent().context_watch.checking.is_none());
     }
     let mut world = World::new(None, Some(50));
     world.stop(90_000);
@@ -248,7 +248,7 @@ fn only_one_automatic_handoff_begins_in_a_session() {
     world.state.handoffs.clear();
     world.change(|agent| agent.handoff_id = None);
     world.stop(95_000);
-    assert!(world.agent().watch.checking.is_none());
+    assert!(world.agent().context_watch.checking.is_none());
 }
 
 #[test]
@@ -257,10 +257,10 @@ fn a_guessed_window_begins_no_handoff_and_a_reported_one_replaces_it() {
     let mut world = World::new(None, Some(50));
     let decision = world.stop_with(guess, true);
     assert!(journaled(&decision)[0].1.as_ref().is_some_and(|why| why.contains("is a guess")));
-    assert!(world.agent().watch.checking.is_none());
+    assert!(world.agent().context_watch.checking.is_none());
     let told = ContextUsage { used: 190_000, window: Some(1_000_000) };
     world.hook(HookKind::Context, |event| event.context = Some(told));
     world.stop_with(guess, true);
     assert_eq!(world.agent().context.and_then(|context| context.percent()), Some(19));
-    assert!(!world.agent().watch.guessed);
+    assert!(!world.agent().context_watch.guessed);
 }

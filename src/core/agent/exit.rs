@@ -1,4 +1,4 @@
-//! An agent's exit: requested, detected or suspected.
+//! An agent's exit: requested, or detected because its process is dead or its pane is gone.
 
 use super::{idle, queue, start, typing, verdict};
 use crate::contract::reply::AgentReply;
@@ -14,13 +14,13 @@ use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 use serde_json::json;
 
-/// How long a dead agent's last hooks may still write, in milliseconds: the process's death is seen before the event
-/// file of its last Stop.
+/// How long a dead agent's last hooks may still write, in milliseconds: tasuki may see the death of the process before
+/// the event file of its last Stop.
 const LAST_HOOKS_MS: u64 = 2_000;
 /// How long an agent's process may take to exit after its pane was killed, in milliseconds.
 const KILL_MS: u64 = 10_000;
 
-/// `agent_shutdown`, checked already.
+/// Begins an `agent_shutdown` that was checked: with force tasuki kills the pane, otherwise it types the exit command.
 pub(crate) fn shut_down(tx: &mut Tx<'_>, agent_id: &AgentId, request: &RequestId, force: bool) {
     let deadline = Deadline::after(&tx.now, tx.state.settings.limits.ending_ms);
     let Some(agent) = tx.agent(agent_id) else { return };
@@ -57,8 +57,8 @@ pub(crate) fn pane_killed(tx: &mut Tx<'_>, agent_id: &AgentId, failed: Option<&s
     }
 }
 
-/// The exit command of a shutdown was not typed.
-pub(crate) fn exit_refused(tx: &mut Tx<'_>, agent_id: &AgentId, ended: &DeliveryEnd) {
+/// The exit command of a shutdown has its verdict. If the command was not typed, the shutdown is refused.
+pub(crate) fn exit_command_verdict(tx: &mut Tx<'_>, agent_id: &AgentId, ended: &DeliveryEnd) {
     let DeliveryEnd::Refused(reason) = ended else { return };
     let message = format!("Nothing was typed: {}", wire_name(reason));
     refuse_shutdown(tx, agent_id, Refused::new(409, "refused", message).hint(reason.hint()));
@@ -77,7 +77,7 @@ fn refuse_shutdown(tx: &mut Tx<'_>, agent_id: &AgentId, refused: Refused) {
     }
 }
 
-/// The shutdown is over, and with it the effect that kills the pane. Returns the request that asked for it.
+/// Ends the shutdown, and drops the effect that kills the pane. Returns the request that asked for the shutdown.
 fn take_shutdown(tx: &mut Tx<'_>, agent_id: &AgentId) -> Option<RequestId> {
     let shutdown = tx.agent_mut(agent_id)?.shutdown.take()?;
     if let Some(key) = shutdown.effect {
@@ -86,8 +86,8 @@ fn take_shutdown(tx: &mut Tx<'_>, agent_id: &AgentId) -> Option<RequestId> {
     Some(shutdown.request_id)
 }
 
-/// An agent is gone. If tasuki asked it to exit and its process is dead, its row ends at once; otherwise its last hooks
-/// get some time.
+/// An agent's process is dead, or only its pane is gone. If tasuki asked the agent to exit and its process is dead, its
+/// row ends at once; otherwise its last hooks, or a killed process, get some time.
 pub(crate) fn detected(tx: &mut Tx<'_>, agent_id: &AgentId, how: Exit) {
     let Some(agent) = tx.agent(agent_id) else { return };
     if !agent.state.is_live() {
@@ -112,19 +112,19 @@ pub(crate) fn detected(tx: &mut Tx<'_>, agent_id: &AgentId, how: Exit) {
     }
 }
 
-/// The agent was gone for long enough: now its row ends.
+/// The time of [`detected`] is over: the agent's row ends.
 pub(crate) fn pending_exit_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(pending_exit) = tx.agent(agent_id).and_then(|agent| agent.pending_exit) else { return };
     notify_death(tx, agent_id, pending_exit.pane_gone);
     end(tx, agent_id, if pending_exit.pane_gone { AgentState::Lost } else { AgentState::Ended });
 }
 
-/// Notifies the operator of a death that nobody asked for, if no handoff and no start reports it.
+/// Notifies the operator that an agent with a persona has died unasked, unless a shutdown, handoff or start reports it.
 fn notify_death(tx: &mut Tx<'_>, agent_id: &AgentId, pane_gone: bool) {
     let Some(agent) = tx.agent(agent_id) else { return };
     let Some(slug) = &agent.persona_slug else { return };
-    let is_told = agent.shutdown.is_some() || agent.handoff_id.is_some() || agent.start.is_some();
-    if is_told || agent.session.closed {
+    let is_reported = agent.shutdown.is_some() || agent.handoff_id.is_some() || agent.start.is_some();
+    if is_reported || agent.session.closed {
         return;
     }
     let what = if pane_gone { "its pane is gone" } else { "its process is dead" };
@@ -161,8 +161,8 @@ pub(crate) fn end(tx: &mut Tx<'_>, agent_id: &AgentId, state: AgentState) {
     tx.learn(Fact::Ended { agent_id: *agent_id });
 }
 
-/// A text for an agent that has ended: the step of a handoff learns of the end by itself, and the sender of any other
-/// text gets an answer.
+/// Ends the delivery to an agent that has ended: `Fact::Ended` reaches the step of a handoff, and the asker of any
+/// other text gets a verdict.
 fn end_typing(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let purpose = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()).map(|typing| typing.purpose.clone());
     match purpose {

@@ -12,8 +12,8 @@ use crate::core::rows::handoff::Step;
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 
-/// A turn that nothing waits for and that sends no event for this long, in milliseconds, gets a look at its agent's
-/// screen.
+/// If nothing waits for the end of a turn, and the agent sends no event for this long, in milliseconds, tasuki looks at
+/// its screen once.
 const SILENCE_LIMIT_MS: u64 = 10 * 60_000;
 /// The pause, in milliseconds, before a watch that ended without the end of the turn starts again.
 const LOOK_AGAIN_MS: u64 = 2_000;
@@ -25,9 +25,9 @@ const LOOK_AGAIN_MS: u64 = 2_000;
 pub(crate) fn update_idle_watch(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id) else { return };
     let (before, is_unlocated) = (agent.idle_watch, unlocated::is_unlocated(agent));
-    // If a person closes a dialog with Esc, the CLI sends no event either.
+    // A blocked agent counts as in a turn: if a person closes the dialog with Esc, the CLI sends no event either.
     let is_in_a_turn = agent.state.is_in_a_turn() && agent.pane.is_some();
-    let is_there = agent.start.is_none() && agent.pending_exit.is_none();
+    let is_running = agent.start.is_none() && agent.pending_exit.is_none();
     let turn = match (before.turn, agent.pane.filter(|_| is_waited_for(tx, agent))) {
         (ScreenProbe::Not, Some(pane)) => {
             let profile = agent.profile.clone();
@@ -42,7 +42,7 @@ pub(crate) fn update_idle_watch(tx: &mut Tx<'_>, agent_id: &AgentId) {
         (ScreenProbe::Later(_), None) => ScreenProbe::Not,
         (look, _) => look,
     };
-    let counts_silence = is_there && (is_unlocated || (is_in_a_turn && !matches!(turn, ScreenProbe::Runs(_))));
+    let counts_silence = is_running && (is_unlocated || (is_in_a_turn && !matches!(turn, ScreenProbe::Runs(_))));
     let silence = match (before.silence, counts_silence) {
         (ScreenProbe::Not, true) => ScreenProbe::Later(Deadline::after(
             &tx.now,
@@ -59,7 +59,8 @@ pub(crate) fn update_idle_watch(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
-/// The pause is over: watches again.
+/// The pause is over: [`update_idle_watch`], which follows in the same decision, starts the watch again if it is
+/// needed.
 pub(crate) fn watch_again(tx: &mut Tx<'_>, agent_id: &AgentId) {
     if let Some(agent) = tx.agent_mut(agent_id) {
         agent.idle_watch.turn = ScreenProbe::Not;
@@ -67,7 +68,7 @@ pub(crate) fn watch_again(tx: &mut Tx<'_>, agent_id: &AgentId) {
 }
 
 /// The agent was silent for long: begins one look at its screen. An agent that is known only by its events has no
-/// screen: returns that the caller must end it as lost.
+/// screen: for it this returns `Lost`, the state in which the caller must end it.
 #[must_use]
 pub(crate) fn silence_elapsed(tx: &mut Tx<'_>, agent_id: &AgentId) -> Option<AgentState> {
     let agent = tx.agent(agent_id)?;
@@ -109,29 +110,29 @@ fn is_waited_for(tx: &Tx<'_>, agent: &Agent) -> bool {
         return false;
     }
     let is_step = |id: &HandoffId, step| tx.handoff(id).is_some_and(|handoff| handoff.step == step);
-    let answers_us = agent.our_turn.as_ref().is_some_and(|turn| match &turn.purpose {
+    let answers_our_text = agent.our_turn.as_ref().is_some_and(|turn| match &turn.purpose {
         _ if turn.paused => false,
         Purpose::Instruction(_) | Purpose::Priming(_) => true,
         Purpose::Briefing(id) => is_step(id, Step::Reading),
         Purpose::Send(_) | Purpose::Work(_) | Purpose::Exit(_) | Purpose::NewSession(_) | Purpose::Message(..) => false,
     });
     let handoff = agent.handoff_id.and_then(|id| tx.handoff(&id));
-    let holds_up = handoff.is_some_and(|handoff| {
+    let delays_handoff = handoff.is_some_and(|handoff| {
         let has_messages = handoff.step == Step::Acknowledging && handoff.ack.as_ref().is_some_and(Ack::has_waiting);
         let is_waiting = handoff.step == Step::Waiting && handoff.agent_id == agent.agent_id;
         handoff.stay.deferred || is_waiting || (has_messages && handoff.successor_id == Some(agent.agent_id))
     });
-    may_be_over || answers_us || holds_up || !agent.queue.is_empty()
+    may_be_over || answers_our_text || delays_handoff || !agent.queue.is_empty()
 }
 
-/// Takes the result of the watch.
+/// Takes the result of either look at the screen: of the watch, or of the one look after a long silence.
 pub(crate) fn watch_ended(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, readiness: &Readiness) {
     let again = Deadline::after(&tx.now, LOOK_AGAIN_MS);
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     if agent.idle_watch.silence == ScreenProbe::Runs(key) {
         agent.idle_watch.silence = ScreenProbe::Not;
     } else if agent.idle_watch.turn == ScreenProbe::Runs(key) {
-        // There is no server or pane, or a dialog is still open: a look without a pause would end at once.
+        // If there is no server or pane, or a dialog is still open, the next watch would end at once without a pause.
         agent.idle_watch.turn =
             if *readiness == Readiness::Ready { ScreenProbe::Not } else { ScreenProbe::Later(again) };
     } else {
@@ -155,7 +156,7 @@ fn end_turn(tx: &mut Tx<'_>, agent_id: &AgentId) {
 }
 
 /// Another session has begun in the agent's process, so a turn or a dialog of the old session has ended. But a prompt
-/// of ours may still be answered in the new session; the screen shows whether its turn is over, as always.
+/// of ours may still be answered in the new session; the watch finds out whether its turn is over.
 pub(crate) fn session_was_replaced(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let is_over = |agent: &Agent| agent.start.is_none() && agent.our_turn.is_none() && agent.state.is_in_a_turn();
     if tx.agent(agent_id).is_some_and(is_over) {
@@ -163,7 +164,8 @@ pub(crate) fn session_was_replaced(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
-/// Our prompt's turn has ended without an event: it counts as a Stop, and the view says that it was inferred.
+/// The turn that answers our prompt has ended without an event: that counts like a Stop event, and the handoff's view
+/// says that the end was inferred.
 pub(crate) fn infer_end(tx: &mut Tx<'_>, agent_id: &AgentId, purpose: Option<&Purpose>) {
     let Some(purpose) = purpose else { return };
     tx.learn(Fact::TurnEnded { agent_id: *agent_id, purpose: purpose.clone(), event: None });

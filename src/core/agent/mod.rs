@@ -5,16 +5,18 @@
 //! - `context_usage`: how full its context is, and what follows. `unlocated`: agents known only by their own events.
 //!   `start_dialog`: a dialog in the pane of an agent that is starting.
 //! - A text may first wait in `queue`. `typing` has it typed and takes the receipt, `acceptance` looks for a better
-//!   proof where a receipt proves nothing, and `verdict` ends the delivery. `queue` uses `typing`, `typing` uses
+//!   proof where a receipt does not prove enough, and `verdict` ends the delivery. `queue` uses `typing`, `typing` uses
 //!   `acceptance`, and both `typing` and `acceptance` use `verdict`.
 //! - `priming`: the first text of an agent that tasuki has started. `idle`: the end of a turn that no event reports.
-//! - `start`: from a new agent's row to its readiness. `exit`: the exit of any agent, requested, detected or suspected.
-//! - `register`: agents that already run, and the requests that concern a single agent.
+//! - `start`: from a new agent's row to its readiness; answers the request `agent_create`.
+//! - `exit`: the exit of any agent: requested, or detected because its process is dead or its pane is gone.
+//! - `register`: agents that already run; takes the requests `agent_register`, `agent_send`, `agent_shutdown` and
+//!   `agent_forget`.
 //!
 //! None of them calls anything above this module. They may read the step of their agent's handoff. If they learn
-//! something that concerns the handoff or a work item, they queue a `Fact`. An agent's events come in through
-//! `core/hooks.rs`, its deadlines through `core/due.rs`; both pass queued facts up between two calls, so they are above
-//! this module.
+//! something that concerns the handoff or a work item, they queue a `Fact` (`core/fact.rs`). An agent's events come in
+//! through `core/hooks.rs`, its deadlines through `core/due.rs`. Both also pass queued facts to the higher layers, so
+//! they are above this module.
 
 pub(crate) mod acceptance;
 pub mod context_usage;

@@ -20,7 +20,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
-/// The effect that reads the persona has ended.
+/// Takes the outcome of the effect that reads the persona.
 pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, outcome: Outcome) {
     if tx.agent(agent_id).is_none_or(|agent| agent.primed != Primed::Reading { effect: key }) {
         return;
@@ -38,6 +38,7 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, outco
 /// The persona was read: types skill and experience, in that order, as one text.
 fn persona_read(tx: &mut Tx<'_>, agent_id: &AgentId, read: Result<PersonaTexts, String>) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
+    // `typing` sets `Begun` in the same commit, unless it refuses the text at once.
     agent.primed = Primed::Never;
     let slug = agent.persona_slug.clone();
     let handoff = waiting_handoff(tx, agent_id);

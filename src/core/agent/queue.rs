@@ -13,7 +13,7 @@ use crate::core::tx::Tx;
 pub(crate) const MAX_QUEUE: usize = 32;
 
 /// Types the next waiting text, if the agent is free for it.
-pub(crate) fn drain_queue(tx: &mut Tx<'_>, agent_id: &AgentId) {
+pub(crate) fn type_next(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id) else { return };
     if agent.queue.is_empty() || !agent.is_free() || agent.handoff_id.is_some() {
         return;
@@ -38,7 +38,8 @@ pub(crate) fn not_typed(tx: &mut Tx<'_>, queued: Queued, refused: Refused) {
     }
 }
 
-/// Refuses texts that have waited too long, with the reason that keeps them waiting.
+/// Refuses texts that have waited too long. The reason follows from the agent's state. An idle agent counts as busy
+/// too: something else has kept it, such as a handoff or a shutdown.
 pub(crate) fn deadline_passed(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let now = tx.now;
     let Some(agent) = tx.agent_mut(agent_id) else { return };

@@ -1,5 +1,5 @@
-//! Registers agents that already run, by their first event or at the operator's request; and serves the requests that
-//! concern a single agent.
+//! Registers agents that already run, by their first event or at the operator's request; and takes the requests that
+//! send a text to an agent, shut it down or forget it.
 
 use super::queue::MAX_QUEUE;
 use super::{exit, start, unlocated};
@@ -21,10 +21,11 @@ use crate::core::tx::Tx;
 /// How many more times tasuki looks up the pane of a new session if tmux does not answer.
 const MOST_LOOKS: u8 = 12;
 
-/// A session started that belongs to no known agent. tasuki looks up its pane first. If the event names no pane, the
-/// event is all that is known of the agent.
+/// A session started that belongs to no known agent. tasuki looks up its pane first. If the event names no pane of our
+/// tmux server, the event is all that is known of the agent.
 pub(crate) fn unknown_session(tx: &mut Tx<'_>, event: &HookEvent) {
-    // A pane of another server means nothing in ours: such an agent is shown, and can't be typed to.
+    // A pane number of another server means nothing in ours: such an agent gets a row without a pane, so nothing is
+    // typed to it.
     let is_elsewhere = tx.state.server.is_some_and(|server| !event.is_on(&server));
     match event.pane.filter(|_| !is_elsewhere) {
         Some(pane) => look_up_pane(tx, pane, PaneLookup::Event { event: Box::new(event.clone()), looks: 0 }),
@@ -42,8 +43,8 @@ fn look_up_pane(tx: &mut Tx<'_>, pane: u32, lookup: PaneLookup) {
     tx.effect(Waiter::PaneLookup(lookup), Effect::Identify { pane });
 }
 
-/// tmux did not answer the lookup of a pane: it is asked again a few times, because an agent that is registered without
-/// its pane could never be typed to.
+/// tmux did not answer the lookup of a pane. A request is refused. For an event, tasuki looks again a few times,
+/// because an agent that is registered without its pane could never be typed to.
 pub(crate) fn not_identified(tx: &mut Tx<'_>, lookup: PaneLookup) {
     match lookup {
         PaneLookup::Request { request_id, .. } => tx.refuse(&request_id, Refused::no_tmux()),
@@ -70,6 +71,7 @@ fn fill_from_event(tx: &Tx<'_>, agent: &mut Agent, event: &HookEvent) {
     agent.state = AgentState::Idle;
 }
 
+/// Inserts the row of an agent that runs. If it has neither pane nor process, another such agent may have to make room.
 fn insert(tx: &mut Tx<'_>, agent: Agent) {
     if agent.pane.is_none()
         && agent.process.is_none()
@@ -77,6 +79,7 @@ fn insert(tx: &mut Tx<'_>, agent: Agent) {
     {
         exit::end(tx, &first, AgentState::Lost);
     }
+    // No field `handoff_id`, which `line` writes as null.
     tx.journal(JournalLine { handoff_id: None, ..agent.line() });
     tx.out.agents.insert(agent.agent_id, agent);
 }
@@ -114,13 +117,14 @@ fn register_check(tx: &Tx<'_>, asked: &RegisterRequest, facts: &RequestFacts) ->
     Ok(())
 }
 
+/// Takes the result of the lookup of a pane; none if there is no such pane.
 pub(crate) fn identified(tx: &mut Tx<'_>, lookup: PaneLookup, facts: Option<PaneFacts>) {
     match lookup {
         PaneLookup::Event { event, .. } => register_session(tx, &event, facts),
         PaneLookup::Request { request_id, persona, profile } => {
             match facts.ok_or_else(|| Refused::new(404, "no_pane", "No such pane").field("pane")) {
                 Err(refused) => tx.refuse(&request_id, refused),
-                Ok(facts) => match adopt(tx, facts, persona, profile) {
+                Ok(facts) => match register_pane(tx, facts, persona, profile) {
                     Err(refused) => tx.refuse(&request_id, refused),
                     Ok(agent_id) => answer_registered(tx, &request_id, &agent_id),
                 },
@@ -132,7 +136,7 @@ pub(crate) fn identified(tx: &mut Tx<'_>, lookup: PaneLookup, facts: Option<Pane
 /// Registers the agent of a session that an event has reported. A request may have registered the pane during the
 /// lookup: then the event belongs to that agent.
 fn register_session(tx: &mut Tx<'_>, event: &HookEvent, facts: Option<PaneFacts>) {
-    // An agent in another home's pane is shown here, and can't be typed to.
+    // An agent in another home's pane gets a row without a pane here, so nothing is typed to it.
     let facts = facts.filter(|facts| event.is_on(&facts.pane.server) && facts.claimed_by.is_none());
     let occupant = facts.as_ref().and_then(|facts| occupant(tx, facts));
     if let Some(agent_id) = occupant {
@@ -145,9 +149,8 @@ fn register_session(tx: &mut Tx<'_>, event: &HookEvent, facts: Option<PaneFacts>
         return start::session_started(tx, &agent_id, event);
     }
     let agent_id = fresh_id(tx, event.agent_id);
-    let known = |profile: &Option<String>| profile.clone();
     let detected = facts.as_ref().and_then(|facts| facts.profile.clone());
-    let profile = known(&event.profile).or(detected).unwrap_or_else(|| "unknown".to_owned());
+    let profile = event.profile.clone().or(detected).unwrap_or_else(|| "unknown".to_owned());
     let mut agent = Agent::new(agent_id, profile, tx.now.rfc3339());
     if let Some(facts) = facts {
         set_pane(&mut agent, facts);
@@ -157,7 +160,7 @@ fn register_session(tx: &mut Tx<'_>, event: &HookEvent, facts: Option<PaneFacts>
 }
 
 fn set_pane(agent: &mut Agent, facts: PaneFacts) {
-    // The running deadline is that of an agent without a pane.
+    // The silence deadline that may be running is the long one of an agent without a pane, so it ends here.
     agent.idle_watch.silence = ScreenProbe::Not;
     agent.pane = Some(facts.pane);
     agent.process = facts.agent;
@@ -165,12 +168,13 @@ fn set_pane(agent: &mut Agent, facts: PaneFacts) {
     agent.tmux_session = Some(facts.session_name);
 }
 
+/// The live agent that is in a pane.
 fn occupant(tx: &Tx<'_>, facts: &PaneFacts) -> Option<AgentId> {
     let lives_there = |id: &AgentId| {
         tx.agent(id).is_some_and(|agent| {
             // An agent that registered while tmux did not answer has no pane yet.
-            let is_it = agent.pane.is_none() && agent.start.is_none() && facts.agent_id == Some(*id);
-            agent.state.is_live() && !agent.is_known_dead() && (agent.pane == Some(facts.pane) || is_it)
+            let is_without_pane = agent.pane.is_none() && agent.start.is_none() && facts.agent_id == Some(*id);
+            agent.state.is_live() && !agent.is_known_dead() && (agent.pane == Some(facts.pane) || is_without_pane)
         })
     };
     tx.agent_ids().into_iter().find(|id| lives_there(id))
@@ -184,8 +188,8 @@ fn is_left_behind(tx: &Tx<'_>, facts: &PaneFacts) -> bool {
     dead.is_some_and(|agent| facts.agent.is_none() || facts.agent == agent.process)
 }
 
-/// Registers what runs in a pane, or gives a persona to an anonymous agent that is known there.
-fn adopt(
+/// Registers what runs in a pane. If an agent without a persona is registered there already, it gets the persona.
+fn register_pane(
     tx: &mut Tx<'_>,
     facts: PaneFacts,
     persona: Option<Slug>,
@@ -245,7 +249,7 @@ fn answer_registered(tx: &mut Tx<'_>, request: &RequestId, agent_id: &AgentId) {
     tx.answer(request, Reply::ok(&reply));
 }
 
-/// Finds an agent that may be typed to.
+/// Finds the agent that a request names, if tasuki may type to it.
 fn addressed(tx: &Tx<'_>, text: &str) -> Result<AgentId, Refused> {
     let agent = text.parse().ok().and_then(|id| tx.agent(&id));
     let agent = agent.ok_or_else(|| Refused::new(404, "no_agent", "Agent not found"))?;
@@ -270,7 +274,7 @@ fn addressed(tx: &Tx<'_>, text: &str) -> Result<AgentId, Refused> {
     Ok(agent.agent_id)
 }
 
-/// `agent_send`: the text waits for an idle agent, at most as long as a handoff would.
+/// `agent_send`: the text waits until the agent is free, at most as long as a handoff waits for that.
 pub(crate) fn send_asked(tx: &mut Tx<'_>, request: &RequestId, asked: SendRequest) {
     let agent_id = match addressed(tx, &asked.agent_id) {
         Ok(agent_id) => agent_id,
@@ -288,7 +292,7 @@ pub(crate) fn send_asked(tx: &mut Tx<'_>, request: &RequestId, asked: SendReques
     agent.queue.push(Queued { asker: Asker::Request(request.clone()), text: asked.text, deadline });
 }
 
-/// Finds an agent that has no pane and no known process, and that nothing waits for.
+/// Finds an agent that has no pane and no known process, and that no start, handoff or shutdown waits for.
 fn without_pane_or_process(tx: &Tx<'_>, text: &str) -> Option<AgentId> {
     let agent = text.parse().ok().and_then(|id| tx.agent(&id))?;
     let is_waited_for = agent.start.is_some() || agent.handoff_id.is_some() || agent.shutdown.is_some();
@@ -320,8 +324,8 @@ pub(crate) fn shutdown_asked(tx: &mut Tx<'_>, request: &RequestId, asked: &Shutd
     }
 }
 
-/// `agent_forget`: ends the row of an agent whose process does not run or is not known. If the process runs, or if that
-/// can't be checked, tasuki refuses. It does nothing in tmux.
+/// `agent_forget`: ends the row of an agent whose process does not run or is not known, and does nothing in tmux.
+/// tasuki refuses while the process runs, while the agent is being started, and if the process can't be checked.
 pub(crate) fn forget_asked(tx: &mut Tx<'_>, request: &RequestId, asked: &ForgetRequest, facts: &RequestFacts) {
     match forget_check(tx, asked, facts) {
         Err(refused) => tx.refuse(request, refused),

@@ -15,7 +15,7 @@ use crate::core::settings::NewSession;
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 
-/// Columns and rows of a window that nobody looks at.
+/// Columns and rows of a new agent's window, unless it gets the size of its predecessor's window.
 pub(crate) const DEFAULT_SIZE: (u16, u16) = (160, 50);
 
 /// The agent that is to be started.
@@ -33,8 +33,7 @@ pub(crate) fn create_asked(tx: &mut Tx<'_>, request: &RequestId, asked: &CreateR
     match create_check(tx, asked, facts) {
         Err(refused) => tx.refuse(request, refused),
         Ok(wanted) => {
-            let deadline = Deadline::after(&tx.now, tx.state.settings.limits.starting_ms);
-            create(tx, wanted, Owner::Request(request.clone()), Some(deadline));
+            create(tx, wanted, Owner::Request(request.clone()), None);
         }
     }
 }
@@ -59,17 +58,18 @@ fn create_check(tx: &Tx<'_>, asked: &CreateRequest, facts: &RequestFacts) -> Res
         asked.profile.clone().or_else(|| persona.profile.clone()).ok_or_else(|| {
             Refused::bad("profile", "is required: neither the request nor persona.toml names a profile")
         })?;
-    let (known, no_cwd) = (tx.state.settings.profiles.get(&profile), facts.no_cwd);
-    let facts = known.ok_or_else(|| Refused::new(404, "no_profile", "Profile not found").field("profile"))?;
-    if !facts.launchable {
+    let profile_facts = tx.state.settings.profiles.get(&profile);
+    let profile_facts =
+        profile_facts.ok_or_else(|| Refused::new(404, "no_profile", "Profile not found").field("profile"))?;
+    if !profile_facts.launchable {
         return Err(Refused::new(400, "not_launchable", format!("Profile {profile} has no launch line")));
     }
-    if no_cwd {
+    if facts.no_cwd {
         return Err(Refused::bad("cwd", "does not exist or is not a folder"));
     }
     let previous = match &asked.previous_agent_id {
         None => None,
-        Some(text) => Some(previous(tx, text)?),
+        Some(text) => Some(find_previous(tx, text)?),
     };
     if tx.state.server.is_none() {
         return Err(Refused::no_tmux());
@@ -84,12 +84,12 @@ fn create_check(tx: &Tx<'_>, asked: &CreateRequest, facts: &RequestFacts) -> Res
     })
 }
 
-fn previous(tx: &Tx<'_>, text: &str) -> Result<AgentId, Refused> {
+fn find_previous(tx: &Tx<'_>, text: &str) -> Result<AgentId, Refused> {
     let found = text.parse().ok().and_then(|id| tx.agent(&id));
     found.map(|agent| agent.agent_id).ok_or_else(|| Refused::new(404, "no_agent", "Previous agent not found"))
 }
 
-/// Makes the agent's row and asks for its start, in one commit.
+/// Makes the agent's row and asks for its start, in one commit. Without a deadline the usual limit of a start applies.
 pub(crate) fn create(tx: &mut Tx<'_>, wanted: NewAgent, owner: Owner, deadline: Option<Deadline>) -> AgentId {
     let agent_id = tx.new_agent_id();
     let mut agent = Agent::new(agent_id, wanted.profile.clone(), tx.now.rfc3339());
@@ -119,7 +119,7 @@ pub(crate) fn create(tx: &mut Tx<'_>, wanted: NewAgent, owner: Owner, deadline: 
         owner,
         effect: Some(key),
         registered: false,
-        claimed_pane: None,
+        reported_pane: None,
         ready: false,
         deadline,
         last_screen: String::new(),
@@ -135,12 +135,12 @@ pub(crate) fn insert_row(tx: &mut Tx<'_>, agent: Agent) {
     tx.out.agents.insert(agent.agent_id, agent);
 }
 
-/// Starts a successor whose row already exists, or finds it if it runs.
-pub(crate) fn adopt(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: HandoffId, deadline: Option<Deadline>) {
+/// Starts a successor whose row already exists: on a retry, or because it lives on in its predecessor's process.
+pub(crate) fn start_from_row(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: HandoffId, deadline: Option<Deadline>) {
     let size =
         tx.handoff(&handoff).and_then(|row| row.successor_window.as_ref()).map_or(DEFAULT_SIZE, |place| place.size);
     let Some(agent) = tx.agent(agent_id) else { return };
-    let Some(effect) = start_again(agent, size) else { return };
+    let Some(effect) = start_effect(agent, size) else { return };
     let registered = agent.registered_at.is_some();
     let key = tx.effect_of(agent_id, effect);
     let deadline = deadline.unwrap_or_else(|| Deadline::after(&tx.now, tx.state.settings.limits.starting_ms));
@@ -149,7 +149,7 @@ pub(crate) fn adopt(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: HandoffId, dea
             owner: Owner::Handoff(handoff),
             effect: Some(key),
             registered,
-            claimed_pane: None,
+            reported_pane: None,
             ready: false,
             deadline,
             last_screen: String::new(),
@@ -158,9 +158,10 @@ pub(crate) fn adopt(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: HandoffId, dea
     }
 }
 
-/// The start effect first searches for the pane with the agent's id and adopts it. An agent that takes over its
-/// predecessor's process is not started: tasuki waits for its new session.
-fn start_again(agent: &Agent, size: (u16, u16)) -> Option<Effect> {
+/// The effect with which the start of an existing row begins. `Effect::Start` first searches for a pane with the
+/// agent's id, and starts nothing if there is one. An agent that lives on in its predecessor's process is not started:
+/// tasuki only waits until it takes input.
+fn start_effect(agent: &Agent, size: (u16, u16)) -> Option<Effect> {
     if let Some(pane) = agent.pane.filter(|_| agent.in_place) {
         return Some(Effect::AwaitReady { agent_id: agent.agent_id, pane, profile: agent.profile.clone() });
     }
@@ -177,8 +178,8 @@ fn start_again(agent: &Agent, size: (u16, u16)) -> Option<Effect> {
     }))
 }
 
-/// The start effect has ended. Tells the owner of the start. Then the caller must end the agent in the state that this
-/// returns, if any.
+/// Takes the outcome of `Effect::Start`: waits for readiness, or reports the failure to the owner of the start. If this
+/// returns a state, the caller must end the agent in that state.
 #[must_use]
 pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, started: Started) -> Option<AgentState> {
     let agent = tx.agent_mut(agent_id)?;
@@ -186,7 +187,8 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, start
     start.effect = None;
     match started {
         Started::Running { pane, process } => {
-            if start.claimed_pane.is_some_and(|claimed| claimed != pane.pane) {
+            // The session that registered is in another pane, so it is not this agent's.
+            if start.reported_pane.is_some_and(|reported| reported != pane.pane) {
                 start.registered = false;
             }
             agent.pane = Some(pane);
@@ -228,9 +230,9 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, start
 /// its agent counts as lost.
 fn outcome_unknown(tx: &mut Tx<'_>, agent_id: &AgentId, code: &str, why: &str) -> Option<AgentState> {
     let start = tx.agent(agent_id).and_then(|agent| agent.start.as_ref());
-    let is_asked_once = start.is_some_and(|start| matches!(start.owner, Owner::Request(_)));
+    let is_by_request = start.is_some_and(|start| matches!(start.owner, Owner::Request(_)));
     failed(tx, agent_id, code, why);
-    is_asked_once.then_some(AgentState::Lost)
+    is_by_request.then_some(AgentState::Lost)
 }
 
 /// The wait for a started agent's readiness has ended.
@@ -254,7 +256,7 @@ pub(crate) fn ready_settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey,
             let why = format!("The new agent was not ready for input in time; its screen ends: {screen}");
             failed(tx, agent_id, "successor_failed", &why);
         }
-        // The end of the process comes as an event of its own.
+        // The death of the process is an event of its own, which ends the start.
         Readiness::Gone { screen } => start.last_screen = screen,
     }
 }
@@ -270,24 +272,27 @@ pub(crate) fn session_started(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookE
     if elsewhere {
         return;
     }
-    // This happens also after tasuki has given up the start: a retry adopts the agent, which registers only once.
+    // Also after tasuki has given up the start: a retry finds the running agent, which does not report its session
+    // again.
     agent.registered_at.get_or_insert(timestamp);
     let Some(start) = agent.start.as_mut() else { return };
     start.registered = true;
-    start.claimed_pane = event.pane;
+    start.reported_pane = event.pane;
     progress(tx, agent_id);
 }
 
-/// Continues a start as far as the known facts allow.
+/// Continues a start as far as possible: a request is answered once the agent has registered, and the start is over
+/// once the agent is also ready.
 fn progress(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let timestamp = tx.now.rfc3339();
     let Some(agent) = tx.agent(agent_id) else { return };
     let (Some(start), Some(pane)) = (agent.start.clone(), agent.pane) else { return };
     let profile = tx.state.settings.profiles.get(&agent.profile);
-    let starts_silently = profile.is_some_and(|profile| {
+    // Some CLIs report a session only with its first prompt. Such an agent counts as registered once it is ready.
+    let reports_late = profile.is_some_and(|profile| {
         !profile.starts_at_launch || (agent.in_place && profile.new_session == Some(NewSession::Lazy))
     });
-    let registered = start.registered || (starts_silently && start.ready);
+    let registered = start.registered || (reports_late && start.ready);
     if !registered {
         return;
     }
@@ -337,7 +342,7 @@ pub(crate) fn ended(tx: &mut Tx<'_>, agent_id: &AgentId) {
     failed(tx, agent_id, "successor_failed", &why);
 }
 
-/// The start is over, and with it the effect that starts the agent or waits for its readiness.
+/// Ends the start, and drops the effect that starts the agent or waits for its readiness.
 pub(crate) fn take(tx: &mut Tx<'_>, agent_id: &AgentId) -> Option<Start> {
     let start = tx.agent_mut(agent_id)?.start.take()?;
     if let Some(key) = start.effect {
@@ -346,6 +351,8 @@ pub(crate) fn take(tx: &mut Tx<'_>, agent_id: &AgentId) -> Option<Start> {
     Some(start)
 }
 
+/// Ends the start and reports the failure to its owner. A request gets `start_failed` where a handoff gets
+/// `successor_failed`.
 pub(crate) fn failed(tx: &mut Tx<'_>, agent_id: &AgentId, code: &str, why: &str) {
     let Some(start) = take(tx, agent_id) else { return };
     match start.owner {

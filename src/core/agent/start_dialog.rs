@@ -7,20 +7,20 @@ use crate::core::rows::agent::{AgentState, Owner};
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 
-/// The pause between two looks at a dialog at the start, in milliseconds.
+/// The pause between two looks at such a dialog, in milliseconds.
 const LOOK_AGAIN_MS: u64 = 2_000;
-/// How long a dialog at the start may stay open, in milliseconds.
+/// How long such a dialog may stay open, in milliseconds.
 const DIALOG_MS: u64 = 60 * 60_000;
 
-/// A dialog is open in the pane of an agent that is starting, for example about trust in its folder. For a handoff this
-/// returns why the start fails; the operator retries. For a request the function refuses the request and notifies the
-/// operator, and the start continues once the dialog is answered.
+/// A dialog is open in the pane of an agent that is starting, for example about trust in its folder. A handoff's start
+/// fails: this returns why, and the operator answers the dialog and retries. A request's start continues once the
+/// dialog is answered: at the first look, tasuki refuses the request if it is still open, and notifies the operator.
 #[must_use]
 pub(crate) fn blocked(tx: &mut Tx<'_>, agent_id: &AgentId, screen: &str) -> Option<String> {
     let (again, until) = (Deadline::after(&tx.now, LOOK_AGAIN_MS), Deadline::after(&tx.now, DIALOG_MS));
     let agent = tx.agent(agent_id)?;
     let start = agent.start.as_ref()?;
-    let was_told = agent.state == AgentState::Blocked;
+    let was_blocked = agent.state == AgentState::Blocked;
     let pane = agent.pane.map(|pane| format!(" {pane}")).unwrap_or_default();
     let owner = start.owner.clone();
     tx.set_state(agent_id, AgentState::Blocked);
@@ -32,11 +32,11 @@ pub(crate) fn blocked(tx: &mut Tx<'_>, agent_id: &AgentId, screen: &str) -> Opti
     };
     if let Some(start) = tx.agent_mut(agent_id).and_then(|agent| agent.start.as_mut()) {
         start.look_again = Some(again);
-        if !was_told {
+        if !was_blocked {
             start.deadline = until;
         }
     }
-    if !was_told {
+    if !was_blocked {
         let why = format!("A dialog is open in the new agent's pane{pane}; its screen ends: {screen}");
         let hint = "answer the dialog in the pane; the agent then continues by itself";
         tx.refuse(&request, Refused::new(502, "start_failed", why.clone()).hint(hint));
@@ -45,7 +45,7 @@ pub(crate) fn blocked(tx: &mut Tx<'_>, agent_id: &AgentId, screen: &str) -> Opti
     None
 }
 
-/// Looks whether the dialog was answered.
+/// Begins the next look whether the dialog was answered.
 pub(crate) fn look_again(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id) else { return };
     let Some(pane) = agent.pane else { return };

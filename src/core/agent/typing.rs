@@ -15,9 +15,10 @@ use crate::core::tx::Tx;
 
 /// How long a receipt may still come after it became unknown whether the text was typed, in milliseconds.
 const DOUBT_MS: u64 = 5_000;
-/// The limit of a delivery that nothing else limits, in milliseconds.
+/// The time limit of a delivery whose caller gives no deadline, in milliseconds.
 pub(crate) const DEFAULT_LIMIT_MS: u64 = 60_000;
 
+/// A prompt that is to be typed.
 pub(crate) struct Text {
     pub(crate) first_line: String,
     pub(crate) body: String,
@@ -89,7 +90,8 @@ fn start(
     agent.typing = Some(Typing { delivery_id, purpose, expected, phase: Phase::InFlight(key), deadline });
 }
 
-/// Whether a prompt may be typed at all: there is a pane, and something will prove that the text has arrived.
+/// Whether a prompt may be typed at all: there is a pane, no other text is being typed, and something will prove that
+/// the text has arrived.
 fn takes_prompts(tx: &Tx<'_>, agent: &Agent) -> Result<PaneRef, Refusal> {
     let pane = agent.pane.filter(|_| agent.state.is_live()).ok_or(Refusal::PaneGone)?;
     if agent.typing.is_some() {
@@ -113,8 +115,8 @@ fn attach(tx: &Tx<'_>, agent: &Agent, id: &DeliveryId, body: String) -> (Option<
     (Some(Attachment { persona, file_name, body }), short)
 }
 
-/// Takes the outcome of the effect that types. A command has no receipt: the agent's exit or its new session is the
-/// proof. The limit of the handoff or of the shutdown applies until then.
+/// Takes the outcome of the effect that types. A submitted command gets neither receipt nor verdict: the agent's exit
+/// or its new session is the proof, and the handoff or the shutdown has a limit for that.
 pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, typed: Typed) {
     let doubt_ends = Deadline::after(&tx.now, DOUBT_MS);
     let now = tx.now;
@@ -138,8 +140,8 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, typed
             return;
         }
         Typed::Unknown { reason } => {
-            let is_later = typing.deadline.remaining_ms(&now) > DOUBT_MS;
-            let deadline = if is_later { doubt_ends } else { typing.deadline };
+            let has_longer = typing.deadline.remaining_ms(&now) > DOUBT_MS;
+            let deadline = if has_longer { doubt_ends } else { typing.deadline };
             agent.typing = Some(Typing { phase: Phase::Doubt(reason), deadline, ..typing });
             return;
         }
@@ -147,8 +149,8 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, typed
     verdict::conclude(tx, agent_id, typing.delivery_id, &typing.purpose, &ended);
 }
 
-/// Compares a submitted prompt with the text that is being typed. `turn_was_open`: the prompt has the id of the turn
-/// that was already running.
+/// Compares a reported prompt with the text that is being typed. `turn_was_open`: the prompt has the id of a turn that
+/// was already running, so the CLI answers it after that turn or as a part of it.
 pub(crate) fn receipt(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent, turn_was_open: bool) {
     let Some(typing) = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()) else { return };
     let Some(prompt) = event.text.as_deref().filter(|_| !typing.purpose.is_command()) else { return };
@@ -181,6 +183,7 @@ pub(crate) fn is_ours(agent: &Agent, prompt: Option<&str>) -> bool {
     !typing.expected.is_empty() && text::compare(&typing.expected, &typing.delivery_id, prompt) != Match::Foreign
 }
 
+/// The deadline of the delivery has passed. A command ends without a verdict, as in [`settled`].
 pub(crate) fn deadline_passed(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(typing) = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()) else { return };
     if typing.purpose.is_command() {
@@ -190,7 +193,7 @@ pub(crate) fn deadline_passed(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
-/// Drops the text of a handoff that leaves its step; the same commit cancels its effect.
+/// The handoff leaves its step: drops the step's text, and cancels the text's effect in the same commit.
 pub(crate) fn forget(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: HandoffId) {
     let Some(typing) = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()) else { return };
     // A message belongs to no step, so tasuki types the rest of a message that is half typed.

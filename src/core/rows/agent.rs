@@ -43,8 +43,9 @@ pub struct Start {
     /// The running effect: the start itself, then the wait for readiness.
     pub effect: Option<EffectKey>,
     pub registered: bool,
-    /// The pane that it came from, as the reporter says.
-    pub claimed_pane: Option<u32>,
+    /// The pane that the session's own hook named.
+    #[serde(rename = "claimed_pane")]
+    pub reported_pane: Option<u32>,
     /// The screen takes input, seen stable.
     pub ready: bool,
     pub deadline: Deadline,
@@ -163,8 +164,8 @@ pub struct Agent {
     /// row is history and its document was never written.
     pub promised: Vec<String>,
     pub context: Option<ContextUsage>,
-    #[serde(default)]
-    pub watch: ContextWatch,
+    #[serde(default, rename = "watch")]
+    pub context_watch: ContextWatch,
     /// Prompts and answers of its session, as far as events told of them.
     #[serde(default)]
     pub messages: u64,
@@ -222,7 +223,7 @@ impl Agent {
             pending_exit: None,
             promised: Vec::new(),
             context: None,
-            watch: ContextWatch::default(),
+            context_watch: ContextWatch::default(),
             messages: 0,
         }
     }

@@ -25,7 +25,7 @@ impl StepHandler for Starting {
         let deadline = handoff.stay.deadline;
         match (&handoff.successor, handoff.successor_id) {
             (Successor::Existing { .. }, Some(successor_id)) => return take_over(tx, id, &successor_id),
-            (_, Some(successor_id)) => start::adopt(tx, &successor_id, id, deadline),
+            (_, Some(successor_id)) => start::start_from_row(tx, &successor_id, id, deadline),
             (Successor::New, None) => start_new(tx, id),
             (Successor::SamePane | Successor::Existing { .. }, None) => {
                 let hint =
