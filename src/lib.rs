@@ -21,7 +21,7 @@
 //! again.
 //!
 //! An effect that must not happen twice writes a mark, which identifies it, into its target in the same operation: tmux
-//! itself compares a pane's mark before it takes a text, tmux notes the id of the agent for which it makes a window,
+//! itself compares a pane's mark before it pastes a text, tmux notes the id of the agent for which it makes a window,
 //! and a published document begins with a mark. Recovery after a crash takes the same path. The outbox holds the
 //! effects whose outcome is not known: tasuki runs each of them again. An effect with a mark looks for the mark first.
 //! If that look gives no answer, the outcome is reported as unknown: a step of a handoff fails with a code that says
@@ -32,23 +32,24 @@
 //! `waiting → instructing → writing → recording → ending → starting → priming → briefing → reading → [acknowledging] →
 //! done`, or `failed`, or `cancelled`. A handoff has the step in brackets only if it is urgent. Only [`core::handoff`]
 //! knows what follows each step. Each step has a file in `core/handoff/steps`, and the three ends share one. Only
-//! `core/handoff/driver.rs` moves a handoff from step to step. The acknowledgement of an urgent handoff is
+//! `core/handoff/driver.rs` moves a handoff from step to step. The acknowledgement of an urgent handoff is in
 //! [`core::handoff::ack`]. `tests/it/sim/transitions.txt`, which the simulation writes, lists all transitions and their
 //! causes.
 //!
 //! # The core's layers
 //!
-//! The rows are the lowest layer: what the store keeps of an agent, a handoff or a work item. Above them
-//! are the state machines of one agent ([`core::agent`]: its start, what is typed to it, its turns, its exit), then
-//! work items, then handoffs. No layer calls a higher one. When a state machine learns something that concerns a higher
+//! The rows are the lowest layer: what the store keeps of an agent, a handoff or a work item. Above them are the state
+//! machines of one agent ([`core::agent`]: its start, what is typed to it, its turns, its exit), then work items, then
+//! handoffs. No layer calls a higher one. When a state machine learns something that concerns a higher
 //! layer, it queues a `core::fact::Fact`, and `core/follow.rs` passes the fact up within the same decision.
 //! `tests/it/circles.rs` checks that nothing calls upward.
 //!
 //! # Work items
 //!
-//! A work item is a piece of work with a type, for agents whose persona has a certain role: `ready → claimed → done`,
-//! or `escalated` to a person, or `withdrawn`. tasuki checks a completed item by the rules of its type, and creates the follow-up items in the same
-//! commit. A completion can be undone. The code is in [`core::work`].
+//! A work item is a piece of work with a type, for agents whose persona has a role that the type asks for:
+//! `ready → claimed → done`, or `escalated` to a person, or `withdrawn` because the completion that created it was
+//! undone. tasuki checks a completed item by the rules of its type, and creates the follow-up items in the same commit.
+//! The code is in [`core::work`].
 //!
 //! # What tasuki never does
 //!
@@ -85,7 +86,7 @@
 //!    (systemd and launchd). Also [`demo`]: an agent for demonstrations and tests, which is a terminal program with a
 //!    composer, hooks and faults.
 //! 4. [`runner`] carries out effects. An agent's start and the texts that are typed to it run one after the other.
-//! 5. [`sidecar`] is the loop: the only caller of `decide` and of `Store::commit`.
+//! 5. [`sidecar`], the process `tasuki run`, is the loop: the only caller of `decide` and of `Store::commit`.
 //! 6. [`cli`] has one file or folder for each command. Commands write requests to the spool and read the views.
 //!
 //! Beside `src`: `data/` is built into the program (`config.toml`, profiles of agent CLIs, prompts, personas, rules,
