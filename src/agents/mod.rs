@@ -1,6 +1,6 @@
 //! What tasuki knows of agent CLIs, all of it as data: one TOML profile for each CLI says how it is launched, how its
 //! screen is read and what its own hook events mean. This module knows neither tmux nor the spool. It turns screens
-//! into [`crate::core::pane::View`]s, hook JSON into event files, and event files into
+//! into [`crate::core::pane::ScreenReading`]s, hook JSON into event files, and event files into
 //! [`crate::core::hook::HookEvent`]s.
 //!
 //! In reading order: [`condition`], [`mod@format`] and [`hook_format`] (the TOML), [`profile`] (loading), [`launch`],

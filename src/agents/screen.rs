@@ -5,7 +5,7 @@ use super::ansi::{self, Cell, Colour};
 use super::condition::Pattern;
 use super::format::{Anchor, ComposerSection, GhostLook, ScreenSection};
 use super::profile::Profile;
-use crate::core::pane::{Activity, ComposerContent, View};
+use crate::core::pane::{Activity, ComposerContent, ScreenReading};
 use std::ops::Range;
 
 /// A screen's rows, with their plain text beside the cells.
@@ -28,7 +28,7 @@ const TALL: usize = 5;
 impl Profile {
     /// Reads a screen as `capture-pane -e -p` prints it. `cursor` is column and row, both from 0.
     #[must_use]
-    pub fn view(&self, screen: &str, width: u16, height: u16, cursor: (u16, u16)) -> View {
+    pub fn read_screen(&self, screen: &str, width: u16, height: u16, cursor: (u16, u16)) -> ScreenReading {
         let section = &self.file.screen;
         let rows = Rows::read(screen, width, height);
         let place = rows.find_composer(section, usize::from(cursor.1));
@@ -45,7 +45,7 @@ impl Profile {
         } else {
             Activity::Unknown
         };
-        View { activity, composer }
+        ScreenReading { activity, composer }
     }
 }
 

@@ -69,9 +69,9 @@ pub enum ComposerContent {
     Unreadable,
 }
 
-/// One look at a pane, read by the agent's profile.
+/// What the agent's profile reads on one screen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct View {
+pub struct ScreenReading {
     pub activity: Activity,
     pub composer: ComposerContent,
 }

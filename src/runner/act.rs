@@ -8,8 +8,8 @@ use crate::agents::ansi;
 use crate::agents::format::InputMode;
 use crate::agents::profile::Profile;
 use crate::core::effect::{Attachment, Effect, How, Notice, Outcome, Readiness, SuccessorWindow, TypeText};
-use crate::core::id::DeliveryId;
-use crate::core::pane::{ComposerContent, PaneRef, Process, Refusal, Typed, View};
+use crate::core::id::{DeliveryId, Slug};
+use crate::core::pane::{ComposerContent, PaneRef, Process, Refusal, ScreenReading, Typed};
 use crate::core::text::{bears_signature, sanitise, signature};
 use crate::spool::documents;
 use crate::tmux::{Capture, Error as TmuxError, Input, Ready, ReadyPlan, ScreenReader, TypePlan};
@@ -26,24 +26,22 @@ const HOLD: Duration = Duration::from_secs(3);
 const SEEN_WITHIN: Duration = Duration::from_secs(20);
 /// How long a screen must look idle before a turn counts as over without an event.
 const IDLE_CALM: Duration = Duration::from_secs(5);
-/// How long to wait for an idle screen; the step's own limit is shorter or the same.
+/// How long the idle watch waits for an idle screen; then the core starts it again.
 const IDLE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long a screen is watched when no step waits for it.
+/// How long one look at the screen of a silent agent may take: [`IDLE_CALM`] and a little more.
 const SINGLE_PROBE_LIMIT: Duration = Duration::from_secs(8);
+/// Pause between two looks at a starting agent's screen, or at a process that is to end.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Pause before the next try to remove a placeholder.
 const DROP_AGAIN: Duration = Duration::from_secs(2);
+/// Most characters of a screen that are shown to a person.
 const SCREEN_CHARS: usize = 800;
 /// Most lines of a screen that are shown to a person.
 const SCREEN_LINES: usize = 12;
 
 pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &CancellationToken) -> Outcome {
     match effect {
-        Effect::PrepareFolder { persona } => {
-            let (home, persona) = (tools.home.clone(), persona.clone());
-            let made = move || documents::prepare_folder(home.root(), &persona).map(|_| ());
-            done_with_files(made).await
-        }
+        Effect::PrepareFolder { persona } => prepare_folder(tools, persona).await,
         Effect::Type(plan) => Outcome::Typed(type_text(tools, plan, resumed, stop).await),
         Effect::ReadDocument { persona, file_name, .. } => {
             Outcome::Document(document::read_settled(&tools.home, persona, file_name).await)
@@ -89,37 +87,41 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
     }
 }
 
-/// Runs file operations on a thread of their own, because a hanging disk must not delay other effects.
-async fn done_with_files<E: std::fmt::Display + Send + 'static>(
-    work: impl FnOnce() -> Result<(), E> + Send + 'static,
-) -> Outcome {
-    match fault::blocking(work).await {
-        Ok(Ok(())) => Outcome::Done,
+/// Makes the folder of a persona's documents, on a thread of its own: a disk that hangs then holds no thread of the
+/// runtime. Copies and transcripts have such a thread too. Other effects use files on the runtime's threads.
+async fn prepare_folder(tools: &Tools, persona: &Slug) -> Outcome {
+    let (home, persona) = (tools.home.clone(), persona.clone());
+    match fault::blocking(move || documents::prepare_folder(home.root(), &persona)).await {
+        Ok(Ok(_)) => Outcome::Done,
         Ok(Err(error)) => Outcome::Failed { why: error.to_string() },
         Err(error) => Outcome::Failed { why: error.to_string() },
     }
 }
 
-/// Reads screens by the rules of a profile. The process is the agent's own, if it is known.
-struct ProfileScreenReader<'p>(&'p Profile, Option<Process>);
+/// Reads screens by the rules of a profile.
+struct ProfileScreenReader<'p> {
+    profile: &'p Profile,
+    /// The agent's own process, if it is known.
+    process: Option<Process>,
+}
 
 /// The same, and keeps the last screen: when an agent ends, its screen is gone too.
 struct LastScreenReader<'p> {
     screen_reader: ProfileScreenReader<'p>,
-    /// The whole screen must stay the same, not only what the profile reads in it.
-    whole: bool,
+    /// Whether the whole screen must stay the same, not only what the profile reads in it.
+    whole_screen: bool,
     last: Mutex<Option<Capture>>,
 }
 
 impl ScreenReader for LastScreenReader<'_> {
-    fn look(&self, capture: &Capture) -> View {
+    fn look(&self, capture: &Capture) -> ScreenReading {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(capture.clone());
         self.screen_reader.look(capture)
     }
 
     fn fingerprint(&self, capture: &Capture) -> u64 {
         let mut hasher = DefaultHasher::new();
-        if self.whole {
+        if self.whole_screen {
             plain_lines(capture).hash(&mut hasher);
         }
         hasher.finish()
@@ -127,31 +129,32 @@ impl ScreenReader for LastScreenReader<'_> {
 }
 
 impl ScreenReader for ProfileScreenReader<'_> {
-    fn look(&self, capture: &Capture) -> View {
+    fn look(&self, capture: &Capture) -> ScreenReading {
         let screen = capture.lines.join("\n");
-        self.0.view(&screen, capture.width, capture.height, (capture.cursor_x, capture.cursor_y))
+        self.profile.read_screen(&screen, capture.width, capture.height, (capture.cursor_x, capture.cursor_y))
     }
 
     fn lives(&self) -> bool {
-        self.1.is_none_or(|process| process::is_alive(&process))
+        self.process.is_none_or(|process| process::is_alive(&process))
     }
 }
 
+/// Types one text. A text with an attachment is typed only after its file is written.
 async fn type_text(tools: &Tools, plan: &TypeText, resumed: bool, stop: &CancellationToken) -> Typed {
     // What a text needs may be gone when typing is resumed after a crash, and the text may already be in the composer.
     // So only the first attempt knows that nothing was typed.
-    let stuck = |reason: Refusal, why: &str| match resumed {
-        true => Typed::Unknown { reason: why.to_owned() },
+    let not_begun = |reason: Refusal| match resumed {
+        true => Typed::Unknown { reason: "not_looked".to_owned() },
         false => Typed::Refused { reason },
     };
     let Some(profile) = tools.profiles.get(&plan.profile) else {
-        return stuck(Refusal::NotReady, "not_looked");
+        return not_begun(Refusal::NotReady);
     };
     if let Some(attachment) = &plan.attachment
         && let Err(why) = write_attachment(tools, attachment, &plan.delivery_id, stop).await
     {
         tracing::warn!(delivery = %plan.delivery_id, why, "could not write the file of a long text; nothing was typed");
-        return stuck(Refusal::TextFile, "not_looked");
+        return not_begun(Refusal::TextFile);
     }
     let input = &profile.file.input;
     let (text, how, seen_tail) = match plan.how {
@@ -183,10 +186,11 @@ async fn type_text(tools: &Tools, plan: &TypeText, resumed: bool, stop: &Cancell
         screen_proof: profile.file.screen.proof,
         seen_tail,
     };
-    tools.tmux.type_text(&typing, &ProfileScreenReader(profile, plan.process), stop).await
+    tools.tmux.type_text(&typing, &ProfileScreenReader { profile, process: plan.process }, stop).await
 }
 
-/// Writes a text that is too long for a pane to its file. After a shortage of descriptors it tries again.
+/// Writes a text that is too long for a pane to its file. While the system is short of something, or the disk does not
+/// answer, it tries again.
 async fn write_attachment(
     tools: &Tools,
     attachment: &Attachment,
@@ -201,6 +205,7 @@ async fn write_attachment(
     retry_look::until_answered(stop, write).await?
 }
 
+/// Waits until the screen is idle and the composer holds no draft.
 async fn await_idle(
     tools: &Tools,
     pane: &PaneRef,
@@ -212,7 +217,7 @@ async fn await_idle(
     let began = Instant::now();
     loop {
         let readiness = wait_ready(tools, pane, profile, (&plan, true), stop).await;
-        let has_draft = readiness == Readiness::Ready && !has_no_draft(tools, pane, profile).await;
+        let has_draft = readiness == Readiness::Ready && has_draft(tools, pane, profile).await;
         if !has_draft || stop.is_cancelled() {
             return readiness;
         }
@@ -222,19 +227,21 @@ async fn await_idle(
     }
 }
 
-/// Whether the composer holds no draft: a person may be about to submit a draft. A text of ours is not a draft, even if
-/// an interrupted prompt came back into the composer.
-async fn has_no_draft(tools: &Tools, pane: &PaneRef, profile: &str) -> bool {
-    let Some(profile) = tools.profiles.get(profile) else { return true };
+/// Whether the composer holds a draft, which a person may be about to submit, or something that can't be read. A text
+/// of ours is not a draft, even if an interrupted prompt came back into the composer. A screen that can't be captured
+/// counts as without a draft.
+async fn has_draft(tools: &Tools, pane: &PaneRef, profile: &str) -> bool {
+    let Some(profile) = tools.profiles.get(profile) else { return false };
     match tools.tmux.capture(pane).await {
-        Ok(capture) => match ProfileScreenReader(profile, None).look(&capture).composer {
-            ComposerContent::Text(text) | ComposerContent::Tail(text) => bears_signature(&text),
-            composer => composer == ComposerContent::Empty,
+        Ok(capture) => match (ProfileScreenReader { profile, process: None }).look(&capture).composer {
+            ComposerContent::Text(text) | ComposerContent::Tail(text) => !bears_signature(&text),
+            composer => composer != ComposerContent::Empty,
         },
-        Err(_) => true,
+        Err(_) => false,
     }
 }
 
+/// Waits until a started agent takes input. If it does not, the reason also names a CLI version that was never tried.
 async fn await_ready(tools: &Tools, pane: &PaneRef, profile: &str, stop: &CancellationToken) -> Readiness {
     let Some(ready) = tools.profiles.get(profile).map(|profile| profile.file.ready.clone()) else {
         return Readiness::NotReady { screen: format!("(the profile {profile} no longer exists)") };
@@ -251,19 +258,22 @@ async fn await_ready(tools: &Tools, pane: &PaneRef, profile: &str, stop: &Cancel
     }
 }
 
+/// Waits until the screen has shown the same ready composer, or dialog, for `plan.calm`. With `whole_screen`, nothing
+/// else on the screen may change meanwhile.
 async fn wait_ready(
     tools: &Tools,
     pane: &PaneRef,
     profile: &str,
-    (plan, whole): (&ReadyPlan, bool),
+    (plan, whole_screen): (&ReadyPlan, bool),
     stop: &CancellationToken,
 ) -> Readiness {
     let Some(profile) = tools.profiles.get(profile) else {
         return Readiness::NotReady { screen: "(the agent's profile no longer exists)".to_owned() };
     };
-    let memory = LastScreenReader { screen_reader: ProfileScreenReader(profile, None), whole, last: Mutex::new(None) };
-    let end = tools.tmux.wait_ready(pane, plan, &memory, stop).await;
-    let last = memory.last.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let screen_reader = ProfileScreenReader { profile, process: None };
+    let reader = LastScreenReader { screen_reader, whole_screen, last: Mutex::new(None) };
+    let end = tools.tmux.wait_ready(pane, plan, &reader, stop).await;
+    let last = reader.last.into_inner().unwrap_or_else(PoisonError::into_inner);
     let screen = last.map(|capture| screen_end(&capture)).unwrap_or_default();
     match end {
         Ready::Ready(_) => Readiness::Ready,
@@ -307,7 +317,9 @@ async fn await_death(process: &Process, stop: &CancellationToken) -> Outcome {
 async fn hold_placeholder(tools: &Tools, pane: &PaneRef, tag: &str) -> Outcome {
     let cwd = tools.tmux.facts(pane.pane).await.ok().flatten().map(|row| row.cwd).filter(|cwd| !cwd.is_empty());
     match tools.tmux.hold_placeholder(pane, tag).await {
-        Ok(place) => Outcome::Placeholder(Some(SuccessorWindow { session: place.session, size: place.size, cwd })),
+        Ok(location) => {
+            Outcome::Placeholder(Some(SuccessorWindow { session: location.session, size: location.size, cwd }))
+        }
         Err(TmuxError::Pane { .. }) => Outcome::Placeholder(None),
         Err(error) => Outcome::Failed { why: error.to_string() },
     }
@@ -328,14 +340,15 @@ async fn drop_placeholder(tools: &Tools, tag: &str, stop: &CancellationToken) ->
     }
 }
 
-/// Tells the operator by every channel there is; the error file and the journal do not depend on it.
+/// Notifies the operator in the tmux clients and by the configured command, if there is one. The error file and the
+/// journal do not depend on it.
 async fn notify_operator(tools: &Tools, notice: &Notice, stop: &CancellationToken) -> Outcome {
-    let on_tmux = tokio::select! {
+    let shown = tokio::select! {
         biased;
         () = stop.cancelled() => return Outcome::Failed { why: notify::Error::Stopped.to_string() },
-        told = tools.tmux.notify_clients(&notice.text) => told,
+        shown = tools.tmux.notify_clients(&notice.text) => shown,
     };
-    if let Err(error) = &on_tmux {
+    if let Err(error) = &shown {
         tracing::debug!(%error, "could not show a notice to the tmux clients");
     }
     if tools.notify_command.is_empty() {
@@ -344,7 +357,7 @@ async fn notify_operator(tools: &Tools, notice: &Notice, stop: &CancellationToke
     run_command(tools, &tools.notify_command, notice, stop).await
 }
 
-/// Gives a message to a command of the operator's own choice.
+/// Runs a configured command with a notice as JSON on its standard input.
 async fn run_command(tools: &Tools, command: &[String], notice: &Notice, stop: &CancellationToken) -> Outcome {
     let json = serde_json::to_vec(&notice.json).unwrap_or_default();
     match notify::run(command, &json, stop).await {

@@ -13,11 +13,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long the answer may take to appear in the transcript: it lags behind the end of the turn by up to 60 ms.
+/// How long the answer may take to appear in the transcript: it lags behind the end of the turn by up to 60 ms, on a
+/// loaded machine by more.
 const ANSWER_WITHIN: Duration = Duration::from_millis(1_500);
 /// Pause between two looks at the transcript.
 const EVERY: Duration = Duration::from_millis(50);
-/// How much of a conversation is salvaged, in bytes.
+/// How much of the end of a conversation is salvaged, in bytes.
 const SALVAGE_BYTES: usize = 192 * 1024;
 
 /// Writes the document, unless its name is taken: an earlier run of this effect, or a person, has written it.
@@ -71,7 +72,7 @@ async fn read(profile: Profile, path: PathBuf) -> Result<Transcript, String> {
 
 /// Reads the whole answer from the transcript soon after the end of the turn. The event that reported this end holds
 /// the last text of the answer. If the transcript does not end with that text in time, tasuki takes the event's text:
-/// the transcript may still end with an earlier answer.
+/// the transcript may still end with an earlier answer. If the event held no text, two looks must find the same answer.
 async fn answer(
     file: Option<(Profile, PathBuf)>,
     delivery_id: Option<&DeliveryId>,
@@ -109,8 +110,8 @@ async fn answer(
 
 /// The last answer after our instruction, if the transcript shows the instruction; otherwise the last answer of all.
 fn answer_in(transcript: &Transcript, delivery_id: Option<&DeliveryId>) -> Option<String> {
-    let mark = delivery_id.map(signature);
-    let is_ours = |text: &str| mark.as_ref().is_some_and(|mark| text.contains(mark.as_str()));
+    let signature = delivery_id.map(signature);
+    let is_ours = |text: &str| signature.as_ref().is_some_and(|signature| text.contains(signature.as_str()));
     let asked = transcript.said.iter().rposition(|said| said.role == Role::User && is_ours(&said.text));
     match asked {
         Some(at) => {

@@ -1,4 +1,4 @@
-//! How full an agent's context is, and whether anybody is looking at its window.
+//! Reads how full an agent's context is, and what must be known before an automatic handoff.
 
 use super::retry_look::{self, LookResult};
 use super::{Tools, persona};
@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// The last message appears in the transcript up to 60 ms after the turn's end; on a loaded machine later.
+/// The pause before the transcript is read. The last message appears in it up to 60 ms after the turn's end; on a
+/// loaded machine later.
 const LAG: Duration = Duration::from_millis(250);
 
 /// The pause after a look that gave no answer.
@@ -30,7 +31,7 @@ pub(super) async fn read(tools: &Tools, profile: &str, path: &str, stop: &Cancel
         let read = super::fault::blocking(move || transcript::read_context_usage(&asked.0, &asked.1)).await;
         match read.ok()? {
             Ok(found) => return found.map(|(usage, guessed)| Measured { usage, guessed }),
-            // The core drops this effect at the end of the next turn.
+            // It is tried again until the core drops this effect, at the latest at the end of the next turn.
             Err(error) if error.is_passing() => {
                 tokio::select! {
                     () = stop.cancelled() => return None,
@@ -45,7 +46,8 @@ pub(super) async fn read(tools: &Tools, profile: &str, path: &str, stop: &Cancel
     }
 }
 
-/// Checks what the core needs to decide whether a handoff may begin automatically.
+/// Finds out what the core needs to decide whether a handoff may begin automatically: how many clients show the agent's
+/// window, and what its persona's folder holds.
 pub(super) async fn check_auto_handoff(
     tools: &Tools,
     pane: &PaneRef,

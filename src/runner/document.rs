@@ -1,4 +1,5 @@
-//! Reads a document once it has stopped changing: half of a document is not a document.
+//! Reads a document once it has stopped changing, so that no half of a document is recorded; and compares a document
+//! with the recorded one.
 
 use super::retry_look::{self, LookResult};
 use crate::config::Home;
@@ -11,12 +12,13 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How long a document must not change.
+/// How long a document must not change before it is read.
 const QUIET: Duration = Duration::from_millis(500);
 /// How long it may take to come to rest.
 const LIMIT: Duration = Duration::from_secs(10);
+/// Pause between two looks at the document.
 const EVERY: Duration = Duration::from_millis(50);
-/// The reason in a look that the system refused.
+/// What a look says of a file if the system refused the look.
 const UNREADABLE: &str = "unreadable";
 
 /// Waits for the document to come to rest and reads it. It does not wait for a document that is missing.
@@ -61,7 +63,7 @@ pub(super) async fn read_settled(home: &Home, persona: &Slug, file_name: &str) -
     }
 }
 
-/// What one reading shows. It gives no answer if the file changed meanwhile, or can't be read at this moment.
+/// What one reading shows: no answer if the file changed meanwhile, or can't be read at this moment.
 fn judge(reading: Result<DocumentReading, DocumentError>) -> LookResult<DocumentRead> {
     match reading {
         Ok(DocumentReading { bytes, .. }) => {
@@ -79,7 +81,8 @@ fn judge(reading: Result<DocumentReading, DocumentError>) -> LookResult<Document
     }
 }
 
-/// Whether the document is still the recorded one. A document that can't be read is neither the same nor another one.
+/// Whether the document is still the recorded one. A document that can't be read is tried again; if that does not help,
+/// the effect fails.
 pub(super) async fn compare(
     home: &Home,
     persona: &Slug,
@@ -108,6 +111,7 @@ fn is_same(reading: Result<DocumentReading, DocumentError>, sha256: &str) -> Loo
     }
 }
 
+/// A code of [`DocumentLook::Unsafe`] in words.
 fn in_words(code: &str) -> String {
     match code {
         "link" => "it is a link".to_owned(),

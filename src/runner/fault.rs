@@ -1,5 +1,5 @@
 //! The outcome of an effect whose task panicked, or which was given up because it did not stop (see `late`). Without an
-//! outcome the effect would never settle, and its agent's lane would be closed until the next start.
+//! outcome the effect would never settle, and no other effect of its lane could begin until the sidecar's next start.
 
 use crate::core::effect::{Composed, DocumentRead, Effect, Outcome, Readiness, Started};
 use crate::core::pane::Typed;
@@ -14,7 +14,7 @@ const CHECK_SHORTAGE_EVERY: Duration = Duration::from_millis(250);
 const WHY: &str =
     "an internal error of tasuki ended this action (see the sidecar's log); it is not known what was done";
 
-/// The outcome of the kind that this effect's waiter expects.
+/// The outcome to report for this effect then, of the kind that whatever waits for the effect expects.
 pub(super) fn outcome(effect: &Effect) -> Outcome {
     let why = WHY.to_owned();
     match effect {
@@ -55,7 +55,10 @@ pub fn catches_panics() -> bool {
     CATCHES_PANICS.try_with(|()| ()).is_ok()
 }
 
-/// Blocking work of an effect, on a thread of its own: its caller gets an error if it panics.
+/// Runs blocking work of an effect on a thread of its own, as soon as one can be started.
+///
+/// # Errors
+/// The work panicked, or the program is ending.
 pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
     // Without a spare thread the runtime would keep the work for a thread that may never come.
     while limits::no_thread().is_some() {

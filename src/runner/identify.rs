@@ -1,4 +1,4 @@
-//! Finds out which agent is in a pane, and whether another home has claimed the pane.
+//! Finds out which agent is in a pane, and claims the pane for this home unless another home has.
 
 use super::Tools;
 use super::retry_look::{self, LookResult};
@@ -43,9 +43,13 @@ pub(super) async fn identify(tools: &Tools, pane: u32, stop: &CancellationToken)
     }))
 }
 
+/// What a look at the processes of a pane found.
 struct Seen {
+    /// The program in the foreground.
     agent: Option<Process>,
+    /// The arguments of that program.
     argv: Vec<String>,
+    /// `TASUKI_AGENT_ID` in the environment of the process that the pane was made with.
     agent_id: Option<AgentId>,
 }
 
@@ -63,7 +67,7 @@ fn look(pid: u32) -> LookResult<Seen> {
     }
 }
 
-/// A shell that waits for commands: its name and nothing but options behind it.
+/// Whether this is a shell that waits for commands: the name of a shell, and behind it only options other than `-c`.
 fn is_shell(argv: &[String]) -> bool {
     const SHELLS: [&str; 9] = ["sh", "bash", "zsh", "fish", "dash", "ksh", "tcsh", "nu", "ash"];
     let Some((program, rest)) = argv.split_first() else { return false };
@@ -71,8 +75,8 @@ fn is_shell(argv: &[String]) -> bool {
     SHELLS.contains(&name.trim_start_matches('-')) && rest.iter().all(|arg| arg.starts_with('-') && arg != "-c")
 }
 
-/// Claims the pane of an agent that we have started. If the claim fails, this only logs it: the guard of each later
-/// command line checks whose pane it is.
+/// Claims the pane of an agent that we have started, if its process is known. If the claim fails, this only logs it:
+/// the guard of each later command line checks whose pane it is.
 pub(super) async fn claim_own(tools: &Tools, pane: &PaneRef, process: Option<Process>) {
     let Some(process) = process else { return };
     match tools.tmux.claim(pane, process, process::is_alive).await {

@@ -1,6 +1,6 @@
-//! Effects that do not end in time. Every effect has a limit. After it the effect is told to stop. If it does not stop
-//! either, it is given up, so that its agent's lane is open again and whatever waits for it gets an outcome. The
-//! sidecar's view names effects that were late.
+//! Effects that do not end in time. Every effect has a limit. When it has passed, the effect is told to stop. If it
+//! does not stop either, it is given up, so that its agent's lane is open again and whatever waits for it gets an
+//! outcome. The sidecar's view names effects that were late.
 
 use crate::agents::profile::Profiles;
 use crate::core::effect::{Effect, Outcome};
@@ -15,13 +15,14 @@ use tokio_util::sync::CancellationToken;
 const SHORT: Duration = Duration::from_secs(60);
 /// The limit for a text: typing 64 KiB piece by piece takes minutes.
 const TEXT: Duration = Duration::from_secs(15 * 60);
-/// The limit for an effect that waits for something outside, and for notices, which wait for each other. The limit of a
-/// handoff's step cancels it earlier.
-const DAY: Duration = Duration::from_secs(25 * 60 * 60);
+/// The limit for an effect that waits for something outside, and for notices, which wait for their turn. It is longer
+/// than `IDLE_LIMIT` in `act.rs`, so that a wait for an idle screen ends by itself. A handoff's step that waits for
+/// another one cancels it earlier, at the limit of the step.
+const WAITING: Duration = Duration::from_secs(25 * 60 * 60);
 /// How long an effect that was told to stop may take to do so: a look at a tmux server that hangs takes 20 s.
 pub(super) const STOPS_WITHIN: Duration = Duration::from_secs(30);
 /// How long the view names an effect after it was found to be late.
-const TOLD_FOR: Duration = Duration::from_secs(60);
+const SHOWN_FOR: Duration = Duration::from_secs(60);
 
 /// How long an effect may take at most.
 pub(super) fn limit(profiles: &Profiles, effect: &Effect) -> Duration {
@@ -34,14 +35,16 @@ pub(super) fn limit(profiles: &Profiles, effect: &Effect) -> Duration {
             if *brief {
                 SHORT
             } else {
-                DAY
+                WAITING
             }
         }
-        Effect::AwaitDeath { .. } | Effect::AwaitPrompt { .. } | Effect::NotifyOperator(_) | Effect::Notify(_) => DAY,
+        Effect::AwaitDeath { .. } | Effect::AwaitPrompt { .. } | Effect::NotifyOperator(_) | Effect::Notify(_) => {
+            WAITING
+        }
         // It waits for a server to answer.
-        Effect::DropPlaceholder { .. } => DAY,
-        // It pauses, looks through the comments page by page, and uploads. Each of these calls may take the whole
-        // limit.
+        Effect::DropPlaceholder { .. } => WAITING,
+        // It pauses, searches for an earlier upload (in a list of gists page by page), and uploads. Each call of `gh`
+        // may take the whole of its own limit, but a search of many pages rarely does.
         Effect::Publish(plan) => Duration::from_millis(plan.limit_ms) * 12 + SHORT,
         Effect::Start(_) => SHORT * 3,
         Effect::PrepareFolder { .. }
@@ -59,7 +62,7 @@ pub(super) fn limit(profiles: &Profiles, effect: &Effect) -> Duration {
 }
 
 /// Runs an effect within its limit. After the limit, or when it is cancelled, it is told to stop. If it does not stop
-/// either, it is given up with `fault` as its outcome. `None` if the program is ending.
+/// within `stops_within`, it is given up with `fault` as its outcome. `None` if the program is ending.
 pub(super) async fn within(
     (limit, stops_within, kind): (Duration, Duration, &'static str),
     (stop, late): (&CancellationToken, &Late),
@@ -92,13 +95,13 @@ pub(super) async fn within(
 pub struct Late(Mutex<BTreeMap<String, Instant>>);
 
 impl Late {
-    /// Something did not end in its time.
+    /// Notes something that did not end in its time; the view names it for a minute.
     pub fn note(&self, what: &str) {
         let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        noted.insert(what.to_owned(), Instant::now() + TOLD_FOR);
+        noted.insert(what.to_owned(), Instant::now() + SHOWN_FOR);
     }
 
-    /// What the sidecar's view says of late effects at this moment.
+    /// What the sidecar's view says of late effects at this moment; `None` if there were none in the last minute.
     #[must_use]
     pub fn for_view(&self) -> Option<String> {
         self.for_view_at(Instant::now())
@@ -162,6 +165,6 @@ mod tests {
         assert!(late.for_view().is_some_and(|said| said.contains("stopped waiting") && said.ends_with("1 more")));
         let _ = release.send(());
         assert!((&mut came_after).await.is_err(), "it continued");
-        assert_eq!(late.for_view_at(Instant::now() + TOLD_FOR), None);
+        assert_eq!(late.for_view_at(Instant::now() + SHOWN_FOR), None);
     }
 }

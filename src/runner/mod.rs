@@ -1,12 +1,13 @@
 //! Runs effects. The effects of one lane run one after the other: an agent's start and its texts share a lane, so that
-//! texts keep their order, and so do the effects of one placeholder window. All other effects run in parallel.
+//! texts keep their order. The effects of one placeholder window share a lane too. All other effects run in parallel.
 //!
-//! `act` carries out one effect with the adapters. `retry_look` repeats a look that gave no answer. `late` gives up
-//! effects that do not end, and `fault` gives an effect that panicked its outcome. `tools` holds the adapters that all
-//! of them use. This file keeps the lanes. Each other file is one effect or a few: `document` reads documents,
-//! `compose` writes them, `publish` copies and publishes them; `start` starts an agent, `kill` kills one, `identify`
-//! finds out which agent is in a pane; `persona` reads a persona's folder; `transcript`, `context_usage` and `version`
-//! ask what their names say.
+//! This file keeps the lanes. `act` carries out one effect with the adapters, which are in `tools`. `retry_look`
+//! repeats a look that gave no answer. `late` gives up effects that do not end, and `fault` provides the outcome of an
+//! effect that panicked or was given up. Each other file is one effect or a few: `document` reads documents, `compose`
+//! writes them, `publish` copies and publishes them; `start` starts an agent, `kill` kills one, `identify` finds out
+//! which agent is in a pane; `persona` reads a persona's folder; `transcript` waits until a prompt is in the
+//! transcript; `context_usage` reads how full a context is, and what must be known before an automatic handoff.
+//! `version` asks a CLI for its version, for the message about a CLI that does not become ready.
 
 mod act;
 mod compose;
@@ -37,7 +38,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Outcomes that may wait for the loop.
+/// How many outcomes may wait until the loop takes them.
 const QUEUE: usize = 1024;
 
 /// How often tasuki checks whether files can be opened again.
@@ -50,6 +51,7 @@ pub struct SettledEffect {
     pub outcome: Outcome,
 }
 
+/// An effect that waits in its lane.
 struct Waiting {
     key: EffectKey,
     effect: Effect,
@@ -91,7 +93,8 @@ impl Runner {
         self.start_next(lane);
     }
 
-    /// Stops an effect that is no longer wanted. A running effect keeps its lane until it has really stopped.
+    /// Stops an effect that is no longer wanted. A running effect keeps its lane until it has really stopped, and its
+    /// outcome still comes out of the channel.
     pub fn cancel(&mut self, key: EffectKey) {
         if let Some(running) = self.running.get(&key) {
             running.stop.cancel();
@@ -134,7 +137,7 @@ impl Runner {
         self.running.len()
     }
 
-    /// Asks everything that runs to stop, at the end of the sidecar. What was not settled is in the outbox.
+    /// Asks everything that runs to stop, at the end of the sidecar. What has not settled stays in the outbox.
     pub fn stop_all(&mut self) {
         self.lanes.clear();
         for running in self.running.values() {
@@ -156,17 +159,11 @@ impl Runner {
             let (key, kind, limit) = (next.key, next.effect.kind(), late::limit(&tools.profiles, &next.effect));
             let (late, stops) = (Arc::clone(&tools.late), stop.clone());
             let outcome = match wait_for_descriptors(&next.effect, &stop).await {
-                Some(given_up) => Some(given_up),
+                Some(stopped) => Some(stopped),
                 None => {
                     let doing = async move { act::act(&tools, &next.effect, next.resumed, &stop).await };
-                    let given_up = fault.clone();
-                    late::within(
-                        (limit, late::STOPS_WITHIN, kind),
-                        (&stops, &late),
-                        fault::catch_panic(doing, fault),
-                        given_up,
-                    )
-                    .await
+                    let doing = fault::catch_panic(doing, fault.clone());
+                    late::within((limit, late::STOPS_WITHIN, kind), (&stops, &late), doing, fault).await
                 }
             };
             let Some(outcome) = outcome else { return };
@@ -177,8 +174,8 @@ impl Runner {
     }
 }
 
-/// Waits until there are free descriptors: an effect that has no descriptor left in the middle can't tell whether a
-/// file exists. The limit of its step, or the end of the sidecar, ends the wait and gives the outcome.
+/// Waits until there are free descriptors, because an effect that runs out of them half-way can't tell whether a file
+/// exists. `None`: the effect may begin. `Some`: it was stopped while it waited, and this is its outcome.
 async fn wait_for_descriptors(effect: &Effect, stop: &CancellationToken) -> Option<Outcome> {
     while let Some(why) = limits::shortage() {
         tokio::select! {

@@ -1,5 +1,6 @@
 //! Keeps a copy of a recorded document, and publishes that copy at most once, no matter what was killed in between.
-//! Only if the operator insists does it upload although a search for an earlier upload gave no answer.
+//! Only if the operator insists does it upload although a search for an earlier upload gave no answer. A document that
+//! holds credentials is not copied before the operator has said how to publish it.
 
 use super::Tools;
 use crate::config::Home;
@@ -21,13 +22,14 @@ use tokio_util::sync::CancellationToken;
 
 /// The most names that are tried for a copy. A name holds a time; each try takes the next second.
 const MOST_NAMES: i64 = 600;
-/// The most credentials of a document that are described.
+/// The first finds of a document, up to this number, are all described; [`described`] says which later ones are.
 const MOST_FOUND: usize = 1_000;
-/// How long a server may take to store an upload before we stop waiting for its answer: GitHub gives up a request after
-/// 10 s.
+/// How long a server may still be storing an upload whose answer we no longer wait for: GitHub gives up a request after
+/// 10 s. tasuki pauses this long before it searches for the upload.
 const SERVER_TAKES: Duration = Duration::from_secs(10);
 
-/// Keeps the copy, unless a file of that name has the same content: an earlier process may have written it.
+/// Keeps the copy. A file of that name with the same content counts as the copy: an earlier process may have written
+/// it. If the document holds credentials, and nobody has said how to publish it, the outcome describes them instead.
 pub(super) fn keep_copy(home: &Home, plan: &CopyPlan) -> Outcome {
     copy(home, plan).unwrap_or_else(|why| Outcome::Failed { why })
 }
@@ -69,7 +71,8 @@ fn copy(home: &Home, plan: &CopyPlan) -> Result<Outcome, String> {
     Err(format!("there is no free file name for a copy of {}", plan.document))
 }
 
-/// Looks through a document with what counts as a credential in it: by the rules, and by the environment of its agent.
+/// Runs `look` on a document. Beside what the rules find, the values of two kinds of variables count as credentials:
+/// those of its agent's environment, and those that an earlier search found in the document.
 fn search<T>(text: &[u8], plan: &CopyPlan, look: impl FnOnce(&str, &Known<'_>) -> T) -> Result<T, String> {
     let text = String::from_utf8_lossy(text);
     let mut environment = plan.process.and_then(|process| environment_of(&process)).unwrap_or_default();
@@ -82,14 +85,15 @@ fn search<T>(text: &[u8], plan: &CopyPlan, look: impl FnOnce(&str, &Known<'_>) -
     Ok(look(&text, &Known { environment: &environment, allowed: &allowed }))
 }
 
-/// The environment of an agent that still runs. Its process id may belong to another process by now.
+/// The environment of an agent that still runs; none if it has ended, because another process may have its id by now.
 fn environment_of(process: &Process) -> Option<Vec<(String, String)>> {
     let environment = process::environment_all(process.pid).ok()?;
     (process::life(process) == ProcessState::Alive).then_some(environment)
 }
 
-/// What is kept of the finds: the first of each variable, because its value is looked for again, and the first of others.
-/// Where a variable's value overlaps another find, the two are one find, longer than the value: each length is kept.
+/// Of the finds, keeps the first [`MOST_FOUND`]. Beyond these it keeps only the first of each variable and length,
+/// because the variable's value is looked for again. Finds of one variable differ in length: where the value overlaps
+/// another find, the two are one longer find.
 fn described(found: Vec<Credential>) -> Vec<SecretFound> {
     let mut variables = BTreeSet::new();
     let mut kept = Vec::new();
@@ -160,7 +164,8 @@ fn host(target: &PublishTarget) -> Option<String> {
     }
 }
 
-/// What is sent: the mark, which GitHub does not display, then the document as it was recorded.
+/// What is sent: the mark, which GitHub does not display, then the copy's text. If the copy is gone, the document may
+/// still hold the same text.
 fn body(tools: &Tools, plan: &PublishPlan, mark: &str) -> Result<String, GhError> {
     let folder = documents::open_folder(tools.home.root(), &plan.persona);
     let folder = folder.map_err(|error| GhError::new("document_changed", error.to_string()))?;
@@ -184,7 +189,7 @@ async fn post(gh: &Gh, upload: &Upload<'_>, plan: &PublishPlan, resumed: bool) -
     if resumed {
         // After this pause the server has stored whatever an earlier process had sent.
         tokio::time::sleep(gh.limit).await;
-    } else if plan.open {
+    } else if plan.may_be_in_flight {
         tokio::time::sleep(gh.limit.min(SERVER_TAKES)).await;
     }
     if resumed || plan.look_first || !plan.post {
@@ -209,19 +214,20 @@ async fn post(gh: &Gh, upload: &Upload<'_>, plan: &PublishPlan, resumed: bool) -
     }
 }
 
-/// A failure before anything new was sent: what was sent before is as unknown as it was.
+/// A failure before anything new was sent. Whether an earlier attempt was stored stays unknown if it was unknown
+/// before.
 fn failed(plan: &PublishPlan, resumed: bool, fault: GhError) -> Posted {
-    let before = plan.open || resumed || !plan.post;
-    Posted::Failed(publish_fault(&GhError { maybe_stored: false, ..fault }, before))
+    let earlier_maybe_stored = plan.may_be_in_flight || resumed || !plan.post;
+    Posted::Failed(publish_fault(&GhError { maybe_stored: false, ..fault }, earlier_maybe_stored))
 }
 
-fn publish_fault(fault: &GhError, before: bool) -> PublishFault {
+fn publish_fault(fault: &GhError, earlier_maybe_stored: bool) -> PublishFault {
     PublishFault {
         code: fault.code.to_owned(),
         // What gh says may hold the address or the header that it used, and so the user's token.
         message: secrets::redact(&fault.message, &Known::default())
             .unwrap_or_else(|| "gh failed; its message holds a credential".to_owned()),
-        maybe_stored: fault.maybe_stored || before,
+        maybe_stored: fault.maybe_stored || earlier_maybe_stored,
         again: fault.again,
         refused: fault.refused,
     }

@@ -1,11 +1,11 @@
-//! Repeats a look that failed because of a shortage, an unresponsive disk or missing permissions, because such a
-//! failure says nothing about the thing itself. It is repeated after a pause, and the effect keeps waiting; after a
-//! while the reason is reported.
+//! Repeats a look that failed for a reason that says nothing about the thing itself: a shortage, an unresponsive disk
+//! or missing permissions. Meanwhile the effect keeps waiting. After 30 seconds the reason is reported.
 
 use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+/// The pause before the next look.
 const EVERY: Duration = Duration::from_millis(250);
 /// How long the look is repeated.
 const WITHIN: Duration = Duration::from_secs(30);
@@ -17,10 +17,10 @@ pub(super) enum LookResult<T> {
     Unavailable(String),
 }
 
-/// Repeats the look until it has an answer.
+/// Repeats the look until it has an answer. The look may also be a write that is harmless to repeat.
 ///
 /// # Errors
-/// Why the look had no answer for half a minute, or until the effect was stopped.
+/// Why the look had no answer for 30 seconds, or until the effect was stopped.
 pub(super) async fn until_answered<T>(
     stop: &CancellationToken,
     mut look: impl FnMut() -> LookResult<T>,
@@ -28,7 +28,7 @@ pub(super) async fn until_answered<T>(
     let until = Instant::now() + WITHIN;
     loop {
         let why = match look() {
-            LookResult::Answered(told) => return Ok(told),
+            LookResult::Answered(answer) => return Ok(answer),
             LookResult::Unavailable(why) => why,
         };
         if Instant::now() >= until {

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 /// How long tasuki tries to find out which process was started.
 const IDENTIFY_WITHIN: Duration = Duration::from_secs(5);
+/// Pause between two such tries.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Starts an agent in a window of its own, unless it already runs. That is checked first: what a start needs may be
@@ -25,8 +26,8 @@ pub(super) async fn start(tools: &Tools, plan: &StartAgent) -> Started {
     }
 }
 
-/// Starts an agent that was never started in this life of the tmux server. If anything prevents the start, it is
-/// certain that nothing runs.
+/// Starts an agent that was never started in this life of the tmux server. Whatever fails before the window is made, it
+/// is certain that nothing runs. Only the last call, `spawn`, can leave that unknown.
 async fn start_new(tools: &Tools, plan: &StartAgent) -> Started {
     let Some(profile) = tools.profiles.get(&plan.profile) else {
         return Started::Failed { why: format!("there is no profile {}", plan.profile) };
@@ -42,6 +43,7 @@ async fn start_new(tools: &Tools, plan: &StartAgent) -> Started {
         Ok(folder) => folder,
         Err(error) => return Started::Failed { why: error.to_string() },
     };
+    // The mark that tmux notes with the window, so that a repetition finds the window.
     let creation = plan.agent_id.to_string();
     let context = LaunchContext {
         home: tools.home.root(),

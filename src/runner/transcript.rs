@@ -11,12 +11,13 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+/// Pause between two looks at the transcript.
 const EVERY: Duration = Duration::from_millis(50);
 /// How long the file may be missing: several CLIs make it with the first prompt, others were told to keep none.
 const MADE_WITHIN: Duration = Duration::from_secs(5);
 
-/// Ends when the transcript has the prompt or can't be read. The core decides how long that may take, and drops this
-/// effect then.
+/// Ends when the transcript has the prompt, or can't be read for a reason that will not pass. The core decides how long
+/// that may take, and drops this effect then.
 pub(super) async fn await_prompt(
     tools: &Tools,
     profile: &str,

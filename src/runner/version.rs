@@ -1,4 +1,5 @@
-//! Asks a CLI for its version when it does not look as its profile expects: screens change from version to version.
+//! Asks a CLI for its version when its screen does not look as its profile expects: screens change from version to
+//! version.
 
 use super::Tools;
 use crate::agents::format::VersionSection;
@@ -12,7 +13,7 @@ use tokio::process::Command;
 
 /// How long the CLI may take to print its version.
 const LIMIT: Duration = Duration::from_secs(10);
-/// The most bytes that are read of its output.
+/// The most bytes of its output that are read.
 const MAX_SAID: u64 = 4 * 1024;
 /// Longest version that is shown, in characters.
 const MAX_SHOWN: usize = 80;
@@ -51,8 +52,9 @@ pub fn shown(said: &str) -> String {
     sanitise(said).lines().next().unwrap_or_default().trim().chars().take(MAX_SHOWN).collect()
 }
 
-/// Asks the CLI for its version. It finds the program by `path`, the `PATH` of new windows, or by tasuki's own `PATH`
-/// if there is none.
+/// Asks the CLI for its version, and returns the first 4 KiB of the output. `path` is the `PATH` of new tmux windows;
+/// if there is none, tasuki's own `PATH` is used. `None` if the program can't be started or prints nothing. The caller
+/// limits how long this may take: dropping the future kills the program.
 pub async fn ask(version: &VersionSection, path: Option<&OsStr>) -> Option<String> {
     let (program, arguments) = version.argv.split_first()?;
     let mut command = Command::new(program);

@@ -2,7 +2,7 @@
 
 use super::pane::{Capture, PaneRow};
 use super::{Error, Tmux, pty};
-use crate::core::pane::{Activity, ComposerContent, PaneRef, Refusal, View};
+use crate::core::pane::{Activity, ComposerContent, PaneRef, Refusal, ScreenReading};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -14,7 +14,7 @@ const SHELLS: [&str; 14] =
 /// Reads screens by the rules of one profile, and knows whether their agent still runs.
 pub trait ScreenReader: Send + Sync {
     /// Reads what a screen shows, by the profile's rules.
-    fn look(&self, capture: &Capture) -> View;
+    fn look(&self, capture: &Capture) -> ScreenReading;
 
     /// A hash of what else must stay the same for a screen to be at rest. Some programs show no sign of their work
     /// while their answer comes in, but then the screen changes.
@@ -41,11 +41,11 @@ pub struct ReadyPlan {
 /// The result of a wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ready {
-    Ready(View),
+    Ready(ScreenReading),
     /// A dialog waits for a person, and stays.
-    Blocked(View),
+    Blocked(ScreenReading),
     /// Not within the time; what was seen last.
-    NotReady(Option<View>),
+    NotReady(Option<ScreenReading>),
     /// The pane is gone, or runs another process.
     Gone(Refusal),
     NoTmux,
@@ -62,7 +62,7 @@ impl Tmux {
         stop: &CancellationToken,
     ) -> Ready {
         let until = Instant::now() + plan.within;
-        let mut last: Option<((View, u64), Instant)> = None;
+        let mut last: Option<((ScreenReading, u64), Instant)> = None;
         loop {
             match self.capture(pane).await {
                 Ok(capture) => {
@@ -141,7 +141,7 @@ pub(super) enum Invitation {
 }
 
 /// Judges a screen before the first piece.
-pub(super) fn invitation(view: &View, allow_busy: bool) -> Invitation {
+pub(super) fn invitation(view: &ScreenReading, allow_busy: bool) -> Invitation {
     match (view.activity, &view.composer) {
         (Activity::Blocked, _) => Invitation::No(Refusal::Dialog),
         // A CLI still shows its turn for a moment after the hook that told of its end.
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn only_an_empty_composer_invites() {
-        let view = |activity, composer| View { activity, composer };
+        let view = |activity, composer| ScreenReading { activity, composer };
         let draft = || ComposerContent::Text("x".to_owned());
         let cases = [
             (view(Activity::Ready, ComposerContent::Empty), false, Invitation::Open),

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tasuki::agents::Profiles;
 use tasuki::core::id::DeliveryId;
-use tasuki::core::pane::{ComposerContent, PaneRef, Typed, View};
+use tasuki::core::pane::{ComposerContent, PaneRef, ScreenReading, Typed};
 use tasuki::tmux::{Capture, Input, ScreenReader, Socket, SocketOptions, Tmux, TypePlan};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -124,10 +124,10 @@ impl Watcher {
 }
 
 impl ScreenReader for Watcher {
-    fn look(&self, capture: &Capture) -> View {
+    fn look(&self, capture: &Capture) -> ScreenReading {
         let screen = capture.lines.join("\n");
         let profile = self.eyes.get("demo").expect("the demo agent's profile");
-        let view = profile.view(&screen, capture.width, capture.height, (capture.cursor_x, capture.cursor_y));
+        let view = profile.read_screen(&screen, capture.width, capture.height, (capture.cursor_x, capture.cursor_y));
         let (shown, seen) = (pieces_in(&view), self.seen.load(Ordering::Relaxed));
         if shown > seen {
             self.seen.store(shown, Ordering::Relaxed);
@@ -142,7 +142,7 @@ impl ScreenReader for Watcher {
 }
 
 /// How many pieces the composer shows.
-fn pieces_in(view: &View) -> usize {
+fn pieces_in(view: &ScreenReading) -> usize {
     let letters = |text: &str| text.chars().filter(|c| !c.is_whitespace()).count();
     match &view.composer {
         ComposerContent::Text(text) | ComposerContent::Tail(text) => letters(text) / letters(PIECE),

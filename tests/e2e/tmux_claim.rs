@@ -7,7 +7,7 @@ use serde_json::json;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tasuki::core::pane::{PaneRef, Process, Refusal, View};
+use tasuki::core::pane::{PaneRef, Process, Refusal, ScreenReading};
 use tasuki::process;
 use tasuki::tmux::{Capture, ScreenReader, Tmux};
 use tokio_util::sync::CancellationToken;
@@ -77,7 +77,7 @@ async fn a_claim_ends_with_its_agent_and_with_its_sidecar_and_keeps_the_former_o
 struct Loses<'s>(&'s Server, String, AtomicBool);
 
 impl ScreenReader for Loses<'_> {
-    fn look(&self, capture: &Capture) -> View {
+    fn look(&self, capture: &Capture) -> ScreenReading {
         if self.2.swap(true, Ordering::Relaxed) {
             self.0.tmux(&["set-option", "-p", "-t", &self.1, "@tasuki_claim", &format!("{OTHER}.1.1")]);
         }

@@ -5,11 +5,11 @@ use crate::support::tmux::{ComposerPane, Server, TestScreenReader, is_running, p
 use crate::support::typed::{SUBMITTED, refused, typed_in_pieces, unknown};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tasuki::core::pane::{ComposerContent, Refusal, Typed, View};
+use tasuki::core::pane::{ComposerContent, Refusal, ScreenReading, Typed};
 use tasuki::tmux::{Capture, Input, ScreenReader, Tmux, TypePlan};
 use tokio_util::sync::CancellationToken;
 
-type When<'t> = &'t (dyn Fn(&View) -> bool + Sync);
+type When<'t> = &'t (dyn Fn(&ScreenReading) -> bool + Sync);
 
 /// Kills the agent right after the first look that is as `when` says, before anything can be made of that look.
 struct Quits<'t> {
@@ -22,7 +22,7 @@ struct Quits<'t> {
 }
 
 impl ScreenReader for Quits<'_> {
-    fn look(&self, capture: &Capture) -> View {
+    fn look(&self, capture: &Capture) -> ScreenReading {
         let view = TestScreenReader.look(capture);
         if (self.when)(&view) && !self.done.swap(true, Ordering::Relaxed) {
             self.composer.quit(self.server);
@@ -35,7 +35,7 @@ impl ScreenReader for Quits<'_> {
     }
 }
 
-fn holds_text(view: &View) -> bool {
+fn holds_text(view: &ScreenReading) -> bool {
     matches!(view.composer, ComposerContent::Text(_))
 }
 
@@ -91,7 +91,7 @@ async fn the_second_enter_is_kept_back() {
         let composer = stage.server.composer_in_shell(&[("TASUKI_TEST_SWALLOW", "1")]);
         let plan = plan(composer.pane(&stage.tmux).await, 1, "rm -rf nothing");
         let plan = TypePlan { enter_retry_after: Duration::from_millis(300), ..plan };
-        let swallowed = |_: &View| composer.bytes().contains(&b'\r');
+        let swallowed = |_: &ScreenReading| composer.bytes().contains(&b'\r');
         let typed = stage.quit_when(&composer, &plan, tells, &swallowed).await;
         assert_eq!(typed, unknown(reason));
         assert_eq!(composer.strays(), b"");

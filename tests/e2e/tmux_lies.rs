@@ -8,7 +8,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tasuki::core::pane::{ComposerContent, Refusal, Typed, View};
+use tasuki::core::pane::{ComposerContent, Refusal, ScreenReading, Typed};
 use tasuki::tmux::{Capture, ScreenReader, SpawnOutcome, SpawnPlan, Tmux, TypePlan};
 use tokio_util::sync::CancellationToken;
 
@@ -130,7 +130,7 @@ async fn words_of_the_protocol_on_screens_and_in_names_are_only_words() {
 struct Once<F: Fn() + Sync + Send>(AtomicBool, F);
 
 impl<F: Fn() + Sync + Send> ScreenReader for Once<F> {
-    fn look(&self, capture: &Capture) -> View {
+    fn look(&self, capture: &Capture) -> ScreenReading {
         let view = TestScreenReader.look(capture);
         if matches!(view.composer, ComposerContent::Text(_)) && !self.0.swap(true, Ordering::Relaxed) {
             (self.1)();

@@ -4,7 +4,7 @@ use crate::support::tmux::{Server, TestScreenReader, plan};
 use crate::support::typed::{type_it, typed_in_pieces, unknown};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tasuki::core::pane::{ComposerContent, View};
+use tasuki::core::pane::{ComposerContent, ScreenReading};
 use tasuki::tmux::{Capture, ScreenReader, TypePlan};
 use tokio_util::sync::CancellationToken;
 
@@ -17,7 +17,7 @@ struct Meddler<'s> {
 }
 
 impl ScreenReader for Meddler<'_> {
-    fn look(&self, capture: &Capture) -> View {
+    fn look(&self, capture: &Capture) -> ScreenReading {
         let view = TestScreenReader.look(capture);
         if matches!(view.composer, ComposerContent::Text(_)) && !self.done.swap(true, Ordering::Relaxed) {
             self.server.tmux(&["send-keys", "-t", &self.pane, "-l", self.keys]);
@@ -54,7 +54,7 @@ struct Submitter<'s> {
 }
 
 impl ScreenReader for Submitter<'_> {
-    fn look(&self, capture: &Capture) -> View {
+    fn look(&self, capture: &Capture) -> ScreenReading {
         let view = TestScreenReader.look(capture);
         if matches!(view.composer, ComposerContent::Text(_)) && !self.done.swap(true, Ordering::Relaxed) {
             self.server.tmux(&["send-keys", "-t", &self.pane, "Enter"]);

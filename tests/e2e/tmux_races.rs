@@ -8,19 +8,19 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use tasuki::core::pane::{Activity, ComposerContent, PaneRef, Refusal, Typed, View};
+use tasuki::core::pane::{Activity, ComposerContent, PaneRef, Refusal, ScreenReading, Typed};
 use tasuki::tmux::{Capture, ScreenReader, SpawnOutcome, SpawnPlan, Tmux, TypePlan};
 use tokio_util::sync::CancellationToken;
 
 /// Does something right after the n-th look that is as `when` says, before anything can be made of that look.
 struct After<'t> {
-    when: &'t (dyn Fn(&View) -> bool + Sync),
+    when: &'t (dyn Fn(&ScreenReading) -> bool + Sync),
     looks: AtomicU32,
     then: &'t (dyn Fn() + Sync),
 }
 
 impl ScreenReader for After<'_> {
-    fn look(&self, capture: &Capture) -> View {
+    fn look(&self, capture: &Capture) -> ScreenReading {
         let view = TestScreenReader.look(capture);
         if (self.when)(&view) && self.looks.fetch_sub(1, Ordering::Relaxed) == 1 {
             (self.then)();
@@ -30,18 +30,18 @@ impl ScreenReader for After<'_> {
     }
 }
 
-fn holds_text(view: &View) -> bool {
+fn holds_text(view: &ScreenReading) -> bool {
     matches!(view.composer, ComposerContent::Text(_))
 }
 
-fn invites(view: &View) -> bool {
+fn invites(view: &ScreenReading) -> bool {
     (view.activity, &view.composer) == (Activity::Ready, &ComposerContent::Empty)
 }
 
 async fn type_and_after(
     tmux: &Tmux,
     plan: &TypePlan,
-    (when, looks): (&(dyn Fn(&View) -> bool + Sync), u32),
+    (when, looks): (&(dyn Fn(&ScreenReading) -> bool + Sync), u32),
     then: &(dyn Fn() + Sync),
 ) -> Typed {
     let screen_reader = After { when, looks: AtomicU32::new(looks), then };
@@ -64,7 +64,7 @@ fn set_mark(server: &Server, pane: &PaneRef, mark: &str) {
 struct AtTheLine<'t>(AtomicU32, &'t (dyn Fn() + Sync));
 
 impl ScreenReader for AtTheLine<'_> {
-    fn look(&self, capture: &Capture) -> View {
+    fn look(&self, capture: &Capture) -> ScreenReading {
         TestScreenReader.look(capture)
     }
 

@@ -4,7 +4,7 @@ use crate::support::tmux::{ComposerPane, Server, TestScreenReader, plan, wait_un
 use crate::support::typed::{SUBMITTED, refused, type_it, typed_in_pieces, unknown};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use tasuki::core::pane::{Activity, Refusal, View};
+use tasuki::core::pane::{Activity, Refusal, ScreenReading};
 use tasuki::tmux::{Capture, Input, ScreenReader, TypePlan};
 use tokio_util::sync::CancellationToken;
 
@@ -70,7 +70,7 @@ async fn a_draft_that_its_author_sends_in_time_is_waited_for() {
 struct EndsTheTurn<'c>(&'c ComposerPane, AtomicU32);
 
 impl ScreenReader for EndsTheTurn<'_> {
-    fn look(&self, capture: &Capture) -> View {
+    fn look(&self, capture: &Capture) -> ScreenReading {
         let view = TestScreenReader.look(capture);
         if view.activity == Activity::Busy && self.1.fetch_add(1, Ordering::Relaxed) == 3 {
             self.0.set_mode("ready");

@@ -3,7 +3,7 @@
 
 use crate::agents_screens::{look, tail};
 use tasuki::agents::Profiles;
-use tasuki::core::pane::{Activity, ComposerContent, View};
+use tasuki::core::pane::{Activity, ComposerContent, ScreenReading};
 
 /// Modes in which a text must not go in.
 const OTHERS: [(&str, &str); 8] = [
@@ -83,7 +83,7 @@ fn a_mode_that_shows_nothing_looks_as_if_it_took_a_prompt() {
 fn a_composer_that_has_grown_out_of_the_pane_is_read_to_its_end() {
     let lines: String = (20..40).map(|number| format!("short line {number} ")).collect();
     let shown = tail(&(lines + "(tasuki delivery 5f2a9c81d0e3.)"));
-    let expected = View { activity: Activity::Ready, composer: shown };
+    let expected = ScreenReading { activity: Activity::Ready, composer: shown };
     assert_eq!(look("claude", "modes/classic_tall_24"), expected);
 }
 

@@ -4,12 +4,12 @@
 use std::path::PathBuf;
 use std::sync::LazyLock;
 use tasuki::agents::Profiles;
-use tasuki::core::pane::{Activity, ComposerContent, View};
+use tasuki::core::pane::{Activity, ComposerContent, ScreenReading};
 
 /// The first line of a screen whose text has this is where the cursor stands; the mark itself is taken away.
 const CURSOR: &str = "<cursor>";
 
-pub(crate) fn look(profile: &str, name: &str) -> View {
+pub(crate) fn look(profile: &str, name: &str) -> ScreenReading {
     let path =
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/screens").join(profile).join(format!("{name}.txt"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
@@ -19,7 +19,7 @@ pub(crate) fn look(profile: &str, name: &str) -> View {
     let row = u16::try_from(row).expect("a small screen");
     // Screens of real agents are as wide and high as the windows that tasuki makes for them.
     let (width, height) = if text.lines().count() > 24 { (160, 50) } else { (80, 24) };
-    PROFILES.get(profile).expect("built in").view(&text, width, height, (0, row))
+    PROFILES.get(profile).expect("built in").read_screen(&text, width, height, (0, row))
 }
 
 pub(crate) fn text(words: &str) -> ComposerContent {
@@ -49,7 +49,7 @@ fn demo_screens() {
         ("shell", Activity::Unknown, ComposerContent::Unreadable),
         ("cursor_elsewhere", Activity::Unknown, ComposerContent::Unreadable),
     ] {
-        assert_eq!(look("demo", name), View { activity, composer }, "{name}");
+        assert_eq!(look("demo", name), ScreenReading { activity, composer }, "{name}");
     }
 }
 
@@ -82,7 +82,7 @@ fn claude_screens() {
         ("list_in_prose", Activity::Ready, ComposerContent::Empty),
         ("zsh", Activity::Unknown, ComposerContent::Unreadable),
     ] {
-        assert_eq!(look("claude", name), View { activity, composer }, "{name}");
+        assert_eq!(look("claude", name), ScreenReading { activity, composer }, "{name}");
     }
 }
 
@@ -124,7 +124,7 @@ fn codex_and_pi_screens() {
         ("pi", "collapsed_paragraph", Activity::Ready, ComposerContent::Collapsed { size: Some(5101) }),
         ("pi", "busy", Activity::Busy, ComposerContent::Empty),
     ] {
-        assert_eq!(look(profile, name), View { activity, composer }, "{profile} {name}");
+        assert_eq!(look(profile, name), ScreenReading { activity, composer }, "{profile} {name}");
     }
 }
 
@@ -144,7 +144,7 @@ fn gemini_and_opencode_screens() {
         ("opencode", "collapsed", Activity::Ready, ComposerContent::Collapsed { size: Some(7) }),
         ("opencode", "busy", Activity::Busy, ComposerContent::Empty),
     ] {
-        assert_eq!(look(profile, name), View { activity, composer }, "{profile} {name}");
+        assert_eq!(look(profile, name), ScreenReading { activity, composer }, "{profile} {name}");
     }
 }
 
@@ -155,7 +155,7 @@ fn an_empty_or_broken_screen_is_unknown() {
         for screen in ["", "\n\n\n", "\u{1b}[", "\u{1b}[38;5", "╭─╮", "╰─╯", "❯", "───\n───"]
         {
             for size in [(80, 24), (1, 1), (0, 0)] {
-                let view = profile.view(screen, size.0, size.1, (200, 200));
+                let view = profile.read_screen(screen, size.0, size.1, (200, 200));
                 assert_ne!(view.activity, Activity::Blocked, "{} {screen:?}", profile.name);
                 assert!(!matches!(view.composer, ComposerContent::Text(_)), "{} {screen:?}", profile.name);
             }
@@ -172,6 +172,6 @@ fn a_composer_that_begins_below_the_screen_is_not_looked_into() {
     assert_ne!(mine, text);
     std::fs::write(dir.path().join("mine.toml"), mine).expect("written");
     let profiles = Profiles::load(Some(dir.path())).expect("a right profile");
-    let view = profiles.get("mine").expect("loaded").view("an answer\n\n› ", 80, 3, (0, 2));
-    assert_eq!(view, View { activity: Activity::Unknown, composer: ComposerContent::Unreadable });
+    let view = profiles.get("mine").expect("loaded").read_screen("an answer\n\n› ", 80, 3, (0, 2));
+    assert_eq!(view, ScreenReading { activity: Activity::Unknown, composer: ComposerContent::Unreadable });
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tasuki::agents::Profiles;
-use tasuki::core::pane::{Activity, ComposerContent, View};
+use tasuki::core::pane::{Activity, ComposerContent, ScreenReading};
 
 /// How long anything may take on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -123,20 +123,20 @@ impl DemoTmux {
     }
 
     /// The screen, read by the profile.
-    pub(crate) fn view(&self) -> View {
+    pub(crate) fn view(&self) -> ScreenReading {
         let format = "#{pane_width} #{pane_height} #{cursor_x} #{cursor_y}";
         let numbers = self.tmux(&["display-message", "-p", format]);
         let numbers: Vec<u16> = numbers.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         let [width, height, x, y] = numbers[..] else {
-            return View { activity: Activity::Unknown, composer: ComposerContent::Unreadable };
+            return ScreenReading { activity: Activity::Unknown, composer: ComposerContent::Unreadable };
         };
-        self.profiles.get("demo").expect("built in").view(&self.screen(), width, height, (x, y))
+        self.profiles.get("demo").expect("built in").read_screen(&self.screen(), width, height, (x, y))
     }
 
     /// Waits until the agent is ready with an empty composer.
     pub(crate) fn ready(&self) {
         self.until("the agent is ready", || {
-            self.view() == View { activity: Activity::Ready, composer: ComposerContent::Empty }
+            self.view() == ScreenReading { activity: Activity::Ready, composer: ComposerContent::Empty }
         });
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 use tasuki::core::id::DeliveryId;
-use tasuki::core::pane::{Activity, ComposerContent, PaneRef, View};
+use tasuki::core::pane::{Activity, ComposerContent, PaneRef, ScreenReading};
 use tasuki::tmux::{Capture, Input, ScreenReader, Socket, SocketOptions, Tmux, TmuxNotice, TypePlan};
 use tokio::sync::mpsc;
 
@@ -251,7 +251,7 @@ pub(crate) fn plan(pane: PaneRef, id: u64, text: &str) -> TypePlan {
 pub(crate) struct TestScreenReader;
 
 impl ScreenReader for TestScreenReader {
-    fn look(&self, capture: &Capture) -> View {
+    fn look(&self, capture: &Capture) -> ScreenReading {
         let screen = capture.lines.join("\n");
         let activity = match screen.lines().find_map(|line| line.strip_prefix("MODE ")).map(str::trim) {
             Some("ready") => Activity::Ready,
@@ -271,7 +271,7 @@ impl ScreenReader for TestScreenReader {
                 },
             },
         };
-        View { activity, composer }
+        ScreenReading { activity, composer }
     }
 }
 

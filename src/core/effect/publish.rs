@@ -70,7 +70,8 @@ pub struct PublishPlan {
     /// Upload if the search finds nothing; otherwise only search.
     pub post: bool,
     /// An earlier attempt may still be in flight: the server gets time before the search.
-    pub open: bool,
+    #[serde(rename = "open")]
+    pub may_be_in_flight: bool,
     /// Upload even if the search tells nothing.
     pub insist: bool,
     /// Before this wall clock reading, in milliseconds since 1970 UTC, nothing of it was sent; none where that is not

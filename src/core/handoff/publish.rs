@@ -111,7 +111,7 @@ pub(super) fn attempt(tx: &mut Tx<'_>, id: HandoffId, insist: bool) {
         number: publishing.number,
         look_first: insist || publishing.attempts.iter().any(is_again),
         post: publishing.purpose == Purpose::Post,
-        open: publishing.open,
+        may_be_in_flight: publishing.open,
         insist,
         target,
         persona: handoff.persona_slug.clone(),

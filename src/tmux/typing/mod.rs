@@ -15,7 +15,7 @@ use super::plan::{Input, TypePlan};
 use super::server_lock::ServerLock;
 use super::supervisor::LiveClient;
 use super::{Error, Tmux};
-use crate::core::pane::{Activity, Refusal, Typed, View};
+use crate::core::pane::{Activity, Refusal, ScreenReading, Typed};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -59,7 +59,7 @@ impl From<Stopped> for BrokenOff {
 }
 
 /// One look at the screen, or why typing must end.
-type Look = Result<Result<View, Refusal>, BrokenOff>;
+type Look = Result<Result<ScreenReading, Refusal>, BrokenOff>;
 
 /// What a step came to: an end, or another look at the mark.
 type StepResult = Result<Option<Typed>, BrokenOff>;

@@ -6,7 +6,7 @@
 //! is part of each line's guard, so that the server compares it in the same step in which it types.
 
 use super::{BrokenOff, CONFIRM, Delivery, MAX_OBSTACLES, wire_name};
-use crate::core::pane::{Activity, Refusal, Typed, View};
+use crate::core::pane::{Activity, Refusal, ScreenReading, Typed};
 use crate::tmux::Error;
 use crate::tmux::look::{Invitation, invitation, is_shell, obstacle, pause};
 use crate::tmux::pane::{PaneRow, same};
@@ -17,7 +17,7 @@ impl Delivery<'_> {
     /// Waits until two looks in a row show that the pane may be typed into.
     pub(super) async fn invited(&mut self, live: &LiveClient) -> Result<Result<(), Refusal>, BrokenOff> {
         let until = Instant::now() + self.plan.hold.max(5 * CONFIRM);
-        let mut before: Option<(View, Invitation, String)> = None;
+        let mut before: Option<(ScreenReading, Invitation, String)> = None;
         self.front = None;
         loop {
             let noted = self.tmux.noted(live, self.plan.pane.pane).await.map_err(|_| BrokenOff::Lost)?;
@@ -56,7 +56,7 @@ impl Delivery<'_> {
     }
 
     /// One look; an error if the pane can't be used any more.
-    pub(super) async fn view(&self) -> Result<Result<View, Refusal>, BrokenOff> {
+    pub(super) async fn view(&self) -> Result<Result<ScreenReading, Refusal>, BrokenOff> {
         match self.tmux.capture(&self.plan.pane).await {
             Ok(capture) => Ok(Ok(self.screen_reader.look(&capture))),
             Err(Error::Pane { reason, .. }) => Ok(Err(reason)),

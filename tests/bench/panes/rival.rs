@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tasuki::agents::Profiles;
-use tasuki::core::pane::{ComposerContent, PaneRef, View};
+use tasuki::core::pane::{ComposerContent, PaneRef, ScreenReading};
 use tasuki::tmux::{Capture, ScreenReader};
 
 /// Pieces for each second over all panes; as many panes at a time as there are cores.
@@ -60,7 +60,7 @@ impl Writer<'_> {
         self.said(&["delete-buffer", "-b", &self.buffer]);
     }
 
-    fn wait_for(&self, is_so: impl Fn(&View) -> bool) {
+    fn wait_for(&self, is_so: impl Fn(&ScreenReading) -> bool) {
         let until = Instant::now() + PATIENCE;
         while !is_so(&self.screen_reader.look(&self.capture())) {
             assert!(Instant::now() < until, "the composer of {} shows what was typed", self.target);

@@ -56,7 +56,7 @@ pub(crate) fn publish(
     faults_on: bool,
 ) -> Option<Outcome> {
     let key = (plan.handoff_id, plan.number, plan.target.way().as_str());
-    let before = plan.open || run.resumed || !plan.post;
+    let before = plan.may_be_in_flight || run.resumed || !plan.post;
     if run.phase == 0 {
         run.phase = 1;
         if run.resumed || plan.look_first || !plan.post {
