@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 /// Why the store can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// Another sidecar has the home's lock.
     #[error("another sidecar (pid {pid}) uses {}; nothing was changed. Stop that sidecar first, or use another --home", path.display())]
     Locked { path: PathBuf, pid: String },
-    /// The file is damaged, foreign or of an old format.
+    /// The file is damaged, is not a state file, or has a format of redb that is too old.
     #[error(
         "the state file {} can't be read: {why}. The file was left as it is. Restore a copy, or move the file away to \
          begin with an empty state", path.display()
@@ -29,14 +30,15 @@ pub enum Error {
          back. Put the file back, or stop this sidecar and start another, which uses the file that is there now", path.display()
     )]
     Gone { path: PathBuf },
-    /// Any other I/O error. A commit that was running may or may not have succeeded.
+    /// Any other I/O error; `what` is a participle, such as `written`. A commit that was running may or may not have
+    /// succeeded.
     #[error("the state file {} could not be {what}: {why}", path.display())]
     Io { path: PathBuf, what: &'static str, why: String },
 }
 
 impl Error {
-    /// Converts an error of redb; `what` was being done with the file at `path`. Wrong content is not an I/O error,
-    /// because a retry does not help.
+    /// Converts an error of redb into [`Error::Io`] with this `what`; into [`Error::Unreadable`] where the file's
+    /// content is wrong, because then a retry does not help.
     pub(super) fn of(path: &Path, what: &'static str, error: impl Into<redb::Error>) -> Error {
         let error = error.into();
         let why = error.to_string();
@@ -54,8 +56,8 @@ impl Error {
     }
 }
 
-/// Whether damage to the file or the disk may have caused this error. A full disk has not, and an error that redb
-/// repeats after an earlier one says nothing new.
+/// Whether damage to the file or the disk may have caused this error. A full disk, or a limit on size, is not damage.
+/// `PreviousIo` and `DatabaseClosed` only repeat that an earlier call failed.
 pub(super) fn may_be_corruption(error: &redb::Error) -> bool {
     use std::io::ErrorKind as Kind;
     match error {

@@ -12,10 +12,13 @@ use std::path::PathBuf;
 /// The database of one home.
 pub struct Store {
     pub(super) path: PathBuf,
+    /// `None` from an error until [`Store::reopen`] succeeds.
     pub(super) database: Option<Database>,
     /// Device and inode of the open file; `None` for a test's store that is not in a file.
     pub(super) identity: Option<(u64, u64)>,
+    /// The number of the ledger's next row.
     pub(super) next_ledger: u64,
+    /// The number of the next seen event.
     pub(super) next_seen: u64,
     /// Whether an error since the last full check may have been caused by damage.
     pub(super) may_be_damaged: Cell<bool>,
@@ -28,7 +31,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Checks that the file on disk is still the one that is open: commits into another file would be forgotten.
+    /// Checks that the file at the path is still the one that is open: commits into a file that is no longer there
+    /// would be lost.
     ///
     /// # Errors
     /// [`Error::Gone`].
@@ -46,6 +50,8 @@ impl Store {
         self.database.as_ref().ok_or_else(|| Error::Io { path: self.path.clone(), what: "used", why: why.to_owned() })
     }
 
+    /// Converts an error of redb, and notes whether damage may have caused it. `what` is a participle, as in
+    /// [`Error::Io`].
     pub(super) fn failed(&self, what: &'static str, error: impl Into<redb::Error>) -> Error {
         let error = error.into();
         if error::may_be_corruption(&error) {
@@ -54,14 +60,15 @@ impl Store {
         Error::of(&self.path, what, error)
     }
 
-    /// A row that this version can't have written.
+    /// A row that this version can't have written, met where all rows of a table are read: the whole file counts as
+    /// unreadable.
     pub(super) fn corrupt(&self, table: &str, why: &impl ToString) -> Error {
         self.may_be_damaged.set(true);
         let why = format!("a row of its table {table} can't be understood: {}", why.to_string());
         Error::Unreadable { path: self.path.clone(), why }
     }
 
-    /// The same for a single row that was looked up: only the request that needs this row fails.
+    /// Such a row, met where a single one is looked up: only the request that needs this row fails.
     pub(super) fn row_corrupt(&self, table: &str, why: &impl ToString) -> Error {
         self.may_be_damaged.set(true);
         Error::Row { path: self.path.clone(), table: table.to_owned(), why: why.to_string() }
@@ -71,12 +78,14 @@ impl Store {
         self.database()?.begin_read().map_err(|error| self.failed("read", error))
     }
 
+    /// Runs `work` in a transaction and commits it. When this returns, the commit is on the disk.
     pub(super) fn write<T>(
         &self,
         work: impl FnOnce(&redb::WriteTransaction) -> Result<T, redb::Error>,
     ) -> Result<T, Error> {
         let mut write = self.database()?.begin_write().map_err(|error| self.failed("written", error))?;
         write.set_durability(Durability::Immediate).map_err(|error| self.failed("written", error))?;
+        // So that redb need not read the whole file when it opens it after a crash.
         write.set_quick_repair(true);
         let done = work(&write).map_err(|error| self.failed("written", error))?;
         write.commit().map_err(|error| self.failed("written", error))?;
@@ -85,12 +94,13 @@ impl Store {
         Ok(done)
     }
 
-    /// A number that every state file has.
+    /// A number of the table `meta` that every state file has.
     pub(super) fn number(&self, name: &str) -> Result<u64, Error> {
         let missing = || format!("it holds no number {name}, so it is not a tasuki state file");
         self.meta(name)?.ok_or_else(|| Error::Unreadable { path: self.path.clone(), why: missing() })
     }
 
+    /// A number of the table `meta`; none if it was never written.
     pub(super) fn meta(&self, name: &str) -> Result<Option<u64>, Error> {
         let table = self.read()?.open_table(tables::META).map_err(|error| self.failed("read", error))?;
         let found = table.get(name).map_err(|error| self.failed("read", error))?;
@@ -100,7 +110,7 @@ impl Store {
     /// The 8 hexadecimal digits that identify this home in the options and names that tasuki sets in a tmux server.
     ///
     /// # Errors
-    /// What the disk refused.
+    /// [`Error::Unreadable`] if the file has no such number, or what the disk refused.
     pub fn home_tag(&self) -> Result<String, Error> {
         Ok(format!("{:08x}", self.number("home")? & 0xffff_ffff))
     }

@@ -18,11 +18,12 @@ const AGENTS_PAST: Loose = TableDefinition::new("agents_past");
 const HANDOFFS_PAST: Loose = TableDefinition::new("handoffs_past");
 /// Work items that are done or withdrawn, and not packed.
 const WORK_PAST: Loose = TableDefinition::new("work_past");
+/// The index of each kind: the number of the pack that holds a row.
 const AGENTS_PACKED: Index = TableDefinition::new("agents_packed");
 const HANDOFFS_PACKED: Index = TableDefinition::new("handoffs_packed");
 const WORK_PACKED: Index = TableDefinition::new("work_packed");
-/// The packs: LZ4 blocks behind their length; inside, rows one after the other, each an id of 16 bytes, a length of 4
-/// bytes (both little-endian), and the row.
+/// The packs, by number. Each is its uncompressed size and an LZ4 block. The block holds rows one after the other, each
+/// an id of 16 bytes, a length of 4 bytes, and the row. All numbers are little-endian.
 const PACKS: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new("packs");
 
 /// Loose rows are packed when there are so many of a kind.
@@ -36,6 +37,7 @@ const PACK_BYTES: usize = 96 * 1024;
 /// The largest size that a pack's header may claim, in bytes. Real packs are far smaller.
 const MAX_PACK_BYTES: usize = 64 * 1024 * 1024;
 
+/// What a row of the history is of. Each kind has a table and an index; all share the packs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HistoryKind {
     Agents,
@@ -63,6 +65,7 @@ impl HistoryKind {
     }
 }
 
+/// Why a row of the history could not be read.
 #[derive(Debug)]
 pub(super) enum HistoryError {
     Store(Box<redb::Error>),
@@ -76,6 +79,7 @@ impl<E: Into<redb::Error>> From<E> for HistoryError {
     }
 }
 
+/// Makes the tables of the history that are missing.
 pub(super) fn create(write: &WriteTransaction) -> Result<(), redb::Error> {
     for kind in HistoryKind::ALL {
         write.open_table(kind.loose())?;
@@ -111,6 +115,10 @@ impl<'t> HistoryTables<'t> {
     }
 }
 
+/// Finds a row, loose or packed.
+///
+/// # Errors
+/// [`HistoryError`].
 pub(super) fn get<T: DeserializeOwned>(
     read: &redb::ReadTransaction,
     kind: HistoryKind,
@@ -128,6 +136,7 @@ pub(super) fn get<T: DeserializeOwned>(
     parse(row).map(Some)
 }
 
+/// The ids of all rows of a kind, loose and packed.
 pub(super) fn ids(read: &redb::ReadTransaction, kind: HistoryKind) -> Result<Vec<u128>, redb::Error> {
     let mut ids = Vec::new();
     for entry in read.open_table(kind.loose())?.iter()? {
@@ -194,6 +203,7 @@ fn append(rows: &mut Vec<u8>, id: u128, row: &[u8]) {
     rows.extend_from_slice(row);
 }
 
+/// The rows of a pack, uncompressed; none if it is damaged.
 fn unpack(pack: &[u8]) -> Option<Vec<u8>> {
     let size = u32::from_le_bytes(*pack.first_chunk::<4>()?) as usize;
     if size > MAX_PACK_BYTES {
@@ -202,6 +212,7 @@ fn unpack(pack: &[u8]) -> Option<Vec<u8>> {
     lz4_flex::decompress_size_prepended(pack).ok()
 }
 
+/// The row with this id among the rows of a pack.
 fn find(mut rows: &[u8], id: u128) -> Option<&[u8]> {
     loop {
         let (key, rest) = rows.split_first_chunk::<16>()?;

@@ -17,9 +17,9 @@ use uuid::Uuid;
 
 /// What a start loads from the store.
 pub struct Loaded {
-    /// The working set, without settings.
+    /// The working set. Settings, rules and roles come from other files.
     pub state: State,
-    /// Journal lines that may be missing in the file.
+    /// Journal lines that may be missing in the file, by number.
     pub journal: Vec<(u64, Value)>,
     /// Results that may be missing in `results/`, by request id.
     pub results: Vec<(RequestId, Value)>,
@@ -74,6 +74,7 @@ fn open_requests(
     Ok(open)
 }
 
+/// All rows of a table.
 fn rows<K, T>(
     store: &Store,
     read: &redb::ReadTransaction,
@@ -94,7 +95,7 @@ where
     Ok(rows)
 }
 
-/// Results since the last checkpoint: their files were written, but perhaps not synced.
+/// Results since the last checkpoint: their files may not have been written, or not synced.
 fn unsynced_results(store: &Store, read: &redb::ReadTransaction) -> Result<Vec<(RequestId, Value)>, redb::Error> {
     let synced = store.meta("ledger_synced").ok().flatten().unwrap_or(0);
     let (order, ledger) = (read.open_table(tables::LEDGER_ORDER)?, read.open_table(tables::LEDGER)?);
@@ -121,10 +122,10 @@ fn dirty_views(read: &redb::ReadTransaction) -> Result<Vec<String>, redb::Error>
 }
 
 impl Store {
-    /// Reads the working set.
+    /// Reads the working set, and what the last run may not have written to files.
     ///
     /// # Errors
-    /// What the disk refused, or a row that can't be read.
+    /// [`Error::Unreadable`] if a row can't be parsed, or what the disk refused.
     pub fn load(&self) -> Result<Loaded, Error> {
         let read = self.read()?;
         let state = load_state(self, &read)?;

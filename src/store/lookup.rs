@@ -58,13 +58,13 @@ impl Store {
     /// Whether the error exists and was not dismissed.
     ///
     /// # Errors
-    /// What the disk refused.
+    /// [`Error::Row`] where its row is damaged, or what the disk refused.
     pub fn has_error(&self, id: &ErrorId) -> Result<bool, Error> {
         let found: Option<StoredError> = self.get(tables::ERRORS, id.0.as_u128())?;
         Ok(found.is_some())
     }
 
-    /// The recorded document of a handoff that is not done.
+    /// The recorded document of a handoff that is neither done nor cancelled.
     ///
     /// # Errors
     /// What the disk refused.

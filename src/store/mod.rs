@@ -1,12 +1,13 @@
 //! The state file: a redb database that only the sidecar opens, with one transaction for each batch of decisions.
 //! Views, results and the journal are written from it.
 //!
-//! `tables` defines the tables, `rows` the rows that are not the core's own, and `history` the compressed rows of ended
-//! agents, finished handoffs and finished work items. `load` loads the working set, which is all other rows; `lookup`
-//! finds single rows. `open` takes the lock and opens or creates the file, `upgrade` upgrades an older one, `checking`
-//! reads all of a file before it opens the file again, `peek` checks a file without changing it, and `seal` notes that
-//! a file was closed properly. `handle` is the open file; this file commits. Rows are JSON, so that an older row
-//! without a newer field can still be read.
+//! `tables` defines the tables, `rows` the rows that are not the core's own, and `history` keeps the rows of ended
+//! agents, finished handoffs and finished work items, and compresses them. `load` loads the working set, and what the
+//! last run may not have written to files; `lookup` finds single rows. `open` takes the lock and opens or creates the
+//! file, `upgrade` upgrades an older one, `checking` checks all pages of a file and opens it again, `peek` checks a
+//! file without changing it, and `seal` notes that a file was closed properly. `handle` is the open file and its
+//! transactions; this file opens, commits and closes. Rows are JSON, so that an older row without a newer field can
+//! still be read.
 
 mod checking;
 mod error;
@@ -50,7 +51,7 @@ impl Store {
     /// was [closed](Store::close) properly and has not changed since.
     ///
     /// # Errors
-    /// [`Error::Locked`], [`Error::Unreadable`], [`Error::NewerSchema`], or what the disk refused.
+    /// [`Error::Locked`], [`Error::Unreadable`], [`Error::NewerSchema`]; what the disk refused is [`Error::Io`].
     pub fn open(state_dir: &Path) -> Result<Store, Error> {
         let path = state_dir.join("tasuki.redb");
         let lock = open::lock(&state_dir.join("tasuki.lock"), &path)?;
@@ -68,7 +69,8 @@ impl Store {
         Store::from_database(path, database, identity, lock)
     }
 
-    /// Makes a store of an open database: checks or upgrades its schema, and reads the next numbers of its ledgers.
+    /// Makes a store of an open database: checks or upgrades its schema, and finds the next numbers of the ledger and
+    /// of the seen events.
     fn from_database(
         path: PathBuf,
         database: Database,
@@ -98,7 +100,7 @@ impl Store {
     /// no check.
     ///
     /// # Errors
-    /// As [`Store::open`].
+    /// As [`Store::open`]; [`Error::Gone`] if no file is at the path.
     pub fn reopen(&mut self) -> Result<Option<Loaded>, Error> {
         self.database = None;
         let opened = match self.checking.take() {
@@ -148,16 +150,18 @@ impl Store {
         if found < SCHEMA { self.write(upgrade::upgrade) } else { Ok(()) }
     }
 
+    /// Finds the numbers of the ledger's next row and of the next seen event.
     fn find_next_numbers(&mut self) -> Result<(), Error> {
         let read = self.read()?;
         let failed = |error: redb::Error| self.failed("read", error);
-        let last = |table: redb::TableDefinition<'static, u64, &'static str>| -> Result<u64, redb::Error> {
+        let next = |table: redb::TableDefinition<'static, u64, &'static str>| -> Result<u64, redb::Error> {
             let table = read.open_table(table)?;
-            let last = table.last()?.map_or(0, |(key, _)| key.value() + 1);
-            Ok(last)
+            let next = table.last()?.map_or(0, |(key, _)| key.value() + 1);
+            Ok(next)
         };
         let (next_ledger, next_seen) =
-            (last(tables::LEDGER_ORDER).map_err(failed)?, last(tables::SEEN_ORDER).map_err(failed)?);
+            (next(tables::LEDGER_ORDER).map_err(failed)?, next(tables::SEEN_ORDER).map_err(failed)?);
+        // A purge may have emptied the ledger. The result file of a row below the checkpoint counts as written.
         self.next_ledger = next_ledger.max(self.meta("ledger_synced")?.unwrap_or(0));
         self.next_seen = next_seen;
         Ok(())
@@ -166,14 +170,15 @@ impl Store {
     /// Commits one batch: all of it, or nothing.
     ///
     /// # Errors
-    /// What the disk refused. Then it is unknown whether the batch was committed: call [`Store::reopen`].
+    /// What the disk refused, or [`Error::Gone`]. Then it is unknown whether the batch was committed: call
+    /// [`Store::reopen`].
     pub fn commit(&mut self, batch: &Batch<'_>) -> Result<(), Error> {
         let ends = self.write(|write| tables::put_batch(write, batch, self.next_ledger, self.next_seen))?;
         (self.next_ledger, self.next_seen) = ends;
         Ok(())
     }
 
-    /// Notes which files are on the disk, so that the next start does not check them.
+    /// Notes which files are on the disk, so that the next start does not write them again.
     ///
     /// # Errors
     /// What the disk refused.
@@ -193,7 +198,8 @@ impl Store {
         self.write(|write| tables::put_errors(write, &decision))
     }
 
-    /// Writes the rows of the working set again, after their deadlines were converted to the present boot.
+    /// Writes agents and handoffs of the working set again: their deadlines, which count from a boot, were recomputed
+    /// for the present boot.
     ///
     /// # Errors
     /// What the disk refused.
@@ -205,13 +211,14 @@ impl Store {
             next_seq: state.next_seq,
             ..Decision::default()
         };
+        // Only the ledger notes the time of a commit, and this batch has no request.
         let now = Now { wall_ms: 0, boot: 0, boot_ms: 0 };
         self.commit(&Batch { decision: &decision, now, seen: &[] })
     }
 
-    /// Removes requests that were answered more than 30 days ago, and event files beyond the last 20,000. Each call
-    /// removes a bounded number of rows, and returns how many: if `PURGE_BATCH` or more, there may be more. Ages are
-    /// computed with [`BelievedClock`], so a wall clock that jumps ahead and back removes nothing.
+    /// Forgets requests that were answered more than 30 days ago, and which event files were decided, except the last
+    /// 20,000. Each call removes a bounded number of rows, and returns how many: if `PURGE_BATCH` or more, there may be
+    /// more. Ages are computed with [`BelievedClock`], so a wall clock that jumps ahead and back removes nothing.
     ///
     /// # Errors
     /// What the disk refused.
@@ -224,8 +231,8 @@ impl Store {
         self.write(|write| tables::purge(write, before_ms, seen_below, PURGE_BATCH))
     }
 
-    /// Compresses rows of the history if there are enough of them. Each call packs a bounded number, and returns how
-    /// many.
+    /// Compresses rows of the history if enough of them are not compressed yet. Each call takes a bounded number of
+    /// rows, and returns how many.
     ///
     /// # Errors
     /// What the disk refused.

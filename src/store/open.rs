@@ -21,6 +21,9 @@ const DEAD_OWNER_WAIT: Duration = Duration::from_secs(10);
 const LOCK_RETRY_PAUSE: Duration = Duration::from_millis(10);
 
 /// Takes the home's lock; the file holds the pid of its owner.
+///
+/// # Errors
+/// [`Error::Locked`], or what the disk refused.
 pub(super) fn lock(lock_path: &Path, state_path: &Path) -> Result<File, Error> {
     let failed = |what, why: std::io::Error| Error::Io { path: lock_path.to_path_buf(), what, why: why.to_string() };
     // The lock file is written to, so a link in its place would damage the file that it leads to.
@@ -61,6 +64,7 @@ pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
     Some((meta.dev(), meta.ino()))
 }
 
+/// Opens and creates databases with tasuki's cache size.
 pub(super) fn builder() -> redb::Builder {
     let mut builder = Database::builder();
     builder.set_cache_size(CACHE_BYTES);
@@ -68,6 +72,9 @@ pub(super) fn builder() -> redb::Builder {
 }
 
 /// Opens an existing file. With `checked`, reads all of it first to find damage.
+///
+/// # Errors
+/// [`Error::Unreadable`], also if the file is missing or empty; [`Error::Locked`] if it is open already.
 pub(super) fn open_existing(path: &Path, checked: bool) -> Result<Database, Error> {
     let unreadable = |why: String| Error::Unreadable { path: path.to_path_buf(), why };
     let length = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?.len();

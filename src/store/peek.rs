@@ -48,9 +48,11 @@ struct Overlay {
 
 #[derive(Debug)]
 struct Changes {
+    /// The length of the overlay, in bytes.
     length: u64,
-    /// Bytes of the file from here on are not read any more, because it was shortened.
+    /// Bytes of the file from here on are not read any more: the overlay was shortened to this length once.
     file_end: u64,
+    /// The pieces that were changed, by number.
     pieces: BTreeMap<u64, Box<[u8]>>,
 }
 
@@ -152,7 +154,7 @@ mod tests {
     use redb::StorageBackend;
 
     #[test]
-    fn a_shadow_reads_back_its_writes_and_leaves_the_file_unchanged() {
+    fn an_overlay_reads_back_its_writes_and_leaves_the_file_unchanged() {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let path = dir.path().join("file");
         let bytes: Vec<u8> = (0..10_000_u32).map(|number| (number % 251) as u8).collect();

@@ -1,4 +1,4 @@
-//! Rows that are stored besides the core's own, and what one commit and one checkpoint write.
+//! The store's own rows, which the core does not know, and what one commit and one checkpoint write.
 
 use crate::core::decision::{Decision, ErrorRow};
 use crate::core::effect::EffectKey;
@@ -10,13 +10,17 @@ use serde_json::Value;
 /// The ledger's row of a request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct LedgerRow {
+    /// The request's kind; none if the request could not be parsed.
     pub(crate) kind: Option<String>,
+    /// SHA-256 of the request's bytes, hexadecimal.
     pub(crate) sha256: String,
+    /// When it was answered, or accepted if it has no answer yet, in milliseconds since 1970.
     pub(crate) at_ms: i64,
+    /// The answer; none while the request is open.
     pub(crate) result: Option<Value>,
 }
 
-/// A failure, and whether its file was written.
+/// A failure, and whether its error file is known to be on the disk.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct StoredError {
     pub(crate) row: ErrorRow,
@@ -37,7 +41,9 @@ pub struct SeenEvent {
 
 /// Everything that one commit writes.
 pub struct Batch<'a> {
+    /// One decision, or several that were joined.
     pub decision: &'a Decision,
+    /// The time that the ledger notes.
     pub now: Now,
     /// Event files that were decided.
     pub seen: &'a [SeenEvent],
@@ -50,7 +56,9 @@ pub struct Checkpoint {
     pub journal_below: u64,
     /// Ledger rows below this number have their result file.
     pub ledger_below: u64,
+    /// Views: `agents/<id>`, `handoffs/<id>`, `work/<id>`.
     pub views: Vec<String>,
+    /// Errors whose file is on the disk.
     pub errors: Vec<ErrorId>,
 }
 

@@ -14,15 +14,16 @@ pub const SCHEMA: u64 = 4;
 
 type Bytes = &'static [u8];
 
-/// Numbers: `schema`, `home`, `next_effect`, `next_seq`, `journal_synced`, `ledger_synced`.
+/// Numbers: `schema`, `home` (random, once for each state file), `next_effect`, `next_seq`, `journal_synced`,
+/// `ledger_synced`.
 pub(crate) const META: TableDefinition<'static, &'static str, u64> = TableDefinition::new("meta");
 /// Agents of the working set.
 pub(crate) const AGENTS: TableDefinition<'static, u128, Bytes> = TableDefinition::new("agents");
 /// Handoffs of the working set.
 pub(crate) const HANDOFFS: TableDefinition<'static, u128, Bytes> = TableDefinition::new("handoffs");
-/// Work items that are not done.
+/// Work items of the working set.
 pub(crate) const WORK: TableDefinition<'static, u128, Bytes> = TableDefinition::new("work");
-/// Recorded documents of handoffs that are not done.
+/// Recorded documents of handoffs that are neither done nor cancelled.
 pub(crate) const DOCUMENTS: TableDefinition<'static, u128, &'static str> = TableDefinition::new("documents");
 /// Effects whose outcome is not yet known.
 pub(crate) const OUTBOX: TableDefinition<'static, u64, Bytes> = TableDefinition::new("outbox");
@@ -30,7 +31,7 @@ pub(crate) const OUTBOX: TableDefinition<'static, u64, Bytes> = TableDefinition:
 pub(crate) const LEDGER: TableDefinition<'static, &'static str, Bytes> = TableDefinition::new("ledger");
 /// Request ids, in the order in which they were accepted or answered.
 pub(crate) const LEDGER_ORDER: TableDefinition<'static, u64, &'static str> = TableDefinition::new("ledger_order");
-/// Requests that are not answered.
+/// Requests that were accepted and are not answered yet.
 pub(crate) const OPEN: TableDefinition<'static, &'static str, Bytes> = TableDefinition::new("open_requests");
 /// Event files that were decided.
 pub(crate) const SEEN: TableDefinition<'static, &'static str, Bytes> = TableDefinition::new("seen_events");
@@ -47,7 +48,7 @@ pub(crate) fn json<T: Serialize>(value: &T) -> Vec<u8> {
     serde_json::to_vec(value).expect("rows have string keys and no non-finite numbers")
 }
 
-/// Makes every table, so that no table is missing when it is read.
+/// Makes every table, so that no table is missing when it is read, and the numbers that every state file has.
 pub(crate) fn create(database: &Database, home: u64) -> Result<(), redb::Error> {
     let mut write = database.begin_write()?;
     write.set_quick_repair(true);
@@ -63,6 +64,7 @@ pub(crate) fn create(database: &Database, home: u64) -> Result<(), redb::Error> 
     Ok(())
 }
 
+/// Opens every table, which makes those that are missing.
 pub(crate) fn open_all(write: &WriteTransaction) -> Result<(), redb::Error> {
     history::create(write)?;
     write.open_table(AGENTS)?;
@@ -249,7 +251,7 @@ fn put_seen(write: &WriteTransaction, events: &[SeenEvent], mut next: u64) -> Re
     Ok(next)
 }
 
-/// Removes rows about files that are known to be on the disk.
+/// Notes that files are on the disk. Journal lines and dirty views are removed; answers and errors stay.
 pub(crate) fn put_checkpoint(write: &WriteTransaction, checkpoint: &Checkpoint) -> Result<(), redb::Error> {
     let mut meta = write.open_table(META)?;
     if checkpoint.journal_below > 0 {
@@ -297,7 +299,8 @@ pub(crate) fn has_purgeable(
     Ok(row.is_none_or(|row| row.at_ms < before_ms))
 }
 
-/// Removes at most `most` old rows of each kind.
+/// Removes at most `most` requests that were answered before `before_ms` (milliseconds since 1970), and at most `most`
+/// seen events whose number is below `seen_below`. Returns how many rows it has dealt with.
 pub(crate) fn purge(
     write: &WriteTransaction,
     before_ms: i64,
@@ -328,8 +331,8 @@ fn purge_ledger(write: &WriteTransaction, before_ms: i64, most: usize) -> Result
         match row {
             Some(row) if row.at_ms >= before_ms => break,
             Some(row) if row.result.is_some() => old.push((key.value(), Some(id.value().to_owned()))),
-            // The request is still open, or its row can't be understood. The row stays: without it, the request could
-            // be carried out a second time.
+            // The request is still open, or its row can't be understood. The row stays, because without it the request
+            // could be carried out a second time. Only its number is removed; an answer gets a new number.
             _ => old.push((key.value(), None)),
         }
     }

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 /// Up to schema 3: panes that were being looked up, by their effect.
 const PANE_LOOKUPS: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new("meetings");
 
+/// Upgrades from any older schema in one transaction.
 pub(super) fn upgrade(write: &WriteTransaction) -> Result<(), redb::Error> {
     tables::open_all(write)?;
     let former = Former {
@@ -53,7 +54,7 @@ where
     Ok(rows)
 }
 
-/// The rows from which it follows what waits for the effect of an old outbox row.
+/// The rows that tell what waits for the effects in an outbox without waiters.
 struct Former {
     agents: Vec<Agent>,
     handoffs: Vec<Handoff>,
