@@ -19,7 +19,7 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The records of one file, or the line that can't be understood.
+/// The entries of one file, or the line that can't be understood.
 fn read(text: &str) -> Result<Vec<Guard>, String> {
     let mut guards: Vec<Guard> = Vec::new();
     for line in text.lines().filter(|line| !line.is_empty()) {
@@ -39,7 +39,7 @@ fn read(text: &str) -> Result<Vec<Guard>, String> {
     Ok(guards)
 }
 
-/// What is wrong with a record.
+/// What is wrong with an entry.
 fn fault(guard: &Guard) -> Option<String> {
     let (old, new) = (guard.old.join("\n"), guard.new.join("\n"));
     if old.trim().is_empty() || old == new {
@@ -54,7 +54,7 @@ fn fault(guard: &Guard) -> Option<String> {
 }
 
 #[test]
-fn every_guard_is_where_its_record_says_and_has_its_test() {
+fn every_guard_is_where_its_entry_says_and_has_its_test() {
     let (mut wrong, mut headings, mut count) = (Vec::new(), BTreeSet::new(), 0);
     for table in fs::read_dir(root().join("tests/guards")).expect("the tables") {
         let path = table.expect("a table").path();
@@ -73,6 +73,6 @@ fn every_guard_is_where_its_record_says_and_has_its_test() {
             }
         }
     }
-    assert!(wrong.is_empty(), "a guard that was moved or changed needs its record mended: {wrong:#?}");
+    assert!(wrong.is_empty(), "a guard that was moved or changed needs its entry changed: {wrong:#?}");
     assert!(count > 0, "no guards at all");
 }
