@@ -45,11 +45,11 @@ pub enum UploadState {
     Untold(GhError),
 }
 
-/// Uploads it. Returns the address that `gh` printed; none if that is not an address of the target.
+/// Uploads the document. Returns the address that `gh` printed; none if that is not an address of the target.
 ///
 /// # Errors
 /// [`GhError`].
-pub async fn post(gh: &Gh, upload: &Upload<'_>) -> Result<Option<String>, GhError> {
+pub async fn upload(gh: &Gh, upload: &Upload<'_>) -> Result<Option<String>, GhError> {
     let file = upload.file.to_string_lossy().into_owned();
     let (asked, arguments) = match upload.target {
         PublishTarget::Issue(issue) => (GhCall::Issue, comment_arguments(issue, &file)),
@@ -74,14 +74,14 @@ fn vec_of(words: &[&str]) -> Vec<String> {
 ///
 /// # Errors
 /// [`GhError`]: it is unknown whether the upload exists.
-pub async fn look(gh: &Gh, upload: &Upload<'_>) -> Result<UploadState, GhError> {
+pub async fn search(gh: &Gh, upload: &Upload<'_>) -> Result<UploadState, GhError> {
     match upload.target {
-        PublishTarget::Issue(issue) => look_at_issue(gh, upload, issue).await,
-        PublishTarget::Gist { .. } => look_at_gists(gh, upload).await,
+        PublishTarget::Issue(issue) => search_issue(gh, upload, issue).await,
+        PublishTarget::Gist { .. } => search_gists(gh, upload).await,
     }
 }
 
-async fn look_at_issue(gh: &Gh, upload: &Upload<'_>, issue: &Issue) -> Result<UploadState, GhError> {
+async fn search_issue(gh: &Gh, upload: &Upload<'_>, issue: &Issue) -> Result<UploadState, GhError> {
     let filter = format!(".comments[] | select(.body | contains({})) | .url", quoted(upload.mark));
     let (number, repository) = (issue.number.to_string(), issue.repository());
     let arguments = ["issue", "view", &number, "-R", &repository, "--json", "comments", "--jq", &filter];
@@ -93,7 +93,7 @@ async fn look_at_issue(gh: &Gh, upload: &Upload<'_>, issue: &Issue) -> Result<Up
 /// The list of gists has no contents, so gists whose file has our name are opened. The newest come first, and an
 /// account that many agents share may make hundreds between two attempts, so the search continues until a page is
 /// empty.
-async fn look_at_gists(gh: &Gh, upload: &Upload<'_>) -> Result<UploadState, GhError> {
+async fn search_gists(gh: &Gh, upload: &Upload<'_>) -> Result<UploadState, GhError> {
     let name = upload.file.file_name().unwrap_or_default().to_string_lossy();
     let ours = format!(".[] | select(.files | has({})) | [.id, .html_url] | @tsv", quoted(&name));
     // The first line of a page says how many it has.

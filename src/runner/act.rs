@@ -19,8 +19,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// How long to wait until the composer holds no draft, before a text is refused.
-const HOLD: Duration = Duration::from_secs(3);
+/// How long to wait for an obstacle that may pass, such as a draft in the composer, before a text is refused.
+const OBSTACLE_WAIT: Duration = Duration::from_secs(3);
 /// How long a text may take to appear in the composer, and to leave it: on a loaded machine a CLI has needed more than
 /// ten seconds for either. Both, and every Enter, must fit into the limit of a step that types.
 const SEEN_WITHIN: Duration = Duration::from_secs(20);
@@ -28,8 +28,9 @@ const SEEN_WITHIN: Duration = Duration::from_secs(20);
 const IDLE_CALM: Duration = Duration::from_secs(5);
 /// How long the idle watch waits for an idle screen; then the core starts it again.
 const IDLE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long one look at the screen of a silent agent may take: [`IDLE_CALM`] and a little more.
-const SINGLE_PROBE_LIMIT: Duration = Duration::from_secs(8);
+/// How long the brief idle watch of an agent that was silent for long waits for an idle screen: [`IDLE_CALM`] and a
+/// little more, so that a screen that is idle now is found idle.
+const BRIEF_IDLE_LIMIT: Duration = Duration::from_secs(8);
 /// Pause between two looks at a starting agent's screen, or at a process that is to end.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Pause before the next try to remove a placeholder.
@@ -54,7 +55,7 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
         }
         Effect::ReadPersona { persona: slug } => persona::read(tools, slug, stop).await,
         Effect::AwaitIdle { pane, profile, brief, .. } => {
-            let limit = if *brief { SINGLE_PROBE_LIMIT } else { IDLE_LIMIT };
+            let limit = if *brief { BRIEF_IDLE_LIMIT } else { IDLE_LIMIT };
             Outcome::Readiness(await_idle(tools, pane, profile, limit, stop).await)
         }
         Effect::AwaitReady { pane, profile, .. } => Outcome::Readiness(await_ready(tools, pane, profile, stop).await),
@@ -88,7 +89,7 @@ pub(super) async fn act(tools: &Tools, effect: &Effect, resumed: bool, stop: &Ca
 }
 
 /// Makes the folder of a persona's documents, on a thread of its own: a disk that hangs then holds no thread of the
-/// runtime. Copies and transcripts have such a thread too. Other effects use files on the runtime's threads.
+/// runtime. tasuki copies documents and reads transcripts in the same way. All other effects use the runtime's threads.
 async fn prepare_folder(tools: &Tools, persona: &Slug) -> Outcome {
     let (home, persona) = (tools.home.clone(), persona.clone());
     match fault::blocking(move || documents::prepare_folder(home.root(), &persona)).await {
@@ -105,7 +106,7 @@ struct ProfileScreenReader<'p> {
     process: Option<Process>,
 }
 
-/// The same, and keeps the last screen: when an agent ends, its screen is gone too.
+/// Reads screens as [`ProfileScreenReader`] does, and keeps the last one: when an agent ends, its screen is gone too.
 struct LastScreenReader<'p> {
     screen_reader: ProfileScreenReader<'p>,
     /// Whether the whole screen must stay the same, not only what the profile reads in it.
@@ -153,7 +154,7 @@ async fn type_text(tools: &Tools, plan: &TypeText, resumed: bool, stop: &Cancell
     if let Some(attachment) = &plan.attachment
         && let Err(why) = write_attachment(tools, attachment, &plan.delivery_id, stop).await
     {
-        tracing::warn!(delivery = %plan.delivery_id, why, "could not write the file of a long text; nothing was typed");
+        tracing::warn!(delivery = %plan.delivery_id, why, "could not write a long text's file; this try typed nothing");
         return not_begun(Refusal::TextFile);
     }
     let input = &profile.file.input;
@@ -179,7 +180,7 @@ async fn type_text(tools: &Tools, plan: &TypeText, resumed: bool, stop: &Cancell
         enter_delay: input.enter_delay,
         enter_retry_after: input.enter_retry_after,
         enter_retries: input.enter_retries,
-        hold: HOLD,
+        hold: OBSTACLE_WAIT,
         seen_within: SEEN_WITHIN,
         resumed,
         allow_busy: plan.allow_busy,
@@ -334,14 +335,14 @@ async fn drop_placeholder(tools: &Tools, tag: &str, stop: &CancellationToken) ->
             Err(error) => tracing::debug!(%error, tag, "could not remove a placeholder window; tasuki tries again"),
         }
         tokio::select! {
-            () = stop.cancelled() => return Outcome::Failed { why: "tasuki stopped trying to remove it".to_owned() },
+            () = stop.cancelled() => return Outcome::Failed { why: "tasuki stopped removing the window".to_owned() },
             () = tokio::time::sleep(DROP_AGAIN) => {}
         }
     }
 }
 
-/// Notifies the operator in the tmux clients and by the configured command, if there is one. The error file and the
-/// journal do not depend on it.
+/// Notifies the operator in the tmux clients and by the configured command, if there is one. Error file and journal are
+/// written even if neither works.
 async fn notify_operator(tools: &Tools, notice: &Notice, stop: &CancellationToken) -> Outcome {
     let shown = tokio::select! {
         biased;
@@ -389,7 +390,7 @@ mod tests {
         for profile in profiles.iter() {
             let input = &profile.file.input;
             let enters = input.enter_delay + input.enter_retry_after * (input.enter_retries + 1);
-            let longest = HOLD + SEEN_WITHIN * 2 + enters;
+            let longest = OBSTACLE_WAIT + SEEN_WITHIN * 2 + enters;
             assert!(longest < shortest, "{}: {longest:?}", profile.name);
         }
     }

@@ -11,14 +11,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// The pause before the transcript is read. The last message appears in it up to 60 ms after the turn's end; on a
-/// loaded machine later.
+/// The pause before the transcript is read. The agent's last answer appears in it up to 60 ms after the turn's end; on
+/// a loaded machine later.
 const LAG: Duration = Duration::from_millis(250);
 
-/// The pause after a look that gave no answer.
+/// The pause after a reading that failed for a reason that may pass.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Reads the context usage from the end of the transcript; none if it can't be read or does not say.
+/// Reads the context usage from the end of the transcript; none if the transcript can't be read or does not say.
 pub(super) async fn read(tools: &Tools, profile: &str, path: &str, stop: &CancellationToken) -> Option<Measured> {
     let profile = tools.profiles.get(profile)?.clone();
     tokio::select! {
@@ -31,7 +31,8 @@ pub(super) async fn read(tools: &Tools, profile: &str, path: &str, stop: &Cancel
         let read = super::fault::blocking(move || transcript::read_context_usage(&asked.0, &asked.1)).await;
         match read.ok()? {
             Ok(found) => return found.map(|(usage, guessed)| Measured { usage, guessed }),
-            // It is tried again until the core drops this effect, at the latest at the end of the next turn.
+            // tasuki tries again until it is told to stop: at the end of the agent's next turn, or when the limit of
+            // this effect in `late` has passed.
             Err(error) if error.is_passing() => {
                 tokio::select! {
                     () = stop.cancelled() => return None,

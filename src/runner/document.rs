@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 /// How long a document must not change before it is read.
 const QUIET: Duration = Duration::from_millis(500);
-/// How long it may take to come to rest.
+/// How long tasuki waits for a document to come to rest.
 const LIMIT: Duration = Duration::from_secs(10);
 /// Pause between two looks at the document.
 const EVERY: Duration = Duration::from_millis(50);
@@ -51,7 +51,7 @@ pub(super) async fn read_settled(home: &Home, persona: &Slug, file_name: &str) -
         }
         let mut why = "it keeps changing".to_owned();
         if before.is_some() && since.elapsed() >= QUIET {
-            match judge(folder.read(name)) {
+            match to_document_read(folder.read(name)) {
                 LookResult::Answered(read) => return read,
                 LookResult::Unavailable(reason) => why = reason,
             }
@@ -63,8 +63,8 @@ pub(super) async fn read_settled(home: &Home, persona: &Slug, file_name: &str) -
     }
 }
 
-/// What one reading shows: no answer if the file changed meanwhile, or can't be read at this moment.
-fn judge(reading: Result<DocumentReading, DocumentError>) -> LookResult<DocumentRead> {
+/// The result of one reading: no answer if the file changed meanwhile, or can't be read at this moment.
+fn to_document_read(reading: Result<DocumentReading, DocumentError>) -> LookResult<DocumentRead> {
     match reading {
         Ok(DocumentReading { bytes, .. }) => {
             let sha256 = text::sha256(&bytes);
@@ -140,12 +140,12 @@ mod tests {
         for errno in [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::EACCES, Errno::EIO] {
             assert!(matches!(is_same(reading_that_failed(errno), "00"), LookResult::Unavailable(_)), "{errno}");
             assert!(
-                matches!(judge(reading_that_failed(errno)), LookResult::Unavailable(why) if why.contains(&io::Error::from(errno).to_string())),
+                matches!(to_document_read(reading_that_failed(errno)), LookResult::Unavailable(why) if why.contains(&io::Error::from(errno).to_string())),
                 "{errno}"
             );
         }
         let missing = || Err(DocumentError::Missing { path: PathBuf::from("d.md") });
         assert!(matches!(is_same(missing(), "00"), LookResult::Answered(false)));
-        assert!(matches!(judge(missing()), LookResult::Answered(DocumentRead::Missing)));
+        assert!(matches!(to_document_read(missing()), LookResult::Answered(DocumentRead::Missing)));
     }
 }

@@ -10,16 +10,17 @@ use tokio::task::JoinError;
 
 /// How often to check whether a thread can be started.
 const CHECK_SHORTAGE_EVERY: Duration = Duration::from_millis(250);
-/// The reason in the outcome.
-const WHY: &str =
-    "an internal error of tasuki ended this action (see the sidecar's log); it is not known what was done";
+/// The reason in the outcome, for both causes.
+const WHY: &str = "tasuki did not finish this action, because of an internal error or because a disk or program that \
+                   it uses hangs (see the sidecar's log); it is not known what was done";
 
-/// The outcome to report for this effect then, of the kind that whatever waits for the effect expects.
+/// The outcome that is reported for an effect that panicked or was given up. The effect's waiter takes its variant as
+/// an answer.
 pub(super) fn outcome(effect: &Effect) -> Outcome {
     let why = WHY.to_owned();
     match effect {
         Effect::Type(_) => Outcome::Typed(Typed::Unknown { reason: "fault".to_owned() }),
-        // Whether it started can't be known: a retry looks for it first.
+        // It is not known whether the agent has started: a handoff's retry looks for the agent first.
         Effect::Start(_) => Outcome::Started(Started::Unknown { why }),
         Effect::AwaitReady { .. } | Effect::AwaitIdle { .. } => {
             Outcome::Readiness(Readiness::NotReady { screen: format!("({why})") })

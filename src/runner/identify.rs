@@ -1,4 +1,4 @@
-//! Finds out which agent is in a pane, and claims the pane for this home unless another home has.
+//! Finds out which agent is in a pane, and claims the pane for this home unless another home has claimed it.
 
 use super::Tools;
 use super::retry_look::{self, LookResult};
@@ -10,20 +10,21 @@ use crate::tmux::Error as TmuxError;
 use std::path::Path;
 use tokio_util::sync::CancellationToken;
 
-/// Looks up a pane for registration, and claims it for this home unless it holds nothing but a shell.
+/// Looks up a pane for registration. Claims it for this home unless it holds nothing but a shell, or another home has
+/// claimed it.
 pub(super) async fn identify(tools: &Tools, pane: u32, stop: &CancellationToken) -> Outcome {
     let row = match tools.tmux.facts(pane).await {
         Ok(Some(row)) if !row.dead => row,
         Ok(_) => return Outcome::Pane(None),
         Err(error) => return Outcome::Failed { why: error.to_string() },
     };
-    let Seen { agent, argv, agent_id } = match retry_look::until_answered(stop, || look(row.pane.pid)).await {
+    let Seen { foreground, argv, agent_id } = match retry_look::until_answered(stop, || look(row.pane.pid)).await {
         Ok(seen) => seen,
         Err(why) => return Outcome::Failed { why },
     };
     let profile = tools.profiles.detect(&argv).map(|profile| profile.name.clone());
     let bare_shell = profile.is_none() && is_shell(&argv);
-    let claimed_by = match agent.filter(|_| !bare_shell) {
+    let claimed_by = match foreground.filter(|_| !bare_shell) {
         None => None,
         Some(agent) => match tools.tmux.claim(&row.pane, agent, process::is_alive).await {
             Ok(claimed_by) => claimed_by,
@@ -35,7 +36,7 @@ pub(super) async fn identify(tools: &Tools, pane: u32, stop: &CancellationToken)
         pane: row.pane,
         session_name: row.session_name,
         cwd: row.cwd,
-        agent,
+        agent: foreground,
         bare_shell,
         profile,
         agent_id,
@@ -45,21 +46,21 @@ pub(super) async fn identify(tools: &Tools, pane: u32, stop: &CancellationToken)
 
 /// What a look at the processes of a pane found.
 struct Seen {
-    /// The program in the foreground.
-    agent: Option<Process>,
+    /// The program in the foreground, be it an agent or a shell.
+    foreground: Option<Process>,
     /// The arguments of that program.
     argv: Vec<String>,
-    /// `TASUKI_AGENT_ID` in the environment of the process that the pane was made with.
+    /// `TASUKI_AGENT_ID` in the environment of the pane's first process.
     agent_id: Option<AgentId>,
 }
 
-/// Looks at the program in the foreground, its arguments and its environment. If one part fails, the look gives no
-/// answer: a part alone could make a shell look like an agent.
+/// Looks at the program in the foreground and at its arguments, and reads the environment of the pane's first process,
+/// whose id is `pid`. If one part fails, the look gives no answer: a part alone could make a shell look like an agent.
 fn look(pid: u32) -> LookResult<Seen> {
-    let seen = process::front(pid).and_then(|agent| {
-        let argv = agent.map_or(Ok(None), |agent| process::arguments(agent.pid))?.unwrap_or_default();
+    let seen = process::front(pid).and_then(|foreground| {
+        let argv = foreground.map_or(Ok(None), |program| process::arguments(program.pid))?.unwrap_or_default();
         let agent_id = process::environment(pid, "TASUKI_AGENT_ID")?.and_then(|id| id.parse().ok());
-        Ok(Seen { agent, argv, agent_id })
+        Ok(Seen { foreground, argv, agent_id })
     });
     match seen {
         Ok(seen) => LookResult::Answered(seen),

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 /// How long a process may take to end after its terminal is gone.
 const HANG_UP: Duration = Duration::from_secs(3);
+/// Pause between two looks at the process.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Kills a pane. A process may outlive its pane, as Gemini CLI's has done. Nobody would end that process, so tasuki

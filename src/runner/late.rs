@@ -1,6 +1,6 @@
-//! Effects that do not end in time. Every effect has a limit. When it has passed, the effect is told to stop. If it
-//! does not stop either, it is given up, so that its agent's lane is open again and whatever waits for it gets an
-//! outcome. The sidecar's view names effects that were late.
+//! Effects that do not end in time. Every effect has a limit. When the limit has passed, tasuki tells the effect to
+//! stop. If it does not stop either, tasuki gives it up, so that its lane is free again and whatever waits for it gets
+//! an outcome. The sidecar's view names effects that were late.
 
 use crate::agents::profile::Profiles;
 use crate::core::effect::{Effect, Outcome};
@@ -15,9 +15,9 @@ use tokio_util::sync::CancellationToken;
 const SHORT: Duration = Duration::from_secs(60);
 /// The limit for a text: typing 64 KiB piece by piece takes minutes.
 const TEXT: Duration = Duration::from_secs(15 * 60);
-/// The limit for an effect that waits for something outside, and for notices, which wait for their turn. It is longer
-/// than `IDLE_LIMIT` in `act.rs`, so that a wait for an idle screen ends by itself. A handoff's step that waits for
-/// another one cancels it earlier, at the limit of the step.
+/// The limit for an effect that waits for something outside, and for notices, because tasuki sends only a few at once.
+/// It is longer than `IDLE_LIMIT` in `act.rs`, so that a wait for an idle screen ends by itself. The core cancels
+/// `AwaitDeath` and `AwaitPrompt` far earlier: at the deadline of the step or of the delivery that waits for them.
 const WAITING: Duration = Duration::from_secs(25 * 60 * 60);
 /// How long an effect that was told to stop may take to do so: a look at a tmux server that hangs takes 20 s.
 pub(super) const STOPS_WITHIN: Duration = Duration::from_secs(30);
@@ -61,10 +61,11 @@ pub(super) fn limit(profiles: &Profiles, effect: &Effect) -> Duration {
     }
 }
 
-/// Runs an effect within its limit. After the limit, or when it is cancelled, it is told to stop. If it does not stop
-/// within `stops_within`, it is given up with `fault` as its outcome. `None` if the program is ending.
+/// Runs an effect within its limit; `what` names the effect, see `action`. After the limit, or when it is cancelled, it
+/// is told to stop. If it does not stop within `stops_within`, tasuki gives it up, and `fault` is its outcome. `None`
+/// if the program is ending.
 pub(super) async fn within(
-    (limit, stops_within, kind): (Duration, Duration, &'static str),
+    (limit, stops_within, what): (Duration, Duration, &'static str),
     (stop, late): (&CancellationToken, &Late),
     doing: impl Future<Output = Option<Outcome>>,
     fault: Outcome,
@@ -74,7 +75,7 @@ pub(super) async fn within(
         biased;
         outcome = &mut doing => return outcome,
         () = tokio::time::sleep(limit) => {
-            late.note(&format!("{kind} takes more than {} s", limit.as_secs()));
+            late.note(&format!("{what} takes more than {} s", limit.as_secs()));
             stop.cancel();
         }
         () = stop.cancelled() => {}
@@ -83,10 +84,10 @@ pub(super) async fn within(
         return outcome;
     }
     late.note(&format!(
-        "{kind} did not end, and tasuki stopped waiting for it: something that it uses may hang (a disk, a network \
+        "{what} did not end, and tasuki stopped waiting for it: something that it uses may hang (a disk, a network \
          file system)"
     ));
-    tracing::error!(kind, "an effect did not end, and tasuki stopped waiting for it");
+    tracing::error!(what, "an effect did not end, and tasuki stopped waiting for it");
     Some(fault)
 }
 
@@ -121,7 +122,8 @@ mod tests {
     use super::*;
     use crate::runner::fault;
 
-    const KIND: (Duration, Duration, &str) = (Duration::from_millis(20), Duration::from_secs(60), "read_document");
+    const READING: (Duration, Duration, &str) =
+        (Duration::from_millis(20), Duration::from_secs(60), "reading a document");
 
     fn fault() -> Outcome {
         Outcome::Failed { why: "late".to_owned() }
@@ -130,7 +132,7 @@ mod tests {
     #[tokio::test]
     async fn an_effect_that_ends_in_time_is_not_reported() {
         let (stop, late) = (CancellationToken::new(), Late::default());
-        let ended = within(KIND, (&stop, &late), async { Some(Outcome::Done) }, fault()).await;
+        let ended = within(READING, (&stop, &late), async { Some(Outcome::Done) }, fault()).await;
         assert_eq!((ended, late.for_view(), stop.is_cancelled()), (Some(Outcome::Done), None, false));
     }
 
@@ -142,9 +144,9 @@ mod tests {
             waits.cancelled().await;
             Some(Outcome::Compared(false))
         };
-        let ended = within(KIND, (&stop, &late), doing, fault()).await;
+        let ended = within(READING, (&stop, &late), doing, fault()).await;
         assert_eq!(ended, Some(Outcome::Compared(false)));
-        assert_eq!(late.for_view().as_deref(), Some("read_document takes more than 0 s"));
+        assert_eq!(late.for_view().as_deref(), Some("reading a document takes more than 0 s"));
     }
 
     /// An effect that hangs delays nothing else: it gets an outcome, and its action does not happen later.
@@ -159,8 +161,8 @@ mod tests {
             Outcome::Done
         };
         let soon = Duration::from_millis(20);
-        let kind = (soon, soon, "read_document");
-        let ended = within(kind, (&stop, &late), fault::catch_panic(hangs, fault()), fault()).await;
+        let reading = (soon, soon, "reading a document");
+        let ended = within(reading, (&stop, &late), fault::catch_panic(hangs, fault()), fault()).await;
         assert_eq!((ended, stop.is_cancelled()), (Some(fault()), true));
         assert!(late.for_view().is_some_and(|said| said.contains("stopped waiting") && said.ends_with("1 more")));
         let _ = release.send(());

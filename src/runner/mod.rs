@@ -3,13 +3,15 @@
 //!
 //! This file keeps the lanes. `act` carries out one effect with the adapters, which are in `tools`. `retry_look`
 //! repeats a look that gave no answer. `late` gives up effects that do not end, and `fault` provides the outcome of an
-//! effect that panicked or was given up. Each other file is one effect or a few: `document` reads documents, `compose`
-//! writes them, `publish` copies and publishes them; `start` starts an agent, `kill` kills one, `identify` finds out
-//! which agent is in a pane; `persona` reads a persona's folder; `transcript` waits until a prompt is in the
-//! transcript; `context_usage` reads how full a context is, and what must be known before an automatic handoff.
-//! `version` asks a CLI for its version, for the message about a CLI that does not become ready.
+//! effect that panicked or was given up. `action` names an effect in words. Each other file is one effect or a few:
+//! `document` reads documents, `compose` writes them, `publish` copies and publishes them; `start` starts an agent,
+//! `kill` kills one, `identify` finds out which agent is in a pane; `persona` reads a persona's folder; `transcript`
+//! waits until a prompt is in the transcript; `context_usage` reads how full a context is, and what must be known
+//! before an automatic handoff. `version` asks a CLI for its version, for the message about a CLI that does not become
+//! ready.
 
 mod act;
+mod action;
 mod compose;
 mod context_usage;
 mod document;
@@ -93,8 +95,8 @@ impl Runner {
         self.start_next(lane);
     }
 
-    /// Stops an effect that is no longer wanted. A running effect keeps its lane until it has really stopped, and its
-    /// outcome still comes out of the channel.
+    /// Stops an effect that is no longer wanted. A running effect is told to stop. It keeps its lane until its outcome
+    /// has come out of the channel: when it has stopped, or when `late` gives it up because it does not stop in time.
     pub fn cancel(&mut self, key: EffectKey) {
         if let Some(running) = self.running.get(&key) {
             running.stop.cancel();
@@ -105,8 +107,8 @@ impl Runner {
         });
     }
 
-    /// Stops every effect that is no longer wanted. Called after a commit whose result was unknown, because that commit
-    /// may have dropped effects.
+    /// Stops every effect that is no longer wanted, as [`Runner::cancel`] does. Called after a commit whose result was
+    /// unknown, because that commit may have dropped effects.
     pub fn keep_only(&mut self, is_wanted: impl Fn(EffectKey) -> bool) {
         for (_, running) in self.running.iter().filter(|(key, _)| !is_wanted(**key)) {
             running.stop.cancel();
@@ -137,7 +139,7 @@ impl Runner {
         self.running.len()
     }
 
-    /// Asks everything that runs to stop, at the end of the sidecar. What has not settled stays in the outbox.
+    /// Tells every running effect to stop, at the end of the sidecar. An effect without an outcome stays in the outbox.
     pub fn stop_all(&mut self) {
         self.lanes.clear();
         for running in self.running.values() {
@@ -156,14 +158,15 @@ impl Runner {
         let (tools, ended) = (Arc::clone(&self.tools), self.ended.clone());
         let fault = fault::outcome(&next.effect);
         tokio::spawn(async move {
-            let (key, kind, limit) = (next.key, next.effect.kind(), late::limit(&tools.profiles, &next.effect));
+            let (key, what, limit) =
+                (next.key, action::in_words(&next.effect), late::limit(&tools.profiles, &next.effect));
             let (late, stops) = (Arc::clone(&tools.late), stop.clone());
             let outcome = match wait_for_descriptors(&next.effect, &stop).await {
                 Some(stopped) => Some(stopped),
                 None => {
                     let doing = async move { act::act(&tools, &next.effect, next.resumed, &stop).await };
                     let doing = fault::catch_panic(doing, fault.clone());
-                    late::within((limit, late::STOPS_WITHIN, kind), (&stops, &late), doing, fault).await
+                    late::within((limit, late::STOPS_WITHIN, what), (&stops, &late), doing, fault).await
                 }
             };
             let Some(outcome) = outcome else { return };
@@ -180,7 +183,7 @@ async fn wait_for_descriptors(effect: &Effect, stop: &CancellationToken) -> Opti
     while let Some(why) = limits::shortage() {
         tokio::select! {
             () = tokio::time::sleep(CHECK_SHORTAGE_EVERY) => {}
-            // An effect that types begins all the same: its own outcome says whether anything may have been typed.
+            // An effect that types begins nevertheless: its own outcome says whether anything may have been typed.
             () = stop.cancelled() => match effect {
                 Effect::Type(_) => return None,
                 _ => return Some(Outcome::Failed { why }),

@@ -39,7 +39,7 @@ pub(crate) fn facts(home: &Home, slug: &Slug) -> Result<PersonaFacts, String> {
     }
 }
 
-/// Reads skill and experience. A file that can't be read does not count as missing.
+/// Reads the persona's skill and experience. A file that can't be read does not count as missing.
 pub(super) async fn read(tools: &Tools, slug: &Slug, stop: &CancellationToken) -> Outcome {
     let personas = tools.home.personas();
     match retry_look::until_answered(stop, || texts(personas::read_texts(&personas, slug))).await {
@@ -48,7 +48,8 @@ pub(super) async fn read(tools: &Tools, slug: &Slug, stop: &CancellationToken) -
     }
 }
 
-/// The persona's texts; none if it has no skill; or why they can't be typed.
+/// The result of reading a persona's texts: the texts; none if there is no `skill.md`; or, in words, why a file can't
+/// be read, such as a link in its place. A failure that may pass gives no answer.
 fn texts(read: Result<(String, Option<String>), Error>) -> LookResult<Result<Option<PersonaTexts>, String>> {
     match read {
         Ok((skill, experience)) => LookResult::Answered(Ok(Some(PersonaTexts { skill, experience }))),

@@ -22,14 +22,16 @@ use tokio_util::sync::CancellationToken;
 
 /// The most names that are tried for a copy. A name holds a time; each try takes the next second.
 const MOST_NAMES: i64 = 600;
-/// The first finds of a document, up to this number, are all described; [`described`] says which later ones are.
+/// Up to this number, all credentials that were found in a document are described to the core, in their order.
+/// [`described`] says which of the others are.
 const MOST_FOUND: usize = 1_000;
 /// How long a server may still be storing an upload whose answer we no longer wait for: GitHub gives up a request after
-/// 10 s. tasuki pauses this long before it searches for the upload.
+/// 10 s. tasuki pauses at most this long before it searches for the upload of an earlier attempt.
 const SERVER_TAKES: Duration = Duration::from_secs(10);
 
-/// Keeps the copy. A file of that name with the same content counts as the copy: an earlier process may have written
-/// it. If the document holds credentials, and nobody has said how to publish it, the outcome describes them instead.
+/// Keeps the copy. A file that already has the copy's name and content counts as the copy: an earlier process may have
+/// written it. If the document holds credentials, and nobody has said how to publish it, the outcome describes them
+/// instead.
 pub(super) fn keep_copy(home: &Home, plan: &CopyPlan) -> Outcome {
     copy(home, plan).unwrap_or_else(|why| Outcome::Failed { why })
 }
@@ -40,19 +42,21 @@ fn copy(home: &Home, plan: &CopyPlan) -> Result<Outcome, String> {
         Some(text) => text.clone().into_bytes(),
         None => match recorded(&folder, &plan.document, &plan.sha256) {
             Some(text) => text,
-            None => return Ok(Outcome::Posted(Posted::Failed(document_changed()))),
+            // Nothing was uploaded. But only this outcome has a code, and so the right hint; the core reports any other
+            // failure to copy as `copy_failed`.
+            None => return Ok(Outcome::Posted(Posted::Failed(not_recorded(&folder, &plan.document)))),
         },
     };
     let (text, redacted_sha256) = match plan.publish_as {
         Some(PublishAs::AsIs) => (text, None),
         Some(PublishAs::Redacted) => {
-            let text = search(&text, plan, secrets::redact)?;
+            let text = with_known(&text, plan, secrets::redact)?;
             let text = text.ok_or("not every credential can be taken out of the document")?.into_bytes();
             let sha256 = text::sha256(&text);
             (text, Some(sha256))
         }
         None => {
-            let found = search(&text, plan, secrets::find)?;
+            let found = with_known(&text, plan, secrets::find)?;
             if !found.is_empty() {
                 return Ok(Outcome::SecretsFound(described(found)));
             }
@@ -71,9 +75,10 @@ fn copy(home: &Home, plan: &CopyPlan) -> Result<Outcome, String> {
     Err(format!("there is no free file name for a copy of {}", plan.document))
 }
 
-/// Runs `look` on a document. Beside what the rules find, the values of two kinds of variables count as credentials:
-/// those of its agent's environment, and those that an earlier search found in the document.
-fn search<T>(text: &[u8], plan: &CopyPlan, look: impl FnOnce(&str, &Known<'_>) -> T) -> Result<T, String> {
+/// Calls `work`, which finds or redacts credentials, with a document's text and with what is known beside the rules.
+/// The values of two kinds of variables count as credentials: those of the agent's environment, and those that an
+/// earlier search found in the document. Text that fits one of the operator's expressions does not.
+fn with_known<T>(text: &[u8], plan: &CopyPlan, work: impl FnOnce(&str, &Known<'_>) -> T) -> Result<T, String> {
     let text = String::from_utf8_lossy(text);
     let mut environment = plan.process.and_then(|process| environment_of(&process)).unwrap_or_default();
     for found in &plan.found {
@@ -82,7 +87,7 @@ fn search<T>(text: &[u8], plan: &CopyPlan, look: impl FnOnce(&str, &Known<'_>) -
     }
     let allowed: Result<Vec<Regex>, _> = plan.allow.iter().map(|expression| Regex::new(expression)).collect();
     let allowed = allowed.map_err(|error| format!("publish.allow in config.toml: {error}"))?;
-    Ok(look(&text, &Known { environment: &environment, allowed: &allowed }))
+    Ok(work(&text, &Known { environment: &environment, allowed: &allowed }))
 }
 
 /// The environment of an agent that still runs; none if it has ended, because another process may have its id by now.
@@ -91,9 +96,10 @@ fn environment_of(process: &Process) -> Option<Vec<(String, String)>> {
     (process::life(process) == ProcessState::Alive).then_some(environment)
 }
 
-/// Of the finds, keeps the first [`MOST_FOUND`]. Beyond these it keeps only the first of each variable and length,
-/// because the variable's value is looked for again. Finds of one variable differ in length: where the value overlaps
-/// another find, the two are one longer find.
+/// Describes the first [`MOST_FOUND`] credentials that were found. Of the others it describes only the first of each
+/// variable and length: [`with_known`] reads the variable's value there when the agent has ended, and so the next
+/// search finds the value everywhere. The lengths of one variable differ, because a value that overlaps another
+/// credential counts as one credential with it.
 fn described(found: Vec<Credential>) -> Vec<SecretFound> {
     let mut variables = BTreeSet::new();
     let mut kept = Vec::new();
@@ -109,12 +115,12 @@ fn described(found: Vec<Credential>) -> Vec<SecretFound> {
     kept
 }
 
-fn document_changed() -> PublishFault {
-    PublishFault {
-        code: "document_changed".to_owned(),
-        message: "the document was changed after it was recorded, and no copy of the recorded text was kept".to_owned(),
-        ..PublishFault::default()
-    }
+/// The document is missing, can't be read, or does not hold the recorded text.
+fn not_recorded(folder: &DocumentFolder, name: &str) -> PublishFault {
+    let path = folder.path().join(name);
+    let message =
+        format!("the recorded text can't be read from {} any more, and there is no copy of it", path.display());
+    PublishFault { code: "document_changed".to_owned(), message, ..PublishFault::default() }
 }
 
 /// A file's bytes, if they are those that were recorded.
@@ -123,7 +129,7 @@ fn recorded(folder: &DocumentFolder, name: &str, sha256: &str) -> Option<Vec<u8>
     (text::sha256(&reading.bytes) == sha256).then_some(reading.bytes)
 }
 
-/// Publishes the copy. First it looks for what an earlier try, or an earlier process, may have sent.
+/// Publishes the copy. First it searches for what an earlier attempt, or an earlier process, may have uploaded.
 pub(super) async fn publish(tools: &Tools, plan: &PublishPlan, resumed: bool, stop: &CancellationToken) -> Posted {
     let mark = format!("<!-- tasuki:{}:{} -->", plan.handoff_id, plan.number);
     let text = match body(tools, plan, &mark) {
@@ -145,7 +151,7 @@ pub(super) async fn publish(tools: &Tools, plan: &PublishPlan, resumed: bool, st
     let (description, since) = (&*plan.description, since.as_deref());
     let upload = Upload { target: &plan.target, file: &file, mark: &mark, description, since };
     let posted = tokio::select! {
-        posted = post(&gh, &upload, plan, resumed) => posted,
+        posted = search_and_upload(&gh, &upload, plan, resumed) => posted,
         () = stop.cancelled() => Posted::Failed(PublishFault {
             code: "gh_failed".to_owned(),
             message: "tasuki stopped waiting for gh".to_owned(),
@@ -164,8 +170,8 @@ fn host(target: &PublishTarget) -> Option<String> {
     }
 }
 
-/// What is sent: the mark, which GitHub does not display, then the copy's text. If the copy is gone, the document may
-/// still hold the same text.
+/// What is uploaded: the mark, which GitHub does not display, then the copy's text. If the copy is gone, the document
+/// may still hold the same text.
 fn body(tools: &Tools, plan: &PublishPlan, mark: &str) -> Result<String, GhError> {
     let folder = documents::open_folder(tools.home.root(), &plan.persona);
     let folder = folder.map_err(|error| GhError::new("document_changed", error.to_string()))?;
@@ -185,7 +191,8 @@ fn body(tools: &Tools, plan: &PublishPlan, mark: &str) -> Result<String, GhError
     Ok(text)
 }
 
-async fn post(gh: &Gh, upload: &Upload<'_>, plan: &PublishPlan, resumed: bool) -> Posted {
+/// Searches for an earlier upload if there may be one, and uploads if there is none and the plan asks for that.
+async fn search_and_upload(gh: &Gh, upload: &Upload<'_>, plan: &PublishPlan, resumed: bool) -> Posted {
     if resumed {
         // After this pause the server has stored whatever an earlier process had sent.
         tokio::time::sleep(gh.limit).await;
@@ -193,7 +200,7 @@ async fn post(gh: &Gh, upload: &Upload<'_>, plan: &PublishPlan, resumed: bool) -
         tokio::time::sleep(gh.limit.min(SERVER_TAKES)).await;
     }
     if resumed || plan.look_first || !plan.post {
-        match publish::look(gh, upload).await {
+        match publish::search(gh, upload).await {
             Ok(UploadState::There(url)) => return Posted::Done { url },
             Ok(UploadState::NotThere) if !plan.post => return Posted::NotThere,
             Ok(UploadState::NotThere) => {}
@@ -208,13 +215,13 @@ async fn post(gh: &Gh, upload: &Upload<'_>, plan: &PublishPlan, resumed: bool) -
             Err(fault) => return failed(plan, resumed, fault),
         }
     }
-    match publish::post(gh, upload).await {
+    match publish::upload(gh, upload).await {
         Ok(url) => Posted::Done { url },
         Err(fault) => Posted::Failed(publish_fault(&fault, false)),
     }
 }
 
-/// A failure before anything new was sent. Whether an earlier attempt was stored stays unknown if it was unknown
+/// A failure before anything new was uploaded. Whether an earlier attempt was stored stays unknown if it was unknown
 /// before.
 fn failed(plan: &PublishPlan, resumed: bool, fault: GhError) -> Posted {
     let earlier_maybe_stored = plan.may_be_in_flight || resumed || !plan.post;
@@ -238,11 +245,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_length_of_a_variables_value_is_kept_behind_however_many_other_finds() {
-        let find = |kind: &str, bytes| Credential { kind: kind.to_owned(), line: 1, last: String::new(), bytes };
-        let mut found: Vec<Credential> = (0..MOST_FOUND + 5).map(|at| find("github-pat", at..at + 1)).collect();
-        // The first overlaps another find, and is longer than the value; the second is the value.
-        found.extend([2_000..2_009, 2_020..2_024, 2_030..2_034].map(|bytes| find("environment:A_KEY", bytes)));
+    fn each_length_of_a_variables_value_is_described_after_however_many_other_credentials() {
+        let found_at = |kind: &str, bytes| Credential { kind: kind.to_owned(), line: 1, last: String::new(), bytes };
+        let mut found: Vec<Credential> = (0..MOST_FOUND + 5).map(|at| found_at("github-pat", at..at + 1)).collect();
+        // The first overlaps another credential, and is longer than the value; the second is the value.
+        found.extend([2_000..2_009, 2_020..2_024, 2_030..2_034].map(|bytes| found_at("environment:A_KEY", bytes)));
         let kept: Vec<(usize, usize)> =
             described(found).iter().skip(MOST_FOUND).map(|kept| (kept.start, kept.end)).collect();
         assert_eq!(kept, [(2_000, 2_009), (2_020, 2_024)]);

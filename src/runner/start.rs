@@ -34,8 +34,8 @@ async fn start_new(tools: &Tools, plan: &StartAgent) -> Started {
     };
     let other_life = tools.tmux.server().is_some_and(|info| plan.server.is_some_and(|server| server != info.id));
     if other_life {
-        let why = "the tmux server was restarted before it was known whether the agent had started; a retry starts \
-                   another agent";
+        let why = "the tmux server was restarted before it was known whether the agent had started, so tasuki does not \
+                   start the agent in the new server";
         return Started::Failed { why: why.to_owned() };
     }
     let cwd = plan.cwd.as_ref().map_or_else(home_dir, PathBuf::from);

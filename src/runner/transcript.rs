@@ -13,11 +13,12 @@ use tokio_util::sync::CancellationToken;
 
 /// Pause between two looks at the transcript.
 const EVERY: Duration = Duration::from_millis(50);
-/// How long the file may be missing: several CLIs make it with the first prompt, others were told to keep none.
+/// How long the file may be missing: several CLIs make it only with the first prompt, and a CLI may be configured to
+/// keep none.
 const MADE_WITHIN: Duration = Duration::from_secs(5);
 
 /// Ends when the transcript has the prompt, or can't be read for a reason that will not pass. The core decides how long
-/// that may take, and drops this effect then.
+/// that may take: it drops this effect at the deadline of the delivery, if not earlier.
 pub(super) async fn await_prompt(
     tools: &Tools,
     profile: &str,

@@ -26,10 +26,11 @@ pub(super) async fn remark(tools: &Tools, profile: &str) -> String {
     };
     let path = tools.tmux.variable("", "PATH").await.ok().flatten().map(OsString::from);
     let said = tokio::time::timeout(LIMIT, ask(&version, path.as_deref())).await.ok().flatten();
-    said.map(|said| judge(&version, &said)).unwrap_or_default()
+    said.map(|said| untried_clause(&version, &said)).unwrap_or_default()
 }
 
-fn judge(version: &VersionSection, said: &str) -> String {
+/// The clause of [`remark`]: empty if the profile was tried with the version that the CLI has printed.
+fn untried_clause(version: &VersionSection, said: &str) -> String {
     match is_tried(version, said) {
         true => String::new(),
         false => format!(
@@ -76,8 +77,8 @@ mod tests {
     #[test]
     fn only_a_version_that_was_never_tried_is_mentioned() {
         let version = VersionSection { argv: vec!["x".to_owned()], tried: vec!["2.1.328".to_owned()] };
-        assert_eq!(judge(&version, "2.1.328 (Claude Code)\n"), "");
-        let told = judge(&version, "9.9.9\u{1b}[31m (Claude Code)\nmore\n");
+        assert_eq!(untried_clause(&version, "2.1.328 (Claude Code)\n"), "");
+        let told = untried_clause(&version, "9.9.9\u{1b}[31m (Claude Code)\nmore\n");
         assert_eq!(
             told,
             "; this version of the CLI was never tried with this profile: the CLI reports 9.9.9[31m (Claude Code), tried was 2.1.328"

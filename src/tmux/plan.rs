@@ -39,7 +39,7 @@ pub struct TypePlan {
     /// How often Enter is pressed again at most. After the last time, tasuki watches for `seen_within` longer whether
     /// the text leaves the composer.
     pub enter_retries: u32,
-    /// How long to wait until the composer holds no draft.
+    /// How long to wait for an obstacle that may pass, such as a draft in the composer, before the text is refused.
     pub hold: Duration,
     /// How long the text may take to be seen.
     pub seen_within: Duration,
