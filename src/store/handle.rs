@@ -60,15 +60,15 @@ impl Store {
         Error::of(&self.path, what, error)
     }
 
-    /// A row that this version can't have written, met where all rows of a table are read: the whole file counts as
-    /// unreadable.
+    /// The error of a row that this version can't have written, found while all rows of a table are read: the whole
+    /// file counts as unreadable.
     pub(super) fn corrupt(&self, table: &str, why: &impl ToString) -> Error {
         self.may_be_damaged.set(true);
         let why = format!("a row of its table {table} can't be understood: {}", why.to_string());
         Error::Unreadable { path: self.path.clone(), why }
     }
 
-    /// Such a row, met where a single one is looked up: only the request that needs this row fails.
+    /// The error of such a row, found where a single row is looked up: only the request that needs this row fails.
     pub(super) fn row_corrupt(&self, table: &str, why: &impl ToString) -> Error {
         self.may_be_damaged.set(true);
         Error::Row { path: self.path.clone(), table: table.to_owned(), why: why.to_string() }
@@ -85,7 +85,8 @@ impl Store {
     ) -> Result<T, Error> {
         let mut write = self.database()?.begin_write().map_err(|error| self.failed("written", error))?;
         write.set_durability(Durability::Immediate).map_err(|error| self.failed("written", error))?;
-        // So that redb need not read the whole file when it opens it after a crash.
+        // With this, redb itself need not read the whole file when it opens it after a crash or an I/O error. tasuki's
+        // own check reads it nevertheless: at a start without a valid seal, and in `reopen` if the file may be damaged.
         write.set_quick_repair(true);
         let done = work(&write).map_err(|error| self.failed("written", error))?;
         write.commit().map_err(|error| self.failed("written", error))?;

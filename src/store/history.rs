@@ -1,6 +1,6 @@
 //! History: rows of ended agents, finished handoffs and finished work items. They are not part of the working set and
 //! their number only grows, so they must cost little. A start may have to check the whole file, so when there are
-//! enough of them they are packed: many rows in one compressed value, a tenth of their size.
+//! enough of them, tasuki packs them: many rows in one compressed value, a tenth of their size.
 //!
 //! A row is either *loose*, which means alone in its table, or in a *pack*, whose number is in the index under the
 //! row's id. A packed row that is written again becomes loose and leaves the index. Its old copy stays in the pack, but
@@ -26,7 +26,7 @@ const WORK_PACKED: Index = TableDefinition::new("work_packed");
 /// an id of 16 bytes, a length of 4 bytes, and the row. All numbers are little-endian.
 const PACKS: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new("packs");
 
-/// Loose rows are packed when there are so many of a kind.
+/// When at least this many rows of one kind are loose, tasuki packs the loose rows of all kinds.
 const PACK_FROM: u64 = 256;
 /// The most rows of a kind that one commit packs: it must not delay the loop.
 const PACK_AT_ONCE: usize = 1_024;
@@ -37,7 +37,7 @@ const PACK_BYTES: usize = 96 * 1024;
 /// The largest size that a pack's header may claim, in bytes. Real packs are far smaller.
 const MAX_PACK_BYTES: usize = 64 * 1024 * 1024;
 
-/// What a row of the history is of. Each kind has a table and an index; all share the packs.
+/// The kinds of rows in the history. Each kind has a table and an index; all kinds share the packs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HistoryKind {
     Agents,
@@ -148,7 +148,7 @@ pub(super) fn ids(read: &redb::ReadTransaction, kind: HistoryKind) -> Result<Vec
     Ok(ids)
 }
 
-/// Whether there are enough loose rows of some kind to pack them.
+/// Whether there are enough loose rows of some kind to pack.
 pub(super) fn is_packing_due(read: &redb::ReadTransaction) -> Result<bool, redb::Error> {
     for kind in HistoryKind::ALL {
         if read.open_table(kind.loose())?.len()? >= PACK_FROM {
@@ -158,7 +158,7 @@ pub(super) fn is_packing_due(read: &redb::ReadTransaction) -> Result<bool, redb:
     Ok(false)
 }
 
-/// Packs a bounded number of loose rows, and returns how many.
+/// Packs loose rows of all kinds, a bounded number of each, and returns how many.
 pub(super) fn pack(write: &WriteTransaction) -> Result<usize, redb::Error> {
     let mut packed = 0;
     for kind in HistoryKind::ALL {

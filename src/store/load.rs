@@ -19,9 +19,9 @@ use uuid::Uuid;
 pub struct Loaded {
     /// The working set. Settings, rules and roles come from other files.
     pub state: State,
-    /// Journal lines that may be missing in the file, by number.
+    /// Lines that may be missing in the journal's file, by number.
     pub journal: Vec<(u64, Value)>,
-    /// Results that may be missing in `results/`, by request id.
+    /// Answers whose result file may be missing in `spool/results/`, by request id.
     pub results: Vec<(RequestId, Value)>,
     /// Views that may be older than the store: `agents/<id>`, `handoffs/<id>`, `work/<id>`.
     pub dirty_views: Vec<String>,
@@ -63,7 +63,7 @@ fn open_requests(
     store: &Store,
     read: &redb::ReadTransaction,
 ) -> Result<BTreeMap<RequestId, crate::core::rows::lookup::OpenRequest>, Error> {
-    let table = read.open_table(tables::OPEN).map_err(|error| store.failed("read", error))?;
+    let table = read.open_table(tables::OPEN_REQUESTS).map_err(|error| store.failed("read", error))?;
     let mut open = BTreeMap::new();
     for entry in table.iter().map_err(|error| store.failed("read", error))? {
         let (key, value) = entry.map_err(|error| store.failed("read", error))?;
@@ -95,7 +95,7 @@ where
     Ok(rows)
 }
 
-/// Results since the last checkpoint: their files may not have been written, or not synced.
+/// The answers since the last checkpoint: their result files may not have been written, or not synced.
 fn unsynced_results(store: &Store, read: &redb::ReadTransaction) -> Result<Vec<(RequestId, Value)>, redb::Error> {
     let synced = store.meta("ledger_synced").ok().flatten().unwrap_or(0);
     let (order, ledger) = (read.open_table(tables::LEDGER_ORDER)?, read.open_table(tables::LEDGER)?);

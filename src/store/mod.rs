@@ -1,5 +1,5 @@
 //! The state file: a redb database that only the sidecar opens, with one transaction for each batch of decisions.
-//! Views, results and the journal are written from it.
+//! tasuki writes views, result files and the journal from it.
 //!
 //! `tables` defines the tables, `rows` the rows that are not the core's own, and `history` keeps the rows of ended
 //! agents, finished handoffs and finished work items, and compresses them. `load` loads the working set, and what the
@@ -43,12 +43,12 @@ pub(crate) const PURGE_BATCH: usize = 2_000;
 /// How long an answered request is remembered, in milliseconds (30 days). During that time the same request gets the
 /// same answer.
 const REMEMBER_MS: i64 = 30 * 24 * 60 * 60 * 1000;
-/// How many event files are remembered after they were decided.
+/// How many of the event files that were decided are remembered.
 const EVENTS_REMEMBERED: u64 = 20_000;
 
 impl Store {
-    /// Opens the state file in `state_dir`, or creates one if there is none. Checks every page first, unless the file
-    /// was [closed](Store::close) properly and has not changed since.
+    /// Opens the state file in `state_dir`, or creates one if there is none. Checks every page of an existing file
+    /// first, unless the file was [closed](Store::close) properly and has not changed since.
     ///
     /// # Errors
     /// [`Error::Locked`], [`Error::Unreadable`], [`Error::NewerSchema`]; what the disk refused is [`Error::Io`].
@@ -161,7 +161,8 @@ impl Store {
         };
         let (next_ledger, next_seen) =
             (next(tables::LEDGER_ORDER).map_err(failed)?, next(tables::SEEN_ORDER).map_err(failed)?);
-        // A purge may have emptied the ledger. The result file of a row below the checkpoint counts as written.
+        // A purge may have emptied the table. Then the numbers continue at the checkpoint: below it, the result file of
+        // a new row would count as written.
         self.next_ledger = next_ledger.max(self.meta("ledger_synced")?.unwrap_or(0));
         self.next_seen = next_seen;
         Ok(())
@@ -216,9 +217,10 @@ impl Store {
         self.commit(&Batch { decision: &decision, now, seen: &[] })
     }
 
-    /// Forgets requests that were answered more than 30 days ago, and which event files were decided, except the last
-    /// 20,000. Each call removes a bounded number of rows, and returns how many: if `PURGE_BATCH` or more, there may be
-    /// more. Ages are computed with [`BelievedClock`], so a wall clock that jumps ahead and back removes nothing.
+    /// Forgets the requests that were answered more than 30 days ago, and all event files that were decided, except the
+    /// last 20,000. Each call handles a bounded number of rows, and returns how many: if `PURGE_BATCH` or more, there
+    /// may be more. Ages are computed with [`BelievedClock`], so a wall clock that jumps ahead and back removes
+    /// nothing.
     ///
     /// # Errors
     /// What the disk refused.

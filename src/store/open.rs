@@ -114,8 +114,8 @@ fn create_new_file(state_dir: &Path, path: &Path) -> Result<(), Error> {
         .open(&fresh)
         .map_err(|error| failed("created", error.to_string()))?;
     let database = builder().create(&fresh).map_err(|error| failed("created", error.to_string()))?;
-    let home = uuid::Uuid::new_v4().as_u128() as u64;
-    tables::create(&database, home).map_err(|error| failed("created", error.to_string()))?;
+    let home_number = uuid::Uuid::new_v4().as_u128() as u64;
+    tables::create(&database, home_number).map_err(|error| failed("created", error.to_string()))?;
     drop(database);
     let synced = std::fs::rename(&fresh, path).and_then(|()| File::open(state_dir)).and_then(|dir| dir.sync_all());
     synced.map_err(|error| failed("created", error.to_string()))

@@ -14,9 +14,10 @@ use std::sync::{Arc, Mutex};
 
 /// Commits that are recorded; each fifth is followed by a checkpoint.
 const COMMITS: u64 = 24;
-/// Images in the gate; the long suite takes all of them.
+/// How many images of a disk after a power cut are tried in the gate; the long suite tries all of them.
 const IMAGES: usize = 250;
-/// Up to so many unsynced writes, every combination is tried; of more, all prefixes and some random combinations.
+/// Of up to this many unsynced operations, every combination is tried; of more, all prefixes and some random
+/// combinations.
 const ALL_COMBINATIONS_OF: usize = 6;
 /// What a disk writes whole, in bytes.
 const SECTOR: usize = 512;
@@ -110,17 +111,18 @@ impl Random {
     }
 }
 
-/// A part of what was not synced that reached the disk.
+/// Which part of the unsynced operations reached the disk.
 #[derive(Debug, Clone)]
 enum Survived {
     /// Complete operations: whether each one survived.
     Whole(Vec<bool>),
-    /// So many operations, and so many bytes of the next one.
+    /// The first operations, as many as the first number says, and of the next one as many bytes as the second says.
     Torn(usize, usize),
     /// Some sectors of each write, chosen by this seed.
     Sectors(u64),
 }
 
+/// The contents of the disk after a cut.
 fn image(durable: &[u8], held_back: &[Op], survived: &Survived) -> Vec<u8> {
     let mut bytes = durable.to_vec();
     match survived {

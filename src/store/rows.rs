@@ -16,7 +16,7 @@ pub(crate) struct LedgerRow {
     pub(crate) sha256: String,
     /// When it was answered, or accepted if it has no answer yet, in milliseconds since 1970.
     pub(crate) at_ms: i64,
-    /// The answer; none while the request is open.
+    /// The answer, as the result file holds it; none while the request is open.
     pub(crate) result: Option<Value>,
 }
 
@@ -54,7 +54,7 @@ pub struct Batch<'a> {
 pub struct Checkpoint {
     /// Journal lines below this number.
     pub journal_below: u64,
-    /// Ledger rows below this number have their result file.
+    /// The answers in ledger rows below this number are in their result files.
     pub ledger_below: u64,
     /// Views: `agents/<id>`, `handoffs/<id>`, `work/<id>`.
     pub views: Vec<String>,

@@ -18,7 +18,7 @@ const MAX_BYTES: u64 = 4096;
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Seal {
-    /// The schema of the program that sealed it. Another version checks the file all the same.
+    /// The schema of the program that sealed the file. For a program with another schema the seal is not valid.
     schema: u64,
     file: FileId,
 }

@@ -14,8 +14,8 @@ pub const SCHEMA: u64 = 4;
 
 type Bytes = &'static [u8];
 
-/// Numbers: `schema`, `home` (random, once for each state file), `next_effect`, `next_seq`, `journal_synced`,
-/// `ledger_synced`.
+/// Numbers: `schema`, `home` (a random number that identifies the home, see `Store::home_tag`), `next_effect`,
+/// `next_seq`, `journal_synced`, `ledger_synced`.
 pub(crate) const META: TableDefinition<'static, &'static str, u64> = TableDefinition::new("meta");
 /// Agents of the working set.
 pub(crate) const AGENTS: TableDefinition<'static, u128, Bytes> = TableDefinition::new("agents");
@@ -32,7 +32,7 @@ pub(crate) const LEDGER: TableDefinition<'static, &'static str, Bytes> = TableDe
 /// Request ids, in the order in which they were accepted or answered.
 pub(crate) const LEDGER_ORDER: TableDefinition<'static, u64, &'static str> = TableDefinition::new("ledger_order");
 /// Requests that were accepted and are not answered yet.
-pub(crate) const OPEN: TableDefinition<'static, &'static str, Bytes> = TableDefinition::new("open_requests");
+pub(crate) const OPEN_REQUESTS: TableDefinition<'static, &'static str, Bytes> = TableDefinition::new("open_requests");
 /// Event files that were decided.
 pub(crate) const SEEN: TableDefinition<'static, &'static str, Bytes> = TableDefinition::new("seen_events");
 /// Names of event files, in the order in which they were decided.
@@ -49,14 +49,15 @@ pub(crate) fn json<T: Serialize>(value: &T) -> Vec<u8> {
 }
 
 /// Makes every table, so that no table is missing when it is read, and the numbers that every state file has.
-pub(crate) fn create(database: &Database, home: u64) -> Result<(), redb::Error> {
+/// `home_number`: the random number that identifies the home.
+pub(crate) fn create(database: &Database, home_number: u64) -> Result<(), redb::Error> {
     let mut write = database.begin_write()?;
     write.set_quick_repair(true);
     open_all(&write)?;
     {
         let mut meta = write.open_table(META)?;
         meta.insert("schema", SCHEMA)?;
-        meta.insert("home", home)?;
+        meta.insert("home", home_number)?;
         meta.insert("next_seq", 1)?;
         meta.insert("next_effect", 1)?;
     }
@@ -74,7 +75,7 @@ pub(crate) fn open_all(write: &WriteTransaction) -> Result<(), redb::Error> {
     write.open_table(OUTBOX)?;
     write.open_table(LEDGER)?;
     write.open_table(LEDGER_ORDER)?;
-    write.open_table(OPEN)?;
+    write.open_table(OPEN_REQUESTS)?;
     write.open_table(SEEN)?;
     write.open_table(SEEN_ORDER)?;
     write.open_table(ERRORS)?;
@@ -146,13 +147,13 @@ fn put_items(write: &WriteTransaction, decision: &Decision) -> Result<(), redb::
     put_rows(write, WORK, HistoryKind::Work, "work", rows)
 }
 
-/// Writes each row into the working set's table or into the history, and notes that its view, in the folder `views`, is
-/// out of date.
+/// Writes each row into the working set's table or into the history, and notes that its view, a file in
+/// `view/<view_folder>/`, is out of date.
 fn put_rows<'r, R: Serialize + 'r>(
     write: &WriteTransaction,
     live: TableDefinition<'static, u128, Bytes>,
     kind: HistoryKind,
-    views: &str,
+    view_folder: &str,
     rows: impl ExactSizeIterator<Item = (Uuid, &'r R, bool)>,
 ) -> Result<(), redb::Error> {
     if rows.len() == 0 {
@@ -169,7 +170,7 @@ fn put_rows<'r, R: Serialize + 'r>(
             live.insert(key, json(row).as_slice())?;
             past.remove(key)?;
         }
-        dirty.insert(format!("{views}/{id}").as_str(), ())?;
+        dirty.insert(format!("{view_folder}/{id}").as_str(), ())?;
     }
     Ok(())
 }
@@ -209,7 +210,7 @@ fn put_requests(write: &WriteTransaction, batch: &Batch<'_>, mut next: u64) -> R
     }
     let mut ledger = write.open_table(LEDGER)?;
     let mut order = write.open_table(LEDGER_ORDER)?;
-    let mut open = write.open_table(OPEN)?;
+    let mut open = write.open_table(OPEN_REQUESTS)?;
     let answered: BTreeSet<&RequestId> = decision.answers.iter().map(|answer| &answer.request_id).collect();
     for (id, request) in decision.opened.iter().filter(|(id, _)| !answered.contains(id)) {
         let row = LedgerRow {
@@ -283,7 +284,8 @@ pub(crate) fn put_checkpoint(write: &WriteTransaction, checkpoint: &Checkpoint) 
     Ok(())
 }
 
-/// Whether [`purge`] would remove anything. The oldest ledger row is the first, so only that one is read.
+/// Whether [`purge`] would remove anything. The first number of `LEDGER_ORDER` has the oldest row of the ledger, so
+/// only that row is read.
 pub(crate) fn has_purgeable(
     read: &redb::ReadTransaction,
     before_ms: i64,
@@ -300,7 +302,7 @@ pub(crate) fn has_purgeable(
 }
 
 /// Removes at most `most` requests that were answered before `before_ms` (milliseconds since 1970), and at most `most`
-/// seen events whose number is below `seen_below`. Returns how many rows it has dealt with.
+/// seen events whose number is below `seen_below`. Returns how many requests and events it has handled.
 pub(crate) fn purge(
     write: &WriteTransaction,
     before_ms: i64,

@@ -176,7 +176,7 @@ fn a_request_is_forgotten_when_it_was_too_old_for_a_while() {
     assert!(store.ledger_entry(&id).expect("a look").is_none());
 }
 
-/// A store with so many mebibytes of answers, which a start does not load.
+/// A store with this many mebibytes of answers, which a start does not load.
 fn filled(dir: &Path, mebibytes: u64) -> Store {
     let mut store = Store::open(dir).expect("a new store");
     for number in 0..mebibytes {
@@ -216,11 +216,11 @@ fn only_a_store_that_was_not_closed_properly_is_read_as_a_whole() {
     let (dir, state) = folder();
     filled(dir.path(), MEBIBYTES).close();
     let (store, read) = read_at_start(dir.path());
-    assert!(read < whole / 8, "{read} bytes were read after an end in order");
-    // The mark holds for one start: this one does not end in order.
+    assert!(read < whole / 8, "{read} bytes were read after the store was closed properly");
+    // The seal is valid for one start. This store is not closed properly.
     drop(store);
     let (store, read) = read_at_start(dir.path());
-    assert!(read >= whole, "{read} bytes were read after an end that was not in order");
+    assert!(read >= whole, "{read} bytes were read after the store was not closed");
     store.close();
     // The file was replaced by a copy of itself.
     std::fs::write(&state, std::fs::read(&state).expect("the state")).expect("a copy");

@@ -1,5 +1,5 @@
-//! Upgrades a store of an older schema: version 2 added packs of history, 3 work items, and 4 the waiter of each row of
-//! the outbox.
+//! Upgrades a store of an older schema. Schema 2 added the packs of the history, schema 3 added work items, and schema
+//! 4 added the waiter to each row of the outbox.
 
 use super::tables::{self, AGENTS, HANDOFFS, META, OUTBOX, SCHEMA, json};
 use crate::core::effect::{Effect, EffectKey};
