@@ -25,7 +25,7 @@ pub struct AgentsArgs {
 pub struct SendArgs {
     /// Agent id or a unique prefix, persona, pane such as `%3`, or `.` for the agent in this pane.
     pub agent: String,
-    /// The text, or `-` for standard input. tasuki types it as a message from the operator, with a delivery mark below.
+    /// The text, or `-` for standard input. tasuki types it as a text from the operator, with its signature below.
     pub text: String,
 }
 

@@ -44,7 +44,8 @@ pub struct RefusedView {
     pub message: String,
     /// What to do.
     pub hint: Option<String>,
-    /// The field of the request that is wrong, if it is a single field.
+    /// The field of the request that is wrong, if it is a single field. With code `refused`: why nothing was typed,
+    /// such as `busy`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
     /// The line of the file, counted from 1, where there is one.

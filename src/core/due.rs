@@ -34,7 +34,7 @@ fn is_due(tx: &mut Tx<'_>, agent_id: &AgentId, timer: AgentTimer) {
         }
         AgentTimer::Dialog => start_dialog::look_again(tx, agent_id),
         AgentTimer::Notices => work::notices::is_due(tx, agent_id),
-        AgentTimer::Shutdown => exit::shutdown_failed(tx, agent_id),
+        AgentTimer::Shutdown => exit::shutdown_deadline_passed(tx, agent_id),
         AgentTimer::Queued => queue::deadline_passed(tx, agent_id),
     }
 }

@@ -90,7 +90,7 @@ fn counts(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) -> bool {
     if is_former && (event.kind != HookKind::SessionStart || event.reason == Some(SessionReason::Same)) {
         return false;
     }
-    let is_receipt = event.kind == HookKind::PromptSubmit && typing::is_ours(agent, event.text.as_deref());
+    let is_receipt = event.kind == HookKind::PromptSubmit && typing::bears_our_text(agent, event.text.as_deref());
     match &agent.session.id {
         Some(bound) if bound == session => true,
         None => {
@@ -220,8 +220,8 @@ fn end_superseded(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent) {
         acceptance::apply(tx, agent_id, Sign::AnotherTurn);
         follow::facts(tx);
         let Some(agent) = tx.agent_mut(agent_id) else { return };
-        let ours = agent.our_turn.take();
-        idle::infer_end(tx, agent_id, ours.as_ref().map(|turn| &turn.purpose));
+        let our_turn = agent.our_turn.take();
+        idle::infer_end(tx, agent_id, our_turn.as_ref().map(|turn| &turn.purpose));
         follow::facts(tx);
     }
 }

@@ -121,7 +121,7 @@ impl Refusal {
     pub fn hint(self) -> &'static str {
         match self {
             Refusal::PaneGone => {
-                "the agent's pane is closed; hand the agent off with author salvage, or start a new agent"
+                "the agent's pane is closed; hand the agent off with --author salvage, or start a new agent"
             }
             Refusal::PaneChanged => {
                 "the pane runs another process now; if that process is an agent, register the pane again"
@@ -130,7 +130,9 @@ impl Refusal {
             Refusal::PaneClaimed => {
                 "the pane is registered with another tasuki home; to use it with this home, register it here again"
             }
-            Refusal::AgentEnded => "the agent has ended; hand the agent off with author salvage, or start a new agent",
+            Refusal::AgentEnded => {
+                "the agent has ended; hand the agent off with --author salvage, or start a new agent"
+            }
             Refusal::BareShell => {
                 "a shell is in the foreground of the pane instead of the agent; bring the agent back (fg) or close the \
                  pane; a script that starts the agent must use exec"

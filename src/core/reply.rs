@@ -27,7 +27,8 @@ pub struct Refused {
     pub code: String,
     pub message: String,
     pub hint: Option<String>,
-    /// Which field of the request, if it is one field's fault.
+    /// Which field of the request is wrong, if it is a single field. With code `refused`: the reason, see
+    /// [`Refused::reason`].
     pub field: Option<String>,
     pub line: Option<u64>,
     pub column: Option<u64>,
@@ -83,6 +84,13 @@ impl Refused {
     pub fn field(mut self, field: impl Into<String>) -> Self {
         self.field = Some(quotable(&field.into(), MAX_FIELD));
         self
+    }
+
+    /// Adds why nothing was typed, as a wire name such as `busy`. The wire form has no member of its own for a reason:
+    /// it is in `field`.
+    #[must_use]
+    pub fn reason(self, reason: impl Into<String>) -> Self {
+        self.field(reason)
     }
 
     /// Adds the field if it is known.

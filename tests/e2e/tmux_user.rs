@@ -107,7 +107,7 @@ fn judge(stage: &Stage, agent: &str, text: &str, answer: &serde_json::Value) {
     let prompts: Vec<String> = stage.prompts(agent).into_iter().filter(|prompt| prompt.contains(text)).collect();
     assert!(prompts.len() <= 1, "typed twice: {prompts:?}\n{}", stage.story());
     let (verdict, reason) = (&answer["result"]["verdict"], &answer["result"]["reason"]);
-    let is_clean = |prompt: &String| prompt.starts_with("Message from the operator.") && prompt.ends_with(".)");
+    let is_clean = |prompt: &String| prompt.starts_with("Text from the operator.") && prompt.ends_with(".)");
     match (verdict.as_str(), prompts.first()) {
         (Some("delivered"), Some(prompt)) if is_clean(prompt) => assert!(reason.is_null(), "{answer}"),
         (Some("delivered"), Some(prompt)) => assert_eq!(reason, "merged_draft", "{prompt:?}"),

@@ -3,8 +3,8 @@
 //!
 //! If the CLI writes each prompt that it takes into its transcript at once, that line is the proof. Otherwise tasuki
 //! believes the hook at once. It also believes the hook for a text that was submitted into a running turn, because the
-//! CLI writes such a text only later. There is one exception to both: a prompt that was merged with somebody's keys has
-//! no verdict for a while, because that person may still be typing.
+//! CLI writes such a text only later. Where tasuki believes the hook, there is one exception: a prompt that was merged
+//! with somebody's keys has no verdict for a while ([`Phase::Merged`]), because that person may still be typing.
 
 use super::verdict::finish;
 use crate::core::effect::{Effect, EffectKey};
@@ -24,12 +24,12 @@ const NOT_TAKEN: &str = "not_taken";
 /// News of a typed text that has no verdict yet, or of its agent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Sign {
-    /// The wait for the text in the transcript has ended. `found`: the text is there; otherwise the transcript can't be
-    /// read.
+    /// The wait for the text in the transcript has ended. `found`: the text is there; otherwise the transcript could
+    /// not be read.
     Read { found: bool },
     /// Another prompt has come, perhaps into the same turn.
     AnotherPrompt,
-    /// Another turn has begun before ours was seen to be taken.
+    /// A turn that does not answer our text has begun, and it was not yet seen that the CLI took our text.
     AnotherTurn,
     /// The turn that answers our text has ended, so the text was taken.
     Answered,
@@ -44,17 +44,18 @@ fn verdict(phase: &Phase, sign: Sign) -> Option<DeliveryEnd> {
         (Phase::InFlight(_), Sign::TimeIsUp) => unconfirmed("deadline"),
         (Phase::Submitted, Sign::TimeIsUp) => unconfirmed("no_receipt"),
         (Phase::Doubt(reason), Sign::TimeIsUp) => unconfirmed(reason),
-        // No receipt has come, so only the deadline ends the wait.
+        // No receipt has come, so only the deadline decides.
         (Phase::InFlight(_) | Phase::Submitted | Phase::Doubt(_), _) => None,
         // The transcript will show what became of our text.
         (Phase::Reported { .. }, Sign::AnotherPrompt) => None,
         (Phase::Reported { remark, .. }, Sign::Answered | Sign::Read { found: true }) => {
             Some(DeliveryEnd::Delivered(remark.clone()))
         }
-        // The transcript can't be read. If nobody else has typed, tasuki believes the hook, as it does without a
+        // The transcript could not be read. If nobody else has typed, tasuki believes the hook, as it does without a
         // transcript.
         (Phase::Reported { remark: None, .. }, Sign::Read { .. }) => Some(DeliveryEnd::Delivered(None)),
         (Phase::Reported { .. }, Sign::Read { .. } | Sign::AnotherTurn | Sign::TimeIsUp) => unconfirmed(NOT_TAKEN),
+        // A merged prompt is in this phase only if no effect looks for it in a transcript.
         (Phase::Merged { remark }, Sign::Answered | Sign::TimeIsUp) => {
             Some(DeliveryEnd::Delivered(Some(remark.clone())))
         }
@@ -66,15 +67,15 @@ fn verdict(phase: &Phase, sign: Sign) -> Option<DeliveryEnd> {
 /// Ends the delivery if the sign decides what became of the text.
 pub(crate) fn apply(tx: &mut Tx<'_>, agent_id: &AgentId, sign: Sign) {
     let Some(typing) = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()) else { return };
-    let Some(ended) = verdict(&typing.phase, sign) else { return };
+    let Some(end) = verdict(&typing.phase, sign) else { return };
     // A text that was reported but perhaps never taken may have no turn, so nothing waits for one.
     if typing.phase.is_reported()
-        && matches!(ended, DeliveryEnd::Unconfirmed(_))
+        && matches!(end, DeliveryEnd::Unconfirmed(_))
         && let Some(agent) = tx.agent_mut(agent_id)
     {
         agent.our_turn = None;
     }
-    finish(tx, agent_id, &ended);
+    finish(tx, agent_id, &end);
 }
 
 /// The effect that waits for the text in the transcript has ended.
@@ -85,8 +86,9 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, found
     }
 }
 
-/// The CLI has reported our text. If `turn_was_open`, the text waits in the CLI behind the running turn, and is written
-/// to the transcript too late to wait for it there.
+/// The CLI has reported our text. If `turn_was_open`, the CLI answers the text after the running turn or as a part of
+/// it, and writes the text to the transcript too late to wait for it there. With a `remark`, the text was merged with
+/// somebody's keys.
 pub(crate) fn reported(tx: &mut Tx<'_>, agent_id: &AgentId, remark: Option<String>, turn_was_open: bool) {
     let Some(agent) = tx.agent(agent_id) else { return };
     let Some(typing) = &agent.typing else { return };
@@ -94,6 +96,7 @@ pub(crate) fn reported(tx: &mut Tx<'_>, agent_id: &AgentId, remark: Option<Strin
     let path = agent.transcript_path.clone().filter(|_| proves && !turn_was_open);
     let (profile, delivery_id) = (agent.profile.clone(), typing.delivery_id.clone());
     let (before, now) = (typing.deadline, tx.now);
+    // `path`: the transcript that will prove the text, if there is one.
     let (phase, deadline) = match (path, remark) {
         (None, None) => return finish(tx, agent_id, &DeliveryEnd::Delivered(None)),
         (None, Some(remark)) => (Phase::Merged { remark }, Deadline::after(&now, CALM_MS)),

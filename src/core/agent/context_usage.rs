@@ -41,7 +41,7 @@ pub(crate) fn reported(tx: &mut Tx<'_>, agent_id: &AgentId, usage: ContextUsage)
     suggest(tx, agent_id);
 }
 
-/// A turn has ended: reads the context usage from the transcript, if the profile can; otherwise the CLI's own last
+/// A turn has ended: reads the context usage from the transcript, if the profile says how; otherwise the CLI's own last
 /// report counts.
 pub(crate) fn turn_ended(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id).filter(|agent| agent.state.is_live()) else { return };
@@ -58,7 +58,7 @@ pub(crate) fn turn_ended(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
-/// Takes the result of reading the transcript; none if the transcript does not say.
+/// Takes the outcome of `Effect::ReadContextUsage`; none if the transcript could not be read or does not say.
 pub(crate) fn measured(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, measured: Option<Measured>) {
     let Some(agent) = tx.agent_mut(agent_id).filter(|agent| agent.context_watch.reading == Some(key)) else { return };
     agent.context_watch.reading = None;
@@ -136,8 +136,8 @@ fn is_at_rest(agent: &Agent) -> bool {
     agent.is_free() && agent.queue.is_empty()
 }
 
-/// Takes the result of that check; none if the check itself failed. Much may have happened meanwhile, so the agent's
-/// row is checked again.
+/// Takes the outcome of `Effect::CheckAutoHandoff`; none if the effect failed. Much may have happened meanwhile, so the
+/// agent's row is checked again.
 pub(crate) fn auto_handoff_checked(
     tx: &mut Tx<'_>,
     agent_id: &AgentId,
@@ -158,7 +158,7 @@ pub(crate) fn auto_handoff_checked(
     tx.learn(Fact::ContextFull { agent_id: *agent_id, percent, facts: Box::new(facts) });
 }
 
-/// The automatic handoff has begun: notifies the operator. No other one begins by itself in the same session.
+/// The automatic handoff has begun: notifies the operator. No other handoff begins by itself in the same session.
 pub(crate) fn auto_handoff_begun(tx: &mut Tx<'_>, agent_id: &AgentId, percent: u64, handoff_id: HandoffId) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.context_watch.begun_in = Some(session(agent));

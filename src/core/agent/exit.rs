@@ -37,7 +37,7 @@ pub(crate) fn shut_down(tx: &mut Tx<'_>, agent_id: &AgentId, request: &RequestId
     }
 }
 
-/// A forced shutdown of an agent without a pane: there is nothing to kill, so only its row ends.
+/// A forced shutdown of an agent without a pane: there is nothing to kill, so tasuki only notes that the agent is lost.
 pub(crate) fn end_without_pane(tx: &mut Tx<'_>, agent_id: &AgentId, request: &RequestId) {
     end(tx, agent_id, AgentState::Lost);
     answer_ended(tx, agent_id, request);
@@ -48,24 +48,29 @@ fn answer_ended(tx: &mut Tx<'_>, agent_id: &AgentId, request: &RequestId) {
     tx.answer(request, Reply::ok(&AgentReply { ended_at: Some(ended_at), ..AgentReply::default() }));
 }
 
-/// The pane of a forced shutdown was killed, or could not be.
+/// Takes the outcome of `Effect::KillPane` of a forced shutdown; `failed` if it is not certain that the agent has
+/// ended.
 pub(crate) fn pane_killed(tx: &mut Tx<'_>, agent_id: &AgentId, failed: Option<&str>) {
     let Some(shutdown) = tx.agent_mut(agent_id).and_then(|agent| agent.shutdown.as_mut()) else { return };
     shutdown.effect = None;
     if let Some(why) = failed {
-        refuse_shutdown(tx, agent_id, Refused::new(409, "did_not_exit", format!("The pane was not killed: {why}")));
+        let message =
+            format!("tasuki could not kill the agent's pane, or could not make sure that the agent has ended: {why}");
+        let refused = Refused::new(409, "did_not_exit", message);
+        refuse_shutdown(tx, agent_id, refused.hint("look at the agent's pane and process, then ask again"));
     }
 }
 
-/// The exit command of a shutdown has its verdict. If the command was not typed, the shutdown is refused.
-pub(crate) fn exit_command_verdict(tx: &mut Tx<'_>, agent_id: &AgentId, ended: &DeliveryEnd) {
-    let DeliveryEnd::Refused(reason) = ended else { return };
+/// Takes the verdict of the exit command of a shutdown: if the command was not typed, the shutdown is refused.
+/// Otherwise the shutdown waits for the agent's exit.
+pub(crate) fn exit_command_verdict(tx: &mut Tx<'_>, agent_id: &AgentId, verdict: &DeliveryEnd) {
+    let DeliveryEnd::Refused(reason) = verdict else { return };
     let message = format!("Nothing was typed: {}", wire_name(reason));
     refuse_shutdown(tx, agent_id, Refused::new(409, "refused", message).hint(reason.hint()));
 }
 
-/// A shutdown has taken too long.
-pub(crate) fn shutdown_failed(tx: &mut Tx<'_>, agent_id: &AgentId) {
+/// The deadline of a shutdown has passed, and the agent still lives.
+pub(crate) fn shutdown_deadline_passed(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let hint = "end the agent yourself; if tasuki started the agent, you can shut it down with force";
     let refused = Refused::new(409, "did_not_exit", "The agent did not end in time").hint(hint);
     refuse_shutdown(tx, agent_id, refused);
@@ -86,8 +91,9 @@ fn take_shutdown(tx: &mut Tx<'_>, agent_id: &AgentId) -> Option<RequestId> {
     Some(shutdown.request_id)
 }
 
-/// An agent's process is dead, or only its pane is gone. If tasuki asked the agent to exit and its process is dead, its
-/// row ends at once; otherwise its last hooks, or a killed process, get some time.
+/// An agent's process is dead, or only its pane is gone. If tasuki asked the agent to exit and its process is dead, the
+/// agent counts as ended at once. Otherwise tasuki waits a while: for the last hooks of a dead agent, or for the death
+/// of the process whose pane it kills.
 pub(crate) fn detected(tx: &mut Tx<'_>, agent_id: &AgentId, how: Exit) {
     let Some(agent) = tx.agent(agent_id) else { return };
     if !agent.state.is_live() {
@@ -112,7 +118,8 @@ pub(crate) fn detected(tx: &mut Tx<'_>, agent_id: &AgentId, how: Exit) {
     }
 }
 
-/// The time of [`detected`] is over: the agent's row ends.
+/// The time that [`detected`] has set is over: the agent counts as ended, or as lost if only its pane is known to be
+/// gone.
 pub(crate) fn pending_exit_due(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(pending_exit) = tx.agent(agent_id).and_then(|agent| agent.pending_exit) else { return };
     notify_death(tx, agent_id, pending_exit.pane_gone);
@@ -128,7 +135,7 @@ fn notify_death(tx: &mut Tx<'_>, agent_id: &AgentId, pane_gone: bool) {
         return;
     }
     let what = if pane_gone { "its pane is gone" } else { "its process is dead" };
-    let hint = "hand the agent off with author salvage, or start another agent";
+    let hint = "hand the agent off with --author salvage, or start another agent";
     let text =
         format!("agent {} ({slug}) has died: {what}, and nobody asked the agent to end; {hint}", agent_id.short());
     let fields =
@@ -161,8 +168,9 @@ pub(crate) fn end(tx: &mut Tx<'_>, agent_id: &AgentId, state: AgentState) {
     tx.learn(Fact::Ended { agent_id: *agent_id });
 }
 
-/// Ends the delivery to an agent that has ended: `Fact::Ended` reaches the step of a handoff, and the asker of any
-/// other text gets a verdict.
+/// Ends the delivery to an agent that has ended. The askers of three kinds of texts get a verdict, because they learn
+/// of the agent's end in no other way. The others need none: `Fact::Ended` reaches the step of a handoff, [`end`]
+/// answers a shutdown, and nothing waits for a priming outside a handoff.
 fn end_typing(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let purpose = tx.agent(agent_id).and_then(|agent| agent.typing.as_ref()).map(|typing| typing.purpose.clone());
     match purpose {
@@ -174,7 +182,7 @@ fn end_typing(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
-/// Gives up a start that nothing waits for any more. An agent without a pane was never seen alive, so its row ends as
+/// Gives up a start that nothing waits for any more. An agent without a pane was never seen alive, so it counts as
 /// lost.
 pub(crate) fn abandon_start(tx: &mut Tx<'_>, agent_id: &AgentId) {
     start::take(tx, agent_id);

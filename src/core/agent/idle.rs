@@ -1,6 +1,6 @@
 //! The idle watch: watches the screen of an agent while a handoff or a text waits for the end of its turn, because an
-//! interrupt or an API error may end a turn without any event. Where nothing waits, a long silence causes one look at
-//! the screen, so that no view says `busy` for ever.
+//! interrupt or an API error may end a turn without any event. Where nothing waits, a long silence causes a brief watch
+//! of a few seconds, so that no view says `busy` for ever.
 
 use super::{priming, unlocated};
 use crate::core::effect::{Effect, EffectKey, Readiness};
@@ -12,16 +12,17 @@ use crate::core::rows::handoff::Step;
 use crate::core::time::Deadline;
 use crate::core::tx::Tx;
 
-/// If nothing waits for the end of a turn, and the agent sends no event for this long, in milliseconds, tasuki looks at
-/// its screen once.
+/// If nothing waits for the end of a turn, and the agent sends no event for this long, in milliseconds, a brief watch
+/// of its screen begins.
 const SILENCE_LIMIT_MS: u64 = 10 * 60_000;
 /// The pause, in milliseconds, before a watch that ended without the end of the turn starts again.
 const LOOK_AGAIN_MS: u64 = 2_000;
 
 /// Starts or stops the watch, as the agent's row and its handoff require. Called whenever the agent has changed.
 ///
-/// The silence deadline runs for an agent in a turn, and for an agent known only by its own events. Each of its events
-/// restarts the deadline.
+/// The silence deadline runs for two kinds of agents: those in a turn, while the watch does not run; and those known
+/// only by their own events. It does not run during an agent's start, nor when its exit was detected. Each event of the
+/// agent restarts the deadline.
 pub(crate) fn update_idle_watch(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id) else { return };
     let (before, is_unlocated) = (agent.idle_watch, unlocated::is_unlocated(agent));
@@ -40,7 +41,7 @@ pub(crate) fn update_idle_watch(tx: &mut Tx<'_>, agent_id: &AgentId) {
             ScreenProbe::Not
         }
         (ScreenProbe::Later(_), None) => ScreenProbe::Not,
-        (look, _) => look,
+        (watch, _) => watch,
     };
     let counts_silence = is_running && (is_unlocated || (is_in_a_turn && !matches!(turn, ScreenProbe::Runs(_))));
     let silence = match (before.silence, counts_silence) {
@@ -49,7 +50,7 @@ pub(crate) fn update_idle_watch(tx: &mut Tx<'_>, agent_id: &AgentId) {
             if is_unlocated { unlocated::SILENCE_LIMIT_MS } else { SILENCE_LIMIT_MS },
         )),
         (ScreenProbe::Later(_), false) => ScreenProbe::Not,
-        (look, _) => look,
+        (watch, _) => watch,
     };
     let after = IdleWatch { turn, silence };
     if after != before
@@ -67,7 +68,7 @@ pub(crate) fn watch_again(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
-/// The agent was silent for long: begins one look at its screen. An agent that is known only by its events has no
+/// The agent was silent for long: begins a brief watch of its screen. An agent that is known only by its events has no
 /// screen: for it this returns `Lost`, the state in which the caller must end it.
 #[must_use]
 pub(crate) fn silence_elapsed(tx: &mut Tx<'_>, agent_id: &AgentId) -> Option<AgentState> {
@@ -84,7 +85,7 @@ pub(crate) fn silence_elapsed(tx: &mut Tx<'_>, agent_id: &AgentId) -> Option<Age
     None
 }
 
-/// The agent sent an event or has ended: the silence is over, and the result of a look would be outdated.
+/// The agent sent an event or has ended: the silence is over, and the outcome of a brief watch would be outdated.
 pub(crate) fn clear_silence(tx: &mut Tx<'_>, agent_id: &AgentId) {
     if tx.agent(agent_id).is_none_or(|agent| agent.idle_watch.silence == ScreenProbe::Not) {
         return;
@@ -125,7 +126,7 @@ fn is_waited_for(tx: &Tx<'_>, agent: &Agent) -> bool {
     may_be_over || answers_our_text || delays_handoff || !agent.queue.is_empty()
 }
 
-/// Takes the result of either look at the screen: of the watch, or of the one look after a long silence.
+/// Takes the outcome of `Effect::AwaitIdle`: of the watch, or of the brief watch after a long silence.
 pub(crate) fn watch_ended(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, readiness: &Readiness) {
     let again = Deadline::after(&tx.now, LOOK_AGAIN_MS);
     let Some(agent) = tx.agent_mut(agent_id) else { return };
@@ -149,10 +150,10 @@ pub(crate) fn watch_ended(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, r
 fn end_turn(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     agent.open_turn = None;
-    let ours = agent.our_turn.take();
+    let our_turn = agent.our_turn.take();
     tx.set_state(agent_id, AgentState::Idle);
     tx.learn(Fact::TurnOver { agent_id: *agent_id });
-    infer_end(tx, agent_id, ours.as_ref().map(|turn| &turn.purpose));
+    infer_end(tx, agent_id, our_turn.as_ref().map(|turn| &turn.purpose));
 }
 
 /// Another session has begun in the agent's process, so a turn or a dialog of the old session has ended. But a prompt

@@ -28,14 +28,16 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, outco
     let read = if let Outcome::Persona(Some(texts)) = outcome {
         Ok(texts)
     } else if let Outcome::Failed { why } = outcome {
-        Err(format!(": {why}"))
+        // `why` names the file.
+        Err(format!("The persona's skill or experience can't be read: {why}"))
     } else {
-        Err(": it is missing".to_owned())
+        Err("The persona's skill.md is missing".to_owned())
     };
     persona_read(tx, agent_id, read);
 }
 
-/// The persona was read: types skill and experience, in that order, as one text.
+/// The persona was read: types skill and experience, in that order, as one text. `read` may be the problem instead, as
+/// a whole sentence.
 fn persona_read(tx: &mut Tx<'_>, agent_id: &AgentId, read: Result<PersonaTexts, String>) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     // `typing` sets `Begun` in the same commit, unless it refuses the text at once.
@@ -52,7 +54,6 @@ fn persona_read(tx: &mut Tx<'_>, agent_id: &AgentId, read: Result<PersonaTexts, 
     let texts = match read {
         Ok(texts) => texts,
         Err(why) => {
-            let why = format!("The persona's skill.md can't be read{why}");
             return match handoff {
                 Some(handoff_id) => tx.learn(Fact::Primed { handoff_id, problem: Some(why) }),
                 None => finish(tx, agent_id, Some(&why)),
@@ -76,9 +77,9 @@ fn waiting_handoff(tx: &Tx<'_>, agent_id: &AgentId) -> Option<HandoffId> {
     tx.handoff(&id).filter(is_its).map(|handoff| handoff.handoff_id)
 }
 
-/// A priming outside a handoff has its verdict: a failure is reported to the operator.
-pub(crate) fn verdict_outside_handoff(tx: &mut Tx<'_>, agent_id: &AgentId, ended: &DeliveryEnd) {
-    match ended {
+/// Takes the verdict of a priming outside a handoff: a failure is reported to the operator.
+pub(crate) fn verdict_outside_handoff(tx: &mut Tx<'_>, agent_id: &AgentId, verdict: &DeliveryEnd) {
+    match verdict {
         DeliveryEnd::Delivered(_) => {}
         DeliveryEnd::Unconfirmed(reason) => {
             let what = if reason == "no_receipt" { ": the agent's hooks reported no prompt" } else { "" };

@@ -21,7 +21,7 @@ pub(crate) fn type_next(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     let queued = agent.queue.remove(0);
     let (first_line, purpose) = match queued.asker {
-        Asker::Request(request_id) => ("Message from the operator.", Purpose::Send(request_id)),
+        Asker::Request(request_id) => ("Text from the operator.", Purpose::Send(request_id)),
         Asker::Message(id, number) => ("Message from tasuki about a handoff.", Purpose::Message(id, number)),
     };
     let text = typing::Text { first_line: first_line.to_owned(), body: queued.text, allow_busy: false };
@@ -54,6 +54,6 @@ pub(crate) fn deadline_passed(tx: &mut Tx<'_>, agent_id: &AgentId) {
     for queued in late {
         let word = wire_name(&reason);
         let refused = Refused::new(409, "refused", format!("Nothing was typed: {word}")).hint(reason.hint());
-        not_typed(tx, queued, refused.field(word));
+        not_typed(tx, queued, refused.reason(word));
     }
 }

@@ -71,7 +71,8 @@ fn fill_from_event(tx: &Tx<'_>, agent: &mut Agent, event: &HookEvent) {
     agent.state = AgentState::Idle;
 }
 
-/// Inserts the row of an agent that runs. If it has neither pane nor process, another such agent may have to make room.
+/// Inserts the row of an agent that runs. If it has neither pane nor process, and there are already too many such
+/// agents, another one of them counts as lost from now on.
 fn insert(tx: &mut Tx<'_>, agent: Agent) {
     if agent.pane.is_none()
         && agent.process.is_none()
@@ -314,7 +315,7 @@ pub(crate) fn shutdown_asked(tx: &mut Tx<'_>, request: &RequestId, asked: &Shutd
         }
         if !asked.force && agent.is_some_and(|agent| agent.typing.is_some()) {
             let message = "tasuki is typing a text into this agent's pane";
-            return Err(Refused::new(409, "refused", message).hint("ask again in a moment").field("busy"));
+            return Err(Refused::new(409, "refused", message).hint("ask again in a moment").reason("busy"));
         }
         Ok(agent_id)
     });
@@ -324,8 +325,9 @@ pub(crate) fn shutdown_asked(tx: &mut Tx<'_>, request: &RequestId, asked: &Shutd
     }
 }
 
-/// `agent_forget`: ends the row of an agent whose process does not run or is not known, and does nothing in tmux.
-/// tasuki refuses while the process runs, while the agent is being started, and if the process can't be checked.
+/// `agent_forget`: notes that an agent has ended whose process does not run, or that an agent is lost whose process is
+/// not known. Nothing is done in tmux. tasuki refuses while the process runs, while the agent is being started, and if
+/// the process can't be checked.
 pub(crate) fn forget_asked(tx: &mut Tx<'_>, request: &RequestId, asked: &ForgetRequest, facts: &RequestFacts) {
     match forget_check(tx, asked, facts) {
         Err(refused) => tx.refuse(request, refused),

@@ -135,7 +135,8 @@ pub(crate) fn insert_row(tx: &mut Tx<'_>, agent: Agent) {
     tx.out.agents.insert(agent.agent_id, agent);
 }
 
-/// Starts a successor whose row already exists: on a retry, or because it lives on in its predecessor's process.
+/// Starts a successor whose row already exists: on a retry, or because the successor is a new session in its
+/// predecessor's process, see [`start_effect`].
 pub(crate) fn start_from_row(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: HandoffId, deadline: Option<Deadline>) {
     let size =
         tx.handoff(&handoff).and_then(|row| row.successor_window.as_ref()).map_or(DEFAULT_SIZE, |place| place.size);
@@ -159,8 +160,8 @@ pub(crate) fn start_from_row(tx: &mut Tx<'_>, agent_id: &AgentId, handoff: Hando
 }
 
 /// The effect with which the start of an existing row begins. `Effect::Start` first searches for a pane with the
-/// agent's id, and starts nothing if there is one. An agent that lives on in its predecessor's process is not started:
-/// tasuki only waits until it takes input.
+/// agent's id, and starts nothing if there is one. An agent that is a new session in its predecessor's process runs
+/// already: tasuki only waits until it takes input.
 fn start_effect(agent: &Agent, size: (u16, u16)) -> Option<Effect> {
     if let Some(pane) = agent.pane.filter(|_| agent.in_place) {
         return Some(Effect::AwaitReady { agent_id: agent.agent_id, pane, profile: agent.profile.clone() });
@@ -187,7 +188,7 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, start
     start.effect = None;
     match started {
         Started::Running { pane, process } => {
-            // The session that registered is in another pane, so it is not this agent's.
+            // The session that a hook reported is in another pane, so it is not this agent's.
             if start.reported_pane.is_some_and(|reported| reported != pane.pane) {
                 start.registered = false;
             }
@@ -211,10 +212,7 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, start
             Some(AgentState::Ended)
         }
         Started::Unknown { why } => {
-            let why = format!(
-                "It is not known whether the agent has started: {why}; a retry looks for the agent before it starts \
-                 another"
-            );
+            let why = format!("It is not known whether the agent has started: {why}");
             outcome_unknown(tx, agent_id, "successor_failed", &why)
         }
         Started::NoTmux => outcome_unknown(
@@ -231,7 +229,12 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, start
 fn outcome_unknown(tx: &mut Tx<'_>, agent_id: &AgentId, code: &str, why: &str) -> Option<AgentState> {
     let start = tx.agent(agent_id).and_then(|agent| agent.start.as_ref());
     let is_by_request = start.is_some_and(|start| matches!(start.owner, Owner::Request(_)));
-    failed(tx, agent_id, code, why);
+    let what_follows = if is_by_request {
+        "tasuki counts the agent as lost"
+    } else {
+        "a retry looks for the agent before it starts another"
+    };
+    failed(tx, agent_id, code, &format!("{why}; {what_follows}"));
     is_by_request.then_some(AgentState::Lost)
 }
 
@@ -281,19 +284,19 @@ pub(crate) fn session_started(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookE
     progress(tx, agent_id);
 }
 
-/// Continues a start as far as possible: a request is answered once the agent has registered, and the start is over
-/// once the agent is also ready.
+/// Continues a start as far as possible. Once the agent counts as registered, the request is answered. Once it is also
+/// ready, the start is over. An agent counts as registered when a hook has reported its session; if its CLI reports a
+/// session only with the first prompt, as soon as it is ready.
 fn progress(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let timestamp = tx.now.rfc3339();
     let Some(agent) = tx.agent(agent_id) else { return };
     let (Some(start), Some(pane)) = (agent.start.clone(), agent.pane) else { return };
     let profile = tx.state.settings.profiles.get(&agent.profile);
-    // Some CLIs report a session only with its first prompt. Such an agent counts as registered once it is ready.
     let reports_late = profile.is_some_and(|profile| {
         !profile.starts_at_launch || (agent.in_place && profile.new_session == Some(NewSession::Lazy))
     });
-    let registered = start.registered || (reports_late && start.ready);
-    if !registered {
+    let counts_as_registered = start.registered || (reports_late && start.ready);
+    if !counts_as_registered {
         return;
     }
     let previous = agent.previous_agent_id;
@@ -314,7 +317,7 @@ fn progress(tx: &mut Tx<'_>, agent_id: &AgentId) {
     }
 }
 
-/// The agent lives, has registered and takes input.
+/// The agent counts as registered and takes input: the start is over.
 fn started(tx: &mut Tx<'_>, agent_id: &AgentId, owner: &Owner) {
     if let Some(agent) = tx.agent_mut(agent_id) {
         agent.start = None;
@@ -361,12 +364,18 @@ pub(crate) fn failed(tx: &mut Tx<'_>, agent_id: &AgentId, code: &str, why: &str)
         }
         Owner::Request(request) => {
             let code = if code == "successor_failed" { "start_failed" } else { code };
+            let has_pane = tx.agent(agent_id).is_some_and(|agent| agent.pane.is_some());
+            let hint = if has_pane {
+                "look at the agent's pane; tasuki left the pane as it is"
+            } else {
+                "fix the cause, then start another agent; tasuki knows no pane of this agent"
+            };
             let is_open = tx.state.open_requests.contains_key(&request);
             if is_open {
                 let status = if code == "no_tmux" { 503 } else { 502 };
-                tx.refuse(&request, Refused::new(status, code, why).hint("look at the agent's pane, if it has one"));
+                tx.refuse(&request, Refused::new(status, code, why).hint(hint));
             }
-            tx.notify_agent_failure(agent_id, code, why, "look at the agent's pane; tasuki left the pane as it is");
+            tx.notify_agent_failure(agent_id, code, why, hint);
         }
     }
 }

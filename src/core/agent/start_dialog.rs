@@ -9,12 +9,13 @@ use crate::core::tx::Tx;
 
 /// The pause between two looks at such a dialog, in milliseconds.
 const LOOK_AGAIN_MS: u64 = 2_000;
-/// How long such a dialog may stay open, in milliseconds.
+/// How long such a dialog may stay open before a request's start fails, in milliseconds.
 const DIALOG_MS: u64 = 60 * 60_000;
 
 /// A dialog is open in the pane of an agent that is starting, for example about trust in its folder. A handoff's start
-/// fails: this returns why, and the operator answers the dialog and retries. A request's start continues once the
-/// dialog is answered: at the first look, tasuki refuses the request if it is still open, and notifies the operator.
+/// fails: this returns why, and the operator answers the dialog and retries. A request's start does not fail: it
+/// continues once somebody has answered the dialog. The first look that finds the dialog refuses the request, unless
+/// the request has an answer already, and notifies the operator.
 #[must_use]
 pub(crate) fn blocked(tx: &mut Tx<'_>, agent_id: &AgentId, screen: &str) -> Option<String> {
     let (again, until) = (Deadline::after(&tx.now, LOOK_AGAIN_MS), Deadline::after(&tx.now, DIALOG_MS));
@@ -45,7 +46,7 @@ pub(crate) fn blocked(tx: &mut Tx<'_>, agent_id: &AgentId, screen: &str) -> Opti
     None
 }
 
-/// Begins the next look whether the dialog was answered.
+/// Looks again whether somebody has answered the dialog.
 pub(crate) fn look_again(tx: &mut Tx<'_>, agent_id: &AgentId) {
     let Some(agent) = tx.agent(agent_id) else { return };
     let Some(pane) = agent.pane else { return };

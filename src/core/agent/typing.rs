@@ -122,7 +122,7 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, typed
     let now = tx.now;
     let Some(agent) = tx.agent_mut(agent_id) else { return };
     let Some(typing) = agent.typing.take_if(|typing| typing.phase == Phase::InFlight(key)) else { return };
-    let ended = match typed {
+    let end = match typed {
         Typed::Refused { reason } => DeliveryEnd::Refused(reason),
         Typed::Submitted { .. } if typing.purpose.is_command() => {
             if let Purpose::NewSession(handoff_id) = typing.purpose {
@@ -146,7 +146,7 @@ pub(crate) fn settled(tx: &mut Tx<'_>, agent_id: &AgentId, key: EffectKey, typed
             return;
         }
     };
-    verdict::conclude(tx, agent_id, typing.delivery_id, &typing.purpose, &ended);
+    verdict::conclude(tx, agent_id, typing.delivery_id, &typing.purpose, &end);
 }
 
 /// Compares a reported prompt with the text that is being typed. `turn_was_open`: the prompt has the id of a turn that
@@ -178,7 +178,7 @@ pub(crate) fn receipt(tx: &mut Tx<'_>, agent_id: &AgentId, event: &HookEvent, tu
 }
 
 /// Whether a prompt contains the text that is being typed to this agent.
-pub(crate) fn is_ours(agent: &Agent, prompt: Option<&str>) -> bool {
+pub(crate) fn bears_our_text(agent: &Agent, prompt: Option<&str>) -> bool {
     let (Some(typing), Some(prompt)) = (&agent.typing, prompt) else { return false };
     !typing.expected.is_empty() && text::compare(&typing.expected, &typing.delivery_id, prompt) != Match::Foreign
 }

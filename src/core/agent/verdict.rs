@@ -20,9 +20,9 @@ pub(crate) fn take(tx: &mut Tx<'_>, agent_id: &AgentId) -> Option<Typing> {
 }
 
 /// Ends the delivery with its verdict.
-pub(crate) fn finish(tx: &mut Tx<'_>, agent_id: &AgentId, ended: &DeliveryEnd) {
+pub(crate) fn finish(tx: &mut Tx<'_>, agent_id: &AgentId, end: &DeliveryEnd) {
     let Some(typing) = take(tx, agent_id) else { return };
-    conclude(tx, agent_id, typing.delivery_id, &typing.purpose, ended);
+    conclude(tx, agent_id, typing.delivery_id, &typing.purpose, end);
 }
 
 /// Refuses a text before anything was typed.
@@ -36,9 +36,9 @@ pub(crate) fn conclude(
     agent_id: &AgentId,
     delivery_id: DeliveryId,
     purpose: &Purpose,
-    ended: &DeliveryEnd,
+    end: &DeliveryEnd,
 ) {
-    let verdict = ended.verdict(delivery_id, tx.now.rfc3339());
+    let verdict = end.verdict(delivery_id, tx.now.rfc3339());
     tx.journal(JournalLine {
         agent_id: known(agent_id),
         handoff_id: maybe(purpose.handoff()),
@@ -48,28 +48,28 @@ pub(crate) fn conclude(
         reason: Some(verdict.reason.clone()),
         ..JournalLine::new(LineType::Delivery)
     });
-    if matches!((purpose, ended), (Purpose::Priming(_), DeliveryEnd::Refused(_)))
+    if matches!((purpose, end), (Purpose::Priming(_), DeliveryEnd::Refused(_)))
         && let Some(agent) = tx.agent_mut(agent_id)
     {
         // Only the proof that nothing was typed makes another try possible.
         agent.primed = Primed::Never;
     }
     if let Purpose::Send(request) = purpose {
-        return answer_send(tx, request, &verdict, ended);
+        return answer_send(tx, request, &verdict, end);
     }
-    let (agent_id, purpose, ended) = (*agent_id, purpose.clone(), ended.clone());
+    let (agent_id, purpose, ended) = (*agent_id, purpose.clone(), end.clone());
     tx.learn(Fact::Verdict { agent_id, purpose, verdict, ended });
 }
 
 /// `agent_send` answers 200 with the verdict, or 409 if nothing was typed.
-fn answer_send(tx: &mut Tx<'_>, request: &RequestId, verdict: &DeliveryVerdict, ended: &DeliveryEnd) {
-    match ended {
+fn answer_send(tx: &mut Tx<'_>, request: &RequestId, verdict: &DeliveryVerdict, end: &DeliveryEnd) {
+    match end {
         DeliveryEnd::Delivered(_) | DeliveryEnd::Unconfirmed(_) => {
             tx.answer(request, Reply::ok(&DeliveryView::from(verdict)));
         }
         DeliveryEnd::Refused(reason) => {
             let message = format!("Nothing was typed: {}", wire_name(reason));
-            tx.refuse(request, Refused::new(409, "refused", message).hint(reason.hint()).field(wire_name(reason)));
+            tx.refuse(request, Refused::new(409, "refused", message).hint(reason.hint()).reason(wire_name(reason)));
         }
     }
 }

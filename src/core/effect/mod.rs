@@ -153,7 +153,7 @@ pub enum Effect {
         agent_id: AgentId,
         pane: PaneRef,
         profile: String,
-        /// Only look once.
+        /// A brief watch: wait for a few seconds, not for a day.
         #[serde(default)]
         brief: bool,
     },

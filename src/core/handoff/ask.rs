@@ -157,8 +157,7 @@ fn retry_check(tx: &Tx<'_>, asked: &RetryRequest) -> Result<HandoffId, Refused> 
 fn lost_successor(tx: &Tx<'_>, handoff: &Handoff) -> Option<Refused> {
     let successor = handoff.successor_id.and_then(|id| tx.agent(&id))?;
     let process = successor.process.filter(|_| successor.state == AgentState::Lost)?;
-    let message =
-        format!("The successor's pane is ended_agent, but tasuki did not see its process {} end", process.pid);
+    let message = format!("The successor's pane is gone, but tasuki did not see its process {} end", process.pid);
     let hint = "end that process, then retry with another successor: --successor new";
     Some(Refused::new(409, "successor_lost", message).hint(hint))
 }

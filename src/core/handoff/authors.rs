@@ -125,7 +125,8 @@ pub(crate) fn no_document(tx: &Tx<'_>, id: HandoffId, code: &str) -> Next {
 
 /// The failure if the agent has ended before its document was recorded.
 pub(crate) fn author_ended() -> Next {
-    let hint = "if the agent wrote the document, a retry accepts it; otherwise hand the agent off with author salvage";
+    let hint =
+        "if the agent wrote the document, a retry accepts it; otherwise hand the agent off with --author salvage";
     Next::fail("agent_ended", "The agent has ended before its document was recorded", hint)
 }
 

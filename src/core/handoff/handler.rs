@@ -108,8 +108,8 @@ pub(super) fn without_successor(tx: &Tx<'_>, id: HandoffId, fact: &Fact, what: &
 pub(super) fn without_author(tx: &Tx<'_>, id: HandoffId, fact: &Fact) -> Next {
     match ended_agent(tx, id, fact) {
         Some(EndedAgent { is_outgoing: true, is_lost: true }) => {
-            let message = "The agent's pane is ended_agent, and tasuki did not see the agent end";
-            Next::fail("pane_gone", message, "hand the agent off with author salvage, or start a new agent")
+            let message = "The agent's pane is gone, and tasuki did not see the agent end";
+            Next::fail("pane_gone", message, "hand the agent off with --author salvage, or start a new agent")
         }
         Some(EndedAgent { is_outgoing: true, is_lost: false }) => authors::author_ended(),
         Some(_) | None => Next::Stay,

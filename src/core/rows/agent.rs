@@ -42,6 +42,7 @@ pub struct Start {
     pub owner: Owner,
     /// The running effect: the start itself, then the wait for readiness.
     pub effect: Option<EffectKey>,
+    /// A hook has reported the agent's session.
     pub registered: bool,
     /// The pane that the session's own hook named.
     #[serde(rename = "claimed_pane")]
@@ -130,6 +131,8 @@ pub struct Agent {
     pub created_at: String,
     pub registered_at: Option<String>,
     pub ended_at: Option<String>,
+    /// tasuki started it, or it is a new session in the process of such an agent. tasuki kills only such agents, and
+    /// may type to them before it has seen one of their hooks, because the launch line installs the hooks.
     pub ours: bool,
     /// It is a new session in the process of its predecessor: nothing was started for it.
     #[serde(default)]

@@ -131,7 +131,7 @@ impl Row {
         self.count = model.look(|heard| count(heard, &text.token));
         let Ok(bits) = u64::from_str_radix(&self.delivery_id, 16) else { return };
         let id = DeliveryId::from_bits(bits);
-        let expected = text::frame("Message from the operator.", &text.body, &id);
+        let expected = text::frame("Text from the operator.", &text.body, &id);
         let found = model.look(|heard| {
             let mut prompts = heard.iter().rev().flat_map(|heard| heard.prompts.iter().rev());
             prompts.find(|prompt| prompt.contains(&text.token)).map(|prompt| shape(prompt, &expected).to_owned())

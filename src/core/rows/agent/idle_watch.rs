@@ -1,10 +1,10 @@
-//! The two looks at an agent's screen that find the end of a turn when no event reports it.
+//! The two watches of an agent's screen that find the end of a turn when no event reports it.
 
 use crate::core::effect::EffectKey;
 use crate::core::time::Deadline;
 use serde::{Deserialize, Serialize};
 
-/// Whether the agent's screen is being watched.
+/// Whether one of the watches runs, or when it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ScreenProbe {
     #[default]
@@ -27,13 +27,13 @@ impl ScreenProbe {
     }
 }
 
-/// The two looks at an agent's screen.
+/// The two watches of an agent's screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(from = "Stored", into = "Stored")]
 pub struct IdleWatch {
     /// Watches while something waits for the end of a turn; after a pause if the screen could not be read.
     pub turn: ScreenProbe,
-    /// Nobody waits, but nothing is heard of a turn for long: one short look.
+    /// A brief watch, if nothing waits but the agent in a turn has sent no event for long.
     pub silence: ScreenProbe,
 }
 
