@@ -24,13 +24,13 @@ figures! {
     LATENCY_P50 = "drop of a request → result visible, p50, against inotify + one redb commit + renames", "≤ 1.5";
     LATENCY_P99 = "the same, p99", "≤ 1.5";
     FLOOD = "2,500 requests by 4 writers until the last result, against a bare batch program", "≥ 0.67";
-    PANES_1 = "pieces of text into the composer of 1 agent, each seen before the next, against one `tmux` process a command", "≥ 20";
+    PANES_1 = "pieces of text into the composer of 1 agent, each seen before the next is typed, against a new `tmux` process for each command", "≥ 20";
     PANES_10 = "the same, 10 agents at once", "≥ 20";
     PANES_100 = "the same, 100 agents at once", "≥ 20";
     IDLE_MEMORY = "idle, 1,000 registered agents, tmux connected: resident", "< 20 MiB";
     IDLE_WAKES = "idle, 1,000 registered agents, tmux connected: wake-ups", "≥ 5 s apart";
     START = "start with 100,000 finished handoffs until the first answer, CPU time", "< 200 ms";
-    WORK_CLAIM = "claim of a work item, 100,000 items behind it, p50, against inotify + one redb commit + renames", "≤ 1.5";
+    WORK_CLAIM = "claim of a work item in a home that holds 100,000, p50, against inotify + one redb commit + renames", "≤ 1.5";
     WORK_DONE = "completion of a work item, the same", "≤ 1.5";
     WORK_LIST = "`tasuki work list` of 1,000 open items among 100,000, the whole process, p50", "< 50 ms";
     AGENTS = "`tasuki agents`, 200 agents and 2,000 handoffs, against `tasuki --version`, p50", "< 10 ms";

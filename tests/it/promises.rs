@@ -4,7 +4,7 @@
 //!
 //! | promise | its words | held by |
 //! |---|---|---|
-//! | 1 | every request that was renamed into the spool gets exactly one result | `storm::kill_9_under_load_loses_nothing_and_types_nothing_twice`, `death_at_calls::death_at_every_call_of_a_commit_loses_no_request`, `hostile_files::thousands_of_files_at_once_are_each_answered_once` |
+//! | 1 | every request that was moved into `spool/requests/` gets exactly one result | `storm::kill_9_under_load_loses_nothing_and_types_nothing_twice`, `death_at_calls::death_at_every_call_of_a_commit_loses_no_request`, `hostile_files::thousands_of_files_at_once_are_each_answered_once` |
 //! | 2 | tasuki by itself types no text twice, starts no second successor and publishes no document twice | `death_at_calls::death_at_every_call_of_a_handoff_types_nothing_twice`, `tmux_births::a_creation_makes_one_process_whatever_stops_or_dies_meanwhile`, `publish_once::killed_in_the_middle_of_an_upload_it_is_looked_for_and_never_made_twice` |
 //! | 3 | the agent is not ended before its document is recorded, and the briefing never comes before the skill | `flow::sequenced_delivery`, `sim::every_promise_holds_over_crashes_losses_and_clock_jumps` |
 //! | 4 | each handoff ends `done`, `cancelled` or `failed`, and each failure has one error file and one journal line | `crash::kill_9_of_the_sidecar_at_random_instants`, `flow::error_notification` |
